@@ -1,0 +1,1 @@
+"""The worlds: what an agent meets in simulation."""

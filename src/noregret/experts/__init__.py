@@ -1,0 +1,1 @@
+"""Adversarial rewards and expert advice (survey 5)."""

@@ -1,0 +1,1 @@
+"""Agents under linear realizability (survey 4.1)."""

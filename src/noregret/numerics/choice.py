@@ -1,0 +1,73 @@
+"""Checks and draws that every decision needs: finite input, ties, sampling from a distribution."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from noregret.numerics.jit import jit
+
+TIE = 1e-12  # scores this close to the largest are ties
+
+
+@jit
+def all_finite(values: np.ndarray) -> bool:
+    """Whether no entry of a C-contiguous array is NaN or infinite.
+
+    >>> all_finite(np.array([1.0, np.nan]))
+    False
+    """
+    for value in values.ravel():
+        if not np.isfinite(value):
+            return False
+    return True
+
+
+@jit
+def best_arms(scores: np.ndarray) -> np.ndarray:
+    """The arms whose score lies within 1e-12 of the largest.
+
+    >>> best_arms(np.array([0.5, 1.0, 1.0]))
+    array([1, 2])
+    """
+    top = scores[0]
+    for score in scores:
+        if score > top:
+            top = score
+    arms = np.empty(scores.size, np.int64)
+    n = 0
+    for arm in range(scores.size):
+        if scores[arm] >= top - TIE:
+            arms[n] = arm
+            n += 1
+    return arms[:n]
+
+
+@jit
+def draw(probabilities: np.ndarray, u: float) -> int:
+    """The arm at which the running total of ``probabilities`` passes ``u`` in [0, 1).
+
+    >>> draw(np.array([0.25, 0.75]), 0.5)
+    1
+    """
+    total, last = 0.0, 0
+    for arm in range(probabilities.size):
+        if probabilities[arm] > 0.0:
+            total += probabilities[arm]
+            last = arm
+            if u < total:
+                return arm
+    return last  # rounding left the total a hair under u
+
+
+@jit
+def tied_probabilities(scores: np.ndarray) -> np.ndarray:
+    """Uniform over the arms that tie for the largest score.
+
+    >>> tied_probabilities(np.array([0.5, 1.0, 1.0]))
+    array([0. , 0.5, 0.5])
+    """
+    arms = best_arms(scores)
+    p = np.zeros(scores.size)
+    for arm in arms:
+        p[arm] = 1.0 / arms.size
+    return p

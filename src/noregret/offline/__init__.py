@@ -1,0 +1,1 @@
+"""What another policy would have earned on logged decisions (survey 6)."""

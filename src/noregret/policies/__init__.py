@@ -1,0 +1,1 @@
+"""Fixed policies: experts, members of a class, targets of offline evaluation."""

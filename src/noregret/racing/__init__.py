@@ -1,0 +1,1 @@
+"""Agents raced on a world: runner, result, pictures, report. (Not named race: that is the function.)"""

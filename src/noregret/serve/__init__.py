@@ -1,0 +1,1 @@
+"""The decision service: a durable journal, an engine, and two HTTP faces."""
