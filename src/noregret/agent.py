@@ -178,7 +178,7 @@ class Agent(persist.Saved, ABC):
         persist.save(self, path)
 
     def __repr__(self) -> str:
-        shown = ", ".join(f"{name}={_short(value)}" for name, value in self.params().items())
+        shown = ", ".join(f"{name}={value!r:.60}" for name, value in self.params().items())
         return f"{type(self).__name__}({shown})"
 
     # ------------------------------------------------------------------ what an algorithm defines
