@@ -26,3 +26,34 @@ def linucb(T: int, d: int, R: float, S: float, L: float, lam: float, delta: floa
     growth = T * L**2 / (d * lam)
     alpha = R * math.sqrt(d * math.log1p(growth) + 2 * math.log(1 / delta)) + math.sqrt(lam) * S
     return 2 * alpha * math.sqrt(2 * T * d * math.log1p(growth))
+
+
+def sup_linucb(T: int, K: int, d: int, delta: float) -> float:
+    """SupLinUCB: 2 sqrt(T) + 8 (1 + alpha) sqrt(2 d S T ln(1 + T/d)), S = max(1, ceil(ln T)) stages.
+
+    Chu et al. 2011, Theorem 1, with the constants of its proof: an arm played at stage s is worse than the best by at
+    most 8 * 2^-s < 8 w, a round of no stage by at most 2 / sqrt(T), and the widths of n rounds sum to at most
+    (1 + alpha) sqrt(2 d n ln(1 + n/d)). Holds with probability 1 - S delta for the agent's own delta (run it with
+    delta / S for 1 - delta), rewards in [0, 1], ||x|| and ||theta*|| at most 1.
+
+    >>> round(sup_linucb(T=100_000, K=10, d=5, delta=0.05))
+    345853
+    """
+    S = max(1, math.ceil(math.log(T)))
+    alpha = math.sqrt(0.5 * math.log(2 * T * K / delta))
+    return 2 * math.sqrt(T) + 8 * (1 + alpha) * math.sqrt(2 * d * S * T * math.log1p(T / d))
+
+
+def sup_linrel(T: int, K: int, d: int, delta: float) -> float:
+    """SupLinREL: 2 sqrt(T) + 16 sqrt((1 + ln(2TK/delta)) d S T ln(1 + T/d)), S = max(1, ceil(ln T)) stages.
+
+    Of the order of Auer 2003, Theorem 6, sqrt(T d) (1 + ln(2KT ln(T)/delta))^(3/2); the constants by way of LinUCB's
+    potential: ||w||^2 + ||v~||^2 <= 2 x' (I + D'D)^-1 x, since 1/l <= 2 / (1 + l) where l >= 1 and 1 <= 2 / (1 + l)
+    where l < 1. Holds with probability 1 - S delta for the agent's own delta, rewards in [0, 1], ||x|| and
+    ||theta*|| at most 1.
+
+    >>> round(sup_linrel(T=100_000, K=10, d=5, delta=0.05))
+    531185
+    """
+    S = max(1, math.ceil(math.log(T)))
+    return 2 * math.sqrt(T) + 16 * math.sqrt((1 + math.log(2 * T * K / delta)) * d * S * T * math.log1p(T / d))
