@@ -1,0 +1,123 @@
+"""What the oracle agents share: the rounds seen so far without repetition, and how every constructor begins."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from noregret.agent import Agent, Floats, Played, Seed, count
+from noregret.oracle.base import Oracle
+from noregret.oracle.finite import as_oracle
+from noregret.persist import Saved
+
+_BLOCK = 512  # contexts of a block of rounds that an oracle reads at once
+
+
+class History(Saved):
+    """What was seen, without repetition: distinct rows, how often each came, and the total r / p of each arm there.
+
+    Everything that the agents compute is a sum over rounds, so rounds that look alike to the oracle add up. A round
+    costs one hash of its row; memory is one row a *distinct* context (N bytes for an explicit class of N policies).
+
+    >>> history = History(n_arms=2)
+    >>> for arm in (0, 1, 1):
+    ...     history.add(np.array([7.0]), arm, 2.0)
+    >>> history.seen, history.counts, history.gains, history.n
+    (array([[7.]]), array([3.]), array([[2., 4.]]), 3)
+    """
+
+    _learnt = ("seen", "counts", "gains", "n")
+
+    def __init__(self, n_arms: int) -> None:
+        self.n_arms, self.n = n_arms, 0
+        self._size, self._places = 0, dict[bytes, int]()
+        self._rows: np.ndarray = np.empty((0, 0))
+        self._tallies = np.empty((0, 1 + n_arms))  # how often, then the arms' totals
+
+    def add(self, row: np.ndarray, arm: int, estimate: float) -> None:
+        """One more round: what was seen, the arm that was played, and r / p.
+
+        >>> history = History(n_arms=2)
+        >>> history.add(np.array([7.0]), 1, 0.5)
+        >>> history.gains
+        array([[0. , 0.5]])
+        """
+        key = row.tobytes()
+        at = self._places.get(key)
+        if at is None:
+            at = self._places[key] = self._size
+            if at == len(self._rows):
+                self._grow(row)
+            self._rows[at], self._tallies[at] = row, 0.0
+            self._size += 1
+        self._tallies[at, 0] += 1.0
+        self._tallies[at, 1 + arm] += estimate
+        self.n += 1
+
+    def _grow(self, row: np.ndarray) -> None:
+        capacity = max(64, 2 * self._size)
+        rows, tallies = np.empty((capacity, row.size), row.dtype), np.empty((capacity, 1 + self.n_arms))
+        if self._size:
+            rows[: self._size], tallies[: self._size] = self._rows[: self._size], self._tallies[: self._size]
+        self._rows, self._tallies = rows, tallies
+
+    @property
+    def seen(self) -> np.ndarray:
+        """The distinct rows."""
+        return self._rows[: self._size]
+
+    @property
+    def counts(self) -> Floats:
+        """How often each distinct row came."""
+        return self._tallies[: self._size, 0]
+
+    @property
+    def gains(self) -> Floats:
+        """The total r / p of each arm at each distinct row."""
+        return self._tallies[: self._size, 1:]
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        self.n, self._size = state["n"], len(state["seen"])
+        self._rows, self._tallies = state["seen"], np.column_stack([state["counts"], state["gains"]])
+        self._places = {row.tobytes(): at for at, row in enumerate(self._rows)}
+
+
+class OracleAgent(Agent):
+    """An agent over a class of policies. It works on its own copy of the oracle, so that two agents can share one."""
+
+    sees = "shared"
+    needs_probability = True
+    n_arms: int
+    _oracle_name: ClassVar[str] = "oracle"  # the constructor's name for it
+
+    def _begin(self, oracle: Any, n_arms: int, seed: Seed) -> None:
+        """The first lines of every constructor: the agent's own, untaught oracle."""
+        super().__init__(seed=seed)
+        self.n_arms = count("n_arms", n_arms)
+        own = as_oracle(oracle, name=self._oracle_name).fresh(self.n_arms)
+        setattr(self, self._oracle_name, own)
+        self.dim = own.dim
+
+    def _own(self) -> Oracle:
+        own: Oracle = getattr(self, self._oracle_name)
+        return own
+
+    def _play(self, contexts: Floats, rewards: Floats) -> Played:
+        parts = []
+        for start in range(0, max(len(rewards), 1), _BLOCK):
+            block = slice(start, start + _BLOCK)
+            self._own()._prepare(contexts[block])
+            parts.append(super()._play(contexts[block], rewards[block]))
+        return Played(*(np.concatenate(column) for column in zip(*parts)))
+
+    def params(self) -> dict[str, Any]:
+        # What the oracle has learnt belongs to the agent's state, not to what it was made with.
+        return super().params() | {self._oracle_name: self._own().fresh()}
+
+    def _state(self) -> dict[str, Any]:
+        return super()._state() | {"_oracle_state": self._own()._state()}
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        self._own()._restore(state["_oracle_state"])
+        super()._restore({name: value for name, value in state.items() if name != "_oracle_state"})
