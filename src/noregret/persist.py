@@ -65,6 +65,7 @@ class Saved:
     """
 
     _learnt: ClassVar[tuple[str, ...]] = ()
+    _namespace: ClassVar[str] = ""  # "kernels." where the class is public as noregret.kernels.X, not noregret.X
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -89,14 +90,16 @@ class Saved:
             setattr(self, name, value)
 
 
-def _class_name(cls: type) -> str:
-    return f"{cls.__module__.split('.')[0]}:{cls.__qualname__}"
+def _class_name(cls: type[Saved]) -> str:
+    return f"{cls.__module__.split('.')[0]}:{cls._namespace}{cls.__qualname__}"
 
 
 def _find_class(name: str) -> type[Saved]:
     if name not in _registry and name.startswith("noregret:"):
         # Public names load their room when asked for, which registers its classes.
-        getattr(importlib.import_module("noregret"), name.partition(":")[2], None)
+        found: Any = importlib.import_module("noregret")
+        for part in name.partition(":")[2].split("."):
+            found = getattr(found, part, None)
     if name not in _registry:
         raise LoadError(
             f"the file holds a {name.partition(':')[2]} of package {name.partition(':')[0]!r}, which is not "
