@@ -57,3 +57,30 @@ def sup_linrel(T: int, K: int, d: int, delta: float) -> float:
     """
     S = max(1, math.ceil(math.log(T)))
     return 2 * math.sqrt(T) + 16 * math.sqrt((1 + math.log(2 * T * K / delta)) * d * S * T * math.log1p(T / d))
+def exp4(T: int, K: int, N: int) -> float:
+    """Exp4 with tuned gamma and a uniform expert: 2.63 sqrt(T K ln N) in expectation (survey 5.1; Auer et al. 2002).
+
+    >>> round(exp4(T=10_000, K=10, N=8))
+    1199
+    """
+    return 2.63 * math.sqrt(T * K * math.log(N))
+
+
+def exp4p(T: int, K: int, N: int, delta: float) -> float:
+    """Exp4P with a uniform expert: 6 sqrt(K T ln(N / delta)) with probability 1 - delta (survey 5.2).
+
+    >>> round(exp4p(T=10_000, K=10, N=8, delta=0.05))
+    4274
+    """
+    return 6.0 * math.sqrt(K * T * math.log(N / delta))
+
+
+def ve(T: int, d: int, delta: float) -> float:
+    """VE with two arms and a class of VC dimension d: 9 sqrt(2 T (d ln(e T / d) + ln(2 / delta))) (survey 5.3).
+
+    With probability 1 - delta, for contexts that come in an exchangeable order (Beygelzimer et al. 2011).
+
+    >>> round(ve(T=10_000, d=2, delta=0.05))
+    6067
+    """
+    return 9.0 * math.sqrt(2.0 * T * (d * math.log(math.e * T / d) + math.log(2.0 / delta)))
