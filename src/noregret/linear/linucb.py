@@ -88,9 +88,9 @@ class LinUCB(IndexAgent):
 
     def _learn(self, context: Floats, choice: Choice, reward: float) -> None:  # lines 11-12
         if self.n_arms is None:
-            self._model.update(context[choice.arm], reward)
+            self._model.learn(context, choice.arm, reward)
         else:
-            self._model.update(context, reward, choice.arm)
+            self._model.learn(context[None], 0, reward, choice.arm)
 
     def _play(self, contexts: Any, rewards: Floats) -> Played:
         block = contexts if contexts.ndim == 3 else contexts[:, None]
