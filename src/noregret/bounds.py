@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 
 
 def exp3(T: int, K: int) -> float:
@@ -17,11 +18,11 @@ def exp3(T: int, K: int) -> float:
 def linucb(T: int, d: int, R: float, S: float, L: float, lam: float, delta: float) -> float:
     """LinUCB with the ellipsoid's alpha: 2 alpha_T sqrt(2 T d ln(1 + T L^2 / (d lam))), ||x|| <= L (survey Theorem 3).
 
-    alpha_T = R sqrt(d ln(1 + T L^2 / (d lam)) + 2 ln(1 / delta)) + lam^1/2 S bounds the multiplier through det A. The survey's
-    display drops the factor 2 sqrt(2) of its own proof. Holds with probability 1 - delta, for lam >= max(1, L^2).
+    alpha_T = R sqrt(d ln(1 + T L^2 / (d lam)) + 2 ln(1 / delta)) + lam^1/2 S bounds the multiplier through det A. The
+    survey's display drops the factor 2 sqrt(2) of its own proof. Holds with probability 1 - delta, for lam >= max(1, L^2).
 
     >>> round(linucb(T=10_000, d=20, R=0.1, S=1.0, L=1.0, lam=1.0, delta=0.05))
-    9003
+    6754
     """
     growth = T * L**2 / (d * lam)
     alpha = R * math.sqrt(d * math.log1p(growth) + 2 * math.log(1 / delta)) + math.sqrt(lam) * S
@@ -57,6 +58,8 @@ def sup_linrel(T: int, K: int, d: int, delta: float) -> float:
     """
     S = max(1, math.ceil(math.log(T)))
     return 2 * math.sqrt(T) + 16 * math.sqrt((1 + math.log(2 * T * K / delta)) * d * S * T * math.log1p(T / d))
+
+
 def exp4(T: int, K: int, N: int) -> float:
     """Exp4 with tuned gamma and a uniform expert: 2.63 sqrt(T K ln N) in expectation (survey 5.1; Auer et al. 2002).
 
@@ -84,3 +87,87 @@ def ve(T: int, d: int, delta: float) -> float:
     6067
     """
     return 9.0 * math.sqrt(2.0 * T * (d * math.log(math.e * T / d) + math.log(2.0 / delta)))
+
+
+def per_context(T: int, C: int, K: int) -> float:
+    """Exp3 on each of C contexts: 2.63 sqrt(T C K ln K) (survey Theorem 1).
+
+    Each copy's gamma is tuned to the rounds of its own context.
+
+    >>> round(per_context(T=10_000, C=4, K=10))
+    2524
+    """
+    return 2.63 * math.sqrt(T * C * K * math.log(K))
+
+
+def policy_arms(T: int, N: int) -> float:
+    """Exp3 with N policies as its arms: 2.63 sqrt(T N ln N) (survey 3, where the constant is left out).
+
+    >>> round(policy_arms(T=10_000, N=10))
+    1262
+    """
+    return exp3(T=T, K=N)
+
+
+def ucb1(T: int, K: int, gaps: Sequence[float] | None = None) -> float:
+    """UCB1's expected regret: sqrt(T K (8 ln T + 1 + pi^2 / 3)), whatever the arms.
+
+    With the gaps of the arms, sum over gaps > 0 of 8 ln T / gap + (1 + pi^2 / 3) gap (Auer et al. 2002, Theorem 1), if
+    that is smaller; the first form follows from it by Cauchy-Schwarz.
+
+    >>> round(ucb1(T=10_000, K=10)), round(ucb1(T=10_000, K=2, gaps=[0.0, 0.5]))
+    (2792, 150)
+    """
+    always = math.sqrt(T * K * (8 * math.log(T) + 1 + math.pi**2 / 3))
+    if gaps is None:
+        return always
+    return min(always, sum(8 * math.log(T) / gap + (1 + math.pi**2 / 3) * gap for gap in gaps if gap > 0))
+
+
+def beta_thompson(T: int, K: int) -> float:
+    """Thompson sampling's regret averaged over its prior: sqrt(T K ln(K) / 2) (Russo, Van Roy 2016, Proposition 5).
+
+    >>> round(beta_thompson(T=10_000, K=10))
+    339
+    """
+    return math.sqrt(T * K * math.log(K) / 2)
+
+
+def epsilon_greedy(T: int, K: int, epsilon: float) -> float:
+    """Constant epsilon: epsilon T + 4 sqrt(T K ln(2 K T^2) / epsilon) + 8 K^2 / epsilon + 2, in expectation.
+
+    Elementary: by round t each arm has epsilon t / (2K) exploring rounds, except with probability
+    exp(-epsilon t / (8K)); then Hoeffding for every arm and count at once costs the greedy rounds
+    2 sqrt(K ln(2 K T^2) / (epsilon t)) each.
+
+    >>> round(epsilon_greedy(T=100_000, K=2, epsilon=0.1))
+    38272
+    """
+    return epsilon * T + 4 * math.sqrt(T * K * math.log(2 * K * T**2) / epsilon) + 8 * K**2 / epsilon + 2
+
+
+def explore(T: int, epsilon: float, bound: Callable[..., float], **letters: float) -> float:
+    """A floor of epsilon / K under an agent costs at most epsilon T beside the agent's own ``bound``.
+
+    For agents whose bound holds whatever arms the explored rounds add (the optimistic ones); rewards in [0, 1].
+
+    >>> round(explore(T=10_000, epsilon=0.1, bound=exp3, K=10))
+    2262
+    """
+    return epsilon * T + bound(T=T, **letters)
+
+
+def doubling(T: int, bound: Callable[..., float], first: int = 1, **letters: float) -> float:
+    """The sum of an agent's ``bound`` over runs of horizon ``first`` x 1, 2, 4, ... that cover T rounds.
+
+    For a bound that grows as sqrt(T): at most sqrt(2) / (sqrt(2) - 1) = 3.41 times the bound at the last run's horizon.
+
+    >>> round(doubling(T=1023, bound=exp3, K=10) / exp3(T=512, K=10), 2)
+    3.31
+    """
+    total, horizon, covered = 0.0, first, 0
+    while covered < T:
+        total += bound(T=horizon, **letters)
+        covered += horizon
+        horizon *= 2
+    return total
