@@ -171,3 +171,63 @@ def doubling(T: int, bound: Callable[..., float], first: int = 1, **letters: flo
         covered += horizon
         horizon *= 2
     return total
+
+
+def epoch_greedy(T: int, K: int, N: int, delta: float, c: float = 1.0) -> float:
+    """Epoch-Greedy with s(l) = floor(c sqrt(l / (K ln(N/delta)))): L + sum_l s(l) 2 epsilon_l (survey 4.3.1).
+
+    L is the epoch in which round T lies: O((K ln(N/delta))^(1/3) T^(2/3)). epsilon_l is Bernstein's deviation of N
+    averages of l estimates (variance at most K, range K) that holds in all L epochs with probability 1 - delta.
+
+    >>> round(epoch_greedy(T=20_000, K=2, N=100, delta=0.05))
+    11084
+    """
+    complexity = K * math.log(N / delta)
+    greedy: list[int] = []
+    total = 0
+    while total < T:
+        greedy.append(math.floor(c * math.sqrt((len(greedy) + 1) / complexity)))
+        total += 1 + greedy[-1]
+    A = math.log(2 * N * len(greedy) / delta)
+    regret = float(len(greedy))
+    for i, s in enumerate(greedy):
+        linear = A * K / (3 * (i + 1))
+        regret += s * min(1.0, 2 * (linear + math.sqrt(linear**2 + 2 * A * K / (i + 1))))
+    return regret
+
+
+def policy_elimination(T: int, K: int, N: int, delta: float) -> float:
+    """PolicyElimination: 17 sqrt(2 T K ln(4 T^2 N / delta)) with probability 1 - delta (survey 4.3.2, Theorem 10).
+
+    The survey's 16 is the sum of 4 b_t; the smoothing costs K mu_t = b_t / 4 a round more.
+
+    >>> round(policy_elimination(T=20_000, K=2, N=100, delta=0.05))
+    25802
+    """
+    return 17 * math.sqrt(2 * T * K * math.log(4 * T**2 * N / delta))
+
+
+def randomized_ucb(T: int, K: int, N: int, delta: float, c: float = 17 * math.sqrt(2)) -> float:
+    """RandomizedUCB: c (sqrt(T K ln(T N / delta)) + K ln(N K / delta)) with probability 1 - delta (Dudik et al. 2011).
+
+    The paper proves the order and leaves the constant open; ``c`` is by default PolicyElimination's.
+
+    >>> round(randomized_ucb(T=20_000, K=2, N=100, delta=0.05))
+    20516
+    """
+    return c * (math.sqrt(T * K * math.log(T * N / delta)) + K * math.log(N * K / delta))
+
+
+def iltcb(T: int, K: int, N: int, delta: float) -> float:
+    """ILOVETOCONBANDITS with doubling epochs: C (4 K d + sqrt(8 K d tau)) + sqrt(8 T ln(2 / delta)).
+
+    C = 4 sqrt(2) (1 + 94.1) are the constants of the proof (Agarwal et al. 2014, appendix), tau < 2 T the end of the
+    epoch of round T, d = ln(16 tau^2 N / delta); below T only for T in the billions.
+
+    >>> round(iltcb(T=20_000, K=2, N=100, delta=0.05))
+    2554647
+    """
+    tau = 2 * T
+    d = math.log(16 * tau**2 * N / delta)
+    C = 4 * math.sqrt(2) * (1 + 94.1)
+    return C * (4 * K * d + math.sqrt(8 * K * d * tau)) + math.sqrt(8 * T * math.log(2 / delta))

@@ -117,6 +117,10 @@ class Oracle(Saved, ABC):
         """As ``act``, for checked contexts; override where ``_see`` is dearer than asking one policy."""
         return self._act(policy, self._see(contexts))
 
+    def _ask_all(self, policies: list[Any], context: Floats) -> Ints:
+        """The arms of several policies in one context."""
+        return np.array([self._ask(policy, context[None])[0] for policy in policies], np.int64)
+
     def _prepare(self, contexts: Floats) -> None:
         """A block of contexts that will be seen one by one: a chance to read them at once."""
 

@@ -79,9 +79,15 @@ class FinitePolicies(Oracle):
         return seen[:, policy].astype(np.int64)
 
     def _ask(self, policy: int, contexts: Floats) -> Ints:
-        if self.dim == 1 and isinstance(self.policies, np.ndarray):
+        if isinstance(self.policies, np.ndarray):
             return self._see(contexts)[:, policy].astype(np.int64)
         return self._answers(policy, contexts)
+
+    def _ask_all(self, policies: list[Any], context: Floats) -> Ints:
+        if isinstance(self.policies, np.ndarray) or context.tobytes() in self._read:
+            arms: Ints = self._see(context[None])[0][policies].astype(np.int64)
+            return arms
+        return super()._ask_all(policies, context)
 
     def _update(self, seen: np.ndarray, rewards: Floats) -> None:
         add_rewards(self.totals, seen, rewards)

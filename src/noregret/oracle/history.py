@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,6 +13,10 @@ from noregret.agent import Agent, Floats, Played, Seed, count
 from noregret.oracle.base import Oracle
 from noregret.oracle.finite import as_oracle
 from noregret.persist import Saved
+
+# When to solve again: a factor by which the rewards learnt grow from one time to the next, or the times themselves
+# (after the last of them, doubling), or a function m -> the m-th time.
+Times = float | Sequence[int] | Callable[[int], int]
 
 _BLOCK = 512  # contexts of a block of rounds that an oracle reads at once
 
@@ -121,3 +128,41 @@ class OracleAgent(Agent):
     def _restore(self, state: dict[str, Any]) -> None:
         self._own()._restore(state["_oracle_state"])
         super()._restore({name: value for name, value in state.items() if name != "_oracle_state"})
+
+
+def check_times(name: str, times: Any) -> Times:
+    """A schedule as ``next_time`` reads it.
+
+    >>> check_times("epochs", [4, 2])
+    Traceback (most recent call last):
+    ...
+    ValueError: epochs must be a number >= 1, an increasing list of whole numbers >= 1, or a function, got [4, 2]
+    """
+    if callable(times):
+        function: Callable[[int], int] = times
+        return function
+    if isinstance(times, (int, float)) and not isinstance(times, bool) and math.isfinite(times) and times >= 1:
+        return float(times)
+    if isinstance(times, (list, tuple, np.ndarray)) and len(times):
+        try:
+            whole = [count(name, time) for time in times]
+        except ValueError:
+            whole = [1, 1]
+        if all(a < b for a, b in pairwise(whole)):
+            return whole
+    raise ValueError(
+        f"{name} must be a number >= 1, an increasing list of whole numbers >= 1, or a function, got {times!r:.80}"
+    )
+
+
+def next_time(times: Times, m: int, last: int) -> int:
+    """The m-th time of a schedule, m = 1, 2, ..., the one before it being ``last`` (0 before the first).
+
+    >>> [next_time(2.0, 1, 0), next_time(2.0, 2, 1), next_time(2.0, 3, 2), next_time([5, 7], 3, 7)]
+    [1, 2, 4, 14]
+    """
+    if callable(times):
+        return max(last + 1, int(times(m)))
+    if isinstance(times, (int, float)):
+        return max(last + 1, math.ceil(times * last))
+    return times[m - 1] if m <= len(times) else 2 * last
