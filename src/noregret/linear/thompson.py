@@ -1,0 +1,163 @@
+"""LinThompson: posterior sampling over a ridge estimate (survey 4.1.4, Algorithm 4; Agrawal and Goyal 2013)."""
+
+from __future__ import annotations
+
+import copy
+import math
+from typing import Any
+
+import numpy as np
+
+from noregret import bounds, persist
+from noregret.agent import Agent, Choice, Floats, Played, Seed, Theory, count, fraction, positive
+from noregret.numerics import thompson
+from noregret.ridge import Ridge
+
+MONTE_CARLO = 1000  # posterior draws behind ``probabilities`` where choosing takes a single one
+
+
+class ThompsonScale(persist.Saved):
+    """The posterior scale that the regret bound asks for: v_t = R sqrt((24 / epsilon) d ln(t / delta)).
+
+    Rewards are R-sub-Gaussian (``noise``); the bound grows as T^((1 + epsilon) / 2) / epsilon.
+
+    >>> round(ThompsonScale(noise=0.1, epsilon=0.5, delta=0.05).at(t=10, dim=4), 4)
+    3.1895
+    """
+
+    def __init__(self, noise: float, epsilon: float, delta: float) -> None:
+        self.noise, self.epsilon = positive("noise", noise), fraction("epsilon", epsilon)
+        self.delta = fraction("delta", delta)
+
+    def at(self, t: int, dim: int) -> float:
+        """v_t in dimension ``dim``.
+
+        >>> ThompsonScale(noise=1.0, epsilon=0.24, delta=np.exp(-1.0)).at(t=1, dim=1)
+        10.0
+        """
+        return float(thompson.scale(t, 0.0, self.coefficient(dim), self.delta))
+
+    def coefficient(self, dim: int) -> float:
+        """What multiplies sqrt(ln(t / delta)).
+
+        >>> ThompsonScale(noise=1.0, epsilon=0.24, delta=0.1).coefficient(dim=4)
+        20.0
+        """
+        return self.noise * math.sqrt(24 / self.epsilon * dim)
+
+    def __repr__(self) -> str:
+        return f"ThompsonScale(noise={self.noise}, epsilon={self.epsilon}, delta={self.delta})"
+
+
+class Posterior(Ridge):
+    """The ridge model read as a Gaussian posterior N(theta, v^2 A^-1) of which each model's parameter is drawn.
+
+    >>> Posterior(dim=2).frequencies(np.array([[1.0, 0.0]]), 1.0, 4, np.random.default_rng(1))
+    array([1.])
+    """
+
+    def frequencies(self, X: Floats, v: float, draws: int, rng: np.random.Generator) -> Floats:
+        """How often each arm wins among ``draws`` draws.
+
+        >>> Posterior(dim=1).frequencies(np.array([[1.0], [-1.0]]), 1.0, 2, np.random.default_rng(1))
+        array([1., 0.])
+        """
+        return thompson.frequencies(self._F, self.theta, X, v, draws, rng)
+
+    def choose(self, X: Floats, v: float, draws: int, rng: np.random.Generator) -> tuple[int, float]:
+        """An arm drawn from those frequencies, and its probability (NaN for a single draw).
+
+        >>> Posterior(dim=1).choose(np.array([[1.0]]), 1.0, 2, np.random.default_rng(1))
+        (0, 1.0)
+        """
+        return thompson.choose(self._F, self.theta, X, v, draws, rng)
+
+    def play(self, contexts: Floats, rewards: Floats, *settings: Any) -> tuple[Any, Any, Any]:
+        """A block of rounds; ``settings`` are first round, v, coefficient, delta, draws and the generator.
+
+        >>> rng = np.random.default_rng(1)
+        >>> Posterior(dim=1).play(np.ones((1, 1, 1)), np.ones((1, 1)), 1, 1.0, 0.0, 1.0, 2, rng)
+        (array([0]), array([1.]), array([1.]))
+        """
+        return thompson.play(
+            self._F, self._diagonal, self._b, self.theta, self._age, contexts, rewards,
+            self.lam, self.discount, self._period, *settings,
+        )  # fmt: skip
+
+
+class LinThompson(Agent):
+    """Draw a parameter mu ~ N(mu_hat, v^2 B^-1) and play the arm that is best under it.
+
+    Shared parameters over per-arm features, or, with ``n_arms``, one model for each arm over a shared context, like
+    LinUCB. ``v`` is a number or a ``ThompsonScale``. With ``draws`` = M > 1 the arm is drawn from the frequencies of M
+    posterior winners, and its probability is exactly that frequency; with one draw it is unknown (None), and
+    ``probabilities`` is a Monte Carlo estimate over 1000 draws, on a copy of the random stream.
+
+    >>> agent = LinThompson(dim=2, v=0.2, seed=1)
+    >>> X = np.eye(2)
+    >>> for _ in range(50):
+    ...     choice = agent.choose(X)
+    ...     agent.learn(X, choice, reward=[0.1, 0.9][choice.arm])
+    >>> agent.choose(X)
+    Choice(arm=1, probability=None, note=None)
+    """
+
+    theory = Theory(
+        section="4.1.4",
+        regret="O(d^2 / epsilon sqrt(T^(1 + epsilon)) ln(T d) ln(1 / delta))",
+        comparator="the best arm of each round",
+        assumes="linear rewards: E[r | x] = x.theta, with R-sub-Gaussian noise",
+        reference="Agrawal and Goyal 2013",
+        regret_bound=bounds.lin_thompson,
+        high_probability=True,
+        infinite_policies=True,
+    )
+    reward_range = (-np.inf, np.inf)
+    dim: int
+    _learnt = ("_model",)
+
+    def __init__(
+        self,
+        dim: int,
+        v: float | ThompsonScale = 1.0,
+        lam: float = 1.0,
+        *,
+        n_arms: int | None = None,
+        draws: int = 1,
+        discount: float = 1.0,
+        seed: Seed = None,
+    ) -> None:
+        super().__init__(seed=seed)
+        self.n_arms = None if n_arms is None else count("n_arms", n_arms)
+        self._model = Posterior(dim, lam, self.n_arms or 1, discount)
+        self.dim, self.lam, self.discount = self._model.dim, self._model.lam, self._model.discount
+        self.draws = count("draws", draws)
+        self.v = v if isinstance(v, ThompsonScale) else positive("v", v, zero=True)
+        self.sees = "features" if n_arms is None else "shared"
+        if isinstance(self.v, ThompsonScale):
+            self._scale = (0.0, self.v.coefficient(self.dim), self.v.delta)
+        else:
+            self._scale = (self.v, 0.0, 1.0)
+
+    def _choose(self, context: Floats) -> Choice:  # Algorithm 4, lines 3-4
+        X = context if context.ndim == 2 else context[None]
+        arm, p = self._model.choose(X, thompson.scale(self.t, *self._scale), self.draws, self._rng)
+        return Choice(int(arm), None if self.draws == 1 else float(p))
+
+    def _probabilities(self, context: Floats) -> Floats:
+        X = context if context.ndim == 2 else context[None]
+        draws = MONTE_CARLO if self.draws == 1 else self.draws
+        # On a copy of the stream: nothing changes, and with draws > 1 these are the frequencies of the next choice.
+        return self._model.frequencies(X, thompson.scale(self.t, *self._scale), draws, copy.deepcopy(self._rng))
+
+    def _learn(self, context: Floats, choice: Choice, reward: float) -> None:  # line 6
+        if self.n_arms is None:
+            self._model.update(context[choice.arm], reward)
+        else:
+            self._model.update(context, reward, choice.arm)
+
+    def _play(self, contexts: Any, rewards: Floats) -> Played:
+        block = contexts if contexts.ndim == 3 else contexts[:, None]
+        played = Played(*self._model.play(block, rewards, self.t, *self._scale, self.draws, self._rng))
+        self._n_learnt += len(rewards)
+        return played
