@@ -54,7 +54,7 @@ def test_every_round_as_the_definition_says(lam):
 
 
 def test_the_scores_do_not_drift():
-    """20,000 updates, many refreshes, lam = 1e-4: still the direct solve to 1e-8."""
+    """20,000 updates from lam = 1e-4: still the direct solve to 1e-8."""
     rng, n = np.random.default_rng(2), 12
     laplacian = graph(rng, n, 0.5)
     agent = nr.SpectralUCB(laplacian, 20_000, lam=1e-4, noise=0.1, seed=1)

@@ -11,14 +11,6 @@ from noregret.agent import Choice, Floats, IndexAgent, Seed, Theory, count, posi
 from noregret.ridge import Ridge
 
 
-class _Fine(Ridge):
-    """The ridge of the full space, which also shows its factor."""
-
-    def factor(self) -> Floats:
-        """S, upper triangular, with M^-1 = S S'."""
-        return np.triu(self._F[0])
-
-
 class HierarchicalRidge(persist.Saved):
     """A ridge estimate in R^d drawn toward a ridge estimate in the coarse space of z = U'x.
 
@@ -35,8 +27,8 @@ class HierarchicalRidge(persist.Saved):
     def __init__(self, subspace: Floats, lam: float, lam_coarse: float) -> None:
         self.subspace, self.lam, self.lam_coarse = subspace, lam, lam_coarse
         d, k = subspace.shape
-        self._fine, self._coarse = _Fine(d, lam), Ridge(k, lam_coarse)
-        self._factors: tuple[Floats, Floats] | None = None
+        self._fine, self._coarse = Ridge(d, lam), Ridge(k, lam_coarse)
+        self._WU: Floats | None = None
 
     def update(self, x: Floats, reward: float) -> None:
         """Learn one row and its reward, at both levels.
@@ -48,7 +40,7 @@ class HierarchicalRidge(persist.Saved):
         """
         self._fine.update(x, reward)
         self._coarse.update(x @ self.subspace, reward)
-        self._factors = None  # computed when next asked, at most once between two rewards
+        self._WU = None  # computed when next asked, at most once between two rewards
 
     def estimate(self, X: Floats) -> tuple[Floats, Floats, Floats]:
         """Means w.x, fine widths ||x||_(M^-1) and coarse widths lam ||U' M^-1 x||_(M~^-1) of the rows of X.
@@ -56,19 +48,18 @@ class HierarchicalRidge(persist.Saved):
         >>> HierarchicalRidge(np.array([[1.0], [0.0]]), lam=4.0, lam_coarse=1.0).estimate(np.eye(2))
         (array([0., 0.]), array([0.5, 0.5]), array([1., 0.]))
         """
-        if self._factors is None:
-            S = self._fine.factor()
-            self._factors = S, S.T @ self.subspace
-        S, SU = self._factors
-        projected = X @ S  # S'x, so that M^-1 x = S (S'x) is never formed
-        coarse = projected @ SU  # U' M^-1 x
+        W = self._fine.factor()
+        if self._WU is None:
+            self._WU = W @ self.subspace
+        projected = X @ W.T  # W x, where M^-1 = W'W is never formed
+        coarse = projected @ self._WU  # U' M^-1 x
         pull, coarse_widths = self._coarse.estimate(coarse)
         means = X @ self._fine.theta[0] + self.lam * pull
         return means, np.sqrt(np.einsum("ai,ai->a", projected, projected)), self.lam * coarse_widths
 
     def _restore(self, state: dict[str, Any]) -> None:
         super()._restore(state)
-        self._factors = None
+        self._WU = None
 
 
 class CoFineUCB(IndexAgent):

@@ -11,6 +11,7 @@ from scipy.linalg import eigvalsh
 from noregret import bounds
 from noregret.agent import Choice, Floats, IndexAgent, Played, Seed, Theory, count, fraction, positive
 from noregret.numerics import ridge, spectral
+from noregret.numerics.simd import padded
 
 
 def effective_dimension(eigenvalues: Floats, horizon: int, lam: float) -> int:
@@ -53,7 +54,7 @@ class SpectralUCB(IndexAgent):
     sees = "nothing"
     reward_range = (-np.inf, np.inf)
     n_arms: int
-    _learnt = ("_F", "_diagonal", "_b", "_theta", "_age", "_widths")
+    _learnt = ("_model", "_widths")
 
     def __init__(
         self,
@@ -75,29 +76,20 @@ class SpectralUCB(IndexAgent):
         growth = self.effective_dimension * math.log1p(self.horizon / self.lam)
         self._c = 2 * self.noise * math.sqrt(growth + 2 * math.log(1 / self.delta)) + self.norm
         n = self.n_arms
-        self._F, self._diagonal = self.laplacian[None].copy(), np.diag(self.laplacian)[None] + self.lam
-        self._b, self._theta, self._age = np.zeros((1, n)), np.zeros((1, n)), np.zeros(1, np.int64)
-        self._widths = np.empty(n)
-        self._period = max(1024, 16 * n)
-        ridge.refresh(self._F[0], self._diagonal[0], self._b[0], self._theta[0])
-        spectral.refresh_widths(self._F, self._widths)
+        self._model, self._widths = np.zeros((padded(n) + 1, padded(n))), np.empty(n)
+        ridge.refit(self._model, self.laplacian + self.lam * np.eye(n), np.zeros(n))
+        spectral.node_widths(self._model, self._widths)
 
     def _scores(self, context: None) -> Floats:
-        scores: Floats = self._theta[0] + self._c * self._widths
-        return scores
+        return spectral.scores(self._model, self._widths, self._c)
 
     def _learn(self, context: None, choice: Choice, reward: float) -> None:
-        spectral.learn(
-            self._F, self._diagonal, self._b, self._theta, self._age, self._widths, choice.arm, reward, self._period
-        )
+        spectral.learn(self._model, self._widths, choice.arm, reward)
 
     def _play(self, contexts: Any, rewards: Floats) -> Played:
-        played = spectral.play(
-            self._F, self._diagonal, self._b, self._theta, self._age, self._widths, self._c, rewards, self._period,
-            self._rng,
-        )  # fmt: skip
+        played = Played(*spectral.play(self._model, self._widths, self._c, rewards, self._rng))
         self._n_learnt += len(rewards)
-        return Played(*played)
+        return played
 
 
 def _read_laplacian(value: Any) -> Floats:

@@ -62,7 +62,7 @@ class Posterior(Ridge):
         >>> Posterior(dim=1).frequencies(np.array([[1.0], [-1.0]]), 1.0, 2, np.random.default_rng(1))
         array([1., 0.])
         """
-        return thompson.frequencies(self._F, self.theta, X, v, draws, rng)
+        return thompson.frequencies(self._models, X, v, draws, rng)
 
     def choose(self, X: Floats, v: float, draws: int, rng: np.random.Generator) -> tuple[int, float]:
         """An arm drawn from those frequencies, and its probability (NaN for a single draw).
@@ -70,7 +70,7 @@ class Posterior(Ridge):
         >>> Posterior(dim=1).choose(np.array([[1.0]]), 1.0, 2, np.random.default_rng(1))
         (0, 1.0)
         """
-        return thompson.choose(self._F, self.theta, X, v, draws, rng)
+        return thompson.choose(self._models, X, v, draws, rng)
 
     def play(self, contexts: Floats, rewards: Floats, *settings: Any) -> tuple[Any, Any, Any]:
         """A block of rounds; ``settings`` are first round, v, coefficient, delta, draws and the generator.
@@ -80,9 +80,8 @@ class Posterior(Ridge):
         (array([0]), array([1.]), array([1.]))
         """
         return thompson.play(
-            self._F, self._diagonal, self._b, self.theta, self._age, contexts, rewards,
-            self.lam, self.discount, self._period, *settings,
-        )  # fmt: skip
+            self._models, self._grams, self._moments, contexts, rewards, self.lam, self.discount, *settings
+        )
 
 
 class LinThompson(Agent):
@@ -152,9 +151,9 @@ class LinThompson(Agent):
 
     def _learn(self, context: Floats, choice: Choice, reward: float) -> None:  # line 6
         if self.n_arms is None:
-            self._model.update(context[choice.arm], reward)
+            self._model.learn(context, choice.arm, reward)
         else:
-            self._model.update(context, reward, choice.arm)
+            self._model.learn(context[None], 0, reward, choice.arm)
 
     def _play(self, contexts: Any, rewards: Floats) -> Played:
         block = contexts if contexts.ndim == 3 else contexts[:, None]

@@ -14,73 +14,66 @@ from noregret.numerics.jit import jit
 
 
 @jit
-def refresh_widths(F: np.ndarray, widths: np.ndarray) -> None:
-    """sqrt((A^-1)_aa) of every node: the norm of row a of S.
+def node_widths(model: np.ndarray, widths: np.ndarray) -> None:
+    """sqrt((A^-1)_aa) of every node, the norm of column a of W; A^-1 = W'W.
 
-    >>> widths = np.empty(2)
-    >>> refresh_widths(np.array([[[3.0, 4.0], [9.0, 2.0]]]), widths)
+    >>> model, widths = np.zeros((9, 8)), np.empty(2)
+    >>> model[:2, :2] = [[3.0, 0.0], [4.0, 2.0]]
+    >>> node_widths(model, widths)
     >>> widths
     array([5., 2.])
     """
     n = widths.size
+    widths[:] = 0.0
+    for i in range(n):
+        for a in range(i + 1):
+            widths[a] += model[i, a] * model[i, a]
     for a in range(n):
-        total = 0.0
-        for i in range(a, n):
-            total += F[0, a, i] * F[0, a, i]
-        widths[a] = np.sqrt(total)
+        widths[a] = np.sqrt(widths[a])
 
 
 @jit
-def learn(
-    F: np.ndarray,
-    diagonal: np.ndarray,
-    b: np.ndarray,
-    theta: np.ndarray,
-    age: np.ndarray,
-    widths: np.ndarray,
-    arm: int,
-    reward: float,
-    period: int,
-) -> None:
+def learn(model: np.ndarray, widths: np.ndarray, arm: int, reward: float) -> None:
     """One node's reward; means and widths of all nodes follow, in O(n) for each of n directions.
 
-    >>> v, widths = np.ones((1, 1)), np.ones(1)
-    >>> learn(np.ones((1, 1, 1)), v, 0 * v, 0 * v, np.zeros(1, np.int64), widths, 0, 1.0, 9)
-    >>> widths ** 2
+    >>> model, widths = np.zeros((9, 8)), np.ones(1)
+    >>> model[0, 0] = 1.0
+    >>> learn(model, widths, 0, 1.0)
+    >>> (widths ** 2).round(9)
     array([0.5])
     """
-    n = widths.size
-    x = np.zeros(n)
+    x = np.zeros(model.shape[1])
     x[arm] = 1.0
-    ridge.learn(F, diagonal, b, theta, age, 0, x, reward, 1.0, 1.0, period, np.empty((4, n)))
-    refresh_widths(F, widths)
+    ridge.update(model, x, reward)
+    node_widths(model, widths)
+
+
+@jit
+def scores(model: np.ndarray, widths: np.ndarray, c: float) -> np.ndarray:
+    """theta_a + c widths_a of every node.
+
+    >>> scores(np.ones((9, 8)), np.ones(2), 0.5)
+    array([1.5, 1.5])
+    """
+    return model[model.shape[1], : widths.size] + c * widths
 
 
 @jit
 def play(
-    F: np.ndarray,
-    diagonal: np.ndarray,
-    b: np.ndarray,
-    theta: np.ndarray,
-    age: np.ndarray,
-    widths: np.ndarray,
-    c: float,
-    rewards: np.ndarray,
-    period: int,
-    rng: np.random.Generator,
+    model: np.ndarray, widths: np.ndarray, c: float, rewards: np.ndarray, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """SpectralUCB over a block of rounds: arms, probabilities, rewards.
 
-    >>> v = np.ones((1, 1))
-    >>> play(np.ones((1, 1, 1)), v, 0 * v, 0 * v, np.zeros(1, np.int64), np.ones(1), 1.0, np.ones((2, 1)), 9,
-    ...     np.random.default_rng(1))
+    >>> model = np.zeros((9, 8))
+    >>> model[0, 0] = 1.0
+    >>> play(model, np.ones(1), 1.0, np.ones((2, 1)), np.random.default_rng(1))
     (array([0, 0]), array([1., 1.]), array([1., 1.]))
     """
     T = len(rewards)
     arms, probabilities, got = np.empty(T, np.int64), np.empty(T), np.empty(T)
     for t in range(T):
-        ties = best_arms(theta[0] + c * widths)
+        ties = best_arms(scores(model, widths, c))
         arm = ties[0] if ties.size == 1 else ties[int(rng.random() * ties.size)]
         arms[t], probabilities[t], got[t] = arm, 1.0 / ties.size, rewards[t, arm]
-        learn(F, diagonal, b, theta, age, widths, arm, got[t], period)
+        learn(model, widths, arm, rewards[t, arm])
     return arms, probabilities, got

@@ -35,79 +35,74 @@ def winner(scores: np.ndarray, rng: np.random.Generator) -> int:
 
 
 @jit
-def posterior_scores(F: np.ndarray, theta: np.ndarray, X: np.ndarray, v: float, rng: np.random.Generator) -> np.ndarray:
-    """Scores under one draw from the posterior: X mu with mu ~ N(theta, v^2 A^-1), S z costing half of d^2.
+def posterior_scores(models: np.ndarray, X: np.ndarray, v: float, rng: np.random.Generator) -> np.ndarray:
+    """Scores under one draw from the posterior: X mu with mu = theta + v W'z ~ N(theta, v^2 A^-1).
 
     With one model an arm, x.mu_a ~ N(x.theta_a, v^2 x' A_a^-1 x) independently, so one normal an arm is the whole draw.
 
-    >>> posterior_scores(np.eye(2)[None], np.array([[1.0, 2.0]]), np.eye(2), 0.0, np.random.default_rng(1))
-    array([1., 2.])
+    >>> models = np.zeros((1, 9, 8)); models[0, 8, 0] = 3.0
+    >>> posterior_scores(models, np.array([[2.0]]), 0.5, np.random.default_rng(1))
+    array([6.])
     """
-    if len(theta) > 1:
-        means, widths = ridge.estimate_all(F, theta, X[0])
-        for m in range(len(theta)):
+    if len(models) > 1:
+        means, widths = ridge.estimate_all(models, X[0])
+        for m in range(len(models)):
             means[m] += v * widths[m] * rng.standard_normal()
         return means
     K, d = X.shape
-    z, mu, scores = np.empty(d), np.empty(d), np.empty(K)
+    W, mu, scores = models[0], np.zeros(d), np.empty(K)
     for i in range(d):
-        z[i] = rng.standard_normal()
+        z = v * rng.standard_normal()
+        for j in range(i + 1):
+            mu[j] += z * W[i, j]
     for j in range(d):
-        total = 0.0
-        for i in range(j, d):
-            total += F[0, j, i] * z[i]
-        mu[j] = theta[0, j] + v * total
+        mu[j] += W[W.shape[1], j]
     for a in range(K):
         total = 0.0
-        for i in range(d):
-            total += X[a, i] * mu[i]
+        for j in range(d):
+            total += X[a, j] * mu[j]
         scores[a] = total
     return scores
 
 
 @jit
-def frequencies(
-    F: np.ndarray, theta: np.ndarray, X: np.ndarray, v: float, draws: int, rng: np.random.Generator
-) -> np.ndarray:
+def frequencies(models: np.ndarray, X: np.ndarray, v: float, draws: int, rng: np.random.Generator) -> np.ndarray:
     """How often each arm wins among ``draws`` draws from the posterior.
 
-    >>> frequencies(np.eye(2)[None], np.array([[1.0, 2.0]]), np.eye(2), 0.0, 5, np.random.default_rng(1))
+    >>> models = np.zeros((1, 9, 8)); models[0, 8, 0] = 3.0
+    >>> frequencies(models, np.array([[1.0], [2.0]]), 0.5, 5, np.random.default_rng(1))
     array([0., 1.])
     """
-    counts = np.zeros(len(theta) if len(theta) > 1 else len(X))
+    counts = np.zeros(len(models) if len(models) > 1 else len(X))
     for _ in range(draws):
-        counts[winner(posterior_scores(F, theta, X, v, rng), rng)] += 1.0
+        counts[winner(posterior_scores(models, X, v, rng), rng)] += 1.0
     return counts / draws
 
 
 @jit
-def choose(
-    F: np.ndarray, theta: np.ndarray, X: np.ndarray, v: float, draws: int, rng: np.random.Generator
-) -> tuple[int, float]:
+def choose(models: np.ndarray, X: np.ndarray, v: float, draws: int, rng: np.random.Generator) -> tuple[int, float]:
     """An arm and its probability (NaN for a single draw, which does not tell it).
 
-    >>> choose(np.eye(2)[None], np.array([[1.0, 2.0]]), np.eye(2), 0.0, 5, np.random.default_rng(1))
+    >>> models = np.zeros((1, 9, 8)); models[0, 8, 0] = 3.0
+    >>> choose(models, np.array([[1.0], [2.0]]), 0.5, 5, np.random.default_rng(1))
     (1, 1.0)
     """
     if draws == 1:
-        return winner(posterior_scores(F, theta, X, v, rng), rng), np.nan
-    p = frequencies(F, theta, X, v, draws, rng)
+        return winner(posterior_scores(models, X, v, rng), rng), np.nan
+    p = frequencies(models, X, v, draws, rng)
     arm = draw(p, rng.random())
     return arm, p[arm]
 
 
 @jit
 def play(
-    F: np.ndarray,
-    diagonal: np.ndarray,
-    b: np.ndarray,
-    theta: np.ndarray,
-    age: np.ndarray,
+    models: np.ndarray,
+    grams: np.ndarray,
+    moments: np.ndarray,
     contexts: np.ndarray,
     rewards: np.ndarray,
     lam: float,
     discount: float,
-    period: int,
     first: int,
     v: float,
     coefficient: float,
@@ -117,17 +112,17 @@ def play(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Thompson sampling over a block that begins at round ``first``; contexts as in ``ridge.play_optimistic``.
 
-    >>> one = np.ones((1, 1))
-    >>> play(np.ones((1, 1, 1)), one, 0 * one, 0 * one, np.zeros(1, np.int64), np.ones((2, 1, 1)),
-    ...     np.ones((2, 1)), 1.0, 1.0, 9, 1, 0.5, 0.0, 1.0, 3, np.random.default_rng(1))
+    >>> models = np.zeros((1, 9, 8)); models[0, 0, 0] = 1.0
+    >>> none = np.zeros((1, 0, 0))
+    >>> play(models, none, none[0], np.ones((2, 1, 1)), np.ones((2, 1)), 1.0, 1.0, 1, 0.5, 0.0, 1.0, 3,
+    ...     np.random.default_rng(1))
     (array([0, 0]), array([1., 1.]), array([1., 1.]))
     """
-    T, disjoint = len(rewards), len(theta) > 1
+    T, disjoint = len(rewards), len(models) > 1
     arms, probabilities, got = np.empty(T, np.int64), np.empty(T), np.empty(T)
-    work = np.empty((4, contexts.shape[2]))
     for t in range(T):
-        arm, p = choose(F, theta, contexts[t], scale(first + t, v, coefficient, delta), draws, rng)
+        arm, p = choose(models, contexts[t], scale(first + t, v, coefficient, delta), draws, rng)
         arms[t], probabilities[t], got[t] = arm, p, rewards[t, arm]
-        x = contexts[t, 0 if disjoint else arm]
-        ridge.learn(F, diagonal, b, theta, age, arm if disjoint else 0, x, got[t], lam, discount, period, work)
+        m, row = (arm, 0) if disjoint else (0, arm)
+        ridge.learn(models, grams, moments, m, contexts[t], row, rewards[t, arm], lam, discount)
     return arms, probabilities, got
