@@ -19,7 +19,7 @@ def linucb(T: int, d: int, R: float, S: float, L: float, lam: float, delta: floa
     """LinUCB with the ellipsoid's alpha: 2 alpha_T sqrt(2 T d ln(1 + T L^2 / (d lam))), ||x|| <= L (survey Theorem 3).
 
     alpha_T = R sqrt(d ln(1 + T L^2 / (d lam)) + 2 ln(1 / delta)) + lam^1/2 S bounds the multiplier through det A. The
-    survey's display drops the factor 2 sqrt(2) of its own proof. Holds with probability 1 - delta, for lam >= max(1, L^2).
+    survey's display drops the factor 2 sqrt(2) of its own proof. Holds with probability 1 - delta, lam >= max(1, L^2).
 
     >>> round(linucb(T=10_000, d=20, R=0.1, S=1.0, L=1.0, lam=1.0, delta=0.05))
     6754

@@ -199,9 +199,7 @@ def dumps(thing: Saved) -> bytes:
     raw = [np.ascontiguousarray(a, dtype=a.dtype.newbyteorder("<")) for a in arrays]
     described = [{"dtype": a.dtype.str, "shape": list(a.shape)} for a in raw]
     header = json.dumps({"object": tree, "arrays": described}, allow_nan=False).encode()
-    body = b"".join(
-        [MAGIC, struct.pack("<IQ", FORMAT, len(header)), header, *(a.tobytes() for a in raw)]
-    )
+    body = b"".join([MAGIC, struct.pack("<IQ", FORMAT, len(header)), header, *(a.tobytes() for a in raw)])
     return body + hashlib.sha256(body).digest()
 
 
@@ -220,9 +218,7 @@ def loads(data: bytes, source: str = "") -> Any:
         raise LoadError(f"{prefix}the file is truncated: only {len(data)} bytes")
     version, length = struct.unpack("<IQ", data[len(MAGIC) : start])
     if version > FORMAT:
-        raise LoadError(
-            f"{prefix}written in format {version}; this noregret reads up to {FORMAT}: upgrade noregret"
-        )
+        raise LoadError(f"{prefix}written in format {version}; this noregret reads up to {FORMAT}: upgrade noregret")
     if hashlib.sha256(data[:-_DIGEST]).digest() != data[-_DIGEST:]:
         raise LoadError(f"{prefix}the file is truncated or altered: its SHA-256 does not match its contents")
     try:

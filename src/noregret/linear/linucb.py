@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from noregret import bounds, persist
-from noregret.agent import Choice, Floats, IndexAgent, Played, Seed, Theory, count, fraction, positive
+from noregret.agent import Choice, Floats, IndexAgent, Played, Seed, Theory, count, fraction, make_choice, positive
+from noregret.numerics import ridge
 from noregret.ridge import Ridge
 
 
@@ -59,6 +60,7 @@ class LinUCB(IndexAgent):
         erratum="Theorem 2 prints lam^(1/2) for det(lam I)^(1/2), and drops the proof's factor 2 sqrt(2)",
     )
     reward_range = (-np.inf, np.inf)
+    _kernels_check_finite = True
     dim: int
     _learnt = ("_model",)
 
@@ -86,11 +88,18 @@ class LinUCB(IndexAgent):
     def _scores(self, context: Floats) -> Floats:  # Algorithm 1, line 7
         return self._model.optimistic(context if context.ndim == 2 else context[None], *self._width)
 
+    def _choose(self, context: Floats) -> Choice:
+        X = context if self.n_arms is None else context[None]
+        arm, ties = ridge.choose_optimistic(self._model.models, X, self.lam, *self._width)
+        return make_choice((arm, 1.0, None)) if ties == 1 else super()._choose(context)
+
     def _learn(self, context: Floats, choice: Choice, reward: float) -> None:  # lines 11-12
-        if self.n_arms is None:
-            self._model.learn(context, choice.arm, reward)
-        else:
-            self._model.learn(context[None], 0, reward, choice.arm)
+        if self.n_arms is not None:
+            self._model.update(context, reward, choice.arm)
+        elif self.discount < 1.0:
+            self._model.update(context[choice.arm], reward)
+        else:  # the hot path, without a slice
+            ridge.learn(self._model.models, 0, context, choice.arm, reward)
 
     def _play(self, contexts: Any, rewards: Floats) -> Played:
         block = contexts if contexts.ndim == 3 else contexts[:, None]

@@ -16,10 +16,30 @@ def all_finite(values: np.ndarray) -> bool:
     >>> all_finite(np.array([1.0, np.nan]))
     False
     """
-    for value in values.ravel():
+    for value in values.ravel():  # noqa: SIM110 - a generator does not compile
         if not np.isfinite(value):
             return False
     return True
+
+
+@jit
+def first_best(scores: np.ndarray) -> tuple[int, int]:
+    """The first arm within 1e-12 of the largest score, and how many arms are.
+
+    >>> first_best(np.array([0.5, 1.0, 1.0]))
+    (1, 2)
+    """
+    top = scores[0]
+    for score in scores:
+        if score > top:
+            top = score
+    first, ties = -1, 0
+    for arm in range(scores.size):
+        if scores[arm] >= top - TIE:
+            ties += 1
+            if first < 0:
+                first = arm
+    return first, ties
 
 
 @jit

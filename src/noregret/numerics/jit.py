@@ -16,10 +16,8 @@ _REORDER = {"reassoc", "contract", "arcp", "nsz"}
 def jit(kernel: F) -> F:
     """Compile on first use, cache on disk, release the interpreter lock while it runs.
 
-    >>> @jit
-    ... def double(x):
-    ...     return 2 * x
-    >>> double(3)
-    6
+    >>> from noregret.numerics.weights import importance_weighted  # decorated with @jit
+    >>> importance_weighted(1.0, 0.5)
+    2.0
     """
     return cast(F, numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=_REORDER)(kernel))

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from noregret.numerics.choice import best_arms
+from noregret.numerics.choice import best_arms, first_best
 from noregret.numerics.jit import jit
 from noregret.numerics.simd import fma, load, splat, store, total
 
@@ -63,15 +63,16 @@ def update(model: np.ndarray, x: np.ndarray, reward: float) -> None:
 
     >>> model = np.zeros((9, 8)); model[0, 0] = 1.0
     >>> update(model, np.ones(1), 1.0)
-    >>> model[8, 0], model[0, 0] ** 2
-    (0.5, 0.5000000000000001)
+    >>> model[8, :1], model[0, :1] ** 2
+    (array([0.5]), array([0.5]))
     """
     D = model.shape[1]
     work = np.zeros((3, D))
     v, p, k = work[0], work[1], work[2]
     v[: x.size] = x
-    project(model, v, p)
-    error = reward - dot(model, D * D, v)
+    width, error = project(model, v, p), reward - dot(model, D * D, v)
+    if not np.isfinite(width * error):
+        raise ValueError("context must be finite (and its square must not overflow)")
     before = 1.0
     for i in range(D):
         after = before + p[i] * p[i]
@@ -107,8 +108,8 @@ def refit(model: np.ndarray, A: np.ndarray, b: np.ndarray) -> None:
 
     >>> model = np.zeros((9, 8))
     >>> refit(model, np.array([[4.0]]), np.array([2.0]))
-    >>> model[0, 0], model[8, 0]
-    (0.5, 0.5)
+    >>> model[0, :1], model[8, :1]
+    (array([0.5]), array([0.5]))
     """
     d, D = b.size, model.shape[1]
     inverse = np.linalg.solve(np.linalg.cholesky(A), np.eye(d))
@@ -123,7 +124,19 @@ def refit(model: np.ndarray, A: np.ndarray, b: np.ndarray) -> None:
 
 
 @jit
-def learn(
+def learn(models: np.ndarray, m: int, X: np.ndarray, row: int, reward: float) -> None:
+    """Learn row ``row`` of X into model ``m``.
+
+    >>> models = np.zeros((1, 9, 8)); models[0, 0, 0] = 1.0
+    >>> learn(models, 0, np.ones((1, 1)), 0, 1.0)
+    >>> models[0, 8, :1]
+    array([0.5])
+    """
+    update(models[m], X[row], reward)
+
+
+@jit
+def learn_fading(
     models: np.ndarray,
     grams: np.ndarray,
     moments: np.ndarray,
@@ -134,22 +147,20 @@ def learn(
     lam: float,
     discount: float,
 ) -> None:
-    """Learn row ``row`` of X into model ``m``.
+    """The same where what was learnt before fades and the ridge stays: A = lam I + sum discount^age x x'.
 
-    With ``discount`` < 1 what was learnt before fades and the ridge stays: A = lam I + sum discount^age x x'. The
-    fading moves every eigenvalue, so A and b are kept and W is computed afresh, in O(d^3).
+    The fading moves every eigenvalue, so A and b are kept and W is computed afresh, in O(d^3).
 
-    >>> models = np.zeros((1, 9, 8)); models[0, 0, 0] = 1.0
-    >>> none = np.zeros((1, 0, 0))
-    >>> learn(models, none, none[0], 0, np.ones((1, 1)), 0, 1.0, 1.0, 1.0)
-    >>> models[0, 8, 0]
-    0.5
+    >>> models, A = np.zeros((1, 9, 8)), np.ones((1, 1, 1))
+    >>> learn_fading(models, A, np.zeros((1, 1)), 0, np.ones((1, 1)), 0, 1.0, 1.0, 0.5)
+    >>> A, models[0, 8, :1]
+    (array([[[2.]]]), array([0.5]))
     """
-    x = X[row]
-    if discount == 1.0:
-        update(models[m], x, reward)
-        return
-    A, b, d = grams[m], moments[m], x.size
+    A, b, x = grams[m], moments[m], X[row]
+    d = x.size
+    for i in range(d):
+        if not np.isfinite(x[i] * x[i]):
+            raise ValueError("context must be finite (and its square must not overflow)")
     for i in range(d):
         b[i] = discount * b[i] + reward * x[i]
         for j in range(d):
@@ -171,16 +182,17 @@ def multiplier(model: np.ndarray, d: int, lam: float, alpha: float, noise: float
 
 
 @jit
-def estimate(model: np.ndarray, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def estimate_into(model: np.ndarray, X: np.ndarray, means: np.ndarray, widths: np.ndarray) -> None:
     """Means x.theta and widths sqrt(x' A^-1 x) of every row of X under one model.
 
     >>> model = np.zeros((9, 8)); model[0, 0] = 0.5; model[8, 0] = 3.0
-    >>> estimate(model, np.array([[2.0]]))
+    >>> means, widths = np.empty(1), np.empty(1)
+    >>> estimate_into(model, np.array([[2.0]]), means, widths)
+    >>> means, widths
     (array([6.]), array([1.]))
     """
     K, d = X.shape
     D = model.shape[1]
-    means, widths = np.empty(K), np.empty(K)
     if K >= _BLAS_ROWS and d >= _BLAS_DIM:
         padded = np.zeros((K, D))
         padded[:, :d] = X
@@ -188,7 +200,7 @@ def estimate(model: np.ndarray, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         for a in range(K):
             means[a] = dot(model, D * D, padded[a])
             widths[a] = np.sqrt(dot(P, a * D, P[a]))
-        return means, widths
+        return
     work = np.zeros((2, D))
     v, p = work[0], work[1]
     for a in range(K):
@@ -196,31 +208,30 @@ def estimate(model: np.ndarray, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             v[i] = X[a, i]
         widths[a] = np.sqrt(project(model, v, p))
         means[a] = dot(model, D * D, v)
-    return means, widths
 
 
 @jit
-def estimate_all(models: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def estimate_all_into(models: np.ndarray, x: np.ndarray, means: np.ndarray, widths: np.ndarray) -> None:
     """Mean and width of one row x under every model.
 
     >>> models = np.zeros((1, 9, 8)); models[0, 0, 0] = 0.5; models[0, 8, 0] = 3.0
-    >>> estimate_all(models, np.array([2.0]))
+    >>> means, widths = np.empty(1), np.empty(1)
+    >>> estimate_all_into(models, np.array([2.0]), means, widths)
+    >>> means, widths
     (array([6.]), array([1.]))
     """
-    M, D = len(models), models.shape[2]
-    means, widths, work = np.empty(M), np.empty(M), np.zeros((2, D))
+    work = np.zeros((2, models.shape[2]))
     v, p = work[0], work[1]
-    v[: x.size] = x
-    for m in range(M):
+    D = v.size
+    for i in range(x.size):
+        v[i] = x[i]
+    for m in range(len(models)):
         widths[m] = np.sqrt(project(models[m], v, p))
         means[m] = dot(models[m], D * D, v)
-    return means, widths
 
 
 @jit
-def optimistic(
-    models: np.ndarray, X: np.ndarray, lam: float, alpha: float, noise: float, delta: float
-) -> np.ndarray:
+def optimistic(models: np.ndarray, X: np.ndarray, lam: float, alpha: float, noise: float, delta: float) -> np.ndarray:
     """Mean plus multiplier times width: of each row under the one model, or of the one row under each model.
 
     >>> models = np.zeros((1, 9, 8)); models[0, 0, 0] = 0.5; models[0, 8, 0] = 3.0
@@ -228,14 +239,34 @@ def optimistic(
     array([6.1])
     """
     M, d = len(models), X.shape[1]
+    K = len(X) if M == 1 else M
+    both = np.empty((2, K))
+    scores, widths = both[0], both[1]
     if M == 1:
-        means, widths = estimate(models[0], X)
-        means += multiplier(models[0], d, lam, alpha, noise, delta) * widths
-        return means
-    means, widths = estimate_all(models, X[0])
-    for m in range(M):
-        means[m] += multiplier(models[m], d, lam, alpha, noise, delta) * widths[m]
-    return means
+        estimate_into(models[0], X, scores, widths)
+    else:
+        estimate_all_into(models, X[0], scores, widths)
+    width = multiplier(models[0], d, lam, alpha, noise, delta)
+    for a in range(K):
+        if M > 1 and noise > 0.0:
+            width = multiplier(models[a], d, lam, alpha, noise, delta)
+        scores[a] += width * widths[a]
+        if not np.isfinite(scores[a]):
+            raise ValueError("context must be finite (and its square must not overflow)")
+    return scores
+
+
+@jit
+def choose_optimistic(
+    models: np.ndarray, X: np.ndarray, lam: float, alpha: float, noise: float, delta: float
+) -> tuple[int, int]:
+    """The first arm with the largest optimistic score, and how many arms tie with it.
+
+    >>> models = np.zeros((1, 9, 8)); models[0, 0, 0] = 0.5
+    >>> choose_optimistic(models, np.array([[1.0], [2.0], [2.0]]), 4.0, 0.1, 0.0, 1.0)
+    (1, 2)
+    """
+    return first_best(optimistic(models, X, lam, alpha, noise, delta))
 
 
 @jit
@@ -263,9 +294,14 @@ def play_optimistic(
     T, disjoint = len(rewards), len(models) > 1
     arms, probabilities, got = np.empty(T, np.int64), np.empty(T), np.empty(T)
     for t in range(T):
-        ties = best_arms(optimistic(models, contexts[t], lam, alpha, noise, delta))
-        arm = ties[0] if ties.size == 1 else ties[int(rng.random() * ties.size)]
-        arms[t], probabilities[t], got[t] = arm, 1.0 / ties.size, rewards[t, arm]
+        scores = optimistic(models, contexts[t], lam, alpha, noise, delta)
+        arm, ties = first_best(scores)
+        if ties > 1:
+            arm = best_arms(scores)[int(rng.random() * ties)]
+        arms[t], probabilities[t], got[t] = arm, 1.0 / ties, rewards[t, arm]
         m, row = (arm, 0) if disjoint else (0, arm)
-        learn(models, grams, moments, m, contexts[t], row, rewards[t, arm], lam, discount)
+        if discount == 1.0:
+            learn(models, m, contexts[t], row, rewards[t, arm])
+        else:
+            learn_fading(models, grams, moments, m, contexts[t], row, rewards[t, arm], lam, discount)
     return arms, probabilities, got

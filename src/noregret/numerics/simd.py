@@ -11,9 +11,11 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
+from numba import extending
 from numba.core import types
-from numba.extending import intrinsic, models, register_model
+from numba.extending import models, register_model
 
+intrinsic: Any = extending.intrinsic  # its own annotations describe the function it takes, not the one it makes
 LANES = 8
 _DOUBLE = ir.DoubleType()
 _VECTOR = ir.VectorType(_DOUBLE, LANES)
@@ -22,7 +24,7 @@ _INDEX = ir.IntType(32)
 
 class _Lanes(types.Type):
     def __init__(self) -> None:
-        super().__init__(name="lanes")
+        super().__init__(name="lanes")  # type: ignore[no-untyped-call]
 
 
 _lanes = _Lanes()
