@@ -84,9 +84,7 @@ class Ridge(persist.Saved):
         >>> Ridge(dim=1, n_models=2).estimate_all(np.ones(1))
         (array([0., 0.]), array([1., 1.]))
         """
-        means, widths = np.empty(self.n_models), np.empty(self.n_models)
-        ridge.estimate_all_into(self.models, x, means, widths)
-        return means, widths
+        return ridge.estimate_all(self.models, x)
 
     def update(self, x: Floats, reward: float, model: int = 0, weight: float = 1.0) -> None:
         """Learn one row and its reward, counted ``weight`` times.
@@ -99,12 +97,17 @@ class Ridge(persist.Saved):
         if weight != 1.0:
             root = float(np.sqrt(weight))
             x, reward = root * x, root * reward
-        if self.discount == 1.0:
-            ridge.learn(self.models, model, x[None], 0, reward)
-        else:
-            ridge.learn_fading(
-                self.models, self._grams, self._moments, model, x[None], 0, reward, self.lam, self.discount
-            )
+        self.learn(x[None], 0, reward, model)
+
+    def learn(self, X: Floats, row: int, reward: float, model: int = 0) -> None:
+        """Learn one row of X: ``update`` without a slice.
+
+        >>> model = Ridge(dim=1)
+        >>> model.learn(np.ones((3, 1)), 2, 1.0)
+        >>> model.theta
+        array([[0.5]])
+        """
+        ridge.learn(self.models, self._grams, self._moments, model, X, row, reward, self.lam, self.discount)
 
     def optimistic(self, X: Floats, alpha: float, noise: float, delta: float) -> Floats:
         """Mean + multiplier x width, of each row (one model) or of each model (one row, as (1, d)).

@@ -97,9 +97,9 @@ class LinUCB(IndexAgent):
         if self.n_arms is not None:
             self._model.update(context, reward, choice.arm)
         elif self.discount < 1.0:
-            self._model.update(context[choice.arm], reward)
-        else:  # the hot path, without a slice
-            ridge.learn(self._model.models, 0, context, choice.arm, reward)
+            self._model.learn(context, choice.arm, reward)
+        else:  # the hot path
+            ridge.learn_row(self._model.models, 0, context, choice.arm, reward)
 
     def _play(self, contexts: Any, rewards: Floats) -> Played:
         block = contexts if contexts.ndim == 3 else contexts[:, None]

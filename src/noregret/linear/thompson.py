@@ -62,7 +62,7 @@ class Posterior(Ridge):
         >>> Posterior(dim=1).frequencies(np.array([[1.0], [-1.0]]), 1.0, 2, np.random.default_rng(1))
         array([1., 0.])
         """
-        return thompson.frequencies(self._models, X, v, draws, rng)
+        return thompson.frequencies(self.models, X, v, draws, rng)
 
     def choose(self, X: Floats, v: float, draws: int, rng: np.random.Generator) -> tuple[int, float]:
         """An arm drawn from those frequencies, and its probability (NaN for a single draw).
@@ -70,7 +70,7 @@ class Posterior(Ridge):
         >>> Posterior(dim=1).choose(np.array([[1.0]]), 1.0, 2, np.random.default_rng(1))
         (0, 1.0)
         """
-        return thompson.choose(self._models, X, v, draws, rng)
+        return thompson.choose(self.models, X, v, draws, rng)
 
     def play(self, contexts: Floats, rewards: Floats, *settings: Any) -> tuple[Any, Any, Any]:
         """A block of rounds; ``settings`` are first round, v, coefficient, delta, draws and the generator.
@@ -80,7 +80,7 @@ class Posterior(Ridge):
         (array([0]), array([1.]), array([1.]))
         """
         return thompson.play(
-            self._models, self._grams, self._moments, contexts, rewards, self.lam, self.discount, *settings
+            self.models, self._grams, self._moments, contexts, rewards, self.lam, self.discount, *settings
         )
 
 

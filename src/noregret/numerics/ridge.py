@@ -124,11 +124,11 @@ def refit(model: np.ndarray, A: np.ndarray, b: np.ndarray) -> None:
 
 
 @jit
-def learn(models: np.ndarray, m: int, X: np.ndarray, row: int, reward: float) -> None:
+def learn_row(models: np.ndarray, m: int, X: np.ndarray, row: int, reward: float) -> None:
     """Learn row ``row`` of X into model ``m``.
 
     >>> models = np.zeros((1, 9, 8)); models[0, 0, 0] = 1.0
-    >>> learn(models, 0, np.ones((1, 1)), 0, 1.0)
+    >>> learn_row(models, 0, np.ones((1, 1)), 0, 1.0)
     >>> models[0, 8, :1]
     array([0.5])
     """
@@ -136,7 +136,7 @@ def learn(models: np.ndarray, m: int, X: np.ndarray, row: int, reward: float) ->
 
 
 @jit
-def learn_fading(
+def learn(
     models: np.ndarray,
     grams: np.ndarray,
     moments: np.ndarray,
@@ -147,15 +147,18 @@ def learn_fading(
     lam: float,
     discount: float,
 ) -> None:
-    """The same where what was learnt before fades and the ridge stays: A = lam I + sum discount^age x x'.
+    """``learn_row``, where what was learnt before may fade and the ridge stays: A = lam I + sum discount^age x x'.
 
-    The fading moves every eigenvalue, so A and b are kept and W is computed afresh, in O(d^3).
+    Fading moves every eigenvalue, so A and b are kept and W is computed afresh, in O(d^3).
 
     >>> models, A = np.zeros((1, 9, 8)), np.ones((1, 1, 1))
-    >>> learn_fading(models, A, np.zeros((1, 1)), 0, np.ones((1, 1)), 0, 1.0, 1.0, 0.5)
+    >>> learn(models, A, np.zeros((1, 1)), 0, np.ones((1, 1)), 0, 1.0, 1.0, 0.5)
     >>> A, models[0, 8, :1]
     (array([[[2.]]]), array([0.5]))
     """
+    if discount == 1.0:
+        update(models[m], X[row], reward)
+        return
     A, b, x = grams[m], moments[m], X[row]
     d = x.size
     for i in range(d):
@@ -231,6 +234,19 @@ def estimate_all_into(models: np.ndarray, x: np.ndarray, means: np.ndarray, widt
 
 
 @jit
+def estimate_all(models: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """``estimate_all_into`` with arrays of its own.
+
+    >>> models = np.zeros((1, 9, 8)); models[0, 0, 0] = 0.5; models[0, 8, 0] = 3.0
+    >>> estimate_all(models, np.array([2.0]))
+    (array([6.]), array([1.]))
+    """
+    means, widths = np.empty(len(models)), np.empty(len(models))
+    estimate_all_into(models, x, means, widths)
+    return means, widths
+
+
+@jit
 def optimistic(models: np.ndarray, X: np.ndarray, lam: float, alpha: float, noise: float, delta: float) -> np.ndarray:
     """Mean plus multiplier times width: of each row under the one model, or of the one row under each model.
 
@@ -300,8 +316,5 @@ def play_optimistic(
             arm = best_arms(scores)[int(rng.random() * ties)]
         arms[t], probabilities[t], got[t] = arm, 1.0 / ties, rewards[t, arm]
         m, row = (arm, 0) if disjoint else (0, arm)
-        if discount == 1.0:
-            learn(models, m, contexts[t], row, rewards[t, arm])
-        else:
-            learn_fading(models, grams, moments, m, contexts[t], row, rewards[t, arm], lam, discount)
+        learn(models, grams, moments, m, contexts[t], row, rewards[t, arm], lam, discount)
     return arms, probabilities, got
