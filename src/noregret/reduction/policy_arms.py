@@ -10,9 +10,8 @@ import numpy as np
 from noregret import bounds
 from noregret.agent import Agent, Choice, Floats, Played, Seed, Theory, count
 from noregret.numerics.choice import draw
+from noregret.policies import distribution
 from noregret.reduction.wrapper import expect_agent, own_stream, teach
-
-Policy = Callable[[Any], Any]
 
 
 class PolicyArms(Agent):
@@ -24,7 +23,8 @@ class PolicyArms(Agent):
     choice has no note, a policy that recommends the arm learns, drawn at random, and every policy's importance-weighted
     reward stays unbiased.
 
-    A policy is called with the context and returns an arm or a distribution over arms. ``n_arms`` may be left out if a
+    A policy is called with the context (anything that the policies can read; ``sees`` says which view of a round that
+    is) and returns an arm or a distribution over arms; a frozen agent will do too. ``n_arms`` may be left out if a
     policy says it (``policy.n_arms``); otherwise each round has as many arms as its policies name.
 
     >>> import noregret as nr, numpy as np
@@ -48,7 +48,7 @@ class PolicyArms(Agent):
     def __init__(
         self,
         agent: Agent,
-        policies: Sequence[Policy],
+        policies: Sequence[Any],
         n_arms: int | None = None,
         *,
         sees: str = "shared",
@@ -61,8 +61,8 @@ class PolicyArms(Agent):
         if agent.n_arms != len(self.policies):
             raise ValueError(f"policies must be {agent.n_arms}, one for each arm of agent, got {len(self.policies)}")
         for i, policy in enumerate(self.policies):
-            if not callable(policy):
-                raise ValueError(f"policies[{i}] must be callable with a context, got {type(policy).__name__}")
+            if not callable(policy) and not isinstance(policy, Agent):
+                raise ValueError(f"policies[{i}] must be a policy or a function of a context, got {policy!r:.80}")
         if sees not in ("shared", "features", "key"):
             raise ValueError(f"sees must be 'shared', 'features' or 'key': what the policies take; got {sees!r}")
         self.sees, self.reward_range = sees, agent.reward_range
@@ -78,22 +78,33 @@ class PolicyArms(Agent):
         array([[0. , 1. ],
                [0.5, 0.5]])
         """
-        answers = [np.asarray(policy(context)) for policy in self.policies]
-        K = self.n_arms or (
-            len(context) if self.sees == "features" else max(1 + int(a) if a.ndim == 0 else a.size for a in answers)
-        )
-        table = np.zeros((len(answers), K))
-        for i, answer in enumerate(answers):
-            if answer.ndim == 0 and answer.dtype.kind in "biu" and 0 <= answer < K:
-                table[i, int(answer)] = 1.0
-            elif answer.shape == (K,) and np.all(answer >= 0) and abs(answer.sum() - 1.0) <= 1e-9:
-                table[i] = answer
-            else:
-                raise ValueError(
-                    f"policies[{i}] must return an arm from 0 to {K - 1} or a distribution over {K} arms, "
-                    f"got {answer!r:.80}"
-                )
-        return table
+        K = self.n_arms or (len(context) if self.sees == "features" else self._arms_named(context))
+        return np.stack([self._ask(distribution, i, context, K) for i in range(len(self.policies))])
+
+    def _arms_named(self, context: Any) -> int:
+        answers = [self._ask(lambda policy, x: np.asarray(policy(x)), i, context) for i in range(len(self.policies))]
+        return max(1 + int(answer) if answer.ndim == 0 else answer.size for answer in answers)
+
+    def _ask(self, read: Callable[..., Any], i: int, context: Any, *more: int) -> Any:
+        try:
+            return read(self.policies[i], context, *more)
+        except (ValueError, TypeError, LookupError, AttributeError) as error:
+            raise ValueError(f"policies[{i}] cannot recommend an arm for this context: {error}") from error
+
+    def _read(self, context: Any) -> Any:
+        if self.sees != "key" and isinstance(context, (list, tuple, np.ndarray)):
+            array = np.asarray(context)
+            if array.dtype.kind not in "biuf" or not np.isfinite(array).all():
+                raise ValueError(f"context must be an array of finite numbers, got {context!r:.80}")
+            return array
+        if context is None:
+            raise ValueError("context must be what the policies read, got None")
+        return super()._read(context) if self.sees == "key" else context
+
+    def _read_block(self, contexts: Any, T: int) -> Any:
+        if not hasattr(contexts, "__len__") or len(contexts) != T:
+            raise ValueError(f"contexts must have one row for each of the {T} rows of rewards, got {contexts!r:.80}")
+        return [self._read(context) for context in contexts]
 
     def play(self, contexts: Any, rewards: Any) -> Played:
         """As for every agent; where ``n_arms`` is not known, the columns of ``rewards`` say it.
