@@ -35,7 +35,7 @@ class Doubling(Wrapper):
     theory = Theory(
         section="5",
         regret="sqrt(2) / (sqrt(2) - 1) times the agent's own O(sqrt(T))",
-        comparator="the agent's own",
+        comparator="what the agent inside competes with",
         assumes="what the agent inside assumes, but not the horizon",
         reference="Auer, Cesa-Bianchi, Freund, Schapire 2002",
         regret_bound=bounds.doubling,

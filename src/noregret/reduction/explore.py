@@ -26,7 +26,7 @@ class Explore(Wrapper):
     theory = Theory(
         section="beyond",
         regret="epsilon T + the agent's own",
-        comparator="the agent's own",
+        comparator="what the agent inside competes with",
         assumes="what the agent inside assumes",
         reference="Strehl, Langford, Li, Kakade 2010",
         regret_bound=bounds.explore,

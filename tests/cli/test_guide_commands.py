@@ -1,0 +1,48 @@
+"""noregret table and noregret advise."""
+
+import json
+
+import pytest
+
+import noregret as nr
+from noregret.cli.main import main
+
+
+@pytest.mark.parametrize("format", ["text", "markdown", "latex", "json"])
+def test_table_prints_what_the_function_gives(format, capsys):
+    assert main(["table", "--format", format]) == 0
+    assert capsys.readouterr().out == str(nr.table(format)) + "\n"
+
+
+def test_table_as_json_and_one_row_of_it(capsys):
+    assert main(["table", "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)) == len(nr.table().rows)
+    assert main(["table", "--agent", "LINUCB"]) == 0
+    assert "adversarial: no\n" in capsys.readouterr().out
+    assert main(["table", "--agent", "linucv"]) == 2
+    assert (
+        capsys.readouterr().err == "noregret table: error: unknown agent 'linucv'; did you mean LinUCB or SupLinUCB?\n"
+    )
+
+
+def test_advise(capsys):
+    assert main(["advise", "--linear", "--no-horizon-known", "--dim", "7"]) == 0
+    out = capsys.readouterr().out
+    assert out == str(nr.advise(linear=True, horizon_known=False, dim=7)) + "\n"
+    assert main(["advise", "--no-linear", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == nr.advise(linear=False).data()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--n-arms", "0"], "n_arms must be a whole number >= 2"),
+        (["--dim", "many"], "invalid int value"),
+        (["--liner"], "did you mean --linear"),
+    ],
+)
+def test_advise_refuses_bad_input_in_one_line(words, message, capsys):
+    assert main(["advise", *words]) == 2
+    err = capsys.readouterr().err
+    assert message in err
+    assert err.count("\n") == 1
