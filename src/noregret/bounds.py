@@ -281,3 +281,48 @@ def spectral_ucb(T: int, d: int, R: float, C: float, lam: float, delta: float) -
     """
     growth = d * math.log1p(T / lam)
     return (8 * R * math.sqrt(growth + 2 * math.log(1 / delta)) + 4 * C + 4) * math.sqrt(growth * T)
+
+
+def gp_ucb(T: int, K: int, gamma_T: float, sigma: float, delta: float) -> float:
+    """GPUCB, CGPUCB with ``FiniteArmsBeta``: sqrt(8 T beta_T gamma_T / ln(1 + sigma^-2)) (Srinivas et al. 2010, Th. 1).
+
+    beta_T = 2 ln(K T^2 pi^2 / (6 delta)); gamma_T is the maximum information gain of T rows at noise sigma, see
+    ``noregret.kernels.information_gain``. Holds with probability 1 - delta for f drawn from the process, k(x, x) <= 1.
+
+    >>> round(gp_ucb(T=10_000, K=10, gamma_T=20.0, sigma=0.1, delta=0.1))
+    4039
+    """
+    beta = 2 * math.log(K * T**2 * math.pi**2 / (6 * delta))
+    return math.sqrt(8 * T * beta * gamma_T / math.log1p(sigma**-2))
+
+
+def gp_ucb_agnostic(T: int, B: float, gamma_T: float, sigma: float, delta: float) -> float:
+    """GPUCB with ``AgnosticBeta``: sqrt(8 T beta_T gamma_T / ln(1 + sigma^-2)) (survey 4.2.1; Srinivas et al. 2010).
+
+    beta_T = 2 B + 300 gamma_T ln^3(T / delta). Holds with probability 1 - delta for <f, f> <= B, noise bounded by
+    sigma, k(x, x) <= 1.
+
+    >>> round(gp_ucb_agnostic(T=10_000, B=1.0, gamma_T=20.0, sigma=0.1, delta=0.1))
+    1781651
+    """
+    beta = 2 * B + 300 * gamma_T * math.log(T / delta) ** 3
+    return math.sqrt(8 * T * beta * gamma_T / math.log1p(sigma**-2))
+
+
+def sup_kernel_ucb(T: int, N: int, d_tilde: float, gamma: float, delta: float, kappa: float = 1.0) -> float:
+    """SupKernelUCB: 2 sqrt(T) + 8 eta sqrt(S T V), S = max(1, ceil(ln T)) stages (Valko et al. 2013, its order).
+
+    V = (c / ln(1 + c)) d~ (ln(1 + c T / d~) + ln T) bounds the squared widths of a stage, c = kappa / gamma and
+    k(x, x) <= kappa: they are at most c, 1/2 sum ln(1 + width^2) is an information gain, and of its eigenvalues the
+    first d~ are bounded by their mean and the rest by the definition of d~ (``noregret.kernels.effective_dimension``).
+    Constants as for ``sup_linucb``. Holds with probability 1 - S delta for rewards in [0, 1] and
+    gamma <f, f> <= ln(2TN/delta) / 2, so that half of eta covers the bias and half the noise.
+
+    >>> round(sup_kernel_ucb(T=100_000, N=10, d_tilde=10.0, gamma=1.0, delta=0.05))
+    897207
+    """
+    S = max(1, math.ceil(math.log(T)))
+    eta = math.sqrt(2 * math.log(2 * T * N / delta))
+    c = kappa / gamma
+    V = c / math.log1p(c) * d_tilde * (math.log1p(c * T / d_tilde) + math.log(T))
+    return 2 * math.sqrt(T) + 8 * eta * math.sqrt(S * T * V)

@@ -1,0 +1,241 @@
+"""Gaussian process posteriors, one step at a time: a growing Cholesky factor, and a fixed set of arms.
+
+Triangles are packed: row i of a lower triangle begins at i (i + 1) / 2, so that a factor grows by appending.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from noregret.numerics.choice import best_arms
+from noregret.numerics.jit import jit
+from noregret.numerics.kernels import Program, cross, diagonal
+
+# The noise variance counts as at least this share of k(x, x): points that coincide then leave the factor invertible.
+JITTER = 1e-12
+# A variance below minus this share of k(x, x) is no rounding: the kernel is not positive definite.
+INDEFINITE = 1e-6
+
+FIXED, FINITE_ARMS, AGNOSTIC = range(3)
+Width = tuple[int, float, float]
+
+
+@jit
+def multiplier(width: Width, K: int, t: int, gain: float) -> float:
+    """What multiplies the posterior's standard deviation: a number, or sqrt(beta_t) of a schedule.
+
+    >>> multiplier((FIXED, 1.5, 0.0), 10, 1, 0.0)
+    1.5
+    >>> round(multiplier((FINITE_ARMS, 0.1, 0.0), 10, 1, 0.0) ** 2, 4)   # 2 ln(K t^2 pi^2 / (6 delta))
+    10.2057
+    >>> multiplier((AGNOSTIC, 0.1, 2.0), 10, 1, 0.0)                      # 2 B + 300 gamma_t ln^3(t / delta)
+    2.0
+    """
+    kind, a, b = width
+    if kind == FIXED:
+        return a
+    if kind == FINITE_ARMS:
+        return math.sqrt(2.0 * math.log(K * t * t * math.pi**2 / (6.0 * a)))
+    return math.sqrt(2.0 * b + 300.0 * gain * math.log(t / a) ** 3)
+
+
+@jit
+def pick(scores: np.ndarray, rng: np.random.Generator) -> tuple[int, float]:
+    """One of the arms that tie for the largest score, and its probability.
+
+    >>> pick(np.array([0.0, 1.0]), np.random.default_rng(1))
+    (1, 1.0)
+    """
+    arms = best_arms(scores)
+    if arms.size == 1:
+        return arms[0], 1.0
+    return arms[int(rng.random() * arms.size)], 1.0 / arms.size
+
+
+@jit
+def solve_lower(L: np.ndarray, n: int, V: np.ndarray) -> None:
+    """L^-1 v in place for each row v of V, four at a time: a row of L is then read once for four.
+
+    >>> V = np.array([[2.0, 5.0]])
+    >>> solve_lower(np.array([2.0, 1.0, 4.0]), 2, V)
+    >>> V
+    array([[1., 1.]])
+    """
+    K, start = len(V), 0
+    for i in range(n):
+        row = L[start : start + i + 1]
+        start += i + 1
+        inverse = 1.0 / row[i]
+        k = 0
+        while k + 4 <= K:
+            v0, v1, v2, v3 = V[k], V[k + 1], V[k + 2], V[k + 3]
+            s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
+            for j in range(i):
+                s0 += row[j] * v0[j]
+                s1 += row[j] * v1[j]
+                s2 += row[j] * v2[j]
+                s3 += row[j] * v3[j]
+            v0[i] = (v0[i] - s0) * inverse
+            v1[i] = (v1[i] - s1) * inverse
+            v2[i] = (v2[i] - s2) * inverse
+            v3[i] = (v3[i] - s3) * inverse
+            k += 4
+        while k < K:
+            v = V[k]
+            s = 0.0
+            for j in range(i):
+                s += row[j] * v[j]
+            v[i] = (v[i] - s) * inverse
+            k += 1
+
+
+@jit
+def growing_estimate(
+    L: np.ndarray, c: np.ndarray, n: int, V: np.ndarray, prior: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Means v'c and variances k(x, x) - v'v, v = L^-1 k(x), from K + noise I = LL' and c = L^-1 r; V becomes v.
+
+    >>> growing_estimate(np.array([2.0]), np.array([1.0]), 1, np.array([[1.0]]), np.ones(1))
+    (array([0.5]), array([0.75]))
+    """
+    solve_lower(L, n, V)
+    means, variances = np.zeros(len(V)), prior.copy()
+    for k in range(len(V)):
+        for j in range(n):
+            means[k] += V[k, j] * c[j]
+            variances[k] -= V[k, j] * V[k, j]
+    return means, variances
+
+
+@jit
+def growing_append(
+    L: np.ndarray, c: np.ndarray, n: int, row: np.ndarray, prior: float, noise: float, reward: float
+) -> float:
+    """Add a row to L and an entry to c in O(n^2); the variance at x before it. Nothing is written if that is negative.
+
+    >>> L, c = np.zeros(1), np.zeros(1)
+    >>> growing_append(L, c, 0, np.zeros((1, 0)), 1.0, 3.0, 4.0), L, c
+    (1.0, array([2.]), array([2.]))
+    """
+    solve_lower(L, n, row)
+    variance, residual = prior, reward
+    for j in range(n):
+        variance -= row[0, j] * row[0, j]
+        residual -= row[0, j] * c[j]
+    if variance >= -INDEFINITE * prior:
+        pivot = math.sqrt(max(variance, 0.0) + max(noise, JITTER * prior))
+        start = n * (n + 1) // 2
+        for j in range(n):
+            L[start + j] = row[0, j]
+        L[start + n] = pivot
+        c[n] = residual / pivot
+    return variance
+
+
+@jit
+def growing_play(
+    program: Program, Z: np.ndarray, L: np.ndarray, c: np.ndarray, n: int, noise: float,
+    width: Width, t: int, gain: float, contexts: np.ndarray, rewards: np.ndarray, rng: np.random.Generator,
+    arms: np.ndarray, probabilities: np.ndarray, got: np.ndarray,
+) -> tuple[int, float]:  # fmt: skip
+    """A block of rounds over a growing factor with room for them: how many were played, and the information gain.
+
+    It stops early where a variance shows that the kernel is not positive definite.
+    """
+    for i in range(len(rewards)):
+        X = contexts[i]
+        means, variances = growing_estimate(L, c, n, cross(program, X, Z[:n]), diagonal(program, X))
+        if np.any(variances < -INDEFINITE * diagonal(program, X)):
+            return i, gain
+        scale = multiplier(width, len(X), t + i, gain)
+        arms[i], probabilities[i] = pick(means + scale * np.sqrt(np.maximum(variances, 0.0)), rng)
+        got[i] = rewards[i, arms[i]]
+        x = X[arms[i] : arms[i] + 1]
+        prior = diagonal(program, x)[0]
+        variance = growing_append(L, c, n, cross(program, x, Z[:n]), prior, noise, got[i])
+        Z[n] = x[0]
+        n += 1
+        gain += 0.5 * math.log1p(max(variance, 0.0) / noise)
+    return len(rewards), gain
+
+
+@jit
+def arms_append(mean: np.ndarray, cov: np.ndarray, arm: int, noise: float, reward: float) -> float:
+    """Condition the posterior over a fixed set of arms on one reward, in O(K^2); the variance of the arm before it.
+
+    >>> mean, cov = np.zeros(2), np.array([[1.0, 0.5], [0.5, 1.0]])
+    >>> arms_append(mean, cov, 0, 1.0, 2.0), mean
+    (1.0, array([1. , 0.5]))
+    """
+    variance = cov[arm, arm]
+    column = cov[arm].copy()
+    step = 1.0 / (max(variance, 0.0) + noise)
+    mean += column * (step * (reward - mean[arm]))
+    for a in range(len(mean)):
+        weight = column[a] * step
+        for b in range(len(mean)):
+            cov[a, b] -= weight * column[b]
+    return variance
+
+
+@jit
+def arms_refresh(
+    prior: np.ndarray, counts: np.ndarray, sums: np.ndarray, noise: np.ndarray, mean: np.ndarray, cov: np.ndarray
+) -> None:
+    """The same posterior from scratch in O(K^3): rewards of one arm count as one reward, their mean, of noise / n.
+
+    >>> mean, cov = np.zeros(1), np.zeros((1, 1))
+    >>> arms_refresh(np.eye(1), np.array([3]), np.array([6.0]), np.ones(1), mean, cov)
+    >>> mean, cov
+    (array([1.5]), array([[0.25]]))
+    """
+    K = len(mean)
+    S = np.sqrt(counts / noise)
+    B = np.eye(K)  # I + SKS: no eigenvalue below 1, whatever the counts
+    for a in range(K):
+        for b in range(K):
+            B[a, b] += S[a] * prior[a, b] * S[b]
+    right = np.empty((K, K))
+    for a in range(K):
+        right[a] = S[a] * prior[a]
+    cov[:] = prior - np.ascontiguousarray(right.T) @ np.linalg.solve(B, right)
+    mean[:] = cov @ (sums / noise)
+
+
+@jit
+def arms_learn(
+    prior: np.ndarray, mean: np.ndarray, cov: np.ndarray, counts: np.ndarray, sums: np.ndarray,
+    age: int, period: int, noise: np.ndarray, gain: float, arm: int, reward: float,
+) -> tuple[float, int]:  # fmt: skip
+    """One reward, with a refresh every ``period`` of them so that rounding cannot add up: the gain and the age."""
+    variance = arms_append(mean, cov, arm, noise[arm], reward)
+    counts[arm] += 1
+    sums[arm] += reward
+    age += 1
+    if age >= period:
+        arms_refresh(prior, counts, sums, noise, mean, cov)
+        age = 0
+    return gain + 0.5 * math.log1p(max(variance, 0.0) / noise[arm]), age
+
+
+@jit
+def arms_play(
+    points: np.ndarray, prior: np.ndarray, mean: np.ndarray, cov: np.ndarray, counts: np.ndarray, sums: np.ndarray,
+    age: int, period: int, noise: np.ndarray,
+    width: Width, t: int, gain: float, contexts: np.ndarray, rewards: np.ndarray, rng: np.random.Generator,
+    arms: np.ndarray, probabilities: np.ndarray, got: np.ndarray,
+) -> tuple[int, float, int]:  # fmt: skip
+    """Rounds over a fixed set of arms, up to the first that offers others: how many, the gain, the age."""
+    for i in range(len(rewards)):
+        if not np.array_equal(contexts[i], points):
+            return i, gain, age
+        scale = multiplier(width, len(points), t + i, gain)
+        scores = np.empty(len(mean))
+        for a in range(len(mean)):
+            scores[a] = mean[a] + scale * math.sqrt(max(cov[a, a], 0.0))
+        arm, probabilities[i] = pick(scores, rng)
+        arms[i], got[i] = arm, rewards[i, arm]
+        gain, age = arms_learn(prior, mean, cov, counts, sums, age, period, noise, gain, arm, got[i])
+    return len(rewards), gain, age

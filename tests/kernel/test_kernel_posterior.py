@@ -1,0 +1,278 @@
+"""The incremental posterior against full matrices: every form of it, and the passages between them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.gaussian_process import kernels as sk
+
+from noregret import kernels, persist
+from noregret.kernel.posterior import Arms, Budgeted, Growing, KernelPosterior
+from noregret.numerics import gp, gp_budget
+
+
+def naive(kernel, noise, points, rewards, X):
+    """Means and standard deviations by explicit inverse."""
+    inverse = np.linalg.inv(kernel(points) + noise * np.eye(len(points)))
+    cross = kernel(X, points)
+    variances = kernel.diag(X) - np.einsum("ij,jk,ik->i", cross, inverse, cross)
+    return cross @ inverse @ rewards, np.sqrt(variances.clip(min=0.0))
+
+
+def close(one, two, tolerance=1e-8):
+    return all(np.allclose(a, b, rtol=0, atol=tolerance) for a, b in zip(one, two))
+
+
+@pytest.mark.parametrize("kernel", [kernels.RBF(0.4), 0.5 * kernels.Matern(0.6, nu=2.5) + kernels.Linear()])
+def test_growing_factor_equals_full_matrices(kernel):
+    rng = np.random.default_rng(1)
+    points, rewards, X = rng.random((150, 3)), rng.normal(size=150), rng.random((9, 3))
+    model = KernelPosterior(kernel, noise=0.04)
+    for i in range(150):
+        model.update(points[i], rewards[i])
+        assert close(model.estimate(X), naive(kernel, 0.04, points[: i + 1], rewards[: i + 1], X))
+    assert model.information_gain == pytest.approx(kernels.information_gain(kernel, points, noise=0.2), rel=1e-9)
+
+
+def test_fixed_arms_equal_full_matrices_and_are_kept_as_arms():
+    rng, kernel = np.random.default_rng(2), kernels.RBF(0.5)
+    X = rng.random((6, 2))
+    X[5] = X[4]  # two arms that are one: the prior over the arms is singular
+    model, points, rewards = KernelPosterior(kernel, noise=0.09), [], []
+    for _ in range(200):
+        arm, reward = int(rng.integers(6)), rng.normal()
+        model.update_arm(X, arm, reward)
+        points.append(X[arm])
+        rewards.append(reward)
+        assert close(model.estimate(X), naive(kernel, 0.09, np.array(points), np.array(rewards), X))
+    assert isinstance(model._form, Arms)
+    assert model.information_gain == pytest.approx(kernels.information_gain(kernel, np.array(points), noise=0.3))
+    other = rng.random((4, 2))  # asked about other rows it answers exactly, and stays as it is
+    assert close(model.estimate(other), naive(kernel, 0.09, np.array(points), np.array(rewards), other))
+    assert isinstance(model._form, Arms)
+    model.update_arm(other, 1, 0.7)  # learning from another arm set turns it into a growing factor, exactly
+    assert isinstance(model._form, Growing)
+    points.append(other[1])
+    rewards.append(0.7)
+    assert close(model.estimate(X), naive(kernel, 0.09, np.array(points), np.array(rewards), X))
+    assert model.information_gain == pytest.approx(kernels.information_gain(kernel, np.array(points), noise=0.3))
+
+
+def test_arms_do_not_drift():
+    """After 100,000 rewards the arms' posterior agrees with the direct one from the counts to 1e-9."""
+    rng, kernel, noise, K = np.random.default_rng(3), kernels.RBF(1.0), 1e-4, 8
+    X = rng.random((K, 1))
+    form = Arms(kernel, noise, X)
+    counts, sums = np.zeros(K), np.zeros(K)
+    for arm in rng.integers(K, size=100_000):
+        reward = rng.normal()
+        form.update(int(arm), reward)
+        counts[arm] += 1
+        sums[arm] += reward
+    precision = np.diag(counts / noise)
+    cov = np.linalg.solve(np.eye(K) + kernel(X) @ precision, kernel(X))
+    assert form._mean == pytest.approx(cov @ sums / noise, abs=1e-9)
+    assert np.diag(form._cov) == pytest.approx(np.diag(cov), rel=1e-6)
+
+
+class NaiveBudget:
+    """The budgeted posterior over u = f(Z) with dense matrices: mean and covariance of u, Kalman updates."""
+
+    def __init__(self, kernel, noise, budget):
+        self.kernel, self.noise, self.budget = kernel, noise, budget
+        self.Z, self.mean, self.cov, self.swaps = [], np.zeros(0), np.zeros((0, 0)), 0
+
+    def parts(self, x):
+        if not self.Z:
+            return np.zeros(0), self.kernel(x[None])[0, 0]
+        Z = np.array(self.Z)
+        a = np.linalg.solve(self.kernel(Z), self.kernel(x[None], Z)[0])
+        return a, self.kernel(x[None])[0, 0] - a @ self.kernel(x[None], Z)[0]
+
+    def update(self, x, reward):
+        a, nu = self.parts(x)
+        joins = len(self.Z) < self.budget and nu > gp_budget.NOVEL
+        if len(self.Z) == self.budget:
+            novelties = 1.0 / np.diag(np.linalg.inv(self.kernel(np.array(self.Z))))
+            i = int(np.argmin(novelties))
+            if nu > gp_budget.SWAP * novelties[i]:
+                joins = True
+                self.swaps += 1
+                self.Z.pop(i)
+                self.mean = np.delete(self.mean, i)
+                self.cov = np.delete(np.delete(self.cov, i, 0), i, 1)
+                a, nu = self.parts(x)
+        if joins:
+            across = self.cov @ a
+            self.cov = np.block([[self.cov, across[:, None]], [across[None], nu + a @ across]])
+            self.mean = np.append(self.mean, a @ self.mean)
+            self.Z.append(x)
+            a, nu = np.eye(len(self.Z))[-1], 0.0
+        gain = self.cov @ a / (a @ self.cov @ a + self.noise + nu)
+        self.mean = self.mean + gain * (reward - a @ self.mean)
+        self.cov = self.cov - np.outer(gain, a @ self.cov)
+
+    def estimate(self, X):
+        rows = [self.parts(x) for x in X]
+        return np.array([a @ self.mean for a, _ in rows]), np.sqrt([nu + a @ self.cov @ a for a, nu in rows])
+
+
+@pytest.mark.parametrize("kernel", [kernels.Matern(0.8, nu=0.5), kernels.RBF(0.3)])
+def test_budget_equals_its_dense_form_through_swaps(kernel):
+    rng = np.random.default_rng(4)
+    model, reference = KernelPosterior(kernel, noise=0.05, budget=12), NaiveBudget(kernel, 0.05, 12)
+    X = rng.random((6, 2)) * 2
+    for i in range(150):
+        x, reward = rng.random(2) * (0.3 if i < 20 else 2.0), rng.normal()  # the first points are crowded: they must go
+        model.update(x, reward)
+        reference.update(x, reward)
+        assert close(model.estimate(X), reference.estimate(X), 1e-7)
+    assert model._form._counters[1] == reference.swaps > 5
+    assert np.array_equal(model._form.points, np.array(reference.Z))
+
+
+def test_budget_is_exact_until_it_is_reached_and_continuous_after():
+    rng, kernel = np.random.default_rng(5), kernels.Matern(0.5, nu=1.5)
+    exact, budgeted = KernelPosterior(kernel, noise=0.04), KernelPosterior(kernel, noise=0.04, budget=60)
+    X = rng.random((20, 2))
+    f = lambda x: np.sin(3 * x[0]) + x[1]  # noqa: E731
+    steps = []
+    for i in range(120):
+        x = rng.random(2)
+        before = budgeted.estimate(X)
+        for model in (exact, budgeted):
+            model.update(x, f(x))
+        after = budgeted.estimate(X)
+        steps.append(max(np.abs(a - b).max() for a, b in zip(before, after)))
+        if i < 60:
+            assert close(after, exact.estimate(X))
+    # Right after the budget is reached a round moves the estimates no more than the rounds before it did.
+    assert max(steps[60:80]) < max(steps[40:60])
+    assert close(budgeted.estimate(X), exact.estimate(X), 0.05)
+
+
+def test_budget_covers_what_comes_after_it_was_full():
+    """A set that filled up in one corner must follow the rows to another, or their width would never shrink."""
+    rng, kernel = np.random.default_rng(6), kernels.RBF(0.3)
+    model = KernelPosterior(kernel, noise=0.01, budget=20)
+    for _ in range(100):
+        model.update(0.2 * rng.random(1), 0.0)
+    for _ in range(300):
+        model.update(2.0 + rng.random(1), 1.0)
+    means, widths = model.estimate(np.array([[2.5]]))
+    assert means == pytest.approx(1.0, abs=0.05)
+    assert widths[0] < 0.1
+    assert model.estimate(np.array([[0.1]]))[0] == pytest.approx(0.0, abs=0.05)  # and the corner is not forgotten
+
+
+def test_budget_state_is_bounded():
+    rng = np.random.default_rng(7)
+    model = KernelPosterior(kernels.RBF(0.2), noise=0.1, budget=10)
+    sizes = []
+    for i in range(400):
+        model.update(rng.random(2), 0.5)
+        if i in (50, 399):
+            sizes.append(len(persist.dumps(model)))
+    assert abs(sizes[1] - sizes[0]) < 100  # the counters' digits
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(2, 9), st.integers(0, 10_000))
+def test_removing_a_point_integrates_it_out(n, seed):
+    """Whatever is removed, mean and covariance of f at the points that stay are what they were."""
+    rng, kernel = np.random.default_rng(seed), kernels.Matern(1.0, nu=0.5)
+    form = Budgeted(kernel, 0.1, n)
+    for x in rng.random((n, 2)):
+        form.update(x, rng.normal())
+    for _ in range(5):
+        form.update(rng.random(2) * 0.5, rng.normal())
+    i = int(rng.integers(n))
+    before, stay = form.estimate(form.points), np.delete(np.arange(n), i)
+    Z = form.points.copy()
+    gp_budget.remove(form._Z, form._L, form._U, form._c, form._Q, n, i)
+    form._counters[0] -= 1
+    assert np.array_equal(form.points, Z[stay])
+    assert close(form.estimate(Z[stay]), (before[0][stay], before[1][stay]), 1e-9)
+    assert form._Q[: n - 1, : n - 1] == pytest.approx(np.linalg.inv(kernel(Z[stay])), rel=1e-6, abs=1e-6)
+
+
+@pytest.mark.parametrize("budget", [None, 30])
+@pytest.mark.parametrize("noise", [1e-2, 1e-8, 1e-20])
+def test_duplicates_and_near_singular_kernels(noise, budget):
+    """600 rows of which half are copies, under a kernel of numerical rank far below 600, with almost no noise."""
+    rng = np.random.default_rng(8)
+    points = rng.random((300, 1))
+    points = np.concatenate([points, points])
+    model = KernelPosterior(kernels.RBF(1.0), noise=noise, budget=budget)
+    for x in points:
+        model.update(x, float(np.sin(3 * x[0])))
+    means, widths = model.estimate(points)
+    assert np.all(np.isfinite(means))
+    assert means == pytest.approx(np.sin(3 * points[:, 0]), abs=0.02)
+    assert np.all((widths >= 0.0) & (widths < 0.1))
+
+
+def test_saved_exactly_in_every_form():
+    rng, kernel = np.random.default_rng(9), kernels.RBF(0.4)
+    X = rng.random((5, 2))
+    for budget, fixed in ((None, True), (None, False), (8, False)):
+        model = KernelPosterior(kernel, noise=0.1, budget=budget)
+        for part in range(2):
+            for i in range(20):
+                model.update_arm(X if fixed else rng.random((5, 2)), i % 5, rng.normal())
+            if part == 0:
+                again = persist.loads(persist.dumps(model))
+                rng_again = np.random.default_rng(0)
+                rng_again.bit_generator.state = rng.bit_generator.state
+        for i in range(20):
+            again.update_arm(X if fixed else rng_again.random((5, 2)), i % 5, rng_again.normal())
+        assert persist.dumps(again) == persist.dumps(model)
+
+
+class Indefinite(sk.RBF):
+    """Large off its diagonal: no covariance."""
+
+    def __call__(self, X, Y=None, eval_gradient=False):
+        return 1.0 - 3.0 * (super().__call__(X, Y) < 1.0)
+
+
+class Negative(sk.RBF):
+    def __call__(self, X, Y=None, eval_gradient=False):
+        return -super().__call__(X, Y)
+
+    def diag(self, X):
+        return -np.ones(len(X))
+
+
+@pytest.mark.parametrize("budget", [None, 5])
+@pytest.mark.parametrize("kernel", [Indefinite(), Negative()])
+def test_a_kernel_that_is_not_positive_definite_is_refused(kernel, budget):
+    model = KernelPosterior(kernel, noise=0.01, budget=budget)
+    points = np.arange(6.0)[:, None]
+
+    def use():
+        for x in points:
+            model.update(x, 1.0)
+
+    with pytest.raises(ValueError, match="kernel is not positive definite"):
+        use()
+    learnt = model.information_gain
+    with pytest.raises(ValueError, match="kernel is not positive definite"):
+        model.update(points[5], 1.0)
+    assert model.information_gain == learnt
+    with pytest.raises(ValueError, match="kernel is not positive definite"):
+        KernelPosterior(kernel, noise=0.01).update_arm(points, 0, 1.0)
+
+
+def test_packed_triangles():
+    rng, n = np.random.default_rng(10), 23
+    L = np.tril(rng.normal(size=(n, n))) + 5 * np.eye(n)
+    for K in (1, 4, 6, 9):
+        V = rng.normal(size=(K, n))
+        lower, upper = V.copy(), V.copy()
+        gp.solve_lower(L[np.tril_indices(n)], n, lower)
+        gp_budget.solve_upper(L[np.tril_indices(n)], n, upper)  # packed by columns, the same numbers are U = L'
+        assert lower == pytest.approx(np.linalg.solve(L, V.T).T)
+        assert upper == pytest.approx(np.linalg.solve(L.T, V.T).T)
