@@ -168,3 +168,27 @@ def voted_learn(
     for i in range(votes.size):
         log_weights[i] += step[votes[i]]
     recentre(log_weights)
+
+
+@jit
+def voted_play(
+    log_weights: np.ndarray,
+    p_min: float,
+    bonus: float,
+    votes: np.ndarray,
+    rewards: np.ndarray,
+    rng: np.random.Generator,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Exp4P on votes (T, N) over a block of rounds: arms, probabilities, rewards.
+
+    >>> voted_play(np.zeros(1), 0.5, 0.1, np.zeros((2, 1), np.int64), np.ones((2, 1)), np.random.default_rng(1))
+    (array([0, 0]), array([1., 1.]), array([1., 1.]))
+    """
+    T, K = rewards.shape
+    arms, probabilities, got = np.empty(T, np.int64), np.empty(T), np.empty(T)
+    for t in range(T):
+        p = voted(log_weights, votes[t], p_min, K)
+        arm = draw(p, rng.random())
+        arms[t], probabilities[t], got[t] = arm, p[arm], rewards[t, arm]
+        voted_learn(log_weights, votes[t], p_min, bonus, p, arm, p[arm], rewards[t, arm])
+    return arms, probabilities, got
