@@ -206,7 +206,7 @@ def reach(noise: float) -> float:
     >>> round(reach(0.1), 6)
     0.326795
     """
-    return (0.5 - 3.0**0.5 * noise) * (1.0 - 1e-12)
+    return float((0.5 - 3.0**0.5 * noise) * (1.0 - 1e-12))
 
 
 def noise_level(noise: Any) -> float:
