@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Generator
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,9 +18,12 @@ Blocks = Generator["Block", "Arms | None", None]
 
 BEST_ARM_EACH_ROUND = "the best arm of each round"
 BEST_ARM_IN_HINDSIGHT = "the best arm in hindsight"
+BEST_ARM_IN_EXPECTATION = "the best arm in expectation"
 BEST_MAP = "the best map from contexts to arms"
-BEST_POLICY = "the best policy in the class"
+BEST_POLICY = "the best policy of the class"
+BEST_OF_POLICIES = "the best of N policies"
 BEST_EXPERT = "the best expert in hindsight"
+BEST_NODE = "the best node"
 
 _BLOCK_NUMBERS = 2**19  # a block of contexts is about 4 MB: large enough to be fast, small enough for the cache
 
@@ -153,6 +157,17 @@ class Environment(Saved, ABC):
         0.1
         """
         return {"K": self.n_arms}
+
+    @cached_property
+    def native(self) -> str:
+        """The view the world is made of, "features" or "shared" where it has one: the others are derived.
+
+        >>> import noregret as nr
+        >>> nr.environments.Linear(n_arms=3, dim=4).native
+        'features'
+        """
+        views = next(self.blocks(1, seed=0))._views
+        return next((name for name in ("features", "shared", "advice", "key") if name in views), "nothing")
 
     @property
     def comparators(self) -> tuple[str, ...]:

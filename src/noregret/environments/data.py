@@ -35,6 +35,15 @@ class Rows(Environment):
             raise ValueError(f"expected has shape {self.expected.shape}, rewards {self.rewards.shape}")
         self.n_arms = self.rewards.shape[1]
 
+    @property
+    def n_rows(self) -> int:
+        """How many rounds there are before a row comes again.
+
+        >>> Rows(X=np.eye(3), rewards=np.eye(3)).n_rows
+        3
+        """
+        return len(self.X)
+
     def _tables(self, rows: Any) -> tuple[Floats, Floats]:
         expected = self.rewards if self.expected is None else self.expected
         return self.rewards[rows], expected[rows]

@@ -10,7 +10,9 @@ import numpy as np
 from noregret.agent import Floats, count, positive
 from noregret.environments.base import (
     BEST_ARM_EACH_ROUND,
+    BEST_ARM_IN_EXPECTATION,
     BEST_ARM_IN_HINDSIGHT,
+    BEST_NODE,
     Block,
     Blocks,
     Environment,
@@ -32,8 +34,8 @@ class Graph(Environment):
     ((36, 36), 2.0)
     """
 
-    comparator = BEST_ARM_EACH_ROUND
-    same_as = (BEST_ARM_IN_HINDSIGHT,)
+    comparator = BEST_NODE
+    same_as = (BEST_ARM_EACH_ROUND, BEST_ARM_IN_HINDSIGHT, BEST_ARM_IN_EXPECTATION)
 
     def __init__(
         self,

@@ -10,6 +10,7 @@ from noregret.agent import Floats, Seed, count, fraction
 from noregret.environments.base import (
     BEST_ARM_EACH_ROUND,
     BEST_EXPERT,
+    BEST_OF_POLICIES,
     BEST_POLICY,
     Block,
     Blocks,
@@ -34,7 +35,7 @@ class Planted(Environment):
     """
 
     comparator = BEST_POLICY
-    same_as = (BEST_ARM_EACH_ROUND, BEST_EXPERT)
+    same_as = (BEST_OF_POLICIES, BEST_ARM_EACH_ROUND, BEST_EXPERT)
 
     def __init__(
         self,

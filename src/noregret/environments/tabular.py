@@ -7,6 +7,7 @@ import numpy as np
 from noregret.agent import count, fraction
 from noregret.environments.base import (
     BEST_ARM_EACH_ROUND,
+    BEST_ARM_IN_EXPECTATION,
     BEST_ARM_IN_HINDSIGHT,
     BEST_MAP,
     Block,
@@ -36,7 +37,7 @@ class Tabular(Environment):
     @property
     def comparators(self) -> tuple[str, ...]:
         same = (BEST_MAP, BEST_ARM_EACH_ROUND)
-        return (*same, BEST_ARM_IN_HINDSIGHT) if self.n_contexts == 1 else same
+        return (*same, BEST_ARM_IN_HINDSIGHT, BEST_ARM_IN_EXPECTATION) if self.n_contexts == 1 else same
 
     def _blocks(self, horizon: int, rng: np.random.Generator) -> Blocks:
         best = rng.integers(self.n_arms, size=self.n_contexts)

@@ -75,11 +75,11 @@ class Result:
         """The agent's regret bound on this world, or the reason why there is none.
 
         >>> import noregret as nr
-        >>> result = nr.race([nr.Exp3(n_arms=3)], nr.environments.Switching(n_arms=3), horizon=200, seeds=1)
+        >>> result = nr.race([nr.Exp3.tuned(3, 200)], nr.environments.Switching(n_arms=3), horizon=200, seeds=1)
         >>> round(result.bound("Exp3")[0](200))
         68
         """
-        return bound(self.agents[name], self.world, self.horizon)
+        return bound(self.agents[name], self.world, self.horizon, self.heat.letters.get(name))
 
     def table(self) -> pd.DataFrame:
         """One row an agent, the smallest regret first: mean, standard error, quantiles, time, bound.

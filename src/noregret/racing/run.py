@@ -31,6 +31,7 @@ class Heat:
     agents: Mapping[str, Agent]
     horizon: int
     name: str = ""
+    letters: Mapping[str, Mapping[str, float]] = field(default_factory=dict)  # constants of a bound, by agent
 
     @property
     def label(self) -> str:

@@ -47,7 +47,8 @@ def race(
 
     >>> import noregret as nr
     >>> world = nr.environments.Linear(n_arms=5, dim=4)
-    >>> result = nr.race({"LinUCB": nr.LinUCB(dim=4, alpha=0.3), "Exp3": nr.Exp3(n_arms=5)}, world, horizon=500, seeds=3)
+    >>> agents = {"LinUCB": nr.LinUCB(dim=4, alpha=0.3), "Exp3": nr.Exp3(n_arms=5)}
+    >>> result = nr.race(agents, world, horizon=500, seeds=3)
     >>> result.table()["agent"].tolist()
     ['LinUCB', 'Exp3']
     """
@@ -73,7 +74,9 @@ def race_all(
     >>> [len(result.runs) for result in race_all([heat, heat], seeds=2)]
     [2, 2]
     """
-    numbers = list(range(count("seeds", seeds))) if isinstance(seeds, int) else [count("seed", s, least=0) for s in seeds]
+    numbers = (
+        list(range(count("seeds", seeds))) if isinstance(seeds, int) else [count("seed", s, least=0) for s in seeds]
+    )
     if not numbers or len(set(numbers)) < len(numbers):
         raise ValueError(f"seeds must be a number, or different whole numbers, got {numbers}")
     workers = count("workers", workers)
@@ -171,9 +174,9 @@ def _joblib(tasks: list[Task], workers: int, backend: str) -> Iterator[tuple[int
 def _dask(tasks: list[Task], address: str) -> Iterator[tuple[int, list[Run]]]:
     from distributed import Client, as_completed
 
-    with Client(address) as client:
+    with Client(address) as client:  # type: ignore[no-untyped-call]
         futures = [client.submit(_numbered, i, *task, pure=False, retries=1) for i, task in enumerate(tasks)]
-        for _, answer in as_completed(futures, with_results=True):
+        for _, answer in as_completed(futures, with_results=True):  # type: ignore[no-untyped-call]
             yield answer
 
 

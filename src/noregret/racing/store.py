@@ -10,8 +10,6 @@ import numpy as np
 
 from noregret.racing.run import Heat, Run
 
-_ARRAYS = ("regret", "reward", "counts")
-
 
 class Store:
     """A folder of runs. A run's file is named by everything that decides it, so that nothing stale is reused.
@@ -46,7 +44,7 @@ class Store:
         if not path.is_file():
             return None
         with np.load(path, allow_pickle=False) as data:
-            return Run(name, seed, *(data[key] for key in _ARRAYS), seconds=float(data["seconds"]))
+            return Run(name, seed, data["regret"], data["reward"], data["counts"], float(data["seconds"]))
 
     def save(self, heat: Heat, run: Run) -> None:
         """Keep a run, whole or not at all; failed runs are not kept, so that they are tried again."""
@@ -55,7 +53,7 @@ class Store:
         path = self._path(heat, run.agent, run.seed)
         handle, temporary = tempfile.mkstemp(dir=self.folder, suffix=".part")
         with os.fdopen(handle, "wb") as file:
-            np.savez(file, **{key: np.asarray(getattr(run, key)) for key in (*_ARRAYS, "seconds")})
+            np.savez(file, regret=run.regret, reward=run.reward, counts=run.counts, seconds=np.float64(run.seconds))
         os.replace(temporary, path)
 
     def clear(self) -> None:
@@ -64,5 +62,3 @@ class Store:
             path.unlink()
         if not any(self.folder.iterdir()):
             self.folder.rmdir()
-
-

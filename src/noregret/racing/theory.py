@@ -3,26 +3,33 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from noregret.agent import Agent
 from noregret.environments.base import Environment
 from noregret.persist import Saved
 
-_SPELLED = {"lam": "lam", "noise": "R", "norm": "S", "n_policies": "N", "n_experts": "N", "n_arms": "K", "dim": "d"}
+_SPELLED = {"noise": "R", "norm": "S", "n_policies": "N", "n_experts": "N", "n_arms": "K", "dim": "d"}
+_AROUND_EXP3 = ("PerContext", "PolicyArms")
+_INNER = "the agent's own"  # the comparator of an agent around another
 
 
-def bound(agent: Agent, world: Environment, horizon: int) -> tuple[Callable[[int], float] | None, str]:
+def bound(
+    agent: Agent, world: Environment, horizon: int, letters: Mapping[str, float] | None = None
+) -> tuple[Callable[[int], float] | None, str]:
     """The agent's regret bound on this world as a function of T, or None with the reason why there is none.
 
     A bound is only given where its comparator is the world's own and all of its constants are known: a bound for
-    linear worlds says nothing about a world that is not linear, which therefore does not state S or L.
+    linear worlds says nothing about a world that is not linear, which therefore does not state S or L; and only to an
+    agent that is tuned as the theorem asks. ``letters`` adds constants that neither states.
 
     >>> import noregret as nr
-    >>> curve, _ = bound(nr.Exp3(n_arms=5), nr.environments.Switching(n_arms=5), horizon=100)
+    >>> curve, _ = bound(nr.Exp3.tuned(5, 100), nr.environments.Switching(n_arms=5), horizon=100)
     >>> round(curve(100))
     75
+    >>> bound(nr.Exp3(n_arms=5), nr.environments.Switching(n_arms=5), horizon=100)[1]
+    'its bound is for the tuned agent: Exp3.tuned'
     >>> bound(nr.Exp3(n_arms=5), nr.environments.Linear(n_arms=5), horizon=100)[1]
     'its bound is against the best arm in hindsight, this world measures against the best arm of each round'
     """
@@ -30,27 +37,47 @@ def bound(agent: Agent, world: Environment, horizon: int) -> tuple[Callable[[int
     function = getattr(theory, "regret_bound", None)
     if theory is None or function is None:
         return None, "no bound with constants is known"
-    if theory.comparator not in world.comparators:
+    inner: Any = getattr(agent, "agent", None) or getattr(agent, "_inner", None)
+    if theory.comparator == _INNER and isinstance(inner, Agent):
+        own, reason = bound(inner, world, getattr(agent, "horizon", horizon), letters)
+        if own is None:
+            return None, reason
+        known = {**_letters(agent), **(letters or {}), "bound": lambda T: own(T)}
+    elif theory.comparator not in world.comparators:
         return None, f"its bound is against {theory.comparator}, this world measures against {world.comparator}"
-    known: dict[str, Any] = {**_letters(agent), **world.constants(), "horizon": horizon}
+    elif type(agent).__name__ in _AROUND_EXP3 and type(inner).__name__ != "Exp3":
+        return None, "its bound is for Exp3 inside"
+    elif not _tuned(agent, horizon):
+        return None, f"its bound is for the tuned agent: {type(agent).__name__}.tuned"
+    else:
+        known = {**_letters(agent), **world.constants(), **(letters or {})}
     values, missing = {}, []
     for name, parameter in inspect.signature(function).parameters.items():
-        if name == "T":
+        if name == "T" or parameter.kind is inspect.Parameter.VAR_KEYWORD:
             continue
         if name in known:
             values[name] = known[name]
         elif parameter.default is inspect.Parameter.empty:
             missing.append(name)
     if missing:
-        return None, f"its bound needs {', '.join(missing)}, which this agent on this world does not have"
+        return None, f"its bound needs {', '.join(missing)}, which this agent on this world does not state"
     return (lambda T: float(function(T=T, **values))), ""
 
 
+def _tuned(agent: Agent, horizon: int) -> bool:
+    """False if the class says how to tune an agent to the horizon and this one is tuned otherwise."""
+    make = getattr(type(agent), "tuned", None)
+    if make is None:
+        return True
+    given = {name: value for name, value in agent.params().items() if name in inspect.signature(make).parameters}
+    return bool(make(**given | {"horizon": horizon}).params() == agent.params())
+
+
 def _letters(thing: Saved) -> dict[str, Any]:
-    """The constants an agent was made with, by the survey's letters; schedules and inner agents come first."""
+    """The constants an agent was made with, by the survey's letters; those of its schedules too."""
     found: dict[str, Any] = {}
     for name, value in thing.params().items():
-        if isinstance(value, Saved):
+        if isinstance(value, Saved) and not isinstance(value, Agent):
             found |= _letters(value)
         elif isinstance(value, (int, float)) and not isinstance(value, bool):
             found[_SPELLED.get(name, name)] = value
