@@ -51,3 +51,14 @@ def arm_masses(table: np.ndarray, weights: np.ndarray, n_arms: int) -> np.ndarra
         for h in range(N):
             masses[j, table[j, h]] += weights[h]
     return masses
+
+
+@jit
+def smoothed(masses: np.ndarray, mu: float) -> np.ndarray:
+    """(1 - K mu) W + mu: every arm keeps a probability of at least mu.
+
+    >>> smoothed(np.array([1.0, 0.0]), 0.25)
+    array([0.75, 0.25])
+    """
+    W: np.ndarray = (1.0 - masses.shape[-1] * mu) * masses + mu
+    return W

@@ -11,7 +11,7 @@ import numpy as np
 
 from noregret.agent import Agent, Floats, Played, Seed, count
 from noregret.oracle.base import Oracle
-from noregret.oracle.finite import as_oracle
+from noregret.oracle.finite import FinitePolicies, as_oracle
 from noregret.persist import Saved
 
 # When to solve again: a factor by which the rewards learnt grow from one time to the next, or the times themselves
@@ -105,6 +105,13 @@ class OracleAgent(Agent):
         own = as_oracle(oracle, name=self._oracle_name).fresh(self.n_arms)
         setattr(self, self._oracle_name, own)
         self.dim = own.dim
+
+    def _begin_explicit(self, policies: Any, n_arms: int, seed: Seed) -> None:
+        """The same for an agent that must see every policy."""
+        if isinstance(policies, Oracle) and not isinstance(policies, FinitePolicies):
+            came = type(policies).__name__
+            raise ValueError(f"policies must be FinitePolicies, a list of policies or a table of actions, got {came}")
+        self._begin(policies, n_arms, seed)
 
     def _own(self) -> Oracle:
         own: Oracle = getattr(self, self._oracle_name)

@@ -9,6 +9,7 @@ import numpy as np
 
 from noregret import bounds
 from noregret.agent import Choice, Floats, Seed, Theory, fraction
+from noregret.numerics.policies import smoothed
 from noregret.numerics.weights import importance_weighted
 from noregret.oracle.base import Ints, Oracle
 from noregret.oracle.history import History, OracleAgent, Times, check_times, next_time
@@ -64,7 +65,7 @@ class ILoveToConBandits(OracleAgent):
         arms = self.oracle._ask_all([*self.weights, self.leader], context)
         shares = [*self.weights.values(), max(0.0, 1.0 - sum(self.weights.values()))]
         masses = np.bincount(arms, shares, self.n_arms)
-        return _smoothed(masses / masses.sum(), self.mu)
+        return smoothed(masses / masses.sum(), self.mu)
 
     def _learn(self, context: Floats, choice: Choice, reward: float) -> None:
         assert choice.probability is not None
@@ -121,7 +122,7 @@ class Descent:
             total = sum(weight * (2 * K + b) for _, weight, _, b in self.policies.values())
             if total > 2 * K:  # step (a)
                 self._scale(2 * K / total)
-            inverse = 1.0 / _smoothed(self.masses, self.mu)
+            inverse = 1.0 / smoothed(self.masses, self.mu)
             table = self.shares[:, None] * inverse + self.estimates / (PSI * self.mu)
             policy = self._call(table)  # step (b): the largest V_pi - b_pi, up to a constant
             arms = self.oracle._act(policy, self.seen)
@@ -156,13 +157,3 @@ class Descent:
     def _scale(self, factor: float) -> None:
         self.masses *= factor
         self.policies = {key: (p, w * factor, arms, b) for key, (p, w, arms, b) in self.policies.items()}
-
-
-def _smoothed(masses: Floats, mu: float) -> Floats:
-    """Q^mu = (1 - K mu) Q + mu.
-
-    >>> _smoothed(np.array([1.0, 0.0]), 0.25)
-    array([0.75, 0.25])
-    """
-    smoothed: Floats = (1.0 - masses.shape[-1] * mu) * masses + mu
-    return smoothed
