@@ -13,6 +13,7 @@ from noregret.guide.rows import agents
 
 # What the sizes do not say, for calls and bounds: C contexts, noise R, norms S and L, ridge lam, exploration epsilon.
 _UNSAID = {"C": 10, "R": 0.1, "S": 1.0, "L": 1.0, "lam": 1.0, "epsilon": 0.1}
+_OWN_LETTERS = ("spectral_ucb", "ve")  # their d is an effective or a VC dimension, not the number of features
 
 
 @dataclass(frozen=True)
@@ -191,7 +192,7 @@ def _rank(agent: type[Agent], assumed: dict[str, bool]) -> tuple[bool, bool, boo
 
 
 def _bound(theory: Theory, sizes: dict[str, Any]) -> float | None:
-    if theory.regret_bound is None:
+    if theory.regret_bound is None or theory.regret_bound.__name__ in _OWN_LETTERS:
         return None
     letters = inspect.signature(theory.regret_bound).parameters.values()
     if any(
