@@ -56,6 +56,18 @@ BY_HAND = {
         {"T": 0.5, "K": 2, "N": e**2 / 8, "delta": 2},
         4 * math.sqrt(2) * 95.1 * (16 + math.sqrt(32)),
     ),
+    "gp_ucb": (
+        {"T": 2, "K": 1, "gamma_T": 2, "sigma": (e - 1) ** -0.5, "delta": 4 * math.pi**2 / (6 * e)},
+        8.0,
+    ),
+    "gp_ucb_agnostic": (
+        {"T": 2, "B": 1, "gamma_T": 1, "sigma": (e - 1) ** -0.5, "delta": 2 / e},
+        math.sqrt(16 * 302),
+    ),
+    "sup_kernel_ucb": (
+        {"T": e, "N": 1, "d_tilde": e, "gamma": 1, "delta": 2 / e, "kappa": e - 1},
+        2 * math.sqrt(e) + 16 * e * math.sqrt(2 * (e - 1)),
+    ),
     "exp4": ({"T": 100, "K": 4, "N": e}, 52.6),
     "exp4p": ({"T": 100, "K": 4, "N": 1, "delta": 1 / e}, 120),
     "ve": ({"T": 1, "d": 1, "delta": 2 / e}, 18),
@@ -63,6 +75,7 @@ BY_HAND = {
 ORDINARY = {
     "K": 5, "C": 4, "N": 20, "d": 4, "R": 0.5, "S": 1.0, "L": 1.0, "U": 1.0, "lam": 1.0, "lam_coarse": 1.0,
     "alpha": 1.0, "alpha_coarse": 0.5, "epsilon": 0.1, "delta": 0.05, "bound": bounds.exp3,
+    "gamma_T": 5.0, "sigma": 0.1, "B": 1.0, "d_tilde": 5.0, "gamma": 1.0,
 }  # fmt: skip
 
 

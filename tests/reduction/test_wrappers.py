@@ -266,7 +266,10 @@ def test_thompson_over_policies_knows_no_probability():
         (lambda: nr.PolicyArms(nr.LinUCB(dim=2), lookups()), "agent must see nothing"),
         (lambda: nr.PolicyArms(nr.Exp3(2), [len, 3]), r"policies\[1\] must be a policy"),
         (lambda: nr.PolicyArms(nr.Exp3(4), lookups(), sees="advice"), "sees must be"),
-        (lambda: nr.PolicyArms(nr.Exp3(4), lookups(), n_arms=2).choose(np.zeros(1)), r"policies\[1\] cannot recommend .* arm 2"),
+        (
+            lambda: nr.PolicyArms(nr.Exp3(4), lookups(), n_arms=2).choose(np.zeros(1)),
+            r"\[1\] cannot recommend .* arm 2",
+        ),
         (lambda: nr.PolicyArms(nr.Exp3(1), [Coin([0.5, 0.6])]).choose(np.zeros(1)), r"policies\[0\] cannot recommend"),
         (lambda: nr.PerContext(nr.LinUCB(dim=2)), "agent must see nothing"),
         (lambda: nr.PerContext(3), "agent must be a noregret agent"),

@@ -174,18 +174,24 @@ def math(text: str) -> str:
     >>> print(math("O(d sqrt(T ln(T / delta))) T^(1/3), on average"))
     $O(d \\sqrt{T \\ln(T / \\delta)}) T^{1/3}, \\text{ on average }$
     """
-    out, closers = "", []
-    for token in re.findall(r"sqrt\(|\^\(|[A-Za-z']+(?:_[A-Za-z]+)?|.", text):
-        if token in ("sqrt(", "^(", "("):
+    out, closers, in_text = "", [], False
+    for token in re.findall(r"sqrt\(|\^\(|[A-Za-z]~|[A-Za-z']+(?:_[A-Za-z]+)?|.", text):
+        base, _, index = token.partition("_")
+        is_word = (len(token) > 1 and token[0].isalpha() and base not in (*_SYMBOLS, "sqrt(")) and token[-1] != "~"
+        if in_text != is_word and token != " ":
+            out = out.rstrip() + (" \\text{ " if is_word else " } ")
+            in_text = is_word
+        if is_word:
+            out += token
+        elif token in ("sqrt(", "^(", "("):
             out += {"sqrt(": "\\sqrt{", "^(": "^{"}.get(token, token)
             closers.append(")" if token == "(" else "}")
         elif token == ")":
             out += closers.pop()
-        elif token.partition("_")[0] in _SYMBOLS:
-            base, _, index = token.partition("_")
-            out += _SYMBOLS[base] + (f"_{{\\text{{{index}}}}}" if index else "")
-        elif len(token) > 1 or token == "a":
-            out += f"\\text{{ {token} }}"
+        elif token.endswith("~"):
+            out += f"\\tilde{{{token[0]}}}"
+        elif base in _SYMBOLS:
+            out += _SYMBOLS[base] + (f"_{{\\mathrm{{{index}}}}}" if index else "")
         else:
             out += token
-    return f"${re.sub(r' *} *.text{ *', ' ', out)}$"
+    return f"${out.strip() + (' }' if in_text else '')}$"

@@ -86,6 +86,7 @@ class GPUCB(KernelIndexAgent):
         regret_bound=bounds.gp_ucb,
         high_probability=True,
         infinite_policies=True,
+        needs_horizon=True,
     )
 
     def __init__(
@@ -130,6 +131,7 @@ class CGPUCB(GPUCB):
         regret_bound=bounds.gp_ucb,
         high_probability=True,
         infinite_policies=True,
+        needs_horizon=True,
     )
 
     def __init__(
