@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,26 +22,24 @@ def _is_sparse(context: Any) -> bool:
 
 
 class Rows(NamedTuple):
-    """The non-zeros of a context: entry e is the number ``data[e]`` at coordinate ``found[place[e]]``.
+    """The non-zeros of a context, one row an arm, in CSR form.
 
-    >>> Rows.of(np.array([0, 1, 2]), np.array([3, 3]), np.array([0.5, 1.0]))
-    Rows(indptr=array([0, 1, 2]), found=array([3]), place=array([0, 0]), data=array([0.5, 1. ]))
+    >>> Rows(np.array([0, 1, 2]), np.array([3, 3]), np.array([0.5, 1.0])).numbered()
+    (array([0, 1, 2]), array([3]), array([0, 0]), array([0.5, 1. ]))
     """
 
     indptr: Indices
-    found: Indices
-    place: Indices
+    indices: Indices
     data: Floats
 
-    @classmethod
-    def of(cls, indptr: Indices, indices: Indices, data: Floats) -> Self:
-        """From the three arrays of a CSR matrix.
+    def numbered(self) -> tuple[Indices, Indices, Indices, Floats]:
+        """As the kernels want it: over the distinct coordinates, and for every entry the place of its own among them.
 
-        >>> Rows.of(np.array([0, 1]), np.array([7]), np.array([1.0])).found
-        array([7])
+        >>> Rows(np.array([0, 2]), np.array([7, 9]), np.array([1.0, 2.0])).numbered()[1]
+        array([7, 9])
         """
-        found, place = np.unique(indices, return_inverse=True)
-        return cls(indptr, found, place, data)
+        found, place = np.unique(self.indices, return_inverse=True)
+        return self.indptr, found, place, self.data
 
 
 class LogisticThompson(Agent):
@@ -77,37 +75,55 @@ class LogisticThompson(Agent):
         erratum="y = 2r - 1 in the loss; each batch is fitted once, against the prior left by the batch before it",
     )
     dim: int
-    _learnt = ("m", "q", "_waiting")
+    _learnt = ("_posterior", "_waiting")
 
     def __init__(self, dim: int, lam: float = 1.0, batch_size: int = 1, *, draws: int = 1, seed: Seed = None) -> None:
         super().__init__(seed=seed)
         self.dim, self.lam = count("dim", dim), positive("lam", lam)
         self.batch_size, self.draws = count("batch_size", batch_size), count("draws", draws)
-        self.m, self.q = np.zeros(self.dim), np.full(self.dim, self.lam)
+        self._posterior = np.tile([0.0, self.lam], (self.dim, 1))
         self._waiting: list[tuple[Indices, Floats, float]] = []  # the batch so far: one row and its reward each
 
+    @property
+    def m(self) -> Floats:
+        """The posterior means of the weights.
+
+        >>> LogisticThompson(dim=2).m
+        array([0., 0.])
+        """
+        return self._posterior[:, 0]
+
+    @property
+    def q(self) -> Floats:
+        """The posterior precisions of the weights.
+
+        >>> LogisticThompson(dim=2, lam=0.5).q
+        array([0.5, 0.5])
+        """
+        return self._posterior[:, 1]
+
     def _choose(self, context: Rows) -> Choice:
-        arm, p = logistic.choose(self.m, self.q, *context, self.draws, self._rng)
+        arm, p = logistic.choose(self._posterior, *context.numbered(), self.draws, self._rng)
         return Choice(int(arm), None if self.draws == 1 else float(p))
 
     def _probabilities(self, context: Rows) -> Floats:
         draws = MONTE_CARLO if self.draws == 1 else self.draws
         # On a copy of the stream: nothing changes, and with draws > 1 these are the frequencies of the next choice.
-        return logistic.frequencies(self.m, self.q, *context, draws, copy.deepcopy(self._rng))
+        return logistic.frequencies(self._posterior, *context.numbered(), draws, copy.deepcopy(self._rng))
 
     def _learn(self, context: Rows, choice: Choice, reward: float) -> None:
         row = slice(context.indptr[choice.arm], context.indptr[choice.arm + 1])
-        self._waiting.append((context.found[context.place[row]], context.data[row].copy(), reward))
+        self._waiting.append((context.indices[row].copy(), context.data[row].copy(), reward))
         if len(self._waiting) == self.batch_size:
             indices, data, rewards = zip(*self._waiting)
-            batch = Rows.of(np.cumsum([0, *map(len, indices)]), np.concatenate(indices), np.concatenate(data))
-            logistic.fit(self.m, self.q, *batch, np.array(rewards))
+            batch = Rows(np.cumsum([0, *map(len, indices)]), np.concatenate(indices), np.concatenate(data))
+            logistic.fit(self._posterior, *batch.numbered(), np.array(rewards))
             self._waiting = []
 
     def _read(self, context: Any) -> Rows:
         if not _is_sparse(context):
             X = super()._read(context)
-            return Rows.of(*logistic.sparse_rows(X))
+            return Rows(*logistic.sparse_rows(X))
         if context.ndim != 2 or context.shape[0] == 0 or context.shape[1] != self.dim:
             raise ValueError(
                 f"X must have shape (K, {self.dim}), one row for each of K >= 1 arms, got shape {context.shape}"
@@ -123,7 +139,7 @@ class LogisticThompson(Agent):
             X.sum_duplicates()
             X.eliminate_zeros()
             data = np.asarray(X.data, dtype=np.float64)
-        return Rows.of(X.indptr.astype(np.int64), X.indices.astype(np.int64), data)
+        return Rows(X.indptr.astype(np.int64), X.indices.astype(np.int64), data)
 
     def _count_arms(self, context: Rows) -> int:
         return len(context.indptr) - 1

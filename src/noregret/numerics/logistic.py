@@ -2,7 +2,8 @@
 
 Rows are in CSR form over the coordinates that occur, ``found``: row j holds the entries e in ``indptr[j] :
 indptr[j + 1]``, each the number ``data[e]`` at coordinate ``found[place[e]]``. ``found`` is in increasing order, so
-that a draw of the coordinates does not depend on the order of the rows.
+that a draw of the coordinates does not depend on the order of the rows. ``posterior`` holds the mean m_i and the
+precision q_i of coordinate i side by side, so that one read from memory brings both.
 """
 
 from __future__ import annotations
@@ -43,8 +44,7 @@ def sparse_rows(X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 @jit
 def frequencies(
-    m: np.ndarray,
-    q: np.ndarray,
+    posterior: np.ndarray,
     indptr: np.ndarray,
     found: np.ndarray,
     place: np.ndarray,
@@ -55,13 +55,13 @@ def frequencies(
     """How often each row has the largest x.w among ``draws`` draws w ~ N(m, diag(q)^-1) of its non-zero coordinates.
 
     >>> none, rng = np.empty(0, np.int64), np.random.default_rng(1)
-    >>> frequencies(np.zeros(9), np.ones(9), np.zeros(2, np.int64), none, none, np.empty(0), 3, rng)
+    >>> frequencies(np.ones((9, 2)), np.zeros(2, np.int64), none, none, np.empty(0), 3, rng)
     array([1.])
     """
     K, n = indptr.size - 1, found.size
     mean, deviation, w = np.empty(n), np.empty(n), np.empty(n)
     for i in range(n):
-        mean[i], deviation[i] = m[found[i]], 1.0 / np.sqrt(q[found[i]])
+        mean[i], deviation[i] = posterior[found[i], 0], 1.0 / np.sqrt(posterior[found[i], 1])
     scores, counts = np.empty(K), np.zeros(K)
     for _ in range(draws):
         for i in range(n):
@@ -77,8 +77,7 @@ def frequencies(
 
 @jit
 def choose(
-    m: np.ndarray,
-    q: np.ndarray,
+    posterior: np.ndarray,
     indptr: np.ndarray,
     found: np.ndarray,
     place: np.ndarray,
@@ -89,14 +88,11 @@ def choose(
     """An arm drawn from those frequencies, and its frequency.
 
     >>> none, rng = np.empty(0, np.int64), np.random.default_rng(1)
-    >>> choose(np.zeros(9), np.ones(9), np.zeros(2, np.int64), none, none, np.empty(0), 3, rng)
+    >>> choose(np.ones((9, 2)), np.zeros(2, np.int64), none, none, np.empty(0), 3, rng)
     (0, 1.0)
     """
-    p = frequencies(m, q, indptr, found, place, data, draws, rng)
-    if draws == 1:
-        arm = np.argmax(p)
-    else:
-        arm = draw(p, rng.random())
+    p = frequencies(posterior, indptr, found, place, data, draws, rng)
+    arm = int(np.argmax(p)) if draws == 1 else draw(p, rng.random())
     return arm, p[arm]
 
 
@@ -160,8 +156,7 @@ def _step(
 
 @jit
 def fit(
-    m: np.ndarray,
-    q: np.ndarray,
+    posterior: np.ndarray,
     indptr: np.ndarray,
     found: np.ndarray,
     place: np.ndarray,
@@ -172,15 +167,16 @@ def fit(
 
     Newton's method with backtracking; the coordinates that do not occur keep their prior.
 
-    >>> m, q = np.zeros(2), np.ones(2)
-    >>> fit(m, q, np.array([0, 1]), np.array([1]), np.array([0]), np.array([1.0]), np.array([1.0]))
-    >>> m.round(4), q.round(4)
-    (array([0.    , 0.4011]), array([1.    , 1.2402]))
+    >>> posterior = np.array([[0.0, 1.0], [0.0, 1.0]])
+    >>> fit(posterior, np.array([0, 1]), np.array([1]), np.array([0]), np.array([1.0]), np.array([1.0]))
+    >>> posterior.round(4)
+    array([[0.    , 1.    ],
+           [0.4011, 1.2402]])
     """
     n, rows = found.size, rewards.size
     prior, precision = np.empty(n), np.empty(n)
     for i in range(n):
-        prior[i], precision[i] = m[found[i]], q[found[i]]
+        prior[i], precision[i] = posterior[found[i], 0], posterior[found[i], 1]
     u, g, s, trial, p = np.zeros(n), np.empty(n), np.empty(rows), np.empty(rows), np.empty(rows)
     _margins(indptr, place, data, prior, s)
     loss = _loss(u, precision, s, rewards)
@@ -205,8 +201,8 @@ def fit(
         u += size * step
         s[:], loss = trial, better
     for i in range(n):
-        m[found[i]] = prior[i] + u[i]
+        posterior[found[i], 0] = prior[i] + u[i]
     for j in range(rows):
         p[j] = 1.0 / (1.0 + np.exp(-s[j]))
         for e in range(indptr[j], indptr[j + 1]):
-            q[found[place[e]]] += data[e] * data[e] * p[j] * (1.0 - p[j])
+            posterior[found[place[e]], 1] += data[e] * data[e] * p[j] * (1.0 - p[j])

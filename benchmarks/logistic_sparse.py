@@ -1,0 +1,67 @@
+"""LogisticThompson on hashed features: the time of a decision and of a reward must not grow with the dimension.
+
+    python -m benchmarks.logistic_sparse [--rounds 3000] [--arms 10] [--non-zeros 50] [--batch-size 1]
+
+Prints microseconds a decision (choose) and a reward (learn) at 2^14 .. 2^18 features and their ratio to the smallest.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+
+import numpy as np
+from scipy.sparse import csr_array
+
+import noregret as nr
+
+
+def worlds(rng: np.random.Generator, dim: int, arms: int, non_zeros: int, rounds: int) -> list[csr_array]:
+    """Contexts whose every arm has ``non_zeros`` features at random of ``dim``."""
+    indptr = np.arange(0, (arms + 1) * non_zeros, non_zeros)
+    contexts = []
+    for _ in range(rounds):
+        indices = np.concatenate([np.sort(rng.choice(dim, non_zeros, replace=False)) for _ in range(arms)])
+        contexts.append(csr_array((rng.normal(size=indices.size), indices, indptr), shape=(arms, dim)))
+    return contexts
+
+
+def measure(dim: int, arms: int, non_zeros: int, rounds: int, batch_size: int) -> tuple[float, float]:
+    """Median microseconds of ``choose``, and of ``learn`` averaged over a batch (the last of which fits it)."""
+    rng = np.random.default_rng(0)
+    contexts = worlds(rng, dim, arms, non_zeros, rounds)
+    rewards = (rng.random(rounds) < 0.5).astype(float)
+    agent = nr.LogisticThompson(dim, batch_size=batch_size, seed=1)
+    choosing, learning = np.empty(rounds), np.empty(rounds)
+    for t, X in enumerate(contexts):
+        start = time.perf_counter()
+        choice = agent.choose(X)
+        chosen = time.perf_counter()
+        agent.learn(X, choice, rewards[t])
+        learning[t] = time.perf_counter() - chosen
+        choosing[t] = chosen - start
+    batches = learning[: rounds // batch_size * batch_size].reshape(-1, batch_size).mean(axis=1)
+    return 1e6 * float(np.median(choosing)), 1e6 * float(np.median(batches))
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=3000)
+    parser.add_argument("--arms", type=int, default=10)
+    parser.add_argument("--non-zeros", type=int, default=50)
+    parser.add_argument("--batch-size", type=int, default=1)
+    asked = parser.parse_args(arguments)
+    measure(2**10, asked.arms, asked.non_zeros, 2 * asked.batch_size, asked.batch_size)  # compiles
+    print(f"LogisticThompson, {asked.arms} arms of {asked.non_zeros} non-zeros, batches of {asked.batch_size}")
+    print(f"{'features':>10} {'choose us':>10} {'ratio':>6} {'learn us':>10} {'ratio':>6}")
+    first = None
+    for power in (14, 15, 16, 17, 18):
+        runs = [measure(2**power, asked.arms, asked.non_zeros, asked.rounds, asked.batch_size) for _ in range(3)]
+        choose, learn = np.min(runs, axis=0)  # of three: the least disturbed
+        first = first or (choose, learn)
+        print(f"{2**power:>10} {choose:>10.1f} {choose / first[0]:>6.2f} {learn:>10.1f} {learn / first[1]:>6.2f}")
+
+
+if __name__ == "__main__":
+    main()
