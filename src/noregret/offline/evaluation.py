@@ -258,7 +258,7 @@ class _Tally:
     def _sequence(self, estimator: Estimator) -> ConfidenceSequence:
         job = self._job
         if not estimator.needs_model:
-            return ConfidenceSequence(job.level, job.low, job.high)
+            return ConfidenceSequence(job.level, job.low, job.high, job.max_weight)
         return ConfidenceSequence(job.level, *_unbiased(estimator).score_range(job.low, job.high, job.max_weight))
 
     def _paired_sequence(self) -> ConfidenceSequence:

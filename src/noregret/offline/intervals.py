@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from noregret.agent import Floats, fraction
+from noregret.agent import Floats, fraction, positive
 from noregret.numerics.sequences import STATE, advance_lower
 
 INTERVALS = ("normal", "bootstrap", "bernstein", "sequence")
@@ -154,6 +154,7 @@ class ConfidenceSequence:
     Values lie in [low, high]. With importance ``weights`` (mean 1, any size) the mean is that of weight * value: the
     upper end comes from the weighted distance to ``high``, so no limit on the weights is needed (Waudby-Smith, Wu,
     Ramdas, Karampatziakis & Mineiro 2022). Smaller weights than the true ones (clipping) keep both ends valid.
+    ``max_weight`` is a guess of the largest weight: a good one makes the interval narrower, a bad one not invalid.
 
     >>> sequence = ConfidenceSequence()
     >>> _ = sequence.update([1, 0, 1, 1] * 250)
@@ -161,11 +162,12 @@ class ConfidenceSequence:
     (1000, True, True)
     """
 
-    def __init__(self, level: float = 0.95, low: float = 0.0, high: float = 1.0) -> None:
+    def __init__(self, level: float = 0.95, low: float = 0.0, high: float = 1.0, max_weight: float = 1.0) -> None:
         self.level = fraction("level", level)
         if not (np.isfinite(low) and np.isfinite(high) and low < high):
             raise ValueError(f"low and high must be finite with low < high, got {low} and {high}")
         self._least, self._most = float(low), float(high)
+        self._scale = max(1.0, positive("max_weight", max_weight))
         self._sides = np.zeros((2, STATE))
 
     def update(self, values: Any, weights: Any = None) -> tuple[Floats, Floats]:
@@ -184,8 +186,8 @@ class ConfidenceSequence:
             raise ValueError("weights must be finite numbers >= 0, one for each value")
         low, high = np.empty(len(x)), np.empty(len(x))
         log = np.log(2.0 / (1.0 - self.level))
-        advance_lower(self._sides[0], w * x, log, low)
-        advance_lower(self._sides[1], w * (1.0 - x), log, high)
+        advance_lower(self._sides[0], w * x, log, self._scale, low)
+        advance_lower(self._sides[1], w * (1.0 - x), log, self._scale, high)
         width = self._most - self._least
         return self._least + width * low, self._most - width * high
 
@@ -206,7 +208,13 @@ class ConfidenceSequence:
 
 
 def confidence_sequence(
-    values: Any, weights: Any = None, *, level: float = 0.95, low: float = 0.0, high: float = 1.0
+    values: Any,
+    weights: Any = None,
+    *,
+    level: float = 0.95,
+    low: float = 0.0,
+    high: float = 1.0,
+    max_weight: float = 1.0,
 ) -> tuple[Floats, Floats]:
     """The ends of a confidence sequence after each value; rows of a 2-d array are separate sequences.
 
@@ -216,6 +224,6 @@ def confidence_sequence(
     """
     table = np.atleast_2d(np.asarray(values, np.float64))
     w = [None] * len(table) if weights is None else np.atleast_2d(np.asarray(weights, np.float64))
-    ends = [ConfidenceSequence(level, low, high).update(row, v) for row, v in zip(table, w, strict=True)]
+    ends = [ConfidenceSequence(level, low, high, max_weight).update(row, v) for row, v in zip(table, w, strict=True)]
     lows, highs = np.stack([pair[0] for pair in ends]), np.stack([pair[1] for pair in ends])
     return (lows[0], highs[0]) if np.ndim(values) == 1 else (lows, highs)

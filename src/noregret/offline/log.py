@@ -166,7 +166,8 @@ class Log:
         """From Vowpal Wabbit's decision logs, one JSON object a line; see ``noregret.offline.dsjson``."""
         from noregret.offline import dsjson
 
-        return dsjson.read(path, **options)
+        log: Log = dsjson.read(path, **options)
+        return log
 
     def to_dsjson(self, path: Any) -> None:
         """Write Vowpal Wabbit's format; what it needs to keep a label comes first in each line."""

@@ -54,7 +54,7 @@ class Target:
 def as_table(answers: np.ndarray, n_arms: int) -> Floats:
     """The answers as an (n, K) table of probabilities."""
     if answers.ndim == 2:
-        return answers
+        return np.asarray(answers, np.float64)
     table = np.zeros((len(answers), n_arms))
     table[np.arange(len(answers)), answers] = 1.0
     return table
@@ -63,9 +63,8 @@ def as_table(answers: np.ndarray, n_arms: int) -> Floats:
 def of_logged(answers: np.ndarray, arms: np.ndarray) -> Floats:
     """The probability that the target gives to each logged arm."""
     if answers.ndim == 1:
-        return (answers == arms).astype(np.float64)
-    found: Floats = answers[np.arange(len(arms)), arms]
-    return found
+        return np.asarray(answers == arms, np.float64)
+    return np.asarray(answers[np.arange(len(arms)), arms], np.float64)
 
 
 def _given(values: Any, log: Log) -> np.ndarray:

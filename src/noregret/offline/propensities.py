@@ -1,0 +1,133 @@
+"""Estimated propensities for logs that do not say with which probability their arms were drawn (Strehl et al. 2010)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+
+from noregret.agent import Floats, count, fraction
+from noregret.offline.log import Log
+from noregret.offline.reward_models import _fresh, folds_of
+from noregret.offline.rows import Rows, ndim
+
+
+class PropensityModel:
+    """P(arm | context) by any scikit-learn classifier: cross-fitted, calibrated, never below ``clip``.
+
+    Each row's probability comes from a classifier that saw only the other folds. Calibration is one temperature
+    (probabilities to the power 1/T, by maximum likelihood on rows held out): it cannot turn the order of the arms, and
+    leaves a classifier that is right alone. ``clip`` is Strehl's tau, by default 1/(20 K). Fitted in memory.
+
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(size=(2000, 1))
+    >>> p = 1 / (1 + np.exp(-x[:, 0]))
+    >>> arms = (rng.random(2000) < p).astype(int)
+    >>> log = PropensityModel().fill(Log(contexts=x, arms=arms, rewards=np.zeros(2000), n_arms=2))
+    >>> bool(np.abs(log.probabilities - np.where(arms, p, 1 - p)).mean() < 0.02)
+    True
+    """
+
+    def __init__(
+        self,
+        classifier: Any = None,
+        *,
+        folds: int = 3,
+        calibrate: bool = True,
+        clip: float | None = None,
+        seed: int = 0,
+    ) -> None:
+        self.classifier, self.calibrate, self.seed = classifier, calibrate, seed
+        self.folds = count("folds", folds, least=2)
+        self.clip = None if clip is None else fraction("clip", clip)
+        self.probabilities: Floats | None = None  # (n, K) after fill
+        self.temperatures: list[float] = []
+
+    def fill(self, log: Log) -> Log:
+        """The same log with estimated probabilities of its arms."""
+        rows = log.rows
+        fold = folds_of(rows, self.folds, self.seed)
+        if min(np.bincount(fold, minlength=self.folds)) == 0:
+            raise ValueError(f"the log has {len(rows)} rows, too few for {self.folds} folds")
+        raw = self._crossfitted(rows, fold)
+        self.temperatures = [1.0] * self.folds
+        table = raw.copy()
+        if self.calibrate:
+            for f in range(self.folds):  # the temperature of a fold is found without it
+                others = fold != f
+                self.temperatures[f] = _temperature(raw[others], rows.arms[others])
+                table[~others] = _heated(raw[~others], self.temperatures[f])
+        if rows.available is not None:
+            table = np.where(rows.available, table, 0.0)
+            table /= table.sum(axis=1, keepdims=True)
+        self.probabilities, self._arms = table, rows.arms
+        least = 1.0 / (20.0 * log.n_arms) if self.clip is None else self.clip
+        return log.with_probabilities(np.maximum(table[np.arange(len(rows)), rows.arms], least))
+
+    def _crossfitted(self, rows: Rows, fold: np.ndarray) -> Floats:
+        X = inputs(rows)
+        table = np.zeros((len(rows), rows.n_arms))
+        for f in range(self.folds):
+            there = fold == f
+            seen = np.unique(rows.arms[~there])
+            if seen.size == 1:  # nothing to tell apart
+                table[there, seen[0]] = 1.0
+                continue
+            model = _fresh(self._default() if self.classifier is None else self.classifier)
+            model.fit(X[~there], rows.arms[~there])
+            table[np.ix_(np.flatnonzero(there), np.asarray(model.classes_, np.int64))] = model.predict_proba(X[there])
+        return table
+
+    @staticmethod
+    def _default() -> Any:
+        from sklearn.linear_model import LogisticRegression
+
+        return LogisticRegression(max_iter=1000)
+
+    def calibration(self, bins: int = 10) -> Floats:
+        """Predicted against observed frequency: a row (mean prediction, share of hits, count) for each tenth of them.
+
+        >>> rng = np.random.default_rng(0)
+        >>> model = PropensityModel()
+        >>> x, arms = rng.normal(size=(3000, 1)), rng.integers(0, 2, 3000)
+        >>> _ = model.fill(Log(contexts=x, arms=arms, rewards=np.zeros(3000)))
+        >>> predicted, observed, n = model.calibration(bins=2)[0]
+        >>> bool(abs(predicted - observed) < 0.03)
+        True
+        """
+        if self.probabilities is None:
+            raise ValueError("there is nothing to judge yet: call fill(log) first")
+        hits = np.zeros(self.probabilities.shape)
+        hits[np.arange(len(hits)), self._arms] = 1.0
+        predicted = self.probabilities.ravel()
+        order = np.argsort(predicted, kind="stable")
+        parts = [part for part in np.array_split(order, bins) if part.size]
+        return np.array([[predicted[p].mean(), hits.ravel()[p].mean(), p.size] for p in parts])
+
+
+def inputs(rows: Rows) -> Floats:
+    """What the choice of an arm may have depended on, as one vector a row."""
+    parts = [] if ndim(rows.contexts) < 2 else [rows.contexts.reshape(len(rows), -1)]
+    if ndim(rows.contexts) == 1:
+        keys, which = np.unique(rows.contexts, return_inverse=True)
+        parts.append(np.eye(len(keys))[which])
+    if rows.arm_features is not None and rows.arm_features.ndim == 3:
+        parts.append(rows.arm_features.reshape(len(rows), -1))
+    return np.hstack(parts) if parts else np.zeros((len(rows), 1))
+
+
+def _heated(table: Floats, temperature: float) -> Floats:
+    powered: Floats = np.maximum(table, 1e-12) ** (1.0 / temperature)
+    powered /= powered.sum(axis=1, keepdims=True)
+    return powered
+
+
+def _temperature(table: Floats, arms: np.ndarray) -> float:
+    """The temperature with the largest likelihood of the logged arms."""
+    rows = np.arange(len(arms))
+
+    def loss(log_t: float) -> float:
+        return -float(np.log(np.maximum(_heated(table, float(np.exp(log_t)))[rows, arms], 1e-12)).mean())
+
+    return float(np.exp(minimize_scalar(loss, bounds=(-2.0, 2.0), method="bounded").x))
