@@ -42,6 +42,7 @@ class Advice:
 
     assumptions: dict[str, bool]
     verdicts: tuple[Verdict, ...]
+    horizon: int
 
     @property
     def stay(self) -> tuple[Verdict, ...]:
@@ -79,14 +80,19 @@ class Advice:
         said = ", ".join(f"{name}={value}" for name, value in self.assumptions.items()) or "nothing"
         lines = [f"Assumed: {said}.", ""]
         for verdict in self.stay:
-            bound = "" if verdict.bound is None else f" Bound here: {verdict.bound:,.0f}."
-            lines += [f"+ {verdict.agent}: {verdict.reason}{bound}", f"    {verdict.call}"]
+            lines += [f"+ {verdict.agent}: {verdict.reason}{self._bound(verdict)}", f"    {verdict.call}"]
         if not self.stay:
             lines.append("No agent fits all of this: take back the assumption that most of these reasons name.")
         lines += ["", *(f"- {verdict.agent}: {verdict.reason}" for verdict in self.go)]
         return "\n".join(lines).rstrip()
 
     __repr__ = __str__
+
+    def _bound(self, verdict: Verdict) -> str:
+        if verdict.bound is None:
+            return ""
+        vacuous = ", which says nothing yet" if verdict.bound >= self.horizon else ""
+        return f" Bound after {self.horizon:,} rounds: {verdict.bound:,.0f}{vacuous}."
 
 
 def advise(
@@ -139,7 +145,7 @@ def advise(
     assumed = {name: bool(value) for name, value in said.items() if value is not None}
     verdicts = [_verdict(name, agent, assumed, sizes) for name, agent in agents().items()]
     verdicts.sort(key=lambda verdict: (not verdict.stays, *_rank(agents()[verdict.agent], assumed)))
-    return Advice(assumed, tuple(verdicts))
+    return Advice(assumed, tuple(verdicts), sizes["T"])
 
 
 def _room(agent: type[Agent]) -> str:
