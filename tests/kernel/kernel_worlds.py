@@ -1,4 +1,4 @@
-"""Worlds for the kernel agents: a function drawn from a Gaussian process, and one of known norm in the kernel's space."""
+"""Worlds for the kernel agents: a function drawn from a Gaussian process, and one of known norm."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class KernelWorld:
 
 
 def gp_world(kernel: Kernel, dim: int, noise: float, seed: int, n_points: int = 400) -> KernelWorld:
-    """f drawn from the process at n_points places, and its interpolant between them (a draw, up to what they resolve)."""
+    """f drawn from the process at n_points places, and its interpolant between them (a draw, up to resolution)."""
     rng = np.random.default_rng(seed)
     Z = rng.random((n_points, dim))
     K = kernel(Z) + 1e-8 * np.eye(n_points)

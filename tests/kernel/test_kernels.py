@@ -112,7 +112,7 @@ class Own(sk.RBF):
 def test_a_users_kernel_class_works_but_is_not_saved():
     agent = nr.GPUCB(Own(), noise=0.1)
     agent.learn(X, agent.choose(X), 1.0)
-    with pytest.raises(ValueError, match="Own is not a class of sklearn.gaussian_process.kernels"):
+    with pytest.raises(ValueError, match="Own is not a class of sklearn"):
         persist.dumps(agent)
 
 

@@ -88,7 +88,7 @@ class SupKernelUCB(Staged[KernelPosterior]):
         self,
         kernel: Any,
         horizon: int,
-        delta: float,
+        delta: float = 0.05,
         gamma: float = 1.0,
         *,
         dim: int | None = None,
