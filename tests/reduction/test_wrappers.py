@@ -240,6 +240,19 @@ def test_every_policy_gets_an_unbiased_estimate_of_its_reward(around):
     np.testing.assert_allclose(estimates, [0.3, 0.5 * 0.3 + 0.25 * 1.6, 0.3], atol=0.03)
 
 
+def test_policy_arms_regret_is_below_its_bound():
+    """Three contexts, policy 3 the best on each: 0.9 against 0.1."""
+    T = 3_000
+    contexts = np.random.default_rng(1).integers(3, size=(T, 1)).astype(float)
+    rewards = np.full((T, 3), 0.1)
+    rewards[np.arange(T), TABLE[3, contexts[:, 0].astype(int)]] = 0.9
+    regrets = []
+    for seed in range(5):
+        agent = nr.PolicyArms(nr.Exp3.tuned(4, T, seed=seed), lookups(), n_arms=3, seed=seed)
+        regrets.append(0.9 * T - agent.play(contexts, rewards).rewards.sum())
+    assert 0 < np.mean(regrets) < nr.PolicyArms.theory.regret_bound(T=T, N=4)
+
+
 def test_a_choice_without_a_note_teaches_a_policy_that_recommends_its_arm():
     recorder = Recorder(seed=1)
     agent = nr.PolicyArms(recorder, [Lookup([0]), Lookup([1]), Lookup([1])], seed=1)
