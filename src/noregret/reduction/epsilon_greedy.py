@@ -38,6 +38,7 @@ class EpsilonGreedy(Agent):
         regret_bound=bounds.epsilon_greedy,
         exponent=1.0,
     )
+    sees = "nothing"  # with a model, what the model needs
     _learnt = ("_totals", "_counts")
 
     def __init__(
@@ -54,7 +55,7 @@ class EpsilonGreedy(Agent):
         self.decay = positive("decay", decay, zero=True)
         self.model = model
         if model is None:
-            self.sees, self.n_arms = "nothing", count("n_arms", n_arms)
+            self.n_arms = count("n_arms", n_arms)
         else:
             self.reward_range, self.dim = (-np.inf, np.inf), model.dim
             self.sees = "features" if model.n_models == 1 else "shared"

@@ -44,6 +44,7 @@ class PolicyArms(Agent):
         needs_horizon=True,
         adversarial=True,
     )
+    sees = "shared"
 
     def __init__(
         self,
