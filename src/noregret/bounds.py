@@ -326,3 +326,28 @@ def sup_kernel_ucb(T: int, N: int, d_tilde: float, gamma: float, delta: float, k
     c = kappa / gamma
     V = c / math.log1p(c) * d_tilde * (math.log1p(c * T / d_tilde) + math.log(T))
     return 2 * math.sqrt(T) + 8 * eta * math.sqrt(S * T * V)
+
+
+def ridge_regression(T: int, d: int, lam: float = 1.0, S: float = 1.0, L: float = 1.0) -> float:
+    """Online ridge against the best linear fit, in squared loss: lam S^2 + 4 d ln(1 + T L^2 / (d lam)).
+
+    For ||theta|| <= S, ||x|| <= L, and as long as no prediction is further than 2 from its reward (Cesa-Bianchi and
+    Lugosi 2006, chapter 11).
+
+    >>> round(ridge_regression(T=10_000, d=10), 1)
+    277.4
+    """
+    return lam * S**2 + 4.0 * d * math.log1p(T * L**2 / (d * lam))
+
+
+def squarecb(T: int, K: int, d: int, delta: float, lam: float = 1.0, S: float = 1.0, L: float = 1.0) -> float:
+    """SquareCB over ridge, tuned gamma: 4 sqrt(K T Reg_Sq) + 8 sqrt(K T ln(2 / delta)) (Foster and Rakhlin 2020).
+
+    Reg_Sq is ``ridge_regression`` of dimension d (with one model an arm, K times the context's). Theorem 1, with
+    probability 1 - delta.
+
+    >>> round(squarecb(T=10_000, K=2, d=10, delta=0.05))
+    11594
+    """
+    regression = ridge_regression(T, d, lam, S, L)
+    return 4.0 * math.sqrt(K * T * regression) + 8.0 * math.sqrt(K * T * math.log(2.0 / delta))

@@ -1,0 +1,321 @@
+"""SquareCB, RegCB and OnlineCover against their formulas written out over the whole history."""
+
+import math
+
+import numpy as np
+import pytest
+
+import noregret as nr
+from noregret import persist
+
+K, D, LAM = 3, 4, 0.3
+
+
+def world(seed, T, shared):
+    """Linear rewards in [0, 1]: one parameter an arm over a shared context, or one for all over per-arm features."""
+    rng = np.random.default_rng(seed)
+    theta = rng.random((K, D)) / D if shared else rng.random(D) / D
+    contexts = rng.random((T, D)) if shared else rng.random((T, K, D))
+    means = contexts @ theta.T if shared else contexts @ theta
+    return contexts, (rng.random((T, K)) < means).astype(float), means
+
+
+class Naive:
+    """Ridge by explicit inverse over the full history; ``t`` as the design says."""
+
+    def __init__(self, shared):
+        self.shared, self.history = shared, []
+
+    def estimate(self, context):
+        means, widths = np.empty(K), np.empty(K)
+        for a in range(K):
+            rows = [(c if self.shared else c[b], r) for c, b, r in self.history if b == a or not self.shared]
+            A = LAM * np.eye(D) + sum((np.outer(x, x) for x, _ in rows), np.zeros((D, D)))
+            b = sum((r * x for x, r in rows), np.zeros(D))
+            x, inverse = context if self.shared else context[a], np.linalg.inv(A)
+            means[a], widths[a] = x @ inverse @ b, math.sqrt(x @ inverse @ x)
+        return means, widths
+
+    @property
+    def t(self):
+        return len(self.history) + 1
+
+    def squarecb(self, context, scale, exponent):
+        y, _ = self.estimate(context)
+        gamma = scale * self.t**exponent
+        best = np.flatnonzero(y >= y.max() - 1e-12)
+        p = np.zeros(K)
+        for b in best:  # the mean over which of the best arms is taken for the best
+            q = np.array([1 / (K + gamma * (y[b] - y[a])) if a != b else 0.0 for a in range(K)])
+            q[b] = 1 - q.sum()
+            p += q / len(best)
+        return p
+
+    def regcb(self, context, mellowness, elimination):
+        y, width = self.estimate(context)
+        radius = math.sqrt(mellowness * math.log(K * self.t))
+        low, high = np.clip(y - radius * width, 0, 1), np.clip(y + radius * width, 0, 1)
+        alive = high >= (low.max() if elimination else high.max()) - 1e-12
+        return alive / alive.sum()
+
+
+def make(kind, shared, seed=None):
+    n_arms = K if shared else None
+    if kind == "square":
+        return nr.SquareCB(D, n_arms=n_arms, scale=3.0, exponent=0.4, lam=LAM, seed=seed)
+    return nr.RegCB(D, n_arms=n_arms, mellowness=0.05, elimination=kind == "eliminate", lam=LAM, seed=seed)
+
+
+def expected(naive, kind, context):
+    if kind == "square":
+        return naive.squarecb(context, 3.0, 0.4)
+    return naive.regcb(context, 0.05, kind == "eliminate")
+
+
+KINDS = ["square", "optimistic", "eliminate"]
+
+
+@pytest.mark.parametrize("shared", [True, False])
+@pytest.mark.parametrize("kind", KINDS)
+def test_probabilities_equal_the_formula_with_delayed_shuffled_rewards(kind, shared):
+    contexts, rewards, _ = world(1, 120, shared)
+    agent, naive, late = make(kind, shared, seed=2), Naive(shared), []
+    rng = np.random.default_rng(3)
+    for x, r in zip(contexts, rewards):
+        p = agent.probabilities(x)
+        assert np.abs(p - expected(naive, kind, x)).max() < 1e-9
+        choice = agent.choose(x)
+        assert choice.probability == p[choice.arm]
+        late.append((x, choice, r[choice.arm]))
+        while len(late) > 5 or (late and rng.random() < 0.3):
+            x_late, chosen, got = late.pop(rng.integers(len(late)))
+            agent.learn(x_late, chosen, got)
+            naive.history.append((x_late, chosen.arm, got))
+
+
+@pytest.mark.parametrize("shared", [True, False])
+@pytest.mark.parametrize("kind", KINDS)
+def test_play_is_the_loop_and_save_continues(kind, shared, tmp_path):
+    contexts, rewards, _ = world(4, 200, shared)
+    fast, slow = make(kind, shared, seed=5), make(kind, shared, seed=5)
+    played = fast.play(contexts, rewards)
+    for t in range(200):
+        choice = slow.choose(contexts[t])
+        assert (choice.arm, choice.probability) == (played.arms[t], played.probabilities[t])
+        slow.learn(contexts[t], choice, rewards[t, choice.arm])
+    assert persist.dumps(fast) == persist.dumps(slow)
+    fast.save(tmp_path / "a.nr")
+    again = nr.load(tmp_path / "a.nr")
+    assert np.array_equal(again.play(contexts, rewards).arms, slow.play(contexts, rewards).arms)
+    fresh = fast.clone(seed=5)
+    assert np.array_equal(fresh.play(contexts, rewards).arms, played.arms)
+
+
+def test_features_may_offer_another_number_of_arms_every_round():
+    agent, rng = make("square", shared=False, seed=1), np.random.default_rng(2)
+    for k in (2, 5, 1, 3):
+        X = rng.random((k, D))
+        assert agent.probabilities(X).shape == (k,)
+        agent.learn(X, agent.choose(X), 0.5)
+
+
+@pytest.mark.parametrize("shared", [True, False])
+@pytest.mark.parametrize("kind", ["square", "optimistic"])
+def test_regret_on_a_linear_world_is_far_below_uniform(kind, shared):
+    """A failure means that the estimate or the exploration is wrong: 10 seeded runs, each under half of uniform's."""
+    for seed in range(10):
+        contexts, rewards, means = world(seed, 6000, shared)
+        played = make(kind, shared, seed=seed).play(contexts, rewards)
+        regret = (means.max(axis=1) - means[np.arange(6000), played.arms]).sum()
+        assert regret < 0.5 * (means.max(axis=1) - means.mean(axis=1)).sum()
+
+
+def test_tuned_squarecb_stays_under_its_bound():
+    """Theorem 1 holds with probability 0.95 a run; these 20 lie far below. A failure means wrong probabilities."""
+    T = 5000
+    bound = nr.bounds.squarecb(T=T, K=K, d=K * D, delta=0.05)
+    for seed in range(20):
+        contexts, rewards, means = world(seed, T, True)
+        contexts = contexts / 2  # norm at most 1
+        played = nr.SquareCB.tuned(D, K, T, seed=seed).play(contexts, rewards)
+        regret = (means.max(axis=1) - means[np.arange(T), played.arms]).sum()
+        uniform = (means.max(axis=1) - means.mean(axis=1)).sum()
+        assert regret < min(bound, uniform)
+
+
+# ---------------------------------------------------------------------- over scikit-learn
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_squarecb_over_a_refitted_regressor_follows_its_schedule(shared):
+    from sklearn.linear_model import Ridge
+
+    contexts, rewards, _ = world(6, 60, shared)
+    n_arms = K if shared else None
+    sk = nr.SquareCB(D, n_arms=n_arms, regressor=Ridge(alpha=LAM, fit_intercept=False), refit=1.0, scale=3.0, seed=7)
+    own = nr.SquareCB(D, n_arms=n_arms, lam=LAM, scale=3.0, seed=7)
+    for x, r in zip(contexts, rewards):
+        assert np.abs(sk.probabilities(x) - own.probabilities(x)).max() < 1e-9  # refit=1: always fitted to all
+        choice = sk.choose(x)
+        assert own.choose(x).arm == choice.arm
+        sk.learn(x, choice, r[choice.arm])
+        own.learn(x, choice, r[choice.arm])
+
+
+@pytest.mark.parametrize("elimination", [False, True])
+def test_regcb_bounds_by_search_are_the_closed_form_for_least_squares(elimination):
+    from sklearn.linear_model import LinearRegression
+
+    rng = np.random.default_rng(8)
+    theta = np.array([[0.2, 0.3], [0.5, 0.1]])
+    agent = nr.RegCB(
+        2, n_arms=2, regressor=LinearRegression(fit_intercept=False), mellowness=0.02, elimination=elimination, seed=9
+    )
+    rows, targets = ([], []), ([], [])
+    for t in range(60):
+        x, arm = rng.random(2), t % 2
+        reward = float(np.clip(x @ theta[arm] + 0.1 * rng.normal(), 0, 1))
+        agent.learn(x, nr.Choice(arm, 0.5), reward)
+        rows[arm].append(x)
+        targets[arm].append(reward)
+    radius = math.sqrt(0.02 * math.log(2 * 61))
+    for x in rng.random((5, 2)):
+        low, high = agent.bounds(x)
+        for a in (0, 1):
+            X, y = np.array(rows[a]), np.array(targets[a])
+            inverse = np.linalg.inv(X.T @ X)
+            mean, width = x @ inverse @ X.T @ y, math.sqrt(x @ inverse @ x)
+            assert low[a] == pytest.approx(max(0.0, mean - radius * width), abs=2e-3)
+            assert high[a] == pytest.approx(min(1.0, mean + radius * width), abs=2e-3)
+        p = agent.probabilities(x)
+        alive = high >= (low.max() if elimination else high.max()) - 1e-12
+        assert np.allclose(p, alive / alive.sum())
+
+
+@pytest.mark.parametrize("kind", ["sgd", "tree", "regcb"])
+def test_over_scikit_learn_it_learns_and_saves(kind, tmp_path):
+    """A failure of the last line means that the regressor's predictions are not what decides."""
+    from sklearn.linear_model import LinearRegression, SGDRegressor
+    from sklearn.tree import DecisionTreeRegressor
+
+    rng = np.random.default_rng(10)
+    T = 30 if kind == "regcb" else 400
+    contexts = rng.random((T, 2)) - 0.5
+    rewards = np.column_stack([contexts[:, 0] > 0, contexts[:, 0] <= 0]).astype(float)
+    if kind == "regcb":
+        agent = nr.RegCB(2, n_arms=2, regressor=LinearRegression(), seed=11)
+    else:
+        steps = SGDRegressor(learning_rate="constant", eta0=0.1, random_state=0)
+        regressor = steps if kind == "sgd" else DecisionTreeRegressor(max_depth=2, random_state=0)
+        agent = nr.SquareCB(2, n_arms=2, regressor=regressor, scale=20.0, seed=11)
+    half = T // 2
+    first = agent.play(contexts[:half], rewards[:half])
+    agent.save(tmp_path / "a.nr")
+    again = nr.load(tmp_path / "a.nr")
+    one, two = agent.play(contexts[half:], rewards[half:]), again.play(contexts[half:], rewards[half:])
+    assert np.array_equal(one.arms, two.arms)
+    assert np.array_equal(agent.clone(seed=11).play(contexts[:10], rewards[:10]).arms, first.arms[:10])
+    assert one.rewards.mean() > 0.6
+
+
+# ---------------------------------------------------------------------- OnlineCover
+
+
+def naive_cover(x, learnt, size, psi, lam, n_arms, policies):
+    """The pseudo-rewards that each policy has been taught, replayed over the history; votes by the best total."""
+    totals = np.zeros((size, len(policies)))
+    contexts, arms, got = [], [], []
+
+    def vote(i, context):
+        best = np.flatnonzero(totals[i] >= totals[i].max() - 1e-12)
+        p = np.zeros(n_arms)
+        for h in best:
+            p[policies[h](context)] += 1 / len(best)
+        return p
+
+    for t, (context, choice, reward) in enumerate(learnt, start=1):
+        row = np.append(context, 1.0)
+        f = np.zeros(n_arms)
+        for a in range(n_arms):
+            X = np.array([np.append(c, 1.0) for c, b in zip(contexts, arms) if b == a]).reshape(-1, row.size)
+            y = np.array([r for r, b in zip(got, arms) if b == a])
+            f[a] = row @ np.linalg.solve(lam * np.eye(row.size) + X.T @ X, X.T @ y)
+        r_hat = f + np.where(np.arange(n_arms) == choice.arm, (reward - f) / choice.probability, 0.0)
+        epsilon = min(1 / n_arms, 1 / math.sqrt(n_arms * t))
+        votes = []
+        for i in range(size):
+            q = np.mean(votes, axis=0) if i else np.zeros(n_arms)
+            bonus = psi * epsilon / (epsilon + (1 - n_arms * epsilon) * q) if i else np.zeros(n_arms)
+            for h, policy in enumerate(policies):
+                totals[i, h] += (r_hat + bonus)[policy(context)]
+            votes.append(vote(i, context))
+        contexts.append(context)
+        arms.append(choice.arm)
+        got.append(reward)
+    epsilon = min(1 / n_arms, 1 / math.sqrt(n_arms * (len(learnt) + 1)))
+    return (1 - n_arms * epsilon) * np.mean([vote(i, x) for i in range(size)], axis=0) + epsilon
+
+
+def test_online_cover_equals_its_formula():
+    policies = [nr.Constant(0), nr.Constant(1), nr.Constant(2), nr.Stump(0, 0.5, 0, 1), nr.Stump(1, 0.3, 2, 0)]
+    rng = np.random.default_rng(12)
+    agent = nr.OnlineCover(policies, n_arms=3, size=3, psi=0.4, lam=0.7, seed=13)
+    learnt, late = [], []
+    for _ in range(60):
+        x = rng.random(2)
+        p = agent.probabilities(x)
+        assert np.abs(p - naive_cover(x, learnt, 3, 0.4, 0.7, 3, policies)).max() < 1e-9
+        late.append((x, agent.choose(x)))
+        if len(late) > 3:
+            row, choice = late.pop(rng.integers(len(late)))
+            reward = float(rng.random() < (0.8 if choice.arm == int(row[0] > 0.5) else 0.2))
+            agent.learn(row, choice, reward)
+            learnt.append((row, choice, reward))
+
+
+@pytest.mark.parametrize("kind", ["finite", "linear", "sklearn"])
+def test_online_cover_learns_and_saves_over_every_kind_of_oracle(kind, tmp_path):
+    """A failure of the last line means that the policies do not learn: uniform play brings 1/2."""
+    from sklearn.linear_model import SGDRegressor
+
+    rng = np.random.default_rng(14)
+    T = 200 if kind == "sklearn" else 600
+    contexts = rng.random((T, 2)) - 0.5
+    rewards = np.column_stack([contexts[:, 0] > 0, contexts[:, 0] <= 0]).astype(float)
+    steps = SGDRegressor(learning_rate="constant", eta0=0.05, random_state=0)
+    oracle = {
+        "finite": [nr.Constant(0), nr.Constant(1), nr.Stump(0, 0.0, 1, 0)],
+        "linear": nr.LinearOracle(dim=2),
+        "sklearn": nr.RegressorOracle(steps),
+    }[kind]
+    agent = nr.OnlineCover(oracle, n_arms=2, size=2 if kind == "sklearn" else 4, seed=15)
+    half = T // 2
+    agent.play(contexts[:half], rewards[:half])
+    agent.save(tmp_path / "a.nr")
+    again = nr.load(tmp_path / "a.nr")
+    one, two = agent.play(contexts[half:], rewards[half:]), again.play(contexts[half:], rewards[half:])
+    assert np.array_equal(one.arms, two.arms)
+    assert agent.t == again.t == T + 1
+    assert one.rewards.mean() > 0.75
+
+
+@pytest.mark.parametrize(
+    ("make_it", "message"),
+    [
+        (lambda: nr.SquareCB(0), "dim"),
+        (lambda: nr.SquareCB(2, scale=0.0), "scale"),
+        (lambda: nr.SquareCB(2, exponent=-1.0), "exponent"),
+        (lambda: nr.SquareCB(2, regressor="ridge"), "regressor"),
+        (lambda: nr.SquareCB(2, refit=0.5), "refit"),
+        (lambda: nr.SquareCB(2, n_arms=0), "n_arms"),
+        (lambda: nr.RegCB(2, mellowness=0.0), "mellowness"),
+        (lambda: nr.OnlineCover([nr.Constant(0)], 2, estimator="dm"), "estimator"),
+        (lambda: nr.OnlineCover([nr.Constant(0)], 2, size=0), "size"),
+        (lambda: nr.SquareCB(2).choose(np.full((2, 2), 1e300)), "overflow"),
+        (lambda: nr.SquareCB(2, n_arms=2).choose([1.0, np.nan]), "finite"),
+        (lambda: nr.RegCB(2, n_arms=2).learn([1.0, 1.0], nr.Choice(0, 0.5), 1.5), "reward"),
+    ],
+)
+def test_bad_arguments_are_refused(make_it, message):
+    with pytest.raises(ValueError, match=message):
+        make_it()
