@@ -91,7 +91,6 @@ class Agent(persist.Saved, ABC):
     dim: int | None = None  # columns of a features row, or length of a shared context; None takes any
     n_arms: int | None = None  # None: as many as the context says
     n_experts: int | None = None
-    _kernels_check_finite: ClassVar[bool] = False  # True: the compiled step itself refuses NaN and infinity
     _n_learnt = 0  # rewards learnt so far
     _rng: np.random.Generator
 
@@ -108,7 +107,7 @@ class Agent(persist.Saved, ABC):
         >>> nr.LinUCB(dim=2, seed=1).choose(np.eye(2)).probability
         0.5
         """
-        return self._choose(self._read(context))
+        return self._choose(self._glance(context))
 
     def learn(self, context: Any, choice: Choice, reward: float) -> None:
         """Learn the reward of a choice: its context, the choice itself, and what it brought.
@@ -119,7 +118,7 @@ class Agent(persist.Saved, ABC):
         >>> agent.choose(np.eye(2)).arm
         1
         """
-        context = self._read(context)
+        context = self._glance(context)
         self._check_choice(choice, self._count_arms(context))
         self._learn(context, choice, self._read_reward(reward))
         self._n_learnt += 1
@@ -235,6 +234,10 @@ class Agent(persist.Saved, ABC):
         """The context as the algorithm wants it, or a ValueError that says what is wrong with it."""
         return _READERS[self.sees](self, context)
 
+    def _glance(self, context: Any) -> Any:
+        """``_read`` for choose and learn; an agent whose compiled step refuses NaN itself may look less closely."""
+        return self._read(context)
+
     def _read_block(self, contexts: Any, T: int) -> Any:
         if self.sees == "nothing":
             if contexts is not None:
@@ -269,7 +272,7 @@ class Agent(persist.Saved, ABC):
 
     def _read_reward(self, reward: Any) -> float:
         try:
-            value = float(reward)
+            value = float("" if isinstance(reward, (str, bytes)) else reward)
         except (TypeError, ValueError):
             raise ValueError(f"reward must be a number, got {_short(reward)}") from None
         low, high = self.reward_range
@@ -340,26 +343,26 @@ def _read_nothing(agent: Agent, context: Any) -> None:
         raise ValueError(f"context must be None: {type(agent).__name__} sees nothing, got {_short(context)}")
 
 
-def _read_features(agent: Agent, context: Any) -> Floats:
+def _read_features(agent: Agent, context: Any, look: bool = True) -> Floats:
     # The hot path of every linear agent: an array that is ready needs no further call.
     ready = type(context) is np.ndarray and context.dtype is _FLOAT64 and context.flags.c_contiguous
     X: Floats = context if ready else _as_floats("X", context)
     if X.ndim != 2 or X.shape[0] == 0 or (X.shape[1] != agent.dim and agent.dim is not None):
         wanted = "d" if agent.dim is None else agent.dim
         raise ValueError(f"X must have shape (K, {wanted}), one row for each of K >= 1 arms, got shape {X.shape}")
-    if not agent._kernels_check_finite and not all_finite(X):
+    if look and not all_finite(X):
         raise ValueError(f"X must be finite, got NaN or infinity in row {np.argwhere(~np.isfinite(X))[0][0]}")
     if agent.n_arms is not None and agent.n_arms != X.shape[0]:
         raise ValueError(f"X must have {agent.n_arms} rows, one for each arm, got shape {X.shape}")
     return X
 
 
-def _read_shared(agent: Agent, context: Any) -> Floats:
+def _read_shared(agent: Agent, context: Any, look: bool = True) -> Floats:
     x = _as_floats("context", context)
     if x.ndim != 1 or (x.shape[0] != agent.dim and agent.dim is not None):
         wanted = "d" if agent.dim is None else agent.dim
         raise ValueError(f"context must have shape ({wanted},), got shape {x.shape}")
-    if not agent._kernels_check_finite and not all_finite(x):
+    if look and not all_finite(x):
         raise ValueError(f"context must be finite, got NaN or infinity at {np.argwhere(~np.isfinite(x))[0][0]}")
     return x
 
@@ -389,6 +392,16 @@ def _read_advice(agent: Agent, context: Any) -> Floats:
             f"(sum {totals[row]})"
         )
     return advice
+
+
+def glance(agent: Agent, context: Any) -> Floats:
+    """Check type and shape of features or a shared context; finding NaN is left to the compiled step.
+
+    >>> import noregret as nr
+    >>> glance(nr.LinUCB(dim=2), [[1, 2]])
+    array([[1., 2.]])
+    """
+    return (_read_features if agent.sees == "features" else _read_shared)(agent, context, look=False)
 
 
 _READERS: dict[str, Callable[[Agent, Any], Any]] = {

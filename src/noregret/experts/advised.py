@@ -88,8 +88,8 @@ class Advised(Agent):
             raise ValueError(f"{name} must be what the experts read, got None")
         if isinstance(context, (list, tuple, np.ndarray)) and not (self.sees == "key" and name == "context"):
             array = np.asarray(context, dtype=object if self.sees == "key" else None)
-            if array.dtype.kind == "f" and not np.isfinite(array).all():
-                raise ValueError(f"{name} must be finite, got NaN or infinity")
+            if array.dtype.kind == "c" or (array.dtype.kind == "f" and not np.isfinite(array).all()):
+                raise ValueError(f"{name} must be finite numbers, got NaN, infinity or complex numbers")
         return context
 
     def _ask(self, read: Callable[..., Floats], i: int, expert: Any, context: Any) -> Floats:

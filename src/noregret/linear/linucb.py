@@ -7,7 +7,19 @@ from typing import Any
 import numpy as np
 
 from noregret import bounds, persist
-from noregret.agent import Choice, Floats, IndexAgent, Played, Seed, Theory, count, fraction, make_choice, positive
+from noregret.agent import (
+    Choice,
+    Floats,
+    IndexAgent,
+    Played,
+    Seed,
+    Theory,
+    count,
+    fraction,
+    glance,
+    make_choice,
+    positive,
+)
 from noregret.numerics import ridge
 from noregret.ridge import Ridge
 
@@ -60,7 +72,6 @@ class LinUCB(IndexAgent):
         erratum="Theorem 2 prints lam^(1/2) for det(lam I)^(1/2), and drops the proof's factor 2 sqrt(2)",
     )
     reward_range = (-np.inf, np.inf)
-    _kernels_check_finite = True
     dim: int
     _learnt = ("_model",)
 
@@ -85,6 +96,9 @@ class LinUCB(IndexAgent):
         else:
             self._width = (self.alpha, 0.0, 1.0)
 
+    def _glance(self, context: Any) -> Any:
+        return glance(self, context)
+
     def _scores(self, context: Floats) -> Floats:  # Algorithm 1, line 7
         return self._model.optimistic(context if context.ndim == 2 else context[None], *self._width)
 
@@ -97,7 +111,7 @@ class LinUCB(IndexAgent):
         if self.n_arms is not None:
             self._model.update(context, reward, choice.arm)
         elif self.discount < 1.0:
-            self._model.learn(context, choice.arm, reward)
+            self._model.learn(self._read(context), choice.arm, reward)
         else:  # the hot path
             ridge.learn_row(self._model.models, 0, context, choice.arm, reward)
 

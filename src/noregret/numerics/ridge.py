@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from noregret.numerics.choice import best_arms, first_best
+from noregret.numerics.choice import all_finite, best_arms, finite, first_best
 from noregret.numerics.jit import jit
 from noregret.numerics.simd import fma, load, splat, store, total
 
@@ -71,7 +71,7 @@ def update(model: np.ndarray, x: np.ndarray, reward: float) -> None:
     v, p, k = work[0], work[1], work[2]
     v[: x.size] = x
     width, error = project(model, v, p), reward - dot(model, D * D, v)
-    if not np.isfinite(width * error):
+    if not finite(width * error):
         raise ValueError("context must be finite (and its square must not overflow)")
     before = 1.0
     for i in range(D):
@@ -125,13 +125,15 @@ def refit(model: np.ndarray, A: np.ndarray, b: np.ndarray) -> None:
 
 @jit
 def learn_row(models: np.ndarray, m: int, X: np.ndarray, row: int, reward: float) -> None:
-    """Learn row ``row`` of X into model ``m``.
+    """Learn row ``row`` of X, all of it checked, into model ``m``.
 
     >>> models = np.zeros((1, 9, 8)); models[0, 0, 0] = 1.0
     >>> learn_row(models, 0, np.ones((1, 1)), 0, 1.0)
     >>> models[0, 8, :1]
     array([0.5])
     """
+    if not all_finite(X):
+        raise ValueError("context must be finite, got NaN or infinity")
     update(models[m], X[row], reward)
 
 
@@ -162,7 +164,7 @@ def learn(
     A, b, x = grams[m], moments[m], X[row]
     d = x.size
     for i in range(d):
-        if not np.isfinite(x[i] * x[i]):
+        if not finite(x[i] * x[i]):
             raise ValueError("context must be finite (and its square must not overflow)")
     for i in range(d):
         b[i] = discount * b[i] + reward * x[i]
@@ -267,7 +269,7 @@ def optimistic(models: np.ndarray, X: np.ndarray, lam: float, alpha: float, nois
         if M > 1 and noise > 0.0:
             width = multiplier(models[a], d, lam, alpha, noise, delta)
         scores[a] += width * widths[a]
-        if not np.isfinite(scores[a]):
+        if not finite(scores[a]):
             raise ValueError("context must be finite (and its square must not overflow)")
     return scores
 

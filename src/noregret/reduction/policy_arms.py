@@ -23,8 +23,7 @@ class PolicyArms(Agent):
     choice has no note, a policy that recommends the arm learns, drawn at random, and every policy's importance-weighted
     reward stays unbiased.
 
-    A policy is called with the context (anything that the policies can read; ``sees`` says which view of a round that
-    is) and returns an arm or a distribution over arms; a frozen agent will do too. ``n_arms`` may be left out if a
+    A policy is called with the context (``sees`` says which view of a round that is) and returns an arm or a distribution over arms; a frozen agent will do too. ``n_arms`` may be left out if a
     policy says it (``policy.n_arms``); otherwise each round has as many arms as its policies name.
 
     >>> import noregret as nr, numpy as np
@@ -91,16 +90,6 @@ class PolicyArms(Agent):
             return read(self.policies[i], context, *more)
         except (ValueError, TypeError, LookupError, AttributeError) as error:
             raise ValueError(f"policies[{i}] cannot recommend an arm for this context: {error}") from error
-
-    def _read(self, context: Any) -> Any:
-        if self.sees != "key" and isinstance(context, (list, tuple, np.ndarray)):
-            array = np.asarray(context)
-            if array.dtype.kind not in "biuf" or not np.isfinite(array).all():
-                raise ValueError(f"context must be an array of finite numbers, got {context!r:.80}")
-            return array
-        if context is None:
-            raise ValueError("context must be what the policies read, got None")
-        return super()._read(context) if self.sees == "key" else context
 
     def _read_block(self, contexts: Any, T: int) -> Any:
         if not hasattr(contexts, "__len__") or len(contexts) != T:

@@ -1,0 +1,6 @@
+"""Tests import their helpers (checks, cases) by name, from wherever pytest is started."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
