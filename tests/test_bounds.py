@@ -68,6 +68,8 @@ BY_HAND = {
         {"T": e, "N": 1, "d_tilde": e, "gamma": 1, "delta": 2 / e, "kappa": e - 1},
         2 * math.sqrt(e) + 16 * e * math.sqrt(2 * (e - 1)),
     ),
+    "ridge_regression": ({"T": 2 * (e - 1), "d": 2, "lam": 1.0, "S": 1.0, "L": 1.0}, 9.0),
+    "squarecb": ({"T": 2 * (e - 1), "K": 2, "d": 2, "delta": 2 / e}, (4 * 3 + 8) * 2 * math.sqrt(e - 1)),
     "exp4": ({"T": 100, "K": 4, "N": e}, 52.6),
     "exp4p": ({"T": 100, "K": 4, "N": 1, "delta": 1 / e}, 120),
     "ve": ({"T": 1, "d": 1, "delta": 2 / e}, 18),

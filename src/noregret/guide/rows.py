@@ -62,19 +62,9 @@ def agents() -> dict[str, type[Agent]]:
     ['Exp3', 'UCB1', 'BetaThompson']
     """
     public = import_module("noregret")
-    found = {}
-    for name, home in public._HOME_OF.items():
-        if home.partition(".")[0] not in _ROOMS:
-            continue
-        try:
-            thing = getattr(public, name)
-        except ModuleNotFoundError as error:
-            if not (error.name or "").startswith("noregret"):
-                raise
-            continue
-        if inspect.isclass(thing) and issubclass(thing, Agent) and not inspect.isabstract(thing):
-            found[name] = thing
-    return found
+    names = [name for name, home in public._HOME_OF.items() if home.partition(".")[0] in _ROOMS]
+    things = {name: getattr(public, name) for name in names}
+    return {name: thing for name, thing in things.items() if inspect.isclass(thing) and issubclass(thing, Agent)}
 
 
 def _row(name: str, theory: Theory) -> Row:

@@ -24,7 +24,7 @@ class Explore(Wrapper):
     """
 
     theory = Theory(
-        section="beyond",
+        section="beyond the survey",
         regret="epsilon T + the agent's own",
         comparator="what the agent inside competes with",
         assumes="what the agent inside assumes",
