@@ -1,0 +1,96 @@
+"""Arms as they are sent: an id, or an object with an id and features."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+
+from noregret.serve.features import NOTHING, BadInput, Part, part, scan
+
+MAX_ID = 256
+
+
+class Arm(NamedTuple):
+    """One arm of a request, with its features read.
+
+    >>> read_arm(b'{"id": "pasta", "features": {"taste": "salty"}}').id
+    'pasta'
+    """
+
+    id: str
+    features: Part
+    n_keys: int  # in the text it came as
+
+
+class _Sent(msgspec.Struct, forbid_unknown_fields=True):
+    id: str
+    features: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+
+
+_decoder = msgspec.json.Decoder(_Sent | str)
+
+
+def read_arm(text: bytes) -> Arm:
+    """An arm from its JSON; remembered, since a catalogue of arms comes again with every request.
+
+    >>> read_arm(b'"salad"').features.n_keys
+    0
+    >>> read_arm(b'7')
+    Traceback (most recent call last):
+    ...
+    noregret.serve.features.BadInput: an arm: Expected `str | object`, got `int`
+    """
+    return _remembered(text) if len(text) <= 4096 else _read(text)
+
+
+def _read(text: bytes) -> Arm:
+    try:
+        sent = _decoder.decode(text)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise BadInput(f"an arm: {error}") from None
+    if isinstance(sent, str):
+        return Arm(check_id("an arm's id", sent), NOTHING, 0)
+    unset = sent.features is msgspec.UNSET
+    features = NOTHING if unset else part(bytes(sent.features), "a")  # type: ignore[arg-type]
+    n_keys = features.n_keys + (1 if unset else 2)
+    if scan(np.frombuffer(text, np.uint8))[1] != n_keys:
+        raise BadInput("an arm: a key appears twice in one object")
+    return Arm(check_id("an arm's id", sent.id), features, n_keys)
+
+
+_remembered = functools.lru_cache(maxsize=8192)(_read)
+
+
+def check_id(what: str, id: str) -> str:
+    """An id of 1 to 256 characters, none of them a control character.
+
+    >>> check_id("the event id", "")
+    Traceback (most recent call last):
+    ...
+    noregret.serve.features.BadInput: the event id must have 1 to 256 characters, got 0
+    """
+    if not 0 < len(id) <= MAX_ID:
+        raise BadInput(f"{what} must have 1 to {MAX_ID} characters, got {len(id)}")
+    if not id.isprintable() and any(ord(c) < 32 or ord(c) == 127 for c in id):
+        raise BadInput(f"{what} must have no control characters, got {id[:40]!r}")
+    return id
+
+
+def read_arms(texts: Sequence[bytes]) -> list[Arm]:
+    """All arms of a request; their ids must differ.
+
+    >>> [arm.id for arm in read_arms([b'"a"', b'{"id": "b"}'])]
+    ['a', 'b']
+    """
+    arms = [read_arm(text) for text in texts]
+    if not arms:
+        raise BadInput("arms must not be empty")
+    if len({arm.id for arm in arms}) != len(arms):
+        seen: set[str] = set()
+        twice = next(arm.id for arm in arms if arm.id in seen or seen.add(arm.id))  # type: ignore[func-returns-value]
+        raise BadInput(f"two arms have the id {twice!r}")
+    return arms

@@ -1,0 +1,148 @@
+"""The configuration: a TOML file, or nothing at all."""
+
+from __future__ import annotations
+
+import ipaddress
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from noregret.serve.keys import Key
+from noregret.serve.model import DEFAULT_AGENT, Creation, Settings
+from noregret.serve.store import SQLite, Store
+
+
+class Application(msgspec.Struct, forbid_unknown_fields=True):
+    """One application: its agent and how it learns. Every field may be left out.
+
+    >>> Application(window=60.0).creation().settings.window
+    60.0
+    """
+
+    agent: dict[str, Any] = msgspec.field(default_factory=lambda: dict(DEFAULT_AGENT))
+    features: dict[str, Any] = {}
+    arms: list[str] = []
+    seed: int = 1
+    window: float = 600.0
+    default: float = 0.0
+    rule: str = "earliest"
+    apprentice: bool = False
+    policies: dict[str, dict[str, Any]] = {}  # what the page compares with, each described like an agent
+
+    def creation(self) -> Creation:
+        """What is journaled when the application first appears.
+
+        >>> Application().creation().seed
+        1
+        """
+        settings = Settings(self.window, self.default, self.rule, self.apprentice)
+        return Creation(self.agent, self.features, self.arms, self.seed, settings)
+
+
+class Config(msgspec.Struct, forbid_unknown_fields=True):
+    """How the service runs.
+
+    >>> Config().listen
+    '127.0.0.1:8484'
+    """
+
+    listen: str = "127.0.0.1:8484"
+    storage: str = "noregret-data"  # a folder, or postgresql://...
+    applications: dict[str, Application] = msgspec.field(default_factory=lambda: {"default": Application()})
+    keys: list[Key] = []
+    max_body: int = 1_048_576
+    snapshot_every: float = 30.0
+    log_level: str = "info"
+
+    def __post_init__(self) -> None:
+        if not self.applications:
+            raise ValueError("applications must name at least one application")
+        if not self.keys and not is_loopback(self.host):
+            raise ValueError(
+                f"listen is {self.listen}, which others can reach, but there are no keys: add [[keys]] "
+                "(noregret serve --new-key makes one) or listen on 127.0.0.1"
+            )
+        if self.max_body < 1024:
+            raise ValueError(f"max_body must be at least 1024 bytes, got {self.max_body}")
+
+    @property
+    def host(self) -> str:
+        """The address part of ``listen``.
+
+        >>> Config(listen="[::1]:80").host
+        '::1'
+        """
+        return self.listen.rpartition(":")[0].strip("[]")
+
+    @property
+    def port(self) -> int:
+        """The port part of ``listen``.
+
+        >>> Config().port
+        8484
+        """
+        text = self.listen.rpartition(":")[2]
+        if not text.isdigit() or not 0 <= int(text) <= 65535:
+            raise ValueError(f"listen must be address:port, got {self.listen!r}")
+        return int(text)
+
+    def creations(self) -> dict[str, Creation]:
+        """The applications as the engine wants them.
+
+        >>> list(Config().creations())
+        ['default']
+        """
+        return {name: application.creation() for name, application in self.applications.items()}
+
+    def store(self) -> Store:
+        """The storage, not yet connected to.
+
+        >>> Config().store().path
+        'noregret-data/journal.db'
+        """
+        return open_store(self.storage)
+
+
+def open_store(storage: str) -> Store:
+    """A store from a folder, a journal file, or a PostgreSQL URL.
+
+    >>> open_store("elsewhere").path
+    'elsewhere/journal.db'
+    """
+    if storage.startswith(("postgresql://", "postgres://")):
+        from noregret.serve.postgres import Postgres
+
+        return Postgres(storage)
+    path = Path(storage)
+    return SQLite(path if path.suffix == ".db" else path / "journal.db")
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach an address; a name other than localhost could be anything.
+
+    >>> is_loopback("127.0.0.1"), is_loopback("0.0.0.0"), is_loopback("example.org"), is_loopback("")
+    (True, False, False, False)
+    """
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def load_config(path: str | Path) -> Config:
+    """Read a TOML file; ValueError says what is wrong with it.
+
+    >>> load_config("/no/such.toml")
+    Traceback (most recent call last):
+    ...
+    FileNotFoundError: [Errno 2] No such file or directory: '/no/such.toml'
+    """
+    try:
+        raw = tomllib.loads(Path(path).read_text())
+        return msgspec.convert(raw, Config, strict=False)
+    except (tomllib.TOMLDecodeError, msgspec.ValidationError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path}: {error}") from None

@@ -1,0 +1,529 @@
+"""The engine: decide, reward, activate, expire, snapshot, recover; free of any web framework.
+
+Two threads work beside the callers. The *writer* commits what is submitted and only then answers. The *learner* reads
+the journal in order and folds it into the models; at times it publishes a copy of each model, and decisions are made from
+the copy. So learning never blocks deciding, and the models are a function of the journal alone.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+
+from noregret import persist
+from noregret.serve.arms import Arm, check_id, read_arms
+from noregret.serve.events import Decision, Row, Status, lesson_of
+from noregret.serve.features import BadInput
+from noregret.serve.journal import Journal, Unknown, Write, Written
+from noregret.serve.model import Creation, Model, Settings
+from noregret.serve.store import Store
+from noregret.serve.writer import Writer
+
+log = logging.getLogger("noregret.serve")
+
+
+class Answer(msgspec.Struct):
+    """What a decision is answered with; ``probabilities`` of all arms sent, in their order (0 if excluded).
+
+    >>> Answer("e1", "a", 1.0, [("a", 1.0)], 0, 1, False).arm
+    'a'
+    """
+
+    id: str
+    arm: str
+    probability: float
+    probabilities: list[tuple[str, float]]
+    version: int
+    seq: int
+    again: bool  # it had been decided before; this is the same answer
+
+
+class Engine:
+    """All applications over one journal.
+
+    >>> from noregret.serve.store import SQLite
+    >>> engine = Engine(SQLite.temporary(), {"shop": Creation()})
+    >>> engine.start()
+    >>> answer = engine.decide("shop", b'{"hour": 9}', [b'"pasta"', b'"salad"'], id="e1")
+    >>> engine.reward("shop", "e1", 1.0).status.n
+    1
+    >>> engine.stop()
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        applications: dict[str, Creation],
+        *,
+        clock: Callable[[], float] = time.time,
+        snapshot_every: float = 30.0,
+        publish_every: float = 0.05,
+    ) -> None:
+        self.store, self.creations = store, applications
+        self.models: dict[str, Model] = {}  # published: read by deciders, never changed
+        self._masters: dict[str, Model] = {}  # the learner's own
+        self._clock, self._snapshot_every, self._publish_every = clock, snapshot_every, publish_every
+        self._position = 0  # the last event folded into the masters
+        self._stop, self._news = threading.Event(), threading.Event()
+        self._folded = threading.Condition()
+        self._published = 0
+        self._published_at = 0.0
+        self._learner: threading.Thread | None = None
+        self.leader = False
+        self.writer = Writer(lambda: self._journal(), self._now, self._expire, self._news.set)
+        self._reading = threading.Lock()
+
+    # ------------------------------------------------------------------ life
+
+    def start(self) -> None:
+        """Recover from the journal, create what is new, and begin.
+
+        >>> from noregret.serve.store import SQLite
+        >>> engine = Engine(SQLite.temporary(), {"shop": Creation()})
+        >>> engine.start(); sorted(engine.models); engine.stop()
+        ['shop']
+        """
+        if not self.store.shared and not self.store.lead():
+            raise RuntimeError("another process is serving from this journal")
+        self._reader = self._journal()
+        self._secret = self._reader.meta("secret")
+        self.leader = self.store.lead()
+        self.writer.start()
+        self.recover()
+        self._create()
+        self._learner = threading.Thread(target=self._learn, name="noregret-learner", daemon=True)
+        self._learner.start()
+
+    def stop(self) -> None:
+        """Commit what was submitted, learn it, snapshot, end. What is acknowledged is kept in any case.
+
+        >>> from noregret.serve.store import SQLite
+        >>> Engine(SQLite.temporary(), {}).stop()
+        """
+        self._stop.set()
+        self._news.set()
+        if self._learner is not None:
+            self._learner.join()
+            self._learner = None
+        self.writer.stop()
+        self.store.close()
+
+    def recover(self) -> None:
+        """Load the newest snapshots and fold in what the journal has since.
+
+        >>> from noregret.serve.store import SQLite
+        >>> engine = Engine(SQLite.temporary(), {"shop": Creation()})
+        >>> engine.start(); engine.recover(); engine.stop()
+        """
+        started = time.perf_counter()
+        with self._reading:
+            self._masters, self._position = restore(self._reader)
+        snapshot = self._position
+        while self._fold(self._reader):
+            pass
+        log.info(
+            "recovered", extra={"data": {"snapshot": snapshot, "position": self._position,
+                                         "seconds": round(time.perf_counter() - started, 3)}}
+        )  # fmt: skip
+        self._publish()
+
+    def _create(self) -> None:
+        for app, creation in self.creations.items():
+            check_id("the application's name", app)
+            creation.build()  # says what is wrong with it before it is journaled
+            body = msgspec.json.encode(creation)
+            if app in self._masters and _made_of(self._reader, app) == body:
+                continue
+            if app in self._masters:
+                log.warning("the configuration of %s changed: its model begins anew", app)
+            self.writer.write([Write(app, "create", "", body)])
+        while self._fold(self._reader):
+            pass
+        self._publish()
+
+    # ------------------------------------------------------------------ the four requests
+
+    def prepare(
+        self, app: str, context: bytes, arms: Sequence[bytes], *, id: str | None = None,
+        excluded: Sequence[str] = (), deferred: bool = False, request: str = "", by: str = "",
+    ) -> Write:  # fmt: skip
+        """Decide, without journaling yet: what ``submit`` of the writer must make durable before it is answered.
+
+        >>> from noregret.serve.store import SQLite
+        >>> engine = Engine(SQLite.temporary(), {"shop": Creation()})
+        >>> engine.start()
+        >>> engine.prepare("shop", b"{}", [b'"a"', b'"b"'], excluded=["a"]).content.p
+        [1.0]
+        >>> engine.stop()
+        """
+        model = self.model(app)
+        read = read_arms(arms)
+        order = _order(read, excluded)
+        offered = [read[i] for i in order[: len(order) - len(excluded)]] if excluded else read
+        fresh = id is None
+        id = check_id("the event id", id) if id is not None else self._new_id()
+        settings = model.settings
+        if settings["apprentice"]:
+            model.choose(context, offered, 0.0)  # refuses what could not be learnt
+            p, arm, note, scaling = [1.0] + [0.0] * (len(offered) - 1), 0, None, {}
+        else:
+            drawn = model.choose(context, offered, self.uniform(app, id))
+            p, arm, note, scaling = drawn.p.tolist(), drawn.arm, drawn.note, drawn.scaling.journal()
+        decision = Decision(
+            context=msgspec.Raw(context),
+            arms=[msgspec.Raw(arms[i]) for i in order],
+            p=p, arm=int(arm), version=model.version, window=round(settings["window"] * 1000),
+            default=settings["default"], rule=settings["rule"], deferred=deferred, apprentice=settings["apprentice"],
+            note=note, scaling=scaling, order=order if excluded else [], by=by,
+        )  # fmt: skip
+        return Write(app, "decision", id, decision, request, fresh)
+
+    def decide(self, app: str, context: bytes, arms: Sequence[bytes], **options: Any) -> Answer:
+        """Decide and wait until it is durable; options as for ``prepare``.
+
+        >>> from noregret.serve.store import SQLite
+        >>> engine = Engine(SQLite.temporary(), {"shop": Creation()})
+        >>> engine.start()
+        >>> one = engine.decide("shop", b"{}", [b'"a"', b'"b"'], id="e1")
+        >>> two = engine.decide("shop", b"{}", [b'"a"', b'"b"'], id="e1")
+        >>> one.arm == two.arm, two.again
+        (True, True)
+        >>> engine.stop()
+        """
+        return answer(self.writer.write([self.prepare(app, context, arms, **options)])[0])
+
+    def reward(self, app: str, id: str, value: float, request: str = "") -> Written:
+        """Journal a reward and wait until it is durable.
+
+        >>> from noregret.serve.store import SQLite
+        >>> engine = Engine(SQLite.temporary(), {"shop": Creation()})
+        >>> engine.start()
+        >>> engine.reward("shop", "e1", 1.0)
+        Traceback (most recent call last):
+        ...
+        noregret.serve.journal.Unknown: no decision has the id e1
+        >>> engine.stop()
+        """
+        written: list[Written] = self.writer.write([self.prepare_reward(app, id, value, request)])
+        return written[0]
+
+    def prepare_reward(self, app: str, id: str, value: float, request: str = "") -> Write:
+        """A reward, checked.
+
+        >>> from noregret.serve.store import SQLite
+        >>> engine = Engine(SQLite.temporary(), {"shop": Creation()})
+        >>> engine.start(); engine.prepare_reward("shop", "e1", 1).content; engine.stop()
+        1.0
+        """
+        model = self.model(app)
+        return Write(app, "reward", check_id("the event id", id), model.check_reward(value), request)
+
+    def activate(self, app: str, id: str, request: str = "") -> Written:
+        """A deferred decision was shown.
+
+        >>> from noregret.serve.store import SQLite
+        >>> engine = Engine(SQLite.temporary(), {"shop": Creation()})
+        >>> engine.start()
+        >>> _ = engine.decide("shop", b"{}", [b'"a"'], id="e1", deferred=True)
+        >>> engine.activate("shop", "e1").status.active
+        True
+        >>> engine.stop()
+        """
+        self.model(app)
+        written: list[Written] = self.writer.write([Write(app, "activate", check_id("the event id", id), None, request)])
+        return written[0]
+
+    def configure(self, app: str, changes: dict[str, Any]) -> None:
+        """Change settings (and ``epsilon`` where the agent has one), from now on; returns when they are in force.
+
+        >>> from noregret.serve.store import SQLite
+        >>> engine = Engine(SQLite.temporary(), {"shop": Creation()})
+        >>> engine.start()
+        >>> engine.configure("shop", {"window": 5.0}); engine.models["shop"].settings["window"]
+        5.0
+        >>> engine.stop()
+        """
+        model = self.model(app)
+        plain = {key: value for key, value in changes.items() if key != "epsilon"}
+        try:
+            settings = msgspec.convert(model.settings | plain, Settings)
+        except msgspec.ValidationError as error:
+            raise BadInput(str(error)) from None
+        model.check_reward(settings.default)
+        if "epsilon" in changes and not (hasattr(model.agent, "epsilon") and 0.0 <= changes["epsilon"] <= 1.0):
+            raise BadInput("epsilon must lie in [0, 1], for an agent that has one")
+        self._journal_change(app, "configure", changes)
+
+    def replace(self, app: str, model: bytes) -> None:
+        """Put a model from outside (as ``export`` gave it) in place of the application's own.
+
+        >>> from noregret.serve.store import SQLite
+        >>> engine = Engine(SQLite.temporary(), {"shop": Creation()})
+        >>> engine.start()
+        >>> engine.replace("shop", engine.export("shop")); engine.stop()
+        """
+        self.model(app)
+        try:
+            loaded = persist.loads(model)
+        except persist.LoadError as error:
+            raise BadInput(f"the model cannot be loaded: {error}") from None
+        if not isinstance(loaded, Model):
+            raise BadInput(f"expected a model that this service exported, got a {type(loaded).__name__}")
+        self._journal_change(app, "import", {"model": base64.b64encode(model).decode()})
+
+    def reset(self, app: str) -> None:
+        """Begin the application's model anew, as it was created.
+
+        >>> from noregret.serve.store import SQLite
+        >>> engine = Engine(SQLite.temporary(), {"shop": Creation()})
+        >>> engine.start(); engine.reset("shop"); engine.models["shop"].lessons; engine.stop()
+        0
+        """
+        self.model(app)
+        self._journal_change(app, "create", self.creations[app])
+
+    def export(self, app: str) -> bytes:
+        """The published model as bytes, for ``replace`` here or elsewhere.
+
+        >>> from noregret.serve.store import SQLite
+        >>> engine = Engine(SQLite.temporary(), {"shop": Creation()})
+        >>> engine.start(); engine.export("shop")[:8]; engine.stop()
+        b'NOREGRET'
+        """
+        return persist.dumps(self.model(app))
+
+    def _journal_change(self, app: str, kind: str, body: Any) -> None:
+        written = self.writer.write([Write(app, kind, "", msgspec.json.encode(body))])
+        self.wait_learnt(written[0].row.seq)
+
+    # ------------------------------------------------------------------ questions
+
+    def model(self, app: str) -> Model:
+        """The published model of an application.
+
+        >>> Engine(None, {}).model("shop")
+        Traceback (most recent call last):
+        ...
+        noregret.serve.journal.Unknown: no application is called 'shop'
+        """
+        try:
+            return self.models[app]
+        except KeyError:
+            raise Unknown(f"no application is called {app!r}") from None
+
+    def find(self, app: str, id: str) -> tuple[Answer, Decision, Status]:
+        """A decision as it was answered and journaled, and where it stands.
+
+        >>> from noregret.serve.store import SQLite
+        >>> engine = Engine(SQLite.temporary(), {"shop": Creation()})
+        >>> engine.start(); engine.find("shop", "e1")
+        Traceback (most recent call last):
+        ...
+        noregret.serve.journal.Unknown: no decision has the id e1
+        """
+        self.model(app)
+        with self._reading:
+            found = self._reader.statuses([(app, id)])
+            if not found:
+                raise Unknown(f"no decision has the id {id}")
+            row = self._reader.row(found[0].seq)
+        return answer(Written(row)), msgspec.json.decode(row.body, type=Decision), found[0]
+
+    def uniform(self, app: str, id: str) -> float:
+        """The number in [0, 1) that an event's arm is drawn with: fixed by the journal's secret, the names alone.
+
+        It is the first 8 bytes of BLAKE2b (keyed with the secret) of application, NUL, id, as a little-endian
+        integer, shifted right by 11 and divided by 2^53.
+
+        >>> from noregret.serve.store import SQLite
+        >>> engine = Engine(SQLite.temporary(), {})
+        >>> engine.start(); engine.uniform("shop", "e1") == engine.uniform("shop", "e1"); engine.stop()
+        True
+        """
+        return uniform(self._secret, app, id)
+
+    def wait_learnt(self, seq: int | None = None, timeout: float = 30.0) -> None:
+        """Wait until the published models have all events up to ``seq`` (default: all there are).
+
+        >>> from noregret.serve.store import SQLite
+        >>> engine = Engine(SQLite.temporary(), {"shop": Creation()})
+        >>> engine.start(); engine.wait_learnt(); engine.stop()
+        """
+        if seq is None:
+            with self._reading:
+                seq = self._reader.last()[0]
+        with self._folded:
+            if not self._folded.wait_for(lambda: self._published >= seq, timeout):
+                raise TimeoutError(f"event {seq} is not learnt after {timeout} s; at {self._published}")
+
+    def lag(self) -> int:
+        """Events that are durable and not yet published in a model.
+
+        >>> from noregret.serve.store import SQLite
+        >>> engine = Engine(SQLite.temporary(), {})
+        >>> engine.start(); engine.lag(); engine.stop()
+        0
+        """
+        with self._reading:
+            return self._reader.last()[0] - self._published
+
+    # ------------------------------------------------------------------ behind the scenes
+
+    def _journal(self) -> Journal:
+        return Journal(self.store.connect(), getattr(self.store, "append_lock", ""))
+
+    def _now(self) -> int:
+        return int(self._clock() * 1000.0)
+
+    def _new_id(self) -> str:
+        # Time first, so that the index grows at its end; then enough chance that two machines never meet.
+        return f"{self._now():012x}{os.urandom(10).hex()}"
+
+    def _expire(self, journal: Journal) -> None:
+        if not self.leader:
+            return
+        while due := journal.due(self._now()):
+            journal.append([[Write(s.app, "expire", s.id, None)] for s in due], self._now())
+            self._news.set()
+
+    def _learn(self) -> None:
+        journal = self._journal()
+        saved, saved_at = self._position, time.monotonic()
+        while True:
+            self._news.wait(timeout=0.5)
+            self._news.clear()
+            stopping = self._stop.is_set()
+            try:
+                while self._fold(journal):
+                    self._publish(self._publish_every)
+                self._publish()
+                if self._position > saved and (stopping or time.monotonic() - saved_at > self._snapshot_every):
+                    saved, saved_at = self._position, time.monotonic()
+                    self._save()
+            except Exception:
+                log.exception("learning failed; trying again")
+                time.sleep(0.5)
+            if stopping:
+                journal.connection.close()
+                return
+
+    def _fold(self, journal: Journal) -> bool:
+        """Fold the next events into the masters; False when there are none."""
+        rows = journal.after(self._position)
+        fold(self._masters, rows, journal)
+        if rows:
+            self._position = rows[-1].seq
+        return bool(rows)
+
+    def _publish(self, pause: float = 0.0) -> None:
+        if self._published == self._position and self.models:
+            return
+        now = time.monotonic()
+        if pause and now - self._published_at < pause:
+            return
+        models = {
+            app: self.models[app] if app in self.models and self.models[app].version == m.version else m.copy()
+            for app, m in self._masters.items()
+        }
+        with self._folded:
+            self.models, self._published, self._published_at = models, self._position, time.monotonic()
+            self._folded.notify_all()
+
+    def _save(self) -> None:
+        position = self._position
+        data = [(app, position, persist.dumps(model)) for app, model in self._masters.items()]
+        self.writer.work(lambda journal: journal.put_snapshots(data))
+
+
+def answer(written: Written) -> Answer:
+    """The answer to a journaled decision.
+
+    >>> body = b'{"context":{},"arms":["b","a"],"p":[1.0],"arm":0,"version":3,"window":1,"default":0.0,"order":[1,0]}'
+    >>> answer(Written(Row(9, 0, "shop", "decision", "e1", body))).probabilities
+    [('a', 0.0), ('b', 1.0)]
+    """
+    decision = msgspec.json.decode(written.row.body, type=Decision)
+    arms = [arm.id for arm in read_arms([bytes(arm) for arm in decision.arms])]
+    p = decision.p + [0.0] * (len(arms) - len(decision.p))
+    pairs = list(zip(arms, p))
+    if decision.order:
+        pairs = [pair for _, pair in sorted(zip(decision.order, pairs))]
+    return Answer(
+        written.row.id, arms[decision.arm], p[decision.arm], pairs, decision.version, written.row.seq, written.again
+    )
+
+
+def uniform(secret: bytes, app: str, id: str) -> float:
+    """See ``Engine.uniform``.
+
+    >>> uniform(b"secret", "shop", "e1")
+    0.4446430623055688
+    """
+    digest = hashlib.blake2b(f"{app}\0{id}".encode(), digest_size=8, key=secret).digest()
+    return (int.from_bytes(digest, "little") >> 11) / 2.0**53
+
+
+def fold(models: dict[str, Model], rows: Sequence[Row], journal: Journal) -> None:
+    """Fold events into the models of their applications, in order.
+
+    >>> models = {}
+    >>> fold(models, [Row(1, 0, "shop", "create", "", b"{}")], None)
+    >>> models["shop"].version
+    1
+    """
+    lessons = {row.seq: lesson for row in rows if (lesson := lesson_of(row)) is not None}
+    decisions = journal.rows([decision for decision, _ in lessons.values()]) if lessons else {}
+    for row in rows:
+        if row.kind == "create":
+            models[row.app] = msgspec.json.decode(row.body, type=Creation).build()
+        elif row.app not in models:
+            raise ValueError(f"event {row.seq} is for {row.app!r}, which was never created")
+        elif row.kind == "import":
+            models[row.app] = persist.loads(base64.b64decode(msgspec.json.decode(row.body)["model"]))
+        else:
+            lesson = lessons.get(row.seq)
+            taught = None if lesson is None else msgspec.json.decode(decisions[lesson[0]].body, type=Decision)
+            models[row.app].apply(row, taught)
+        models[row.app].version = row.seq
+
+
+def restore(journal: Journal) -> tuple[dict[str, Model], int]:
+    """The models of the newest snapshots, and the event from which to fold on: the earliest of theirs.
+
+    >>> from noregret.serve.store import SQLite
+    >>> restore(Journal(SQLite(":memory:").connect()))
+    ({}, 0)
+    """
+    apps = [app for (app,) in journal.connection.execute("SELECT DISTINCT app FROM snapshots")]
+    found = {app: journal.snapshot(app) for app in apps}
+    positions = {snapshot[0] for snapshot in found.values() if snapshot is not None}
+    if len(positions) != 1:  # snapshots are written together, so one position; anything else: from the beginning
+        return {}, 0
+    return {app: persist.loads(snapshot[1], f"snapshot of {app}") for app, snapshot in found.items() if snapshot}, positions.pop()
+
+
+def _made_of(journal: Journal, app: str) -> bytes | None:
+    sql = "SELECT body FROM events WHERE app = ? AND kind = 'create' ORDER BY seq DESC LIMIT 1"
+    rows = journal.connection.execute(sql, (app,))
+    return bytes(rows[0][0]) if rows else None
+
+
+def _order(arms: Sequence[Arm], excluded: Sequence[str]) -> list[int]:
+    """Positions of the offered arms, then of the excluded ones."""
+    if not excluded:
+        return list(range(len(arms)))
+    out = set(excluded)
+    if strange := out - {arm.id for arm in arms}:
+        raise BadInput(f"excluded: {sorted(strange)[0]!r} is not one of the arms")
+    order = sorted(range(len(arms)), key=lambda i: arms[i].id in out)
+    if len(out) == len(arms):
+        raise BadInput("every arm is excluded")
+    return order

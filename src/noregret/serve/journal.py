@@ -1,0 +1,436 @@
+"""The journal: an append-only table of events, with where each decision stands kept beside it.
+
+Everything is appended in batches, each one transaction: read what the batch touches, apply the rules of ``events``,
+write it all with a few statements, commit. Every row carries a chain: BLAKE2b (16 bytes) of the chain before it and the row
+itself, so that an altered or missing row is found by ``noregret journal verify``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import struct
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from noregret.serve.events import Decision, Row, Status
+from noregret.serve.store import Connection
+
+FORMAT = b"1"
+_CHUNK = 500  # rows in one INSERT
+_STATUS = "app, id, seq, deadline, rule, fallback, active, n, total, first, closed"
+
+
+class Conflict(Exception):
+    """The same id (or idempotency key) came before with other content.
+
+    >>> raise Conflict("event e1 was decided with other content")
+    Traceback (most recent call last):
+    ...
+    noregret.serve.journal.Conflict: event e1 was decided with other content
+    """
+
+
+class Unknown(Exception):
+    """No decision has this id.
+
+    >>> raise Unknown("no decision has the id e1")
+    Traceback (most recent call last):
+    ...
+    noregret.serve.journal.Unknown: no decision has the id e1
+    """
+
+
+@dataclass
+class Write:
+    """One thing to append. ``fresh`` says that the id was made here, so that no other can have it.
+
+    >>> Write("shop", "reward", "e1", 0.5).request
+    ''
+    """
+
+    app: str
+    kind: str
+    id: str
+    content: Any  # Decision | float | bytes | None
+    request: str = ""
+    fresh: bool = False
+
+
+@dataclass
+class Written:
+    """What an append came to: the event's row; ``again`` if it was there before; the decision's status.
+
+    >>> Written(Row(1, 0, "shop", "create", "", b"{}")).again
+    False
+    """
+
+    row: Row
+    again: bool = False
+    status: Status | None = None
+
+
+Outcome = list[Written] | Exception
+
+
+@dataclass
+class _Batch:
+    """What a batch touches, read at its start and written at its end."""
+
+    time: int
+    seq: int
+    chain: bytes
+    known: dict[tuple[str, str], Status] = field(default_factory=dict)
+    requests: dict[tuple[str, str], int] = field(default_factory=dict)
+    rows: list[tuple[Row, bytes]] = field(default_factory=list)
+    dirty: dict[tuple[str, str], None] = field(default_factory=dict)
+    asked: list[tuple[str, str, int]] = field(default_factory=list)
+
+    def append(self, write: Write, kind: str, body: bytes) -> Row:
+        self.seq += 1
+        row = Row(self.seq, self.time, write.app, kind, write.id, body)
+        self.chain = link(self.chain, row)
+        self.rows.append((row, self.chain))
+        if write.request:
+            self.requests[write.app, write.request] = row.seq
+            self.asked.append((write.app, write.request, row.seq))
+        return row
+
+
+def link(chain: bytes, row: Row) -> bytes:
+    """The chain after ``row``.
+
+    >>> link(b"", Row(1, 0, "shop", "create", "", b"{}")).hex()
+    '00693b81b596ae070777b7fbde605f9a'
+    """
+    digest = hashlib.blake2b(chain, digest_size=16)
+    head = "\0".join((row.app, row.kind, row.id)).encode()
+    digest.update(struct.pack("<QQQ", row.seq, row.time, len(head)))
+    digest.update(head)
+    digest.update(row.body)
+    return digest.digest()
+
+
+class Journal:
+    """Appends to and reads from one connection; not for use by two threads at once.
+
+    >>> from noregret.serve.store import SQLite
+    >>> journal = Journal(SQLite(":memory:").connect())
+    >>> [outcome] = journal.append([[Write("shop", "configure", "", b"{}")]], now=5)
+    >>> outcome[0].row.seq, journal.last()[0]
+    (1, 1)
+    """
+
+    def __init__(self, connection: Connection, lock: str = "") -> None:
+        self.connection = connection
+        self._lock = lock  # a statement that makes appends of several processes wait for each other
+        if not connection.execute("SELECT 1 FROM meta WHERE key = 'format'"):
+            connection.begin()
+            for key, value in (("format", FORMAT), ("secret", secrets.token_bytes(32)), ("base", msgspec.json.encode([0, ""]))):
+                connection.execute("INSERT INTO meta VALUES (?, ?) ON CONFLICT DO NOTHING", (key, value))
+            connection.commit()
+        found = bytes(self.meta("format"))
+        if found != FORMAT:
+            raise ValueError(f"the journal has format {found!r}; this noregret reads {FORMAT!r}: upgrade noregret")
+
+    # ------------------------------------------------------------------ appending
+
+    def append(self, groups: Sequence[Sequence[Write]], now: int) -> list[Outcome]:
+        """Append groups of writes in one transaction; each group is taken whole or refused with the reason.
+
+        >>> from noregret.serve.store import SQLite
+        >>> journal = Journal(SQLite(":memory:").connect())
+        >>> journal.append([[Write("shop", "reward", "e1", 0.5)]], now=5)
+        [Unknown('no decision has the id e1')]
+        """
+        self.connection.begin()
+        try:
+            if self._lock:
+                self.connection.execute(self._lock)
+            last, time, chain = self.last()
+            batch = _Batch(max(now, time), last, chain)
+            self._read_touched(batch, groups)
+            outcomes = [self._take(batch, group) for group in groups]
+            self._write(batch)
+            self.connection.commit()
+        except BaseException:
+            self.connection.rollback()
+            raise
+        return outcomes
+
+    def last(self) -> tuple[int, int, bytes]:
+        """The number, time and chain of the last event (of the base, where nothing follows it).
+
+        >>> from noregret.serve.store import SQLite
+        >>> Journal(SQLite(":memory:").connect()).last()
+        (0, 0, b'')
+        """
+        rows = self.connection.execute("SELECT seq, time, chain FROM events ORDER BY seq DESC LIMIT 1")
+        seq, chain = self.base()
+        if rows and rows[0][0] > seq:
+            return rows[0][0], rows[0][1], bytes(rows[0][2])
+        return seq, 0 if not rows else rows[0][1], chain
+
+    def base(self) -> tuple[int, bytes]:
+        """Where the journal begins: events up to this number may have been compacted away.
+
+        >>> from noregret.serve.store import SQLite
+        >>> Journal(SQLite(":memory:").connect()).base()
+        (0, b'')
+        """
+        seq, chain = msgspec.json.decode(self.meta("base"))
+        return seq, bytes.fromhex(chain)
+
+    def _read_touched(self, batch: _Batch, groups: Sequence[Sequence[Write]]) -> None:
+        writes = [w for group in groups for w in group]
+        ids = list({(w.app, w.id): None for w in writes if w.id and not w.fresh})
+        for status in self.statuses(ids):
+            batch.known[status.app, status.id] = status
+        asked = list({(w.app, w.request): None for w in writes if w.request})
+        for chunk in _chunks(asked):
+            sql = f"SELECT app, request, seq FROM requests WHERE (app, request) IN (VALUES {_marks(chunk, 2)})"
+            for app, request, seq in self.connection.execute(sql, [v for pair in chunk for v in pair]):
+                batch.requests[app, request] = seq
+
+    def _take(self, batch: _Batch, group: Sequence[Write]) -> Outcome:
+        try:
+            for write in group:
+                self._refuse(batch, write)
+        except (Conflict, Unknown) as error:
+            return error
+        return [self._take_one(batch, write) for write in group]
+
+    def _refuse(self, batch: _Batch, write: Write) -> None:
+        """Raise if this write contradicts one before; nothing is changed yet."""
+        seq = batch.requests.get((write.app, write.request)) if write.request else None
+        if seq is not None:
+            row = self._row(batch, seq)
+            if row.kind != write.kind or (row.id != write.id and not write.fresh) or not _same(row, write):
+                raise Conflict(f"request {write.request} came before with other content")
+            return
+        status = batch.known.get((write.app, write.id))
+        if write.kind == "decision":
+            if status is not None and not _same(self._row(batch, status.seq), write):
+                raise Conflict(f"event {write.id} was decided with other content")
+        elif write.kind in ("reward", "activate", "expire") and status is None:
+            raise Unknown(f"no decision has the id {write.id}")
+
+    def _take_one(self, batch: _Batch, write: Write) -> Written:
+        seq = batch.requests.get((write.app, write.request)) if write.request else None
+        if seq is not None:
+            row = self._row(batch, seq)
+            return Written(row, again=True, status=batch.known.get((write.app, row.id)))
+        key = write.app, write.id
+        status = batch.known.get(key)
+        if write.kind == "decision":
+            if status is not None:
+                return Written(self._row(batch, status.seq), again=True, status=status)
+            body: Decision = write.content
+            row = batch.append(write, "decision", msgspec.json.encode(body))
+            deadline = batch.time + body.window
+            status = Status(write.app, write.id, row.seq, deadline, body.rule, body.default, not body.deferred)
+            batch.known[key] = status
+            batch.dirty[key] = None
+            return Written(row, status=status)
+        if write.kind in ("reward", "activate", "expire"):
+            assert status is not None
+            event: Any
+            if write.kind == "reward":
+                event = status.reward(write.content, batch.time)
+            elif write.kind == "activate":
+                event = status.activate(batch.time)
+            else:
+                event = status.expire()
+            batch.dirty[key] = None
+            return Written(batch.append(write, write.kind, msgspec.json.encode(event)), status=status)
+        return Written(batch.append(write, write.kind, write.content))
+
+    def _row(self, batch: _Batch, seq: int) -> Row:
+        if batch.rows and seq >= batch.rows[0][0].seq:
+            return batch.rows[seq - batch.rows[0][0].seq][0]
+        return self.row(seq)
+
+    def _write(self, batch: _Batch) -> None:
+        events = [(r.seq, r.time, r.app, r.kind, r.id, r.body, chain) for r, chain in batch.rows]
+        for chunk in _chunks(events):
+            self.connection.execute(f"INSERT INTO events VALUES {_marks(chunk, 7)}", [v for row in chunk for v in row])
+        changed = [batch.known[key] for key in batch.dirty]
+        for chunk in _chunks(changed):
+            self.connection.execute(
+                f"INSERT INTO decisions ({_STATUS}) VALUES {_marks(chunk, 11)} ON CONFLICT (app, id) DO UPDATE SET "
+                "active = excluded.active, n = excluded.n, total = excluded.total, first = excluded.first, "
+                "closed = excluded.closed",
+                [value for status in chunk for value in _columns(status)],
+            )
+        for chunk in _chunks(batch.asked):
+            self.connection.execute(f"INSERT INTO requests VALUES {_marks(chunk, 3)}", [v for row in chunk for v in row])
+
+    # ------------------------------------------------------------------ reading
+
+    def meta(self, key: str) -> bytes:
+        """A value of the table ``meta``: format, secret, base.
+
+        >>> from noregret.serve.store import SQLite
+        >>> Journal(SQLite(":memory:").connect()).meta("format")
+        b'1'
+        """
+        return bytes(self.connection.execute("SELECT value FROM meta WHERE key = ?", (key,))[0][0])
+
+    def row(self, seq: int) -> Row:
+        """One event by its number.
+
+        >>> from noregret.serve.store import SQLite
+        >>> Journal(SQLite(":memory:").connect()).row(1)
+        Traceback (most recent call last):
+        ...
+        noregret.serve.journal.Unknown: the journal has no event 1
+        """
+        rows = self.connection.execute("SELECT seq, time, app, kind, id, body FROM events WHERE seq = ?", (seq,))
+        if not rows:
+            raise Unknown(f"the journal has no event {seq}")
+        return _as_row(rows[0])
+
+    def rows(self, seqs: Sequence[int]) -> dict[int, Row]:
+        """Some events by their numbers.
+
+        >>> from noregret.serve.store import SQLite
+        >>> Journal(SQLite(":memory:").connect()).rows([1, 2])
+        {}
+        """
+        found = {}
+        for chunk in _chunks(list(seqs)):
+            sql = f"SELECT seq, time, app, kind, id, body FROM events WHERE seq IN ({', '.join('?' * len(chunk))})"
+            found.update({raw[0]: _as_row(raw) for raw in self.connection.execute(sql, chunk)})
+        return found
+
+    def after(self, seq: int, limit: int = 500) -> list[Row]:
+        """The events that follow ``seq``, in order.
+
+        >>> from noregret.serve.store import SQLite
+        >>> Journal(SQLite(":memory:").connect()).after(0)
+        []
+        """
+        sql = "SELECT seq, time, app, kind, id, body FROM events WHERE seq > ? ORDER BY seq LIMIT ?"
+        return [_as_row(raw) for raw in self.connection.execute(sql, (seq, limit))]
+
+    def events(self, seq: int = 0) -> Iterator[Row]:
+        """All events after ``seq``, read in pieces.
+
+        >>> from noregret.serve.store import SQLite
+        >>> list(Journal(SQLite(":memory:").connect()).events())
+        []
+        """
+        while rows := self.after(seq):
+            yield from rows
+            seq = rows[-1].seq
+
+    def statuses(self, ids: Sequence[tuple[str, str]]) -> list[Status]:
+        """Where decisions stand, by application and id.
+
+        >>> from noregret.serve.store import SQLite
+        >>> Journal(SQLite(":memory:").connect()).statuses([("shop", "e1")])
+        []
+        """
+        found = []
+        for chunk in _chunks(list(ids)):
+            sql = f"SELECT {_STATUS} FROM decisions WHERE (app, id) IN (VALUES {_marks(chunk, 2)})"
+            found += [_as_status(raw) for raw in self.connection.execute(sql, [v for pair in chunk for v in pair])]
+        return found
+
+    def due(self, now: int, limit: int = 500) -> list[Status]:
+        """Decisions whose window closed before ``now`` and that still wait for it.
+
+        >>> from noregret.serve.store import SQLite
+        >>> Journal(SQLite(":memory:").connect()).due(10**15)
+        []
+        """
+        sql = f"SELECT {_STATUS} FROM decisions WHERE closed = 0 AND deadline < ? ORDER BY deadline, seq LIMIT ?"
+        return [_as_status(raw) for raw in self.connection.execute(sql, (now, limit))]
+
+    # ------------------------------------------------------------------ snapshots
+
+    def snapshot(self, app: str) -> tuple[int, bytes] | None:
+        """The newest snapshot of an application's model: up to which event, and its bytes.
+
+        >>> from noregret.serve.store import SQLite
+        >>> Journal(SQLite(":memory:").connect()).snapshot("shop") is None
+        True
+        """
+        sql = "SELECT seq, data FROM snapshots WHERE app = ? ORDER BY seq DESC LIMIT 1"
+        rows = self.connection.execute(sql, (app,))
+        return (rows[0][0], bytes(rows[0][1])) if rows else None
+
+    def put_snapshots(self, snapshots: Sequence[tuple[str, int, bytes]], keep: int = 2) -> None:
+        """Store models with the event they had learnt up to; older ones beyond ``keep`` go.
+
+        >>> from noregret.serve.store import SQLite
+        >>> journal = Journal(SQLite(":memory:").connect())
+        >>> journal.put_snapshots([("shop", 7, b"model")])
+        >>> journal.snapshot("shop")
+        (7, b'model')
+        """
+        self.connection.begin()
+        try:
+            for app, seq, data in snapshots:
+                self.connection.execute(
+                    "INSERT INTO snapshots VALUES (?, ?, ?) ON CONFLICT (app, seq) DO UPDATE SET data = excluded.data",
+                    (app, seq, data),
+                )
+                old = "SELECT seq FROM snapshots WHERE app = ? ORDER BY seq DESC LIMIT ?"
+                self.connection.execute(
+                    f"DELETE FROM snapshots WHERE app = ? AND seq NOT IN ({old}) AND seq > ?",
+                    (app, app, keep, self.base()[0]),
+                )
+            self.connection.commit()
+        except BaseException:
+            self.connection.rollback()
+            raise
+
+
+def _same(row: Row, write: Write) -> bool:
+    """Whether a write asks for what the journaled row was asked."""
+    if write.kind == "decision":
+        return canonical(msgspec.json.decode(row.body, type=Decision)) == canonical(write.content)
+    if write.kind == "reward":
+        return bool(msgspec.json.decode(row.body)["value"] == write.content)
+    return True
+
+
+def canonical(decision: Decision) -> bytes:
+    """What was asked, in a form that does not depend on spacing or on the order of keys.
+
+    >>> one = Decision(msgspec.Raw(b'{"b": 1, "a": 2}'), [], [], 0, 0, 1, 0.0)
+    >>> canonical(one)
+    b'[{"a":2,"b":1},[],false]'
+    """
+    arms = [msgspec.json.decode(arm) for arm in decision.arms]
+    if decision.order:
+        arms = [[arms[decision.order.index(i)], decision.order.index(i) < len(decision.p)] for i in range(len(arms))]
+    return msgspec.json.encode([msgspec.json.decode(decision.context), arms, decision.deferred], order="sorted")
+
+
+def _as_row(raw: Any) -> Row:
+    return Row(raw[0], raw[1], raw[2], raw[3], raw[4], bytes(raw[5]))
+
+
+def _as_status(raw: Any) -> Status:
+    app, id, seq, deadline, rule, default, active, n, total, first, closed = raw
+    return Status(app, id, seq, deadline, rule, default, bool(active), n, total, first, bool(closed))
+
+
+def _columns(s: Status) -> tuple[Any, ...]:
+    return (
+        s.app, s.id, s.seq, s.deadline, s.rule, s.default, int(s.active), s.n, s.total, s.first, int(s.closed)
+    )  # fmt: skip
+
+
+def _marks(rows: Sequence[Any], width: int) -> str:
+    return ", ".join([f"({', '.join('?' * width)})"] * len(rows))
+
+
+def _chunks(items: Sequence[Any]) -> Iterator[Sequence[Any]]:
+    for start in range(0, len(items), _CHUNK):
+        yield items[start : start + _CHUNK]

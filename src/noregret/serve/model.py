@@ -1,0 +1,339 @@
+"""The model of one application: its agent, the scale of its numbers and its settings, all a fold of the journal."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import inspect
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+
+import noregret
+from noregret import persist
+from noregret.agent import Agent, Choice, Floats, IndexAgent
+from noregret.numerics.choice import draw
+from noregret.serve.arms import Arm, read_arm
+from noregret.serve.events import EARLIEST, SUM, Decision, Row, lesson_of
+from noregret.serve.features import BadInput, Encoder, Part, Scaler, Scaling, part, read_json
+
+DEFAULT_AGENT = {"class": "Explore", "epsilon": 0.1, "agent": {"class": "LinUCB", "alpha": 0.5}}
+
+
+class Settings(msgspec.Struct, forbid_unknown_fields=True):
+    """What may change while an application lives; every change is journaled.
+
+    >>> Settings().window
+    600.0
+    """
+
+    window: float = 600.0  # seconds that a reward may take
+    default: float = 0.0  # learnt when none came
+    rule: str = EARLIEST
+    apprentice: bool = False
+    extra: dict[str, Any] = {}  # what a dialect wants kept, of no meaning here
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.window <= 10 * 365 * 86400.0:
+            raise BadInput(f"window must be seconds above 0 and within ten years, got {self.window}")
+        if self.rule not in (EARLIEST, SUM):
+            raise BadInput(f"rule must be 'earliest' or 'sum', got {self.rule!r}")
+
+
+class Creation(msgspec.Struct, forbid_unknown_fields=True):
+    """What an application is made of: the body of the event ``create``.
+
+    >>> Creation().features
+    {}
+    """
+
+    agent: dict[str, Any] = msgspec.field(default_factory=lambda: dict(DEFAULT_AGENT))
+    features: dict[str, Any] = {}
+    arms: list[str] = []
+    seed: int = 1
+    settings: Settings = msgspec.field(default_factory=Settings)
+
+    def build(self) -> Model:
+        """The model that has learnt nothing yet.
+
+        >>> Creation(agent={"class": "UCB1", "n_arms": 2}, arms=["a", "b"]).build().agent
+        UCB1(n_arms=2, alpha=1.0)
+        """
+        try:
+            encoder = Encoder(**self.features)
+        except (TypeError, ValueError) as error:
+            raise BadInput(f"features: {error}") from None
+        agent = build(self.agent, encoder.dim, self.seed)
+        if not isinstance(agent, Agent):
+            raise BadInput(f"agent: {self.agent.get('class')} is not an agent")
+        model = Model(agent, encoder, self.arms)
+        model.settings = msgspec.to_builtins(self.settings)
+        model.check_reward(self.settings.default)
+        return model
+
+
+def build(spec: Any, dim: int, seed: int, where: str = "agent") -> Any:
+    """An object of the package from its description: tables with ``class`` name it, the other keys are its arguments.
+
+    ``dim`` is the features' unless given; every agent gets a seed of its own, derived from ``seed`` and its place.
+
+    >>> build({"class": "LinUCB", "lam": 2.0}, dim=8, seed=1)
+    LinUCB(dim=8, alpha=1.0, lam=2.0, n_arms=None, discount=1.0)
+    >>> build({"class": "os.system"}, dim=8, seed=1)
+    Traceback (most recent call last):
+    ...
+    noregret.serve.features.BadInput: agent: noregret has nothing called 'os.system'
+    """
+    if isinstance(spec, list):
+        return [build(item, dim, seed, f"{where}[{i}]") for i, item in enumerate(spec)]
+    if not isinstance(spec, dict):
+        return spec
+    given = {key: build(value, dim, seed, f"{where}.{key}") for key, value in spec.items() if key != "class"}
+    if "class" not in spec:
+        return given
+    space, _, name = str(spec["class"]).rpartition(".")
+    if space not in ("", "kernels", "policies", "noregret") or name not in dir(_room(space)):
+        raise BadInput(f"{where}: noregret has nothing called {spec['class']!r}")
+    cls = getattr(_room(space), name)
+    if not (inspect.isclass(cls) and issubclass(cls, persist.Saved)):
+        raise BadInput(f"{where}: {spec['class']} is not something that can be saved")
+    parameters = inspect.signature(cls).parameters
+    if "dim" in parameters and "dim" not in given:
+        given["dim"] = dim
+    if "seed" in parameters and "seed" not in given:
+        place = hashlib.blake2b(f"{seed}/{where}".encode(), digest_size=8).digest()
+        given["seed"] = int.from_bytes(place, "little")
+    try:
+        return cls(**given)
+    except (TypeError, ValueError) as error:
+        raise BadInput(f"{where}: {error}") from None
+
+
+def _room(space: str) -> Any:
+    return noregret if space in ("", "noregret") else getattr(noregret, space)
+
+
+class Model(persist.Saved):
+    """An agent that reads JSON, and learns a journal row by row.
+
+    >>> model = Creation(agent={"class": "LinUCB"}).build()
+    >>> arms = [read_arm(b'"a"'), read_arm(b'"b"')]
+    >>> model.choose(b"{}", arms, u=0.7).p
+    array([0.5, 0.5])
+    """
+
+    _learnt = ("scaler", "settings", "version", "lessons", "refused")
+
+    def __init__(self, agent: Agent, encoder: Encoder, arms: Sequence[str] = ()) -> None:
+        self.agent, self.encoder, self.arms = agent, encoder, list(arms)
+        self.scaler = Scaler()
+        self.settings: dict[str, Any] = msgspec.to_builtins(Settings())
+        self.version = 0  # the last event of this application that was folded in
+        self.lessons = 0
+        self.refused = 0  # lessons the agent could not take
+        self._lock = threading.Lock()
+        self._plain = draws_plainly(agent)
+        if agent.sees not in ("features", "nothing", "shared", "key", "advice"):
+            raise BadInput(f"agent: the service cannot give what {type(agent).__name__} sees: {agent.sees}")
+        if agent.sees == "features" and agent.dim not in (None, encoder.dim):
+            raise BadInput(f"agent: dim is {agent.dim}, but the features have {encoder.dim}")
+        if agent.sees == "shared" and agent.dim not in (None, encoder.dim):
+            raise BadInput(f"agent: dim is {agent.dim}, but the features have {encoder.dim}")
+        if self.arms and agent.n_arms != len(self.arms):
+            raise BadInput(f"arms: {len(self.arms)} are named, but the agent has {agent.n_arms}")
+
+    # ------------------------------------------------------------------ deciding
+
+    def choose(self, context: bytes, arms: Sequence[Arm], u: float) -> Drawn:
+        """Draw an arm with ``u`` in [0, 1); the answer has the very distribution it was drawn from.
+
+        >>> model = Creation(agent={"class": "Exp3", "n_arms": 2}, arms=["a", "b"]).build()
+        >>> model.choose(b"{}", [read_arm(b'"b"')], u=0.9).p
+        array([1.])
+        """
+        read = part(context, "c")
+        scaling = self.scaler.scaling([read, *(arm.features for arm in arms)])
+        view, positions = self._view(context, read, arms, scaling)
+        try:
+            p, arm, note = self._draw(view, positions, u)
+        except ValueError as error:
+            raise BadInput(str(error)) from None
+        return Drawn(arm, p, note, scaling)
+
+    def _draw(self, view: Any, positions: list[int] | None, u: float) -> tuple[Floats, int, Any]:
+        agent = self.agent
+        if self._plain:
+            p = _restricted(agent.probabilities(view), positions)
+            return p, draw(p, u), None
+        with self._lock:
+            # This copy's randomness is the event's own: the same event would be decided the same way again.
+            reseed(agent, int(u * 2.0**53))
+            p = agent.probabilities(view)
+            choice = agent.choose(view)
+        if choice.note is None or choice.probability is None:
+            p = _restricted(p, positions)
+            return p, draw(p, u), None
+        if positions is not None and len(positions) != len(p):
+            raise BadInput(f"{type(agent).__name__} needs all {len(p)} arms in every request, got {len(positions)}")
+        arm = choice.arm if positions is None else positions.index(choice.arm)
+        p = _restricted(p, positions)
+        if abs(p[arm] - choice.probability) > 1e-9:
+            raise BadInput(f"{type(agent).__name__} drew an arm with {choice.probability}, but says {p[arm]}")
+        p[arm] = choice.probability
+        return p, arm, choice.note
+
+    def _view(
+        self, context: bytes, read: Part, arms: Sequence[Arm], scaling: Scaling
+    ) -> tuple[Any, list[int] | None]:
+        """What the agent sees of a request, and which of its arms are offered (None: these, in order)."""
+        sees = self.agent.sees
+        if sees == "features":
+            return self.encoder.rows(read, [(arm.id, arm.features) for arm in arms], scaling), None
+        if self.arms:
+            try:
+                positions = [self.arms.index(arm.id) for arm in arms]
+            except ValueError:
+                strange = next(arm.id for arm in arms if arm.id not in self.arms)
+                raise BadInput(f"this application has fixed arms, and {strange!r} is not one of them") from None
+        else:
+            positions = list(range(len(arms)))
+            if len(arms) != (self.agent.n_arms or len(arms)):
+                raise BadInput(f"this application has {self.agent.n_arms} arms, got {len(arms)}")
+        if sees == "nothing":
+            return None, positions
+        if sees == "shared":
+            return self.encoder.shared(read, scaling), positions
+        decoded = read_json(context)
+        if sees == "key":
+            return msgspec.json.encode(decoded, order="sorted").decode(), positions
+        advice = decoded.get("advice") if isinstance(decoded, dict) else None
+        if advice is None:
+            raise BadInput("context must hold the experts' advice: one distribution over the arms for each, as 'advice'")
+        try:
+            return np.array(advice, np.float64), positions
+        except (ValueError, TypeError):
+            raise BadInput("context.advice must be a table of numbers") from None
+
+    # ------------------------------------------------------------------ folding the journal
+
+    def apply(self, row: Row, decision: Decision | None) -> None:
+        """Fold one event in; ``decision`` is the one that its lesson belongs to, if it has one.
+
+        >>> model = Creation(agent={"class": "LinUCB"}).build()
+        >>> model.apply(Row(9, 0, "shop", "configure", "", b'{"window": 5.0}'), None)
+        >>> model.settings["window"]
+        5.0
+        """
+        if row.kind == "decision":
+            asked = msgspec.json.decode(row.body, type=Decision)
+            parts = [read_arm(bytes(arm)).features for arm in asked.arms[: len(asked.p)]]
+            self.scaler.update([part(bytes(asked.context), "c"), *parts])
+        elif row.kind == "configure":
+            self._configure(msgspec.json.decode(row.body))
+        elif decision is not None:
+            lesson = lesson_of(row)
+            assert lesson is not None
+            self.learn(decision, lesson[1])
+
+    def learn(self, decision: Decision, reward: float) -> None:
+        """Learn the reward of a journaled decision, from exactly what was seen when it was made.
+
+        >>> model = Creation(agent={"class": "LinUCB"}).build()
+        >>> model.learn(Decision(msgspec.Raw(b"{}"), [msgspec.Raw(b'"a"')], [1.0], 0, 0, 1, 0.0), 1.0)
+        >>> model.lessons
+        1
+        """
+        arms = [read_arm(bytes(arm)) for arm in decision.arms[: len(decision.p)]]
+        context = bytes(decision.context)
+        try:
+            view, positions = self._view(context, part(context, "c"), arms, Scaling.of(decision.scaling))
+            arm = decision.arm if positions is None else positions[decision.arm]
+            self.agent.learn(view, Choice(arm, decision.p[decision.arm], decision.note), reward)
+        except (ValueError, ArithmeticError):  # the same on every replay, so the fold stays a function
+            self.refused += 1
+        self.lessons += 1
+
+    def _configure(self, changes: dict[str, Any]) -> None:
+        epsilon = changes.pop("epsilon", None)
+        if epsilon is not None and hasattr(self.agent, "epsilon"):
+            self.agent.epsilon = epsilon
+        self.settings = self.settings | changes
+
+    def check_reward(self, value: float) -> float:
+        """A reward that the agent can learn, or BadInput.
+
+        >>> Creation(agent={"class": "LinUCB"}).build().check_reward(-3.0)
+        -3.0
+        """
+        try:
+            return self.agent._read_reward(value)
+        except ValueError as error:
+            raise BadInput(str(error)) from None
+
+    def copy(self) -> Model:
+        """An equal model that shares nothing which learning or deciding changes.
+
+        >>> Creation(agent={"class": "LinUCB"}).build().copy().version
+        0
+        """
+        twin = Model(copy.deepcopy(self.agent), self.encoder, self.arms)
+        twin.scaler = copy.deepcopy(self.scaler)
+        twin.settings = dict(self.settings)
+        twin.version, twin.lessons, twin.refused = self.version, self.lessons, self.refused
+        return twin
+
+
+class Drawn(msgspec.Struct):
+    """An arm drawn from ``p``, with the agent's note and the scaling its features had.
+
+    >>> Drawn(0, np.ones(1), None, Scaling.of({})).arm
+    0
+    """
+
+    arm: int
+    p: Floats
+    note: Any
+    scaling: Scaling
+
+
+def _restricted(p: Floats, positions: list[int] | None) -> Floats:
+    """The distribution over the offered arms alone, in their order."""
+    if positions is None:
+        return p
+    offered = p[positions]
+    total = offered.sum()
+    if len(positions) == len(p):
+        return offered
+    return offered / total if total > 0.0 else np.full(len(positions), 1.0 / len(positions))
+
+
+def draws_plainly(agent: Agent) -> bool:
+    """Whether an agent draws from its ``probabilities`` and has no note to keep.
+
+    >>> draws_plainly(noregret.Explore(noregret.LinUCB(dim=2), epsilon=0.1))
+    True
+    """
+    if isinstance(agent, noregret.Explore):
+        return draws_plainly(agent.agent)
+    return type(agent)._choose in (Agent._choose, IndexAgent._choose)
+
+
+def reseed(agent: Agent, seed: int) -> None:
+    """Give an agent, and the agents within it, the randomness of one event.
+
+    >>> agent = noregret.LinUCB(dim=2)
+    >>> reseed(agent, 5)
+    >>> agent._rng.random() == np.random.default_rng([0, 5]).random()
+    True
+    """
+    waiting = [agent]
+    for depth in range(1000):
+        if not waiting:
+            break
+        agent = waiting.pop()
+        agent._rng = np.random.default_rng([depth, seed])
+        inner = [v for value in vars(agent).values() for v in (value if isinstance(value, list) else [value])]
+        waiting += [v for v in inner if isinstance(v, Agent)]
