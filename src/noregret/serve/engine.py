@@ -237,9 +237,19 @@ class Engine:
         True
         >>> engine.stop()
         """
-        self.model(app)
-        written: list[Written] = self.writer.write([Write(app, "activate", check_id("the event id", id), None, request)])
+        written: list[Written] = self.writer.write([self.prepare_activation(app, id, request)])
         return written[0]
+
+    def prepare_activation(self, app: str, id: str, request: str = "") -> Write:
+        """An activation, checked.
+
+        >>> from noregret.serve.store import SQLite
+        >>> engine = Engine(SQLite.temporary(), {"shop": Creation()})
+        >>> engine.start(); engine.prepare_activation("shop", "e1").kind; engine.stop()
+        'activate'
+        """
+        self.model(app)
+        return Write(app, "activate", check_id("the event id", id), None, request)
 
     def configure(self, app: str, changes: dict[str, Any]) -> None:
         """Change settings (and ``epsilon`` where the agent has one), from now on; returns when they are in force.
@@ -363,6 +373,15 @@ class Engine:
         with self._folded:
             if not self._folded.wait_for(lambda: self._published >= seq, timeout):
                 raise TimeoutError(f"event {seq} is not learnt after {timeout} s; at {self._published}")
+
+    @property
+    def learning(self) -> bool:
+        """Whether the learner is alive.
+
+        >>> Engine(None, {}).learning
+        False
+        """
+        return self._learner is not None and self._learner.is_alive()
 
     def lag(self) -> int:
         """Events that are durable and not yet published in a model.

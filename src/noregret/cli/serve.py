@@ -1,0 +1,46 @@
+"""``noregret serve``: decisions over HTTP."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from typing import Any
+
+from noregret.cli.shared import command_parser, show
+
+
+def add_parser(commands: Any) -> None:
+    parser = command_parser(commands, "serve", "serve decisions over HTTP", "noregret serve shop.toml")
+    parser.add_argument("config", nargs="?", help="a TOML file (default: on loopback, with a journal in ./noregret-data)")
+    parser.add_argument("--listen", metavar="ADDRESS:PORT", help="instead of the configured one")
+    parser.add_argument("--storage", metavar="FOLDER|URL", help="instead of the configured one")
+    parser.add_argument("--new-key", metavar="NAME", help="print a new key and the lines that allow it, then stop")
+
+
+def run(args: argparse.Namespace) -> int | None:
+    # A decision is a handful of small products: threads of the linear algebra library only get in each other's way.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    if args.new_key:
+        return _new_key(args)
+    import msgspec
+
+    from noregret.serve.config import Config, load_config
+
+    config = load_config(args.config) if args.config else Config()
+    changes = {name: getattr(args, name) for name in ("listen", "storage") if getattr(args, name)}
+    if changes:
+        config = msgspec.structs.replace(config, **changes)
+        config.__post_init__()
+    from noregret.serve.run import serve
+
+    return serve(config, sys.stdout, as_json=args.json)
+
+
+def _new_key(args: argparse.Namespace) -> None:
+    from noregret.serve.keys import digest, new_secret
+
+    secret = new_secret()
+    lines = f'[[keys]]\nname = "{args.new_key}"\nsha256 = "{digest(secret)}"\nroles = ["decide", "reward"]'
+    text = f"The key, shown only now:\n  {secret}\nFor the configuration:\n{lines}"
+    show(args, text, {"name": args.new_key, "key": secret, "sha256": digest(secret)})

@@ -1,0 +1,205 @@
+"""The ASGI application: reads a request within bounds, asks for its key, finds its route, says what went wrong."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from typing import Any
+
+from noregret.serve import own
+from noregret.serve.config import Config
+from noregret.serve.engine import Engine
+from noregret.serve.http import Call, Problem, Response, Route, Router, problem_of, reply, split_path
+from noregret.serve.keys import Keys
+from noregret.serve.metrics import Metrics
+from noregret.serve.openapi import document
+
+log = logging.getLogger("noregret.serve")
+_PUBLIC = {("healthz",), ("readyz",), ("openapi.json",), ("",)}  # say nothing of what is stored
+_KEY_HEADERS = (b"ocp-apim-subscription-key", b"x-api-key")
+
+
+class Service:
+    """Engine, keys and routes behind one ASGI callable; ``start`` and ``stop`` come with the server's lifespan.
+
+    >>> Service(Config(storage=":none:")).router.find("GET", ("healthz",))[0].role
+    ''
+    """
+
+    def __init__(self, config: Config, engine: Engine | None = None) -> None:
+        self.config = config
+        self.engine = engine or Engine(config.store(), config.creations(), snapshot_every=config.snapshot_every)
+        self.keys, self.metrics = Keys(config.keys), Metrics()
+        self.default = next(iter(config.applications))
+        self.ready = False
+        self.router = Router(
+            [
+                *own.ROUTES,
+                Route("GET", "healthz", "", self._health),
+                Route("GET", "readyz", "", self._readiness),
+                Route("GET", "metrics", "read", self._measures),
+                Route("GET", "openapi.json", "", self._description),
+            ]
+        )
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "lifespan":
+            await self._lifespan(receive, send)
+        elif scope["type"] == "http":
+            await self._http(scope, receive, send)
+        elif scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": 1000})
+
+    async def start(self) -> None:
+        """Recover and be ready."""
+        await asyncio.to_thread(self.engine.start)
+        loop = asyncio.get_running_loop()
+        # One wake-up of the loop for a whole commit.
+        self.engine.writer.deliver = lambda pairs: loop.call_soon_threadsafe(_deliver, pairs)  # type: ignore[assignment]
+        self.ready = True
+
+    async def stop(self) -> None:
+        """Learn and keep what was acknowledged, then end."""
+        self.ready = False
+        await asyncio.to_thread(self.engine.stop)
+
+    async def _lifespan(self, receive: Any, send: Any) -> None:
+        while True:
+            message = await receive()
+            if message["type"] == "lifespan.startup":
+                try:
+                    await self.start()
+                except Exception as error:
+                    log.error("cannot start: %s", error)
+                    await send({"type": "lifespan.startup.failed", "message": str(error)})
+                    return
+                await send({"type": "lifespan.startup.complete"})
+            else:
+                await self.stop()
+                await send({"type": "lifespan.shutdown.complete"})
+                return
+
+    async def _http(self, scope: Any, receive: Any, send: Any) -> None:
+        started = time.perf_counter()
+        method, path = scope["method"], "other"
+        try:
+            route, call = self._route(scope)
+            path = route.path
+            call.body = await self._read(call, receive)
+            response = await route.handler(call)
+        except Exception as error:
+            problem = problem_of(error)
+            if problem is None:
+                log.exception("unforeseen")
+                problem = Problem(500, "InternalError", "something went wrong here; the log has the details")
+            response = problem.response()
+        await _send(send, response, method == "HEAD")
+        self.metrics.observe(method if path != "other" else "any", path, response.status, time.perf_counter() - started)
+
+    def _route(self, scope: Any) -> tuple[Route, Call]:
+        """The route of a request that its key allows; nothing is said of what exists before the key is known."""
+        headers = scope["headers"]
+        raw = scope.get("raw_path") or scope["path"].encode()
+        if len(raw) > 8192:
+            raise Problem(414, "UriTooLong", "the path must have at most 8192 bytes")
+        path = split_path(raw)
+        named = path[0] == "apps" and len(path) > 2
+        application = path[1] if named else self.default
+        path = path[2:] if named else path
+        call = Call(self.engine, scope["method"], path, scope["query_string"], headers, application)
+        call.service = self
+        if path in _PUBLIC:
+            route, call.params = self.router.find(call.method, path)
+            return route, call
+        key = self.keys.find(_secret(headers))
+        if key is None:
+            raise Problem(401, "Unauthorized", "a valid key is needed", ((b"www-authenticate", b"Bearer"),))
+        call.key = key
+        if not named and key.applications and self.default not in key.applications:
+            call.application = key.applications[0]
+        route, call.params = self.router.find(call.method, path)
+        if not key.may(route.role, call.application):
+            raise Problem(403, "Forbidden", "this key does not allow that")
+        if not self.ready:
+            raise Problem(503, "Unavailable", "the service is starting or stopping", ((b"retry-after", b"1"),))
+        if call.application not in self.engine.models:
+            raise Problem(404, "NotFound", "there is no such application")
+        return route, call
+
+    async def _read(self, call: Call, receive: Any) -> bytes:
+        most = self.config.max_body
+        length = call.header(b"content-length")
+        if length.isdigit() and len(length) < 20 and int(length) > most:
+            raise _too_large(most)
+        message = await receive()
+        body: bytes = message.get("body", b"")
+        if not message.get("more_body", False):
+            if len(body) > most:
+                raise _too_large(most)
+            return body
+        pieces, size = [body], len(body)
+        while message.get("more_body", False):
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                raise Problem(400, "BadArgument", "the body did not arrive")
+            piece = message.get("body", b"")
+            size += len(piece)
+            if size > most:
+                raise _too_large(most)
+            pieces.append(piece)
+        return b"".join(pieces)
+
+    # ------------------------------------------------------------------ how it fares
+
+    async def _health(self, call: Call) -> Response:
+        return reply({"status": "ok"})
+
+    async def _readiness(self, call: Call) -> Response:
+        ready = self.ready and self.engine.writer.healthy and self.engine.learning
+        return reply({"status": "ready" if ready else "not ready"}, 200 if ready else 503)
+
+    async def _measures(self, call: Call) -> Response:
+        body = await asyncio.to_thread(self.metrics.render, self.engine, call.key)
+        return Response(200, body, b"text/plain; version=0.0.4; charset=utf-8")
+
+    async def _description(self, call: Call) -> Response:
+        return reply(document())
+
+
+def _secret(headers: Any) -> str | None:
+    for name, value in headers:
+        if name in _KEY_HEADERS:
+            return str(value.decode("latin-1"))
+        if name == b"authorization" and value[:7].lower() == b"bearer ":
+            return str(value[7:].decode("latin-1")).strip()
+    return None
+
+
+def _too_large(most: int) -> Problem:
+    return Problem(413, "TooLarge", f"the body must have at most {most} bytes", ((b"connection", b"close"),))
+
+
+def _deliver(pairs: Any) -> None:
+    for done, outcome in pairs:
+        done(outcome)
+
+
+async def _send(send: Any, response: Response, head: bool) -> None:
+    headers = [(b"content-type", response.type), (b"cache-control", b"no-store"), *response.headers]
+    if isinstance(response.body, bytes):
+        if response.status == 204:
+            headers = [h for h in headers if h[0] != b"content-type"]
+        else:
+            headers.append((b"content-length", str(len(response.body)).encode()))
+        await send({"type": "http.response.start", "status": response.status, "headers": headers})
+        await send({"type": "http.response.body", "body": b"" if head else response.body})
+        return
+    await send({"type": "http.response.start", "status": response.status, "headers": headers})
+    try:
+        if not head:
+            async for piece in response.body:
+                await send({"type": "http.response.body", "body": piece, "more_body": True})
+    finally:
+        await response.body.aclose()  # type: ignore[attr-defined]
+    await send({"type": "http.response.body", "body": b""})

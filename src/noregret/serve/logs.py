@@ -1,0 +1,48 @@
+"""Structured logs: one JSON object a line, on standard error."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import logging
+import sys
+
+
+class Lines(logging.Formatter):
+    """A log record as one line of JSON; ``extra={"data": {...}}`` adds fields.
+
+    >>> record = logging.LogRecord("noregret.serve", logging.INFO, "", 0, "ready", None, None)
+    >>> json.loads(Lines().format(record))["message"]
+    'ready'
+    """
+
+    def format(self, record: logging.LogRecord) -> str:
+        moment = datetime.datetime.fromtimestamp(record.created, datetime.UTC)
+        line = {
+            "time": moment.isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+            **getattr(record, "data", {}),
+        }
+        if record.exc_info:
+            line["exception"] = self.formatException(record.exc_info)
+        return json.dumps(line, default=str)
+
+
+def set_up(level: str) -> None:
+    """Send all logs of the service and its server to standard error, as lines.
+
+    >>> set_up("verbose")
+    Traceback (most recent call last):
+    ...
+    ValueError: log_level must be debug, info, warning or error, got 'verbose'
+    """
+    if level not in ("debug", "info", "warning", "error"):
+        raise ValueError(f"log_level must be debug, info, warning or error, got {level!r}")
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(Lines())
+    for name in ("noregret", "uvicorn"):
+        logger = logging.getLogger(name)
+        logger.handlers, logger.propagate = [handler], False
+        logger.setLevel(level.upper() if name == "noregret" else "WARNING")

@@ -1,0 +1,242 @@
+"""The OpenAPI 3.1 document of the service's own API."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from noregret import __version__
+
+_ID = {"name": "id", "in": "path", "required": True, "schema": {"type": "string", "minLength": 1, "maxLength": 256}}
+_RETRY = {
+    "name": "Idempotency-Key", "in": "header", "required": False, "schema": {"type": "string", "maxLength": 256},
+    "description": "The same key again gets the same answer, and nothing is counted twice.",
+}  # fmt: skip
+_NUMBER = {"type": "number"}
+_OBJECT = {"type": "object"}
+_FEATURES = {"anyOf": [_OBJECT, {"type": "array", "items": _OBJECT}]}
+
+SCHEMAS: dict[str, Any] = {
+    "Error": {
+        "type": "object",
+        "required": ["error"],
+        "properties": {
+            "error": {
+                "type": "object",
+                "required": ["code", "message"],
+                "properties": {"code": {"type": "string"}, "message": {"type": "string"}},
+            }
+        },
+    },
+    "Arm": {
+        "description": "An id, or an id with features.",
+        "anyOf": [
+            {"type": "string", "minLength": 1, "maxLength": 256},
+            {
+                "type": "object",
+                "required": ["id"],
+                "additionalProperties": False,
+                "properties": {"id": {"type": "string", "minLength": 1, "maxLength": 256}, "features": _FEATURES},
+            },
+        ],
+    },
+    "DecisionRequest": {
+        "type": "object",
+        "required": ["arms"],
+        "additionalProperties": False,
+        "properties": {
+            "arms": {"type": "array", "minItems": 1, "items": {"$ref": "#/components/schemas/Arm"}},
+            "context": {**_FEATURES, "description": "Numbers, strings, booleans, lists, nested; null is missing."},
+            "id": {"type": "string", "minLength": 1, "maxLength": 256},
+            "excluded": {"type": "array", "items": {"type": "string"}, "description": "Ids of arms not to play."},
+            "defer": {"type": "boolean", "description": "Learn only if it is activated."},
+        },
+    },
+    "ArmProbability": {
+        "type": "object",
+        "required": ["arm", "probability"],
+        "properties": {"arm": {"type": "string"}, "probability": {"type": "number", "minimum": 0, "maximum": 1}},
+    },
+    "Decision": {
+        "type": "object",
+        "required": ["id", "arm", "probability", "probabilities", "version"],
+        "properties": {
+            "id": {"type": "string"},
+            "arm": {"type": "string"},
+            "probability": {"type": "number", "exclusiveMinimum": 0, "maximum": 1.000000001},
+            "probabilities": {"type": "array", "items": {"$ref": "#/components/schemas/ArmProbability"}},
+            "version": {"type": "integer", "description": "The event up to which the model had learnt."},
+        },
+    },
+    "JournaledDecision": {
+        "allOf": [{"$ref": "#/components/schemas/Decision"}],
+        "type": "object",
+        "required": ["context", "deadline", "active", "rewards", "reward", "closed"],
+        "properties": {
+            "context": _FEATURES,
+            "deadline": {"type": "integer"},
+            "active": {"type": "boolean"},
+            "rewards": {"type": "integer"},
+            "reward": {"type": ["number", "null"]},
+            "closed": {"type": "boolean"},
+        },
+    },
+    "RewardRequest": {
+        "type": "object",
+        "required": ["value"],
+        "additionalProperties": False,
+        "properties": {"value": _NUMBER},
+    },
+    "RewardAnswer": {
+        "type": "object",
+        "required": ["id", "late", "learnt"],
+        "properties": {"id": {"type": "string"}, "late": {"type": "boolean"}, "learnt": {"type": "boolean"}},
+    },
+    "Settings": {
+        "type": "object",
+        "required": ["window", "default", "rule", "apprentice"],
+        "properties": {
+            "window": _NUMBER,
+            "default": _NUMBER,
+            "rule": {"enum": ["earliest", "sum"]},
+            "apprentice": {"type": "boolean"},
+        },
+    },
+    "SettingsChange": {
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {
+            "window": {"type": "number", "exclusiveMinimum": 0, "maximum": 315360000},
+            "default": _NUMBER,
+            "rule": {"enum": ["earliest", "sum"]},
+            "apprentice": {"type": "boolean"},
+            "epsilon": {"type": "number", "minimum": 0, "maximum": 1},
+        },
+    },
+    "Agents": {
+        "type": "object",
+        "required": ["agents"],
+        "properties": {
+            "agents": {
+                "type": "array",
+                "items": {
+                    "type": "object",
+                    "required": ["name", "agent", "version", "lessons", "refused", "settings"],
+                    "properties": {
+                        "name": {"type": "string"},
+                        "agent": {"type": "string"},
+                        "version": {"type": "integer"},
+                        "lessons": {"type": "integer"},
+                        "refused": {"type": "integer"},
+                        "settings": {"$ref": "#/components/schemas/Settings"},
+                    },
+                },
+            }
+        },
+    },
+    "Status": {"type": "object", "required": ["status"], "properties": {"status": {"type": "string"}}},
+}
+
+
+def _json(name: str, description: str) -> dict[str, Any]:
+    return {"description": description, "content": {"application/json": {"schema": {"$ref": f"#/components/schemas/{name}"}}}}
+
+
+def _operation(
+    summary: str, name: str, answers: dict[str, Any], errors: tuple[str, ...], body: str = "", parameters: Any = (),
+    public: bool = False,
+) -> dict[str, Any]:  # fmt: skip
+    said = {"400": "bad input", "401": "no valid key", "403": "not allowed", "404": "unknown", "409": "other content",
+            "413": "too large", "503": "not now"}  # fmt: skip
+    operation: dict[str, Any] = {
+        "summary": summary,
+        "operationId": name,
+        "responses": answers | {code: _json("Error", said[code]) for code in errors},
+    }
+    if body:
+        operation["requestBody"] = {
+            "required": True,
+            "content": {"application/json": {"schema": {"$ref": f"#/components/schemas/{body}"}}},
+        }
+    if parameters:
+        operation["parameters"] = list(parameters)
+    if public:
+        operation["security"] = []
+    return operation
+
+
+def document() -> dict[str, Any]:
+    """The whole document.
+
+    >>> document()["openapi"]
+    '3.1.0'
+    """
+    keyed = ("400", "401", "403", "404", "503")
+    writing = (*keyed, "409", "413")
+    text = {"schema": {"type": "string"}}
+    whole = {"type": "integer", "minimum": 0, "maximum": 10**18}
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "noregret",
+            "version": __version__,
+            "description": "Decisions that are durable before they are answered, and exact in what they say.",
+        },
+        "security": [{"bearer": []}, {"subscription": []}],
+        "paths": {
+            "/v1/decisions": {
+                "post": _operation(
+                    "Decide", "decide",
+                    {"201": _json("Decision", "decided") | {"links": _links()}, "200": _json("Decision", "the same answer again")},
+                    writing, "DecisionRequest", [_RETRY],
+                )
+            },
+            "/v1/decisions/{id}": {
+                "get": _operation("One decision", "find", {"200": _json("JournaledDecision", "as journaled")}, keyed, parameters=[_ID])
+            },
+            "/v1/decisions/{id}/reward": {
+                "post": _operation(
+                    "Give a reward", "reward", {"200": _json("RewardAnswer", "kept")}, writing, "RewardRequest", [_ID, _RETRY]
+                )
+            },
+            "/v1/decisions/{id}/activate": {
+                "post": _operation("A deferred decision was shown", "activate", {"200": _json("RewardAnswer", "kept")},
+                                   writing, parameters=[_ID, _RETRY])
+            },
+            "/v1/agents": {"get": _operation("The applications", "agents", {"200": _json("Agents", "all")}, keyed)},
+            "/v1/settings": {
+                "patch": _operation("Change settings", "settings", {"200": _json("Settings", "now in force")}, writing, "SettingsChange")
+            },
+            "/v1/log": {
+                "get": _operation(
+                    "The log, line by line", "log",
+                    {"200": {"description": "JSON lines", "content": {"application/x-ndjson": text}}}, keyed,
+                    parameters=[
+                        {"name": "format", "in": "query", "schema": {"enum": ["json", "dsjson"]}},
+                        {"name": "after", "in": "query", "schema": whole},
+                        {"name": "limit", "in": "query", "schema": whole},
+                    ],
+                )
+            },
+            "/metrics": {
+                "get": _operation("For Prometheus", "metrics",
+                                  {"200": {"description": "text format", "content": {"text/plain": text}}}, keyed)
+            },
+            "/healthz": {"get": _operation("Alive", "healthz", {"200": _json("Status", "alive")}, (), public=True)},
+            "/readyz": {
+                "get": _operation("Ready", "readyz", {"200": _json("Status", "ready"), "503": _json("Status", "not ready")}, (), public=True)
+            },
+        },
+        "components": {
+            "schemas": SCHEMAS,
+            "securitySchemes": {
+                "bearer": {"type": "http", "scheme": "bearer"},
+                "subscription": {"type": "apiKey", "in": "header", "name": "Ocp-Apim-Subscription-Key"},
+            },
+        },
+    }  # fmt: skip
+
+
+def _links() -> dict[str, Any]:
+    return {
+        name: {"operationId": name, "parameters": {"id": "$response.body#/id"}} for name in ("find", "reward", "activate")
+    }

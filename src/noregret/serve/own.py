@@ -1,0 +1,228 @@
+"""The service's own API: small and typed. Paths may be preceded by ``/apps/NAME`` for an application by name."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from noregret.serve.arms import read_arm
+from noregret.serve.engine import Answer, Engine, answer
+from noregret.serve.events import Activation, Decision, Reward, Status
+from noregret.serve.export import FORMATS, stream
+from noregret.serve.features import BadInput, part, read_json, scan
+from noregret.serve.http import Call, Response, Route, reply
+
+
+class DecisionRequest(msgspec.Struct, forbid_unknown_fields=True):
+    """What ``POST /v1/decisions`` takes: arms are ids, or objects with ``id`` and ``features``.
+
+    >>> msgspec.json.decode(b'{"arms": ["a", "b"]}', type=DecisionRequest).defer
+    UNSET
+    """
+
+    arms: list[msgspec.Raw]
+    context: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    id: str | msgspec.UnsetType = msgspec.UNSET
+    excluded: list[str] | msgspec.UnsetType = msgspec.UNSET
+    defer: bool | msgspec.UnsetType = msgspec.UNSET
+
+
+class ArmProbability(msgspec.Struct):
+    """An arm and the probability it had.
+
+    >>> ArmProbability("a", 0.5).arm
+    'a'
+    """
+
+    arm: str
+    probability: float
+
+
+class DecisionAnswer(msgspec.Struct):
+    """What a decision is answered with, when it is durable.
+
+    >>> DecisionAnswer("e1", "a", 1.0, [], 3).version
+    3
+    """
+
+    id: str
+    arm: str
+    probability: float
+    probabilities: list[ArmProbability]
+    version: int
+
+    @classmethod
+    def of(cls, it: Answer) -> DecisionAnswer:
+        """From the engine's answer.
+
+        >>> DecisionAnswer.of(Answer("e1", "a", 1.0, [("a", 1.0)], 3, 9, False)).id
+        'e1'
+        """
+        every = [ArmProbability(arm, p) for arm, p in it.probabilities]
+        return cls(it.id, it.arm, it.probability, every, it.version)
+
+
+class RewardAnswer(msgspec.Struct):
+    """What came of a reward: ``late`` ones are kept but not learnt; ``learnt`` at once, or not (yet).
+
+    >>> RewardAnswer("e1", late=False, learnt=True).learnt
+    True
+    """
+
+    id: str
+    late: bool
+    learnt: bool
+
+
+_decode = msgspec.json.Decoder(DecisionRequest)
+
+
+async def decide(call: Call) -> Response:
+    """``POST /v1/decisions``."""
+    try:
+        asked = _decode.decode(call.body)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise BadInput(f"the body: {error}") from None
+    context = b"{}" if asked.context is msgspec.UNSET else bytes(asked.context)  # type: ignore[arg-type]
+    arms = [bytes(arm) for arm in asked.arms]
+    present = sum(getattr(asked, name) is not msgspec.UNSET for name in asked.__struct_fields__)
+    keys = present + part(context, "c").n_keys + sum(read_arm(arm).n_keys for arm in arms)
+    if scan(np.frombuffer(call.body, np.uint8))[1] != keys:
+        raise BadInput("the body: a key appears twice in one object")
+    write = call.engine.prepare(
+        call.application, context, arms,
+        id=None if asked.id is msgspec.UNSET else asked.id,  # type: ignore[arg-type]
+        excluded=() if asked.excluded is msgspec.UNSET else asked.excluded,  # type: ignore[arg-type]
+        deferred=asked.defer is True, request=call.request_id, by=call.key.name,
+    )  # fmt: skip
+    written = (await call.submit([write]))[0]
+    return reply(DecisionAnswer.of(answer(written)), 200 if written.again else 201)
+
+
+async def reward(call: Call) -> Response:
+    """``POST /v1/decisions/{id}/reward``."""
+    body = _object(call.body, {"value"})
+    value = body.get("value")
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise BadInput("the body must be an object with a number: {\"value\": 1.0}")
+    write = call.engine.prepare_reward(call.application, call.params[0], _finite(value), call.request_id)
+    written = (await call.submit([write]))[0]
+    event = msgspec.json.decode(written.row.body, type=Reward)
+    return reply(RewardAnswer(written.row.id, event.late, event.lesson is not None))
+
+
+async def activate(call: Call) -> Response:
+    """``POST /v1/decisions/{id}/activate``."""
+    written = (await call.submit([call.engine.prepare_activation(call.application, call.params[0], call.request_id)]))[0]
+    event = msgspec.json.decode(written.row.body, type=Activation)
+    return reply(RewardAnswer(written.row.id, event.late, event.lesson is not None))
+
+
+async def find(call: Call) -> Response:
+    """``GET /v1/decisions/{id}``."""
+    it, decision, status = await asyncio.to_thread(call.engine.find, call.application, call.params[0])
+    return reply(described(it, decision, status))
+
+
+def described(it: Answer, decision: Decision, status: Status) -> dict[str, Any]:
+    """A decision with what was asked and where it stands.
+
+    >>> it, asked = Answer("e1", "a", 1.0, [], 0, 1, False), Decision(msgspec.Raw(b"{}"), [], [], 0, 0, 1, 0.0)
+    >>> described(it, asked, Status("shop", "e1", 1, 5, "sum", 0.0, True))["reward"] is None
+    True
+    """
+    whole: dict[str, Any] = msgspec.to_builtins(DecisionAnswer.of(it))
+    if status.n:
+        earned: float | None = status.first if status.rule == "earliest" else status.total
+    else:
+        earned = None
+    return whole | {
+        "context": decision.context,
+        "deadline": status.deadline,
+        "active": status.active,
+        "rewards": status.n,
+        "reward": earned,
+        "closed": status.closed,
+    }
+
+
+async def agents(call: Call) -> Response:
+    """``GET /v1/agents``: those that the key may see."""
+    engine: Engine = call.engine
+    shown = []
+    for name, model in sorted(engine.models.items()):
+        if call.key.may("read", name):
+            shown.append(
+                {
+                    "name": name,
+                    "agent": repr(model.agent),
+                    "version": model.version,
+                    "lessons": model.lessons,
+                    "refused": model.refused,
+                    "features": {"dim": model.encoder.dim, "interactions": model.encoder.interactions},
+                    "arms": model.arms,
+                    "settings": {k: v for k, v in model.settings.items() if k != "extra"},
+                }
+            )
+    return reply({"agents": shown})
+
+
+async def change_settings(call: Call) -> Response:
+    """``PATCH /v1/settings``."""
+    changes = _object(call.body, {"window", "default", "rule", "apprentice", "epsilon"})
+    for name in ("window", "default", "epsilon"):
+        if name in changes:
+            if isinstance(changes[name], bool) or not isinstance(changes[name], (int, float)):
+                raise BadInput(f"{name} must be a number")
+            changes[name] = _finite(changes[name])
+    await asyncio.to_thread(call.engine.configure, call.application, changes)
+    model = call.engine.model(call.application)
+    return reply({k: v for k, v in model.settings.items() if k != "extra"})
+
+
+async def log(call: Call) -> Response:
+    """``GET /v1/log``: decisions with what they earned, as JSON lines or dsjson, while they are read."""
+    query = call.query
+    kind = query.get("format", "json")
+    if kind not in FORMATS:
+        raise BadInput(f"format must be one of {', '.join(FORMATS)}, got {kind[:40]!r}")
+    after, limit = (_whole(query, name, default) for name, default in (("after", 0), ("limit", 1 << 60)))
+    call.engine.model(call.application)
+    return Response(200, stream(call.engine, call.application, kind, after, limit), FORMATS[kind])
+
+
+def _whole(query: dict[str, str], name: str, default: int) -> int:
+    text = query.get(name, str(default))
+    if not text.isascii() or not text.isdigit() or len(text) > 19:
+        raise BadInput(f"{name} must be a whole number, got {text[:40]!r}")
+    return int(text)
+
+
+def _object(body: bytes, allowed: set[str]) -> dict[str, Any]:
+    value = read_json(body)
+    if not isinstance(value, dict):
+        raise BadInput("the body must be a JSON object")
+    if strange := sorted(set(value) - allowed):
+        raise BadInput(f"the body has an unknown field {strange[0][:40]!r}; expected {', '.join(sorted(allowed))}")
+    return value
+
+
+def _finite(value: float) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        raise BadInput("a number is too large") from None
+
+
+ROUTES = [
+    Route("POST", "v1/decisions", "decide", decide),
+    Route("GET", "v1/decisions/{}", "read", find),
+    Route("POST", "v1/decisions/{}/reward", "reward", reward),
+    Route("POST", "v1/decisions/{}/activate", "reward", activate),
+    Route("GET", "v1/agents", "read", agents),
+    Route("PATCH", "v1/settings", "admin", change_settings),
+    Route("GET", "v1/log", "read", log),
+]

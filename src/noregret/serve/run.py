@@ -1,0 +1,72 @@
+"""Runs the service under uvicorn until it is told to stop."""
+
+from __future__ import annotations
+
+import json
+import socket
+import sys
+from typing import TextIO
+
+import uvicorn
+
+from noregret.serve.app import Service
+from noregret.serve.config import Config
+from noregret.serve.logs import set_up
+
+GRACE = 5  # seconds that open requests get when the service stops
+
+
+def greeting(address: str, keyed: bool) -> str:
+    """The first lines printed: how to ask for a decision.
+
+    >>> print(greeting("http://127.0.0.1:8484", keyed=False).splitlines()[0])
+    noregret is serving on http://127.0.0.1:8484 (stop with Ctrl-C). Ask for a decision:
+    """
+    key = " -H 'Authorization: Bearer KEY'" if keyed else ""
+    return (
+        f"noregret is serving on {address} (stop with Ctrl-C). Ask for a decision:\n"
+        f"  curl {address}/v1/decisions{key} -d "
+        '\'{"context": {"hour": 9}, "arms": ["pasta", {"id": "salad", "features": {"fresh": true}}]}\'\n'
+        f"and say what it was worth, with the id of the answer:\n"
+        f"  curl {address}/v1/decisions/ID/reward{key} -d '{{\"value\": 1}}'"
+    )
+
+
+class _Server(uvicorn.Server):
+    """Greets once it listens, so that the curl line works when it is read."""
+
+    def greet(self, text: str, out: TextIO) -> None:
+        self._text, self._out = text, out
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            print(self._text, file=self._out, flush=True)
+
+
+def serve(config: Config, out: TextIO, as_json: bool = False) -> int:
+    """Serve until SIGINT or SIGTERM; the exit code."""
+    set_up(config.log_level)
+    sys.setswitchinterval(0.0005)  # the writer must not wait 5 ms for the interpreter after each commit
+    service = Service(config)
+    family = socket.AF_INET6 if ":" in config.host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.bind((config.host, config.port))
+    port = listener.getsockname()[1]
+    shown = f"[{config.host}]" if ":" in config.host else config.host
+    address = f"http://{shown}:{port}"
+    text = json.dumps({"address": address}) if as_json else greeting(address, bool(config.keys))
+    server = _Server(
+        uvicorn.Config(
+            service, log_config=None, access_log=False, lifespan="on", server_header=False, date_header=False,
+            timeout_graceful_shutdown=GRACE, timeout_keep_alive=30, backlog=2048, ws="none",
+            limit_concurrency=None, h11_max_incomplete_event_size=65536,
+        )
+    )  # fmt: skip
+    server.greet(text, out)
+    try:
+        server.run(sockets=[listener])
+    except KeyboardInterrupt:
+        pass
+    return 0 if server.started else 1
