@@ -12,17 +12,20 @@ from noregret.cli.shared import command_parser, show
 
 def add_parser(commands: Any) -> None:
     parser = command_parser(commands, "serve", "serve decisions over HTTP", "noregret serve shop.toml")
-    parser.add_argument("config", nargs="?", help="a TOML file (default: on loopback, with a journal in ./noregret-data)")
+    parser.add_argument(
+        "config", nargs="?", help="a TOML file (default: on loopback, with a journal in ./noregret-data)"
+    )
     parser.add_argument("--listen", metavar="ADDRESS:PORT", help="instead of the configured one")
     parser.add_argument("--storage", metavar="FOLDER|URL", help="instead of the configured one")
     parser.add_argument("--new-key", metavar="NAME", help="print a new key and the lines that allow it, then stop")
 
 
-def run(args: argparse.Namespace) -> int | None:
+def run(args: argparse.Namespace) -> int:
     # A decision is a handful of small products: threads of the linear algebra library only get in each other's way.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     if args.new_key:
-        return _new_key(args)
+        _new_key(args)
+        return 0
     import msgspec
 
     from noregret.serve.config import Config, load_config

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from noregret.serve.features import NOTHING, BadInput, Part, part, scan
+from noregret.serve.tokens import NOTHING, BadInput, Part, part, scan
 
 MAX_ID = 256
 
@@ -42,7 +42,7 @@ def read_arm(text: bytes) -> Arm:
     >>> read_arm(b'7')
     Traceback (most recent call last):
     ...
-    noregret.serve.features.BadInput: an arm: Expected `str | object`, got `int`
+    noregret.serve.tokens.BadInput: an arm: Expected `str | object`, got `int`
     """
     return _remembered(text) if len(text) <= 4096 else _read(text)
 
@@ -55,7 +55,7 @@ def _read(text: bytes) -> Arm:
     if isinstance(sent, str):
         return Arm(check_id("an arm's id", sent), NOTHING, 0)
     unset = sent.features is msgspec.UNSET
-    features = NOTHING if unset else part(bytes(sent.features), "a")  # type: ignore[arg-type]
+    features = NOTHING if unset else part(bytes(sent.features), "a")
     n_keys = features.n_keys + (1 if unset else 2)
     if scan(np.frombuffer(text, np.uint8))[1] != n_keys:
         raise BadInput("an arm: a key appears twice in one object")
@@ -71,7 +71,7 @@ def check_id(what: str, id: str) -> str:
     >>> check_id("the event id", "")
     Traceback (most recent call last):
     ...
-    noregret.serve.features.BadInput: the event id must have 1 to 256 characters, got 0
+    noregret.serve.tokens.BadInput: the event id must have 1 to 256 characters, got 0
     """
     if not 0 < len(id) <= MAX_ID:
         raise BadInput(f"{what} must have 1 to {MAX_ID} characters, got {len(id)}")

@@ -1,8 +1,8 @@
 """The engine: decide, reward, activate, expire, snapshot, recover; free of any web framework.
 
 Two threads work beside the callers. The *writer* commits what is submitted and only then answers. The *learner* reads
-the journal in order and folds it into the models; at times it publishes a copy of each model, and decisions are made from
-the copy. So learning never blocks deciding, and the models are a function of the journal alone.
+the journal in order and folds it into the models; at times it publishes a copy of each, and decisions are made from
+the copies. So learning never blocks deciding, and the models are a function of the journal alone.
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ import msgspec
 
 from noregret import persist
 from noregret.serve.arms import Arm, check_id, read_arms
-from noregret.serve.events import Decision, Row, Status, lesson_of
-from noregret.serve.features import BadInput
+from noregret.serve.events import Decision, Status
 from noregret.serve.journal import Journal, Unknown, Write, Written
+from noregret.serve.learner import Learner, Snapshots
 from noregret.serve.model import Creation, Model, Settings
 from noregret.serve.store import Store
+from noregret.serve.tokens import BadInput
 from noregret.serve.writer import Writer
 
 log = logging.getLogger("noregret.serve")
@@ -67,18 +68,11 @@ class Engine:
         snapshot_every: float = 30.0,
         publish_every: float = 0.05,
     ) -> None:
-        self.store, self.creations = store, applications
-        self.models: dict[str, Model] = {}  # published: read by deciders, never changed
-        self._masters: dict[str, Model] = {}  # the learner's own
-        self._clock, self._snapshot_every, self._publish_every = clock, snapshot_every, publish_every
-        self._position = 0  # the last event folded into the masters
-        self._stop, self._news = threading.Event(), threading.Event()
-        self._folded = threading.Condition()
-        self._published = 0
-        self._published_at = 0.0
-        self._learner: threading.Thread | None = None
-        self.leader = False
-        self.writer = Writer(lambda: self._journal(), self._now, self._expire, self._news.set)
+        self.store, self.creations, self._clock = store, applications, clock
+        self.learner = Learner(
+            store, self._journal, self._save, publish_every=publish_every, snapshot_every=snapshot_every
+        )
+        self.writer = Writer(self._journal, self._now, self._expire, self.learner.news.set)
         self._reading = threading.Lock()
 
     # ------------------------------------------------------------------ life
@@ -95,12 +89,14 @@ class Engine:
             raise RuntimeError("another process is serving from this journal")
         self._reader = self._journal()
         self._secret = self._reader.meta("secret")
-        self.leader = self.store.lead()
-        self.writer.start()
         self.recover()
-        self._create()
-        self._learner = threading.Thread(target=self._learn, name="noregret-learner", daemon=True)
-        self._learner.start()
+        self.writer.start()
+        if self.leader:
+            self._create()
+        self.learner.start()
+        self._await_applications()
+        for model in self.models.values():
+            _warm(model.copy())
 
     def stop(self) -> None:
         """Commit what was submitted, learn it, snapshot, end. What is acknowledged is kept in any case.
@@ -108,12 +104,11 @@ class Engine:
         >>> from noregret.serve.store import SQLite
         >>> Engine(SQLite.temporary(), {}).stop()
         """
-        self._stop.set()
-        self._news.set()
-        if self._learner is not None:
-            self._learner.join()
-            self._learner = None
+        self.learner.stop()
         self.writer.stop()
+        if hasattr(self, "_reader"):
+            self._reader.connection.close()
+            del self._reader
         self.store.close()
 
     def recover(self) -> None:
@@ -121,33 +116,49 @@ class Engine:
 
         >>> from noregret.serve.store import SQLite
         >>> engine = Engine(SQLite.temporary(), {"shop": Creation()})
-        >>> engine.start(); engine.recover(); engine.stop()
+        >>> engine.start(); engine.stop()
         """
-        started = time.perf_counter()
-        with self._reading:
-            self._masters, self._position = restore(self._reader)
-        snapshot = self._position
-        while self._fold(self._reader):
-            pass
-        log.info(
-            "recovered", extra={"data": {"snapshot": snapshot, "position": self._position,
-                                         "seconds": round(time.perf_counter() - started, 3)}}
-        )  # fmt: skip
-        self._publish()
+        self.learner.recover()
+
+    @property
+    def models(self) -> dict[str, Model]:
+        """The published models: what decisions are made from.
+
+        >>> Engine(None, {}).models
+        {}
+        """
+        return self.learner.models
+
+    @property
+    def leader(self) -> bool:
+        """Whether this process learns; of several on one journal, one does.
+
+        >>> Engine(None, {}).leader
+        False
+        """
+        return self.learner.leader
 
     def _create(self) -> None:
         for app, creation in self.creations.items():
             check_id("the application's name", app)
             creation.build()  # says what is wrong with it before it is journaled
             body = msgspec.json.encode(creation)
-            if app in self._masters and _made_of(self._reader, app) == body:
+            made = self._reader.created(app)
+            if made == body:
                 continue
-            if app in self._masters:
+            if made is not None:
                 log.warning("the configuration of %s changed: its model begins anew", app)
             self.writer.write([Write(app, "create", "", body)])
-        while self._fold(self._reader):
-            pass
-        self._publish()
+        self.learner.catch_up()
+
+    def _await_applications(self) -> None:
+        """A process that does not lead has its models from the one that does."""
+        for _ in range(600):
+            missing = [app for app in self.creations if app not in self.models]
+            if not missing:
+                return
+            time.sleep(0.1)
+        raise RuntimeError(f"the process that leads does not serve {missing[0]!r}")
 
     # ------------------------------------------------------------------ the four requests
 
@@ -250,6 +261,27 @@ class Engine:
         """
         self.model(app)
         return Write(app, "activate", check_id("the event id", id), None, request)
+
+    def expire(self) -> None:
+        """Close the windows that are over; the writer does it by itself several times a second.
+
+        >>> from noregret.serve.store import SQLite
+        >>> engine = Engine(SQLite.temporary(), {"shop": Creation()})
+        >>> engine.start(); engine.expire(); engine.stop()
+        """
+        self.writer.run(self._expire)
+
+    def snapshot(self) -> None:
+        """Store the models now; the learner does it by itself from time to time.
+
+        >>> from noregret.serve.store import SQLite
+        >>> engine = Engine(SQLite.temporary(), {"shop": Creation()})
+        >>> engine.start(); engine.snapshot(); engine._reader.snapshot("shop")[0]; engine.stop()
+        1
+        """
+        self.wait_learnt()
+        self._save(self.learner.current())
+        self.writer.run(lambda journal: None)  # after what was submitted before
 
     def configure(self, app: str, changes: dict[str, Any]) -> None:
         """Change settings (and ``epsilon`` where the agent has one), from now on; returns when they are in force.
@@ -360,7 +392,7 @@ class Engine:
         """
         return uniform(self._secret, app, id)
 
-    def wait_learnt(self, seq: int | None = None, timeout: float = 30.0) -> None:
+    def wait_learnt(self, seq: int | None = None, timeout: float = 120.0) -> None:
         """Wait until the published models have all events up to ``seq`` (default: all there are).
 
         >>> from noregret.serve.store import SQLite
@@ -370,9 +402,7 @@ class Engine:
         if seq is None:
             with self._reading:
                 seq = self._reader.last()[0]
-        with self._folded:
-            if not self._folded.wait_for(lambda: self._published >= seq, timeout):
-                raise TimeoutError(f"event {seq} is not learnt after {timeout} s; at {self._published}")
+        self.learner.wait(seq, timeout)
 
     @property
     def learning(self) -> bool:
@@ -381,7 +411,7 @@ class Engine:
         >>> Engine(None, {}).learning
         False
         """
-        return self._learner is not None and self._learner.is_alive()
+        return self.learner.alive
 
     def lag(self) -> int:
         """Events that are durable and not yet published in a model.
@@ -392,12 +422,12 @@ class Engine:
         0
         """
         with self._reading:
-            return self._reader.last()[0] - self._published
+            return self._reader.last()[0] - self.learner.published
 
     # ------------------------------------------------------------------ behind the scenes
 
     def _journal(self) -> Journal:
-        return Journal(self.store.connect(), getattr(self.store, "append_lock", ""))
+        return Journal(self.store.connect(), self.store.lock, self.store.clock)
 
     def _now(self) -> int:
         return int(self._clock() * 1000.0)
@@ -411,60 +441,20 @@ class Engine:
             return
         while due := journal.due(self._now()):
             journal.append([[Write(s.app, "expire", s.id, None)] for s in due], self._now())
-            self._news.set()
+            self.learner.news.set()
 
-    def _learn(self) -> None:
-        journal = self._journal()
-        saved, saved_at = self._position, time.monotonic()
-        while True:
-            self._news.wait(timeout=0.5)
-            self._news.clear()
-            stopping = self._stop.is_set()
-            try:
-                while self._fold(journal):
-                    self._publish(self._publish_every)
-                self._publish()
-                if self._position > saved and (stopping or time.monotonic() - saved_at > self._snapshot_every):
-                    saved, saved_at = self._position, time.monotonic()
-                    self._save()
-            except Exception:
-                log.exception("learning failed; trying again")
-                time.sleep(0.5)
-            if stopping:
-                journal.connection.close()
-                return
-
-    def _fold(self, journal: Journal) -> bool:
-        """Fold the next events into the masters; False when there are none."""
-        rows = journal.after(self._position)
-        fold(self._masters, rows, journal)
-        if rows:
-            self._position = rows[-1].seq
-        return bool(rows)
-
-    def _publish(self, pause: float = 0.0) -> None:
-        if self._published == self._position and self.models:
-            return
-        now = time.monotonic()
-        if pause and now - self._published_at < pause:
-            return
-        models = {
-            app: self.models[app] if app in self.models and self.models[app].version == m.version else m.copy()
-            for app, m in self._masters.items()
-        }
-        with self._folded:
-            self.models, self._published, self._published_at = models, self._position, time.monotonic()
-            self._folded.notify_all()
-
-    def _save(self) -> None:
-        position = self._position
-        data = [(app, position, persist.dumps(model)) for app, model in self._masters.items()]
-        self.writer.work(lambda journal: journal.put_snapshots(data))
+    def _save(self, snapshots: Snapshots) -> None:
+        leading = self.store.leading()
+        if leading is None:  # the writer is the only one to write to the file
+            self.writer.work(lambda journal: journal.put_snapshots(snapshots))
+        else:  # in the session that holds the lead: once that is lost, so is the right to publish
+            Journal(leading).put_snapshots(snapshots)
 
 
 def answer(written: Written) -> Answer:
     """The answer to a journaled decision.
 
+    >>> from noregret.serve.events import Row
     >>> body = b'{"context":{},"arms":["b","a"],"p":[1.0],"arm":0,"version":3,"window":1,"default":0.0,"order":[1,0]}'
     >>> answer(Written(Row(9, 0, "shop", "decision", "e1", body))).probabilities
     [('a', 0.0), ('b', 1.0)]
@@ -490,49 +480,16 @@ def uniform(secret: bytes, app: str, id: str) -> float:
     return (int.from_bytes(digest, "little") >> 11) / 2.0**53
 
 
-def fold(models: dict[str, Model], rows: Sequence[Row], journal: Journal) -> None:
-    """Fold events into the models of their applications, in order.
-
-    >>> models = {}
-    >>> fold(models, [Row(1, 0, "shop", "create", "", b"{}")], None)
-    >>> models["shop"].version
-    1
-    """
-    lessons = {row.seq: lesson for row in rows if (lesson := lesson_of(row)) is not None}
-    decisions = journal.rows([decision for decision, _ in lessons.values()]) if lessons else {}
-    for row in rows:
-        if row.kind == "create":
-            models[row.app] = msgspec.json.decode(row.body, type=Creation).build()
-        elif row.app not in models:
-            raise ValueError(f"event {row.seq} is for {row.app!r}, which was never created")
-        elif row.kind == "import":
-            models[row.app] = persist.loads(base64.b64decode(msgspec.json.decode(row.body)["model"]))
-        else:
-            lesson = lessons.get(row.seq)
-            taught = None if lesson is None else msgspec.json.decode(decisions[lesson[0]].body, type=Decision)
-            models[row.app].apply(row, taught)
-        models[row.app].version = row.seq
-
-
-def restore(journal: Journal) -> tuple[dict[str, Model], int]:
-    """The models of the newest snapshots, and the event from which to fold on: the earliest of theirs.
-
-    >>> from noregret.serve.store import SQLite
-    >>> restore(Journal(SQLite(":memory:").connect()))
-    ({}, 0)
-    """
-    apps = [app for (app,) in journal.connection.execute("SELECT DISTINCT app FROM snapshots")]
-    found = {app: journal.snapshot(app) for app in apps}
-    positions = {snapshot[0] for snapshot in found.values() if snapshot is not None}
-    if len(positions) != 1:  # snapshots are written together, so one position; anything else: from the beginning
-        return {}, 0
-    return {app: persist.loads(snapshot[1], f"snapshot of {app}") for app, snapshot in found.items() if snapshot}, positions.pop()
-
-
-def _made_of(journal: Journal, app: str) -> bytes | None:
-    sql = "SELECT body FROM events WHERE app = ? AND kind = 'create' ORDER BY seq DESC LIMIT 1"
-    rows = journal.connection.execute(sql, (app,))
-    return bytes(rows[0][0]) if rows else None
+def _warm(model: Model) -> None:
+    """Compile what a decision and a lesson need before the first one comes; the model is thrown away."""
+    texts = [msgspec.json.encode(name) for name in model.arms or [str(i) for i in range(model.agent.n_arms or 2)]]
+    context = b'{"key": "value", "number": 1}'
+    try:
+        drawn = model.choose(context, read_arms(texts), 0.5)
+        arms = [msgspec.Raw(text) for text in texts]
+        model.learn(Decision(msgspec.Raw(context), arms, drawn.p.tolist(), drawn.arm, 0, 1, 0.0, note=drawn.note), 0.5)
+    except BadInput as error:  # an agent with wishes of its own for the context compiles when it is first asked
+        log.debug("not warmed: %s", error)
 
 
 def _order(arms: Sequence[Arm], excluded: Sequence[str]) -> list[int]:

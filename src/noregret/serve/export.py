@@ -49,7 +49,8 @@ def as_json(row: Row, decision: Decision, status: Status) -> bytes:
     """One line of the plain format: everything, with names.
 
     >>> asked = Decision(msgspec.Raw(b"{}"), [msgspec.Raw(b'"a"')], [1.0], 0, 0, 1, 0.0)
-    >>> msgspec.json.decode(as_json(Row(1, 0, "shop", "decision", "e1", b""), asked, Status("shop", "e1", 1, 5, "sum", 0.0, True)))["arm"]
+    >>> status = Status("shop", "e1", 1, 5, "sum", 0.0, True)
+    >>> msgspec.json.decode(as_json(Row(1, 0, "shop", "decision", "e1", b""), asked, status))["arm"]
     'a'
     """
     arms = [read_arm(bytes(arm)).id for arm in decision.arms]
@@ -68,7 +69,8 @@ def as_dsjson(row: Row, decision: Decision, status: Status) -> bytes:
     """One line of VW's format: labels first, since readers ignore those that come after ``c``.
 
     >>> asked = Decision(msgspec.Raw(b"{}"), [msgspec.Raw(b'"a"')], [1.0], 0, 0, 1, 0.0)
-    >>> as_dsjson(Row(1, 0, "shop", "decision", "e1", b""), asked, Status("shop", "e1", 1, 5, "sum", 0.5, True, closed=True))[:40]
+    >>> status = Status("shop", "e1", 1, 5, "sum", 0.5, True, closed=True)
+    >>> as_dsjson(Row(1, 0, "shop", "decision", "e1", b""), asked, status)[:40]
     b'{"_label_cost":-0.5,"_label_probability"'
     """
     value = earned(status)

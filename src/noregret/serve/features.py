@@ -31,342 +31,23 @@ To the bit, so that any program can build the same row:
 
 from __future__ import annotations
 
-import functools
-import hashlib
 import math
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, TypeVar, cast
+from collections.abc import Sequence
 
-import msgspec
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from noregret.agent import Floats, count
 from noregret.persist import Saved
-
-MAX_DEPTH = 32
-MAX_STRING = 4096
-MAX_TOKENS = 4096
-MAX_NAMES = 4096  # numbers under later names stay 0: a hostile stream of names must not grow the model
-SPAN = 3.0  # standard deviations that fill [-1, 1]
-
-Hashes = NDArray[np.uint64]
-F = TypeVar("F", bound=Callable[..., object])
-
-
-def strict(kernel: F) -> F:
-    """Compiled without reordering sums: these numbers are documented to the bit."""
-    return cast(F, numba.njit(cache=True, nogil=True, error_model="numpy")(kernel))
-
-
-class BadInput(ValueError):
-    """A request that cannot be honoured; the message says why.
-
-    >>> part(b'{"a": 1, "a": 2}', "c")
-    Traceback (most recent call last):
-    ...
-    noregret.serve.features.BadInput: a key appears twice in one object
-    """
-
-
-class Part(NamedTuple):
-    """The tokens of one context or of one arm's features, before scaling.
-
-    >>> part(b'{"hour": 9, "city": "Oslo", "vip": null}', "c").values
-    array([9., 1.])
-    """
-
-    hashes: Hashes
-    values: Floats
-    numeric: NDArray[np.bool_]
-    names: Hashes  # of the numbers alone
-    numbers: Floats
-    n_keys: int
-
-
-NOTHING = Part(
-    np.empty(0, np.uint64), np.empty(0), np.empty(0, np.bool_), np.empty(0, np.uint64), np.empty(0), 0
-)
-
-
-@functools.lru_cache(maxsize=65536)
-def hash_token(token: bytes) -> int:
-    """BLAKE2b with an 8-byte digest, little-endian.
-
-    >>> hex(hash_token(b"1"))
-    '0x7637ba9f0342fcf6'
-    """
-    return int.from_bytes(hashlib.blake2b(token, digest_size=8).digest(), "little")
-
-
-ONE = hash_token(b"1")
-
-
-@strict
-def scan(text: NDArray[np.uint8]) -> tuple[int, int]:
-    """How deep a JSON text nests and how many keys it has, strings apart (the text need not be valid).
-
-    >>> scan(np.frombuffer(b'{"a": {"b:": 1}}', np.uint8))
-    (2, 2)
-    """
-    depth, deepest, keys, inside, skip = 0, 0, 0, False, False
-    for byte in text:
-        if skip:
-            skip = False
-        elif inside:
-            if byte == 92:  # backslash
-                skip = True
-            elif byte == 34:
-                inside = False
-        elif byte == 34:
-            inside = True
-        elif byte == 58:
-            keys += 1
-        elif byte == 123 or byte == 91:
-            depth += 1
-            deepest = max(deepest, depth)
-        elif byte == 125 or byte == 93:
-            depth -= 1
-    return deepest, keys
-
-
-def read_json(text: bytes) -> Any:
-    """Decode JSON within bounds: nesting, no repeated keys, no NaN; BadInput with the reason otherwise.
-
-    >>> read_json(b'[1, 2')
-    Traceback (most recent call last):
-    ...
-    noregret.serve.features.BadInput: not JSON: Input data was truncated
-    """
-    depth, n_keys = scan(np.frombuffer(text, np.uint8))
-    if depth > MAX_DEPTH:
-        raise BadInput(f"nested {depth} deep; at most {MAX_DEPTH} is accepted")
-    try:
-        value = msgspec.json.decode(text)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise BadInput(f"not JSON: {error}") from None
-    if count_keys(value) != n_keys:
-        raise BadInput("a key appears twice in one object")
-    return value
-
-
-def count_keys(value: Any) -> int:
-    """The keys of all objects in a decoded JSON value.
-
-    >>> count_keys({"a": [{"b": 1}, 2]})
-    2
-    """
-    if isinstance(value, dict):
-        return len(value) + sum(count_keys(v) for v in value.values() if isinstance(v, (dict, list)))
-    if isinstance(value, list):
-        return sum(count_keys(v) for v in value if isinstance(v, (dict, list)))
-    return 0
-
-
-def part(text: bytes, space: str) -> Part:
-    """The tokens of a JSON object or list of objects; remembered, since arms come back again and again.
-
-    >>> len(part(b'[{"taste": "salty"}, {"n": 3}]', "a").hashes)
-    2
-    """
-    return _remembered(text, space) if len(text) <= 4096 else _part(text, space)
-
-
-def _part(text: bytes, space: str) -> Part:
-    value = read_json(text)
-    if not isinstance(value, (dict, list)):
-        raise BadInput(f"expected an object or a list of objects, got {text[:40]!r}")
-    if isinstance(value, list) and not all(isinstance(v, dict) for v in value):
-        raise BadInput("expected a list of objects, got something else among its elements")
-    tokens: list[tuple[int, float, bool]] = []
-    _walk(space.encode(), value, tokens, b"")
-    if len(tokens) > MAX_TOKENS:
-        raise BadInput(f"{len(tokens)} features; at most {MAX_TOKENS} are accepted")
-    n_keys = count_keys(value)
-    if not tokens:
-        return NOTHING._replace(n_keys=n_keys)
-    columns = list(zip(*tokens))
-    hashes, values = np.array(columns[0], np.uint64), np.array(columns[1], np.float64)
-    numeric = np.array(columns[2], np.bool_)
-    return Part(hashes, values, numeric, hashes[numeric], values[numeric], n_keys)
-
-
-_remembered = functools.lru_cache(maxsize=8192)(_part)
-
-
-def _walk(path: bytes, value: Any, tokens: list[tuple[int, float, bool]], separator: bytes = b"\x1f") -> None:
-    if isinstance(value, dict):
-        for key, item in value.items():
-            if len(key) > MAX_STRING:
-                raise BadInput(f"a key of {len(key)} characters; at most {MAX_STRING} are accepted")
-            _walk(path + separator + key.encode(), item, tokens)
-    elif isinstance(value, str):
-        if len(value) > MAX_STRING:
-            raise BadInput(f"a string of {len(value)} characters; at most {MAX_STRING} are accepted")
-        tokens.append((hash_token(path + b"\x1es" + value.encode()), 1.0, False))
-    elif isinstance(value, bool):
-        tokens.append((hash_token(path + (b"\x1ebtrue" if value else b"\x1ebfalse")), 1.0, False))
-    elif isinstance(value, (int, float)):
-        if not -1e150 < value < 1e150:  # so that squares stay finite
-            raise BadInput("a number beyond 1e150 in magnitude")
-        tokens.append((hash_token(path), float(value), True))
-    elif isinstance(value, list):
-        for i, item in enumerate(value):
-            number = isinstance(item, (int, float)) and not isinstance(item, bool)
-            _walk(path + b"\x1f%d" % i if number else path, item, tokens, separator)
-
-
-class Scaling(NamedTuple):
-    """The means and deviations of some names, sorted by hash: what a decision was made with.
-
-    >>> Scaling.of({"00000000000000ff": (2.0, 0.5)}).means
-    array([2.])
-    """
-
-    names: Hashes
-    means: Floats
-    deviations: Floats
-
-    @classmethod
-    def of(cls, journaled: dict[str, tuple[float, float]]) -> Scaling:
-        """The scaling that ``journal`` wrote.
-
-        >>> Scaling.of({}).names.size
-        0
-        """
-        if not journaled:
-            return UNSCALED
-        items = sorted((int(name, 16), mean, sd) for name, (mean, sd) in journaled.items())
-        names, means, deviations = zip(*items)
-        return cls(np.array(names, np.uint64), np.array(means, np.float64), np.array(deviations, np.float64))
-
-    def journal(self) -> dict[str, tuple[float, float]]:
-        """For the journal: the hash of each name in hexadecimal, with its mean and deviation.
-
-        >>> Scaling.of({"00000000000000ff": (2.0, 0.5)}).journal()
-        {'00000000000000ff': (2.0, 0.5)}
-        """
-        rows = zip(self.names.tolist(), self.means.tolist(), self.deviations.tolist())
-        return {f"{name:016x}": (mean, sd) for name, mean, sd in rows}
-
-
-UNSCALED = Scaling(np.empty(0, np.uint64), np.empty(0), np.empty(0))
-
-
-class Scaler(Saved):
-    """The mean and spread of every named number, in a table that grows as names appear.
-
-    >>> scaler = Scaler()
-    >>> seen = part(b'{"hour": 9}', "c"), part(b'{"hour": 15}', "c")
-    >>> scaler.update(seen)
-    >>> scaler.scaling(seen).journal()
-    {'bbc8bb6de4aefe14': (12.0, 3.0)}
-    """
-
-    _learnt = ("names", "counts", "means", "squares")
-
-    def __init__(self) -> None:
-        self.names: Hashes = np.zeros(0, np.uint64)  # sorted, so that a lookup is a binary search
-        self.counts: Floats = np.zeros(0)
-        self.means: Floats = np.zeros(0)
-        self.squares: Floats = np.zeros(0)
-
-    def update(self, parts: Sequence[Part]) -> None:
-        """Take in the numbers of one decision, in order.
-
-        >>> scaler = Scaler()
-        >>> scaler.update([part(b'{"hour": 9, "day": 2}', "c")])
-        >>> scaler.counts
-        array([1., 1.])
-        """
-        hashes, values = _numbers(parts)
-        if not len(hashes):
-            return
-        if not known(self.names, hashes):
-            fresh = np.setdiff1d(hashes, self.names)[: MAX_NAMES - len(self.names)]
-            at = np.searchsorted(self.names, fresh)
-            self.names = np.insert(self.names, at, fresh)
-            self.counts, self.means, self.squares = (
-                np.insert(column, at, 0.0) for column in (self.counts, self.means, self.squares)
-            )
-        welford(self.names, self.counts, self.means, self.squares, hashes, values)
-
-    def scaling(self, parts: Sequence[Part]) -> Scaling:
-        """Mean and deviation of each name in ``parts`` that has varied.
-
-        >>> Scaler().scaling([part(b'{"hour": 9}', "c")]).names.size
-        0
-        """
-        hashes, _ = _numbers(parts)
-        if not len(hashes) or not len(self.names):
-            return UNSCALED
-        return Scaling(*varied(self.names, self.counts, self.means, self.squares, hashes))
-
-
-def _numbers(parts: Sequence[Part]) -> tuple[Hashes, Floats]:
-    some = [p for p in parts if len(p.names)]
-    if not some:
-        return NOTHING.hashes, NOTHING.values
-    return np.concatenate([p.names for p in some]), np.concatenate([p.numbers for p in some])
-
-
-@strict
-def known(names: Hashes, hashes: Hashes) -> bool:
-    """Whether every hash is in the sorted table.
-
-    >>> known(np.array([3, 7], np.uint64), np.array([7, 8], np.uint64))
-    False
-    """
-    for h in hashes:
-        i = np.searchsorted(names, h)
-        if i == len(names) or names[i] != h:
-            return False
-    return True
-
-
-@strict
-def varied(
-    names: Hashes, counts: Floats, means: Floats, squares: Floats, hashes: Hashes
-) -> tuple[Hashes, Floats, Floats]:
-    """The rows of the table that ``hashes`` name and that have a positive deviation.
-
-    >>> one = np.array([7], np.uint64)
-    >>> varied(one, np.array([2.0]), np.array([2.0]), np.array([2.0]), one)
-    (array([7], dtype=uint64), array([2.]), array([1.]))
-    """
-    wanted = np.zeros(len(names), np.bool_)
-    for h in hashes:
-        i = np.searchsorted(names, h)
-        if i < len(names) and names[i] == h and math.sqrt(squares[i] / counts[i]) > 0.0:
-            wanted[i] = True
-    rows = np.flatnonzero(wanted)
-    return names[rows], means[rows], np.sqrt(squares[rows] / counts[rows])
-
-
-@strict
-def welford(
-    names: Hashes, counts: Floats, means: Floats, squares: Floats, hashes: Hashes, values: Floats
-) -> None:
-    """Welford's update of each named mean and sum of squares; names beyond the table are passed over.
-
-    >>> n, m, s = np.zeros(1), np.zeros(1), np.zeros(1)
-    >>> welford(np.array([7], np.uint64), n, m, s, np.array([7, 7], np.uint64), np.array([1.0, 3.0]))
-    >>> m[0], s[0]
-    (np.float64(2.0), np.float64(2.0))
-    """
-    for k in range(len(hashes)):
-        i = np.searchsorted(names, hashes[k])
-        if i < len(names) and names[i] == hashes[k]:
-            counts[i] += 1.0
-            delta = values[k] - means[i]
-            means[i] += delta / counts[i]
-            squares[i] += delta * (values[k] - means[i])
+from noregret.serve.scaling import Scaling, scaled
+from noregret.serve.tokens import NOTHING, ONE, Hashes, Part, hash_token, strict
 
 
 class Encoder(Saved):
     """Rows of ``dim`` hashed features, one for each arm.
 
+    >>> from noregret.serve.scaling import UNSCALED
+    >>> from noregret.serve.tokens import part
     >>> encoder = Encoder(dim=16)
     >>> arms = [("pasta", part(b'{"taste": "salty"}', "a")), ("salad", NOTHING)]
     >>> encoder.rows(part(b'{"time": "morning"}', "c"), arms, UNSCALED).shape
@@ -377,11 +58,10 @@ class Encoder(Saved):
         self.dim = count("dim", dim)
         self.interactions = bool(interactions)
 
-    def rows(
-        self, context: Part, arms: Sequence[tuple[str, Part]], scaling: Scaling
-    ) -> Floats:
+    def rows(self, context: Part, arms: Sequence[tuple[str, Part]], scaling: Scaling) -> Floats:
         """The (K, dim) features of arms given by id and features, with the scaling that a decision used.
 
+        >>> from noregret.serve.scaling import UNSCALED
         >>> row = Encoder(dim=8).rows(NOTHING, [("a", NOTHING)], UNSCALED)[0]
         >>> float(round(row @ row, 12))
         1.0
@@ -389,7 +69,7 @@ class Encoder(Saved):
         starts = np.empty(len(arms) + 1, np.int64)
         starts[0] = end = 0
         pieces = []
-        for k, (name, features) in enumerate(arms):
+        for k, (_name, features) in enumerate(arms):
             pieces.append(features)
             end += len(features.hashes)
             starts[k + 1] = end
@@ -404,35 +84,16 @@ class Encoder(Saved):
     def shared(self, context: Part, scaling: Scaling) -> Floats:
         """The (dim,) features of a context alone, for agents that have their arms fixed.
 
+        >>> from noregret.serve.scaling import UNSCALED
         >>> Encoder(dim=4).shared(NOTHING, UNSCALED).shape
         (4,)
         """
         none = np.zeros(2, np.int64)
         values = scaled(context.hashes, context.values, context.numeric, *scaling)
-        return cross(
+        rows = cross(
             context.hashes, values, NOTHING.hashes, NOTHING.values, NOTHING.hashes, none, self.dim, self.interactions
-        )[0]
-
-
-@strict
-def scaled(
-    hashes: Hashes, values: Floats, numeric: NDArray[np.bool_], names: Hashes, means: Floats, sds: Floats
-) -> Floats:
-    """Numbers brought into [-1, 1]; 0 for a name that has not varied yet. Other values stay.
-
-    >>> one, yes = np.array([7], np.uint64), np.array([True])
-    >>> scaled(one, np.array([5.0]), yes, one, np.array([2.0]), np.array([2.0]))
-    array([0.5])
-    """
-    result = values.copy()
-    for k in range(len(values)):
-        if numeric[k]:
-            i = np.searchsorted(names, hashes[k])
-            if i < len(names) and names[i] == hashes[k]:
-                result[k] = min(max((values[k] - means[i]) / (SPAN * sds[i]), -1.0), 1.0)
-            else:
-                result[k] = 0.0
-    return result
+        )
+        return np.ascontiguousarray(rows[0])
 
 
 @strict

@@ -10,9 +10,9 @@ from urllib.parse import parse_qsl, unquote_to_bytes
 import msgspec
 
 from noregret.serve.engine import Engine
-from noregret.serve.features import BadInput
 from noregret.serve.journal import Conflict, Outcome, Unknown, Write, Written
 from noregret.serve.keys import ANYONE, Key
+from noregret.serve.tokens import BadInput
 from noregret.serve.writer import Unavailable
 
 JSON = b"application/json"
@@ -87,7 +87,7 @@ class Call:
     {'after': '3'}
     """
 
-    __slots__ = ("engine", "method", "path", "_query", "headers", "application", "params", "key", "body", "service")
+    __slots__ = ("_query", "application", "body", "engine", "headers", "key", "method", "params", "path", "service")
 
     def __init__(
         self, engine: Engine, method: str, path: tuple[str, ...], query: bytes, headers: Sequence[tuple[bytes, bytes]],
@@ -108,7 +108,9 @@ class Call:
         {'a': '1', 'b': ' '}
         """
         try:
-            return dict(parse_qsl(self._query.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=50))
+            return dict(
+                parse_qsl(self._query.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=50)
+            )
         except ValueError:
             raise Problem(400, "BadArgument", "the query string cannot be read") from None
 
@@ -138,7 +140,12 @@ class Call:
     async def submit(self, group: Sequence[Write]) -> list[Written]:
         """Make writes durable, without blocking the loop; raises what refused them."""
         future: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
-        self.engine.writer.submit(group, lambda outcome: future.done() or future.set_result(outcome))
+
+        def done(outcome: Outcome) -> None:
+            if not future.done():  # the caller may have gone
+                future.set_result(outcome)
+
+        self.engine.writer.submit(group, done)
         outcome = await future
         if isinstance(outcome, Exception):
             raise outcome

@@ -1,8 +1,8 @@
 """The journal: an append-only table of events, with where each decision stands kept beside it.
 
 Everything is appended in batches, each one transaction: read what the batch touches, apply the rules of ``events``,
-write it all with a few statements, commit. Every row carries a chain: BLAKE2b (16 bytes) of the chain before it and the row
-itself, so that an altered or missing row is found by ``noregret journal verify``.
+write it all with a few statements, commit. Every row carries a chain: BLAKE2b (16 bytes) of the chain before it and
+the row itself, so that an altered or missing row is found by ``noregret journal verify``.
 """
 
 from __future__ import annotations
@@ -124,12 +124,17 @@ class Journal:
     (1, 1)
     """
 
-    def __init__(self, connection: Connection, lock: str = "") -> None:
+    def __init__(self, connection: Connection, lock: str = "", clock: str = "") -> None:
         self.connection = connection
         self._lock = lock  # a statement that makes appends of several processes wait for each other
+        self._clock = clock  # a query for the time that they agree on
         if not connection.execute("SELECT 1 FROM meta WHERE key = 'format'"):
             connection.begin()
-            for key, value in (("format", FORMAT), ("secret", secrets.token_bytes(32)), ("base", msgspec.json.encode([0, ""]))):
+            for key, value in (
+                ("format", FORMAT),
+                ("secret", secrets.token_bytes(32)),
+                ("base", msgspec.json.encode([0, ""])),
+            ):
                 connection.execute("INSERT INTO meta VALUES (?, ?) ON CONFLICT DO NOTHING", (key, value))
             connection.commit()
         found = bytes(self.meta("format"))
@@ -151,7 +156,7 @@ class Journal:
             if self._lock:
                 self.connection.execute(self._lock)
             last, time, chain = self.last()
-            batch = _Batch(max(now, time), last, chain)
+            batch = _Batch(max(self.now(now), time), last, chain)
             self._read_touched(batch, groups)
             outcomes = [self._take(batch, group) for group in groups]
             self._write(batch)
@@ -173,6 +178,15 @@ class Journal:
         if rows and rows[0][0] > seq:
             return rows[0][0], rows[0][1], bytes(rows[0][2])
         return seq, 0 if not rows else rows[0][1], chain
+
+    def now(self, default: int) -> int:
+        """Milliseconds of the storage's clock, or the default where it has none.
+
+        >>> from noregret.serve.store import SQLite
+        >>> Journal(SQLite(":memory:").connect()).now(7)
+        7
+        """
+        return int(self.connection.execute(self._clock)[0][0]) if self._clock else default
 
     def base(self) -> tuple[int, bytes]:
         """Where the journal begins: events up to this number may have been compacted away.
@@ -217,6 +231,8 @@ class Journal:
                 raise Conflict(f"event {write.id} was decided with other content")
         elif write.kind in ("reward", "activate", "expire") and status is None:
             raise Unknown(f"no decision has the id {write.id}")
+        elif write.kind == "expire" and status is not None and (status.closed or status.deadline >= batch.time):
+            raise Conflict(f"event {write.id} is not to be closed")
 
     def _take_one(self, batch: _Batch, write: Write) -> Written:
         seq = batch.requests.get((write.app, write.request)) if write.request else None
@@ -266,7 +282,9 @@ class Journal:
                 [value for status in chunk for value in _columns(status)],
             )
         for chunk in _chunks(batch.asked):
-            self.connection.execute(f"INSERT INTO requests VALUES {_marks(chunk, 3)}", [v for row in chunk for v in row])
+            self.connection.execute(
+                f"INSERT INTO requests VALUES {_marks(chunk, 3)}", [v for row in chunk for v in row]
+            )
 
     # ------------------------------------------------------------------ reading
 
@@ -348,7 +366,18 @@ class Journal:
         []
         """
         sql = f"SELECT {_STATUS} FROM decisions WHERE closed = 0 AND deadline < ? ORDER BY deadline, seq LIMIT ?"
-        return [_as_status(raw) for raw in self.connection.execute(sql, (now, limit))]
+        return [_as_status(raw) for raw in self.connection.execute(sql, (self.now(now), limit))]
+
+    def created(self, app: str) -> bytes | None:
+        """What an application was last created from.
+
+        >>> from noregret.serve.store import SQLite
+        >>> Journal(SQLite(":memory:").connect()).created("shop") is None
+        True
+        """
+        sql = "SELECT body FROM events WHERE app = ? AND kind = 'create' ORDER BY seq DESC LIMIT 1"
+        rows = self.connection.execute(sql, (app,))
+        return bytes(rows[0][0]) if rows else None
 
     # ------------------------------------------------------------------ snapshots
 

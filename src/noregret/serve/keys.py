@@ -13,7 +13,7 @@ ROLES = ("read", "decide", "reward", "admin")  # admin may do everything
 
 
 class Key(msgspec.Struct, forbid_unknown_fields=True):
-    """One key of the configuration: the SHA-256 of the secret in hexadecimal, its roles, its applications (all if none).
+    """One key: the SHA-256 of the secret in hexadecimal, its roles, its applications (all if none are named).
 
     >>> Key(name="shop", sha256=digest("s3cret"), roles=["decide"]).may("decide", "default")
     True
@@ -29,7 +29,9 @@ class Key(msgspec.Struct, forbid_unknown_fields=True):
             if role not in ROLES:
                 raise ValueError(f"roles of key {self.name!r}: {role!r} is not one of {', '.join(ROLES)}")
         if len(self.sha256) != 64 or not all(c in "0123456789abcdef" for c in self.sha256):
-            raise ValueError(f"sha256 of key {self.name!r} must be 64 hexadecimal digits: noregret serve --new-key makes one")
+            raise ValueError(
+                f"sha256 of key {self.name!r} must be 64 hexadecimal digits: noregret serve --new-key makes one"
+            )
 
     def may(self, role: str, application: str) -> bool:
         """Whether this key allows something.

@@ -14,11 +14,13 @@ import numpy as np
 
 import noregret
 from noregret import persist
-from noregret.agent import Agent, Choice, Floats, IndexAgent
+from noregret.agent import Agent, Choice, Floats
 from noregret.numerics.choice import draw
 from noregret.serve.arms import Arm, read_arm
 from noregret.serve.events import EARLIEST, SUM, Decision, Row, lesson_of
-from noregret.serve.features import BadInput, Encoder, Part, Scaler, Scaling, part, read_json
+from noregret.serve.features import Encoder
+from noregret.serve.scaling import Scaler, Scaling
+from noregret.serve.tokens import BadInput, Part, part, read_json
 
 DEFAULT_AGENT = {"class": "Explore", "epsilon": 0.1, "agent": {"class": "LinUCB", "alpha": 0.5}}
 
@@ -85,7 +87,7 @@ def build(spec: Any, dim: int, seed: int, where: str = "agent") -> Any:
     >>> build({"class": "os.system"}, dim=8, seed=1)
     Traceback (most recent call last):
     ...
-    noregret.serve.features.BadInput: agent: noregret has nothing called 'os.system'
+    noregret.serve.tokens.BadInput: agent: noregret has nothing called 'os.system'
     """
     if isinstance(spec, list):
         return [build(item, dim, seed, f"{where}[{i}]") for i, item in enumerate(spec)]
@@ -135,7 +137,8 @@ class Model(persist.Saved):
         self.lessons = 0
         self.refused = 0  # lessons the agent could not take
         self._lock = threading.Lock()
-        self._plain = draws_plainly(agent)
+        self._plain = False  # whether the agent is known to have nothing to note
+        self._counts = any(isinstance(each, noregret.EpochGreedy) for each in within(agent))
         if agent.sees not in ("features", "nothing", "shared", "key", "advice"):
             raise BadInput(f"agent: the service cannot give what {type(agent).__name__} sees: {agent.sees}")
         if agent.sees == "features" and agent.dim not in (None, encoder.dim):
@@ -169,25 +172,23 @@ class Model(persist.Saved):
             p = _restricted(agent.probabilities(view), positions)
             return p, draw(p, u), None
         with self._lock:
-            # This copy's randomness is the event's own: the same event would be decided the same way again.
+            # The draw is the agent's own, since it has something to note, with randomness that is the event's own.
             reseed(agent, int(u * 2.0**53))
             p = agent.probabilities(view)
             choice = agent.choose(view)
-        if choice.note is None or choice.probability is None:
-            p = _restricted(p, positions)
-            return p, draw(p, u), None
-        if positions is not None and len(positions) != len(p):
-            raise BadInput(f"{type(agent).__name__} needs all {len(p)} arms in every request, got {len(positions)}")
-        arm = choice.arm if positions is None else positions.index(choice.arm)
+        if choice.note is None:  # then it never has one, and its distribution says all
+            self._plain = True
+            return self._draw(view, positions, u)
         p = _restricted(p, positions)
-        if abs(p[arm] - choice.probability) > 1e-9:
+        if positions is not None and sorted(positions) != list(range(agent._count_arms(view))):
+            raise BadInput(f"{type(agent).__name__} needs all its arms in every request, got {len(positions)}")
+        arm = choice.arm if positions is None else positions.index(choice.arm)
+        if choice.probability is None or abs(p[arm] - choice.probability) > 1e-9:
             raise BadInput(f"{type(agent).__name__} drew an arm with {choice.probability}, but says {p[arm]}")
         p[arm] = choice.probability
         return p, arm, choice.note
 
-    def _view(
-        self, context: bytes, read: Part, arms: Sequence[Arm], scaling: Scaling
-    ) -> tuple[Any, list[int] | None]:
+    def _view(self, context: bytes, read: Part, arms: Sequence[Arm], scaling: Scaling) -> tuple[Any, list[int] | None]:
         """What the agent sees of a request, and which of its arms are offered (None: these, in order)."""
         sees = self.agent.sees
         if sees == "features":
@@ -211,7 +212,9 @@ class Model(persist.Saved):
             return msgspec.json.encode(decoded, order="sorted").decode(), positions
         advice = decoded.get("advice") if isinstance(decoded, dict) else None
         if advice is None:
-            raise BadInput("context must hold the experts' advice: one distribution over the arms for each, as 'advice'")
+            raise BadInput(
+                "context must hold the experts' advice: one distribution over the arms for each, as 'advice'"
+            )
         try:
             return np.array(advice, np.float64), positions
         except (ValueError, TypeError):
@@ -231,6 +234,8 @@ class Model(persist.Saved):
             asked = msgspec.json.decode(row.body, type=Decision)
             parts = [read_arm(bytes(arm)).features for arm in asked.arms[: len(asked.p)]]
             self.scaler.update([part(bytes(asked.context), "c"), *parts])
+            if self._counts and not asked.apprentice:  # EpochGreedy's schedule counts choices, not rewards
+                self.agent.choose(self._seen(asked)[0])
         elif row.kind == "configure":
             self._configure(msgspec.json.decode(row.body))
         elif decision is not None:
@@ -246,15 +251,19 @@ class Model(persist.Saved):
         >>> model.lessons
         1
         """
-        arms = [read_arm(bytes(arm)) for arm in decision.arms[: len(decision.p)]]
-        context = bytes(decision.context)
         try:
-            view, positions = self._view(context, part(context, "c"), arms, Scaling.of(decision.scaling))
+            view, positions = self._seen(decision)
             arm = decision.arm if positions is None else positions[decision.arm]
             self.agent.learn(view, Choice(arm, decision.p[decision.arm], decision.note), reward)
         except (ValueError, ArithmeticError):  # the same on every replay, so the fold stays a function
             self.refused += 1
         self.lessons += 1
+
+    def _seen(self, decision: Decision) -> tuple[Any, list[int] | None]:
+        """What the agent saw when a journaled decision was made."""
+        arms = [read_arm(bytes(arm)) for arm in decision.arms[: len(decision.p)]]
+        context = bytes(decision.context)
+        return self._view(context, part(context, "c"), arms, Scaling.of(decision.scaling))
 
     def _configure(self, changes: dict[str, Any]) -> None:
         epsilon = changes.pop("epsilon", None)
@@ -281,7 +290,7 @@ class Model(persist.Saved):
         """
         twin = Model(copy.deepcopy(self.agent), self.encoder, self.arms)
         twin.scaler = copy.deepcopy(self.scaler)
-        twin.settings = dict(self.settings)
+        twin.settings, twin._plain = dict(self.settings), self._plain
         twin.version, twin.lessons, twin.refused = self.version, self.lessons, self.refused
         return twin
 
@@ -310,15 +319,20 @@ def _restricted(p: Floats, positions: list[int] | None) -> Floats:
     return offered / total if total > 0.0 else np.full(len(positions), 1.0 / len(positions))
 
 
-def draws_plainly(agent: Agent) -> bool:
-    """Whether an agent draws from its ``probabilities`` and has no note to keep.
+def within(agent: Agent) -> list[Agent]:
+    """An agent and all agents inside it.
 
-    >>> draws_plainly(noregret.Explore(noregret.LinUCB(dim=2), epsilon=0.1))
-    True
+    >>> len(within(noregret.Explore(noregret.LinUCB(dim=2), epsilon=0.1)))
+    2
     """
-    if isinstance(agent, noregret.Explore):
-        return draws_plainly(agent.agent)
-    return type(agent)._choose in (Agent._choose, IndexAgent._choose)
+    found, waiting = [], [agent]
+    while waiting:
+        each = waiting.pop()
+        if each not in found:
+            found.append(each)
+            values = [v for value in vars(each).values() for v in (value if isinstance(value, list) else [value])]
+            waiting += [v for v in values if isinstance(v, Agent)]
+    return found
 
 
 def reseed(agent: Agent, seed: int) -> None:
@@ -329,11 +343,5 @@ def reseed(agent: Agent, seed: int) -> None:
     >>> agent._rng.random() == np.random.default_rng([0, 5]).random()
     True
     """
-    waiting = [agent]
-    for depth in range(1000):
-        if not waiting:
-            break
-        agent = waiting.pop()
-        agent._rng = np.random.default_rng([depth, seed])
-        inner = [v for value in vars(agent).values() for v in (value if isinstance(value, list) else [value])]
-        waiting += [v for v in inner if isinstance(v, Agent)]
+    for place, each in enumerate(within(agent)):
+        each._rng = np.random.default_rng([place, seed])

@@ -138,19 +138,37 @@ SCHEMAS: dict[str, Any] = {
 
 
 def _json(name: str, description: str) -> dict[str, Any]:
-    return {"description": description, "content": {"application/json": {"schema": {"$ref": f"#/components/schemas/{name}"}}}}
+    return {
+        "description": description,
+        "content": {"application/json": {"schema": {"$ref": f"#/components/schemas/{name}"}}},
+    }
+
+
+_KEYED = ("400", "401", "403", "404", "503")
+_WRITING = (*_KEYED, "409", "413")
+_SAID = {
+    "400": "bad input",
+    "401": "no valid key",
+    "403": "not allowed",
+    "404": "unknown",
+    "409": "other content",
+    "413": "too large",
+    "503": "not now",
+}
 
 
 def _operation(
-    summary: str, name: str, answers: dict[str, Any], errors: tuple[str, ...], body: str = "", parameters: Any = (),
-    public: bool = False,
-) -> dict[str, Any]:  # fmt: skip
-    said = {"400": "bad input", "401": "no valid key", "403": "not allowed", "404": "unknown", "409": "other content",
-            "413": "too large", "503": "not now"}  # fmt: skip
+    summary: str,
+    operationId: str,
+    answers: dict[str, Any],
+    errors: tuple[str, ...] = _KEYED,
+    body: str = "",
+    parameters: Any = (),
+) -> dict[str, Any]:
     operation: dict[str, Any] = {
         "summary": summary,
-        "operationId": name,
-        "responses": answers | {code: _json("Error", said[code]) for code in errors},
+        "operationId": operationId,
+        "responses": answers | {code: _json("Error", _SAID[code]) for code in errors},
     }
     if body:
         operation["requestBody"] = {
@@ -159,9 +177,87 @@ def _operation(
         }
     if parameters:
         operation["parameters"] = list(parameters)
-    if public:
+    if not errors:
         operation["security"] = []
     return operation
+
+
+def _operations() -> dict[tuple[str, str], dict[str, Any]]:
+    text = {"schema": {"type": "string"}}
+    whole = {"type": "integer", "minimum": 0, "maximum": 10**18}
+    return {
+        ("post", "/v1/decisions"): {
+            "summary": "Decide",
+            "operationId": "decide",
+            "answers": {
+                "201": _json("Decision", "decided") | {"links": _links()},
+                "200": _json("Decision", "the same answer again"),
+            },
+            "errors": _WRITING,
+            "body": "DecisionRequest",
+            "parameters": [_RETRY],
+        },
+        ("get", "/v1/decisions/{id}"): {
+            "summary": "One decision",
+            "operationId": "find",
+            "answers": {"200": _json("JournaledDecision", "as journaled")},
+            "parameters": [_ID],
+        },
+        ("post", "/v1/decisions/{id}/reward"): {
+            "summary": "Give a reward",
+            "operationId": "reward",
+            "answers": {"200": _json("RewardAnswer", "kept")},
+            "errors": _WRITING,
+            "body": "RewardRequest",
+            "parameters": [_ID, _RETRY],
+        },
+        ("post", "/v1/decisions/{id}/activate"): {
+            "summary": "A deferred decision was shown",
+            "operationId": "activate",
+            "answers": {"200": _json("RewardAnswer", "kept")},
+            "errors": _WRITING,
+            "parameters": [_ID, _RETRY],
+        },
+        ("get", "/v1/agents"): {
+            "summary": "The applications",
+            "operationId": "agents",
+            "answers": {"200": _json("Agents", "those that the key may read")},
+        },
+        ("patch", "/v1/settings"): {
+            "summary": "Change settings",
+            "operationId": "settings",
+            "answers": {"200": _json("Settings", "now in force")},
+            "errors": _WRITING,
+            "body": "SettingsChange",
+        },
+        ("get", "/v1/log"): {
+            "summary": "The log, line by line",
+            "operationId": "log",
+            "answers": {"200": {"description": "JSON lines", "content": {"application/x-ndjson": text}}},
+            "parameters": [
+                {"name": "format", "in": "query", "schema": {"enum": ["json", "dsjson"]}},
+                {"name": "after", "in": "query", "schema": whole},
+                {"name": "limit", "in": "query", "schema": whole},
+            ],
+        },
+        ("get", "/metrics"): {
+            "summary": "For Prometheus",
+            "operationId": "metrics",
+            "answers": {"200": {"description": "text format", "content": {"text/plain": text}}},
+        },
+        ("get", "/healthz"): {
+            "summary": "Alive",
+            "operationId": "healthz",
+            "answers": {"200": _json("Status", "alive")},
+            "errors": (),
+        },
+        ("get", "/readyz"): {
+            "summary": "Ready",
+            "operationId": "readyz",
+            "answers": {"200": _json("Status", "ready"), "503": _json("Status", "not ready")},
+            "errors": (),
+        },
+    }
 
 
 def document() -> dict[str, Any]:
@@ -170,10 +266,6 @@ def document() -> dict[str, Any]:
     >>> document()["openapi"]
     '3.1.0'
     """
-    keyed = ("400", "401", "403", "404", "503")
-    writing = (*keyed, "409", "413")
-    text = {"schema": {"type": "string"}}
-    whole = {"type": "integer", "minimum": 0, "maximum": 10**18}
     return {
         "openapi": "3.1.0",
         "info": {
@@ -182,50 +274,7 @@ def document() -> dict[str, Any]:
             "description": "Decisions that are durable before they are answered, and exact in what they say.",
         },
         "security": [{"bearer": []}, {"subscription": []}],
-        "paths": {
-            "/v1/decisions": {
-                "post": _operation(
-                    "Decide", "decide",
-                    {"201": _json("Decision", "decided") | {"links": _links()}, "200": _json("Decision", "the same answer again")},
-                    writing, "DecisionRequest", [_RETRY],
-                )
-            },
-            "/v1/decisions/{id}": {
-                "get": _operation("One decision", "find", {"200": _json("JournaledDecision", "as journaled")}, keyed, parameters=[_ID])
-            },
-            "/v1/decisions/{id}/reward": {
-                "post": _operation(
-                    "Give a reward", "reward", {"200": _json("RewardAnswer", "kept")}, writing, "RewardRequest", [_ID, _RETRY]
-                )
-            },
-            "/v1/decisions/{id}/activate": {
-                "post": _operation("A deferred decision was shown", "activate", {"200": _json("RewardAnswer", "kept")},
-                                   writing, parameters=[_ID, _RETRY])
-            },
-            "/v1/agents": {"get": _operation("The applications", "agents", {"200": _json("Agents", "all")}, keyed)},
-            "/v1/settings": {
-                "patch": _operation("Change settings", "settings", {"200": _json("Settings", "now in force")}, writing, "SettingsChange")
-            },
-            "/v1/log": {
-                "get": _operation(
-                    "The log, line by line", "log",
-                    {"200": {"description": "JSON lines", "content": {"application/x-ndjson": text}}}, keyed,
-                    parameters=[
-                        {"name": "format", "in": "query", "schema": {"enum": ["json", "dsjson"]}},
-                        {"name": "after", "in": "query", "schema": whole},
-                        {"name": "limit", "in": "query", "schema": whole},
-                    ],
-                )
-            },
-            "/metrics": {
-                "get": _operation("For Prometheus", "metrics",
-                                  {"200": {"description": "text format", "content": {"text/plain": text}}}, keyed)
-            },
-            "/healthz": {"get": _operation("Alive", "healthz", {"200": _json("Status", "alive")}, (), public=True)},
-            "/readyz": {
-                "get": _operation("Ready", "readyz", {"200": _json("Status", "ready"), "503": _json("Status", "not ready")}, (), public=True)
-            },
-        },
+        "paths": {path: {method: _operation(**operation)} for (method, path), operation in _operations().items()},
         "components": {
             "schemas": SCHEMAS,
             "securitySchemes": {
@@ -233,10 +282,11 @@ def document() -> dict[str, Any]:
                 "subscription": {"type": "apiKey", "in": "header", "name": "Ocp-Apim-Subscription-Key"},
             },
         },
-    }  # fmt: skip
+    }
 
 
 def _links() -> dict[str, Any]:
     return {
-        name: {"operationId": name, "parameters": {"id": "$response.body#/id"}} for name in ("find", "reward", "activate")
+        name: {"operationId": name, "parameters": {"id": "$response.body#/id"}}
+        for name in ("find", "reward", "activate")
     }

@@ -12,8 +12,8 @@ from noregret.serve.arms import read_arm
 from noregret.serve.engine import Answer, Engine, answer
 from noregret.serve.events import Activation, Decision, Reward, Status
 from noregret.serve.export import FORMATS, stream
-from noregret.serve.features import BadInput, part, read_json, scan
 from noregret.serve.http import Call, Response, Route, reply
+from noregret.serve.tokens import BadInput, part, read_json, scan
 
 
 class DecisionRequest(msgspec.Struct, forbid_unknown_fields=True):
@@ -86,7 +86,7 @@ async def decide(call: Call) -> Response:
         asked = _decode.decode(call.body)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise BadInput(f"the body: {error}") from None
-    context = b"{}" if asked.context is msgspec.UNSET else bytes(asked.context)  # type: ignore[arg-type]
+    context = b"{}" if asked.context is msgspec.UNSET else bytes(asked.context)
     arms = [bytes(arm) for arm in asked.arms]
     present = sum(getattr(asked, name) is not msgspec.UNSET for name in asked.__struct_fields__)
     keys = present + part(context, "c").n_keys + sum(read_arm(arm).n_keys for arm in arms)
@@ -94,8 +94,8 @@ async def decide(call: Call) -> Response:
         raise BadInput("the body: a key appears twice in one object")
     write = call.engine.prepare(
         call.application, context, arms,
-        id=None if asked.id is msgspec.UNSET else asked.id,  # type: ignore[arg-type]
-        excluded=() if asked.excluded is msgspec.UNSET else asked.excluded,  # type: ignore[arg-type]
+        id=None if asked.id is msgspec.UNSET else asked.id,
+        excluded=() if asked.excluded is msgspec.UNSET else asked.excluded,
         deferred=asked.defer is True, request=call.request_id, by=call.key.name,
     )  # fmt: skip
     written = (await call.submit([write]))[0]
@@ -107,7 +107,7 @@ async def reward(call: Call) -> Response:
     body = _object(call.body, {"value"})
     value = body.get("value")
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise BadInput("the body must be an object with a number: {\"value\": 1.0}")
+        raise BadInput('the body must be an object with a number: {"value": 1.0}')
     write = call.engine.prepare_reward(call.application, call.params[0], _finite(value), call.request_id)
     written = (await call.submit([write]))[0]
     event = msgspec.json.decode(written.row.body, type=Reward)
@@ -116,7 +116,9 @@ async def reward(call: Call) -> Response:
 
 async def activate(call: Call) -> Response:
     """``POST /v1/decisions/{id}/activate``."""
-    written = (await call.submit([call.engine.prepare_activation(call.application, call.params[0], call.request_id)]))[0]
+    written = (await call.submit([call.engine.prepare_activation(call.application, call.params[0], call.request_id)]))[
+        0
+    ]
     event = msgspec.json.decode(written.row.body, type=Activation)
     return reply(RewardAnswer(written.row.id, event.late, event.lesson is not None))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import socket
 import sys
@@ -65,8 +66,6 @@ def serve(config: Config, out: TextIO, as_json: bool = False) -> int:
         )
     )  # fmt: skip
     server.greet(text, out)
-    try:
+    with contextlib.suppress(KeyboardInterrupt):
         server.run(sockets=[listener])
-    except KeyboardInterrupt:
-        pass
     return 0 if server.started else 1

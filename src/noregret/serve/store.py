@@ -53,6 +53,8 @@ class Store(Protocol):
     """
 
     shared: bool  # whether other processes may write to it
+    lock: str  # what a transaction executes so that no other appends meanwhile; empty if none can
+    clock: str  # a query for the time that all processes share; empty: each its own
 
     def connect(self) -> Connection: ...
 
@@ -100,6 +102,7 @@ class SQLite:
     """
 
     shared = False
+    lock = clock = ""
 
     def __init__(self, path: str | os.PathLike[str], opener: Callable[[str], Any] = _open_sqlite) -> None:
         self.path = str(path)
@@ -146,7 +149,7 @@ class SQLite:
             return True
         import fcntl
 
-        handle = open(f"{self.path}.lock", "a")
+        handle = open(f"{self.path}.lock", "a")  # noqa: SIM115 (held for as long as this process leads)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:

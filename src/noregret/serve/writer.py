@@ -104,6 +104,26 @@ class Writer:
         if self._open:
             self._queue.put(task)
 
+    def run(self, task: Callable[[Journal], None]) -> None:
+        """Run a task with the journal, and wait for it.
+
+        >>> writer = Writer(lambda: "journal", now=lambda: 0)
+        >>> writer.start()
+        >>> writer.run(print)
+        journal
+        >>> writer.stop()
+        """
+        ready = threading.Event()
+
+        def and_say(journal: Journal) -> None:
+            try:
+                task(journal)
+            finally:
+                ready.set()
+
+        self.work(and_say)
+        ready.wait(30.0)
+
     def write(self, group: Sequence[Write]) -> Any:
         """Submit and wait.
 

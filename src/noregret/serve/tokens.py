@@ -1,0 +1,182 @@
+"""JSON, read within bounds and taken apart into tokens (steps 1 and 2 of ``features``)."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar, cast
+
+import msgspec
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from noregret.agent import Floats
+
+MAX_DEPTH = 32
+MAX_STRING = 4096
+MAX_TOKENS = 4096
+
+Hashes = NDArray[np.uint64]
+F = TypeVar("F", bound=Callable[..., object])
+
+
+def strict(kernel: F) -> F:
+    """Compiled without reordering sums: these numbers are documented to the bit."""
+    return cast(F, numba.njit(cache=True, nogil=True, error_model="numpy")(kernel))
+
+
+class BadInput(ValueError):
+    """A request that cannot be honoured; the message says why.
+
+    >>> part(b'{"a": 1, "a": 2}', "c")
+    Traceback (most recent call last):
+    ...
+    noregret.serve.tokens.BadInput: a key appears twice in one object
+    """
+
+
+class Part(NamedTuple):
+    """The tokens of one context or of one arm's features, before scaling.
+
+    >>> part(b'{"hour": 9, "city": "Oslo", "vip": null}', "c").values
+    array([9., 1.])
+    """
+
+    hashes: Hashes
+    values: Floats
+    numeric: NDArray[np.bool_]
+    names: Hashes  # of the numbers alone
+    numbers: Floats
+    n_keys: int
+
+
+NOTHING = Part(np.empty(0, np.uint64), np.empty(0), np.empty(0, np.bool_), np.empty(0, np.uint64), np.empty(0), 0)
+
+
+@functools.lru_cache(maxsize=65536)
+def hash_token(token: bytes) -> int:
+    """BLAKE2b with an 8-byte digest, little-endian.
+
+    >>> hex(hash_token(b"1"))
+    '0x7637ba9f0342fcf6'
+    """
+    return int.from_bytes(hashlib.blake2b(token, digest_size=8).digest(), "little")
+
+
+ONE = hash_token(b"1")
+
+
+@strict
+def scan(text: NDArray[np.uint8]) -> tuple[int, int]:
+    """How deep a JSON text nests and how many keys it has, strings apart (the text need not be valid).
+
+    >>> scan(np.frombuffer(b'{"a": {"b:": 1}}', np.uint8))
+    (2, 2)
+    """
+    depth, deepest, keys, inside, skip = 0, 0, 0, False, False
+    for byte in text:
+        if skip:
+            skip = False
+        elif inside:
+            if byte == 92:  # backslash
+                skip = True
+            elif byte == 34:
+                inside = False
+        elif byte == 34:
+            inside = True
+        elif byte == 58:
+            keys += 1
+        elif byte == 123 or byte == 91:
+            depth += 1
+            deepest = max(deepest, depth)
+        elif byte == 125 or byte == 93:
+            depth -= 1
+    return deepest, keys
+
+
+def read_json(text: bytes) -> Any:
+    """Decode JSON within bounds: nesting, no repeated keys, no NaN; BadInput with the reason otherwise.
+
+    >>> read_json(b'[1, 2')
+    Traceback (most recent call last):
+    ...
+    noregret.serve.tokens.BadInput: not JSON: Input data was truncated
+    """
+    depth, n_keys = scan(np.frombuffer(text, np.uint8))
+    if depth > MAX_DEPTH:
+        raise BadInput(f"nested {depth} deep; at most {MAX_DEPTH} is accepted")
+    try:
+        value = msgspec.json.decode(text)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise BadInput(f"not JSON: {error}") from None
+    if count_keys(value) != n_keys:
+        raise BadInput("a key appears twice in one object")
+    return value
+
+
+def count_keys(value: Any) -> int:
+    """The keys of all objects in a decoded JSON value.
+
+    >>> count_keys({"a": [{"b": 1}, 2]})
+    2
+    """
+    if isinstance(value, dict):
+        return len(value) + sum(count_keys(v) for v in value.values() if isinstance(v, (dict, list)))
+    if isinstance(value, list):
+        return sum(count_keys(v) for v in value if isinstance(v, (dict, list)))
+    return 0
+
+
+def part(text: bytes, space: str) -> Part:
+    """The tokens of a JSON object or list of objects; remembered, since arms come back again and again.
+
+    >>> len(part(b'[{"taste": "salty"}, {"n": 3}]', "a").hashes)
+    2
+    """
+    return _remembered(text, space) if len(text) <= 4096 else _part(text, space)
+
+
+def _part(text: bytes, space: str) -> Part:
+    value = read_json(text)
+    if not isinstance(value, (dict, list)):
+        raise BadInput(f"expected an object or a list of objects, got {text[:40]!r}")
+    if isinstance(value, list) and not all(isinstance(v, dict) for v in value):
+        raise BadInput("expected a list of objects, got something else among its elements")
+    tokens: list[tuple[int, float, bool]] = []
+    _walk(space.encode(), value, tokens, b"")
+    if len(tokens) > MAX_TOKENS:
+        raise BadInput(f"{len(tokens)} features; at most {MAX_TOKENS} are accepted")
+    n_keys = count_keys(value)
+    if not tokens:
+        return NOTHING._replace(n_keys=n_keys)
+    columns = list(zip(*tokens))
+    hashes, values = np.array(columns[0], np.uint64), np.array(columns[1], np.float64)
+    numeric = np.array(columns[2], np.bool_)
+    return Part(hashes, values, numeric, hashes[numeric], values[numeric], n_keys)
+
+
+_remembered = functools.lru_cache(maxsize=8192)(_part)
+
+
+def _walk(path: bytes, value: Any, tokens: list[tuple[int, float, bool]], separator: bytes = b"\x1f") -> None:
+    if isinstance(value, dict):
+        for key, item in value.items():
+            if len(key) > MAX_STRING:
+                raise BadInput(f"a key of {len(key)} characters; at most {MAX_STRING} are accepted")
+            _walk(path + separator + key.encode(), item, tokens)
+    elif isinstance(value, str):
+        if len(value) > MAX_STRING:
+            raise BadInput(f"a string of {len(value)} characters; at most {MAX_STRING} are accepted")
+        tokens.append((hash_token(path + b"\x1es" + value.encode()), 1.0, False))
+    elif isinstance(value, bool):
+        tokens.append((hash_token(path + (b"\x1ebtrue" if value else b"\x1ebfalse")), 1.0, False))
+    elif isinstance(value, (int, float)):
+        if not -1e150 < value < 1e150:  # so that squares stay finite
+            raise BadInput("a number beyond 1e150 in magnitude")
+        tokens.append((hash_token(path), float(value), True))
+    elif isinstance(value, list):
+        for i, item in enumerate(value):
+            number = isinstance(item, (int, float)) and not isinstance(item, bool)
+            _walk(path + b"\x1f%d" % i if number else path, item, tokens, separator)

@@ -1,0 +1,53 @@
+"""A service to ask, in a thread of its own; nothing but loopback is ever spoken to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from serving import Clock, Running
+
+from noregret.serve.app import Service
+from noregret.serve.config import Application, Config
+from noregret.serve.engine import Engine
+from noregret.serve.store import SQLite
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def engines(tmp_path: Path, clock: Clock) -> Iterator[Callable[..., Engine]]:
+    """Makes started engines over one journal; call again after ``stop`` to recover."""
+    made: list[Engine] = []
+
+    def make(path: Path | None = None, **application: Any) -> Engine:
+        creation = Application(**application).creation()
+        store = SQLite(path or tmp_path / "journal.db")
+        engine = Engine(store, {"shop": creation}, clock=clock, publish_every=0.0)
+        engine.start()
+        made.append(engine)
+        return engine
+
+    yield make
+    for engine in made:
+        engine.stop()
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Iterator[Callable[..., Running]]:
+    """Starts services; all are stopped at the end."""
+    running: list[Running] = []
+
+    def start(config: Config | None = None, **options: Any) -> Running:
+        config = config or Config(storage=str(tmp_path / f"data{len(running)}"), **options)
+        running.append(Running(Service(config)))
+        return running[-1]
+
+    yield start
+    for one in running:
+        one.stop()

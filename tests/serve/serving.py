@@ -1,0 +1,50 @@
+"""What the tests of the service start and look into."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+
+import httpx
+import uvicorn
+
+from noregret.serve.app import Service
+
+
+class Clock:
+    """A time that moves when told to."""
+
+    def __init__(self, now: float = 1_000_000.0) -> None:
+        self.now = now
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Running:
+    """A service under uvicorn in a thread: ``url`` to speak to it, ``service`` to look inside."""
+
+    def __init__(self, service: Service) -> None:
+        self.service = service
+        self._socket = socket.socket()
+        self._socket.bind(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
+        config = uvicorn.Config(service, log_config=None, access_log=False, lifespan="on", ws="none")
+        self._server = uvicorn.Server(config)
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+        while not self._server.started:
+            assert self._thread.is_alive(), "the service did not start"
+            self._thread.join(0.01)
+        self.client = httpx.Client(base_url=self.url, timeout=30.0)
+
+    def _run(self) -> None:
+        asyncio.run(self._server.serve(sockets=[self._socket]))
+
+    def stop(self) -> None:
+        self.client.close()
+        self._server.should_exit = True
+        self._thread.join(20.0)
+        assert not self._thread.is_alive()
+        self._socket.close()
