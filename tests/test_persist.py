@@ -1,0 +1,115 @@
+"""Saving and loading: exact, checked, and never executing anything."""
+
+import hashlib
+import json
+import struct
+
+import numpy as np
+import pytest
+
+import noregret as nr
+from noregret import persist
+
+
+@pytest.fixture
+def trained():
+    agent = nr.LinUCB(3, 0.5, 0.3, seed=4)
+    rng = np.random.default_rng(1)
+    agent.play(rng.normal(size=(50, 4, 3)), rng.normal(size=(50, 4)))
+    return agent
+
+
+def test_a_saved_agent_continues_as_if_nothing_had_happened(trained, tmp_path):
+    path = tmp_path / "model.nr"
+    trained.save(path)
+    again = nr.load(path)
+    rng = np.random.default_rng(2)
+    X, R = rng.normal(size=(200, 4, 3)), rng.normal(size=(200, 4))
+    assert trained.play(X, R).arms.tolist() == again.play(X, R).arms.tolist()
+    assert persist.dumps(trained) == persist.dumps(again)
+
+
+@pytest.mark.parametrize("keep", [0, 5, 8, 19, 30, 100, -33, -32, -1])
+def test_a_truncated_file_is_refused(trained, keep):
+    data = persist.dumps(trained)
+    with pytest.raises(nr.LoadError, match=r"truncated|not a noregret file"):
+        persist.loads(data[:keep])
+
+
+def test_every_altered_byte_is_noticed(trained):
+    data = persist.dumps(trained)
+    for position in range(0, len(data), 7):
+        altered = bytearray(data)
+        altered[position] ^= 0x10
+        with pytest.raises(nr.LoadError):
+            persist.loads(bytes(altered))
+
+
+def sealed(version, header, body=b""):
+    """A file with a right digest and whatever contents."""
+    head = json.dumps(header).encode()
+    data = persist.MAGIC + struct.pack("<IQ", version, len(head)) + head + body
+    return data + hashlib.sha256(data).digest()
+
+
+def test_a_newer_format_says_upgrade():
+    with pytest.raises(nr.LoadError, match="upgrade noregret"):
+        persist.loads(sealed(persist.FORMAT + 1, {}))
+
+
+@pytest.mark.parametrize(
+    "tree",
+    [
+        {"$": "object", "class": "os:system", "params": {"command": "true"}, "state": {}},
+        {"$": "object", "class": "noregret:NoSuchAgent", "params": {}, "state": {}},
+        {"$": "object", "class": "noregret:load", "params": {"path": "x"}, "state": {}},
+        {"$": "spell", "words": 1},
+        {"$": "rng", "state": {"$": "dict", "items": [["bit_generator", "Mystery"]]}},
+        {"$": "array", "index": 3},
+        {"$": "object", "class": "noregret:LinUCB", "params": {"dim": -1}, "state": {}},
+        {"$": "object", "class": "noregret:LinUCB", "params": {"colour": 1}, "state": {}},
+    ],
+    ids=[
+        "foreign code",
+        "unknown class",
+        "not a class",
+        "unknown kind",
+        "unknown generator",
+        "missing array",
+        "bad value",
+        "bad name",
+    ],
+)
+def test_contents_that_are_not_ours_are_refused_with_a_reason(tree):
+    with pytest.raises(nr.LoadError):
+        persist.loads(sealed(persist.FORMAT, {"object": tree, "arrays": []}))
+
+
+def test_what_has_no_safe_format_says_so_and_leaves_the_old_file(tmp_path):
+    path = tmp_path / "model.nr"
+    nr.Exp3(3).save(path)
+    before = path.read_bytes()
+    agent = nr.PolicyArms(nr.UCB1(2), [lambda x: 0, lambda x: 1], 2)
+    with pytest.raises(ValueError, match="cannot be saved"):
+        agent.save(path)
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_special_values_survive():
+    class Box(persist.Saved):
+        def __init__(self, content):
+            self.content = content
+
+    Box.__qualname__ = "Box"
+    persist._registry[persist._class_name(Box)] = Box
+    content = {
+        "numbers": [float("inf"), float("-inf"), 1e-320, -0.0, 2**70, True, None],
+        ("a", 1): np.array([[1, 2]], dtype=np.int16),
+        "empty": np.zeros((0, 3)),
+        "text": "née ✓",
+    }
+    again = persist.loads(persist.dumps(Box(content))).content
+    assert again["numbers"] == content["numbers"]
+    assert again[("a", 1)].dtype == np.int16 and again[("a", 1)].tolist() == [[1, 2]]
+    assert again["empty"].shape == (0, 3) and again["text"] == content["text"]

@@ -1,0 +1,107 @@
+"""The ridge model: exact after a million updates, and what it keeps."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from noregret import persist
+from noregret.numerics import ridge
+from noregret.numerics.jit import jit
+from noregret.ridge import Ridge
+
+
+@jit
+def absorb(model, X, rewards):
+    for t in range(len(rewards)):
+        ridge.update(model, X[t], rewards[t])
+
+
+def solve_precisely(A, B):
+    """A^-1 B to extended precision, by iterative refinement."""
+    rough = np.linalg.inv(A.astype(float))
+    X = (rough @ B.astype(float)).astype(np.longdouble)
+    for _ in range(6):
+        X = X + (rough @ (B - A @ X).astype(float)).astype(np.longdouble)
+    return X
+
+
+@pytest.mark.parametrize("order", ["mixed", "small directions last"])
+def test_a_million_updates_at_condition_number_a_million(order):
+    """Estimates and widths agree with a direct solve to 1e-6 relative; a drifting inverse fails by orders."""
+    d, n, lam = 12, 10**6, 1e-4
+    rng = np.random.default_rng(1)
+    Q = np.linalg.qr(rng.normal(size=(d, d)))[0]
+    scale, theta = np.logspace(0, -3, d), rng.normal(size=d)
+    model = Ridge(d, lam)
+    A, b = lam * np.eye(d, dtype=np.longdouble), np.zeros(d, np.longdouble)
+    for part in range(10):
+        now = scale if order == "mixed" or part < 9 else np.where(scale < 0.1, scale, 0.0)
+        X = np.ascontiguousarray((rng.normal(size=(n // 10, d)) * now) @ Q.T)
+        r = X @ theta + 0.1 * rng.normal(size=len(X))
+        absorb(model.models[0], X, r)
+        wide = X.astype(np.longdouble)
+        A, b = A + wide.T @ wide, b + wide.T @ r
+    assert np.linalg.cond(A.astype(float)) > 5e5
+    probes = np.vstack([Q.T, rng.normal(size=(20, d))])
+    means, widths = model.estimate(np.ascontiguousarray(probes))
+    expected_theta = solve_precisely(A, b)
+    inverse = solve_precisely(A, np.eye(d, dtype=np.longdouble))
+    squares = np.einsum("ai,ij,aj->a", probes, inverse, probes)
+    assert np.linalg.norm(model.theta[0] - expected_theta) < 1e-6 * np.linalg.norm(expected_theta)
+    np.testing.assert_allclose(widths**2, squares.astype(float), rtol=1e-6)
+    np.testing.assert_allclose(means, (probes @ expected_theta).astype(float), rtol=1e-6, atol=1e-6)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    dim=st.integers(1, 40),
+    rows=st.integers(0, 60),
+    lam=st.floats(1e-3, 1e3),
+    zeros=st.floats(0, 0.95),
+    seed=st.integers(0, 10**6),
+)
+def test_any_shape_agrees_with_a_direct_solve(dim, rows, lam, zeros, seed):
+    rng = np.random.default_rng(seed)
+    X, r = rng.normal(size=(rows, dim)) * (rng.random((rows, dim)) > zeros), rng.normal(size=rows)
+    model = Ridge(dim, lam)
+    for x, reward in zip(X, r, strict=True):
+        model.update(x, reward)
+    A = lam * np.eye(dim) + X.T @ X
+    probes = rng.normal(size=(12, dim))
+    means, widths = model.estimate(probes)
+    np.testing.assert_allclose(means, probes @ np.linalg.solve(A, X.T @ r), rtol=1e-7, atol=1e-8)
+    np.testing.assert_allclose(widths**2, np.einsum("ai,ia->a", probes, np.linalg.solve(A, probes.T)), rtol=1e-8)
+    assert model.log_det() == pytest.approx(np.linalg.slogdet(A)[1], abs=1e-8)
+    W = model.factor()
+    np.testing.assert_allclose(W.T @ W @ A, np.eye(dim), atol=1e-7)
+
+
+def test_the_matrix_product_and_the_row_by_row_path_agree():
+    rng = np.random.default_rng(2)
+    model = Ridge(45, 0.5)
+    for _ in range(100):
+        model.update(rng.normal(size=45), rng.normal())
+    X = rng.normal(size=(30, 45))
+    together, alone = model.estimate(X), [model.estimate(x[None]) for x in X]
+    np.testing.assert_allclose(together[0], [m[0] for m, _ in alone], rtol=1e-10)
+    np.testing.assert_allclose(together[1], [w[0] for _, w in alone], rtol=1e-10)
+
+
+def test_state_is_one_factor_a_model_and_no_history():
+    model = Ridge(20, n_models=3)
+    before = sum(a.nbytes for a in (model.models, model._grams, model._moments))
+    assert before <= 3 * (24 + 1) * 24 * 8
+    for _ in range(1000):
+        model.update(np.random.default_rng(1).normal(size=20), 1.0, model=1)
+    assert sum(a.nbytes for a in (model.models, model._grams, model._moments)) == before
+    assert set(vars(model)) == {"dim", "lam", "n_models", "discount", "models", "_grams", "_moments"}
+
+
+def test_a_number_too_large_to_square_is_refused_and_changes_nothing():
+    model = Ridge(3)
+    before = persist.dumps(model)
+    for bad in (np.array([1.0, np.nan, 0.0]), np.array([np.inf, 0.0, 0.0]), np.array([1e200, 0.0, 0.0])):
+        with pytest.raises(ValueError, match="finite"):
+            model.update(bad, 1.0)
+    assert persist.dumps(model) == before
