@@ -93,7 +93,8 @@ def test_the_draws_have_the_posterior_mean_and_covariance(n_arms):
         covariance = v**2 * np.diag([X[0] @ S @ S.T @ X[0] for _, S in posterior])
     context, stream = X if n_arms is None else X[:1], np.random.default_rng(5)
     model = agent._model
-    draws = np.array([thompson.posterior_scores(model.models, context, v, stream) for _ in range(40_000)])
+    Z = stream.standard_normal((40_000, 3))
+    draws = np.array([thompson.posterior_scores(model.models, context, v, z) for z in Z])
     deviation = np.sqrt(np.diag(covariance))
     np.testing.assert_allclose(draws.mean(axis=0), mean, atol=0.03 * deviation.max())
     np.testing.assert_allclose(np.cov(draws.T), covariance, atol=0.05 * deviation.max() ** 2)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.linalg import eigh
 
 from noregret import bounds, persist
 from noregret.agent import Choice, Floats, IndexAgent, Seed, Theory, count, fraction
@@ -58,7 +57,7 @@ class TruncatedRidge(persist.Saved):
 
     def _decompose(self) -> tuple[Floats, Floats, Floats]:
         """The estimate, the kept eigenvectors over sqrt(l), and the cut ones."""
-        eigenvalues, vectors = eigh(self._gram, check_finite=False)
+        eigenvalues, vectors = np.linalg.eigh(self._gram)
         k = int(np.searchsorted(eigenvalues, _KEEP))  # ascending: those before k are cut
         kept = vectors[:, k:] / np.sqrt(eigenvalues[k:])
         return kept @ (kept.T @ self._b), kept, vectors[:, :k]

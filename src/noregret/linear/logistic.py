@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from noregret.agent import Agent, Choice, Floats, Seed, Theory, count, positive
-from noregret.linear.thompson import MONTE_CARLO
+from noregret.agent import Choice, Floats, Seed, Theory, count, positive
+from noregret.linear.thompson import NO_TIES, SamplingAgent
 from noregret.numerics import logistic
 from noregret.numerics.choice import all_finite
 
@@ -42,7 +41,7 @@ class Rows(NamedTuple):
         return self.indptr, found, place, self.data
 
 
-class LogisticThompson(Agent):
+class LogisticThompson(SamplingAgent):
     """Draw weights w_i ~ N(m_i, 1/q_i) and play the arm with the largest x.w, hence the largest 1 / (1 + exp(-x.w)).
 
     Rewards are collected into batches of ``batch_size``. Each batch is fitted once, against the prior that the batch
@@ -102,14 +101,11 @@ class LogisticThompson(Agent):
         """
         return self._posterior[:, 1]
 
-    def _choose(self, context: Rows) -> Choice:
-        arm, p = logistic.choose(self._posterior, *context.numbered(), self.draws, self._rng)
-        return Choice(int(arm), None if self.draws == 1 else float(p))
-
-    def _probabilities(self, context: Rows) -> Floats:
-        draws = MONTE_CARLO if self.draws == 1 else self.draws
-        # On a copy of the stream: nothing changes, and with draws > 1 these are the frequencies of the next choice.
-        return logistic.frequencies(self._posterior, *context.numbered(), draws, copy.deepcopy(self._rng))
+    def _wins(self, context: Rows, draws: int, rng: np.random.Generator) -> Floats:
+        rows = context.numbered()
+        Z = rng.standard_normal((draws, len(rows[1])))
+        wins = logistic.compete(self._posterior, *rows, Z, NO_TIES)
+        return logistic.compete(self._posterior, *rows, Z, rng.random(draws)) if wins[0] < 0 else wins
 
     def _learn(self, context: Rows, choice: Choice, reward: float) -> None:
         row = slice(context.indptr[choice.arm], context.indptr[choice.arm + 1])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+from abc import abstractmethod
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,13 @@ import numpy as np
 from noregret import bounds, persist
 from noregret.agent import Agent, Choice, Floats, Played, Seed, Theory, count, fraction, positive
 from noregret.numerics import thompson
+from noregret.numerics.choice import draw
 from noregret.ridge import Ridge
 
 MONTE_CARLO = 1000  # posterior draws behind ``probabilities`` where choosing takes a single one
+NO_TIES = np.empty(
+    0
+)  # what the kernels get for tie-breaking at first: ties are rare, and numbers for them are drawn then
 
 
 class ThompsonScale(persist.Saved):
@@ -50,33 +55,18 @@ class ThompsonScale(persist.Saved):
 
 
 class Posterior(Ridge):
-    """The ridge model read as a Gaussian posterior N(theta, v^2 A^-1) of which each model's parameter is drawn.
+    """The ridge model read as a Gaussian posterior N(theta, v^2 A^-1), with Thompson's block of rounds.
 
-    >>> Posterior(dim=2).frequencies(np.array([[1.0, 0.0]]), 1.0, 4, np.random.default_rng(1))
-    array([1.])
+    >>> rng = np.random.default_rng(1)
+    >>> Posterior(dim=1).play(np.ones((1, 1, 1)), np.ones((1, 1)), 1, 1.0, 0.0, 1.0, 2, rng)
+    (array([0]), array([2.]), array([1.]))
     """
 
-    def frequencies(self, X: Floats, v: float, draws: int, rng: np.random.Generator) -> Floats:
-        """How often each arm wins among ``draws`` draws.
-
-        >>> Posterior(dim=1).frequencies(np.array([[1.0], [-1.0]]), 1.0, 2, np.random.default_rng(1))
-        array([1., 0.])
-        """
-        return thompson.frequencies(self.models, X, v, draws, rng)
-
-    def choose(self, X: Floats, v: float, draws: int, rng: np.random.Generator) -> tuple[int, float]:
-        """An arm drawn from those frequencies, and its probability (NaN for a single draw).
-
-        >>> Posterior(dim=1).choose(np.array([[1.0]]), 1.0, 2, np.random.default_rng(1))
-        (0, 1.0)
-        """
-        return thompson.choose(self.models, X, v, draws, rng)
-
     def play(self, contexts: Floats, rewards: Floats, *settings: Any) -> tuple[Any, Any, Any]:
-        """A block of rounds; ``settings`` are first round, v, coefficient, delta, draws and the generator.
+        """Arms, draws won and rewards; ``settings`` are first round, v, coefficient, delta, draws and the generator.
 
         >>> rng = np.random.default_rng(1)
-        >>> Posterior(dim=1).play(np.ones((1, 1, 1)), np.ones((1, 1)), 1, 1.0, 0.0, 1.0, 2, rng)
+        >>> Posterior(dim=1).play(np.ones((1, 1, 1)), np.ones((1, 1)), 1, 1.0, 0.0, 1.0, 1, rng)
         (array([0]), array([1.]), array([1.]))
         """
         return thompson.play(
@@ -84,13 +74,39 @@ class Posterior(Ridge):
         )
 
 
-class LinThompson(Agent):
+class SamplingAgent(Agent):
+    """An agent that plays the winner of a posterior draw, or one of the winners of ``draws`` = M draws.
+
+    With M > 1 the arm is drawn from the winners' frequencies, and its probability is exactly its frequency. With M = 1
+    the probability is unknown (None), and ``probabilities`` is a Monte Carlo estimate over 1000 draws.
+    """
+
+    draws: int
+
+    @abstractmethod
+    def _wins(self, context: Any, draws: int, rng: np.random.Generator) -> Floats:
+        """How many of ``draws`` draws each arm wins; ties are broken with ``rng`` too."""
+
+    def _choose(self, context: Any) -> Choice:
+        wins = self._wins(context, self.draws, self._rng)
+        if self.draws == 1:
+            return Choice(int(wins.argmax()), None)
+        arm = draw(wins, self.draws * self._rng.random())
+        return Choice(int(arm), float(wins[arm] / self.draws))
+
+    def _probabilities(self, context: Any) -> Floats:
+        draws = MONTE_CARLO if self.draws == 1 else self.draws
+        # On a copy of the stream: nothing changes, and with draws > 1 these are the frequencies of the next choice.
+        return self._wins(context, draws, copy.deepcopy(self._rng)) / draws
+
+
+class LinThompson(SamplingAgent):
     """Draw a parameter mu ~ N(mu_hat, v^2 B^-1) and play the arm that is best under it.
 
     Shared parameters over per-arm features, or, with ``n_arms``, one model for each arm over a shared context, like
     LinUCB. ``v`` is a number or a ``ThompsonScale``. With ``draws`` = M > 1 the arm is drawn from the frequencies of M
     posterior winners, and its probability is exactly that frequency; with one draw it is unknown (None), and
-    ``probabilities`` is a Monte Carlo estimate over 1000 draws, on a copy of the random stream.
+    ``probabilities`` is a Monte Carlo estimate over 1000 draws.
 
     >>> agent = LinThompson(dim=2, v=0.2, seed=1)
     >>> X = np.eye(2)
@@ -138,16 +154,12 @@ class LinThompson(Agent):
         else:
             self._scale = (self.v, 0.0, 1.0)
 
-    def _choose(self, context: Floats) -> Choice:  # Algorithm 4, lines 3-4
-        X = context if context.ndim == 2 else context[None]
-        arm, p = self._model.choose(X, thompson.scale(self.t, *self._scale), self.draws, self._rng)
-        return Choice(int(arm), None if self.draws == 1 else float(p))
-
-    def _probabilities(self, context: Floats) -> Floats:
-        X = context if context.ndim == 2 else context[None]
-        draws = MONTE_CARLO if self.draws == 1 else self.draws
-        # On a copy of the stream: nothing changes, and with draws > 1 these are the frequencies of the next choice.
-        return self._model.frequencies(X, thompson.scale(self.t, *self._scale), draws, copy.deepcopy(self._rng))
+    def _wins(self, context: Floats, draws: int, rng: np.random.Generator) -> Floats:  # Algorithm 4, lines 3-4
+        models, X = self._model.models, context if context.ndim == 2 else context[None]
+        v = thompson.scale(self.t, *self._scale)
+        Z = rng.standard_normal((draws, len(models) if len(models) > 1 else self.dim))
+        wins = thompson.compete(models, X, v, Z, NO_TIES)
+        return thompson.compete(models, X, v, Z, rng.random(draws)) if wins[0] < 0 else wins
 
     def _learn(self, context: Floats, choice: Choice, reward: float) -> None:  # line 6
         if self.n_arms is None:
@@ -157,6 +169,6 @@ class LinThompson(Agent):
 
     def _play(self, contexts: Any, rewards: Floats) -> Played:
         block = contexts if contexts.ndim == 3 else contexts[:, None]
-        played = Played(*self._model.play(block, rewards, self.t, *self._scale, self.draws, self._rng))
+        arms, wins, got = self._model.play(block, rewards, self.t, *self._scale, self.draws, self._rng)
         self._n_learnt += len(rewards)
-        return played
+        return Played(arms, np.full(len(arms), np.nan) if self.draws == 1 else wins / self.draws, got)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from noregret.numerics.choice import draw
 from noregret.numerics.jit import jit
 from noregret.numerics.thompson import winner
 
@@ -43,66 +42,45 @@ def sparse_rows(X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 @jit
-def frequencies(
-    posterior: np.ndarray,
-    indptr: np.ndarray,
-    found: np.ndarray,
-    place: np.ndarray,
-    data: np.ndarray,
-    draws: int,
-    rng: np.random.Generator,
-) -> np.ndarray:
-    """How often each row has the largest x.w among ``draws`` draws w ~ N(m, diag(q)^-1) of its non-zero coordinates.
-
-    >>> none, rng = np.empty(0, np.int64), np.random.default_rng(1)
-    >>> frequencies(np.ones((9, 2)), np.zeros(2, np.int64), none, none, np.empty(0), 3, rng)
-    array([1.])
-    """
-    K, n = indptr.size - 1, found.size
-    mean, deviation, w = np.empty(n), np.empty(n), np.empty(n)
-    for i in range(n):
-        mean[i], deviation[i] = posterior[found[i], 0], 1.0 / np.sqrt(posterior[found[i], 1])
-    scores, counts = np.empty(K), np.zeros(K)
-    for _ in range(draws):
-        for i in range(n):
-            w[i] = mean[i] + deviation[i] * rng.standard_normal()
-        for a in range(K):
-            total = 0.0
-            for e in range(indptr[a], indptr[a + 1]):
-                total += data[e] * w[place[e]]
-            scores[a] = total
-        counts[winner(scores, rng)] += 1.0
-    return counts / draws
-
-
-@jit
-def choose(
-    posterior: np.ndarray,
-    indptr: np.ndarray,
-    found: np.ndarray,
-    place: np.ndarray,
-    data: np.ndarray,
-    draws: int,
-    rng: np.random.Generator,
-) -> tuple[int, float]:
-    """An arm drawn from those frequencies, and its frequency.
-
-    >>> none, rng = np.empty(0, np.int64), np.random.default_rng(1)
-    >>> choose(np.ones((9, 2)), np.zeros(2, np.int64), none, none, np.empty(0), 3, rng)
-    (0, 1.0)
-    """
-    p = frequencies(posterior, indptr, found, place, data, draws, rng)
-    arm = int(np.argmax(p)) if draws == 1 else draw(p, rng.random())
-    return arm, p[arm]
-
-
-@jit
 def _margins(indptr: np.ndarray, place: np.ndarray, data: np.ndarray, w: np.ndarray, s: np.ndarray) -> None:
     """s = X w."""
     for j in range(s.size):
         s[j] = 0.0
         for e in range(indptr[j], indptr[j + 1]):
             s[j] += data[e] * w[place[e]]
+
+
+@jit
+def compete(
+    posterior: np.ndarray,
+    indptr: np.ndarray,
+    found: np.ndarray,
+    place: np.ndarray,
+    data: np.ndarray,
+    Z: np.ndarray,
+    u: np.ndarray,
+) -> np.ndarray:
+    """How many draws w = m + z / sqrt(q) (rows z of Z) each row wins, with the largest x.w; ties as in ``thompson``.
+
+    >>> rows = np.array([0, 1, 2]), np.array([7]), np.array([0, 0]), np.array([1.0, 2.0])
+    >>> compete(np.ones((9, 2)), *rows, np.array([[1.0], [-3.0], [2.0]]), np.empty(0))
+    array([1., 2.])
+    """
+    K, n = indptr.size - 1, found.size
+    mean, deviation, w = np.empty(n), np.empty(n), np.empty(n)
+    for i in range(n):
+        mean[i], deviation[i] = posterior[found[i], 0], 1.0 / np.sqrt(posterior[found[i], 1])
+    scores, counts = np.empty(K), np.zeros(K)
+    for k in range(len(Z)):
+        for i in range(n):
+            w[i] = mean[i] + deviation[i] * Z[k, i]
+        _margins(indptr, place, data, w, scores)
+        arm = winner(scores, u[k] if u.size else -1.0)
+        if arm < 0:
+            counts[0] = -1.0
+            return counts
+        counts[arm] += 1.0
+    return counts
 
 
 @jit
