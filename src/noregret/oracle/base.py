@@ -113,6 +113,9 @@ class Oracle(Saved, ABC):
         """What to remember of n contexts, one row each; the rows that ``_argmax`` and ``_act`` are asked about."""
         return contexts
 
+    def _check_contexts(self, contexts: Floats) -> None:
+        """A ValueError for finite contexts of the right shape that are wrong all the same."""
+
     def _ask(self, policy: Any, contexts: Floats) -> Ints:
         """As ``act``, for checked contexts; override where ``_see`` is dearer than asking one policy."""
         return self._act(policy, self._see(contexts))
@@ -142,4 +145,5 @@ class Oracle(Saved, ABC):
             raise ValueError(f"contexts must have shape (n, {self.dim or 'd'}), got shape {block.shape}")
         if not np.isfinite(block).all():
             raise ValueError("contexts must be finite, got NaN or infinity")
+        self._check_contexts(block)
         return block

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from noregret.agent import Floats, count
-from noregret.numerics.choice import best_arms
+from noregret.numerics.choice import TIE
 from noregret.numerics.policies import add_rewards, policy_totals
 from noregret.oracle.base import Ints, Oracle
 
@@ -54,11 +54,11 @@ class FinitePolicies(Oracle):
         self._read: dict[bytes, np.ndarray] = {}  # rows read ahead, or a moment ago
 
     def best(self) -> int:
-        return int(self.totals.argmax())
+        return int(_leaders(self.totals)[0])
 
     def vote(self, context: Floats, n_arms: int) -> Floats:
         if self._leaders is None:
-            self._leaders = best_arms(self.totals)
+            self._leaders = _leaders(self.totals)
         arms = self._see(context[None])[0][self._leaders]
         shares: Floats = np.bincount(arms, minlength=n_arms) / arms.size
         return shares
@@ -73,7 +73,7 @@ class FinitePolicies(Oracle):
         return row
 
     def _argmax(self, seen: np.ndarray, rewards: Floats) -> int:
-        return int(policy_totals(seen, rewards).argmax())
+        return int(_leaders(policy_totals(seen, rewards))[0])
 
     def _act(self, policy: int, seen: np.ndarray) -> Ints:
         return seen[:, policy].astype(np.int64)
@@ -99,19 +99,26 @@ class FinitePolicies(Oracle):
 
     def _see(self, contexts: Floats) -> np.ndarray:
         if isinstance(self.policies, np.ndarray):
-            rows = contexts[:, 0].astype(np.int64)
-            if not (np.all(rows == contexts[:, 0]) and np.all(rows >= 0) and np.all(rows < len(self.policies))):
-                raise ValueError(
-                    f"context must be [i], the number of one of the {len(self.policies)} rows of the table of actions, "
-                    f"got {contexts.tolist()!r:.80}"
-                )
-            return self.policies[rows]
+            if len(contexts) == 1:
+                row = int(contexts[0, 0])
+                return self.policies[row : row + 1]
+            return self.policies[contexts[:, 0].astype(np.int64)]
         if len(contexts) == 1:
             key = contexts.tobytes()
             if key not in self._read:
                 self._read = {key: self._evaluate(contexts)[0]}
             return self._read[key][None]
         return self._evaluate(contexts)
+
+    def _check_contexts(self, contexts: Floats) -> None:
+        if not isinstance(self.policies, np.ndarray):
+            return
+        wrong = ~((contexts[:, 0] >= 0) & (contexts[:, 0] < len(self.policies)) & (contexts[:, 0] % 1.0 == 0.0))
+        if wrong.any():
+            raise ValueError(
+                f"context must be [i], the number of one of the {len(self.policies)} rows of the table of actions, got "
+                f"{contexts[wrong][0].tolist()!r:.80}"
+            )
 
     def _prepare(self, contexts: Floats) -> None:
         if not isinstance(self.policies, np.ndarray) and len(contexts):
@@ -154,6 +161,12 @@ def as_oracle(value: Any, name: str = "oracle") -> Oracle:
         f"{name} must be an oracle (FinitePolicies, LinearOracle, ...), a list of policies or a table of actions, got "
         f"{type(value).__name__} {value!r:.80}"
     )
+
+
+def _leaders(totals: Floats) -> Ints:
+    """The policies with the largest total; sums taken in another order may differ in the last digits, and still tie."""
+    top = totals.max()
+    return np.flatnonzero(totals >= top - TIE * max(1.0, abs(top)))
 
 
 def _dtype(n_arms: int) -> type[np.unsignedinteger[Any]]:

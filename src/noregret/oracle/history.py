@@ -117,6 +117,16 @@ class OracleAgent(Agent):
         own: Oracle = getattr(self, self._oracle_name)
         return own
 
+    def _read(self, context: Any) -> Floats:
+        x: Floats = super()._read(context)
+        self._own()._check_contexts(x[None])
+        return x
+
+    def _read_block(self, contexts: Any, T: int) -> Floats:
+        block: Floats = super()._read_block(contexts, T)
+        self._own()._check_contexts(block)
+        return block
+
     def _play(self, contexts: Floats, rewards: Floats) -> Played:
         parts = []
         for start in range(0, max(len(rewards), 1), _BLOCK):

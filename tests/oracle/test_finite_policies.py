@@ -1,0 +1,154 @@
+"""The explicit class: exact, incremental, the same from callables and from a table, clear about bad policies."""
+
+import numpy as np
+import pytest
+
+import noregret as nr
+from noregret import persist
+from noregret.oracle.finite import as_oracle
+from noregret.oracle.history import History, check_times, next_time
+
+
+def brute_force(policies, contexts, rewards):
+    return [sum(row[policy(x)] for x, row in zip(contexts, rewards)) for policy in policies]
+
+
+@pytest.fixture
+def stumps():
+    rng = np.random.default_rng(0)
+    return [nr.Stump(int(rng.integers(3)), rng.normal(), *map(int, rng.integers(4, size=2))) for _ in range(50)]
+
+
+def test_argmax_and_totals_are_the_brute_force_ones(stumps):
+    rng = np.random.default_rng(1)
+    contexts, rewards = rng.normal(size=(40, 3)), rng.normal(size=(40, 4))
+    oracle = nr.FinitePolicies(stumps)
+    totals = brute_force(stumps, contexts, rewards)
+    assert oracle.argmax(contexts, rewards) == int(np.argmax(totals))
+    for x, row in zip(contexts, rewards):
+        oracle.update(x, row)
+    np.testing.assert_allclose(oracle.totals, totals, rtol=0, atol=1e-12)
+    assert oracle.best() == int(np.argmax(totals))
+
+
+def test_table_and_callables_answer_alike(stumps):
+    rng = np.random.default_rng(2)
+    contexts, rewards = rng.normal(size=(30, 3)), rng.random((30, 4))
+    table = np.column_stack([stump.many(contexts) for stump in stumps])
+    explicit, tabular = nr.FinitePolicies(stumps), nr.FinitePolicies(table)
+    rows = np.arange(30.0)[:, None]
+    assert explicit.argmax(contexts, rewards) == tabular.argmax(rows, rewards)
+    np.testing.assert_array_equal(explicit.act(7, contexts), tabular.act(7, rows))
+    plain = nr.FinitePolicies([lambda x, s=s: s(x) for s in stumps])
+    np.testing.assert_array_equal(plain.act(7, contexts), explicit.act(7, contexts))
+    assert tabular.policies.dtype == np.uint8
+
+
+def test_policies_that_tie_share_the_vote():
+    oracle = nr.FinitePolicies([nr.Constant(0), nr.Constant(1), nr.Constant(1), nr.Constant(2)])
+    oracle.update([0.0], [0.0, 1.0, 1.0])
+    np.testing.assert_allclose(oracle.vote(np.zeros(1), 3), [0, 2 / 3, 1 / 3])
+    oracle.update([0.0], [0.0, 0.5, 0.6])
+    np.testing.assert_allclose(oracle.vote(np.zeros(1), 3), [0, 0, 1])
+
+
+def test_fresh_forgets_and_shares_the_table():
+    oracle = nr.FinitePolicies(np.array([[0, 1]]))
+    oracle.update([0.0], [0.0, 1.0])
+    again = oracle.fresh(n_arms=2)
+    assert again.best() == 0
+    assert oracle.best() == 1
+    assert again.policies is oracle.policies
+    with pytest.raises(ValueError, match="made for 2 arms"):
+        again.fresh(n_arms=3)
+
+
+def test_save_and_load_keep_the_totals(stumps):
+    for policies, context in ((stumps, np.zeros(3)), (np.array([[0, 1], [1, 0]]), np.zeros(1))):
+        oracle = nr.FinitePolicies(policies)
+        oracle.update(context, [0.25, 1.0, 0.5, 0.0])
+        again = persist.loads(persist.dumps(oracle))
+        np.testing.assert_array_equal(again.totals, oracle.totals)
+        np.testing.assert_array_equal(again.recommendations(context), oracle.recommendations(context))
+
+
+def test_a_callable_that_cannot_be_saved_says_so():
+    with pytest.raises(ValueError, match=r"policies\[0\] cannot be saved: function"):
+        persist.dumps(nr.FinitePolicies([lambda x: 0]))
+
+
+@pytest.mark.parametrize(
+    ("policies", "message"),
+    [
+        ([], "empty"),
+        ([3], r"policies\[0\] must be a function"),
+        (np.zeros((2, 2)), "integer array"),
+        (np.zeros(3, int), "integer array"),
+        (np.array([[-1, 0]]), "arms -1 to 0"),
+    ],
+)
+def test_bad_classes_are_refused(policies, message):
+    with pytest.raises(ValueError, match=message):
+        nr.FinitePolicies(policies)
+
+
+@pytest.mark.parametrize("answer", [0.5, [0.5, 0.5], "up", -1, 7, None])
+def test_a_policy_must_answer_one_arm(answer):
+    oracle = nr.FinitePolicies([nr.Constant(0), lambda x: answer], n_arms=2)
+    with pytest.raises(ValueError, match=r"policies\[1\] answered"):
+        oracle.recommendations(np.zeros(2))
+
+
+@pytest.mark.parametrize("context", [[0.5], [-1.0], [2.0], [0.0, 1.0], [np.nan]])
+def test_a_context_of_a_table_is_a_row_number(context):
+    oracle = nr.FinitePolicies(np.array([[0, 1], [1, 0]]))
+    with pytest.raises(ValueError, match="context"):
+        oracle.update(context, [0.0, 1.0])
+    assert not oracle.totals.any()
+
+
+@pytest.mark.parametrize(
+    ("contexts", "rewards"),
+    [
+        (np.zeros((2, 1)), np.zeros((3, 2))),
+        (np.zeros((2, 1)), np.zeros(2)),
+        (np.zeros((2, 1)), np.full((2, 2), np.nan)),
+        (np.zeros(2), np.zeros((2, 2))),
+        (np.zeros((2, 1)), np.zeros((2, 0))),
+    ],
+)
+def test_bad_tables_of_rewards_are_refused(contexts, rewards):
+    with pytest.raises(ValueError, match=r"rewards|contexts"):
+        nr.FinitePolicies([nr.Constant(0)]).argmax(contexts, rewards)
+
+
+def test_what_is_no_oracle_is_refused():
+    with pytest.raises(ValueError, match="oracle must be an oracle"):
+        as_oracle("tree")
+
+
+def test_history_adds_up_rounds_that_look_alike():
+    rng = np.random.default_rng(3)
+    rows, arms, estimates = rng.integers(3, size=(300, 2)).astype(np.uint8), rng.integers(2, size=300), rng.random(300)
+    history = History(n_arms=2)
+    for row, arm, estimate in zip(rows, arms, estimates):
+        history.add(row, int(arm), estimate)
+    history = persist.loads(persist.dumps(history))
+    for row, n, gains in zip(history.seen, history.counts, history.gains):
+        same = (rows == row).all(axis=1)
+        assert n == same.sum()
+        np.testing.assert_allclose(gains, [estimates[same & (arms == a)].sum() for a in (0, 1)])
+    assert len(history.seen) == 9
+    assert history.n == 300
+    history.add(rows[0], 0, 1.0)
+    assert len(history.seen) == 9
+
+
+def test_schedules():
+    assert [next_time(2.0, m, last) for m, last in ((1, 0), (2, 1), (3, 2), (4, 4))] == [1, 2, 4, 8]
+    assert [next_time(1.0, m, last) for m, last in ((1, 0), (2, 1), (3, 2))] == [1, 2, 3]
+    assert next_time(lambda m: m * m, 3, 4) == 9
+    assert next_time(lambda m: 1, 3, 4) == 5
+    for wrong in (0.5, "doubling", [2, 2], [], [1.5], True, np.nan):
+        with pytest.raises(ValueError, match="epochs must be"):
+            check_times("epochs", wrong)

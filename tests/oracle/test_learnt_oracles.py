@@ -1,0 +1,160 @@
+"""Oracles that learn their policy: ridge against the formula, scikit-learn by weighting, saved without pickle."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge, SGDClassifier, SGDRegressor
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+
+import noregret as nr
+from noregret import persist
+from noregret.oracle.estimators import Estimator, _examples
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(60, 3))
+TRUE = RNG.normal(size=(4, 3))
+R = X @ TRUE.T + 0.01 * RNG.normal(size=(60, 4))
+ORACLES = {
+    "linear": lambda: nr.LinearOracle(dim=3, lam=0.3),
+    "classifier": lambda: nr.ClassifierOracle(LogisticRegression(), refit=1.5),
+    "tree": lambda: nr.ClassifierOracle(DecisionTreeClassifier(max_depth=6, random_state=0)),
+    "pipeline": lambda: nr.ClassifierOracle(make_pipeline(StandardScaler(), LogisticRegression()), refit=1.5),
+    "bayes": lambda: nr.ClassifierOracle(GaussianNB()),
+    "sgd classifier": lambda: nr.ClassifierOracle(SGDClassifier(random_state=0)),
+    "regressor": lambda: nr.RegressorOracle(Ridge(alpha=0.1)),
+    "sgd regressor": lambda: nr.RegressorOracle(SGDRegressor(random_state=0)),
+}
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_linear_oracle_is_ridge_on_every_column(intercept):
+    Z = np.column_stack([X, np.ones(60)]) if intercept else X
+    theta = np.linalg.inv(0.3 * np.eye(Z.shape[1]) + Z.T @ Z) @ Z.T @ R
+    oracle = nr.LinearOracle(dim=3, lam=0.3, intercept=intercept)
+    for x, row in zip(X, R):
+        oracle.update(x, row)
+    for policy in (oracle.best(), oracle.argmax(X, R)):
+        np.testing.assert_allclose(policy.weights, theta[:3].T, atol=1e-10)
+        np.testing.assert_array_equal(policy.many(X), (Z @ theta).argmax(axis=1))
+
+
+@pytest.mark.parametrize("name", ORACLES)
+def test_argmax_finds_a_policy_close_to_the_best(name):
+    policy = ORACLES[name]().argmax(X, R)
+    reward = R[np.arange(60), policy.many(X)].mean()
+    # Uniform arms earn R.mean(); the best possible is the mean of row maxima. Four fifths of the way is "found".
+    assert reward > R.mean() + 0.8 * (R.max(axis=1).mean() - R.mean())
+
+
+@pytest.mark.parametrize("name", ORACLES)
+def test_row_by_row_saved_and_loaded_half_way(name):
+    oracle, again = ORACLES[name](), None
+    for i, (x, row) in enumerate(zip(X, R)):
+        if i == 30:
+            again = persist.loads(persist.dumps(oracle))
+        oracle.update(x, row)
+        if again is not None:
+            again.update(x, row)
+    np.testing.assert_array_equal(oracle.best().many(X), again.best().many(X))
+    for x in X[:5]:
+        np.testing.assert_array_equal(oracle.vote(x, 4), again.vote(x, 4))
+        assert oracle.vote(x, 4)[oracle.best()(x)] == 1.0
+    assert R[np.arange(60), oracle.best().many(X)].mean() > R.mean() + 0.5 * (R.max(axis=1).mean() - R.mean())
+
+
+@pytest.mark.parametrize("name", ORACLES)
+def test_a_policy_stays_what_it_was(name):
+    oracle = ORACLES[name]()
+    for x, row in zip(X[:30], R[:30]):
+        oracle.update(x, row)
+    policy = oracle.best()
+    before = policy.many(X)
+    for x, row in zip(X[30:], -R[30:]):
+        oracle.update(x, row)
+    np.testing.assert_array_equal(policy.many(X), before)
+    saved = persist.loads(persist.dumps(policy))
+    np.testing.assert_array_equal(saved.many(X), before)
+
+
+@pytest.mark.parametrize("name", ORACLES)
+def test_fresh_forgets(name):
+    oracle = ORACLES[name]()
+    first = oracle.fresh(4).vote(X[0], 4)
+    for x, row in zip(X, R):
+        oracle.update(x, row)
+    np.testing.assert_array_equal(oracle.fresh(4).vote(X[0], 4), first)
+
+
+def test_weighted_accuracy_is_the_reward():
+    rewards = RNG.normal(size=(20, 3))
+    rows, arms, weights = _examples(rewards)
+    for _ in range(10):
+        plays = RNG.integers(3, size=20)
+        accuracy = weights[plays[rows] == arms].sum()
+        np.testing.assert_allclose(accuracy, (rewards[np.arange(20), plays] - rewards.min(axis=1)).sum())
+
+
+def test_one_class_or_no_reward_gives_a_constant_policy():
+    oracle = nr.ClassifierOracle(LogisticRegression())
+    assert oracle.argmax(X[:2], [[0.0, 1.0], [0.0, 2.0]])(X[0]) == 1
+    assert oracle.argmax(X[:2], np.zeros((2, 2)))(X[0]) == 0
+    oracle.update(X[0], [0.0, 0.0, 1.0])
+    assert oracle.best()(X[5]) == 2
+
+
+def test_refit_follows_its_factor():
+    fits = []
+
+    class Counting(LinearRegression):
+        def fit(self, X, y, sample_weight=None):
+            fits.append(len(y))
+            return super().fit(X, y, sample_weight)
+
+    oracle = nr.RegressorOracle(Counting(), n_arms=1, refit=2.0)
+    for x in X[:20]:
+        oracle.observe(x, 0, float(x[0]))
+    assert fits == [1, 2, 4, 8, 16]
+    with pytest.raises(ValueError, match="cannot be saved"):
+        persist.dumps(oracle)
+
+
+def test_regressor_learns_only_the_arm_that_was_played():
+    oracle = nr.RegressorOracle(LinearRegression(), n_arms=2, refit=1.0)
+    for x in X[:20]:
+        oracle.observe(x, 1, float(x @ TRUE[0]))
+    np.testing.assert_allclose(oracle.predict(X), np.column_stack([np.zeros(60), X @ TRUE[0]]), atol=1e-9)
+    weighted = nr.RegressorOracle(LinearRegression(), n_arms=1, refit=1.0)
+    for reward, weight in ((0.0, 1.0), (1.0, 3.0)):
+        weighted.observe([0.0], 0, reward, weight)
+    np.testing.assert_allclose(weighted.predict([[0.0]]), [[0.75]])
+
+
+def test_estimators_without_weights():
+    with pytest.raises(ValueError, match="sample_weight"):
+        nr.ClassifierOracle(KNeighborsClassifier())
+    oracle = nr.RegressorOracle(KNeighborsRegressor(n_neighbors=1))
+    np.testing.assert_array_equal(oracle.argmax(X, R).many(X), R.argmax(axis=1))
+
+
+def test_bad_arguments():
+    for make in (
+        lambda: nr.ClassifierOracle("tree"),
+        lambda: nr.RegressorOracle(Ridge(), refit=0.5),
+        lambda: nr.RegressorOracle(Ridge(), n_policies=0),
+        lambda: nr.LinearOracle(dim=0),
+        lambda: nr.LinearOracle(dim=2, lam=-1.0),
+        lambda: nr.LinearOracle(dim=2).argmax(np.zeros((1, 3)), np.zeros((1, 2))),
+        lambda: nr.LinearOracle(dim=2, n_arms=2).update(np.zeros(2), np.zeros(3)),
+    ):
+        with pytest.raises(ValueError):
+            make()
+
+
+def test_only_estimators_of_scikit_learn_are_loaded():
+    with pytest.raises(ValueError, match="class of scikit-learn"):
+        Estimator("os:system", {})
+    with pytest.raises(ValueError, match="estimator of scikit-learn"):
+        Estimator("sklearn.base:clone", {})
