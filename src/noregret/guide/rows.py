@@ -119,8 +119,8 @@ def _cells(row: Row) -> list[str]:
 
 
 def _text(rows: tuple[Row, ...]) -> str:
-    headings = ["Agent", "Regret", "w.h.p.", "infinite", "needs T", "adversarial", "section"]
-    lines = [[c[0], *c[2:], row.section] for row in rows for c in [_cells(row)]]
+    headings = ["Agent", "w.h.p.", "infinite", "needs T", "adversarial", "section", "Regret"]
+    lines = [[row.agent, *_cells(row)[3:], row.section.split()[0], row.regret] for row in rows]
     widths = [max(len(line[i]) for line in [headings, *lines]) for i in range(len(headings))]
     out = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip() for line in [headings, *lines]]
     out.insert(1, "  ".join("-" * width for width in widths))
