@@ -87,7 +87,7 @@ CASES = [
     Case("SquareCB, disjoint", lambda s: nr.SquareCB(D, n_arms=K, seed=s)),
     Case("RegCB", lambda s: nr.RegCB(D, seed=s)),
     Case("RegCB, disjoint", lambda s: nr.RegCB(D, n_arms=K, seed=s)),
-    Case("OnlineCover", lambda s: nr.OnlineCover(D, n_arms=K, seed=s)),
+    Case("OnlineCover", lambda s: nr.OnlineCover(nr.LinearOracle(D, K), K, seed=s)),
     Case("Exp4", lambda s: nr.Exp4(N, K, 0.1, seed=s), horizon=2000, margin=0.02),
     Case("Exp4P", lambda s: nr.Exp4P(N, K, 4000, 0.1, seed=s), horizon=4000, margin=0.01),
     Case("VE", lambda s: nr.VE(nr.policies.Stumps(D), K, 1000, 0.1, seed=s), symmetric=False, horizon=1000),
