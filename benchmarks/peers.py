@@ -1,0 +1,49 @@
+"""The peers' own virtual environment, made on demand, with noregret installed beside them.
+
+Both sides of a comparison run in this one interpreter, in turns, so that a busy machine slows both alike.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+HOME = ROOT / "benchmarks" / ".peers"
+PACKAGES = (
+    "vowpalwabbit==9.11.9",
+    "pymab==2.0.1",
+    "mabwiser==2.7.4",
+    "coba==8.1.0",
+    "river==0.26.1",
+    "contextualbandits==0.3.30",
+)
+
+
+def interpreter(given: str | None = None) -> str:
+    """The Python of the peers' environment: the one given, or our own, created when first needed."""
+    if given:
+        return given
+    python = HOME / "bin" / "python"
+    stamp = HOME / ".installed"
+    wanted = "\n".join(PACKAGES)
+    if not stamp.exists() or stamp.read_text() != wanted:
+        print(f"making the peers' environment in {HOME.relative_to(ROOT)} (once) ...", file=sys.stderr, flush=True)
+        subprocess.run([sys.executable, "-m", "venv", str(HOME)], check=True)
+        pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        subprocess.run([*pip, f"{ROOT}[race,sklearn]", *PACKAGES], check=True)
+        stamp.write_text(wanted)
+    return str(python)
+
+
+def run(module: str, *arguments: str, python: str | None = None) -> str:
+    """Run ``python -m module`` among the peers, with this checkout's sources, one thread of BLAS; its output."""
+    environment = os.environ | {"PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}", "OPENBLAS_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [interpreter(python), "-m", module, *arguments], cwd=ROOT, env=environment, text=True, stdout=subprocess.PIPE
+    )
+    if done.returncode:
+        raise SystemExit(f"{module} failed with exit code {done.returncode}")
+    return done.stdout
