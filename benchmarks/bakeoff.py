@@ -1,0 +1,113 @@
+"""Progressive error of the regression agents on multiclass sets turned into bandits, beside Vowpal Wabbit's best.
+
+    python benchmarks/bakeoff.py --data FOLDER [--peers-python PYTHON]
+
+FOLDER holds optdigits.parquet and letter.parquet (features, then a label). Each row is one round: the agent names a
+class and learns only whether it was right. Features are scaled to [0, 1], a constant is added, one shuffle. With
+``--peers-python`` (an interpreter that has vowpalwabbit) VW runs on the same shuffle, with a few settings each, and
+the ratio is to the better of that and the best known from earlier, larger searches. Ratios below 1 are ours; the exit
+code is 1 if one is not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+import noregret as nr
+
+SETS = ("optdigits", "letter")
+KNOWN = {("SquareCB", "optdigits"): 0.185, ("SquareCB", "letter"): 0.660,
+         ("RegCB", "optdigits"): 0.158, ("RegCB", "letter"): 0.674}  # VW 9.11.9, best of its settings  # fmt: skip
+
+VW = """
+import itertools, json, sys
+import numpy as np
+from vowpalwabbit import Workspace
+file = np.load(sys.argv[1])
+X, y, K = file["X"], file["y"], int(file["y"].max()) + 1
+lines = [f"{label + 1} | " + " ".join(f"f{j}:{v:.6g}" for j, v in enumerate(row) if v) for row, label in zip(X, y)]
+tried = {"SquareCB": [f"--squarecb --gamma_scale {s} -l {l}" for s, l in itertools.product((10, 100), (0.5, 5))],
+         "RegCB": [f"--regcbopt --mellowness {m} -l {l}" for m, l in itertools.product((0.1, 0.001), (0.5, 5))]}
+for name, settings in tried.items():
+    errors = {}
+    for setting in settings:
+        vw = Workspace(f"--cbify {K} --cb_explore_adf {setting} --cb_type mtr --quiet --random_seed 1")
+        for line in lines:
+            vw.learn(line)
+        errors[setting] = vw.get_sum_loss() / len(lines)
+        vw.finish()
+    best = min(errors, key=errors.get)
+    print(json.dumps({"name": name, "error": errors[best], "setting": best}), flush=True)
+"""
+
+
+def load(path: Path, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Scaled features with a constant, and labels 0..K-1, shuffled."""
+    frame = pd.read_parquet(path)
+    label = next((c for c in ("label", "class") if c in frame), frame.columns[-1])
+    y = pd.factorize(frame[label], sort=True)[0].astype(np.int64)
+    X = frame.drop(columns=label).to_numpy(float)
+    spread = X.max(axis=0) - X.min(axis=0)
+    X = np.column_stack([(X - X.min(axis=0)) / np.where(spread > 0, spread, 1.0), np.ones(len(X))])
+    order = np.random.default_rng(seed).permutation(len(X))
+    return np.ascontiguousarray(X[order]), y[order]
+
+
+def agents(d: int, K: int, seed: int) -> dict[str, nr.Agent]:
+    """The agents with their default settings."""
+    return {
+        "SquareCB": nr.SquareCB(d, n_arms=K, seed=seed),
+        "RegCB": nr.RegCB(d, n_arms=K, seed=seed),
+        "RegCB elimination": nr.RegCB(d, n_arms=K, elimination=True, seed=seed),
+        "OnlineCover": nr.OnlineCover(nr.LinearOracle(d, intercept=False), K, seed=seed),
+    }
+
+
+def vw_best(python: str, X: np.ndarray, y: np.ndarray) -> dict[str, dict[str, Any]]:
+    """VW's best error an algorithm, on the same rows in the same order."""
+    with tempfile.TemporaryDirectory() as folder:
+        np.savez(Path(folder, "rows.npz"), X=X, y=y)
+        command = [python, "-c", VW, str(Path(folder, "rows.npz"))]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return {row["name"]: row for row in map(json.loads, done.stdout.splitlines())}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True, help="folder with optdigits.parquet and letter.parquet")
+    parser.add_argument("--peers-python", help="a Python that has vowpalwabbit")
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    worse = 0
+    for name in SETS:
+        X, y = load(options.data / f"{name}.parquet", options.seed)
+        K = int(y.max()) + 1
+        rewards = np.eye(K)[y]
+        peers = vw_best(options.peers_python, X, y) if options.peers_python else {}
+        for kind, agent in agents(X.shape[1], K, options.seed).items():
+            agent.clone(seed=0).play(X[:2], rewards[:2])  # compile
+            start = time.perf_counter()
+            error = 1.0 - agent.play(X, rewards).rewards.mean()
+            seconds = time.perf_counter() - start
+            against = ""
+            if (kind, name) in KNOWN:
+                bar = min(peers.get(kind, {}).get("error", 1.0), KNOWN[kind, name])
+                here = "{error:.4f} ({setting})".format(**peers[kind]) if kind in peers else "not run"
+                against = f"  VW here {here}, known {KNOWN[kind, name]:.3f}; ratio to the better {error / bar:.3f}"
+                worse += error >= bar
+            print(f"{name:10s} {kind:18s} error {error:.4f}  {seconds:6.2f} s{against}", flush=True)
+    return 1 if worse else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
