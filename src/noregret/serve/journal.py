@@ -76,6 +76,18 @@ class Written:
 Outcome = list[Written] | Exception
 
 
+class Base(msgspec.Struct):
+    """Where a journal begins: the last event before it, the chain there, the decisions that were open then.
+
+    >>> Base().seq
+    0
+    """
+
+    seq: int = 0
+    chain: str = ""
+    open: list[Status] = []
+
+
 @dataclass
 class _Batch:
     """What a batch touches, read at its start and written at its end."""
@@ -133,7 +145,7 @@ class Journal:
             for key, value in (
                 ("format", FORMAT),
                 ("secret", secrets.token_bytes(32)),
-                ("base", msgspec.json.encode([0, ""])),
+                ("base", msgspec.json.encode(Base())),
             ):
                 connection.execute("INSERT INTO meta VALUES (?, ?) ON CONFLICT DO NOTHING", (key, value))
             connection.commit()
@@ -174,7 +186,8 @@ class Journal:
         (0, 0, b'')
         """
         rows = self.connection.execute("SELECT seq, time, chain FROM events ORDER BY seq DESC LIMIT 1")
-        seq, chain = self.base()
+        base = self.base()
+        seq, chain = base.seq, bytes.fromhex(base.chain)
         if rows and rows[0][0] > seq:
             return rows[0][0], rows[0][1], bytes(rows[0][2])
         return seq, 0 if not rows else rows[0][1], chain
@@ -188,15 +201,14 @@ class Journal:
         """
         return int(self.connection.execute(self._clock)[0][0]) if self._clock else default
 
-    def base(self) -> tuple[int, bytes]:
-        """Where the journal begins: events up to this number may have been compacted away.
+    def base(self) -> Base:
+        """Where the journal begins: what is before may have been compacted away.
 
         >>> from noregret.serve.store import SQLite
-        >>> Journal(SQLite(":memory:").connect()).base()
-        (0, b'')
+        >>> Journal(SQLite(":memory:").connect()).base().seq
+        0
         """
-        seq, chain = msgspec.json.decode(self.meta("base"))
-        return seq, bytes.fromhex(chain)
+        return msgspec.json.decode(self.meta("base"), type=Base)
 
     def _read_touched(self, batch: _Batch, groups: Sequence[Sequence[Write]]) -> None:
         writes = [w for group in groups for w in group]
@@ -411,7 +423,7 @@ class Journal:
                 old = "SELECT seq FROM snapshots WHERE app = ? ORDER BY seq DESC LIMIT ?"
                 self.connection.execute(
                     f"DELETE FROM snapshots WHERE app = ? AND seq NOT IN ({old}) AND seq > ?",
-                    (app, app, keep, self.base()[0]),
+                    (app, app, keep, self.base().seq),
                 )
             self.connection.commit()
         except BaseException:

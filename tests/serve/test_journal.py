@@ -1,0 +1,139 @@
+"""Verifying, exporting and compacting a journal; a journal that was tampered with is found out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from noregret import persist
+from noregret.cli.main import main
+from noregret.serve.engine import Engine
+from noregret.serve.journal import Journal
+from noregret.serve.store import SQLite
+from noregret.serve.verify import compact, verify
+
+ARMS = [b'"a"', b'{"id": "b", "features": {"x": 1.5}}', b'"c"']
+
+
+def use(engine: Engine, clock: Any, n: int = 30, start: int = 0) -> None:
+    rng = np.random.default_rng(start)
+    for k in range(start, start + n):
+        clock.now += 1.0
+        context = json.dumps({"x": float(rng.normal()), "day": int(rng.integers(7))}).encode()
+        engine.decide("shop", context, ARMS, id=f"e{k}", deferred=k % 7 == 0, request=f"r{k}")
+        if k % 3:
+            engine.reward("shop", f"e{k}", float(rng.random()), request=f"w{k}")
+        if k % 5 == 0:
+            engine.reward("shop", f"e{max(start, k - 4)}", 0.5)
+            engine.activate("shop", f"e{max(start, k - 2)}")
+        if k % 10 == 9:
+            engine.snapshot()
+    clock.now += 5.0
+    engine.expire()
+    engine.wait_learnt()
+
+
+def journal_at(tmp_path: Path) -> Journal:
+    return Journal(SQLite(tmp_path / "journal.db").connect())
+
+
+def test_a_sound_journal_verifies(engines: Callable[..., Engine], clock: Any, tmp_path: Path) -> None:
+    engine = engines(window=4.0)
+    use(engine, clock)
+    engine.configure("shop", {"rule": "sum", "default": 0.25})
+    use(engine, clock, start=30)
+    report = verify(engine._journal())
+    assert report.problems == []
+    assert report.decisions == 60
+    assert report.lessons > 40
+    assert report.snapshots >= 2
+    engine.stop()
+    assert main(["journal", "verify", "--storage", str(tmp_path / "journal.db")]) == 0
+
+
+@pytest.mark.parametrize(
+    ("tamper", "found"),
+    [
+        ("UPDATE events SET body = CAST(replace(body, '0.', '1.') AS BLOB) WHERE kind = 'reward'", "altered"),
+        ("DELETE FROM events WHERE seq = 20", "event 20 is missing"),
+        ("UPDATE decisions SET n = n + 1 WHERE id = 'e4'", "decision e4: the status kept"),
+        ("DELETE FROM decisions WHERE id = 'e4'", "decision e4: the status kept is None"),
+        ("UPDATE events SET time = 5 WHERE seq = 12", "older"),
+        ("INSERT INTO decisions SELECT app, 'x', seq, deadline, rule, fallback, active, n, total, first, closed "
+         "FROM decisions WHERE id = 'e4'", "belong to no decision"),
+    ],
+)  # fmt: skip
+def test_tampering_is_found(
+    engines: Callable[..., Engine], clock: Any, tmp_path: Path, tamper: str, found: str
+) -> None:
+    engine = engines(window=4.0)
+    use(engine, clock)
+    engine.stop()
+    journal = journal_at(tmp_path)
+    journal.connection.execute(tamper)
+    problems = verify(journal, models=False).problems
+    assert any(found in problem for problem in problems), problems
+    assert main(["journal", "verify", "--storage", str(tmp_path / "journal.db")]) in (1, 2)
+
+
+def test_a_false_snapshot_is_found(engines: Callable[..., Engine], clock: Any, tmp_path: Path) -> None:
+    engine = engines(window=4.0)
+    use(engine, clock)
+    engine.stop()
+    journal = journal_at(tmp_path)
+    seq, data = journal.snapshot("shop")
+    model = persist.loads(data)
+    model.agent.agent._model.theta[0, 0] += 1e-15
+    journal.connection.execute("UPDATE snapshots SET data = ? WHERE seq = ?", (persist.dumps(model), seq))
+    assert verify(journal).problems == [f"the snapshot of shop at event {seq} differs from a replay"]
+
+
+def test_compaction_forgets_events_and_no_lesson(engines: Callable[..., Engine], clock: Any, tmp_path: Path) -> None:
+    engine = engines(window=4.0, rule="sum")
+    use(engine, clock)
+    cut = clock.now
+    use(engine, clock, start=30)
+    before = persist.dumps(engine.learner.masters["shop"])
+    engine.stop()
+    journal = journal_at(tmp_path)
+    total = journal.connection.execute("SELECT count(*) FROM events")[0][0]
+    dropped = compact(journal, int((cut - 3.0) * 1000))
+    left = journal.connection.execute("SELECT count(*) FROM events")[0][0]
+    assert 20 < dropped < total
+    assert left == total - dropped
+    assert verify(journal).problems == []
+    again = engines(window=4.0, rule="sum")
+    assert persist.dumps(again.learner.masters["shop"]) == before
+    use(again, clock, start=60)
+    assert verify(again._journal()).problems == []
+    again.stop()
+    assert compact(journal_at(tmp_path), int(clock.now * 1000 + 1)) > 0
+    assert verify(journal_at(tmp_path)).problems == []
+
+
+def test_commands(
+    engines: Callable[..., Engine], clock: Any, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    engine = engines(window=4.0)
+    use(engine, clock)
+    path = str(tmp_path / "journal.db")
+    assert main(["journal", "compact", "--storage", path]) == 2
+    assert "stop it first" in capfd.readouterr().err
+    engine.stop()
+    assert main(["journal", "export", "--storage", path, "--format", "dsjson"]) == 0
+    lines = capfd.readouterr().out.splitlines()
+    assert len(lines) == 30
+    assert all(json.loads(line)["_labelIndex"] < 3 for line in lines)
+    target = tmp_path / "log.jsonl"
+    assert main(["journal", "export", "--storage", path, "--output", str(target)]) == 0
+    assert len(target.read_text().splitlines()) == 30
+    assert main(["journal", "compact", "--storage", path, "--keep-days", "0", "--json"]) == 0
+    assert json.loads(capfd.readouterr().out)["dropped"] > 60
+    assert main(["journal", "verify", "--storage", path]) == 0
+    assert main(["journal", "verify", "--storage", str(tmp_path / "nothing")]) == 2
+    assert main(["journal", "export", "--storage", path, "--application", "other"]) == 2
