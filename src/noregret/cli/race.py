@@ -91,10 +91,10 @@ def _own(args: argparse.Namespace) -> Heat:
     if horizon < 1:
         raise BadInput(f"--horizon must be at least 1, got {horizon}")
     wanted = args.agents.split(",") if args.agents else _DEFAULT_AGENTS
-    known = {**{each: each for each in entrants()}, **ALIASES}
+    known = entrants()
     agents = {}
     for each in wanted:
-        agent = known[match("agent", each.strip(), known)]
+        agent = ALIASES.get(each.strip().lower()) or match("agent", each.strip(), known)
         agents[agent] = enter(agent, world, horizon)
     return Heat(world, agents, horizon, name)
 

@@ -116,7 +116,11 @@ class Classification(Rows):
         ...
         ValueError: nowhere.parquet: no such file
         """
-        return cls(*read_table(path, label))
+        X, y = read_table(path, label)
+        try:
+            return cls(X, y)
+        except ValueError as error:
+            raise ValueError(f"{path}, label {label!r}: {error}") from None
 
 
 class Regression(Rows):
@@ -157,7 +161,11 @@ class Regression(Rows):
     @classmethod
     def from_file(cls, path: str | os.PathLike[str], label: str, n_arms: int = 5) -> Self:
         """A Parquet or CSV file whose column ``label`` is the number to predict."""
-        return cls(*read_table(path, label), n_arms=n_arms)
+        X, y = read_table(path, label)
+        try:
+            return cls(X, y, n_arms=n_arms)
+        except ValueError as error:
+            raise ValueError(f"{path}, label {label!r}: {error}") from None
 
 
 def read_table(path: str | os.PathLike[str], label: str) -> tuple[Floats, np.ndarray]:

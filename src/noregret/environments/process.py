@@ -17,7 +17,8 @@ class GaussianProcess(Environment):
 
     A row of features is the context's ``context_dim`` numbers followed by the arm's ``arm_dim``. With
     ``n_contexts=1`` (and ``context_dim=0``) it is the fixed arm set of GP-UCB. ``kernel`` is any k(X, Y) -> matrix;
-    by default exp(-|x - y|^2 / (2 length_scale^2)). Rewards are not bounded.
+    by default exp(-|x - y|^2 / (2 length_scale^2)). Rewards are not bounded; with ``bounded=True`` f is instead a sum
+    of three bumps k(., x_i) with values in [0, 0.9] (so of norm <f, f> <= 2.43), and a reward is 1 with chance f.
 
     >>> world = GaussianProcess(n_arms=20, arm_dim=2)
     >>> next(world.blocks(horizon=10, seed=1)).view("features").shape
@@ -34,6 +35,7 @@ class GaussianProcess(Environment):
         length_scale: float = 0.3,
         kernel: Callable[[Any, Any], Any] | None = None,
         noise: float = 0.1,
+        bounded: bool = False,
         points_seed: int = 0,
     ) -> None:
         self.n_arms, self.arm_dim = count("n_arms", n_arms, least=2), count("arm_dim", arm_dim)
@@ -42,6 +44,7 @@ class GaussianProcess(Environment):
         if (self.n_contexts > 1) != (self.context_dim > 0):
             raise ValueError(f"{n_contexts} contexts of {context_dim} numbers: give both, or one context of 0 numbers")
         self.length_scale, self.kernel = positive("length_scale", length_scale), kernel
+        self.bounded = bool(bounded)
         self.noise, self.points_seed = positive("noise", noise), count("points_seed", points_seed, least=0)
 
     @property
@@ -77,17 +80,30 @@ class GaussianProcess(Environment):
     def _blocks(self, horizon: int, rng: np.random.Generator) -> Blocks:
         points = self.points
         flat = points.reshape(-1, points.shape[2])
-        # A little more than rounding keeps the factor positive definite; it is far below the noise.
-        factor = np.linalg.cholesky(self.covariance(flat, flat) + 1e-9 * len(flat) * np.eye(len(flat)))
-        f = (factor @ rng.standard_normal(len(flat))).reshape(points.shape[:2])
+        f = self._draw(flat, rng).reshape(points.shape[:2])
         for T in block_sizes(horizon, points[0].size):
             context = rng.integers(self.n_contexts, size=T)
             expected = f[context]
-            rewards = expected + self.noise * rng.standard_normal(expected.shape)
+            if self.bounded:
+                rewards = (rng.random(expected.shape) < expected).astype(np.float64)
+            else:
+                rewards = expected + self.noise * rng.standard_normal(expected.shape)
             views = {"features": np.ascontiguousarray(points[context])}
             if self.n_contexts > 1:
                 views |= {"key": context.tolist(), "shared": points[context, 0, : self.context_dim]}
             yield Block(views, rewards, expected)
+
+    def _draw(self, points: Floats, rng: np.random.Generator) -> Floats:
+        covariance = self.covariance(points, points)
+        if self.bounded:
+            bumps = rng.random((3, 1)) * covariance[rng.choice(len(points), 3, replace=len(points) < 3)]
+            f: Floats = bumps.sum(axis=0)
+            f *= 0.9 / f.max()
+            return f
+        # A little more than rounding keeps the factor positive definite; it is far below the noise.
+        factor = np.linalg.cholesky(covariance + 1e-9 * len(points) * np.eye(len(points)))
+        f = factor @ rng.standard_normal(len(points))
+        return f
 
     def information_gain(self, T: int) -> float:
         """gamma_T, no more than this: greedy maximum of 1/2 ln det(I + K / noise^2), times e / (e - 1).
@@ -110,4 +126,6 @@ class GaussianProcess(Environment):
         return gain * math.e / (math.e - 1.0)
 
     def constants(self) -> dict[str, float]:
-        return {"K": self.n_arms * self.n_contexts, "d": self.arm_dim + self.context_dim, "R": self.noise}
+        if self.bounded:
+            return {"K": self.n_arms, "N": self.n_arms, "d_tilde": self.n_arms * self.n_contexts, "kappa": 1.0}
+        return {"K": self.n_arms, "sigma": self.noise}

@@ -45,7 +45,8 @@ def enter(name: str, world: Environment, horizon: int) -> Agent:
         return _wrapped(name, world, horizon)
     disjoint = world.native != "features"
     values: dict[str, Any] = {}
-    for each in inspect.signature(make).parameters.values():
+    names = inspect.signature(make).parameters
+    for each in names.values():
         needed = each.default is inspect.Parameter.empty
         if each.name == "dim":
             sees = (
@@ -54,7 +55,7 @@ def enter(name: str, world: Environment, horizon: int) -> Agent:
                 else "features"
             )
             values["dim"] = world.width(sees)
-        elif each.name == "n_arms" and (needed or cls.sees == "nothing" or (cls.sees == "features" and disjoint)):
+        elif each.name == "n_arms" and (needed or "dim" not in names or (cls.sees == "features" and disjoint)):
             values["n_arms"] = world.n_arms
         elif each.name in _FILL and (needed or each.name == "noise"):
             values[each.name] = _FILL[each.name](world, horizon)

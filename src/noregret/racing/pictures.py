@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter, MaxNLocator
+from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter
 
 if TYPE_CHECKING:
     from noregret.racing.result import Result
@@ -111,8 +111,7 @@ def _bounds(result: Result) -> Figure:
                       markevery=[len(at) - 1], markerfacecolor="none")  # fmt: skip
     axes.set_xscale("log")
     axes.set_yscale("log")
-    top = axes.get_ylim()[1]
-    axes.set_ylim(bottom=max(axes.get_ylim()[0], top / 1e7))
+    axes.set_ylim(bottom=max(axes.get_ylim()[0], axes.get_ylim()[1] / 1e6, 0.1))
     extra = [Line2D([], [], color=INK, marker="_", markersize=9, linestyle="", label="worst seed")]
     if some:
         extra.append(Line2D([], [], color=INK, linestyle=_DOTS, linewidth=1.1, label="bound (open marker)"))
@@ -164,9 +163,11 @@ def _time(result: Result) -> Figure:
             cost, final.mean(), linestyle="", marker=look["marker"], color=look["color"], markersize=8, label=name
         )
     axes.set_xscale("log")
-    axes.margins(x=0.15)
+    costs = [1e6 * result.seconds_per_decision(name) for name in result.finishers]
+    axes.set_xlim(min(costs) / 3, max(costs) * 3)  # always a decade or so, for ticks that can be read
     axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.xaxis.set_minor_formatter(NullFormatter())
     _legend(axes)
     return figure
 

@@ -74,30 +74,16 @@ def race_all(
     >>> [len(result.runs) for result in race_all([heat, heat], seeds=2)]
     [2, 2]
     """
-    numbers = (
-        list(range(count("seeds", seeds))) if isinstance(seeds, int) else [count("seed", s, least=0) for s in seeds]
-    )
-    if not numbers or len(set(numbers)) < len(numbers):
+    numbers = list(range(count("seeds", seeds)) if isinstance(seeds, int) else seeds)
+    if not numbers or len({count("seed", seed, least=0) for seed in numbers}) < len(numbers):
         raise ValueError(f"seeds must be a number, or different whole numbers, got {numbers}")
-    workers = count("workers", workers)
+    workers, work = count("workers", workers), _engine(engine, heats)
     store = None if checkpoint is None else Store(checkpoint)
-    done: list[list[Run]] = [[] for _ in heats]
-    tasks: list[tuple[int, list[str], int]] = []
-    for i, heat in enumerate(heats):
-        for seed in numbers:
-            missing = []
-            for name in heat.agents:
-                run = None if store is None else store.load(heat, name, seed)
-                if run is None:
-                    missing.append(name)
-                else:
-                    done[i].append(run)
-            tasks += [(i, part, seed) for part in _parts(missing, len(heats) * len(numbers), workers)]
-    total = len(numbers) * sum(len(heat.agents) for heat in heats)
-    bar = _bar(total, total - sum(len(part) for _, part, _ in tasks), progress)
-    work = [(heats[i], names, seed) for i, names, seed in tasks]
+    done, tasks = _plan(heats, numbers, workers, store)
+    left = sum(len(names) for _, names, _ in tasks)
+    bar = _bar(left + sum(map(len, done)), sum(map(len, done)), progress)
     with _one_thread_each():
-        for index, runs in _engine(engine, heats)(work, workers):
+        for index, runs in work([(heats[i], names, seed) for i, names, seed in tasks], workers):
             i = tasks[index][0]
             for run in runs:
                 if store is not None:
@@ -112,6 +98,26 @@ def race_all(
         results.append(Result(heat, numbers, runs, command=command))
     _complain(results)
     return results
+
+
+def _plan(
+    heats: Sequence[Heat], seeds: list[int], workers: int, store: Store | None
+) -> tuple[list[list[Run]], list[tuple[int, list[str], int]]]:
+    """The runs that are done already, by heat; and the tasks that are left, each a heat, some agents and a seed."""
+    done: list[list[Run]] = [[] for _ in heats]
+    tasks: list[tuple[int, list[str], int]] = []
+    # Seed by seed, not heat by heat: workers then begin with different agents, and compile different kernels.
+    for seed in seeds:
+        for i, heat in enumerate(heats):
+            missing = []
+            for name in heat.agents:
+                run = None if store is None else store.load(heat, name, seed)
+                if run is None:
+                    missing.append(name)
+                else:
+                    done[i].append(run)
+            tasks += [(i, part, seed) for part in _parts(missing, len(heats) * len(seeds), workers)]
+    return done, tasks
 
 
 def named(agents: Mapping[str, Agent] | Sequence[Agent]) -> dict[str, Agent]:

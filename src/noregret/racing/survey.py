@@ -21,14 +21,11 @@ def survey_heats(scale: float = 1.0) -> list[Heat]:
     >>> [heat.label for heat in heats][:2]
     ['Adversarial rewards', 'An adversary that reacts']
     """
-    makers = (_adversarial, _adaptive, _tabular, _linear, _hierarchical, _logistic, _graph, _experts)
-    heats = []
-    for make in makers:
-        try:
-            heats.append(make(scale))
-        except ModuleNotFoundError:
-            continue
-    return heats
+    makers = (
+        *(_adversarial, _adaptive, _tabular, _linear, _hierarchical, _logistic, _graph),
+        *(_process, _contextual_process, _bounded_norm, _planted, _stumps, _experts),
+    )
+    return [make(scale) for make in makers]
 
 
 def _rounds(n: int, scale: float) -> int:
@@ -65,7 +62,7 @@ def _tabular(scale: float) -> Heat:
 
 
 def _linear(scale: float) -> Heat:
-    world, T = worlds.Linear(n_arms=5, dim=5, noise=0.1), _rounds(10_000, scale)
+    world, T = worlds.Linear(n_arms=5, dim=5, noise=0.1), _rounds(5_000, scale)
     known = world.constants()
     agents: dict[str, Any] = {
         "LinUCB": nr.LinUCB(5, alpha=nr.Ellipsoid(noise=known["R"], norm=known["S"], delta=_DELTA)),
@@ -90,7 +87,7 @@ def _hierarchical(scale: float) -> Heat:
 
 
 def _logistic(scale: float) -> Heat:
-    world, T = worlds.Logistic(n_arms=10, dim=20), _rounds(4_000, scale)
+    world, T = worlds.Logistic(n_arms=10, dim=20), _rounds(2_000, scale)
     agents: dict[str, Any] = {
         "LogisticThompson": nr.LogisticThompson(20, batch_size=50),
         "LinUCB": nr.LinUCB(20, alpha=0.5),
@@ -99,11 +96,11 @@ def _logistic(scale: float) -> Heat:
 
 
 def _graph(scale: float) -> Heat:
-    world, T = worlds.Graph(n_arms=100), _rounds(4_000, scale)
-    lam = 0.1
+    world, T = worlds.Graph(n_arms=200, smooth=3), _rounds(2_000, scale)
+    lam = 0.01
     agent = nr.SpectralUCB(world.laplacian, T, lam=lam, delta=_DELTA, noise=world.noise, norm=world.norm(lam))
     letters = {"SpectralUCB": {"d": agent.effective_dimension, "C": agent.norm}}
-    return Heat(world, {"SpectralUCB": agent, "UCB1": nr.UCB1(100)}, T, "A graph of arms", letters)
+    return Heat(world, {"SpectralUCB": agent, "UCB1": nr.UCB1(200)}, T, "A graph of arms", letters)
 
 
 def _experts(scale: float) -> Heat:
@@ -113,3 +110,54 @@ def _experts(scale: float) -> Heat:
         "Exp4P": nr.Exp4P(20, 5, horizon=T, delta=_DELTA),
     }
     return Heat(world, agents, T, "Expert advice")
+
+
+def _process(scale: float) -> Heat:
+    world, T = worlds.GaussianProcess(n_arms=30, arm_dim=2), _rounds(1_000, scale)
+    kernel = nr.kernels.RBF(length_scale=world.length_scale)
+    agents: dict[str, Any] = {
+        "GPUCB": nr.GPUCB(kernel, noise=world.noise, beta=nr.FiniteArmsBeta(delta=_DELTA)),
+        "KernelUCB": nr.KernelUCB(kernel, gamma=world.noise**2, eta=0.2),
+    }
+    return Heat(world, agents, T, "A Gaussian process", {"GPUCB": {"gamma_T": world.information_gain(T)}})
+
+
+def _contextual_process(scale: float) -> Heat:
+    world = worlds.GaussianProcess(n_arms=10, arm_dim=1, n_contexts=10, context_dim=1)
+    T, kernel = _rounds(600, scale), nr.kernels.RBF(length_scale=world.length_scale)
+    agents: dict[str, Any] = {
+        "CGPUCB": nr.CGPUCB(kernel, kernel, context_dim=1, noise=world.noise, beta=nr.FiniteArmsBeta(delta=_DELTA)),
+        "LinUCB": nr.LinUCB(2, alpha=0.5),
+    }
+    return Heat(world, agents, T, "A process over contexts", {"CGPUCB": {"gamma_T": world.information_gain(T)}})
+
+
+def _bounded_norm(scale: float) -> Heat:
+    world, T = worlds.GaussianProcess(n_arms=20, arm_dim=2, bounded=True), _rounds(1_000, scale)
+    kernel = nr.kernels.RBF(length_scale=world.length_scale)
+    agents: dict[str, Any] = {
+        "KernelUCB": nr.KernelUCB(kernel, gamma=1.0, eta=0.5),
+        "SupKernelUCB": nr.SupKernelUCB(kernel, horizon=T, delta=_DELTA, gamma=1.0),
+        "UCB1": nr.UCB1(world.n_arms),
+    }
+    return Heat(world, agents, T, "A function of bounded norm")
+
+
+def _planted(scale: float) -> Heat:
+    world, T = worlds.Planted(n_policies=20, n_arms=3, dim=4), _rounds(4_000, scale)
+    policies, K = world.policies, world.n_arms
+    agents: dict[str, Any] = {
+        "EpochGreedy": nr.EpochGreedy(policies, K, delta=_DELTA),
+        "PolicyElimination": nr.PolicyElimination(policies, K, world.contexts(500, seed=0), delta=_DELTA),
+        "RandomizedUCB": nr.RandomizedUCB(policies, K, delta=_DELTA),
+        "ILoveToConBandits": nr.ILoveToConBandits(policies, K, delta=_DELTA),
+        "PolicyArms Exp3": nr.PolicyArms(nr.Exp3.tuned(len(policies), T), policies, K),
+    }
+    return Heat(world, agents, T, "A planted policy")
+
+
+def _stumps(scale: float) -> Heat:
+    world, T = worlds.Planted(n_policies=50, n_arms=2, dim=1, kind="stumps"), max(1_000, _rounds(4_000, scale))
+    stumps = nr.policies.Stumps(dim=1)
+    agents: dict[str, Any] = {"VE": nr.VE(stumps, n_arms=2, horizon=T, delta=_DELTA)}
+    return Heat(world, agents, T, "Infinitely many policies", {"VE": {"d": stumps.dimension(2)}})

@@ -12,7 +12,6 @@ from noregret.persist import Saved
 
 _SPELLED = {"noise": "R", "norm": "S", "n_policies": "N", "n_experts": "N", "n_arms": "K", "dim": "d"}
 _AROUND_EXP3 = ("PerContext", "PolicyArms")
-_INNER = "the agent's own"  # the comparator of an agent around another
 
 
 def bound(
@@ -38,7 +37,7 @@ def bound(
     if theory is None or function is None:
         return None, "no bound with constants is known"
     inner: Any = getattr(agent, "agent", None) or getattr(agent, "_inner", None)
-    if theory.comparator == _INNER and isinstance(inner, Agent):
+    if "bound" in inspect.signature(function).parameters and isinstance(inner, Agent):  # it is built on another's
         own, reason = bound(inner, world, getattr(agent, "horizon", horizon), letters)
         if own is None:
             return None, reason
@@ -61,6 +60,9 @@ def bound(
             missing.append(name)
     if missing:
         return None, f"its bound needs {', '.join(missing)}, which this agent on this world does not state"
+    if "horizon" in agent.params() or hasattr(type(agent), "tuned"):
+        # Tuned to one horizon: what is proved is what holds there, and (regret only grows) before it.
+        return (lambda T: float(function(T=max(T, horizon), **values))), ""
     return (lambda T: float(function(T=T, **values))), ""
 
 

@@ -1,0 +1,144 @@
+"""Pictures and the page: styles that tell agents apart without colour, and a real browser that finds no fault."""
+
+import re
+import shutil
+
+import numpy as np
+import pytest
+
+import noregret as nr
+from noregret.racing import Heat, pictures, race_all
+from noregret.racing.repeat import code, script
+from noregret.racing.report import write_report
+
+BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+
+
+@pytest.fixture(scope="module")
+def results():
+    linear = nr.environments.Linear(n_arms=10, dim=5)
+    agents = {f"LinUCB {a}": nr.LinUCB(dim=5, alpha=a) for a in (0.1, 0.3, 1.0)} | {"Exp3": nr.Exp3(n_arms=10)}
+    other = Heat(
+        nr.environments.Switching(n_arms=3), {"<Exp3> & co": nr.Exp3.tuned(3, 500)}, 500, "An <odd> & long name"
+    )
+    return race_all([Heat(linear, agents, 800), other], seeds=3, command="noregret race --world x")
+
+
+@pytest.fixture(scope="module")
+def page(results, tmp_path_factory):
+    return write_report(results, tmp_path_factory.mktemp("report") / "report.html")
+
+
+def test_eight_agents_look_different_without_colour():
+    looks = {(str(dash), marker) for dash, marker in zip(pictures._DASHES, pictures._MARKERS, strict=True)}
+    assert len(looks) == len(set(pictures._MARKERS)) == len(pictures.COLOURS) == 8
+
+
+@pytest.mark.parametrize("kind", list(pictures.KINDS))
+def test_every_picture_shows_every_agent(results, kind, tmp_path):
+    figure = results[0].plot(tmp_path / f"{kind}.png", kind=kind)
+    assert (tmp_path / f"{kind}.png").stat().st_size > 5000
+    words = [text.get_text() for legend in figure.legends for text in legend.get_texts()]
+    words += [axes.get_title() for axes in figure.axes]
+    assert set(results[0].agents) <= set(words)
+
+
+def test_bound_is_drawn_beside_the_regret(results):
+    lines = results[1].plot(kind="bounds").axes[0].get_lines()
+    heights = [np.asarray(line.get_ydata(), float) for line in lines]
+    assert any(np.allclose(h, nr.bounds.exp3(T=500, K=3)) for h in heights if h.size > 5)
+
+
+def test_page_is_self_contained_and_escaped(page, results):
+    text = page.read_text()
+    assert not re.findall(r'(?:src|href)="(?!#|data:)[^"]*"', text)
+    assert "@import" not in text
+    assert "<odd>" not in text
+    assert "An &lt;odd&gt; &amp; long name" in text
+    assert "noregret race --world x" in text
+    assert nr.__version__ in text
+    assert "the best arm in hindsight" in text
+
+
+def test_script_runs_and_repeats_the_numbers(results):
+    made = {}
+
+    class Nr:
+        def __getattr__(self, name):
+            return getattr(nr, name)
+
+        def race(self, *args, **kwargs):
+            made["result"] = nr.race(*args, **kwargs)
+
+    lines = script(results[:1]).replace("import noregret as nr\n", "")
+    exec(lines, {"nr": Nr()})
+    np.testing.assert_array_equal(made["result"].regret("Exp3"), results[0].regret("Exp3"))
+    assert code(np.arange(3.0)) == "np.array([0., 1., 2.])"
+
+
+@pytest.fixture(scope="module")
+def browser():
+    if BROWSER is None:
+        pytest.skip("no Chromium on this machine")
+    from playwright.sync_api import sync_playwright
+
+    flags = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
+             "--disable-component-update", "--disable-sync"]  # fmt: skip
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=BROWSER, args=flags)
+        yield browser
+        browser.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [400, 800, 1400])
+def test_nothing_overflows_and_nothing_complains(browser, page, width, scheme):
+    tab = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    complaints = []
+    tab.on("console", lambda message: complaints.append(message.text))
+    tab.on("pageerror", lambda error: complaints.append(str(error)))
+    tab.on("request", lambda request: complaints.append(request.url) if not request.url.startswith("file:") else None)
+    tab.goto(page.as_uri())
+    assert tab.evaluate("document.documentElement.scrollWidth") <= width
+    outside = tab.evaluate(
+        """() => [...document.querySelectorAll('h1, h2, p, figure, figure svg, figcaption, dl, pre, .scroll')]
+            .filter(e => { const r = e.getBoundingClientRect();
+                return r.width && (r.left < 0 || r.right > innerWidth + 0.5) })
+            .map(e => e.tagName)"""
+    )
+    assert outside == []
+    cut = tab.evaluate(
+        """() => [...document.querySelectorAll('figure svg')].filter(svg => {
+            const box = svg.getBoundingClientRect();
+            return [...svg.querySelectorAll('text')].some(t => { const r = t.getBoundingClientRect();
+                return r.left < box.left - 2 || r.right > box.right + 2 });
+            }).map(svg => svg.getAttribute('aria-label'))"""
+    )
+    assert cut == []
+    ink = tab.evaluate("getComputedStyle(document.querySelector('figure svg text')).fill")
+    bright = sum(int(n) for n in re.findall(r"\d+", ink)[:3]) > 3 * 128
+    assert bright == (scheme == "dark")
+    tab.close()
+    assert complaints == []
+
+
+def test_the_table_sorts(browser, page):
+    tab = browser.new_page()
+    tab.goto(page.as_uri())
+
+    def column(n):
+        return tab.evaluate(f"[...document.querySelectorAll('#results tbody tr')].map(r => r.cells[{n}].dataset.value)")
+
+    before = column(2)
+    tab.get_by_role("button", name="Regret", exact=True).click()
+    assert column(2) == sorted(before, key=float)
+    tab.get_by_role("button", name="Regret", exact=True).press("Enter")  # with the keyboard, and the other way round
+    assert column(2) == sorted(before, key=float, reverse=True)
+    tab.get_by_role("button", name="Agent", exact=True).click()
+    assert column(0)[0] == "<Exp3> & co"
+    assert tab.locator("th[aria-sort]").count() == 1
+    tab.get_by_role("button", name="Bound", exact=True).click()
+    assert column(4)[0] != ""  # rows without a bound stay at the end, whichever way it is sorted
+    tab.get_by_role("button", name="Bound", exact=True).click()
+    assert column(4)[0] != ""
+    tab.close()

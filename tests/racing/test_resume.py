@@ -1,0 +1,113 @@
+"""A race that is killed halfway and started again ends as if nothing had happened; and the same on a Dask cluster."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import noregret as nr
+from noregret.cli.main import main
+
+SOURCE = str(Path(nr.__file__).parents[1])
+ENVIRONMENT = os.environ | {"PYTHONPATH": SOURCE}
+RACE = ["race", "--world", "linear", "--set", "n_arms=4", "--set", "dim=5", "--agents", "linucb,exp3,linrel",
+        "--horizon", "2000", "--seeds", "6", "--workers", "1"]  # fmt: skip
+COMMAND = [sys.executable, "-c", "import sys; from noregret.cli.main import main; sys.exit(main())"]
+
+
+def numbers(folder):
+    return pd.read_csv(folder / "race.csv").drop(columns="seconds")
+
+
+def kept(folder):
+    return list((folder / ".unfinished").glob("*.npz"))
+
+
+def test_killed_and_started_again_it_ends_the_same_to_the_last_bit(tmp_path, capsys):
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    assert main([*RACE, "--out", str(whole)]) == 0
+    race = subprocess.Popen([*COMMAND, *RACE, "--out", str(broken)], env=ENVIRONMENT, stdout=subprocess.DEVNULL)
+    deadline = time.monotonic() + 60
+    while len(kept(broken)) < 3 and race.poll() is None:
+        assert time.monotonic() < deadline, "the race did not keep its first runs"
+        time.sleep(0.01)
+    race.send_signal(signal.SIGKILL)
+    race.wait()
+    left = len(kept(broken))
+    assert 3 <= left < 18, "killed too late to show anything"
+    assert not (broken / "report.html").exists()
+    assert main([*RACE, "--out", str(broken)]) == 0
+    assert capsys.readouterr().out.rstrip().endswith("report.html")
+    pd.testing.assert_frame_equal(numbers(broken), numbers(whole), check_exact=True)
+    assert not (broken / ".unfinished").exists()
+
+
+def test_checkpoint_reuses_only_what_is_the_same_race(tmp_path):
+    world = nr.environments.Switching(n_arms=3)
+
+    def race(horizon=200, world=world, gamma=0.1):
+        return nr.race({"Exp3": nr.Exp3(n_arms=3, gamma=gamma)}, world, horizon=horizon, seeds=2, checkpoint=tmp_path)
+
+    first = race()
+    assert len(list(tmp_path.glob("*.npz"))) == 2
+    again = race()
+    assert [run.seconds for run in again.runs] == [run.seconds for run in first.runs]  # read, not run
+    np.testing.assert_array_equal(again.regret("Exp3"), first.regret("Exp3"))
+    race(horizon=201)
+    race(gamma=0.2)
+    race(world=nr.environments.Switching(n_arms=3, gap=0.3))
+    assert len(list(tmp_path.glob("*.npz"))) == 8
+
+
+def test_runs_that_failed_are_tried_again(tmp_path):
+    from noregret.racing import RaceWarning
+
+    with pytest.warns(RaceWarning):
+        nr.race({"bad": nr.LinUCB(dim=9)}, nr.environments.Linear(dim=4), horizon=10, seeds=1, checkpoint=tmp_path)
+    assert not list(tmp_path.glob("*.npz"))
+
+
+@pytest.fixture
+def cluster(tmp_path):
+    """A scheduler and two workers, as processes of their own."""
+    log = (tmp_path / "dask.log").open("w")
+    where = tmp_path / "scheduler.json"
+    quiet = {"stdout": log, "stderr": log, "env": ENVIRONMENT, "cwd": tmp_path}
+    command = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0",
+               "--no-dashboard", "--scheduler-file", str(where)]  # fmt: skip
+    processes = [subprocess.Popen(command, **quiet)]
+    worker = [sys.executable, "-m", "distributed.cli.dask_worker", "--scheduler-file", str(where), "--nthreads", "1",
+              "--no-nanny", "--no-dashboard"]  # fmt: skip
+    processes += [subprocess.Popen(worker, **quiet) for _ in range(2)]
+    import json
+
+    from distributed import Client
+
+    deadline = time.monotonic() + 60
+    while not where.exists() or not where.read_text().strip():
+        assert time.monotonic() < deadline, (tmp_path / "dask.log").read_text()
+        time.sleep(0.1)
+    address = json.loads(where.read_text())["address"]
+    with Client(address) as client:
+        client.wait_for_workers(2, timeout=60)
+    yield address.removeprefix("tcp://")
+    for process in reversed(processes):
+        process.terminate()
+        process.wait(timeout=30)
+    log.close()
+
+
+def test_dask_cluster_gives_the_same_numbers(cluster, tmp_path):
+    agents = {"LinUCB": nr.LinUCB(dim=5, alpha=0.3), "Exp3": nr.Exp3(n_arms=4)}
+    world = nr.environments.Linear(n_arms=4, dim=5)
+    here = nr.race(agents, world, horizon=500, seeds=4)
+    there = nr.race(agents, world, horizon=500, seeds=4, engine=f"dask://{cluster}", checkpoint=tmp_path / "runs")
+    for name in agents:
+        np.testing.assert_array_equal(here.regret(name), there.regret(name))
+    assert len(list((tmp_path / "runs").glob("*.npz"))) == 8
