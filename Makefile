@@ -23,6 +23,7 @@ check: setup
 	$(BIN)/lint-imports
 
 test: setup
+	tools/system-packages chromium=chromium initdb=postgresql node=nodejs npm=npm
 	$(BIN)/python -m pytest -n auto
 
 bench: setup

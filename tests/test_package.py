@@ -1,0 +1,67 @@
+"""The package as a stranger finds it: light to import, documented by examples, one version."""
+
+import inspect
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import noregret as nr
+
+ROOT = Path(__file__).parent.parent
+
+
+def imported_by(statement: str) -> set[str]:
+    script = f"import sys; {statement}; print(' '.join(m for m in sys.modules if '.' not in m))"
+    return set(subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split())
+
+
+def test_importing_the_package_loads_nothing_heavy():
+    assert not imported_by("import noregret") & {"numpy", "scipy", "numba", "sklearn", "pandas", "matplotlib"}
+
+
+def test_an_agent_needs_only_the_core_dependencies():
+    heavy = {"sklearn", "pandas", "pyarrow", "matplotlib", "joblib", "dask", "starlette", "tqdm", "polars"}
+    assert not imported_by("import noregret as nr; nr.LinUCB(2); nr.Exp4P; nr.GPUCB; nr.ILoveToConBandits") & heavy
+
+
+def test_the_core_depends_on_numpy_scipy_and_numba_alone():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert {re.split(r"[<>=]", d)[0] for d in project["dependencies"]} == {"numpy", "scipy", "numba"}
+    assert {"race", "serve", "sklearn", "dask", "all", "dev"} <= set(project["optional-dependencies"])
+
+
+def test_the_version_stands_in_one_place():
+    assert re.fullmatch(r"\d+\.\d+\.\d+", nr.__version__)
+    assert f"version: {nr.__version__}" in (ROOT / "CITATION.cff").read_text()
+
+
+def public_things():
+    """Every public function and class of the package, and their public methods."""
+    for name in nr.__all__:
+        thing = getattr(nr, name)
+        if inspect.ismodule(thing):
+            for inner in getattr(thing, "__all__", ()):
+                yield f"{name}.{inner}", getattr(thing, inner)
+        else:
+            yield name, thing
+
+
+@pytest.mark.parametrize("name", [name for name, _ in public_things()])
+def test_every_public_name_has_a_docstring_with_an_example(name):
+    thing = dict(public_things())[name]
+    if not (inspect.isclass(thing) or inspect.isroutine(thing)):
+        return
+    documents = [thing.__doc__ or ""]
+    if inspect.isclass(thing):  # an abstract base may show its use in its methods
+        documents += [m.__doc__ or "" for _, m in inspect.getmembers(thing, inspect.isroutine)]
+    assert thing.__doc__, f"{name} has no docstring"
+    assert any(">>>" in d for d in documents), f"{name} has no example"
+
+
+def test_unknown_names_are_refused_as_by_any_module():
+    with pytest.raises(AttributeError, match="no attribute 'LinUCBB'"):
+        nr.LinUCBB  # noqa: B018
