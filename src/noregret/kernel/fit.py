@@ -29,9 +29,9 @@ def log_marginal_likelihood(kernel: Kernel, noise: float, X: Floats, rewards: Fl
 
 
 def fit(kernel: Kernel, noise: float, X: Floats, rewards: Floats) -> tuple[Kernel, float]:
-    """The kernel and the noise variance of largest marginal likelihood, by L-BFGS from the given ones and from ten times more or less.
+    """The kernel and the noise variance of largest marginal likelihood, by L-BFGS.
 
-    Length-scales, constants and the noise may each move by a factor of 1000.
+    It starts from the given ones and from ten times more and less; each may move by a factor of 1000.
 
     >>> from noregret.kernel.kernels import RBF
     >>> X = np.linspace(0, 1, 40)[:, None]

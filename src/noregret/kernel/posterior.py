@@ -230,7 +230,7 @@ class KernelPosterior(persist.Saved):
     - a Cholesky factor that grows by one row a reward otherwise: O(t^2), O(K t^2) to estimate K arms. Turning the
       first into the second is exact;
     - with ``budget=m``, m inducing points: O(m^2) a reward, O(K m^2) to estimate, bounded memory. While there is room
-      every point that is new (a residual variance over 1e-10 of k(x, x)) joins, so up to m distinct points nothing is
+      every point that is new (a residual variance over 1e-6 of k(x, x)) joins, so up to m of them nothing more is
       approximated; then a point replaces the least novel one when it is at least twice as novel. This is the novelty
       criterion of sparse online Gaussian processes (Csato and Opper 2002; Engel, Mannor, Meir 2004) with exchange:
       every exchange doubles det Kmm or better, so they come to an end. A replaced point is integrated out, and a point

@@ -16,7 +16,7 @@ from noregret.numerics.kernels import Program, cross, diagonal
 # The noise variance counts as at least this share of k(x, x): points that coincide then leave the factor invertible.
 JITTER = 1e-12
 # A variance below minus this share of k(x, x) is no rounding: the kernel is not positive definite.
-INDEFINITE = 1e-6
+INDEFINITE = 1e-4
 
 FIXED, FINITE_ARMS, AGNOSTIC = range(3)
 Width = tuple[int, float, float]

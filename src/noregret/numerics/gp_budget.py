@@ -18,8 +18,8 @@ from noregret.numerics.gp import INDEFINITE, JITTER, Width, multiplier, pick, so
 from noregret.numerics.jit import jit
 from noregret.numerics.kernels import Program, cross, diagonal
 
-# A point joins while there is room if nu exceeds this share of k(x, x): nearer ones would make Kmm singular.
-NOVEL = 1e-10
+# A point joins while there is room if nu exceeds this share of k(x, x): nearer ones would leave Kmm ill conditioned.
+NOVEL = 1e-6
 # In a full set it replaces the least novel point if it is this many times as novel.
 SWAP = 2.0
 
