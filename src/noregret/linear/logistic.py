@@ -71,7 +71,8 @@ class LogisticThompson(SamplingAgent):
         assumes="logistic rewards: P(r = 1 | x) = 1 / (1 + exp(-x.w))",
         reference="Chapelle and Li 2011",
         infinite_policies=True,
-        erratum="y = 2r - 1 in the loss; each batch is fitted once, against the prior left by the batch before it",
+        erratum="y = 2r - 1 in the loss; each batch is fitted once, against the prior left by the batch before it; "
+        "w is drawn every round",
     )
     dim: int
     _learnt = ("_posterior", "_waiting")
