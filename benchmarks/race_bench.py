@@ -1,0 +1,94 @@
+"""A race of LinUCB, LinThompson and Exp3 (T = 10,000, K = 10, d = 20, 20 seeds) beside the same simulation in coba.
+
+    python -m benchmarks.race_bench [--peers-python PYTHON] [--peer-seeds N]
+
+coba runs LinUCB and LinTS on the worlds of our race, drawn beforehand (its time excludes making them, ours does not);
+it has no Exp3, so ours does more. With fewer peer seeds than 20 its time is scaled up. Then the same race with two
+workers beside one, in turns.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import time
+from typing import Any
+
+import noregret as nr
+
+T, K, D, SEEDS = 10_000, 10, 20, 20
+
+
+def race(seeds: int, workers: int = 1) -> tuple[float, Any]:
+    """Seconds that the race takes, and its result."""
+    world = nr.environments.Linear(n_arms=K, dim=D, noise=0.1)
+    agents = {
+        "LinUCB": nr.LinUCB(dim=D, alpha=1.0),
+        "LinThompson": nr.LinThompson(dim=D, v=1.0),
+        "Exp3": nr.Exp3.tuned(K, T),
+    }
+    start = time.perf_counter()
+    result = nr.race(agents, world, horizon=T, seeds=seeds, workers=workers, progress=False)
+    return time.perf_counter() - start, result
+
+
+def coba(seeds: int) -> dict[str, float]:
+    """Seconds of a coba experiment on the same worlds, and LinUCB's average reward there."""
+    import coba as cb
+
+    from noregret.racing.run import world_seed
+
+    environments = []
+    for seed in range(seeds):
+        blocks = list(nr.environments.Linear(n_arms=K, dim=D, noise=0.1).blocks(T, world_seed(seed)))
+        actions = [[tuple(row) for row in X] for block in blocks for X in block.view("features").tolist()]
+        rewards = [dict(zip(a, r)) for a, r in zip(actions, (row for b in blocks for row in b.rewards.tolist()))]
+        environments.append(
+            cb.Environments.from_lambda(
+                T,
+                lambda i: None,
+                lambda i, context, actions=actions: actions[i],
+                lambda i, context, action, rewards=rewards: rewards[i][action],
+            )
+        )
+    learners = [cb.LinUCBLearner(alpha=1.0, features=["a"]), cb.LinTSLearner(v=1.0, features=["a"])]
+    start = time.perf_counter()
+    result = cb.Experiment(sum(environments[1:], environments[0]), learners).run(quiet=True)
+    seconds = time.perf_counter() - start
+    frame = result.interactions.to_pandas()
+    return {"seconds": seconds, "reward": float(frame[frame.learner_id == 0].reward.mean())}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--peers-python", help="the peers' Python (default: an environment made on demand)")
+    parser.add_argument("--peer-seeds", type=int, default=2)
+    parser.add_argument("--peer", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--data", help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.peer:
+        print(json.dumps(coba(args.peer_seeds)))
+        return
+    from benchmarks import peers
+
+    race(1), race(1, workers=2)  # compiled, loaded
+    seconds, result = race(SEEDS)
+    answer = json.loads(peers.run("benchmarks.race_bench", "--peer", "--peer-seeds", str(args.peer_seeds),
+                                  python=args.peers_python).splitlines()[-1])  # fmt: skip
+    theirs = answer["seconds"] * SEEDS / args.peer_seeds
+    print(f"noregret: LinUCB, LinThompson, Exp3, {SEEDS} seeds: {seconds:.2f} s, one worker, worlds included")
+    print(f"coba:     LinUCB, LinTS, {args.peer_seeds} seeds: {answer['seconds']:.1f} s; {theirs:.0f} s for {SEEDS}")
+    print(f"ratio: {theirs / seconds:.0f} (asked for: 10)")
+    ours = result.reward("LinUCB")[: args.peer_seeds, -1].mean() / T
+    print(f"LinUCB's average reward on the same worlds: noregret {ours:.4f}, coba {answer['reward']:.4f}")
+    ratios = []
+    for _ in range(3):
+        one, two = race(SEEDS)[0], race(SEEDS, workers=2)[0]
+        ratios.append(one / two)
+        print(f"one worker {one:.2f} s, two workers {two:.2f} s, ratio {one / two:.2f}")
+    print(f"median ratio of two workers: {statistics.median(ratios):.2f} (asked for: 1.7)")
+
+
+if __name__ == "__main__":
+    main()
