@@ -8,6 +8,7 @@ import numpy as np
 
 from noregret import bounds, persist
 from noregret.agent import Choice, Floats, IndexAgent, Seed, Theory, count, fraction
+from noregret.numerics import truncated
 from noregret.staged import Staged
 
 _KEEP = 1.0 - 1e-9  # an eigenvalue that is 1 up to rounding is kept
@@ -30,7 +31,7 @@ class TruncatedRidge(persist.Saved):
     def __init__(self, dim: int) -> None:
         self.dim = count("dim", dim)
         self._gram, self._b = np.zeros((dim, dim)), np.zeros(dim)
-        self._factors: tuple[Floats, Floats, Floats] | None = None
+        self._factors: tuple[Floats, int, Floats] | None = None
 
     def update(self, x: Floats, reward: float) -> None:
         """Append a row to D and its reward to c.
@@ -50,17 +51,17 @@ class TruncatedRidge(persist.Saved):
         >>> TruncatedRidge(dim=2).estimate(np.array([[3.0, 4.0]]), scale=1.0)
         (array([0.]), array([5.]))
         """
-        theta, U_kept, U_cut = self._factors = self._factors or self._decompose()
-        w, v = X @ U_kept, X @ U_cut
-        widths = scale * np.sqrt(np.einsum("ai,ai->a", w, w)) + np.sqrt(np.einsum("ai,ai->a", v, v))
-        return X @ theta, widths
+        if self._factors is None:
+            self._factors = self._decompose()
+        return truncated.estimate(*self._factors, X, scale)
 
-    def _decompose(self) -> tuple[Floats, Floats, Floats]:
-        """The estimate, the kept eigenvectors over sqrt(l), and the cut ones."""
+    def _decompose(self) -> tuple[Floats, int, Floats]:
+        """The eigenvectors, those kept over sqrt(l); how many are cut; the estimate."""
         eigenvalues, vectors = np.linalg.eigh(self._gram)
         k = int(np.searchsorted(eigenvalues, _KEEP))  # ascending: those before k are cut
-        kept = vectors[:, k:] / np.sqrt(eigenvalues[k:])
-        return kept @ (kept.T @ self._b), kept, vectors[:, :k]
+        vectors[:, k:] /= np.sqrt(eigenvalues[k:])
+        kept = vectors[:, k:]
+        return np.ascontiguousarray(vectors), k, kept @ (kept.T @ self._b)
 
     def _restore(self, state: dict[str, Floats]) -> None:
         super()._restore(state)
