@@ -10,7 +10,6 @@ import importlib
 import os
 import sys
 from collections.abc import Sequence
-from importlib.util import find_spec
 from typing import Any
 
 from noregret import __version__
@@ -52,10 +51,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(words: list[str]) -> int:
-    known = [name for name in COMMANDS if find_spec(f"noregret.cli.{name}")]
     name = words[0] if words and not words[0].startswith("-") else None
-    if name is not None and name not in known:
-        raise BadInput(f"unknown command {name!r}{did_you_mean(name, known)}")
+    if name is not None and name not in COMMANDS:
+        raise BadInput(f"unknown command {name!r}{did_you_mean(name, COMMANDS)}")
     parser = Parser(
         prog="noregret",
         description="Contextual bandits from the paper to production.",
@@ -65,12 +63,12 @@ def _run(words: list[str]) -> int:
     parser.add_argument("--version", action="version", version=f"noregret {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", title="commands")
     module: Any = None
-    for each in known:
+    for each, summary in COMMANDS.items():
         if each == name:
             module = importlib.import_module(f"noregret.cli.{each}")
             module.add_parser(commands)
         else:
-            commands.add_parser(each, help=COMMANDS[each])
+            commands.add_parser(each, help=summary)
     args, unknown = parser.parse_known_args(words)
     if name is None:
         if unknown:
