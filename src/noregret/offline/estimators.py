@@ -137,7 +137,7 @@ class DM(Estimator):
         return [facts.q_target]
 
     def score_range(self, low: float, high: float, weight: float) -> tuple[float, float]:
-        return low, high
+        return low - (high - low), high + (high - low)  # a regression may answer a little outside the range
 
 
 @dataclass(frozen=True)

@@ -238,21 +238,23 @@ class _Tally:
             self._most = np.maximum(self._most, columns.max(axis=0))
         if self._blocks is not None:
             self._blocks.add(columns)
-        inside = [self._within(facts[target]) for _, target in self._pairs] if self._sequences else []
+        inside = [self._within(e, facts[target]) for e, target in self._pairs] if self._sequences else []
         for (estimator, _), sequence, some in zip(self._pairs, self._sequences, inside, strict=False):
             if estimator.needs_model:
-                sequence.update(_unbiased(estimator).scores(some))
+                sequence.update(_unbiased(estimator).columns(some)[0])
             else:
                 sequence.update(some.rewards, some.weights)
         if self._paired is not None:
             one, other = (_unbiased(e).columns(some)[0] for (e, _), some in zip(self._pairs, inside, strict=True))
             self._paired.update(one - other)
 
-    def _within(self, facts: Facts) -> Facts:
+    def _within(self, estimator: Estimator, facts: Facts) -> Facts:
         """The same facts with the model kept inside the range of the rewards: DR stays unbiased, and is bounded."""
         if facts.q_logged is None or facts.q_target is None:
             return facts
         low, high = self._job.low, self._job.high
+        if isinstance(estimator, DM):
+            low, high = estimator.score_range(low, high, 0.0)
         return Facts(facts.rewards, facts.weights, facts.q_logged.clip(low, high), facts.q_target.clip(low, high))
 
     def _sequence(self, estimator: Estimator) -> ConfidenceSequence:

@@ -128,6 +128,8 @@ def _asked(policy: Any, rows: Rows) -> np.ndarray:
         contexts = np.empty((len(rows), 0))
     elif rows.contexts is None and ndim(contexts) == 2:
         contexts = np.broadcast_to(contexts, (len(rows), *contexts.shape))
+    if isinstance(policy, (Constant, Uniform)):  # they do not look: what they want of arms not on offer is shared out
+        return ask(contexts, rows.n_arms)
     return _by_offer(ask, contexts, rows)
 
 

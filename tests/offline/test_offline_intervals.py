@@ -1,0 +1,177 @@
+"""Coverage of the intervals on logs with known truth; failures here mean intervals that promise what they do not keep."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from offline_worlds import D, draw_arms, expected, logging, make, target, truth
+
+from noregret.offline import ConfidenceSequence, confidence_sequence, evaluate
+from noregret.offline.intervals import Blocks, Moments, bernstein, bootstrap, normal
+
+RUNS, N = 1000, 2000
+NAMES = ["ips", "snips", "dr", "sndr"]
+
+
+@pytest.fixture(scope="module")
+def value():
+    return truth()
+
+
+def coverage(interval, value, **options):
+    hits = dict.fromkeys(NAMES, 0)
+    for seed in range(RUNS):
+        log, pi = make(N, seed)
+        result = evaluate(log, pi, NAMES, interval=interval, **options)
+        for name in NAMES:
+            hits[name] += result[name].low <= value <= result[name].high
+    return {name: n / RUNS for name, n in hits.items()}
+
+
+def test_normal_intervals_cover(value):
+    # 1,000 runs: the share has a standard error of 0.7 %, so 93 to 97.5 % is where a right 95 % interval lies.
+    for name, share in coverage("normal", value).items():
+        assert 0.93 <= share <= 0.975, (name, share)
+
+
+def test_bernstein_intervals_cover(value):
+    for name, share in coverage("bernstein", value).items():
+        assert share >= 0.95, (name, share)
+
+
+def test_bootstrap_intervals_cover(value):
+    # All runs share the resampled row numbers: one product of matrices instead of 1,000 bootstraps.
+    columns = {name: [] for name in ("wr", "w")}
+    for seed in range(RUNS):
+        log, pi = make(N, seed)
+        w = pi[np.arange(N), log.arms] / log.probabilities
+        columns["wr"].append(w * log.rewards)
+        columns["w"].append(w)
+    blocks = Blocks(2 * RUNS)
+    blocks.add(np.column_stack(columns["wr"] + columns["w"]))
+    ips = [lambda m, i=i: m[..., i] for i in range(RUNS)]
+    snips = [lambda m, i=i: m[..., i] / m[..., RUNS + i] for i in range(RUNS)]
+    for name, values in (("ips", ips), ("snips", snips)):
+        ends = np.array(bootstrap(blocks, values, resamples=1000, seed=1))
+        share = np.mean((ends[:, 0] <= value) & (value <= ends[:, 1]))
+        assert 0.93 <= share <= 0.975, (name, share)
+
+
+def test_evaluate_bootstraps_with_the_same_function():
+    log, pi = make(N, seed=5)
+    w = pi[np.arange(N), log.arms] / log.probabilities
+    blocks = Blocks(2)
+    blocks.add(np.column_stack([w * log.rewards, w]))
+    [(low, high)] = bootstrap(blocks, [lambda m: m[..., 0] / m[..., 1]], resamples=300, seed=0)
+    found = evaluate(log, pi, "snips", interval="bootstrap", resamples=300)["snips"]
+    assert (found.low, found.high) == pytest.approx((low, high), rel=1e-12)
+
+
+def test_the_bootstrap_normalises_inside_each_resample():
+    # Against the definition: draw row numbers, take the ratio of the sums over them.
+    log, pi = make(200, seed=6)
+    w = pi[np.arange(200), log.arms] / log.probabilities
+    rng = np.random.default_rng(3)
+    drawn = []
+    for _ in range(4000):
+        rows = rng.integers(0, 200, 200)
+        drawn.append((w * log.rewards)[rows].sum() / w[rows].sum())
+    found = evaluate(log, pi, "snips", interval="bootstrap", resamples=4000)["snips"]
+    np.testing.assert_allclose([found.low, found.high], np.quantile(drawn, [0.025, 0.975]), atol=0.01)
+
+
+@pytest.mark.parametrize("kind", ["weights", "bounded"])
+def test_the_confidence_sequence_covers_at_every_row_at_once(kind, value):
+    # 500 runs, looked at after each of 2,000 rows: one row outside makes the whole run a failure.
+    runs, rng = 500, np.random.default_rng(7)
+    if kind == "bounded":
+        rewards = (rng.random((runs, N)) < 0.1).astype(float)
+        low, high = confidence_sequence(rewards)
+        value = 0.1
+    else:
+        x = rng.normal(size=(runs, N, D))
+        p, pi = logging(x), target(x)
+        arms = draw_arms(p, rng)[..., None]
+        rewards = (rng.random((runs, N)) < np.take_along_axis(expected(x), arms, 2)[..., 0]).astype(float)
+        weights = (np.take_along_axis(pi, arms, 2) / np.take_along_axis(p, arms, 2))[..., 0]
+        low, high = confidence_sequence(rewards, weights, max_weight=20.0)
+    inside = ((low <= value) & (value <= high)).all(axis=1)
+    assert inside.mean() >= 0.95
+    # And it is worth having: at the end the interval is no wider than six standard errors to each side.
+    scores = rewards if kind == "bounded" else rewards * weights
+    assert np.median(high[:, -1] - low[:, -1]) < 12 * scores.std() / np.sqrt(N)
+
+
+def test_a_sequence_fed_in_pieces_is_the_sequence_fed_at_once():
+    rng = np.random.default_rng(8)
+    values, weights = rng.random(500) * 3 - 1, rng.exponential(size=500)
+    whole = ConfidenceSequence(0.9, low=-1, high=2, max_weight=5.0)
+    ends = whole.update(values, weights)
+    pieces = ConfidenceSequence(0.9, low=-1, high=2, max_weight=5.0)
+    for i in range(0, 500, 50):
+        pieces.update(values[i : i + 50], weights[i : i + 50])
+    assert (pieces.low, pieces.high, pieces.n) == (whole.low, whole.high, 500)
+    assert ends[0][-1] == whole.low and ends[1][-1] == whole.high
+    assert np.all(np.diff(ends[0]) >= 0) and np.all(np.diff(ends[1]) <= 0)
+
+
+def test_the_lower_bound_equals_its_formula():
+    x = np.random.default_rng(9).exponential(size=60)
+    log, scale, lam_x, lams, penalty, best = np.log(2 / 0.05), 4.0, 0.0, 0.0, 0.0, 0.0
+    for t in range(1, 61):
+        past = x[: t - 1]
+        means = [min(1.0, (0.5 + x[:i].sum()) / (i + 1)) for i in range(t)]
+        deviations = sum((past[i] - means[i + 1]) ** 2 for i in range(t - 1))
+        variance = (scale * scale + deviations) / (t - 1 + scale)
+        lam = min(0.5, np.sqrt(2 * log / (variance * t * np.log(1 + t))))
+        lams, lam_x = lams + lam, lam_x + lam * x[t - 1]
+        penalty += (-np.log(1 - lam) - lam) * (x[t - 1] - means[-1]) ** 2
+        best = max(best, (lam_x - log - penalty) / lams)
+    sequence = ConfidenceSequence(max_weight=scale)
+    sequence.update(np.ones(60), x)
+    assert sequence.low == pytest.approx(best, rel=1e-12, abs=1e-12)
+
+
+def test_a_sequence_refuses_what_it_cannot_use():
+    sequence = ConfidenceSequence()
+    for values, weights in [([1.5], None), ([np.nan], None), ([0.5], [-1.0]), ([0.5], [1.0, 2.0])]:
+        with pytest.raises(ValueError, match="must be"):
+            sequence.update(values, weights)
+    assert sequence.n == 0
+    with pytest.raises(ValueError, match="low < high"):
+        ConfidenceSequence(low=1.0, high=0.0)
+
+
+def test_moments_do_not_lose_digits():
+    rng = np.random.default_rng(10)
+    columns = 1e8 + rng.normal(size=(10_000, 2)) @ [[1.0, 0.5], [0.0, 1.0]]
+    moments = Moments(2)
+    for part in np.array_split(columns, 7):
+        moments.add(part)
+    np.testing.assert_allclose(moments.mean, columns.mean(axis=0), rtol=1e-14)
+    np.testing.assert_allclose(moments.covariance, np.cov(columns, rowvar=False), rtol=1e-6)
+
+
+def test_blocks_keep_all_sums_and_the_spread_of_the_bootstrap():
+    rng = np.random.default_rng(11)
+    columns = rng.exponential(size=(50_000, 1))
+    few, all_rows = Blocks(1, limit=1024), Blocks(1, limit=65_536)
+    for part in np.array_split(columns, 13):
+        few.add(part)
+        all_rows.add(part)
+    assert len(few.sums) <= 1024 < len(all_rows.sums)
+    assert few.counts.sum() == 50_000
+    np.testing.assert_allclose(few.sums.sum(), columns.sum())
+    widths = [np.diff(bootstrap(b, [lambda m: m[..., 0]], resamples=500)[0])[0] for b in (few, all_rows)]
+    assert widths[0] == pytest.approx(widths[1], rel=0.15)
+
+
+def test_formulas():
+    from scipy.stats import norm
+
+    low, high = normal(0.3, 0.04, 50, 0.9)
+    assert high - 0.3 == pytest.approx(norm.ppf(0.95) * 0.2 / np.sqrt(50))
+    low, high = bernstein(0.3, 0.04, 50, 0.9, spread=2.0)
+    log = np.log(2 / 0.05)  # Maurer & Pontil, Theorem 4, with 0.05 for each side
+    assert high - 0.3 == pytest.approx(np.sqrt(2 * 0.04 * log / 50) + 7 * 2.0 * log / (3 * 49))
+    assert 0.3 - low == pytest.approx(high - 0.3)
