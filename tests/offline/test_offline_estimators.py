@@ -22,7 +22,7 @@ class Model:
 
 def by_hand(log, pi, q, clip=0.0, tau=3.0, lam=5.0):
     """The textbook sums, one row at a time."""
-    total = {name: 0.0 for name in ["wr", "w", "dm", "dr", "wd", "switch", "dros"]}
+    total = dict.fromkeys(["wr", "w", "dm", "dr", "wd", "switch", "dros"], 0.0)
     for i in range(len(log)):
         arm, r = log.arms[i], log.rewards[i]
         w = pi[i, arm] / max(log.probabilities[i], clip)
@@ -114,7 +114,9 @@ def test_ridge_on_features_of_arms_is_one_model():
     Z = np.column_stack([np.ones(200), X[np.arange(200), arms]])
     fold = folds_of(log.rows, 2)
     train = fold != fold[0]
-    theta = np.linalg.solve(Z[train].T @ Z[train] + 0.5 * np.eye(3), Z[train].T @ (rewards[train] - rewards[train].mean()))
+    theta = np.linalg.solve(
+        Z[train].T @ Z[train] + 0.5 * np.eye(3), Z[train].T @ (rewards[train] - rewards[train].mean())
+    )
     np.testing.assert_allclose(q[0], rewards[train].mean() + theta[0] + X[0] @ theta[1:], rtol=1e-9)
 
 
@@ -135,7 +137,13 @@ def test_a_target_in_every_form_gives_the_same_value():
     arms = policy.many(log.contexts)
     table = np.eye(K)[arms]
     value = evaluate(log, policy, ["ips", "dr"])
-    for form in (table, arms, table.tolist(), lambda x: int(np.argmax(weights @ x)), lambda x: np.eye(K)[np.argmax(weights @ x)]):
+    for form in (
+        table,
+        arms,
+        table.tolist(),
+        lambda x: int(np.argmax(weights @ x)),
+        lambda x: np.eye(K)[np.argmax(weights @ x)],
+    ):
         again = evaluate(log, form, ["ips", "dr"])
         assert again["ips"].value == value["ips"].value
         assert again["dr"].value == pytest.approx(value["dr"].value, rel=1e-12)
@@ -161,7 +169,8 @@ def test_arms_that_change_from_row_to_row():
     contexts = [rng.normal(size=(k, 2)) for k in sizes]
     arms, rewards = np.array([rng.integers(k) for k in sizes]), rng.random(300)
     log = Log(contexts=contexts, arms=arms, rewards=rewards, probabilities=1.0 / sizes)
-    assert log.n_arms == 5 and log.available.sum() == sizes.sum()
+    assert log.n_arms == 5
+    assert log.available.sum() == sizes.sum()
     weights = np.array([-1.0, 0.5])
     value = np.mean([(np.argmax(x @ weights) == a) * k * r for x, a, k, r in zip(contexts, arms, sizes, rewards)])
     assert evaluate(log, nr.Linear(weights), "ips")["ips"].value == pytest.approx(value)
@@ -246,5 +255,6 @@ def test_a_log_without_probabilities_says_what_to_do():
     with pytest.raises(ValueError, match="PropensityModel"):
         evaluate(log, pi, ["ips"])
     result = evaluate(log, pi, ["dm"])
-    assert np.isnan(result["dm"].ess) and result.diagnostics is None
+    assert np.isnan(result["dm"].ess)
+    assert result.diagnostics is None
     assert result.to_dict()["estimates"]["dm"]["ess"] is None

@@ -1,4 +1,4 @@
-"""Coverage of the intervals on logs with known truth; failures here mean intervals that promise what they do not keep."""
+"""Coverage of the intervals on logs with known truth; a failure means an interval that does not keep its promise."""
 
 from __future__ import annotations
 
@@ -111,8 +111,10 @@ def test_a_sequence_fed_in_pieces_is_the_sequence_fed_at_once():
     for i in range(0, 500, 50):
         pieces.update(values[i : i + 50], weights[i : i + 50])
     assert (pieces.low, pieces.high, pieces.n) == (whole.low, whole.high, 500)
-    assert ends[0][-1] == whole.low and ends[1][-1] == whole.high
-    assert np.all(np.diff(ends[0]) >= 0) and np.all(np.diff(ends[1]) <= 0)
+    assert ends[0][-1] == whole.low
+    assert ends[1][-1] == whole.high
+    assert np.all(np.diff(ends[0]) >= 0)
+    assert np.all(np.diff(ends[1]) <= 0)
 
 
 def test_the_lower_bound_equals_its_formula():

@@ -39,7 +39,7 @@ def logs(frame, tmp_path):
 
 def test_the_same_rows_from_every_source(logs, frame):
     for name, log in logs.items():
-        assert len(log) == 300 and log.n_arms == K, name
+        assert (len(log), log.n_arms) == (300, K), name
         np.testing.assert_allclose(log.contexts, frame[["x0", "x1", "x2"]].to_numpy(), rtol=1e-12)
         np.testing.assert_array_equal(log.arms, frame.arm)
         np.testing.assert_array_equal(log.rewards, frame.reward)
@@ -107,9 +107,16 @@ def test_names_categories_times_and_features_of_arms(tmp_path):
     options = {"arms": "item", "rewards": "click", "probabilities": "p", "timestamps": "when",
                "arm_features": "price_{arm}", "available": "has_{arm}"}  # fmt: skip
     for log in (Log.from_pandas(frame, **options), Log.from_parquet(tmp_path / "log.parquet", **options)):
-        assert log.arm_names == ["a", "b", "c"] and log.arms.tolist() == [1, 0, 1, 2]
-        assert log.contexts.tolist() == [[0, 0, 1, 1.0], [0, 1, 0, 2.0], [0, 0, 1, 3.0], [1, 0, 0, 4.0]]  # Bonn, Oslo, Rome
-        assert log.arm_features.shape == (4, 3, 1) and log.arm_features[1, :, 0].tolist() == [2, 6, 10]
+        assert log.arm_names == ["a", "b", "c"]
+        assert log.arms.tolist() == [1, 0, 1, 2]
+        assert log.contexts.tolist() == [
+            [0, 0, 1, 1.0],
+            [0, 1, 0, 2.0],
+            [0, 0, 1, 3.0],
+            [1, 0, 0, 4.0],
+        ]  # Bonn, Oslo, Rome
+        assert log.arm_features.shape == (4, 3, 1)
+        assert log.arm_features[1, :, 0].tolist() == [2, 6, 10]
         assert log.available.tolist() == [[True, True, False], [True] * 3, [False, True, True], [True] * 3]
         assert len(log.timestamps) == 4
 
@@ -118,8 +125,12 @@ def test_lists_as_contexts(tmp_path):
     rows = [[[1.0, 2.0], [3.0, 4.0]], [[5.0, 6.0], [7.0, 8.0], [9.0, 10.0]]]
     table = pa.table({"features": rows, "shared": [[1.0, 2.0], [3.0, 4.0]], "arm": [1, 2], "reward": [0.0, 1.0]})
     pq.write_table(table, tmp_path / "log.parquet")
-    for log in (Log.from_arrow(table, contexts="features"), Log.from_parquet(tmp_path / "log.parquet", contexts="features")):
-        assert log.n_arms == 3 and log.contexts.shape == (2, 3, 2)
+    for log in (
+        Log.from_arrow(table, contexts="features"),
+        Log.from_parquet(tmp_path / "log.parquet", contexts="features"),
+    ):
+        assert log.n_arms == 3
+        assert log.contexts.shape == (2, 3, 2)
         assert log.available.tolist() == [[True, True, False], [True, True, True]]
         assert log.contexts[1, 2].tolist() == [9.0, 10.0]
     assert Log.from_arrow(table, contexts="shared", n_arms=3).contexts.tolist() == [[1.0, 2.0], [3.0, 4.0]]
@@ -207,5 +218,7 @@ def test_missing_values_are_problems_not_zeros(tmp_path):
 
 def test_without_probabilities_or_contexts():
     log = Log.from_pandas(pd.DataFrame({"arm": [0, 1], "reward": [0.0, 1.0]}))
-    assert log.contexts is None and log.probabilities is None and not log.has_probabilities
+    assert log.contexts is None
+    assert log.probabilities is None
+    assert not log.has_probabilities
     assert "2 rows, 2 arms, in memory" in repr(log)

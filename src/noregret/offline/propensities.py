@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize_scalar
+from scipy.optimize import minimize
+from scipy.special import expit
 
 from noregret.agent import Floats, count, fraction
 from noregret.offline.log import Log
@@ -16,9 +17,10 @@ from noregret.offline.rows import Rows, ndim
 class PropensityModel:
     """P(arm | context) by any scikit-learn classifier: cross-fitted, calibrated, never below ``clip``.
 
-    Each row's probability comes from a classifier that saw only the other folds. Calibration is one temperature
-    (probabilities to the power 1/T, by maximum likelihood on rows held out): it cannot turn the order of the arms, and
-    leaves a classifier that is right alone. ``clip`` is Strehl's tau, by default 1/(20 K). Fitted in memory.
+    Each row's probability comes from a classifier that saw only the other folds. Calibration has two numbers, found by
+    maximum likelihood on rows held out: a temperature T (probabilities to the power 1/T) and a share of uniform
+    exploration, which most logging policies have and most classifiers cannot express. It never turns the order of the
+    arms, and leaves alone a classifier that is right. ``clip`` is Strehl's tau, by default 1/(20 K). Fitted in memory.
 
     >>> rng = np.random.default_rng(0)
     >>> x = rng.normal(size=(2000, 1))
@@ -33,7 +35,7 @@ class PropensityModel:
         self,
         classifier: Any = None,
         *,
-        folds: int = 3,
+        folds: int = 5,
         calibrate: bool = True,
         clip: float | None = None,
         seed: int = 0,
@@ -42,7 +44,7 @@ class PropensityModel:
         self.folds = count("folds", folds, least=2)
         self.clip = None if clip is None else fraction("clip", clip)
         self.probabilities: Floats | None = None  # (n, K) after fill
-        self.temperatures: list[float] = []
+        self.corrections: list[tuple[float, float]] = []  # (temperature, uniform share) of each fold
 
     def fill(self, log: Log) -> Log:
         """The same log with estimated probabilities of its arms."""
@@ -51,13 +53,13 @@ class PropensityModel:
         if min(np.bincount(fold, minlength=self.folds)) == 0:
             raise ValueError(f"the log has {len(rows)} rows, too few for {self.folds} folds")
         raw = self._crossfitted(rows, fold)
-        self.temperatures = [1.0] * self.folds
+        self.corrections = [(1.0, 0.0)] * self.folds
         table = raw.copy()
         if self.calibrate:
-            for f in range(self.folds):  # the temperature of a fold is found without it
+            for f in range(self.folds):  # the correction of a fold is found without it
                 others = fold != f
-                self.temperatures[f] = _temperature(raw[others], rows.arms[others])
-                table[~others] = _heated(raw[~others], self.temperatures[f])
+                self.corrections[f] = _correction(raw[others], rows.arms[others])
+                table[~others] = _corrected(raw[~others], *self.corrections[f])
         if rows.available is not None:
             table = np.where(rows.available, table, 0.0)
             table /= table.sum(axis=1, keepdims=True)
@@ -117,17 +119,26 @@ def inputs(rows: Rows) -> Floats:
     return np.hstack(parts) if parts else np.zeros((len(rows), 1))
 
 
-def _heated(table: Floats, temperature: float) -> Floats:
+def _corrected(table: Floats, temperature: float, uniform: float) -> Floats:
     powered: Floats = np.maximum(table, 1e-12) ** (1.0 / temperature)
-    powered /= powered.sum(axis=1, keepdims=True)
+    powered *= (1.0 - uniform) / powered.sum(axis=1, keepdims=True)
+    powered += uniform / table.shape[1]
     return powered
 
 
-def _temperature(table: Floats, arms: np.ndarray) -> float:
-    """The temperature with the largest likelihood of the logged arms."""
-    rows = np.arange(len(arms))
+def _correction(table: Floats, arms: np.ndarray) -> tuple[float, float]:
+    """The temperature and the uniform share with the largest likelihood of the logged arms."""
+    logs, rows, K = np.log(np.maximum(table, 1e-12)), np.arange(len(arms)), table.shape[1]
 
-    def loss(log_t: float) -> float:
-        return -float(np.log(np.maximum(_heated(table, float(np.exp(log_t)))[rows, arms], 1e-12)).mean())
+    def loss(z: Floats) -> tuple[float, Floats]:
+        power, uniform = np.exp(-z[0]), expit(z[1])
+        softmax = np.exp(power * logs)
+        softmax /= softmax.sum(axis=1, keepdims=True)
+        own, mean_log = softmax[rows, arms], np.einsum("nk,nk->n", softmax, logs)
+        p = (1.0 - uniform) * own + uniform / K
+        by_power = np.mean((1.0 - uniform) * own * (logs[rows, arms] - mean_log) / p)
+        by_uniform = np.mean((1.0 / K - own) / p)
+        return -float(np.log(p).mean()), np.array([by_power * power, -by_uniform * uniform * (1.0 - uniform)])
 
-    return float(np.exp(minimize_scalar(loss, bounds=(-2.0, 2.0), method="bounded").x))
+    found = minimize(loss, [0.0, -3.0], jac=True, method="L-BFGS-B", bounds=[(-2.0, 2.0), (-15.0, 15.0)])
+    return float(np.exp(found.x[0])), float(expit(found.x[1]))

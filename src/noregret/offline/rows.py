@@ -127,10 +127,12 @@ def as_rows(
         shapes += [features.shape[-2]] if features is not None and features.ndim > 1 else []
         shapes += [contexts.shape[1]] if ndim(contexts) == 3 else []
         n_arms = shapes[0] if shapes else int(arm_numbers.max(initial=0)) + 1
+    if mask is not None and mask.shape == (len(arm_numbers), n_arms) and mask.all():
+        mask = None
     return Rows(
         arms=arm_numbers, rewards=floats("rewards", rewards), n_arms=count("n_arms", n_arms), contexts=contexts,
         probabilities=None if probabilities is None else floats("probabilities", probabilities),
-        arm_features=features, available=None if mask is None or mask.all() else mask,
+        arm_features=features, available=mask,
         timestamps=None if timestamps is None else np.asarray(timestamps),
     )  # fmt: skip
 

@@ -1,0 +1,168 @@
+"""``noregret evaluate`` and ``noregret replay``: thin, loud about bad logs, one line about bad input."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from offline_worlds import K, make
+
+import noregret as nr
+from noregret.cli.main import main
+from noregret.offline import evaluate, replay
+
+
+@pytest.fixture
+def files(tmp_path):
+    log, pi = make(1200, seed=1)
+    frame = pd.DataFrame(log.contexts, columns=["x0", "x1", "x2"])
+    frame = frame.assign(item=log.arms, click=log.rewards, p=log.probabilities, want=pi.argmax(axis=1))
+    for a in range(K):
+        frame[f"pi_{a}"] = pi[:, a]
+    frame.to_parquet(tmp_path / "log.parquet")
+    frame.to_csv(tmp_path / "log.csv", index=False)
+    log.to_dsjson(tmp_path / "log.dsjson")
+    np.save(tmp_path / "pi.npy", pi)
+    return tmp_path, log, pi
+
+
+COLUMNS = ["--contexts", "x0,x1,x2", "--arm", "item", "--reward", "click", "--probability", "p"]
+
+
+def run(capsys, *words):
+    code = main([str(w) for w in words])
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+def test_evaluate_prints_what_the_function_returns(files, capsys):
+    folder, log, pi = files
+    expected = evaluate(log, pi, ["ips", "snips", "dm", "dr"])
+    for file in ("log.parquet", "log.csv"):
+        for policy in (folder / "pi.npy", "columns:pi_{arm}"):
+            code, out, err = run(capsys, "evaluate", folder / file, *COLUMNS, "--policy", policy, "--json")
+            assert (code, err) == (0, "")
+            found = json.loads(out)["estimates"]
+            for name in expected:
+                assert found[name]["value"] == pytest.approx(expected[name].value, rel=1e-9)
+    code, out, _ = run(capsys, "evaluate", folder / "log.parquet", *COLUMNS, "--policy", folder / "pi.npy")
+    assert code == 0
+    assert out.strip() == expected.table()
+
+
+def test_every_kind_of_policy(files, capsys):
+    folder, log, pi = files
+    agent = nr.LinUCB(dim=3, n_arms=K, alpha=0.1, seed=1)
+    agent.learn(log.contexts[0], nr.Choice(1, 0.5), 1.0)
+    agent.save(folder / "agent.nr")
+    for policy, same in [("uniform", nr.Uniform(K)), ("arm:2", nr.Constant(2)), ("column:want", pi.argmax(axis=1)),
+                         (folder / "agent.nr", agent)]:  # fmt: skip
+        words = ["evaluate", folder / "log.parquet", *COLUMNS, "--policy", policy, "--estimators", "ips", "--json"]
+        code, out, _ = run(capsys, *words)
+        assert code == 0
+        assert json.loads(out)["estimates"]["ips"]["value"] == pytest.approx(evaluate(log, same, "ips")["ips"].value)
+    code, out, _ = run(
+        capsys, "evaluate", folder / "log.dsjson", "--policy", "uniform", "--estimators", "ips", "--json"
+    )
+    assert json.loads(out)["estimates"]["ips"]["value"] == pytest.approx(
+        evaluate(log, nr.Uniform(K), "ips")["ips"].value
+    )
+
+
+def test_options_reach_the_function(files, capsys):
+    folder, _, _ = files
+    words = ["evaluate", folder / "log.parquet", *COLUMNS, "--policy", "uniform"]
+    code, out, _ = run(capsys, *words, "--estimators", "dr,switch-dr", "--reward-model", "logistic", "--interval",
+                       "bootstrap", "--level", "0.9", "--clip", "0.1", "--plot", folder / "a.png", "--report",
+                       folder / "a.html", "--json")  # fmt: skip
+    found = json.loads(out)
+    assert code == 0
+    assert found["interval"] == "bootstrap"
+    assert found["level"] == 0.9
+    assert found["diagnostics"]["clipped"] > 0
+    assert set(found["estimates"]) == {"dr", "switch-dr"}
+    assert (folder / "a.png").read_bytes()[:4] == b"\x89PNG"
+    assert "<table>" in (folder / "a.html").read_text()
+    hidden = ["--contexts", "x0,x1,x2", "--arm", "item", "--reward", "click", "--probability", "p"]
+    frame = pd.read_parquet(folder / "log.parquet").drop(columns="p")
+    frame.to_parquet(folder / "hidden.parquet")
+    code, _, err = run(capsys, "evaluate", folder / "hidden.parquet", *hidden[:6], "--policy", "uniform")
+    assert code == 2
+    assert "PropensityModel" in err
+    code, out, _ = run(capsys, "evaluate", folder / "hidden.parquet", *hidden[:6], "--policy", "uniform",
+                       "--estimate-probabilities", "--estimators", "ips")  # fmt: skip
+    assert code == 0
+    assert "ips" in out
+
+
+def test_the_verdict_is_on_stderr_in_the_table_and_in_json(tmp_path, capsys):
+    arms = np.zeros(5000, int)
+    arms[7] = 1
+    frame = pd.DataFrame({"arm": arms, "reward": 1.0, "probability": np.where(arms == 1, 0.0002, 0.9998)})
+    frame.to_csv(tmp_path / "log.csv", index=False)
+    for extra in ([], ["--json"]):
+        code, out, err = run(
+            capsys, "evaluate", tmp_path / "log.csv", "--policy", "arm:1", "--estimators", "ips", *extra
+        )
+        assert code == 0
+        assert "cannot answer the question: effective sample size 1 of 5,000" in out
+        assert "cannot answer the question: effective sample size 1 of 5,000" in err
+        assert err.count("\n") == 1
+
+
+def test_replay_prints_what_the_function_returns(files, capsys):
+    folder, log, _ = files
+    words = ["replay", folder / "log.parquet", *COLUMNS, "--agent", "lin-ucb", "--set", "alpha=0.2", "--json"]
+    code, out, _ = run(capsys, *words, "--horizon", "30", "--save", folder / "learnt.nr")
+    found = json.loads(out)
+    agent = nr.LinUCB(dim=3, n_arms=K, alpha=0.2, seed=0)
+    expected = replay(log, agent, horizon=30)
+    assert code == 0
+    assert found["value"] == expected.value
+    assert found["matched"] == 30
+    assert nr.load(folder / "learnt.nr").t == 31
+    code, out, _ = run(capsys, "replay", folder / "log.parquet", *COLUMNS, "--agent", folder / "learnt.nr")
+    assert code == 0
+    assert "rows matched" in out
+    code, out, _ = run(capsys, "replay", folder / "log.csv", *COLUMNS, "--agent", "ucb1", "--horizon", "20")
+    assert code == 0
+    assert "20 of" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["evaluate", "nothing.parquet", "--policy", "uniform"], "there is no file"),
+        (["evaluate", "{log}", "--policy", "unifrm"], "cannot read --policy"),
+        (["evaluate", "{log}", "--policy", "arm:9"], "the arms are 0, 1, 2, 3"),
+        (["evaluate", "{log}", "--policy", "columns:pi"], "must hold {arm}"),
+        (["evaluate", "{log}", "--policy", "other.npy"], "there is no file"),
+        (["evaluate", "{log}", "--policy", "uniform", "--estimators", "ipps"], "did you mean 'ips'"),
+        (["evaluate", "{log}", "--policy", "uniform", "--clip", "7"], "clip must be"),
+        (["evaluate", "{log}", "--policy", "uniform", "--reward-range", "zero"], "--reward-range must be two numbers"),
+        (["evaluate", "{log}", "--policy", "uniform", "--reward", "clik"], "did you mean 'click'"),
+        (["evaluate", "{log}"], "--policy"),
+        (["replay", "{log}", "--agent", "linucv"], "did you mean LinUCB"),
+        (["replay", "{log}", "--agent", "linucb", "--set", "alhpa=1"], "expected NAME=VALUE"),
+        (["replay", "{log}", "--agent", "exp4"], "also needs n_experts"),
+    ],
+)
+def test_bad_input_is_one_clear_line(files, capsys, words, message):
+    folder, _, _ = files
+    words = [w.replace("{log}", str(folder / "log.parquet")) for w in words]
+    given = COLUMNS if "--reward" not in words else [*COLUMNS[:4], *COLUMNS[6:]]
+    code, out, err = run(capsys, *words, *given)
+    assert code == 2
+    assert out == ""
+    assert message in err
+    assert err.count("\n") == 1
+    assert "Traceback" not in err
+
+
+def test_help_has_an_example(capsys):
+    for command in ("evaluate", "replay"):
+        code, out, _ = run(capsys, command, "--help")
+        assert code == 0
+        assert f"noregret {command} log.parquet" in out

@@ -1,0 +1,126 @@
+"""Estimated propensities, and learning a policy from a log."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from offline_worlds import D, K, expected, logging, make, target, truth
+from scipy import stats
+from threadpoolctl import threadpool_limits
+
+import noregret as nr
+from noregret.offline import Log, PropensityModel, evaluate, fit
+
+
+def test_estimated_propensities_serve_as_well_as_the_true_ones():
+    for seed in range(10):
+        log, pi = make(4000, seed)
+        hidden, _ = make(4000, seed, hidden=True)
+        known = evaluate(log, pi, "ips")["ips"]
+        estimated = evaluate(PropensityModel(seed=seed).fill(hidden), pi, "ips")["ips"]
+        assert abs(estimated.value - known.value) < 2 * known.std_error
+
+
+def test_ips_with_estimated_propensities_is_unbiased():
+    # 200 logs; the mean of the estimates against the truth, two-sided at 1 %.
+    found = []
+    with threadpool_limits(1):  # problems this small only lose by threads
+        for seed in range(200):
+            hidden, pi = make(1500, 10_000 + seed, hidden=True)
+            found.append(float(np.mean(_ips_scores(PropensityModel().fill(hidden), pi))))
+    assert stats.ttest_1samp(found, truth()).pvalue > 0.01
+
+
+def _ips_scores(log, pi):
+    return pi[np.arange(len(log)), log.arms] / log.probabilities * log.rewards
+
+
+def test_the_model_is_cross_fitted_calibrated_and_clipped():
+    from sklearn.ensemble import RandomForestClassifier
+
+    hidden, _ = make(3000, 3, hidden=True)
+    true = logging(hidden.contexts)[np.arange(3000), hidden.arms]
+    forest = RandomForestClassifier(30, min_samples_leaf=3, random_state=0)  # overconfident as it comes
+    errors = {}
+    for calibrate in (False, True):
+        model = PropensityModel(forest, calibrate=calibrate, clip=0.02)
+        log = model.fill(hidden)
+        assert log.probabilities.min() >= 0.02
+        table = model.calibration(bins=5)
+        assert table.shape == (5, 3)
+        assert table[:, 2].sum() == 3000 * K
+        errors[calibrate] = np.abs(table[:, 0] - table[:, 1]).mean()
+        assert np.corrcoef(log.probabilities, true)[0, 1] > 0.5
+    assert errors[True] < errors[False]
+    assert all(t > 1.05 or share > 0.05 for t, share in model.corrections)  # it was made less sure
+    # Memorising rows would give every logged arm a probability near 1; other folds cannot.
+    memory = PropensityModel(RandomForestClassifier(1, bootstrap=False, random_state=0), calibrate=False)
+    assert memory.fill(hidden).probabilities.mean() < 0.6
+
+
+def test_propensities_of_a_log_without_contexts_are_frequencies():
+    rng = np.random.default_rng(4)
+    arms = rng.choice(3, 3000, p=[0.6, 0.3, 0.1])
+    log = PropensityModel().fill(Log(arms=arms, rewards=np.zeros(3000), n_arms=3))
+    for a, p in enumerate([0.6, 0.3, 0.1]):
+        assert log.probabilities[arms == a].mean() == pytest.approx(p, abs=0.03)
+    with pytest.raises(ValueError, match="too few"):
+        PropensityModel(folds=3).fill(Log(arms=[0], rewards=[0.0], n_arms=2))
+    with pytest.raises(ValueError, match="fill"):
+        PropensityModel().calibration()
+
+
+@pytest.mark.parametrize("method", ["ips", "dr"])
+def test_fit_finds_a_good_policy_and_judges_it_honestly(method):
+    log, _ = make(12_000, 5)
+    fitted = fit(log, nr.LinearOracle(dim=D), method)
+    x = np.random.default_rng(6).normal(size=(200_000, D))
+    q = expected(x)
+    worth = q[np.arange(len(x)), fitted.policy.many(x)].mean()
+    assert worth > 0.95 * q.max(axis=1).mean()
+    assert worth > (target(x) * q).sum(axis=1).mean()
+    assert fitted.low < worth < fitted.high
+    assert fitted.n_train + fitted.n_test == 12_000
+    assert fitted.estimate["snips"].n == fitted.n_test
+
+
+def test_the_estimate_comes_from_rows_that_the_policy_never_saw():
+    # Pure noise: the best of many policies looks good where it was chosen, and is worth 1/2 elsewhere.
+    rng = np.random.default_rng(7)
+    n = 600
+    log = Log(contexts=rng.normal(size=(n, 2)), arms=rng.integers(0, 2, n), rewards=rng.integers(0, 2, n) * 1.0,
+              probabilities=np.full(n, 0.5), n_arms=2)  # fmt: skip
+    class_ = nr.FinitePolicies(
+        [nr.Stump(f, t, a, 1 - a) for f in (0, 1) for t in np.linspace(-2, 2, 60) for a in (0, 1)]
+    )
+    chosen = [fit(log, class_, "ips", seed=s) for s in range(40)]
+    assert np.mean([f.value for f in chosen]) == pytest.approx(0.5, abs=0.04)
+    own = [evaluate(log, f.policy, "ips")["ips"].value for f in chosen]
+    assert np.mean(own) > np.mean([f.value for f in chosen]) + 0.02
+
+
+def test_fit_equals_the_definition():
+    log, _ = make(500, 8)
+    policies = [nr.Constant(a) for a in range(K)] + [
+        nr.Linear(np.random.default_rng(s).normal(size=(K, D))) for s in range(20)
+    ]
+    fitted = fit(log, nr.FinitePolicies(policies), "ips", held_out=0.4, seed=3)
+    train = np.random.default_rng(3).random(500) >= 0.4
+    part = log.take(train)
+    totals = [sum(r / p for x, a, r, p in zip(part.contexts, part.arms, part.rewards, part.probabilities) if h(x) == a)
+              for h in policies]  # fmt: skip
+    assert fitted.policy is policies[int(np.argmax(totals))]
+
+
+def test_fit_refuses_what_it_cannot_use():
+    log, _ = make(100, 9)
+    hidden, _ = make(100, 9, hidden=True)
+    oracle = nr.LinearOracle(dim=D)
+    for arguments, message in [((hidden, oracle), "no probabilities"), ((log, oracle, "snips"), "'ips' or 'dr'"),
+                               ((log, "linear"), "argmax oracle")]:  # fmt: skip
+        with pytest.raises(ValueError, match=message):
+            fit(*arguments)
+    with pytest.raises(ValueError, match="held_out"):
+        fit(log, oracle, held_out=1.5)
+    with pytest.raises(ValueError, match="contexts of shape"):
+        fit(Log(arms=[0, 1], rewards=[0, 1], probabilities=[0.5, 0.5]), oracle)

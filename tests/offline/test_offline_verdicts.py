@@ -1,0 +1,134 @@
+"""A log that cannot answer says so in the table, the picture, the JSON, the page, and as a Python warning."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from offline_worlds import make
+
+import noregret as nr
+from noregret.offline import Log, WeakLogWarning, compare, evaluate
+
+DATA = Path(__file__).parents[1] / "data" / "open_bandit"
+COLUMNS = {"contexts": [], "arms": "item_id", "rewards": "click", "probabilities": "propensity_score", "n_arms": 80}
+
+
+def channels(result, path):
+    """Everything a user may look at, as text."""
+    result.report(path / "report.html")
+    figure = result.plot(path / "plot.png")
+    assert (path / "plot.png").stat().st_size > 5000
+    drawn = [text.get_text() for text in figure.findobj(match=lambda a: hasattr(a, "get_text"))]
+    return {
+        "table": result.table(), "repr": repr(result), "json": json.dumps(json.loads(result.to_json())["verdict"]),
+        "report": (path / "report.html").read_text(), "plot": "\n".join(drawn),
+        "estimates": "\n".join(w for e in result.values() for w in e.warnings),
+    }  # fmt: skip
+
+
+def hopeless(n=10_000):
+    """A target that plays an arm which the log played twice."""
+    arms = np.zeros(n, int)
+    arms[[17, 4711]] = 1
+    p = np.where(arms == 1, 0.0002, 0.9998)
+    return Log(arms=arms, rewards=np.ones(n), probabilities=p, n_arms=2)
+
+
+def test_the_reverse_direction_of_the_open_bandit_data_warns_everywhere(tmp_path):
+    log = Log.from_parquet(DATA / "all_bts.parquet", **COLUMNS)
+    with pytest.warns(WeakLogWarning, match="effective sample size 340 of 10,000"):
+        result = evaluate(log, nr.Uniform(80), ["ips", "snips", "dm", "dr"])
+    assert result["ips"].ess == pytest.approx(340.378, abs=0.01)
+    for name, text in channels(result, tmp_path).items():
+        assert "effective sample size 340 of 10,000" in text, name
+    assert all(result[name].warnings for name in result)
+
+
+@pytest.mark.parametrize("interval", ["normal", "bootstrap", "bernstein", "sequence"])
+def test_an_effective_sample_size_under_one_percent_warns_everywhere(tmp_path, interval):
+    verdict = "this log cannot answer the question: effective sample size 2 of 10,000"
+    with pytest.warns(WeakLogWarning, match=verdict):
+        result = evaluate(hopeless(), nr.Constant(1), ["ips", "snips", "dm"], interval=interval, resamples=50)
+    for name, text in channels(result, tmp_path).items():
+        assert verdict in text, name
+    with pytest.warns(WeakLogWarning, match="second: this log cannot answer"):
+        said = compare(hopeless(), nr.Constant(0), nr.Constant(1), "ips")
+    assert "cannot answer" in said.table()
+    assert "cannot answer" in json.dumps(said.to_dict())
+
+
+def test_a_large_log_under_one_percent_still_warns():
+    n = 200_000
+    rng = np.random.default_rng(0)
+    arms = rng.integers(0, 150, n)
+    log = Log(arms=arms, rewards=rng.random(n), probabilities=np.full(n, 1 / 150), n_arms=150)
+    with pytest.warns(WeakLogWarning, match=r"barely answers the question: effective sample size 1,3\d\d of 200,000"):
+        evaluate(log, nr.Constant(3), "ips")
+
+
+def test_a_target_that_never_matches(tmp_path):
+    log = Log(arms=np.zeros(200, int), rewards=np.ones(200), probabilities=np.full(200, 0.5), n_arms=2)
+    with pytest.warns(WeakLogWarning, match="effective sample size 0 of 200.*weights average 0"):
+        result = evaluate(log, nr.Constant(1), ["ips", "snips", "sndr"])
+    assert result["ips"].value == 0.0
+    assert np.isnan(result["snips"].value)
+    assert "undefined" in " ".join(result["snips"].warnings)
+    assert json.loads(result.to_json())["estimates"]["snips"]["value"] is None
+    channels(result, tmp_path)
+    assert result.diagnostics.no_overlap == 1.0
+
+
+def test_one_heavy_row_and_wrong_probabilities_are_named():
+    rng = np.random.default_rng(1)
+    arms = rng.integers(0, 2, 1000)
+    p = np.full(1000, 0.5)
+    p[123] = 0.001
+    with pytest.warns(WeakLogWarning, match=r"one row carries \d+% of all weight \(row 123"):
+        evaluate(Log(arms=arms, rewards=rng.random(1000), probabilities=p, n_arms=2), [0.5, 0.5], "ips")
+    wrong = np.where(arms == 1, 0.25, 0.75)  # the arms were drawn evenly
+    with pytest.warns(WeakLogWarning, match="do not match how often arms appear"):
+        evaluate(Log(arms=arms, rewards=rng.random(1000), probabilities=wrong, n_arms=2), [0.5, 0.5], "ips")
+
+
+def test_a_good_log_says_nothing(tmp_path):
+    for seed in range(50):  # no false alarm on logs whose probabilities are right
+        log, pi = make(2000, seed)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            result = evaluate(log, pi, ["ips"])
+        assert result.verdict == ""
+        assert result["ips"].warnings == ()
+    texts = channels(result, tmp_path)
+    assert "WARNING" not in texts["table"] + texts["plot"]
+    assert 'class="verdict"' not in texts["report"]
+    calibration = result.diagnostics.calibration
+    assert np.abs(calibration[:, 0] - 1).max() < 0.3
+    assert np.nanmax(np.abs(calibration[:, 1])) < 5
+
+
+def test_the_anchors_of_the_open_bandit_data():
+    from sklearn.linear_model import LogisticRegression
+
+    frame = pd.read_parquet(DATA / "all_random.parquet")
+    items = pd.read_parquet(DATA / "all_items.parquet")
+    slots = pd.read_parquet(DATA / "all_bts_policy.parquet")[["p_pos1", "p_pos2", "p_pos3"]].to_numpy()
+    policy = slots[:, frame.position.to_numpy() - 1].T
+    frame["position"] = frame.position.astype(str)  # a category, as the user features are
+    users = [f"user_feature_{i}" for i in range(4)]
+    read = Log.from_pandas(frame, **(COLUMNS | {"contexts": [*users, "position"]}))
+    described = np.column_stack([items.item_feature_0, pd.get_dummies(items[[f"item_feature_{i}" for i in (1, 2, 3)]])])
+    log = Log(
+        read.contexts, read.arms, read.rewards, read.probabilities, n_arms=80, arm_features=described.astype(float)
+    )
+    result = evaluate(log, policy, ["ips", "dm", "dr"], reward_model=LogisticRegression(max_iter=1000))
+    assert round(result["ips"].value, 6) == 0.004553  # obp prints six digits
+    assert result["dm"].value == pytest.approx(0.003545, rel=0.1)
+    assert result["dr"].value == pytest.approx(0.004727, rel=0.1)
+    assert result.verdict == ""
+    ridge = evaluate(log, policy, ["dm", "dr"])
+    assert ridge["dr"].value == pytest.approx(0.004727, rel=0.1)
