@@ -1,0 +1,138 @@
+"""The kernel agents measured: against refitting, at a flat cost, in regret, and on digits.
+
+    python -m benchmarks.kernel_bench [--only refit flat regret digits] [--data FOLDER] [--seeds 20]
+
+- ``refit``: rounds of GPUCB without a budget beside scikit-learn's GaussianProcessRegressor refitted every round on the
+  same data (its kernel fixed: ``optimizer=None``), both timed round by round in one loop.
+- ``flat``: the time of a step with a budget around round 2,000 and around round 20,000.
+- ``regret``: GPUCB with a budget and with the exact posterior on functions drawn from a Gaussian process.
+- ``digits``: progressive error on FOLDER/uci_multiclass/optdigits.parquet as a bandit, CGPUCB with a budget beside the
+  best of a grid of linear agents (each agent sees the same order of the digits).
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+
+import numpy as np
+
+import noregret as nr
+from noregret import kernels
+
+
+def gp_rounds(kernel: kernels.Kernel, dim: int, noise: float, seed: int, T: int, K: int) -> tuple[np.ndarray, ...]:
+    """Contexts (T, K, dim), expected rewards and rewards (T, K) of a function drawn from the process."""
+    rng = np.random.default_rng(seed)
+    Z = rng.random((400, dim))
+    gram = kernel(Z) + 1e-8 * np.eye(len(Z))
+    weights = np.linalg.solve(gram, np.linalg.cholesky(gram) @ rng.standard_normal(len(Z)))
+    X = rng.random((T, K, dim))
+    values = (kernel(X.reshape(T * K, dim), Z) @ weights).reshape(T, K)
+    return X, values, values + noise * rng.standard_normal((T, K))
+
+
+def refit(T: int = 2000, K: int = 20) -> None:
+    from sklearn.gaussian_process import GaussianProcessRegressor
+    from sklearn.gaussian_process.kernels import RBF
+
+    X, _, rewards = gp_rounds(kernels.RBF(0.3), 3, 0.1, seed=0, T=T, K=K)
+    nr.GPUCB(kernels.RBF(0.3), noise=0.1).play(X[:5], rewards[:5])  # compile before the clock starts
+    agent = nr.GPUCB(kernels.RBF(0.3), noise=0.1, beta=2.0, seed=0)
+    points, got, ours, theirs, apart = [], [], 0.0, 0.0, 0.0
+    for t in range(T):
+        start = time.perf_counter()
+        choice = agent.choose(X[t])
+        agent.learn(X[t], choice, rewards[t, choice.arm])
+        ours += time.perf_counter() - start
+        if t:
+            start = time.perf_counter()
+            model = GaussianProcessRegressor(RBF(0.3), alpha=0.01, optimizer=None).fit(np.array(points), got)
+            mean, deviation = model.predict(X[t], return_std=True)
+            scores = mean + np.sqrt(2.0) * deviation
+            theirs += time.perf_counter() - start
+            apart = max(apart, float(scores.max() - scores[choice.arm]))
+        points.append(X[t, choice.arm])
+        got.append(rewards[t, choice.arm])
+    print(f"refit: {T} rounds, K={K}, exact: noregret {ours:.2f} s, scikit-learn refitted {theirs:.2f} s, "
+          f"ratio {theirs / ours:.1f} (wanted >= 20); largest loss of score by our arm {apart:.1e}")  # fmt: skip
+    fixed = np.repeat(X[:1], T, axis=0)
+    start = time.perf_counter()
+    nr.GPUCB(kernels.RBF(0.3), noise=0.1, beta=2.0, seed=0).play(fixed, rewards)
+    print(f"refit: the same number of rounds over {K} fixed arms: {time.perf_counter() - start:.4f} s")
+
+
+def flat(T: int = 20_200, K: int = 10, budget: int = 200) -> None:
+    kernel = kernels.Matern(0.3, nu=1.5)  # rough: the budget is full long before round 2,000
+    X, _, rewards = gp_rounds(kernel, 3, 0.1, seed=1, T=T, K=K)
+    agent = nr.GPUCB(kernel, noise=0.1, beta=2.0, budget=budget, seed=0)
+    steps = np.empty(T)
+    for t in range(T):
+        start = time.perf_counter()
+        choice = agent.choose(X[t])
+        agent.learn(X[t], choice, rewards[t, choice.arm])
+        steps[t] = time.perf_counter() - start
+    # The lowest tenth of 400 steps: a step that other work on the machine interrupts says nothing about the cost.
+    early, late = np.quantile(steps[1800:2200], 0.1), np.quantile(steps[19_800:20_200], 0.1)
+    print(f"flat: budget {budget}, K={K}: step {early * 1e6:.0f} us around round 2,000, {late * 1e6:.0f} us around "
+          f"round 20,000, ratio {late / early:.3f} (wanted <= 1.2)")  # fmt: skip
+
+
+def regret(seeds: int, T: int = 3000, K: int = 10, budget: int = 100) -> None:
+    kernel = kernels.RBF(0.2)
+    totals = np.empty((seeds, 2))
+    for seed in range(seeds):
+        X, values, rewards = gp_rounds(kernel, 2, 0.1, seed=seed, T=T, K=K)
+        for column, m in enumerate((None, budget)):
+            agent = nr.GPUCB(kernel, noise=0.1, beta=nr.FiniteArmsBeta(delta=0.1), budget=m, seed=seed)
+            arms = agent.play(X, rewards).arms
+            totals[seed, column] = (values.max(axis=1) - values[np.arange(T), arms]).sum()
+        print(f"regret: world {seed}: exact {totals[seed, 0]:.2f}, budget {totals[seed, 1]:.2f}", flush=True)
+    exact, budgeted = totals.mean(axis=0)
+    print(f"regret: T={T}, {seeds} worlds: exact {exact:.2f}, budget {budget}: {budgeted:.2f}, "
+          f"{100 * (budgeted / exact - 1):+.2f} % (wanted <= +5 %)")  # fmt: skip
+
+
+def digits(data: Path, budget: int = 600) -> None:
+    import pandas as pd
+
+    table = pd.read_parquet(data / "uci_multiclass" / "optdigits.parquet").sample(frac=1.0, random_state=0)
+    Z = table.iloc[:, :64].to_numpy(float) / 16.0
+    rewards = (table.iloc[:, 64].astype(int).to_numpy()[:, None] == np.arange(10)).astype(float)
+    with_one = np.hstack([Z, np.ones((len(Z), 1))])
+    errors = {}
+    for lam in (0.1, 1.0, 10.0):
+        for alpha in (0.0, 0.03, 0.1, 0.3, 1.0):
+            agent: nr.Agent = nr.LinUCB(65, alpha, lam, n_arms=10, seed=0)
+            errors[f"LinUCB, disjoint, alpha={alpha}, lam={lam}"] = 1 - agent.play(with_one, rewards).rewards.mean()
+        for v in (0.03, 0.1, 0.3):
+            agent = nr.LinThompson(65, v, lam, n_arms=10, seed=0)
+            errors[f"LinThompson, disjoint, v={v}, lam={lam}"] = 1 - agent.play(with_one, rewards).rewards.mean()
+    for name, error in sorted(errors.items(), key=lambda item: item[1])[:5]:
+        print(f"digits: {error:.4f} {name}")
+    X = np.concatenate([np.repeat(Z[:, None], 10, axis=1), np.repeat(np.eye(10)[None], len(Z), axis=0)], axis=2)
+    kernel_agent = nr.CGPUCB(kernels.RBF(2.0), kernels.Linear(), 64, noise=0.2, beta=0.3, budget=budget, seed=0)
+    start = time.perf_counter()
+    error = 1 - kernel_agent.play(X, rewards).rewards.mean()
+    print(f"digits: progressive error {error:.4f} for CGPUCB with a budget of {budget} ({len(Z)} rounds in "
+          f"{time.perf_counter() - start:.1f} s), {min(errors.values()):.4f} for the best linear agent")  # fmt: skip
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", nargs="+", choices=["refit", "flat", "regret", "digits"])
+    parser.add_argument("--data", type=Path, help="the folder that holds uci_multiclass/optdigits.parquet")
+    parser.add_argument("--seeds", type=int, default=20)
+    given = parser.parse_args()
+    chosen = given.only or ["refit", "flat", "regret", *(["digits"] if given.data else [])]
+    if "digits" in chosen and given.data is None:
+        parser.error("digits needs --data FOLDER")
+    if "refit" in chosen:
+        refit()
+    if "flat" in chosen:
+        flat()
+    if "regret" in chosen:
+        regret(given.seeds)
+    if "digits" in chosen:
+        digits(given.data)
