@@ -181,14 +181,14 @@ def test_every_policy_gets_an_unbiased_estimate_of_its_reward(around):
     policies = [Lookup([0]), Coin([0.5, 0.25, 0.25]), Lookup([0])]
     inner = nr.PolicyArms(recorder, policies, n_arms=3, seed=1)
     agent = nr.Explore(inner, 0.4, seed=1) if around else inner
-    rewards, context, n = np.array([0.3, 1.0, 0.6]), np.zeros(1), 20_000
+    rewards, context, n = np.array([0.3, 1.0, 0.6]), np.zeros(1), 10_000
     for _ in range(n):
         choice = agent.choose(context)
         agent.learn(context, choice, rewards[choice.arm])
     estimates = np.zeros(3)
     for choice, reward in recorder.taught:
         estimates[choice.arm] += reward / choice.probability / n
-    np.testing.assert_allclose(estimates, [0.3, 0.5 * 0.3 + 0.25 * 1.6, 0.3], atol=0.03)
+    np.testing.assert_allclose(estimates, [0.3, 0.5 * 0.3 + 0.25 * 1.6, 0.3], atol=0.04)
 
 
 def test_policy_arms_regret_is_below_its_bound():
