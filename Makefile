@@ -1,10 +1,10 @@
-# make setup | run | test | check | bench; everything lives in .venv, made on first use.
+# make setup | run | test | check | bench | torture; everything lives in .venv, made on first use.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: setup run test check bench
+.PHONY: setup run test check bench torture
 setup: $(STAMP)
 
 $(STAMP): pyproject.toml
@@ -28,3 +28,7 @@ test: setup
 
 bench: setup
 	$(BIN)/python -m benchmarks
+
+# Kill the decision service 200 times under load, and check every promise afterwards.
+torture: setup
+	$(BIN)/python tests/serve/torture.py --kills 200

@@ -428,3 +428,13 @@ def test_a_decision_keeps_everything_that_was_asked(engines: Make) -> None:
     assert [name for name, _ in answer.probabilities] == ["pasta", "salad", "soup"]
     assert msgspec.json.decode(decision.context) == {"deep": {"list": [1, "two", None]}}
     assert status.deadline - engine._journal().row(status.seq).time == 600_000
+
+
+@pytest.mark.parametrize("name", AGENTS)
+def test_deciding_changes_nothing(engines: Make, name: str) -> None:
+    engine = engines(**AGENTS[name])
+    before = engine.export("shop")
+    context = b'{"x": 1.0, "advice": [[1, 0, 0], [0, 0.5, 0.5]]}' if name != "per context" else b'{"day": 1}'
+    for k in range(5):
+        engine.models["shop"].choose(context, [read_arm(arm) for arm in ARMS], k / 5.0)
+    assert engine.export("shop") == before

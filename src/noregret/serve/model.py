@@ -137,6 +137,7 @@ class Model(persist.Saved):
         self.lessons = 0
         self.refused = 0  # lessons the agent could not take
         self._lock = threading.Lock()
+        self._twin: Agent | None = None
         self._plain = False  # whether the agent is known to have nothing to note
         self._counts = any(isinstance(each, noregret.EpochGreedy) for each in within(agent))
         if agent.sees not in ("features", "nothing", "shared", "key", "advice"):
@@ -172,10 +173,13 @@ class Model(persist.Saved):
             p = _restricted(agent.probabilities(view), positions)
             return p, draw(p, u), None
         with self._lock:
-            # The draw is the agent's own, since it has something to note, with randomness that is the event's own.
-            reseed(agent, int(u * 2.0**53))
-            p = agent.probabilities(view)
-            choice = agent.choose(view)
+            # The draw is the agent's own, since it has something to note; a twin makes it, with randomness that is the
+            # event's own, so that deciding never changes what has been learnt.
+            if self._twin is None:
+                self._twin = copy.deepcopy(agent)
+            reseed(self._twin, int(u * 2.0**53))
+            p = self._twin.probabilities(view)
+            choice = self._twin.choose(view)
         if choice.note is None:  # then it never has one, and its distribution says all
             self._plain = True
             return self._draw(view, positions, u)

@@ -1,0 +1,144 @@
+"""A disk that remembers every write, so that the power can go at any of them.
+
+An apsw VFS passes everything on to real files and keeps a list of what was done: writes, truncations, syncs. A
+surviving disk is then built for any moment: what was synced is there; of what was not, nothing, or some, or the last
+write torn in two.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from noregret.serve.store import SQLite
+
+Operation = tuple[str, str, int, bytes]  # what, file name, offset or size, data
+
+
+class Disk(apsw.VFS):
+    """The VFS; ``operations`` is all that was done through it."""
+
+    def __init__(self, name: str) -> None:
+        self.operations: list[Operation] = []
+        self.name = name
+        super().__init__(name, base="")
+
+    def xOpen(self, name: Any, flags: list[int]) -> Any:
+        return _File(self, name, flags)
+
+    def xDelete(self, filename: str, syncdir: bool) -> None:
+        super().xDelete(filename, syncdir)
+        self.operations.append(("delete", Path(filename).name, 0, b""))
+
+    def survivor(self, moment: int, folder: Path, chance: random.Random | None) -> None:
+        """Write what may be left after ``moment`` operations: only what was synced, or with ``chance`` some more."""
+        contents: dict[str, bytearray] = {}
+        pending: dict[str, list[Operation]] = {}
+        for operation in self.operations[:moment]:
+            what, name, _, _ = operation
+            if what == "sync":
+                for each in pending.pop(name, []):
+                    _apply(contents, each)
+                contents.setdefault(name, bytearray())
+            elif what == "delete":
+                contents.pop(name, None)
+                pending.pop(name, None)
+            else:
+                pending.setdefault(name, []).append(operation)
+        if chance is not None:
+            for operations in pending.values():
+                for each in operations:
+                    if chance.random() < 0.5:
+                        _apply(contents, each)
+                what, name, offset, data = operations[-1]
+                if what == "write" and chance.random() < 0.5:  # torn: a part of the last one
+                    _apply(contents, (what, name, offset, data[: chance.randrange(len(data) + 1)]))
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, content in contents.items():
+            (folder / name).write_bytes(bytes(content))
+
+
+def _apply(contents: dict[str, bytearray], operation: Operation) -> None:
+    what, name, offset, data = operation
+    content = contents.setdefault(name, bytearray())
+    if what == "truncate":
+        del content[offset:]
+    else:
+        if len(content) < offset:
+            content.extend(bytes(offset - len(content)))
+        content[offset : offset + len(data)] = data
+
+
+class _File(apsw.VFSFile):
+    def __init__(self, disk: Disk, name: Any, flags: list[int]) -> None:
+        self._disk = disk
+        path = name if isinstance(name, (str, type(None))) else name.filename()
+        self._name = Path(path).name if path else "temporary"
+        super().__init__("", name, flags)
+
+    def xWrite(self, data: bytes, offset: int) -> None:
+        super().xWrite(data, offset)
+        self._disk.operations.append(("write", self._name, offset, bytes(data)))
+
+    def xTruncate(self, size: int) -> None:
+        super().xTruncate(size)
+        self._disk.operations.append(("truncate", self._name, size, b""))
+
+    def xSync(self, flags: int) -> None:
+        super().xSync(flags)
+        self._disk.operations.append(("sync", self._name, 0, b""))
+
+
+class _Shared:
+    """One connection for all: without shared memory the write-ahead log can have no second one."""
+
+    def __init__(self, raw: Any) -> None:
+        self._raw, self._lock = raw, threading.RLock()
+
+    def execute(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
+        with self._lock:
+            return list(self._raw.execute(sql, tuple(values)))
+
+    def begin(self) -> None:
+        self._lock.acquire()
+        self._raw.execute("BEGIN IMMEDIATE")
+
+    def commit(self) -> None:
+        self._raw.execute("COMMIT")
+        self._lock.release()
+
+    def rollback(self) -> None:
+        if not self._raw.get_autocommit():
+            self._raw.execute("ROLLBACK")
+        self._lock.release()
+
+    def close(self) -> None:
+        pass
+
+
+class Remembered(SQLite):
+    """A store on such a disk."""
+
+    def __init__(self, path: Path, disk: Disk, synchronous: str = "FULL") -> None:
+        super().__init__(path)
+        raw = apsw.Connection(str(path), vfs=disk.name)
+        raw.execute("PRAGMA locking_mode=EXCLUSIVE")
+        from noregret.serve.store import make_tables
+
+        raw.execute("PRAGMA journal_mode=WAL")
+        raw.execute(f"PRAGMA synchronous={synchronous}")
+        raw.execute("PRAGMA wal_autocheckpoint=30")  # so that checkpoints happen in a short run
+        self._one = _Shared(raw)
+        self._raw = raw
+        make_tables(self._one, bytes="BLOB", integer="INTEGER", real="REAL", suffix=" WITHOUT ROWID")
+
+    def connect(self) -> Any:
+        return self._one
+
+    def shut(self) -> None:
+        self._raw.close()

@@ -1,0 +1,109 @@
+"""Crashes: kill -9 under load, and the power going at every write."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import random
+import shutil
+from collections.abc import Iterator
+
+import msgspec
+import pytest
+from powerloss import Disk, Remembered
+from torture import torture
+
+from noregret.serve.engine import Engine
+from noregret.serve.engine import answer as said
+from noregret.serve.journal import Journal, Written
+from noregret.serve.model import Creation
+from noregret.serve.own import DecisionAnswer
+from noregret.serve.store import SQLite
+from noregret.serve.verify import verify
+
+
+def test_twenty_kills_under_load(tmp_path: pathlib.Path) -> None:
+    result = torture(20, str(tmp_path / "data"), seed=7)
+    assert result["decisions"] > 100  # it was put to the test
+    assert result["rewards"] > 50
+
+
+def short_run(folder: pathlib.Path, disk: Disk, synchronous: str) -> list[tuple[int, str, bytes | float]]:
+    """Decide and reward a little; (operations done when it was acknowledged, id, answer or reward)."""
+    store = Remembered(folder / "journal.db", disk, synchronous)
+    engine = Engine(store, {"shop": Creation(features={"dim": 8})})
+    engine.start()
+    acknowledged: list[tuple[int, str, bytes | float]] = []
+    for k in range(12):
+        context = json.dumps({"x": k / 3.0, "day": k % 2 == 0}).encode()
+        answer = engine.decide("shop", context, [b'"a"', b'{"id": "b", "features": {"y": 1}}'], id=f"e{k}")
+        acknowledged.append((len(disk.operations), f"e{k}", msgspec.json.encode(DecisionAnswer.of(answer))))
+        if k % 2:
+            engine.reward("shop", f"e{k - 1}", k / 12.0)
+            acknowledged.append((len(disk.operations), f"e{k - 1}", k / 12.0))
+        if k == 6:
+            engine.snapshot()
+    engine.stop()
+    store.shut()
+    return acknowledged
+
+
+def lost(folder: pathlib.Path, acknowledged: list[tuple[int, str, bytes | float]], moment: int) -> list[str]:
+    """What a surviving disk lacks of what had been acknowledged, or has wrong."""
+    journal = Journal(SQLite(folder / "journal.db").connect())
+    problems = verify(journal).problems
+    decided, rewarded = {}, []
+    for row in journal.events():
+        if row.kind == "decision":
+            decided[row.id] = msgspec.json.encode(DecisionAnswer.of(said(Written(row))))
+        elif row.kind == "reward":
+            rewarded.append((row.id, msgspec.json.decode(row.body)["value"]))
+    for done, id, what in acknowledged:
+        if done <= moment:
+            there = decided.get(id) == what if isinstance(what, bytes) else rewarded.count((id, what)) == 1
+            if not there:
+                problems.append(f"{id}: {what!r}")
+    journal.connection.close()
+    return problems
+
+
+@pytest.fixture
+def disk() -> Iterator[Disk]:
+    made = Disk(f"remembering{random.random()}")
+    yield made
+    made.unregister()
+
+
+def test_the_power_goes_at_every_write(tmp_path: pathlib.Path, disk: Disk) -> None:
+    acknowledged = short_run(tmp_path / "run", disk, "FULL")
+    assert len(acknowledged) == 18
+    n = len(disk.operations)
+    assert n > 150
+    assert any(name == "journal.db" and what == "write" for what, name, _, _ in disk.operations[30:])  # checkpoints
+    for moment in range(n + 1):
+        for kind, chance in (("nothing", None), ("some", random.Random(moment))):
+            folder = tmp_path / f"{kind}{moment}"
+            disk.survivor(moment, folder, chance)
+            assert lost(folder, acknowledged, moment) == [], f"{kind} of what was not synced survived at {moment}"
+            shutil.rmtree(folder)
+
+
+def test_after_the_power_went_the_service_goes_on(tmp_path: pathlib.Path, disk: Disk) -> None:
+    short_run(tmp_path / "run", disk, "FULL")
+    for moment in range(40, len(disk.operations), 60):
+        folder = tmp_path / f"at{moment}"
+        disk.survivor(moment, folder, random.Random(moment))
+        engine = Engine(SQLite(folder / "journal.db"), {"shop": Creation(features={"dim": 8})})
+        engine.start()
+        engine.decide("shop", b"{}", [b'"a"'], id="after")
+        engine.wait_learnt()
+        engine.stop()
+        assert verify(Journal(SQLite(folder / "journal.db").connect())).problems == []
+
+
+def test_the_simulation_would_notice(tmp_path: pathlib.Path, disk: Disk) -> None:
+    """With synchronous=NORMAL commits are not synced: if nothing were lost, these tests could not fail."""
+    acknowledged = short_run(tmp_path / "run", disk, "NORMAL")
+    moment = acknowledged[-1][0]
+    disk.survivor(moment, tmp_path / "left", None)
+    assert lost(tmp_path / "left", acknowledged, moment) != []

@@ -1,0 +1,190 @@
+"""Kill a service under load, again and again; nothing it acknowledged may be missing, doubled or changed.
+
+``python tests/serve/torture.py --kills 200`` (``make torture``); the tests run 20.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import os
+import random
+import signal
+import socket
+import sys
+import tempfile
+import threading
+import time
+from http.client import HTTPConnection, HTTPException
+from multiprocessing import forkserver
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from noregret.serve.config import Config, open_store
+from noregret.serve.engine import Engine, answer
+from noregret.serve.events import Decision
+from noregret.serve.journal import Journal, Written
+from noregret.serve.own import DecisionAnswer
+from noregret.serve.verify import verify
+
+_FORKING = multiprocessing.get_context("forkserver")
+
+
+def _warm_up() -> None:
+    """Start the process that services are forked from, with everything loaded, so that a start takes a moment."""
+    before = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = os.pathsep.join([str(Path(__file__).parent), *sys.path])
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"
+    try:
+        _FORKING.set_forkserver_preload(["warm"])
+        forkserver.ensure_running()
+    finally:
+        os.environ.pop("PYTHONPATH") if before is None else os.environ.update(PYTHONPATH=before)
+
+
+def _serve(storage: str, port: int) -> None:
+    from noregret.serve.run import serve
+
+    with open(os.devnull, "w") as nowhere:
+        serve(Config(listen=f"127.0.0.1:{port}", storage=storage, snapshot_every=0.3, log_level="error"), nowhere)
+
+
+class Caller(threading.Thread):
+    """Decides and rewards as fast as it is answered, and remembers every answer."""
+
+    def __init__(self, name: str, port: int, seed: int) -> None:
+        super().__init__(daemon=True)
+        self._name, self._port, self._random = name, port, random.Random(seed)
+        self.decided: dict[str, bytes] = {}  # id -> the answer
+        self.rewarded: dict[str, float] = {}
+        self.unsure: set[str] = set()  # asked, and cut off before an answer
+        self.strange: list[str] = []
+        self.halt = False
+
+    def run(self) -> None:
+        n = 0
+        connection = HTTPConnection("127.0.0.1", self._port, timeout=10)
+        while not self.halt:
+            n += 1
+            id = f"{self._name}-{n}"
+            context = {"x": self._random.random(), "day": self._random.choice(["mo", "tu"])}
+            body = {"id": id, "context": context, "arms": ["a", {"id": "b", "features": {"y": n % 3}}, "c"]}
+            try:
+                self.unsure.add(id)
+                self.decided[id] = self._post(connection, "/v1/decisions", body, 201)
+                self.unsure.discard(id)
+                if self._random.random() < 0.7:
+                    earlier = self._random.choice(list(self.decided))
+                    value = round(self._random.random(), 3)
+                    self._post(connection, f"/v1/decisions/{earlier}/reward", {"value": value}, 200)
+                    self.rewarded.setdefault(f"{earlier}:{value}:{n}", value)
+            except (OSError, HTTPException):
+                connection.close()
+                return
+
+    def _post(self, connection: HTTPConnection, path: str, body: Any, status: int) -> bytes:
+        connection.request("POST", path, json.dumps(body))
+        response = connection.getresponse()
+        data = response.read()
+        if response.status != status:
+            self.strange.append(f"{path}: {response.status} {data[:200]!r}")
+        return data
+
+
+def torture(kills: int, storage: str, seed: int = 1, callers: int = 4, say: Any = lambda text: None) -> dict[str, int]:
+    """Kill ``kills`` times; raises AssertionError with what broke, or says how much was put to the test."""
+    chance = random.Random(seed)
+    _warm_up()
+    everyone: list[Caller] = []
+    for kill in range(kills):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        process = _FORKING.Process(target=_serve, args=(storage, port), daemon=True)
+        process.start()
+        _wait_ready(process, port)
+        team = [Caller(f"{kill}.{i}", port, seed * 10_000 + kill * 10 + i) for i in range(callers)]
+        for caller in team:
+            caller.start()
+        time.sleep(chance.uniform(0.02, 0.5))
+        assert process.pid is not None
+        os.kill(process.pid, signal.SIGKILL)
+        process.join()
+        for caller in team:
+            caller.halt = True
+            caller.join()
+        everyone += team
+        if kill % 20 == 19:
+            say(f"{kill + 1} kills, {sum(len(c.decided) for c in everyone)} decisions")
+    return check(storage, everyone) | {"kills": kills}
+
+
+def _wait_ready(process: Any, port: int) -> None:
+    limit = time.monotonic() + 120.0
+    while time.monotonic() < limit:
+        assert process.is_alive(), "the service did not come back"
+        try:
+            connection = HTTPConnection("127.0.0.1", port, timeout=5)
+            connection.request("GET", "/readyz")
+            if connection.getresponse().status == 200:
+                connection.close()
+                return
+        except (OSError, HTTPException):
+            time.sleep(0.01)
+        finally:
+            connection.close()
+    raise AssertionError("the service is not ready after 120 s")
+
+
+def check(storage: str, callers: list[Caller]) -> dict[str, int]:
+    """Everything that was acknowledged is in the journal once, as it was said; the models equal a replay."""
+    strange = [text for caller in callers for text in caller.strange]
+    assert not strange, strange[:3]
+    acknowledged = {id: data for caller in callers for id, data in caller.decided.items()}
+    rewards = [(key.split(":")[0], value) for caller in callers for key, value in caller.rewarded.items()]
+    allowed = set(acknowledged) | {id for caller in callers for id in caller.unsure}
+    engine = Engine(open_store(storage), Config().creations())
+    engine.start()  # recovers from the last snapshot
+    engine.wait_learnt()
+    engine.stop()  # and stores one of all it knows, which verify compares with a replay
+    journal = Journal(open_store(storage).connect())
+    report = verify(journal)
+    assert report.problems == [], report.problems[:3]
+    assert report.snapshots >= 1
+    found: dict[str, int] = {}
+    kept: dict[tuple[str, float], int] = {}
+    for row in journal.events():
+        if row.kind == "decision":
+            found[row.id] = found.get(row.id, 0) + 1
+            if row.id in acknowledged:
+                same = msgspec.json.encode(DecisionAnswer.of(answer(Written(row)))) == acknowledged[row.id]
+                assert same, f"{row.id} was answered otherwise than it is journaled"
+            assert row.id in allowed, f"{row.id} was never asked for"
+            assert abs(sum(msgspec.json.decode(row.body, type=Decision).p) - 1.0) < 1e-9
+        elif row.kind == "reward":
+            key = row.id, msgspec.json.decode(row.body)["value"]
+            kept[key] = kept.get(key, 0) + 1
+    missing = set(acknowledged) - set(found)
+    assert not missing, f"{len(missing)} acknowledged decisions are gone"
+    assert set(found.values()) <= {1}, "a decision is there twice"
+    for key in rewards:
+        assert kept.get(key, 0) > 0, f"the acknowledged reward of {key} is gone"
+        kept[key] -= 1
+    return {"decisions": len(acknowledged), "rewards": len(rewards), "events": report.events, "lessons": report.lessons}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--kills", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=1)
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        result = torture(args.kills, str(Path(folder) / "data"), args.seed, say=print)
+    print(f"{json.dumps(result)}: nothing lost, nothing doubled, nothing changed; the models equal a replay")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
