@@ -16,7 +16,8 @@ ROOT = Path(__file__).parent.parent
 
 def imported_by(statement: str) -> set[str]:
     script = f"import sys; {statement}; print(' '.join(m for m in sys.modules if '.' not in m))"
-    return set(subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split())
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    return set(done.stdout.split())
 
 
 def test_importing_the_package_loads_nothing_heavy():

@@ -6,7 +6,7 @@ import numpy as np
 
 from noregret.numerics.jit import jit
 
-_LARGEST = np.finfo(np.float64).max
+_LARGEST = float(np.finfo(np.float64).max)
 TIE = 1e-12  # scores this close to the largest are ties
 
 

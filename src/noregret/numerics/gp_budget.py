@@ -222,7 +222,7 @@ def budget_append(
     if n < m:
         novel = nu > NOVEL * prior
     else:
-        i = np.argmax(np.diag(Q))
+        i = int(np.argmax(np.diag(Q)))
         novel = nu * Q[i, i] > SWAP and nu > SWAP * max(novelty(L, n, i), NOVEL * prior)
         if novel:
             remove(Z, L, U, c, Q, n, i)

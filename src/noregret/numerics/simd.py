@@ -24,14 +24,14 @@ _INDEX = ir.IntType(32)
 
 class _Lanes(types.Type):
     def __init__(self) -> None:
-        super().__init__(name="lanes")  # type: ignore[no-untyped-call]
+        super().__init__(name="lanes")
 
 
 _lanes = _Lanes()
 
 
 @register_model(_Lanes)
-class _LanesModel(models.PrimitiveModel):  # type: ignore[misc]
+class _LanesModel(models.PrimitiveModel):
     def __init__(self, manager: Any, kind: Any) -> None:
         super().__init__(manager, kind, _VECTOR)
 

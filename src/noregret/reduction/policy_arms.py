@@ -23,8 +23,9 @@ class PolicyArms(Agent):
     choice has no note, a policy that recommends the arm learns, drawn at random, and every policy's importance-weighted
     reward stays unbiased.
 
-    A policy is called with the context (``sees`` says which view of a round that is) and returns an arm or a distribution over arms; a frozen agent will do too. ``n_arms`` may be left out if a
-    policy says it (``policy.n_arms``); otherwise each round has as many arms as its policies name.
+    A policy is called with the context (``sees`` says which view of a round that is) and returns an arm or a
+    distribution over arms; a frozen agent will do too. ``n_arms`` may be left out if a policy says it
+    (``policy.n_arms``); otherwise each round has as many arms as its policies name.
 
     >>> import noregret as nr, numpy as np
     >>> policies = [lambda x: 0, lambda x: 1, lambda x: int(x[0] > 0)]
