@@ -40,9 +40,12 @@ class LinearOracle(Oracle):
         self.n_policies = count("n_policies", n_policies)
         d = self.dim + self.intercept
         self._gram, self._moments = self.lam * np.eye(d), np.zeros((d, self.n_arms or 1))
+        self._best: Linear | None = None  # until the next update
 
     def best(self) -> Linear:
-        return self._policy(self._gram, self._moments)
+        if self._best is None:
+            self._best = self._policy(self._gram, self._moments)
+        return self._best
 
     def _argmax(self, seen: np.ndarray, rewards: Floats) -> Linear:
         X = self._with_constant(seen)
@@ -59,6 +62,11 @@ class LinearOracle(Oracle):
         x = self._with_constant(seen[None])[0]
         self._gram += np.outer(x, x)
         self._moments += np.outer(x, rewards)
+        self._best = None
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        super()._restore(state)
+        self._best = None
 
     def _with_constant(self, X: np.ndarray) -> Floats:
         return np.column_stack([X, np.ones(len(X))]) if self.intercept else X
