@@ -1,0 +1,184 @@
+"""Two services on one PostgreSQL: both decide, one learns, and the other takes over when it is killed."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import pwd
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+from torture import _FORKING, _serve, _wait_ready, _warm_up
+
+from noregret import persist
+from noregret.serve.config import open_store
+from noregret.serve.engine import Engine
+from noregret.serve.journal import Conflict, Journal
+from noregret.serve.model import Creation
+from noregret.serve.verify import compact, verify
+
+ARMS = [b'"a"', b'{"id": "b", "features": {"x": 2}}', b'"c"']
+
+
+def _tool(name: str) -> str:
+    found = shutil.which(name) or next(
+        (str(p) for p in sorted(pathlib.Path("/usr/lib/postgresql").glob(f"*/bin/{name}"), reverse=True)), None
+    )
+    assert found, f"{name} is needed: install PostgreSQL (Debian: postgresql)"
+    return found
+
+
+def _free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    """A PostgreSQL of our own, on loopback; it refuses to run as root, so another user runs it then."""
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="noregret-pg-"))
+    user, become = pwd.getpwuid(os.getuid()).pw_name, {}
+    if os.getuid() == 0:
+        other = next(u for u in ("postgres", "nobody") if any(p.pw_name == u for p in pwd.getpwall()))
+        entry = pwd.getpwnam(other)
+        os.chown(folder, entry.pw_uid, entry.pw_gid)
+        user, become = other, {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": []}
+    port, data = _free_port(), str(folder / "data")
+
+    def run(*words: str) -> None:
+        subprocess.run(words, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=folder, **become)
+
+    run(_tool("initdb"), "-D", data, "-U", user, "-A", "trust", "--no-sync", "--locale=C", "-E", "UTF8")
+    options = f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={folder} -c max_connections=60"
+    run(_tool("pg_ctl"), "-D", data, "-o", options, "-w", "-t", "60", "-l", str(folder / "log"), "start")
+    try:
+        yield f"postgresql://{user}@127.0.0.1:{port}/"
+    finally:
+        run(_tool("pg_ctl"), "-D", data, "-m", "immediate", "stop")
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def url(server: str) -> str:
+    import psycopg
+
+    name = f"test{time.time_ns()}"
+    with psycopg.connect(server + "postgres", autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}")
+    return server + name
+
+
+def test_the_journal_keeps_its_promises_here_too(url: str) -> None:
+    creation = Creation(features={"dim": 16})
+    there = Engine(open_store(url), {"shop": creation})
+    there.start()
+    for k in range(20):
+        there.decide("shop", b'{"x": %d}' % k, ARMS, id=f"e{k}", request=f"r{k}")
+        there.decide("shop", b'{"x": %d}' % k, ARMS, id=f"e{k}", request=f"r{k}")
+        there.reward("shop", f"e{k}", k / 20.0, request=f"w{k}")
+    with pytest.raises(Conflict):
+        there.decide("shop", b"{}", ARMS, id="e1")
+    there.wait_learnt()
+    before = persist.dumps(there.learner.masters["shop"])
+    there.stop()
+    journal = Journal(open_store(url).connect())
+    report = verify(journal)
+    assert report.problems == []
+    assert (report.decisions, report.rewards, report.lessons) == (20, 20, 20)
+    assert report.snapshots >= 1
+    again = Engine(open_store(url), {"shop": creation})
+    again.start()
+    assert persist.dumps(again.learner.masters["shop"]) == before
+    again.stop()
+    assert compact(journal, 10**15) == 40
+    assert verify(journal).problems == []
+    journal.connection.close()
+
+
+def test_windows_close_by_the_database_clock(url: str) -> None:
+    from noregret.serve.model import Settings
+
+    engine = Engine(open_store(url), {"shop": Creation(settings=Settings(window=0.2, default=-0.5))}, clock=lambda: 0.0)
+    engine.start()
+    engine.decide("shop", b"{}", ARMS, id="e1")
+    deadline = time.monotonic() + 10.0
+    while engine.models["shop"].lessons == 0:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    engine.stop()
+
+
+def test_a_takeover_loses_nothing(url: str) -> None:
+    _warm_up()
+    ports = [_free_port(), _free_port()]
+    processes: list[Any] = []
+    for port in ports:
+        process = _FORKING.Process(target=_serve, args=(url, port), daemon=True)
+        process.start()
+        _wait_ready(process, port)
+        processes.append(process)
+    clients = [httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=30.0) for port in ports]
+    acknowledged: dict[str, Any] = {}
+    rewarded = 0
+
+    def leads(client: httpx.Client) -> bool:
+        return "noregret_leader 1" in client.get("/metrics").text
+
+    def use(client: httpx.Client, name: str, n: int) -> int:
+        for k in range(n):
+            body = {"id": f"{name}{k}", "context": {"x": k}, "arms": ["a", {"id": "b", "features": {"y": k}}, "c"]}
+            answer = client.post("/v1/decisions", json=body)
+            assert answer.status_code == 201, answer.text
+            acknowledged[answer.json()["id"]] = answer.json()
+            assert (
+                client.post(f"/v1/decisions/{name}{k}/reward", json={"value": 1.0 if k % 2 else 0.0}).status_code == 200
+            )
+        return n
+
+    try:
+        assert [leads(client) for client in clients] == [True, False]
+        rewarded += use(clients[0], "first", 25) + use(clients[1], "second", 25)
+        # What one decided, the other knows; the same id gets the same answer from either.
+        body = {"id": "first3", "context": {"x": 3}, "arms": ["a", {"id": "b", "features": {"y": 3}}, "c"]}
+        again = clients[1].post("/v1/decisions", json=body)
+        assert (again.status_code, again.json()) == (200, acknowledged["first3"])
+        _until(lambda: _lessons(clients[1]) == rewarded)  # the follower has the leader's snapshots
+        os.kill(processes[0].pid, signal.SIGKILL)
+        processes[0].join()
+        rewarded += use(clients[1], "third", 25)  # while nobody may be leading
+        _until(lambda: leads(clients[1]))
+        _until(lambda: _lessons(clients[1]) == rewarded)
+        rewarded += use(clients[1], "fourth", 5)
+        _until(lambda: _lessons(clients[1]) == rewarded)
+    finally:
+        for client in clients:
+            client.close()
+        for process in processes:
+            process.terminate()
+            process.join(20)
+    journal = Journal(open_store(url).connect())
+    report = verify(journal)
+    journal.connection.close()
+    assert report.problems == []
+    assert (report.decisions, report.rewards, report.lessons) == (80, rewarded, rewarded)
+    assert report.snapshots >= 1
+
+
+def _lessons(client: httpx.Client) -> int:
+    return int(client.get("/v1/agents").json()["agents"][0]["lessons"])
+
+
+def _until(condition: Any, seconds: float = 30.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not come to pass"
+        time.sleep(0.05)
