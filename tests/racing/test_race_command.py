@@ -74,7 +74,7 @@ def test_worlds_by_name_with_parameters(table, capsys):
         ("--label y", "--label needs --world"),
         ("--agents linucb", "--agents needs --world"),
         ("--world linear --agents exp4p --horizon 5", "horizon"),
-        ("--world linear --agents cofineucb", "CoFineUCB needs subspace=..."),
+        ("--world linear --agents cofineucb", "CoFineUCB needs subspace=..., which Linear does not give"),
         ("--wurld linear", "did you mean --world?"),
     ],
 )

@@ -9,7 +9,8 @@ from noregret.racing.survey import survey_heats
 TABLE = ["PerContext", "PolicyArms", "Exp4", "Exp4P", "LinUCB", "SupLinUCB", "SupLinREL", "GPUCB", "SupKernelUCB",
          "EpochGreedy", "RandomizedUCB", "ILoveToConBandits", "LinThompson"]  # fmt: skip
 BEYOND = ["Exp3", "UCB1", "BetaThompson", "EpsilonGreedy", "LinREL", "CoFineUCB", "LogisticThompson", "SpectralUCB",
-          "CGPUCB", "KernelUCB", "PolicyElimination", "VE", "Doubling", "Explore"]  # fmt: skip
+          "CGPUCB", "KernelUCB", "PolicyElimination", "VE", "Doubling", "Explore", "SquareCB", "RegCB",
+          "OnlineCover"]  # fmt: skip
 
 
 @pytest.fixture(scope="module")

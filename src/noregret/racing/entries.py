@@ -49,18 +49,19 @@ def enter(name: str, world: Environment, horizon: int) -> Agent:
     for each in names.values():
         needed = each.default is inspect.Parameter.empty
         if each.name == "dim":
-            sees = (
-                "shared"
-                if cls.sees == "shared" or ("n_arms" in inspect.signature(cls).parameters and disjoint)
-                else "features"
-            )
-            values["dim"] = world.width(sees)
+            one_each = names.get("n_arms")  # one model for each arm reads the shared context
+            shared = cls.sees == "shared" or (one_each is not None and (disjoint or one_each.default is one_each.empty))
+            values["dim"] = world.width("shared" if shared else "features")
         elif each.name == "n_arms" and (needed or "dim" not in names or (cls.sees == "features" and disjoint)):
             values["n_arms"] = world.n_arms
+        elif each.name == "laplacian" and hasattr(world, "laplacian"):
+            values["laplacian"] = world.laplacian
         elif each.name in _FILL and (needed or each.name == "noise"):
             values[each.name] = _FILL[each.name](world, horizon)
         elif needed and each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY):
-            raise ValueError(f"{name} needs {each.name}=..., which no world gives: race it from Python, with nr.race")
+            raise ValueError(
+                f"{name} needs {each.name}=..., which {type(world).__name__} does not give: use nr.race, in Python"
+            )
     return make(**values)
 
 
@@ -86,7 +87,6 @@ _FILL: dict[str, Callable[[Environment, int], Any]] = {
     "policies": lambda world, T: _policies(world),
     "oracle": lambda world, T: _oracle(world),
     "contexts": lambda world, T: _contexts(world),
-    "laplacian": lambda world, T: getattr(world, "laplacian", None),
     "kernel": lambda world, T: nr.kernels.RBF(),
     "noise": lambda world, T: getattr(world, "noise", 0.5) or 0.01,
 }

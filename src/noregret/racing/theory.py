@@ -72,7 +72,10 @@ def _tuned(agent: Agent, horizon: int) -> bool:
     if make is None:
         return True
     given = {name: value for name, value in agent.params().items() if name in inspect.signature(make).parameters}
-    return bool(make(**given | {"horizon": horizon}).params() == agent.params())
+    try:
+        return bool(make(**given | {"horizon": horizon}).params() == agent.params())
+    except ValueError:  # there is no tuning for an agent made like this one
+        return False
 
 
 def _letters(thing: Saved) -> dict[str, Any]:
