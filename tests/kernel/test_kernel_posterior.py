@@ -167,6 +167,17 @@ def test_budget_covers_what_comes_after_it_was_full():
     assert model.estimate(np.array([[0.1]]))[0] == pytest.approx(0.0, abs=0.05)  # and the corner is not forgotten
 
 
+def test_a_budget_of_one():
+    model, reference = KernelPosterior(kernels.RBF(0.3), 0.1, budget=1), NaiveBudget(kernels.RBF(0.3), 0.1, 1)
+    rng = np.random.default_rng(3)
+    for _ in range(30):
+        x, reward = rng.random(2), rng.normal()
+        model.update(x, reward)
+        reference.update(x, reward)
+        X = rng.random((3, 2))
+        assert close(model.estimate(X), reference.estimate(X))
+
+
 def test_budget_state_is_bounded():
     rng = np.random.default_rng(7)
     model = KernelPosterior(kernels.RBF(0.2), noise=0.1, budget=10)

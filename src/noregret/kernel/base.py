@@ -72,23 +72,21 @@ class KernelIndexAgent(IndexAgent):
         self._posterior.update_arm(context, choice.arm, reward)
         self._remember(context[choice.arm][None], [reward])
 
-    def _fit_lies_ahead(self) -> int:
-        """Rewards until the next fit, or 0 when there is none to come."""
-        return min((n - self._n_remembered for n in self.fit_at if n > self._n_remembered), default=0)
-
-    @property
-    def _n_remembered(self) -> int:
-        return len(self._rewards) if self._rewards or self._n_learnt == 0 else max(self.fit_at, default=0)
+    def _next_fit(self) -> int | None:
+        """Rewards until the next fit, or None when there is none to come."""
+        return min((n - self._n_learnt for n in self.fit_at if n > self._n_learnt), default=None)
 
     def _remember(self, rows: Floats, rewards: list[float]) -> None:
-        if not self._fit_lies_ahead():
+        """Keep what was just learnt while a fit lies ahead, and fit when it is time; called before they are counted."""
+        to_go = self._next_fit()
+        if to_go is None:
             return
         self._X.extend(row.copy() for row in rows)
         self._rewards.extend(rewards)
-        if len(self._rewards) in self.fit_at:
+        if len(rewards) == to_go:
             X, r = np.array(self._X), np.array(self._rewards)
             self._posterior.refit(*fit(*self.fitted, X, r), X, r)
-            if not self._fit_lies_ahead():
+            if len(r) == max(self.fit_at):
                 self._X, self._rewards = [], []
 
     def _play(self, contexts: Floats, rewards: Floats) -> Played:
@@ -97,14 +95,14 @@ class KernelIndexAgent(IndexAgent):
         T, i = len(rewards), 0
         parts: list[Any] = []
         while i < T:
-            stop = min(T, i + (self._fit_lies_ahead() or T))
+            stop = min(T, i + (self._next_fit() or T))
             done, played = self._posterior.play(contexts[i:stop], rewards[i:stop], self._width, self.t, self._rng)
             if done:
                 self._remember(contexts[np.arange(i, i + done), played.arms[:done]], played.rewards[:done].tolist())
                 self._n_learnt += done
                 parts.append([column[:done] for column in played])
                 i += done
-            if i < stop:  # the form of the posterior is about to change, or the kernel to be refused
+            if i < stop:  # the posterior is about to change its form, or to refuse the kernel
                 parts.append(super()._play(contexts[i : i + 1], rewards[i : i + 1]))
                 i += 1
         arms, probabilities, got = (np.concatenate(columns) for columns in zip(*parts))

@@ -15,9 +15,14 @@ from noregret.numerics import gp, gp_budget
 from noregret.numerics.kernels import Program
 
 MOST_ARMS = 1024  # a larger arm set is not kept as a posterior over the arms: K^2 numbers would be too many
-_NOT_DEFINITE = (
-    "kernel is not positive definite: {kernel!r} leaves a variance of {variance:.3g} where k(x, x) = {prior:.3g}"
-)
+
+
+def check_definite(kernel: Kernel, gram: Floats) -> None:
+    """Refuse a kernel whose matrix has a negative eigenvalue; ours are positive definite by construction."""
+    if kernel.program is None and len(gram) <= MOST_ARMS:
+        low = float(np.linalg.eigvalsh(gram)[0])
+        if low < -gp.INDEFINITE * float(np.abs(np.diag(gram)).max()):
+            raise ValueError(f"kernel is not positive definite: {kernel!r} has an eigenvalue of {low:.3g} on X")
 
 
 class _Form(persist.Saved):
@@ -33,11 +38,14 @@ class _Form(persist.Saved):
     def estimate(self, X: Floats) -> tuple[Floats, Floats]:
         """Means and variances of the rows of X; changes nothing."""
 
-    def _check(self, variances: Any, prior: Any) -> None:
-        worst = int(np.argmin(np.atleast_1d(variances)))
-        variance, k = float(np.atleast_1d(variances)[worst]), float(np.atleast_1d(prior)[worst])
-        if variance < -gp.INDEFINITE * k or k < 0.0:
-            raise ValueError(_NOT_DEFINITE.format(kernel=self.kernel, variance=variance, prior=k))
+    def _check(self, variances: Floats, prior: Floats) -> None:
+        wrong = (variances < -gp.INDEFINITE * prior) | (prior < 0.0)
+        if wrong.any():
+            worst = int(np.argmax(wrong))
+            raise ValueError(
+                f"kernel is not positive definite: {self.kernel!r} leaves a variance of {variances[worst]:.3g} "
+                f"where k(x, x) = {prior[worst]:.3g}"
+            )
 
 
 class Growing(_Form):
@@ -78,7 +86,7 @@ class Growing(_Form):
         self._check(prior, prior)
         self._reserve(1, len(x))
         variance = gp.growing_append(self._L, self._c, self._n, row, float(prior[0]), noise, reward)
-        self._check(variance, prior)
+        self._check(np.array([variance]), prior)
         self._Z[self._n] = x
         self._n += 1
         self.information_gain += 0.5 * math.log1p(max(variance, 0.0) / noise)
@@ -92,11 +100,13 @@ class Growing(_Form):
                 Z[:n], L[: n * (n + 1) // 2], c[:n] = self._Z[:n], self._L[: n * (n + 1) // 2], self._c[:n]
             self._Z, self._L, self._c = Z, L, c
 
-    def play(self, program: Program, width: gp.Width, t: int, contexts: Floats, *rest: Any) -> int:
-        self._reserve(len(contexts), contexts.shape[2])
+    def play(self, program: Program, width: gp.Width, t: int, contexts: Floats, rewards: Floats, *rest: Any) -> int:
+        T = min(len(rewards), max(256, self._n))  # room is doubled, not made for the whole block at once
+        self._reserve(T, contexts.shape[2])
         done, self.information_gain = gp.growing_play(
-            program, self._Z, self._L, self._c, self._n, self.noise, width, t, self.information_gain, contexts, *rest
-        )
+            program, self._Z, self._L, self._c, self._n, self.noise, width, t, self.information_gain,
+            contexts[:T], rewards[:T], *rest,
+        )  # fmt: skip
         self._n += done
         return int(done)
 
@@ -114,18 +124,13 @@ class Arms(_Form):
         super().__init__(kernel, noise)
         self.points = points.copy()
         self._prior = kernel(self.points)
-        self._check_definite()
+        check_definite(kernel, self._prior)
         K = len(points)
         self._noises = np.maximum(noise, gp.JITTER * np.diag(self._prior))
         self._mean, self._cov = np.zeros(K), self._prior.copy()
         self._counts, self._sums, self._age = np.zeros(K, np.int64), np.zeros(K), 0
         self._period = 1000 + K  # K^3 / period stays below the update's K^2
         self._elsewhere: Growing | None = None
-
-    def _check_definite(self) -> None:
-        low = float(np.linalg.eigvalsh(self._prior)[0]) if self.kernel.program is None else 0.0
-        if low < -gp.INDEFINITE * float(np.diag(self._prior).max()):
-            raise ValueError(f"kernel is not positive definite: {self.kernel!r} has an eigenvalue {low:.3g} on X")
 
     def same(self, X: Floats) -> bool:
         return np.array_equal(X, self.points)
@@ -208,7 +213,7 @@ class Budgeted(_Form):
         variance = gp_budget.budget_append(
             self._Z, self._L, self._U, self._c, self._Q, self._counters, x, row, float(prior[0]), self.noise, reward
         )
-        self._check(variance, prior)
+        self._check(np.array([variance]), prior)
         self.information_gain += 0.5 * math.log1p(max(variance, 0.0) / self.noise)
 
     def play(self, program: Program, width: gp.Width, t: int, contexts: Floats, *rest: Any) -> int:
@@ -280,6 +285,8 @@ class KernelPosterior(persist.Saved):
         >>> KernelPosterior(Linear(), noise=1.0).estimate(np.array([[3.0, 4.0]]))
         (array([0.]), array([5.]))
         """
+        if self.dim is None and self.kernel.program is None:
+            check_definite(self.kernel, self.kernel(X))  # before anything is learnt: a wrong kernel is told at once
         means, variances = self._form.estimate(X)
         return means, np.sqrt(np.maximum(variances, 0.0))
 

@@ -146,16 +146,16 @@ def growing_play(
     """
     for i in range(len(rewards)):
         X = contexts[i]
-        means, variances = growing_estimate(L, c, n, cross(program, X, Z[:n]), diagonal(program, X))
-        if np.any(variances < -INDEFINITE * diagonal(program, X)):
+        prior, V = diagonal(program, X), cross(program, X, Z[:n])
+        rows = V.copy()
+        means, variances = growing_estimate(L, c, n, V, prior)
+        if np.any(variances < -INDEFINITE * prior):
             return i, gain
         scale = multiplier(width, len(X), t + i, gain)
-        arms[i], probabilities[i] = pick(means + scale * np.sqrt(np.maximum(variances, 0.0)), rng)
-        got[i] = rewards[i, arms[i]]
-        x = X[arms[i] : arms[i] + 1]
-        prior = diagonal(program, x)[0]
-        variance = growing_append(L, c, n, cross(program, x, Z[:n]), prior, noise, got[i])
-        Z[n] = x[0]
+        arm, probabilities[i] = pick(means + scale * np.sqrt(np.maximum(variances, 0.0)), rng)
+        arms[i], got[i] = arm, rewards[i, arm]
+        variance = growing_append(L, c, n, rows[arm : arm + 1], prior[arm], noise, got[i])
+        Z[n] = X[arm]
         n += 1
         gain += 0.5 * math.log1p(max(variance, 0.0) / noise)
     return len(rewards), gain
