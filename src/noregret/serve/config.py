@@ -24,6 +24,7 @@ class Application(msgspec.Struct, forbid_unknown_fields=True):
     agent: dict[str, Any] = msgspec.field(default_factory=lambda: dict(DEFAULT_AGENT))
     features: dict[str, Any] = {}
     arms: list[str] = []
+    rewards: list[float] = []  # lowest and highest; an agent that takes [0, 1] learns them mapped onto it
     seed: int = 1
     window: float = 600.0
     default: float = 0.0
@@ -38,7 +39,7 @@ class Application(msgspec.Struct, forbid_unknown_fields=True):
         1
         """
         settings = Settings(self.window, self.default, self.rule, self.apprentice)
-        return Creation(self.agent, self.features, self.arms, self.seed, settings)
+        return Creation(self.agent, self.features, self.arms, self.seed, settings, self.rewards)
 
 
 class Config(msgspec.Struct, forbid_unknown_fields=True):

@@ -164,7 +164,7 @@ class Engine:
 
     def prepare(
         self, app: str, context: bytes, arms: Sequence[bytes], *, id: str | None = None,
-        excluded: Sequence[str] = (), deferred: bool = False, request: str = "", by: str = "",
+        excluded: Sequence[str] = (), deferred: bool = False, request: str = "", by: str = "", slot: str = "",
     ) -> Write:  # fmt: skip
         """Decide, without journaling yet: what ``submit`` of the writer must make durable before it is answered.
 
@@ -178,9 +178,9 @@ class Engine:
         model = self.model(app)
         read = read_arms(arms)
         order = _order(read, excluded)
-        offered = [read[i] for i in order[: len(order) - len(excluded)]] if excluded else read
+        offered = [read[i] for i in order[: len(order) - len(set(excluded))]] if excluded else read
         fresh = id is None
-        id = check_id("the event id", id) if id is not None else self._new_id()
+        id = (check_id("the event id", id) if id is not None else self.new_id()) + slot
         settings = model.settings
         if settings["apprentice"]:
             model.choose(context, offered, 0.0)  # refuses what could not be learnt
@@ -321,8 +321,8 @@ class Engine:
             raise BadInput(f"expected a model that this service exported, got a {type(loaded).__name__}")
         self._journal_change(app, "import", {"model": base64.b64encode(model).decode()})
 
-    def reset(self, app: str) -> None:
-        """Begin the application's model anew, as it was created.
+    def reset(self, app: str, creation: Creation | None = None) -> None:
+        """Begin the application's model anew, as it was created, or from something else.
 
         >>> from noregret.serve.store import SQLite
         >>> engine = Engine(SQLite.temporary(), {"shop": Creation()})
@@ -330,7 +330,9 @@ class Engine:
         0
         """
         self.model(app)
-        self._journal_change(app, "create", self.creations[app])
+        if creation is not None:
+            creation.build()  # says what is wrong with it before it is journaled
+        self._journal_change(app, "create", creation or self.creations[app], id="reset")
 
     def export(self, app: str) -> bytes:
         """The published model as bytes, for ``replace`` here or elsewhere.
@@ -342,8 +344,8 @@ class Engine:
         """
         return persist.dumps(self.model(app))
 
-    def _journal_change(self, app: str, kind: str, body: Any) -> None:
-        written = self.writer.write([Write(app, kind, "", msgspec.json.encode(body))])
+    def _journal_change(self, app: str, kind: str, body: Any, id: str = "") -> None:
+        written = self.writer.write([Write(app, kind, id, msgspec.json.encode(body))])
         self.wait_learnt(written[0].row.seq)
 
     # ------------------------------------------------------------------ questions
@@ -432,8 +434,12 @@ class Engine:
     def _now(self) -> int:
         return int(self._clock() * 1000.0)
 
-    def _new_id(self) -> str:
-        # Time first, so that the index grows at its end; then enough chance that two machines never meet.
+    def new_id(self) -> str:
+        """An id that no event has: time first, so that the index grows at its end, then 80 bits of chance.
+
+        >>> len(Engine(None, {}).new_id())
+        32
+        """
         return f"{self._now():012x}{os.urandom(10).hex()}"
 
     def _expire(self, journal: Journal) -> None:

@@ -48,6 +48,8 @@ class Decision(msgspec.Struct, omit_defaults=True):
     scaling: dict[str, tuple[float, float]] = {}
     order: list[int] = []  # positions in the request, where it excluded arms
     by: str = ""  # the name of the key that asked
+    slots: list[str] = []  # of the first slot of several: the names of all
+    asked: str = ""  # a digest of the request, where this is one slot of several
 
 
 class Reward(msgspec.Struct, omit_defaults=True):

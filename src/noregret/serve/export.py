@@ -56,7 +56,7 @@ def as_json(row: Row, decision: Decision, status: Status) -> bytes:
     arms = [read_arm(bytes(arm)).id for arm in decision.arms]
     return msgspec.json.encode(
         {
-            "seq": row.seq, "id": row.id, "time": _stamp(row.time), "context": decision.context, "arms": decision.arms,
+            "seq": row.seq, "id": row.id, "time": stamp(row.time), "context": decision.context, "arms": decision.arms,
             "offered": len(decision.p), "probabilities": decision.p, "arm": arms[decision.arm], "index": decision.arm,
             "probability": decision.p[decision.arm], "reward": earned(status), "rewards": status.n,
             "version": decision.version, "deferred": decision.deferred, "active": status.active,
@@ -91,7 +91,7 @@ def as_dsjson(row: Row, decision: Decision, status: Status) -> bytes:
         "_label_Action": decision.arm + 1,
         "_labelIndex": decision.arm,
         "o": [] if value is None else [{"v": value, "EventId": row.id}],
-        "Timestamp": _stamp(row.time),
+        "Timestamp": stamp(row.time),
         "Version": "1",
         "EventId": row.id,
         "a": [i + 1 for i in order],
@@ -133,6 +133,11 @@ async def stream(engine: Engine, app: str, kind: str, after: int, limit: int) ->
         journal.connection.close()
 
 
-def _stamp(milliseconds: int) -> str:
+def stamp(milliseconds: int) -> str:
+    """A time as JSON has it.
+
+    >>> stamp(0)
+    '1970-01-01T00:00:00.000Z'
+    """
     moment = datetime.datetime.fromtimestamp(milliseconds / 1000.0, datetime.UTC)
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -12,7 +12,7 @@ import msgspec
 from noregret.serve.engine import Engine
 from noregret.serve.journal import Conflict, Outcome, Unknown, Write, Written
 from noregret.serve.keys import ANYONE, Key
-from noregret.serve.tokens import BadInput
+from noregret.serve.tokens import BadInput, read_json
 from noregret.serve.writer import Unavailable
 
 JSON = b"application/json"
@@ -158,6 +158,8 @@ Handler = Callable[[Call], Awaitable[Response]]
 class Route(NamedTuple):
     """A method and a path, whose ``{}`` segments become ``call.params``; the role it takes (empty: none).
 
+    ``limit`` is the largest body in bytes, where it is not the configured one.
+
     >>> Route("GET", "v1/decisions/{}", "read", None).path
     'v1/decisions/{}'
     """
@@ -166,6 +168,7 @@ class Route(NamedTuple):
     path: str
     role: str
     handler: Handler
+    limit: int = 0
 
 
 class Router:
@@ -218,3 +221,33 @@ def split_path(raw: bytes) -> tuple[str, ...]:
         return tuple(p.decode() if b"%" not in p else unquote_to_bytes(p).decode() for p in pieces)
     except UnicodeDecodeError:
         raise Problem(400, "BadArgument", "the path is not UTF-8") from None
+
+
+def read_object(body: bytes, allowed: set[str]) -> dict[str, Any]:
+    """A JSON object with no other fields than these.
+
+    >>> read_object(b'{"value": 1}', {"value"})
+    {'value': 1}
+    """
+    value = read_json(body)
+    if not isinstance(value, dict):
+        raise BadInput("the body must be a JSON object")
+    if strange := sorted(set(value) - allowed):
+        raise BadInput(f"the body has an unknown field {strange[0][:40]!r}; expected {', '.join(sorted(allowed))}")
+    return value
+
+
+def finite(value: Any, what: str = "a number") -> float:
+    """A number as a float.
+
+    >>> finite(True, "value")
+    Traceback (most recent call last):
+    ...
+    noregret.serve.tokens.BadInput: value must be a number
+    """
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise BadInput(f"{what} must be a number")
+    try:
+        return float(value)
+    except OverflowError:
+        raise BadInput(f"{what} is too large") from None

@@ -381,13 +381,13 @@ class Journal:
         return [_as_status(raw) for raw in self.connection.execute(sql, (self.now(now), limit))]
 
     def created(self, app: str) -> bytes | None:
-        """What an application was last created from.
+        """What its configuration last created an application from; a model begun anew by request has an id.
 
         >>> from noregret.serve.store import SQLite
         >>> Journal(SQLite(":memory:").connect()).created("shop") is None
         True
         """
-        sql = "SELECT body FROM events WHERE app = ? AND kind = 'create' ORDER BY seq DESC LIMIT 1"
+        sql = "SELECT body FROM events WHERE app = ? AND kind = 'create' AND id = '' ORDER BY seq DESC LIMIT 1"
         rows = self.connection.execute(sql, (app,))
         return bytes(rows[0][0]) if rows else None
 
@@ -447,6 +447,8 @@ def canonical(decision: Decision) -> bytes:
     >>> canonical(one)
     b'[{"a":2,"b":1},[],false]'
     """
+    if decision.asked:
+        return decision.asked.encode()
     arms = [msgspec.json.decode(arm) for arm in decision.arms]
     if decision.order:
         arms = [[arms[decision.order.index(i)], decision.order.index(i) < len(decision.p)] for i in range(len(arms))]

@@ -224,7 +224,9 @@ def fold(models: dict[str, Model], rows: Sequence[Row], journal: Journal) -> Non
         elif row.app not in models:
             raise ValueError(f"event {row.seq} is for {row.app!r}, which was never created")
         elif row.kind == "import":
+            settings = models[row.app].settings  # they are the application's, not the model's
             models[row.app] = persist.loads(base64.b64decode(msgspec.json.decode(row.body)["model"]))
+            models[row.app].settings = settings
         else:
             lesson = lessons.get(row.seq)
             taught = None if lesson is None else msgspec.json.decode(decisions[lesson[0]].body, type=Decision)

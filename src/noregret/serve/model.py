@@ -57,6 +57,7 @@ class Creation(msgspec.Struct, forbid_unknown_fields=True):
     arms: list[str] = []
     seed: int = 1
     settings: Settings = msgspec.field(default_factory=Settings)
+    rewards: list[float] = []
 
     def build(self) -> Model:
         """The model that has learnt nothing yet.
@@ -71,7 +72,7 @@ class Creation(msgspec.Struct, forbid_unknown_fields=True):
         agent = build(self.agent, encoder.dim, self.seed)
         if not isinstance(agent, Agent):
             raise BadInput(f"agent: {self.agent.get('class')} is not an agent")
-        model = Model(agent, encoder, self.arms)
+        model = Model(agent, encoder, self.arms, self.rewards)
         model.settings = msgspec.to_builtins(self.settings)
         model.check_reward(self.settings.default)
         return model
@@ -129,8 +130,8 @@ class Model(persist.Saved):
 
     _learnt = ("scaler", "settings", "version", "lessons", "refused")
 
-    def __init__(self, agent: Agent, encoder: Encoder, arms: Sequence[str] = ()) -> None:
-        self.agent, self.encoder, self.arms = agent, encoder, list(arms)
+    def __init__(self, agent: Agent, encoder: Encoder, arms: Sequence[str] = (), rewards: Sequence[float] = ()) -> None:
+        self.agent, self.encoder, self.arms, self.rewards = agent, encoder, list(arms), list(rewards)
         self.scaler = Scaler()
         self.settings: dict[str, Any] = msgspec.to_builtins(Settings())
         self.version = 0  # the last event of this application that was folded in
@@ -146,6 +147,8 @@ class Model(persist.Saved):
             raise BadInput(f"agent: dim is {agent.dim}, but the features have {encoder.dim}")
         if agent.sees == "shared" and agent.dim not in (None, encoder.dim):
             raise BadInput(f"agent: dim is {agent.dim}, but the features have {encoder.dim}")
+        if self.rewards and not (len(self.rewards) == 2 and -np.inf < self.rewards[0] < self.rewards[1] < np.inf):
+            raise BadInput(f"rewards must be the lowest and the highest reward, got {self.rewards}")
         if self.arms and agent.n_arms != len(self.arms):
             raise BadInput(f"arms: {len(self.arms)} are named, but the agent has {agent.n_arms}")
 
@@ -258,7 +261,7 @@ class Model(persist.Saved):
         try:
             view, positions = self._seen(decision)
             arm = decision.arm if positions is None else positions[decision.arm]
-            self.agent.learn(view, Choice(arm, decision.p[decision.arm], decision.note), reward)
+            self.agent.learn(view, Choice(arm, decision.p[decision.arm], decision.note), self._taken(reward))
         except (ValueError, ArithmeticError):  # the same on every replay, so the fold stays a function
             self.refused += 1
         self.lessons += 1
@@ -281,10 +284,24 @@ class Model(persist.Saved):
         >>> Creation(agent={"class": "LinUCB"}).build().check_reward(-3.0)
         -3.0
         """
+        if self.rewards and not self.rewards[0] <= value <= self.rewards[1]:
+            raise BadInput(f"reward must lie in {self.rewards}, got {value}")
         try:
-            return self.agent._read_reward(value)
+            self.agent._read_reward(self._taken(value))
         except ValueError as error:
             raise BadInput(str(error)) from None
+        return float(value)
+
+    def _taken(self, reward: float) -> float:
+        """A reward as the agent takes it: mapped onto its range, where it has one and ours is configured.
+
+        A sum of several may lie beyond the ends of the range, and counts as the end then.
+        """
+        low, high = self.agent.reward_range
+        if not self.rewards or low == -np.inf or high == np.inf:
+            return reward
+        share = (reward - self.rewards[0]) / (self.rewards[1] - self.rewards[0])
+        return low + (high - low) * min(max(share, 0.0), 1.0)
 
     def copy(self) -> Model:
         """An equal model that shares nothing which learning or deciding changes.
@@ -292,7 +309,7 @@ class Model(persist.Saved):
         >>> Creation(agent={"class": "LinUCB"}).build().copy().version
         0
         """
-        twin = Model(copy.deepcopy(self.agent), self.encoder, self.arms)
+        twin = Model(copy.deepcopy(self.agent), self.encoder, self.arms, self.rewards)
         twin.scaler = copy.deepcopy(self.scaler)
         twin.settings, twin._plain = dict(self.settings), self._plain
         twin.version, twin.lessons, twin.refused = self.version, self.lessons, self.refused

@@ -12,8 +12,8 @@ from noregret.serve.arms import read_arm
 from noregret.serve.engine import Answer, Engine, answer
 from noregret.serve.events import Activation, Decision, Reward, Status
 from noregret.serve.export import FORMATS, stream
-from noregret.serve.http import Call, Response, Route, reply
-from noregret.serve.tokens import BadInput, part, read_json, scan
+from noregret.serve.http import Call, Response, Route, finite, read_object, reply
+from noregret.serve.tokens import BadInput, part, scan
 
 
 class DecisionRequest(msgspec.Struct, forbid_unknown_fields=True):
@@ -104,11 +104,11 @@ async def decide(call: Call) -> Response:
 
 async def reward(call: Call) -> Response:
     """``POST /v1/decisions/{id}/reward``."""
-    body = _object(call.body, {"value"})
+    body = read_object(call.body, {"value"})
     value = body.get("value")
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise BadInput('the body must be an object with a number: {"value": 1.0}')
-    write = call.engine.prepare_reward(call.application, call.params[0], _finite(value), call.request_id)
+    write = call.engine.prepare_reward(call.application, call.params[0], finite(value), call.request_id)
     written = (await call.submit([write]))[0]
     event = msgspec.json.decode(written.row.body, type=Reward)
     return reply(RewardAnswer(written.row.id, event.late, event.lesson is not None))
@@ -174,12 +174,12 @@ async def agents(call: Call) -> Response:
 
 async def change_settings(call: Call) -> Response:
     """``PATCH /v1/settings``."""
-    changes = _object(call.body, {"window", "default", "rule", "apprentice", "epsilon"})
+    changes = read_object(call.body, {"window", "default", "rule", "apprentice", "epsilon"})
     for name in ("window", "default", "epsilon"):
         if name in changes:
             if isinstance(changes[name], bool) or not isinstance(changes[name], (int, float)):
                 raise BadInput(f"{name} must be a number")
-            changes[name] = _finite(changes[name])
+            changes[name] = finite(changes[name])
     await asyncio.to_thread(call.engine.configure, call.application, changes)
     model = call.engine.model(call.application)
     return reply({k: v for k, v in model.settings.items() if k != "extra"})
@@ -192,7 +192,7 @@ async def log(call: Call) -> Response:
     if kind not in FORMATS:
         raise BadInput(f"format must be one of {', '.join(FORMATS)}, got {kind[:40]!r}")
     after, limit = (_whole(query, name, default) for name, default in (("after", 0), ("limit", 1 << 60)))
-    call.engine.model(call.application)
+    after = max(after, call.engine.model(call.application).settings["extra"].get("forgotten", 0))
     return Response(200, stream(call.engine, call.application, kind, after, limit), FORMATS[kind])
 
 
@@ -201,22 +201,6 @@ def _whole(query: dict[str, str], name: str, default: int) -> int:
     if not text.isascii() or not text.isdigit() or len(text) > 19:
         raise BadInput(f"{name} must be a whole number, got {text[:40]!r}")
     return int(text)
-
-
-def _object(body: bytes, allowed: set[str]) -> dict[str, Any]:
-    value = read_json(body)
-    if not isinstance(value, dict):
-        raise BadInput("the body must be a JSON object")
-    if strange := sorted(set(value) - allowed):
-        raise BadInput(f"the body has an unknown field {strange[0][:40]!r}; expected {', '.join(sorted(allowed))}")
-    return value
-
-
-def _finite(value: float) -> float:
-    try:
-        return float(value)
-    except OverflowError:
-        raise BadInput("a number is too large") from None
 
 
 ROUTES = [
