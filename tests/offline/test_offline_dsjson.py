@@ -108,6 +108,20 @@ def test_we_read_what_vw_reads(tmp_path):
     assert vw_loss(path, 2) == pytest.approx(-evaluate(log, nr.Uniform(3), "ips")["ips"].value, rel=1e-5)
 
 
+def test_we_read_the_log_of_the_decision_service(tmp_path):
+    event = {"seq": 1, "id": "e1", "time": "2026-03-01T10:00:00.000Z", "context": {"hour": 7, "geo": "UK"},
+             "arms": ["a", {"id": "b", "features": {"price": 2.5}}, "excluded"], "offered": 2, "arm": "b", "index": 1,
+             "probabilities": [0.25, 0.75], "probability": 0.75, "reward": 0.5}  # fmt: skip
+    path = tmp_path / "log.jsonl"
+    path.write_text("\n".join(json.dumps(e) for e in (event, event | {"reward": None}, event | {"index": 0})))
+    log = Log.from_dsjson(path)
+    assert log.arms.tolist() == [1, 0]  # the one without a reward is still open
+    assert log.rewards.tolist() == [0.5, 0.5]
+    assert log.n_arms == 2
+    assert log.contexts.tolist() == [[7.0, 1.0]] * 2
+    assert log.arm_features[0].tolist() == [[1.0, 0.0, 0.0], [0.0, 1.0, 2.5]]
+
+
 def test_features_may_be_left_out(tmp_path):
     path = tmp_path / "vw.dsjson"
     path.write_text("\n".join(EVENTS))

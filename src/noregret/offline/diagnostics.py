@@ -29,6 +29,12 @@ class Diagnostics:
     ``ess`` is Kish's effective sample size (sum w)^2 / sum w^2, ``mean_weight`` should be 1, ``no_overlap`` is the
     share of rows whose arm the target never plays, ``calibration`` has for each arm the mean of 1/p over its rows
     (times its share: 1 if the probabilities are right) and by how many standard errors it is off (NaN: too few rows).
+
+    >>> from noregret.offline import Log, evaluate
+    >>> log = Log(arms=[0, 1] * 50, rewards=[1, 0] * 50, probabilities=[0.5] * 100, n_arms=2)
+    >>> found = evaluate(log, [1.0, 0.0], "ips").diagnostics
+    >>> round(found.ess), found.mean_weight, found.no_overlap, found.largest[0][1]
+    (50, 1.0, 0.5, 2.0)
     """
 
     n: int
@@ -63,9 +69,10 @@ class Weighing:
     def add(self, rows: Rows, weights: Floats, raw: Floats) -> None:
         """Take in a block: its weights as used, and as they were before clipping."""
         self._weights.add(weights[:, None])
-        self._raw.add(raw[:, None])
+        if raw is not weights:
+            self._raw.add(raw[:, None])
+            self._clipped += int(np.count_nonzero(weights != raw))
         self._zero += int(len(weights) - np.count_nonzero(raw))
-        self._clipped += int(np.count_nonzero(weights != raw))
         few = min(_TOP, len(weights))
         top = np.argpartition(weights, len(weights) - few)[len(weights) - few :]
         self._largest = sorted(self._largest + [(rows.start + int(i), float(weights[i])) for i in top],
@@ -87,7 +94,8 @@ class Weighing:
         n, mean = self._weights.n, float(self._weights.mean[0])
         second = float(self._weights.covariance[0, 0]) * (n - 1) / n + mean**2
         ess = n * mean**2 / second if second > 0 else 0.0
-        raw_mean, raw_error = float(self._raw.mean[0]), float(np.sqrt(self._raw.covariance[0, 0] / n))
+        raw = self._raw if self._raw.n else self._weights
+        raw_mean, raw_error = float(raw.mean[0]), float(np.sqrt(raw.covariance[0, 0] / n))
         share = self.largest_weight / (n * mean) if mean > 0 else 0.0
         calibration = self._calibration()
         verdicts = _verdicts(n, ess, raw_mean, raw_error, self._largest, share, calibration)

@@ -1,4 +1,4 @@
-"""Vowpal Wabbit's decision logs (dsjson): one JSON object a line, read and written.
+"""Vowpal Wabbit's decision logs (dsjson): one JSON object a line, read and written; and our service's own log, read.
 
 Features are flattened with their namespaces: a number ``{"User": {"age": 30}}`` becomes the feature ``User.age``, a
 string ``{"User": {"geo": "UK"}}`` the indicator ``User.geo=UK``, a list of numbers one feature a place; keys that begin
@@ -76,6 +76,7 @@ class _Source:
                 except ValueError as error:
                     event, wrong = {}, f"not JSON: {error}"
                 else:
+                    event = _from_service(event)
                     if isinstance(event, dict) and event.get("_skipLearn") is True:
                         continue
                     wrong = _wrong(event)
@@ -135,6 +136,25 @@ def _wrong(event: Any) -> str:
     if not 0 <= arm < len(event["c"]["_multi"]):
         return f"the chosen action is number {arm + 1}, but there are {len(event['c']['_multi'])}"
     return ""
+
+
+def _from_service(event: Any) -> Any:
+    """A line of the decision service's own log (``GET /v1/log``) in VW's terms; anything else as it is."""
+    if not isinstance(event, dict) or not {"context", "arms", "index", "probability", "reward"} <= event.keys():
+        return event
+    arms = [{"id": arm} if isinstance(arm, str) else arm for arm in event["arms"][: event.get("offered")]]
+    actions: list[dict[str, Any]] = [
+        {"_tag": arm.get("id"), "id": arm.get("id"), "features": arm.get("features", {})} for arm in arms
+    ]
+    if event["reward"] is None:  # its window is still open, or it was never shown
+        return {"_skipLearn": True}
+    return {
+        "_label_cost": -event["reward"],
+        "_label_probability": event["probability"],
+        "_labelIndex": event["index"],
+        "Timestamp": event.get("time"),
+        "c": {"context": event["context"], "_multi": actions},
+    }
 
 
 def _is_number(value: Any) -> bool:

@@ -284,7 +284,7 @@ class _Tally:
         found = []
         for i, (estimator, s) in enumerate(zip(self._settled, self._slices, strict=True)):
             value, gradient = float(estimator.value(mean[s])), estimator.gradient(mean[s])
-            variance = float(gradient @ covariance[s, s] @ gradient)
+            variance = max(float(gradient @ covariance[s, s] @ gradient), 0.0)  # rounding may fall below zero
             if self._job.interval == "bootstrap":
                 low, high = drawn[i]
             elif self._job.interval == "sequence":
@@ -316,7 +316,7 @@ class _Tally:
         (one, other), (a, b) = self._settled, self._slices
         mean, covariance, n = self._moments.mean, self._moments.covariance, self._moments.n
         gradient = np.concatenate([one.gradient(mean[a]), -other.gradient(mean[b])])
-        value, variance = both[0].value - both[1].value, float(gradient @ covariance @ gradient)
+        value, variance = both[0].value - both[1].value, max(float(gradient @ covariance @ gradient), 0.0)
         level = self._job.level
         if self._blocks is not None:
             first, second = _on(one, a), _on(other, b)

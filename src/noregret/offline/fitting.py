@@ -17,7 +17,13 @@ from noregret.offline.rows import ndim
 
 @dataclass(frozen=True)
 class Fitted:
-    """A policy and what it is worth on the rows held out (``value``, ``low``, ``high``; all of it in ``estimate``)."""
+    """A policy and what it is worth on the rows held out (``value``, ``low``, ``high``; all of it in ``estimate``).
+
+    >>> import noregret as nr
+    >>> log = Log(contexts=np.zeros((100, 1)), arms=[0, 1] * 50, rewards=[1, 0] * 50, probabilities=[0.5] * 100)
+    >>> fit(log, nr.FinitePolicies([nr.Constant(0), nr.Constant(1)]), "ips").policy
+    Constant(arm=0)
+    """
 
     policy: Any
     estimate: Evaluation
@@ -42,7 +48,12 @@ class Fitted:
 
 
 class Chosen:
-    """A policy that only its oracle can ask (an index into an explicit class)."""
+    """A policy that only its oracle can ask (an index into a table of arms).
+
+    >>> import noregret as nr
+    >>> Chosen(nr.FinitePolicies(np.array([[0, 1], [1, 1]])), 0).many([[1]])
+    array([1])
+    """
 
     def __init__(self, oracle: Any, policy: Any) -> None:
         self.oracle, self.policy = oracle, policy

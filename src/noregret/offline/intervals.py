@@ -36,7 +36,9 @@ class Moments:
         mean = columns.mean(axis=0)
         centred = columns - mean
         shift, total = mean - self.mean, self.n + n
-        self._scatter += centred.T @ centred + np.outer(shift, shift) * (self.n * n / total)
+        # einsum: for a few columns the threads of a matrix product cost more than the product
+        scatter = np.einsum("ni,nj->ij", centred, centred) if centred.shape[1] <= 8 else centred.T @ centred
+        self._scatter += scatter + np.outer(shift, shift) * (self.n * n / total)
         self.mean = self.mean + shift * (n / total)
         self.n = total
 

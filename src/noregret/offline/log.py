@@ -70,7 +70,16 @@ class Log:
 
     @classmethod
     def from_source(cls, source: Source, arm_names: Sequence[Any] | None = None) -> Log:
-        """A streamed log over anything that yields blocks of rows."""
+        """A streamed log over anything that yields blocks of rows (see ``Source``).
+
+        >>> rows = Log(arms=[0, 1], rewards=[0, 1]).rows
+        >>> class Twice:
+        ...     n_arms, n_rows, has_probabilities = 2, None, False
+        ...     def batches(self, size, contexts):
+        ...         yield from (rows, rows)
+        >>> len(Log.from_source(Twice()))
+        4
+        """
         log = cls.__new__(cls)
         log._rows, log._source, log.n_arms = None, source, source.n_arms
         log.arm_names = list(arm_names) if arm_names is not None else None
@@ -163,14 +172,32 @@ class Log:
 
     @classmethod
     def from_dsjson(cls, path: Any, **options: Any) -> Log:
-        """From Vowpal Wabbit's decision logs, one JSON object a line; see ``noregret.offline.dsjson``."""
+        """From Vowpal Wabbit's decision logs (and our service's), one JSON object a line.
+
+        ``features=False`` leaves the features out, ``skip=True`` passes over lines that are not decisions with an
+        outcome; see ``noregret.offline.dsjson``.
+
+        >>> import tempfile, os
+        >>> path = os.path.join(tempfile.mkdtemp(), "log.dsjson")
+        >>> Log(contexts=[[0.5]], arms=[1], rewards=[1.0], probabilities=[0.8], n_arms=2).to_dsjson(path)
+        >>> log = Log.from_dsjson(path)
+        >>> log.arms, log.rewards, log.probabilities
+        (array([1]), array([1.]), array([0.8]))
+        """
         from noregret.offline import dsjson
 
         log: Log = dsjson.read(path, **options)
         return log
 
     def to_dsjson(self, path: Any) -> None:
-        """Write Vowpal Wabbit's format; what it needs to keep a label comes first in each line."""
+        """Write Vowpal Wabbit's format; what it needs to keep a label comes first in each line.
+
+        >>> import tempfile, os
+        >>> path = os.path.join(tempfile.mkdtemp(), "log.dsjson")
+        >>> Log(arms=[1], rewards=[1.0], probabilities=[0.8], n_arms=2).to_dsjson(path)
+        >>> with open(path) as file: file.readline()[:20]
+        '{"_label_cost": -1.0'
+        """
         from noregret.offline import dsjson
 
         dsjson.write(self, path)

@@ -128,11 +128,26 @@ class Evaluation(Mapping[str, Estimate]):
         return json.dumps(self.to_dict(), indent=indent, allow_nan=False)
 
     def plot(self, path: Any = None) -> Any:
-        """The intervals of all estimators side by side, as a matplotlib figure (written to ``path`` if given)."""
+        """The intervals of all estimators side by side, as a matplotlib figure (written to ``path`` if given).
+
+        >>> from noregret.offline import Log, evaluate
+        >>> log = Log(arms=[0, 1], rewards=[1, 0], probabilities=[0.5] * 2, n_arms=2)
+        >>> [text.get_text() for text in evaluate(log, [0.5, 0.5], "ips").plot().axes[0].get_yticklabels()]
+        ['ips']
+        """
         return views.plot(self, path)
 
     def report(self, path: Any) -> None:
-        """One self-contained HTML page: picture, table, diagnostics, verdict."""
+        """One self-contained HTML page: picture, table, diagnostics, verdict.
+
+        >>> import tempfile, os
+        >>> from noregret.offline import Log, evaluate
+        >>> log = Log(arms=[0, 1], rewards=[1, 0], probabilities=[0.5] * 2, n_arms=2)
+        >>> path = os.path.join(tempfile.mkdtemp(), "report.html")
+        >>> evaluate(log, [0.5, 0.5], "ips").report(path)
+        >>> os.path.exists(path)
+        True
+        """
         views.report(self, path)
 
 
@@ -141,6 +156,11 @@ class Comparison:
     """The difference between two policies on the same log, first minus second.
 
     ``p_value`` is two-sided, by the normal approximation; ``better`` is "first", "second" or "neither".
+
+    >>> from noregret.offline import Log, compare
+    >>> log = Log(arms=[0, 1] * 50, rewards=[1, 0] * 50, probabilities=[0.5] * 100, n_arms=2)
+    >>> compare(log, [1.0, 0.0], [0.5, 0.5], "ips").value
+    0.5
     """
 
     first: Estimate

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from noregret.offline.diagnostics import Diagnostics
     from noregret.offline.result import Comparison, Estimate, Evaluation
 
 _INK, _ACCENT, _ALARM = "#1f2933", "#0b6fa4", "#b3261e"
@@ -165,6 +166,17 @@ def report(result: Evaluation, path: Any) -> None:
     Path(path).write_text(page, encoding="utf-8")
 
 
+def _calibration(d: Diagnostics) -> str:
+    """The arm whose probabilities fit worst how often it was played."""
+    off = [(abs(z), arm, mean) for arm, (mean, z) in enumerate(d.calibration) if not math.isnan(z)]
+    if not off:
+        return "too few rows an arm to say"
+    z, arm, mean = max(off)
+    return (
+        f"worst for arm {arm}: rows weighted by 1/p make {mean:.1%} of the log, expected 100% ({z:.1f} standard errors)"
+    )
+
+
 def _diagnostics(result: Evaluation) -> str:
     d = result.diagnostics
     if d is None:
@@ -177,6 +189,7 @@ def _diagnostics(result: Evaluation) -> str:
         ("the largest row's share of all weight", f"{d.largest_share:.2%}"),
         ("rows whose arm the target never plays", f"{d.no_overlap:.1%}"),
         ("rows with a clipped probability", f"{d.clipped:.1%}"),
+        ("calibration of the probabilities", _calibration(d)),
     ]
     lines = "".join(f'<tr><td>{name}</td><td class="text">{html.escape(text)}</td></tr>' for name, text in facts)
     return f'<h2>Diagnostics</h2><div class="scroll"><table><tbody>{lines}</tbody></table></div>'
