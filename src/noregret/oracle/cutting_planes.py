@@ -12,18 +12,18 @@ from noregret.agent import Floats
 from noregret.numerics.policies import policy_totals
 from noregret.oracle.variance import Sample, spread, violation
 
-_NEW_CUTS, _COLUMNS = 8, 8  # how many of each are added at once
+_NEW_CUTS, _COLUMNS = 16, 16  # how many of each are added at once
 _MOST_CUTS = 400  # then those that do not bind are dropped
 _WORKING_SET = 256  # policies that a line search looks at
-_CENTRE = 0.1  # share of the centre in the point that a line search starts from
+_CENTRE = 0.01  # share of the centre in the point that a line search starts from
 
 
 class Cut(NamedTuple):
-    """The tangent of one policy's constraint: slope . (mass on what it plays) >= -(rhs + z tilt)."""
+    """The tangent of one policy's constraint: -slope . (mass on what it plays) - z tilt <= rhs, scaled to slope 1."""
 
-    policy: int
     acts: np.ndarray
     slope: Floats
+    tilt: float
     rhs: float
 
 
@@ -124,7 +124,7 @@ class LeastGap:
         n = costs.size - 1
         binding: dict[str, Any] = {}
         if self._cuts:
-            tilts = [self._tilt[cut.policy] for cut in self._cuts]
+            tilts = [cut.tilt for cut in self._cuts]
             binding = {"A_ub": np.column_stack([self._A, np.negative(tilts)]), "b_ub": [cut.rhs for cut in self._cuts]}
         bounds = [(0.0, None)] * n + [(0.0, self.flat)]
         found = linprog(costs, A_eq=np.append(np.ones(n), 0.0)[None], b_eq=[1.0], bounds=bounds, **binding)
@@ -195,6 +195,8 @@ class LeastGap:
             slope = (1.0 - K * self.mu) * sample.shares * inverse[rows, acts] ** 2
             # v_P(h) + slope . (masses - new masses) <= flat + z tilt(h)
             rhs = self.flat - float(v[h]) - float(slope @ masses[rows, acts])
+            scale = float(slope.sum())  # up to 1 / mu^2, which a linear program would not like
+            slope, rhs = slope / scale, rhs / scale
             agree = [-float(slope @ (sample.table[:, name] == acts)) for name in self._names[1:]]
-            self._cuts.append(Cut(int(h), acts, slope, rhs))
+            self._cuts.append(Cut(acts, slope, float(self._tilt[h]) / scale, rhs))
             self._A = np.vstack([self._A, [-float(slope @ self._centre_masses[rows, acts]), *agree]])
