@@ -253,8 +253,8 @@ def test_bad_input_is_refused_with_a_reason(change, message):
 def test_constant_rewards_have_no_spread_whatever_the_weights():
     # The delta method's variance is a difference of equal numbers here: rounding must not make it negative.
     for seed in range(20):
-        log, pi = make(200, seed=seed)
-        same = Log(log.contexts, log.arms, np.full(200, 0.7), log.probabilities, n_arms=K)
+        log, pi = make(1000, seed=seed)
+        same = Log(log.contexts, log.arms, np.full(1000, 0.7), log.probabilities, n_arms=K)
         found = evaluate(same, pi, ["snips", "sndr"])
         for name in found:
             assert found[name].value == pytest.approx(0.7)
