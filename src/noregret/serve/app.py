@@ -7,7 +7,7 @@ import logging
 import time
 from typing import Any
 
-from noregret.serve import own
+from noregret.serve import own, personalizer
 from noregret.serve.config import Config
 from noregret.serve.engine import Engine
 from noregret.serve.http import Call, Problem, Response, Route, Router, problem_of, reply, split_path
@@ -36,6 +36,7 @@ class Service:
         self.router = Router(
             [
                 *own.ROUTES,
+                *personalizer.ROUTES,
                 Route("GET", "healthz", "", self._health),
                 Route("GET", "readyz", "", self._readiness),
                 Route("GET", "metrics", "read", self._measures),
@@ -86,13 +87,15 @@ class Service:
         try:
             route, call = self._route(scope)
             path = route.path
-            call.body = await self._read(call, receive)
+            call.body = await self._read(call, receive, route.limit or self.config.max_body)
             response = await route.handler(call)
         except Exception as error:
             problem = problem_of(error)
             if problem is None:
                 log.exception("unforeseen")
                 problem = Problem(500, "InternalError", "something went wrong here; the log has the details")
+            if b"/personalizer/" in scope.get("raw_path", b""):
+                problem = personalizer.recoded(problem)
             response = problem.response()
         await _send(send, response, method == "HEAD")
         self.metrics.observe(method if path != "other" else "any", path, response.status, time.perf_counter() - started)
@@ -127,8 +130,7 @@ class Service:
             raise Problem(404, "NotFound", "there is no such application")
         return route, call
 
-    async def _read(self, call: Call, receive: Any) -> bytes:
-        most = self.config.max_body
+    async def _read(self, call: Call, receive: Any, most: int) -> bytes:
         length = call.header(b"content-length")
         if length.isdigit() and len(length) < 20 and int(length) > most:
             raise _too_large(most)
