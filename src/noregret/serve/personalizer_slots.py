@@ -159,14 +159,9 @@ async def reward(call: Call) -> Response:
 async def activate(call: Call) -> Response:
     """``POST multislot/events/{id}/activate``: 204 when it is durable for all slots."""
     event = call.params[0]
-    n = len(slots_of(call.engine, call.application, event))
-    request = retry_key(call, f"activate {event}")
-    await call.submit(
-        [
-            Write(call.application, "activate", f"{event}{_MARK}{k}", None, request and f"{request} {k}")
-            for k in range(n)
-        ]
-    )
+    app, n = call.application, len(await slots_of(call, event))
+    keys = [retry_key(call, f"activate slot {k} of {event}") for k in range(n)]
+    await call.submit([Write(app, "activate", f"{event}{_MARK}{k}", None, key) for k, key in enumerate(keys)])
     return Response(204)
 
 
