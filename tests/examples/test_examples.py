@@ -1,0 +1,125 @@
+"""Every example runs, and does what its first lines say."""
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import noregret as nr
+from checks import CHECKS, Case, D
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+@pytest.fixture(autouse=True)
+def beside_the_examples(monkeypatch, tmp_path):
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    monkeypatch.setenv("PYTHONPATH", str(Path(nr.__file__).parents[1]))  # for the processes that examples start
+    monkeypatch.chdir(tmp_path)
+
+
+def final_regret(result, name):
+    return result.regret(name)[:, -1].mean()
+
+
+def test_news(capsys, tmp_path):
+    import news
+
+    result = news.main(["--rounds", "1500", "--report", "news.html"])
+    assert all(
+        final_regret(result, name) < 0.5 * final_regret(result, "random") for name in result.agents if name != "random"
+    )
+    assert "stars" in capsys.readouterr().out
+    assert (tmp_path / "news.html").stat().st_size > 10_000
+
+
+def test_news_reads_ratings_named_as_movielens_names_them(tmp_path):
+    import pandas as pd
+
+    import news
+
+    frame = pd.DataFrame(dict(zip(("userId", "movieId", "rating"), news.made_up_ratings(n_users=60), strict=True)))
+    frame.to_csv("ratings.csv", index=False)
+    result = news.main(["--data", "ratings.csv", "--rounds", "200"])
+    assert len(result.finishers) == 4
+
+
+def test_dosing():
+    import dosing
+
+    share = dosing.main(["--patients", "3000", "--orders", "3"])
+    assert share["LinUCB"] > share["always medium"] + 0.03
+    assert share["UCB1 (no context)"] < share["always medium"] + 0.01  # without a context no agent can do better
+
+
+def test_mailing(tmp_path):
+    import pandas as pd
+
+    import mailing
+
+    found, warnings = mailing.main([])
+    frame = pd.read_csv(tmp_path / "mailing.csv")
+    assert found["same department"].low < mailing.truth(mailing.same_department, frame) < found["same department"].high
+    assert len(warnings) == 1 and "cannot answer the question" in warnings[0]
+    again, _ = mailing.main(["--csv", "mailing.csv"])
+    assert again["best question"].value == found["best question"].value
+
+
+def test_ab_test(capfd):
+    import ab_test
+
+    better = ab_test.main(["--visitors", "300"])
+    assert len(better) == 300 and np.mean(better[-100:]) > 0.6  # an A/B test: 0.5, with a standard deviation of 0.05
+    assert '"probability"' in capfd.readouterr().out
+    client = (EXAMPLES / "ab_test.py").read_text().split("# ------")[1]
+    assert len([line for line in client.splitlines()[1:] if line.strip()]) <= 10
+
+
+def test_own_agent_wins_over_one_that_sees_nothing():
+    import own_agent
+
+    result = own_agent.main()
+    assert final_regret(result, "Softmax") < 0.2 * final_regret(result, "Exp3")
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+def test_own_agent_passes_every_check(check):
+    import own_agent
+
+    check(Case("Softmax", lambda seed: own_agent.Softmax(D, 0.1, 0.3, seed=seed)))
+
+
+def test_dask_race_gives_the_numbers_of_one_core():
+    import dask_race
+
+    there = dask_race.main(["--rounds", "300", "--seeds", "2"])
+    here = nr.race(dask_race.AGENTS, dask_race.WORLD, horizon=300, seeds=2)
+    for name in dask_race.AGENTS:
+        np.testing.assert_array_equal(there.regret(name), here.regret(name))
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.ipynb")), ids=lambda path: path.stem)
+def test_notebook(path):
+    """Runs its code cells one after another, as a kernel would; outputs are not stored."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    notebook = json.loads(path.read_text())
+    assert notebook["nbformat"] == 4
+    cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    names: dict = {"__name__": "__main__"}
+    for number, cell in enumerate(cells):
+        assert cell["outputs"] == [] and cell["execution_count"] is None
+        exec(compile("".join(cell["source"]), f"{path.name}, code cell {number}", "exec"), names)
+
+
+def test_the_readme_lists_every_example():
+    text = (EXAMPLES / "README.md").read_text()
+    listed = {p.name for p in EXAMPLES.iterdir() if p.suffix in (".py", ".ipynb") and f"]({p.name})" in text}
+    assert listed == {p.name for p in EXAMPLES.iterdir() if p.suffix in (".py", ".ipynb")}
+
+
+def test_no_example_hides_a_module_of_the_standard_library():
+    assert not {p.stem for p in EXAMPLES.glob("*.py")} & set(sys.stdlib_module_names)
