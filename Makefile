@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: setup run test check bench torture
+.PHONY: setup run test check docs bench torture
 setup: $(STAMP)
 
 $(STAMP): pyproject.toml
@@ -25,6 +25,9 @@ check: setup
 test: setup
 	tools/system-packages chromium=chromium initdb=postgresql node=nodejs npm=npm
 	$(BIN)/python -m pytest -n auto
+
+docs: setup
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 bench: setup
 	$(BIN)/python -m benchmarks

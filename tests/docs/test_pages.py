@@ -1,0 +1,65 @@
+"""The README and the pages agree with the code, and links lead somewhere."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from noregret.guide import agents
+from pages import PAGES, ROOT, name
+
+sys.path.insert(0, str(ROOT / "tools"))
+
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+ADDED_BY_THE_BUILD = ("reference/", "algorithms/index.md")
+
+
+def without_code(text: str) -> str:
+    return re.sub(r"^```.*?^```$|`[^`\n]+`", "", text, flags=re.DOTALL | re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_links_lead_to_files(page: Path):
+    found = [link for link in LINK.findall(without_code(page.read_text(encoding="utf-8"))) if "://" not in link]
+    paths = {link.partition("#")[0] for link in found} - {""}
+    missing = [path for path in paths
+               if not (page.parent / path).exists() and not any(part in path for part in ADDED_BY_THE_BUILD)]  # fmt: skip
+    assert missing == []
+
+
+def test_every_agent_has_a_page_with_its_three_parts():
+    for agent in agents():
+        text = (ROOT / "docs" / "algorithms" / f"{agent}.md").read_text(encoding="utf-8")
+        assert text.startswith(f"# {agent}\n") and "\n$$" in text and "\n## When to use it\n" in text, agent
+
+
+def test_every_parameter_has_words():
+    from docsite.parameters import WORDS, words
+
+    used = {(agent, parameter) for agent, cls in agents().items() for parameter in inspect.signature(cls).parameters}
+    assert all(words(*pair) for pair in used)
+    known = {parameter for _, parameter in used} | {f"{agent}.{parameter}" for agent, parameter in used}
+    assert set(WORDS) <= known, "words for a parameter that no agent has"
+
+
+def test_the_table_of_the_readme_is_that_of_the_agents():
+    from docsite.readme import README, with_table
+
+    text = README.read_text(encoding="utf-8")
+    assert text == with_table(text), "run: PYTHONPATH=tools python -m docsite.readme"
+
+
+def test_the_readme_counts_its_agents():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert f"| {len(agents())}, under one contract" in text and f"| {len(agents())} algorithms instead" in text
+
+
+def test_the_readme_keeps_the_two_commands():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    targets = set(re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE))
+    named = set(re.findall(r"make (setup|run|test|check|docs|bench)\b", text))
+    assert named == {"setup", "run", "test", "check", "docs", "bench"} and named <= targets

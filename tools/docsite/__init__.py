@@ -1,0 +1,1 @@
+"""Builds the parts of the documentation that follow from the code: pictures, tables, formulas, the reference."""

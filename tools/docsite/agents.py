@@ -1,0 +1,104 @@
+"""The part of an algorithm's page that follows from its class: call, parameters, bound, picture, reference, erratum."""
+
+from __future__ import annotations
+
+import inspect
+from functools import cache
+
+import noregret as nr
+from docsite import docstrings, formula, races
+from docsite.parameters import words
+from noregret.guide import Advice, agents
+from noregret.guide.rows import SURVEY_ROWS, math
+
+ROOMS = {
+    "reduction": "Without contexts, and around others",
+    "linear": "Linear rewards",
+    "kernel": "Smooth rewards",
+    "oracle": "Classes of policies, and regression",
+    "experts": "Expert advice",
+}
+
+
+@cache
+def advice() -> Advice:
+    """Advice that assumes nothing: it has a call for every agent."""
+    return nr.advise()
+
+
+def room(name: str) -> str:
+    """The room of an agent."""
+    return agents()[name].__module__.split(".")[1]
+
+
+def by_room() -> dict[str, list[str]]:
+    """The agents' names under each room's title, in the survey's order."""
+    return {title: [name for name in agents() if room(name) == key] for key, title in ROOMS.items()}
+
+
+def facts(name: str) -> str:
+    """Markdown for the end of an agent's page."""
+    return "\n\n".join([_make(name), _parameters(name), _bound(name), _measured(name), _source(name)])
+
+
+def _make(name: str) -> str:
+    view = agents()[name].sees
+    return f"""## Make one
+
+```python
+import numpy as np
+import noregret as nr
+
+agent = {advice()[name].call}
+```
+
+It sees `"{view}"` ([what that means](../design.md#what-an-agent-sees)). From its docstring:
+
+{docstrings.prose(agents()[name])}"""
+
+
+def _parameters(name: str) -> str:
+    rows = ["| parameter | default | meaning |", "|---|---|---|"]
+    for each in inspect.signature(agents()[name]).parameters.values():
+        default = "" if each.default is each.empty else f"`{each.default!r}`"
+        rows.append(f"| `{each.name}` | {default} | {words(name, each.name)} |")
+    return "## Parameters\n\n" + "\n".join(rows)
+
+
+def _bound(name: str) -> str:
+    theory, yes = agents()[name].theory, {True: "yes", False: "no"}
+    rows = [
+        ("Regret", f'<span class="inline-formula">{formula.svg(math(theory.regret).strip("$"))}</span>'),
+        ("Against", theory.comparator),
+        ("Assumes", theory.assumes.replace("|", "\\|")),
+        ("With high probability", yes[theory.high_probability]),
+        ("Infinite classes of policies", yes[theory.infinite_policies]),
+        ("Needs the horizon for its bound", yes[theory.needs_horizon]),
+        ("Rewards chosen by an adversary", yes[theory.adversarial]),
+    ]
+    text = "## Bound\n\n| | |\n|---|---|\n" + "\n".join(f"| {key} | {value} |" for key, value in rows)
+    if theory.regret_bound is None:
+        return f"{text}\n\nNo bound with constants is known for it."
+    function = theory.regret_bound.__name__
+    return (
+        f"{text}\n\nWith its constants it is a function, `nr.{name}.theory.regret_bound` "
+        f"([`bounds.{function}`](../reference/bounds.md#{function})):\n\n{docstrings.prose(theory.regret_bound)}"
+    )
+
+
+def _measured(name: str) -> str:
+    return f"## Measured\n\n{races.pictures(name)}"
+
+
+def _source(name: str) -> str:
+    theory = agents()[name].theory
+    row = next((row for row, names in SURVEY_ROWS.items() if name in names), "")
+    where = f"Survey section {theory.section}" if theory.section[0].isdigit() else theory.section.capitalize()
+    lines = [f"{where}{f', row “{row}” of its table' if row else ''}. {theory.reference}."]
+    if theory.erratum:
+        lines.append(f"!!! note \"Erratum\"\n    {theory.erratum[0].upper()}{theory.erratum[1:]}. "
+                     "See [all errata](../errata.md).")  # fmt: skip
+    module = agents()[name].__module__
+    page = f"../reference/{module.split('.')[1]}.md#{name.lower()}"
+    lines.append(f"Source: `{module.replace('.', '/')}.py`. [API reference]({page}).")
+    return "## Reference\n\n" + "\n\n".join(lines)

@@ -1,0 +1,70 @@
+"""Docstrings and signatures as Markdown."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from typing import Any
+
+
+def prose(thing: Any) -> str:
+    """The docstring: text as it stands, doctests as code.
+
+    >>> print(prose(prose).splitlines()[0])
+    The docstring: text as it stands, doctests as code.
+    """
+    lines = inspect.cleandoc(thing.__doc__ or "").splitlines()
+    out: list[str] = []
+    in_code = in_table = False
+    for line in lines:
+        starts, ends = line.startswith(">>>"), not line.strip()
+        if re.fullmatch(r"=+( +=+)+", line):  # a table drawn with rules: keep its shape
+            in_table = in_table or not out.append("```text")  # type: ignore[func-returns-value]
+        if in_table and ends:
+            out.append("```")
+            in_table = False
+        if starts and not in_code:
+            out += ["", "```pycon"]
+            in_code = True
+        if in_code and ends:
+            out.append("```")
+            in_code = False
+        out.append(line if in_code or in_table else _code(line))
+    return "\n".join([*out, *(["```"] if in_code or in_table else [])])
+
+
+def _code(line: str) -> str:
+    """Double backticks are Markdown too; what looks like emphasis or a tag outside them is escaped."""
+    parts = re.split(r"(``.+?``)", line)
+    return "".join(part if part.startswith("``") else re.sub(r"([*_<|])", r"\\\1", part) for part in parts)
+
+
+def first_line(thing: Any) -> str:
+    """The docstring's first sentence or line, as Markdown."""
+    return _code(inspect.cleandoc(thing.__doc__ or "").partition("\n\n")[0].replace("\n", " "))
+
+
+def signature(thing: Any, name: str) -> str:
+    """The call as it is written, one parameter a line where it is long.
+
+    >>> signature(first_line, "first_line")
+    'first_line(thing: Any) -> str'
+    """
+    try:
+        found = inspect.signature(thing)
+    except (TypeError, ValueError):
+        return name
+    parameters = list(found.parameters.values())
+    if parameters and parameters[0].name in ("self", "cls"):
+        found = found.replace(parameters=parameters[1:])
+    if inspect.isclass(thing):
+        found = found.replace(return_annotation=inspect.Signature.empty)
+    text = f"{name}{found}".replace("'", "").replace("noregret.agent.", "")
+    if len(text) <= 96:
+        return text
+    inside = [str(p).replace("'", "") for p in found.parameters.values()]
+    star = next((i for i, p in enumerate(found.parameters.values()) if p.kind is p.KEYWORD_ONLY), None)
+    if star is not None and not any(p.kind is p.VAR_POSITIONAL for p in found.parameters.values()):
+        inside.insert(star, "*")
+    returns = "" if found.return_annotation is found.empty else f" -> {str(found.return_annotation)}".replace("'", "")
+    return f"{name}(\n    " + ",\n    ".join(inside) + f",\n){returns}"

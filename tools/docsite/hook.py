@@ -1,0 +1,73 @@
+"""MkDocs hook: adds what follows from the code to the pages written by hand."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+from mkdocs.structure.files import File, Files
+
+ROOT = Path(__file__).parent.parent.parent
+for folder in (ROOT / "tools", ROOT / "src"):
+    if str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))
+
+from docsite import agents, formula, reference, tables  # noqa: E402
+
+# Files outside docs/ that are pages of the site too: links to them work on both sides.
+OUTSIDE = {"CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md", "benchmarks/RESULTS.md": "benchmarks.md"}
+
+_NOT_MEASURED = "# Benchmarks\n\nNot measured yet on this copy: `make bench` writes this page.\n"
+PENDING = ("operations.md", "personalizer.md")
+
+
+def on_config(config: Any) -> Any:
+    """Fill the parts of the navigation that the code decides."""
+    filled = {
+        "Algorithms": ["algorithms/index.md", *({title: [f"algorithms/{name}.md" for name in names]}
+                                                for title, names in agents.by_room().items())],  # fmt: skip
+        "Reference": ["reference/index.md", *(f"reference/{key}.md" for key in reference.PAGES)],
+    }
+    for part in config["nav"]:
+        for title in part:
+            part[title] = filled.get(title, part[title])
+    return config
+
+
+def on_files(files: Files, config: Any) -> Files:
+    """Add the pages that are not files of docs/."""
+    made = {"algorithms/index.md": tables.algorithms_index(), **reference.pages()}
+    for source, page in OUTSIDE.items():
+        text = (ROOT / source).read_text(encoding="utf-8") if (ROOT / source).is_file() else _NOT_MEASURED
+        made[page] = text
+    for page in PENDING:
+        if not (ROOT / "docs" / page).is_file():
+            made[page] = f"# {Path(page).stem.capitalize()}\n"
+    for address, text in made.items():
+        files.append(File.generated(config, address, content=text))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
+    """Complete a page before it is turned into HTML."""
+    address = page.file.src_uri
+    name = Path(address).stem
+    if address.startswith("algorithms/") and name != "index":
+        markdown = f"{markdown.rstrip()}\n\n{agents.facts(name)}\n"
+    if address == "choose.md":
+        markdown = markdown.replace("<!-- choices -->", tables.choices())
+    return formula.rendered(_inside(markdown, address))
+
+
+def _inside(markdown: str, address: str) -> str:
+    """Links to files outside docs/, turned into links to their pages, and the other way round."""
+    up = "../" * address.count("/")
+    for source, page in OUTSIDE.items():
+        markdown = markdown.replace(f"]({up}../{source}", f"]({up}{page}")
+    if address in OUTSIDE.values():
+        markdown = re.sub(r"\]\((\.\./)?docs/", "](", markdown)
+        for source, page in OUTSIDE.items():
+            markdown = markdown.replace(f"]({source}", f"]({page}").replace(f"](../{source}", f"]({page}")
+    return markdown

@@ -1,0 +1,59 @@
+"""Draw the README's picture: PYTHONPATH=tools python -m docsite.picture (some seconds, once the agents are compiled)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PIL import Image
+
+import noregret as nr
+from noregret.racing import Result, pictures
+from noregret.ridge import Ridge
+
+TARGET = Path(__file__).parent.parent.parent / "docs" / "images" / "regret.png"
+
+
+def linear() -> Result:
+    """Four ways to explore over one ridge model."""
+    agents = {
+        "EpsilonGreedy": nr.EpsilonGreedy(model=Ridge(20), epsilon=0.05),
+        "LinThompson": nr.LinThompson(20, v=0.2),
+        "SquareCB": nr.SquareCB(20, scale=100.0),
+        "LinUCB": nr.LinUCB(20, alpha=0.3),
+    }
+    return nr.race(agents, nr.environments.Linear(n_arms=10, dim=20, noise=0.1), horizon=5_000, seeds=20)
+
+
+def adversarial() -> Result:
+    """Rewards that change sides, and agents whose bounds hold whoever chooses them."""
+    T = 20_000
+    agents = {
+        "Doubling Exp3": nr.Doubling("Exp3.tuned", {"n_arms": 5}),
+        "Exp3": nr.Exp3.tuned(5, T),
+    }
+    return nr.race(agents, nr.environments.Switching(n_arms=5), horizon=T, seeds=20)
+
+
+def main() -> None:
+    """Write the picture: regret with bands on the left, regret beside its bounds on the right."""
+    panels = []
+    for result, kind, title in (
+        (linear(), "regret", "Linear rewards: regret of four agents"),
+        (adversarial(), "bounds", "Adversarial rewards: regret beside its bound"),
+    ):
+        figure = pictures.draw(result, kind)
+        figure.set_facecolor("white")
+        figure.suptitle(title, fontsize=10, color=pictures.INK)
+        path = TARGET.with_name(f"{kind}.part.png")
+        figure.savefig(path, dpi=150)
+        panels.append(Image.open(path).convert("RGB"))
+        path.unlink()
+        print(result.table()[["agent", "regret", "regret_max", "bound"]].to_string())
+    wide = Image.new("RGB", (sum(panel.width for panel in panels), max(panel.height for panel in panels)), "white")
+    wide.paste(panels[0], (0, 0))
+    wide.paste(panels[1], (panels[0].width, 0))
+    wide.quantize(64).save(TARGET, optimize=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,81 @@
+"""The races behind the pictures: each agent on a small world that fits it, run when the site is built."""
+
+from __future__ import annotations
+
+import html
+import os
+from functools import cache
+
+import noregret as nr
+from noregret.racing import Heat, Result, race_all
+from noregret.racing.report import svg
+from noregret.racing.survey import survey_heats
+from noregret.ridge import Ridge
+
+# Rounds, as a share of the default race's: enough to see each agent's shape, little enough to wait for.
+SCALE = float(os.environ.get("NOREGRET_DOCS_SCALE", "0.5"))
+SEEDS = 4
+CAPTIONS = {
+    "regret": "Cumulative regret: mean over {seeds} seeds, band from the 5 % to the 95 % quantile.",
+    "bounds": "The same on logarithmic axes beside the bounds (dotted, open markers); dashes are the worst seed.",
+}
+
+
+@cache
+def results() -> tuple[Result, ...]:
+    """Every heat, raced once a build."""
+    heats = [*survey_heats(SCALE), _regression(), _learners()]
+    return tuple(race_all(heats, seeds=SEEDS, workers=os.cpu_count() or 1, progress=False))
+
+
+def _regression() -> Heat:
+    world = nr.environments.Linear(n_arms=5, dim=5, noise=0.1)
+    agents = {
+        "SquareCB": nr.SquareCB(5, scale=100.0),
+        "RegCB": nr.RegCB(5),
+        "LinUCB": nr.LinUCB(5, alpha=0.3),
+        "EpsilonGreedy, ridge": nr.EpsilonGreedy(model=Ridge(5), epsilon=0.1),
+    }
+    return Heat(world, agents, max(50, round(4_000 * SCALE)), "Regression under exploration")
+
+
+def _learners() -> Heat:
+    world = nr.environments.Planted(n_policies=20, n_arms=3, dim=4)
+    policies, K, T = world.policies, world.n_arms, max(50, round(4_000 * SCALE))
+    agents = {
+        "OnlineCover": nr.OnlineCover(nr.LinearOracle(4, K), K),
+        "Advised Exp4": nr.Advised(nr.Exp4.tuned(len(policies) + 1, K, T), policies, uniform=True),
+        "SquareCB, disjoint": nr.SquareCB(4, n_arms=K),
+        "PolicyArms Exp3": nr.PolicyArms(nr.Exp3.tuned(len(policies), T), policies, K),
+    }
+    return Heat(world, agents, T, "A planted policy, learnt")
+
+
+def result_of(agent: str) -> Result:
+    """The heat that shows an agent: the first with its bound beside it, else the first it runs in."""
+    runs_in = [r for r in results() if any(type(each).__name__ == agent for each in r.agents.values())]
+    if not runs_in:
+        raise LookupError(f"no heat of the documentation shows {agent}: add it to tools/docsite/races.py")
+    bounded = [r for r in runs_in for name, each in r.agents.items()
+               if type(each).__name__ == agent and r.bound(name)[0] is not None]  # fmt: skip
+    return (bounded or runs_in)[0]
+
+
+def pictures(agent: str) -> str:
+    """What was measured, as HTML: two pictures and a line on the world."""
+    result = result_of(agent)
+    if result.failures:
+        raise RuntimeError(f"a race of the documentation failed: {result.failures[0]}")
+    figures = "".join(_figure(result, kind) for kind in CAPTIONS)
+    about = (type(result.world).__doc__ or "").strip().splitlines()[0]
+    return (
+        f"World: `{type(result.world).__name__}`, \"{result.label}\". {about} T = {result.horizon:,}; regret is against "
+        f"{result.world.comparator}.\n\n<div class=\"pictures\">{figures}</div>\n"
+    )
+
+
+@cache
+def _figure(result: Result, kind: str) -> str:
+    caption = CAPTIONS[kind].format(seeds=len(result.seeds))
+    drawn = svg(result, kind, html.escape(f"{result.label}: {caption}")).replace("\n", " ")
+    return f"<figure>{drawn}<figcaption>{caption}</figcaption></figure>"

@@ -1,0 +1,95 @@
+"""The API reference: one page a room, every public name with its signature, its docstring and its methods."""
+
+from __future__ import annotations
+
+import inspect
+from importlib import import_module
+from typing import Any
+
+import noregret as nr
+from docsite.docstrings import first_line, prose, signature
+from noregret.guide import agents
+
+# Page: title, what it says first, and the module whose __all__ (or public functions) it lists, if not noregret's own names.
+PAGES: dict[str, tuple[str, str, str | None]] = {
+    "contract": ("The contract", "Agents, choices, files: what everything else is written against.", None),
+    "reduction": ("Agents: reductions", "Agents without contexts, and agents around others.", None),
+    "linear": ("Agents: linear", "Linear and logistic rewards, and their schedules.", None),
+    "kernel": ("Agents: kernel", "Smooth rewards, and their schedules.", None),
+    "oracle": ("Agents: oracle", "Classes of policies behind an oracle, and regression.", None),
+    "experts": ("Agents: experts", "Expert advice.", None),
+    "kernels": ("Kernels", "`nr.kernels`: kernels, their sums and products.", "noregret.kernel.kernels"),
+    "policies": ("Policies", "`nr.policies`: fixed policies and classes of them.", "noregret.policies"),
+    "bounds": ("Bounds", "`nr.bounds`: the survey's regret bounds as functions.", "noregret.bounds"),
+    "environments": ("Worlds", "`nr.environments`: what agents meet in simulation.", "noregret.environments"),
+    "offline": ("Offline evaluation", "`nr.offline`: logs, estimators, replay.", "noregret.offline"),
+    "racing": ("Races", "`nr.race` and what it returns.", "noregret.racing"),
+    "guide": ("Guide", "`nr.table` and `nr.advise`.", "noregret.guide"),
+}
+_ROOM_PAGE = {"agent": "contract", "persist": "contract", "policies": "policies", "guide": "guide", "racing": "racing"}
+
+
+def pages() -> dict[str, str]:
+    """Markdown of every page of the reference, by its address."""
+    made = {f"reference/{key}.md": _page(key) for key in PAGES}
+    made["reference/index.md"] = _index()
+    return made
+
+
+def _names(key: str) -> dict[str, Any]:
+    _, _, module = PAGES[key]
+    if module is not None:
+        home = import_module(module)
+        listed = getattr(home, "__all__", None) or [
+            name for name, value in vars(home).items()
+            if not name.startswith("_") and getattr(value, "__module__", "") == module and callable(value)
+        ]  # fmt: skip
+        return {name: getattr(home, name) for name in listed}
+    public = {name: home.partition(".")[0] for name, home in nr._HOME_OF.items()}
+    return {name: getattr(nr, name) for name, room in public.items() if _ROOM_PAGE.get(room, room) == key}
+
+
+def _page(key: str) -> str:
+    title, about, _ = PAGES[key]
+    parts = [f"# {title}", about]
+    for name, thing in _names(key).items():
+        parts.append(_entry(name, thing))
+    return "\n\n".join(parts) + "\n"
+
+
+def _entry(name: str, thing: Any) -> str:
+    anchor = f"### {name} {{: #{name.lower()} .api }}"
+    parts = [anchor, f"```text\n{signature(thing, name)}\n```", prose(thing)]
+    if name in agents():
+        parts.append(f"[Its page: idea, formula, bound, measured regret](../algorithms/{name}.md).")
+    if inspect.isclass(thing):
+        methods = [_method(method, value) for method, value in vars(thing).items() if _shown(method, value)]
+        if methods:
+            parts.append("\n\n".join(methods))
+    return "\n\n".join(part for part in parts if part.strip())
+
+
+def _shown(name: str, value: Any) -> bool:
+    plain = value.__func__ if isinstance(value, (classmethod, staticmethod)) else value
+    plain = plain.fget if isinstance(plain, property) else getattr(plain, "func", plain)
+    return not name.startswith("_") and callable(plain) and bool(getattr(plain, "__doc__", None))
+
+
+def _method(name: str, value: Any) -> str:
+    if isinstance(value, property) or hasattr(value, "attrname"):
+        function = value.fget if isinstance(value, property) else value.func
+        return f"**`.{name}`** &ensp; {prose(function)}"
+    kind = "classmethod " if isinstance(value, classmethod) else "staticmethod " if isinstance(value, staticmethod) else ""
+    function = value.__func__ if kind else value
+    call = signature(function, f".{name}").replace("\n    ", " ").replace(",\n)", ")").replace("( ", "(")
+    return f"**`{kind}{call}`**\n\n{prose(function)}"
+
+
+def _index() -> str:
+    lines = ["# API reference", "Everything public, from the docstrings; every example in them runs in the tests."]
+    for key, (title, about, _) in PAGES.items():
+        rows = "\n".join(
+            f"| [`{name}`]({key}.md#{name.lower()}) | {first_line(thing)} |" for name, thing in _names(key).items()
+        )
+        lines.append(f"## [{title}]({key}.md)\n\n{about}\n\n| name | |\n|---|---|\n{rows}")
+    return "\n\n".join(lines) + "\n"
