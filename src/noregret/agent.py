@@ -343,26 +343,24 @@ def _read_nothing(agent: Agent, context: Any) -> None:
         raise ValueError(f"context must be None: {type(agent).__name__} sees nothing, got {_short(context)}")
 
 
-def _read_features(agent: Agent, context: Any, look: bool = True) -> Floats:
-    # The hot path of every linear agent: an array that is ready needs no further call.
-    ready = type(context) is np.ndarray and context.dtype is _FLOAT64 and context.flags.c_contiguous
-    X: Floats = context if ready else _as_floats("X", context)
+def _read_features(agent: Agent, context: Any) -> Floats:
+    X = _as_floats("X", context)
     if X.ndim != 2 or X.shape[0] == 0 or (X.shape[1] != agent.dim and agent.dim is not None):
         wanted = "d" if agent.dim is None else agent.dim
         raise ValueError(f"X must have shape (K, {wanted}), one row for each of K >= 1 arms, got shape {X.shape}")
-    if look and not all_finite(X):
+    if not all_finite(X):
         raise ValueError(f"X must be finite, got NaN or infinity in row {np.argwhere(~np.isfinite(X))[0][0]}")
     if agent.n_arms is not None and agent.n_arms != X.shape[0]:
         raise ValueError(f"X must have {agent.n_arms} rows, one for each arm, got shape {X.shape}")
     return X
 
 
-def _read_shared(agent: Agent, context: Any, look: bool = True) -> Floats:
+def _read_shared(agent: Agent, context: Any) -> Floats:
     x = _as_floats("context", context)
     if x.ndim != 1 or (x.shape[0] != agent.dim and agent.dim is not None):
         wanted = "d" if agent.dim is None else agent.dim
         raise ValueError(f"context must have shape ({wanted},), got shape {x.shape}")
-    if look and not all_finite(x):
+    if not all_finite(x):
         raise ValueError(f"context must be finite, got NaN or infinity at {np.argwhere(~np.isfinite(x))[0][0]}")
     return x
 
@@ -401,7 +399,17 @@ def glance(agent: Agent, context: Any) -> Floats:
     >>> glance(nr.LinUCB(dim=2), [[1, 2]])
     array([[1., 2.]])
     """
-    return (_read_features if agent.sees == "features" else _read_shared)(agent, context, look=False)
+    ndim = 2 if agent.sees == "features" else 1
+    if (
+        type(context) is np.ndarray
+        and context.dtype is _FLOAT64
+        and context.ndim == ndim
+        and context.shape[-1] == agent.dim
+        and context.shape[0]
+        and context.flags.c_contiguous
+    ):
+        return context
+    return agent._read(context)  # type: ignore[no-any-return]
 
 
 _READERS: dict[str, Callable[[Agent, Any], Any]] = {

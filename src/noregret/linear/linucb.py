@@ -20,7 +20,7 @@ from noregret.agent import (
     make_choice,
     positive,
 )
-from noregret.numerics import ridge
+from noregret.numerics.ridge import choose_optimistic, learn_row
 from noregret.ridge import Ridge
 
 
@@ -96,15 +96,14 @@ class LinUCB(IndexAgent):
         else:
             self._width = (self.alpha, 0.0, 1.0)
 
-    def _glance(self, context: Any) -> Any:
-        return glance(self, context)
+    _glance = glance
 
     def _scores(self, context: Floats) -> Floats:  # Algorithm 1, line 7
         return self._model.optimistic(context if context.ndim == 2 else context[None], *self._width)
 
     def _choose(self, context: Floats) -> Choice:
         X = context if self.n_arms is None else context[None]
-        arm, ties = ridge.choose_optimistic(self._model.models, X, self.lam, *self._width)
+        arm, ties = choose_optimistic(self._model.models, X, self.lam, *self._width)
         return make_choice((arm, 1.0, None)) if ties == 1 else super()._choose(context)
 
     def _learn(self, context: Floats, choice: Choice, reward: float) -> None:  # lines 11-12
@@ -113,7 +112,7 @@ class LinUCB(IndexAgent):
         elif self.discount < 1.0:
             self._model.learn(self._read(context), choice.arm, reward)
         else:  # the hot path
-            ridge.learn_row(self._model.models, 0, context, choice.arm, reward)
+            learn_row(self._model.models, 0, context, choice.arm, reward)
 
     def _play(self, contexts: Any, rewards: Floats) -> Played:
         block = contexts if contexts.ndim == 3 else contexts[:, None]
