@@ -53,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
         results = race_all(heats, seeds=seeds, workers=args.workers, engine=args.engine, checkpoint=kept,
                            command=_command(args))  # fmt: skip
     title = "Every agent of the survey" if not args.world else f"A race on {heats[0].label}"
-    page = write_report(results, out / "report.html", title)
+    page = write_report(results, out / "report.html", title, args.workers)
     _write_curves(results, out)
     Store(kept).clear()
     failures = [line for result in results for line in result.failures]

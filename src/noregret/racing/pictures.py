@@ -111,7 +111,9 @@ def _bounds(result: Result) -> Figure:
                       markevery=[len(at) - 1], markerfacecolor="none")  # fmt: skip
     axes.set_xscale("log")
     axes.set_yscale("log")
-    axes.set_ylim(bottom=max(axes.get_ylim()[0], axes.get_ylim()[1] / 1e6, 0.1))
+    finals = [float(result.regret(name)[:, -1].mean()) for name in result.finishers]
+    # Bounds may lie far above: the measured curves must stay in sight all the same.
+    axes.set_ylim(bottom=max(0.1, 0.1 * min((final for final in finals if final > 0), default=1.0)))
     extra = [Line2D([], [], color=INK, marker="_", markersize=9, linestyle="", label="worst seed")]
     if some:
         extra.append(Line2D([], [], color=INK, linestyle=_DOTS, linewidth=1.1, label="bound (open marker)"))
@@ -124,7 +126,9 @@ def _arms(result: Result) -> Figure:
     names = _ranked(result)
     columns = 2 if len(names) > 1 else 1
     rows = -(-len(names) // columns)
-    figure = Figure(figsize=(_SIZE[0], 0.75 + 1.45 * rows), layout="constrained")
+    height = 1.05 + 1.35 * rows
+    figure = Figure(figsize=(_SIZE[0], height))
+    figure.subplots_adjust(left=0.14, right=0.98, top=1 - 0.25 / height, bottom=0.75 / height, wspace=0.1, hspace=0.28)
     panels = np.atleast_1d(figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)).ravel()
     total = sum(result.arm_share(name).sum(axis=0) for name in names)
     shown = np.sort(np.argsort(-np.asarray(total), kind="stable")[:7])
@@ -144,9 +148,9 @@ def _arms(result: Result) -> Figure:
     labels = [f"arm {arm}" for arm in shown] + (["others"] if result.world.n_arms > len(shown) else [])
     colours: list[Any] = [*shades, "#C8C8C8"]
     patches = [Line2D([], [], marker="s", markersize=7, linestyle="", color=c) for c in colours]
-    figure.legend(patches[: len(labels)], labels, loc="outside lower center", ncols=4, frameon=False, fontsize=8,
+    figure.legend(patches[: len(labels)], labels, loc="lower center", ncols=4, frameon=False, fontsize=8,
                   labelcolor=INK, handletextpad=0.2, columnspacing=1.0)  # fmt: skip
-    figure.supylabel("share of plays", fontsize=9, color=INK)
+    figure.supylabel("share of plays", fontsize=9, color=INK, x=0.01)
     return figure
 
 
@@ -194,7 +198,7 @@ def _every(result: Result, name: str) -> list[int]:
 
 
 def _axes(xlabel: str, ylabel: str) -> tuple[Figure, Axes]:
-    figure = Figure(figsize=_SIZE, layout="constrained")
+    figure = Figure(figsize=_SIZE)
     axes = figure.subplots()
     axes.set_xlabel(xlabel, fontsize=9, color=INK)
     axes.set_ylabel(ylabel, fontsize=9, color=INK)
@@ -213,10 +217,16 @@ def _plain(axes: Axes) -> None:
 
 
 def _legend(axes: Axes, extra: list[Line2D] | None = None) -> None:
+    """Below the axes, where it hides nothing; fixed margins, because a layout engine would double the time."""
     handles = [*axes.get_legend_handles_labels()[0], *(extra or [])]
+    rows = -(-len(handles) // 2)
     figure = axes.figure
-    figure.legend(handles=handles, loc="outside lower center", ncols=2, frameon=False, fontsize=8, labelcolor=INK,
-                  handlelength=3.4)  # fmt: skip
+    assert isinstance(figure, Figure)
+    height = _SIZE[1] + 0.19 * max(0, rows - 3)
+    figure.set_size_inches(_SIZE[0], height)
+    figure.subplots_adjust(left=0.16, right=0.97, top=0.97, bottom=(0.5 + 0.19 * rows + 0.05) / height)
+    figure.legend(handles=handles, loc="lower center", ncols=2, frameon=False, fontsize=8, labelcolor=INK,
+                  handlelength=3.4, borderaxespad=0.1)  # fmt: skip
 
 
 def _grey_safe(level: float) -> tuple[float, float, float]:

@@ -25,8 +25,10 @@ _CAPTIONS = {
 }
 
 
-def write_report(results: list[Result], path: str | os.PathLike[str], title: str = "A race of bandits") -> Path:
-    """Write the page for one heat or many, and return where it is.
+def write_report(
+    results: list[Result], path: str | os.PathLike[str], title: str = "A race of bandits", workers: int = 1
+) -> Path:
+    """Write the page for one heat or many, and return where it is; ``workers`` draw the pictures side by side.
 
     >>> import noregret as nr, tempfile, pathlib
     >>> result = nr.race([nr.Exp3(n_arms=3)], nr.environments.Switching(n_arms=3), horizon=50, seeds=2)
@@ -42,7 +44,7 @@ def write_report(results: list[Result], path: str | os.PathLike[str], title: str
         "summary": _summary(results),
         "table": _table(results),
         "failures": _failures(results),
-        "heats": "\n".join(_heat(i, result) for i, result in enumerate(results)),
+        "heats": "\n".join(_heats(results, workers)),
         "contents": " ".join(f'<a href="#heat-{i}">{html.escape(r.label)}</a>' for i, r in enumerate(results)),
         "command": html.escape(command or repeat.script(results)),
         "script": "" if not command else _details("The same in Python", repeat.script(results)),
@@ -112,6 +114,15 @@ def _number(value: float) -> str:
     if value is None or math.isnan(value):
         return "–"
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def _heats(results: list[Result], workers: int) -> list[str]:
+    if workers == 1 or len(results) == 1:
+        return [_heat(i, result) for i, result in enumerate(results)]
+    import joblib
+
+    drawn: list[str] = joblib.Parallel(n_jobs=workers)(joblib.delayed(_heat)(i, r) for i, r in enumerate(results))
+    return drawn
 
 
 def _heat(index: int, result: Result) -> str:
