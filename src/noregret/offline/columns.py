@@ -6,6 +6,7 @@ import difflib
 import glob
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -315,7 +316,7 @@ def from_parquet(
                 for batch in file.iter_batches(batch_size=size, columns=wanted):
                     yield _block(batch)
 
-    return _log(TableSource(blocks, columns, n_rows, n_arms, arm_names))
+    return _log(TableSource(lambda names, size: ahead(blocks(names, size)), columns, n_rows, n_arms, arm_names))
 
 
 def from_csv(path: Any, *, n_arms: int | None = None, arm_names: Sequence[Any] | None = None, **mapping: Any) -> Log:
@@ -341,7 +342,20 @@ def from_csv(path: Any, *, n_arms: int | None = None, arm_names: Sequence[Any] |
             except pa.ArrowInvalid as error:
                 raise LogError([f"{one}: {error}"]) from None
 
-    return _log(TableSource(blocks, columns, None, n_arms, arm_names))
+    return _log(TableSource(lambda names, size: ahead(blocks(names, size)), columns, None, n_arms, arm_names))
+
+
+def ahead(blocks: Iterator[Block]) -> Iterator[Block]:
+    """The same blocks; the next is read while the last is worked on.
+
+    >>> list(ahead(iter([{}, {}])))
+    [{}, {}]
+    """
+    with ThreadPoolExecutor(1) as reader:
+        coming = reader.submit(next, blocks, None)
+        while (block := coming.result()) is not None:
+            coming = reader.submit(next, blocks, None)
+            yield block
 
 
 def _paths(path: Any, pattern: str) -> list[str]:

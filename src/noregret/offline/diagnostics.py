@@ -73,8 +73,10 @@ class Weighing:
             self._raw.add(raw[:, None])
             self._clipped += int(np.count_nonzero(weights != raw))
         self._zero += int(len(weights) - np.count_nonzero(raw))
-        few = min(_TOP, len(weights))
-        top = np.argpartition(weights, len(weights) - few)[len(weights) - few :]
+        least = self._largest[-1][1] if len(self._largest) == _TOP else -1.0
+        top = np.flatnonzero(weights > least)
+        if top.size > _TOP:
+            top = top[np.argpartition(weights[top], top.size - _TOP)[-_TOP:]]
         self._largest = sorted(self._largest + [(rows.start + int(i), float(weights[i])) for i in top],
                                key=lambda pair: -pair[1])[:_TOP]  # fmt: skip
         assert rows.probabilities is not None

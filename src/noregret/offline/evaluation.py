@@ -19,6 +19,7 @@ from noregret.offline.result import Comparison, Estimate, Evaluation
 from noregret.offline.reward_models import Model, fitted_model
 from noregret.offline.rows import Rows
 from noregret.offline.targets import Target, of_logged
+from noregret.offline.threads import one_thread
 
 Names = str | Estimator | Iterable[str | Estimator]
 
@@ -59,7 +60,7 @@ def evaluate(
     job = _Job(log, clip, interval, level, reward_range, max_weight, folds, seed)
     target = Target(policy, log)
     needs_model = any(e.needs_model for e in chosen)
-    with bar(log, 1 + needs_model, progress) as advance:
+    with bar(log, 1 + needs_model, progress) as advance, one_thread(log.streamed and reward_model is None):
         model = fitted_model(reward_model, log, folds, seed, advance) if needs_model else None
         tally = _Tally(job, [(e, target) for e in chosen])
         for rows in job.batches(model, [target]):
@@ -102,7 +103,7 @@ def compare(
     [chosen] = named(estimator)
     job = _Job(log, clip, interval, level, reward_range, max_weight, folds, seed)
     targets = [Target(first, log), Target(second, log)]
-    with bar(log, 1 + chosen.needs_model, progress) as advance:
+    with bar(log, 1 + chosen.needs_model, progress) as advance, one_thread(log.streamed and reward_model is None):
         model = fitted_model(reward_model, log, folds, seed, advance) if chosen.needs_model else None
         tally = _Tally(job, [(chosen, target) for target in targets])
         for rows in job.batches(model, targets):
