@@ -17,11 +17,12 @@ from noregret.numerics.choice import draw
 from noregret.serve.arms import read_arm
 from noregret.serve.engine import Engine
 from noregret.serve.events import Decision, lesson_of
+from noregret.serve.features import stacked
 from noregret.serve.journal import Conflict, Journal, Unknown
 from noregret.serve.learner import fold
 from noregret.serve.model import Creation, Model
 from noregret.serve.store import SQLite
-from noregret.serve.tokens import BadInput
+from noregret.serve.tokens import BadInput, part
 
 Make = Callable[..., Engine]
 ARMS = [b'"pasta"', b'{"id": "salad", "features": {"fresh": true, "price": 7.5}}', b'"soup"']
@@ -189,7 +190,7 @@ def test_learning_uses_exactly_what_was_seen_when_deciding(engines: Make) -> Non
         context = json.dumps({"x": rng.normal(), "y": rng.normal() * 100.0}).encode()
         model = engine.models["shop"]
         drawn = model.choose(context, [read_arm(arm) for arm in ARMS], engine.uniform("shop", f"e{k}"))
-        view, _ = model._view(context, _part(context), [read_arm(arm) for arm in ARMS], drawn.scaling)
+        view = model.encoder.rows(_stack(context), drawn.scaling)
         answer = engine.decide("shop", context, ARMS, id=f"e{k}")
         seen[k], choices[k] = view, Choice(drawn.arm, answer.probability)
         engine.wait_learnt()
@@ -204,10 +205,9 @@ def test_learning_uses_exactly_what_was_seen_when_deciding(engines: Make) -> Non
     np.testing.assert_array_equal(ours._model.theta, theirs._model.theta)
 
 
-def _part(context: bytes) -> Any:
-    from noregret.serve.tokens import part
-
-    return part(context, "c")
+def _stack(context: bytes) -> Any:
+    arms = [read_arm(arm) for arm in ARMS]
+    return stacked(part(context, "c"), [arm.hash for arm in arms], [arm.features for arm in arms])
 
 
 def test_the_same_id_gets_the_same_answer_and_other_content_is_refused(engines: Make) -> None:

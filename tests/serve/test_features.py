@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from noregret.serve.arms import read_arm, read_arms
-from noregret.serve.features import Encoder
+from noregret.serve.features import Encoder, stacked
 from noregret.serve.scaling import UNSCALED, Scaler, Scaling
 from noregret.serve.tokens import BadInput, part, read_json
 
@@ -88,10 +88,14 @@ objects = st.dictionaries(st.text(max_size=4), values, max_size=4)
 @given(context=objects, features=st.lists(objects, max_size=2), dim=st.integers(1, 40), data=st.data())
 def test_rows_are_what_the_description_says(context: Any, features: Any, dim: int, data: Any) -> None:
     read_context, read_features = part(json.dumps(context).encode(), "c"), part(json.dumps(features).encode(), "a")
-    names = sorted({int(n) for p in (read_context, read_features) for n in p.names})
+    table = np.concatenate([read_context.table, read_features.table])
+    names = sorted({int(name) for name, _, numeric in table if numeric})
     scaling = {n: (data.draw(st.floats(-10, 10)), data.draw(st.floats(0.1, 10))) for n in names[::2]}
-    journaled = {f"{n:016x}": pair for n, pair in scaling.items()}
-    X = Encoder(dim=dim).rows(read_context, [("x", read_features), ("y", read_features)], Scaling.of(journaled))
+    used = sorted(scaling)
+    arrays = Scaling(np.array(used, np.uint64), *(np.array([scaling[n][i] for n in used]) for i in (0, 1)))
+    arms = [h(b"a\x1eix"), h(b"a\x1eiy")]
+    stack = stacked(read_context, arms, [read_features, read_features])
+    X = Encoder(dim=dim).rows(stack, Scaling.of(arrays.journal()))
     assert X[0].tolist() == row(context, "x", features, scaling, dim)  # to the bit
     assert X[1].tolist() == row(context, "y", features, scaling, dim)
 
@@ -100,16 +104,18 @@ def test_a_row_never_changes() -> None:
     """Journals outlive versions: if this fails, old journals would be replayed into other models."""
     context = part(b'{"hour": 9, "tags": ["new", true, 3], "user": {"city": "Oslo", "age": null}}', "c")
     arm = read_arm(b'{"id": "pasta", "features": [{"taste": "salty"}, {"price": 12.5}]}')
-    scaler = Scaler()
-    scaler.update([context, arm.features])
-    scaler.update([part(b'{"hour": 15, "tags": ["new", true, 5]}', "c"), part(b'{"price": 10}', "a")])
-    X = Encoder(dim=8).rows(context, [(arm.id, arm.features)], scaler.scaling([context, arm.features]))
+    scaler, stack = Scaler(), stacked(context, [arm.hash], [arm.features])
+    scaler.update(stack.table)
+    scaler.update(
+        stacked(part(b'{"hour": 15, "tags": ["new", true, 5]}', "c"), [], [part(b'{"price": 10}', "a")]).table
+    )
+    X = Encoder(dim=8).rows(stack, scaler.scaling(stack.table))
     assert hashlib.sha256(X.astype("<f8").tobytes()).hexdigest()[:16] == "25b4d4a2a590b83e"
 
 
 def test_without_interactions_only_pairs_with_the_constant_remain() -> None:
     context, arm = part(b'{"a": "x", "b": "y"}', "c"), part(b'{"c": "z"}', "a")
-    x = Encoder(dim=4096, interactions=False).rows(context, [("i", arm)], UNSCALED)[0]
+    x = Encoder(dim=4096, interactions=False).rows(stacked(context, [7], [arm]), UNSCALED)[0]
     assert np.count_nonzero(x) == 5  # 1 and the two of the context with 1; 1 with the id and with the arm's own
 
 
@@ -118,16 +124,16 @@ def test_scaler_has_the_mean_and_deviation_of_everything_before() -> None:
     numbers = rng.normal(50.0, 7.0, 200)
     scaler = Scaler()
     for number in numbers:
-        scaler.update([part(json.dumps({"x": number}).encode(), "c")])
-    [(mean, sd)] = scaler.scaling([part(b'{"x": 1}', "c")]).journal().values()
-    assert mean == pytest.approx(numbers.mean(), rel=1e-12)
-    assert sd == pytest.approx(numbers.std(), rel=1e-12)
+        scaler.update(part(json.dumps({"x": number}).encode(), "c").table)
+    scaling = scaler.scaling(part(b'{"x": 1}', "c").table)
+    assert scaling.means == pytest.approx(numbers.mean(), rel=1e-12)
+    assert scaling.deviations == pytest.approx(numbers.std(), rel=1e-12)
 
 
 def test_scaler_does_not_grow_without_bound() -> None:
     scaler = Scaler()
     for k in range(50):
-        scaler.update([part(json.dumps({f"n{k}-{i}": i for i in range(100)}).encode(), "c")])
+        scaler.update(part(json.dumps({f"n{k}-{i}": i for i in range(100)}).encode(), "c").table)
     assert len(scaler.names) == 4096
 
 

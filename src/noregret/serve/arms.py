@@ -9,7 +9,7 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from noregret.serve.tokens import NOTHING, BadInput, Part, part, scan
+from noregret.serve.tokens import NOTHING, BadInput, Part, hash_token, part, scan
 
 MAX_ID = 256
 
@@ -24,6 +24,7 @@ class Arm(NamedTuple):
     id: str
     features: Part
     n_keys: int  # in the text it came as
+    hash: int  # of its id, as a token
 
 
 class _Sent(msgspec.Struct, forbid_unknown_fields=True):
@@ -53,13 +54,17 @@ def _read(text: bytes) -> Arm:
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise BadInput(f"an arm: {error}") from None
     if isinstance(sent, str):
-        return Arm(check_id("an arm's id", sent), NOTHING, 0)
+        return Arm(check_id("an arm's id", sent), NOTHING, 0, _hash(sent))
     unset = sent.features is msgspec.UNSET
     features = NOTHING if unset else part(bytes(sent.features), "a")
     n_keys = features.n_keys + (1 if unset else 2)
     if scan(np.frombuffer(text, np.uint8))[1] != n_keys:
         raise BadInput("an arm: a key appears twice in one object")
-    return Arm(check_id("an arm's id", sent.id), features, n_keys)
+    return Arm(check_id("an arm's id", sent.id), features, n_keys, _hash(sent.id))
+
+
+def _hash(id: str) -> int:
+    return hash_token(b"a\x1ei" + id.encode())
 
 
 _remembered = functools.lru_cache(maxsize=8192)(_read)

@@ -33,6 +33,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,17 +41,41 @@ from numpy.typing import NDArray
 from noregret.agent import Floats, count
 from noregret.persist import Saved
 from noregret.serve.scaling import Scaling, scaled
-from noregret.serve.tokens import NOTHING, ONE, Hashes, Part, hash_token, strict
+from noregret.serve.tokens import ONE, Hashes, Part, Table, strict
+
+
+class Stack(NamedTuple):
+    """The tokens of a request: the context's, then each arm's from its start on; and the hashes of the arms' ids.
+
+    >>> from noregret.serve.tokens import NOTHING, part
+    >>> stacked(part(b'{"time": "morning"}', "c"), [1, 2], [part(b'{"taste": "salty"}', "a"), NOTHING]).starts
+    array([1, 2, 2])
+    """
+
+    table: Table
+    starts: NDArray[np.int64]
+    ids: Hashes
+
+
+def stacked(context: Part, ids: Sequence[int], arms: Sequence[Part]) -> Stack:
+    """Put the tokens of a request together.
+
+    >>> from noregret.serve.tokens import NOTHING
+    >>> stacked(NOTHING, [7], [NOTHING]).ids
+    array([7], dtype=uint64)
+    """
+    pieces = [context.table, *[arm.table for arm in arms]]
+    ends = np.cumsum([len(piece) for piece in pieces])
+    return Stack(np.concatenate(pieces), ends, np.array(ids, np.uint64))
 
 
 class Encoder(Saved):
     """Rows of ``dim`` hashed features, one for each arm.
 
     >>> from noregret.serve.scaling import UNSCALED
-    >>> from noregret.serve.tokens import part
-    >>> encoder = Encoder(dim=16)
-    >>> arms = [("pasta", part(b'{"taste": "salty"}', "a")), ("salad", NOTHING)]
-    >>> encoder.rows(part(b'{"time": "morning"}', "c"), arms, UNSCALED).shape
+    >>> from noregret.serve.tokens import NOTHING, part
+    >>> stack = stacked(part(b'{"time": "morning"}', "c"), [1, 2], [part(b'{"taste": "salty"}', "a"), NOTHING])
+    >>> Encoder(dim=16).rows(stack, UNSCALED).shape
     (2, 16)
     """
 
@@ -58,42 +83,28 @@ class Encoder(Saved):
         self.dim = count("dim", dim)
         self.interactions = bool(interactions)
 
-    def rows(self, context: Part, arms: Sequence[tuple[str, Part]], scaling: Scaling) -> Floats:
-        """The (K, dim) features of arms given by id and features, with the scaling that a decision used.
+    def rows(self, stack: Stack, scaling: Scaling) -> Floats:
+        """The (K, dim) features of the arms, with the scaling that a decision used.
 
         >>> from noregret.serve.scaling import UNSCALED
-        >>> row = Encoder(dim=8).rows(NOTHING, [("a", NOTHING)], UNSCALED)[0]
+        >>> from noregret.serve.tokens import NOTHING
+        >>> row = Encoder(dim=8).rows(stacked(NOTHING, [7], [NOTHING]), UNSCALED)[0]
         >>> float(round(row @ row, 12))
         1.0
         """
-        starts = np.empty(len(arms) + 1, np.int64)
-        starts[0] = end = 0
-        pieces = []
-        for k, (_name, features) in enumerate(arms):
-            pieces.append(features)
-            end += len(features.hashes)
-            starts[k + 1] = end
-        ids = np.array([hash_token(b"a\x1ei" + name.encode()) for name, _ in arms], np.uint64)
-        hashes, values, numeric = (np.concatenate(column) for column in list(zip(*pieces))[:3])
-        return cross(
-            context.hashes, scaled(context.hashes, context.values, context.numeric, *scaling),
-            hashes, scaled(hashes, values, numeric, *scaling),
-            ids, starts, self.dim, self.interactions,
-        )  # fmt: skip
+        return cross(*stack, *scaling, self.dim, self.interactions)
 
-    def shared(self, context: Part, scaling: Scaling) -> Floats:
-        """The (dim,) features of a context alone, for agents that have their arms fixed.
+    def shared(self, stack: Stack, scaling: Scaling) -> Floats:
+        """The (dim,) features of the context alone, for agents that have their arms fixed.
 
         >>> from noregret.serve.scaling import UNSCALED
-        >>> Encoder(dim=4).shared(NOTHING, UNSCALED).shape
+        >>> from noregret.serve.tokens import NOTHING
+        >>> Encoder(dim=4).shared(stacked(NOTHING, [7], [NOTHING]), UNSCALED).shape
         (4,)
         """
-        none = np.zeros(2, np.int64)
-        values = scaled(context.hashes, context.values, context.numeric, *scaling)
-        rows = cross(
-            context.hashes, values, NOTHING.hashes, NOTHING.values, NOTHING.hashes, none, self.dim, self.interactions
-        )
-        return np.ascontiguousarray(rows[0])
+        n = stack.starts[0]
+        alone = Stack(stack.table[:n], np.array([n, n]), stack.ids[:0])
+        return np.ascontiguousarray(self.rows(alone, scaling)[0])
 
 
 @strict
@@ -115,30 +126,33 @@ def add(row: Floats, c: np.uint64, a: np.uint64, value: float) -> None:
 
 @strict
 def cross(
-    context: Hashes, context_values: Floats, arms: Hashes, arm_values: Floats, ids: Hashes,
-    starts: NDArray[np.int64], dim: int, interactions: bool,
+    table: Table, starts: NDArray[np.int64], ids: Hashes, names: Hashes, means: Floats, deviations: Floats,
+    dim: int, interactions: bool,
 ) -> Floats:  # fmt: skip
     """The normalised rows: (constant + context) x (constant + id + arm), hashed into ``dim`` entries.
 
     >>> none, zero = np.zeros(0, np.uint64), np.zeros(0)
-    >>> float(np.abs(cross(none, zero, none, zero, none, np.zeros(2, np.int64), 4, True)).sum())
+    >>> X = cross(np.zeros((0, 3), np.uint64), np.zeros(2, np.int64), none, none, zero, zero, 4, True)
+    >>> float(np.abs(X).sum())
     1.0
     """
+    values = scaled(table, names, means, deviations)
     one = np.uint64(ONE)
     K = len(starts) - 1
     X = np.zeros((K, dim))
     for k in range(K):
         row = X[k]
-        for c in range(-1, len(context)):
-            hc = one if c < 0 else context[c]
-            vc = 1.0 if c < 0 else context_values[c]
+        for c in range(-1, starts[0]):
+            hc = one if c < 0 else table[c, 0]
+            vc = 1.0 if c < 0 else values[c]
             add(row, hc, one, vc)
             if vc == 0.0 or (c >= 0 and not interactions):
                 continue
             if len(ids):
                 add(row, hc, ids[k], vc)
             for a in range(starts[k], starts[k + 1]):
-                add(row, hc, arms[a], vc * arm_values[a])
+                if values[a] != 0.0:
+                    add(row, hc, table[a, 0], vc * values[a])
         total = 0.0
         for i in range(dim):
             total += row[i] * row[i]

@@ -118,12 +118,9 @@ def link(chain: bytes, row: Row) -> bytes:
     >>> link(b"", Row(1, 0, "shop", "create", "", b"{}")).hex()
     '00693b81b596ae070777b7fbde605f9a'
     """
-    digest = hashlib.blake2b(chain, digest_size=16)
-    head = "\0".join((row.app, row.kind, row.id)).encode()
-    digest.update(struct.pack("<QQQ", row.seq, row.time, len(head)))
-    digest.update(head)
-    digest.update(row.body)
-    return digest.digest()
+    head = f"{row.app}\0{row.kind}\0{row.id}".encode()
+    whole = b"".join((chain, struct.pack("<QQQ", row.seq, row.time, len(head)), head, row.body))
+    return hashlib.blake2b(whole, digest_size=16).digest()
 
 
 class Journal:

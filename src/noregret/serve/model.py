@@ -18,9 +18,9 @@ from noregret.agent import Agent, Choice, Floats
 from noregret.numerics.choice import draw
 from noregret.serve.arms import Arm, read_arm
 from noregret.serve.events import EARLIEST, SUM, Decision, Row, lesson_of
-from noregret.serve.features import Encoder
+from noregret.serve.features import Encoder, Stack, stacked
 from noregret.serve.scaling import Scaler, Scaling
-from noregret.serve.tokens import BadInput, Part, part, read_json
+from noregret.serve.tokens import BadInput, part, read_json
 
 DEFAULT_AGENT = {"class": "Explore", "epsilon": 0.1, "agent": {"class": "LinUCB", "alpha": 0.5}}
 
@@ -162,8 +162,9 @@ class Model(persist.Saved):
         array([1.])
         """
         read = part(context, "c")
-        scaling = self.scaler.scaling([read, *(arm.features for arm in arms)])
-        view, positions = self._view(context, read, arms, scaling)
+        stack = stacked(read, [arm.hash for arm in arms], [arm.features for arm in arms])
+        scaling = self.scaler.scaling(stack.table)
+        view, positions = self._view(context, stack, arms, scaling)
         try:
             p, arm, note = self._draw(view, positions, u)
         except ValueError as error:
@@ -195,11 +196,13 @@ class Model(persist.Saved):
         p[arm] = choice.probability
         return p, arm, choice.note
 
-    def _view(self, context: bytes, read: Part, arms: Sequence[Arm], scaling: Scaling) -> tuple[Any, list[int] | None]:
+    def _view(
+        self, context: bytes, stack: Stack, arms: Sequence[Arm], scaling: Scaling
+    ) -> tuple[Any, list[int] | None]:
         """What the agent sees of a request, and which of its arms are offered (None: these, in order)."""
         sees = self.agent.sees
         if sees == "features":
-            return self.encoder.rows(read, [(arm.id, arm.features) for arm in arms], scaling), None
+            return self.encoder.rows(stack, scaling), None
         if self.arms:
             try:
                 positions = [self.arms.index(arm.id) for arm in arms]
@@ -213,7 +216,7 @@ class Model(persist.Saved):
         if sees == "nothing":
             return None, positions
         if sees == "shared":
-            return self.encoder.shared(read, scaling), positions
+            return self.encoder.shared(stack, scaling), positions
         decoded = read_json(context)
         if sees == "key":
             return msgspec.json.encode(decoded, order="sorted").decode(), positions
@@ -239,8 +242,7 @@ class Model(persist.Saved):
         """
         if row.kind == "decision":
             asked = msgspec.json.decode(row.body, type=Decision)
-            parts = [read_arm(bytes(arm)).features for arm in asked.arms[: len(asked.p)]]
-            self.scaler.update([part(bytes(asked.context), "c"), *parts])
+            self.scaler.update(self._stack(asked)[1].table)
             if self._counts and not asked.apprentice:  # EpochGreedy's schedule counts choices, not rewards
                 self.agent.choose(self._seen(asked)[0])
         elif row.kind == "configure":
@@ -268,9 +270,13 @@ class Model(persist.Saved):
 
     def _seen(self, decision: Decision) -> tuple[Any, list[int] | None]:
         """What the agent saw when a journaled decision was made."""
+        arms, stack = self._stack(decision)
+        return self._view(bytes(decision.context), stack, arms, Scaling.of(decision.scaling))
+
+    def _stack(self, decision: Decision) -> tuple[list[Arm], Stack]:
         arms = [read_arm(bytes(arm)) for arm in decision.arms[: len(decision.p)]]
-        context = bytes(decision.context)
-        return self._view(context, part(context, "c"), arms, Scaling.of(decision.scaling))
+        context = part(bytes(decision.context), "c")
+        return arms, stacked(context, [arm.hash for arm in arms], [arm.features for arm in arms])
 
     def _configure(self, changes: dict[str, Any]) -> None:
         epsilon = changes.pop("epsilon", None)
@@ -319,7 +325,7 @@ class Model(persist.Saved):
 class Drawn(msgspec.Struct):
     """An arm drawn from ``p``, with the agent's note and the scaling its features had.
 
-    >>> Drawn(0, np.ones(1), None, Scaling.of({})).arm
+    >>> Drawn(0, np.ones(1), None, Scaling.of("")).arm
     0
     """
 

@@ -99,7 +99,7 @@ async def decide(call: Call) -> Response:
         deferred=asked.defer is True, request=call.request_id, by=call.key.name,
     )  # fmt: skip
     written = (await call.submit([write]))[0]
-    return reply(DecisionAnswer.of(answer(written)), 200 if written.again else 201)
+    return reply(DecisionAnswer.of(answer(written, write)), 200 if written.again else 201)
 
 
 async def reward(call: Call) -> Response:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+import base64
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from noregret.agent import Floats
 from noregret.persist import Saved
-from noregret.serve.tokens import NOTHING, Hashes, Part, strict
+from noregret.serve.tokens import Hashes, Table, strict
 
 MAX_NAMES = 4096  # numbers under later names stay 0: a hostile stream of names must not grow the model
 SPAN = 3.0  # standard deviations that fill [-1, 1]
@@ -20,7 +18,8 @@ SPAN = 3.0  # standard deviations that fill [-1, 1]
 class Scaling(NamedTuple):
     """The means and deviations of some names, sorted by hash: what a decision was made with.
 
-    >>> Scaling.of({"00000000000000ff": (2.0, 0.5)}).means
+    >>> one = Scaling(np.array([255], np.uint64), np.array([2.0]), np.array([0.5]))
+    >>> Scaling.of(one.journal()).means
     array([2.])
     """
 
@@ -29,26 +28,27 @@ class Scaling(NamedTuple):
     deviations: Floats
 
     @classmethod
-    def of(cls, journaled: dict[str, tuple[float, float]]) -> Scaling:
+    def of(cls, journaled: str) -> Scaling:
         """The scaling that ``journal`` wrote.
 
-        >>> Scaling.of({}).names.size
+        >>> Scaling.of("").names.size
         0
         """
         if not journaled:
             return UNSCALED
-        items = sorted((int(name, 16), mean, sd) for name, (mean, sd) in journaled.items())
-        names, means, deviations = zip(*items)
-        return cls(np.array(names, np.uint64), np.array(means, np.float64), np.array(deviations, np.float64))
+        columns = np.frombuffer(base64.b64decode(journaled), "<u8").reshape(3, -1).astype(np.uint64)
+        return cls(columns[0], columns[1].view(np.float64), columns[2].view(np.float64))
 
-    def journal(self) -> dict[str, tuple[float, float]]:
-        """For the journal: the hash of each name in hexadecimal, with its mean and deviation.
+    def journal(self) -> str:
+        """For the journal: all names' hashes, then all means, then all deviations, 8 little-endian bytes each, base64.
 
-        >>> Scaling.of({"00000000000000ff": (2.0, 0.5)}).journal()
-        {'00000000000000ff': (2.0, 0.5)}
+        >>> UNSCALED.journal()
+        ''
         """
-        rows = zip(self.names.tolist(), self.means.tolist(), self.deviations.tolist())
-        return {f"{name:016x}": (mean, sd) for name, mean, sd in rows}
+        if not len(self.names):
+            return ""
+        columns = (self.names.astype("<u8"), self.means.astype("<f8"), self.deviations.astype("<f8"))
+        return base64.b64encode(b"".join(column.tobytes() for column in columns)).decode()
 
 
 UNSCALED = Scaling(np.empty(0, np.uint64), np.empty(0), np.empty(0))
@@ -59,10 +59,10 @@ class Scaler(Saved):
 
     >>> from noregret.serve.tokens import part
     >>> scaler = Scaler()
-    >>> seen = part(b'{"hour": 9}', "c"), part(b'{"hour": 15}', "c")
+    >>> seen = np.concatenate([part(b'{"hour": 9}', "c").table, part(b'{"hour": 15}', "c").table])
     >>> scaler.update(seen)
-    >>> scaler.scaling(seen).journal()
-    {'bbc8bb6de4aefe14': (12.0, 3.0)}
+    >>> scaler.scaling(seen).means, scaler.scaling(seen).deviations
+    (array([12.]), array([3.]))
     """
 
     _learnt = ("names", "counts", "means", "squares")
@@ -73,114 +73,114 @@ class Scaler(Saved):
         self.means: Floats = np.zeros(0)
         self.squares: Floats = np.zeros(0)
 
-    def update(self, parts: Sequence[Part]) -> None:
+    def update(self, table: Table) -> None:
         """Take in the numbers of one decision, in order.
 
         >>> from noregret.serve.tokens import part
         >>> scaler = Scaler()
-        >>> scaler.update([part(b'{"hour": 9, "day": 2}', "c")])
+        >>> scaler.update(part(b'{"hour": 9, "day": 2}', "c").table)
         >>> scaler.counts
         array([1., 1.])
         """
-        hashes, values = _numbers(parts)
-        if not len(hashes):
-            return
-        if not known(self.names, hashes):
+        if not known(self.names, table):
+            hashes = table[table[:, 2] != 0, 0]
             fresh = np.setdiff1d(hashes, self.names)[: MAX_NAMES - len(self.names)]
             at = np.searchsorted(self.names, fresh)
             self.names = np.insert(self.names, at, fresh)
             self.counts, self.means, self.squares = (
                 np.insert(column, at, 0.0) for column in (self.counts, self.means, self.squares)
             )
-        welford(self.names, self.counts, self.means, self.squares, hashes, values)
+        welford(self.names, self.counts, self.means, self.squares, table)
 
-    def scaling(self, parts: Sequence[Part]) -> Scaling:
-        """Mean and deviation of each name in ``parts`` that has varied.
+    def scaling(self, table: Table) -> Scaling:
+        """Mean and deviation of each number in ``table`` that has varied.
 
         >>> from noregret.serve.tokens import part
-        >>> Scaler().scaling([part(b'{"hour": 9}', "c")]).names.size
+        >>> Scaler().scaling(part(b'{"hour": 9}', "c").table).names.size
         0
         """
-        hashes, _ = _numbers(parts)
-        if not len(hashes) or not len(self.names):
-            return UNSCALED
-        return Scaling(*varied(self.names, self.counts, self.means, self.squares, hashes))
-
-
-def _numbers(parts: Sequence[Part]) -> tuple[Hashes, Floats]:
-    some = [p for p in parts if len(p.names)]
-    if not some:
-        return NOTHING.hashes, NOTHING.values
-    return np.concatenate([p.names for p in some]), np.concatenate([p.numbers for p in some])
+        return Scaling(*varied(self.names, self.counts, self.means, self.squares, table))
 
 
 @strict
-def known(names: Hashes, hashes: Hashes) -> bool:
-    """Whether every hash is in the sorted table.
+def place(names: Hashes, name: np.uint64) -> int:
+    """Where a name is in the sorted names, or -1.
 
-    >>> known(np.array([3, 7], np.uint64), np.array([7, 8], np.uint64))
-    False
+    >>> place(np.array([3, 7], np.uint64), np.uint64(7)), place(np.array([3, 7], np.uint64), np.uint64(8))
+    (1, -1)
     """
-    for h in hashes:
-        i = np.searchsorted(names, h)
-        if i == len(names) or names[i] != h:
-            return False
-    return True
+    i = int(np.searchsorted(names, name))
+    return i if i < len(names) and names[i] == name else -1
+
+
+@strict
+def known(names: Hashes, table: Table) -> bool:
+    """Whether every numeric token has its name among the sorted names.
+
+    >>> known(np.array([3], np.uint64), np.array([[3, 0, 1], [8, 0, 0]], np.uint64))
+    True
+    """
+    strangers = 0
+    for k in range(len(table)):
+        strangers += table[k, 2] != 0 and place(names, table[k, 0]) < 0
+    return strangers == 0
 
 
 @strict
 def varied(
-    names: Hashes, counts: Floats, means: Floats, squares: Floats, hashes: Hashes
+    names: Hashes, counts: Floats, means: Floats, squares: Floats, table: Table
 ) -> tuple[Hashes, Floats, Floats]:
-    """The rows of the table that ``hashes`` name and that have a positive deviation.
+    """Name, mean and deviation of the numeric tokens whose deviation is positive.
 
-    >>> one = np.array([7], np.uint64)
-    >>> varied(one, np.array([2.0]), np.array([2.0]), np.array([2.0]), one)
+    >>> one, two = np.array([7], np.uint64), np.array([2.0])
+    >>> varied(one, two, two, two, np.array([[7, 0, 1]], np.uint64))
     (array([7], dtype=uint64), array([2.]), array([1.]))
     """
     wanted = np.zeros(len(names), np.bool_)
-    for h in hashes:
-        i = np.searchsorted(names, h)
-        if i < len(names) and names[i] == h and math.sqrt(squares[i] / counts[i]) > 0.0:
-            wanted[i] = True
+    for k in range(len(table)):
+        if table[k, 2]:
+            i = place(names, table[k, 0])
+            if i >= 0 and np.sqrt(squares[i] / counts[i]) > 0.0:
+                wanted[i] = True
     rows = np.flatnonzero(wanted)
     return names[rows], means[rows], np.sqrt(squares[rows] / counts[rows])
 
 
 @strict
-def welford(names: Hashes, counts: Floats, means: Floats, squares: Floats, hashes: Hashes, values: Floats) -> None:
+def welford(names: Hashes, counts: Floats, means: Floats, squares: Floats, table: Table) -> None:
     """Welford's update of each named mean and sum of squares; names beyond the table are passed over.
 
     >>> n, m, s = np.zeros(1), np.zeros(1), np.zeros(1)
-    >>> welford(np.array([7], np.uint64), n, m, s, np.array([7, 7], np.uint64), np.array([1.0, 3.0]))
+    >>> table = np.array([[7, 0, 1], [7, 0, 1]], np.uint64)
+    >>> table.view(np.float64)[:, 1] = 1.0, 3.0
+    >>> welford(np.array([7], np.uint64), n, m, s, table)
     >>> m[0], s[0]
     (np.float64(2.0), np.float64(2.0))
     """
-    for k in range(len(hashes)):
-        i = np.searchsorted(names, hashes[k])
-        if i < len(names) and names[i] == hashes[k]:
+    numbers = table.view(np.float64)
+    for k in range(len(table)):
+        i = place(names, table[k, 0]) if table[k, 2] else -1
+        if i >= 0:
             counts[i] += 1.0
-            delta = values[k] - means[i]
+            delta = numbers[k, 1] - means[i]
             means[i] += delta / counts[i]
-            squares[i] += delta * (values[k] - means[i])
+            squares[i] += delta * (numbers[k, 1] - means[i])
 
 
 @strict
-def scaled(
-    hashes: Hashes, values: Floats, numeric: NDArray[np.bool_], names: Hashes, means: Floats, sds: Floats
-) -> Floats:
-    """Numbers brought into [-1, 1]; 0 for a name that has not varied yet. Other values stay.
+def scaled(table: Table, names: Hashes, means: Floats, deviations: Floats) -> Floats:
+    """The value of each token: numbers brought into [-1, 1], 0 under a name that has not varied; others as they are.
 
-    >>> one, yes = np.array([7], np.uint64), np.array([True])
-    >>> scaled(one, np.array([5.0]), yes, one, np.array([2.0]), np.array([2.0]))
+    >>> one, table = np.array([7], np.uint64), np.array([[7, 0, 1]], np.uint64)
+    >>> table.view(np.float64)[:, 1] = 5.0
+    >>> scaled(table, one, np.array([2.0]), np.array([2.0]))
     array([0.5])
     """
-    result = values.copy()
-    for k in range(len(values)):
-        if numeric[k]:
-            i = np.searchsorted(names, hashes[k])
-            if i < len(names) and names[i] == hashes[k]:
-                result[k] = min(max((values[k] - means[i]) / (SPAN * sds[i]), -1.0), 1.0)
-            else:
-                result[k] = 0.0
-    return result
+    numbers = table.view(np.float64)
+    values = np.empty(len(table))
+    for k in range(len(table)):
+        values[k] = numbers[k, 1]
+        if table[k, 2]:
+            i = place(names, table[k, 0])
+            values[k] = 0.0 if i < 0 else min(max((values[k] - means[i]) / (SPAN * deviations[i]), -1.0), 1.0)
+    return values

@@ -12,13 +12,12 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from noregret.agent import Floats
-
 MAX_DEPTH = 32
 MAX_STRING = 4096
 MAX_TOKENS = 4096
 
 Hashes = NDArray[np.uint64]
+Table = NDArray[np.uint64]  # rows of three: hash of a token, the bits of its number, 1 if it is to be scaled
 F = TypeVar("F", bound=Callable[..., object])
 
 
@@ -38,21 +37,17 @@ class BadInput(ValueError):
 
 
 class Part(NamedTuple):
-    """The tokens of one context or of one arm's features, before scaling.
+    """The tokens of one context or of one arm's features, before scaling: hash, bits of the number, whether numeric.
 
-    >>> part(b'{"hour": 9, "city": "Oslo", "vip": null}', "c").values
+    >>> part(b'{"hour": 9, "city": "Oslo", "vip": null}', "c").table.view(np.float64)[:, 1]
     array([9., 1.])
     """
 
-    hashes: Hashes
-    values: Floats
-    numeric: NDArray[np.bool_]
-    names: Hashes  # of the numbers alone
-    numbers: Floats
+    table: Table
     n_keys: int
 
 
-NOTHING = Part(np.empty(0, np.uint64), np.empty(0), np.empty(0, np.bool_), np.empty(0, np.uint64), np.empty(0), 0)
+NOTHING = Part(np.empty((0, 3), np.uint64), 0)
 
 
 @functools.lru_cache(maxsize=65536)
@@ -132,7 +127,7 @@ def count_keys(value: Any) -> int:
 def part(text: bytes, space: str) -> Part:
     """The tokens of a JSON object or list of objects; remembered, since arms come back again and again.
 
-    >>> len(part(b'[{"taste": "salty"}, {"n": 3}]', "a").hashes)
+    >>> len(part(b'[{"taste": "salty"}, {"n": 3}]', "a").table)
     2
     """
     return _remembered(text, space) if len(text) <= 4096 else _part(text, space)
@@ -148,13 +143,11 @@ def _part(text: bytes, space: str) -> Part:
     _walk(space.encode(), value, tokens, b"")
     if len(tokens) > MAX_TOKENS:
         raise BadInput(f"{len(tokens)} features; at most {MAX_TOKENS} are accepted")
-    n_keys = count_keys(value)
-    if not tokens:
-        return NOTHING._replace(n_keys=n_keys)
-    columns = list(zip(*tokens))
-    hashes, values = np.array(columns[0], np.uint64), np.array(columns[1], np.float64)
-    numeric = np.array(columns[2], np.bool_)
-    return Part(hashes, values, numeric, hashes[numeric], values[numeric], n_keys)
+    table = np.empty((len(tokens), 3), np.uint64)
+    if tokens:
+        table[:, 0], numbers, table[:, 2] = zip(*tokens)
+        table.view(np.float64)[:, 1] = numbers
+    return Part(table, count_keys(value))
 
 
 _remembered = functools.lru_cache(maxsize=8192)(_part)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import queue
 import threading
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -149,7 +150,7 @@ class Writer:
         return result[0]
 
     def _run(self, journal: Journal) -> None:
-        running = True
+        running, looked = True, 0.0
         while running:
             groups: list[tuple[Sequence[Write], Done]] = []
             tasks: list[Callable[[Journal], None]] = []
@@ -171,7 +172,9 @@ class Writer:
                 self._commit(journal, groups)
             for task in tasks:
                 self._guarded(task, journal)
-            if self._idle is not None and running:
+            now = time.monotonic()
+            if self._idle is not None and running and now - looked >= self._pause:
+                looked = now
                 self._guarded(self._idle, journal)
         if hasattr(journal, "connection"):
             journal.connection.close()

@@ -1,0 +1,171 @@
+"""Decisions a second, beside the least that any durable service must do.
+
+In one run, by turns: a bare handler (Starlette, msgspec, one SQLite row with ``synchronous=FULL`` and group commit
+before the reply) and ``noregret serve``, both asked by wrk from a process of its own, for 10 arms of 20 features each.
+The ratio is what counts: the machine is the same, the disk is the same.
+
+    python benchmarks/serve_load.py [--seconds 5] [--turns 5] [--connections 64]
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import queue
+import random
+import re
+import shutil
+import socket
+import sqlite3
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import urllib.request
+from pathlib import Path
+
+SCRIPT = """
+local bodies = {}
+for line in io.lines("%s") do bodies[#bodies + 1] = line end
+local n = 0
+wrk.method = "POST"
+wrk.headers["Content-Type"] = "application/json"
+request = function()
+  n = n %% #bodies + 1
+  return wrk.format(nil, "/v1/decisions", nil, bodies[n])
+end
+done = function(summary, latency)
+  io.write(string.format("RESULT %%f %%f %%d\\n", summary.requests / (summary.duration / 1e6),
+    latency:percentile(99) / 1000, summary.errors.status + summary.errors.read + summary.errors.timeout))
+end
+"""
+
+
+def bodies(path: Path, arms: int = 10, features: int = 20, n: int = 2000) -> None:
+    """Requests with arms from a catalogue of 200, each with its own context."""
+    chance = random.Random(1)
+    catalogue = [
+        {"id": f"item-{i}", "features": {f"f{j}": round(chance.gauss(0, 1), 4) for j in range(features)}}
+        for i in range(200)
+    ]
+    with path.open("w") as file:
+        for _ in range(n):
+            context = {"hour": chance.randrange(24), "age": chance.randrange(90), "city": chance.choice("abcdefgh")}
+            file.write(json.dumps({"context": context, "arms": chance.sample(catalogue, arms)}) + "\n")
+
+
+def bare(port: int, folder: str) -> None:
+    """The bare handler: decode, one row in a group commit, reply."""
+    import msgspec
+    import uvicorn
+    from starlette.applications import Starlette
+    from starlette.requests import Request
+    from starlette.responses import Response
+    from starlette.routing import Route
+
+    waiting: queue.SimpleQueue[tuple[str, bytes, asyncio.Future[None]]] = queue.SimpleQueue()
+    loop: asyncio.AbstractEventLoop
+
+    def write() -> None:
+        database = sqlite3.connect(f"{folder}/bare.db", isolation_level=None)
+        database.execute("PRAGMA journal_mode=WAL")
+        database.execute("PRAGMA synchronous=FULL")
+        database.execute("CREATE TABLE events (seq INTEGER PRIMARY KEY, id TEXT, body BLOB)")
+        while True:
+            batch = [waiting.get()]
+            while not waiting.empty() and len(batch) < 512:
+                batch.append(waiting.get())
+            database.execute("BEGIN")
+            database.executemany("INSERT INTO events (id, body) VALUES (?, ?)", [(i, b) for i, b, _ in batch])
+            database.execute("COMMIT")
+            loop.call_soon_threadsafe(lambda done=batch: [f.done() or f.set_result(None) for _, _, f in done])
+
+    async def decide(request: Request) -> Response:
+        nonlocal loop
+        loop = asyncio.get_running_loop()
+        body = await request.body()
+        asked = msgspec.json.decode(body)
+        id, future = os.urandom(12).hex(), loop.create_future()
+        waiting.put((id, body, future))
+        await future
+        answer = {"id": id, "arm": asked["arms"][0]["id"], "probability": 1.0}
+        return Response(msgspec.json.encode(answer), 201, media_type="application/json")
+
+    threading.Thread(target=write, daemon=True).start()
+    sys.setswitchinterval(0.0005)  # as the service has it
+    app = Starlette(routes=[Route("/v1/decisions", decide, methods=["POST"])])
+    uvicorn.run(app, host="127.0.0.1", port=port, log_level="error", access_log=False)
+
+
+def start(kind: str, port: int, folder: str) -> subprocess.Popen[bytes]:
+    if kind == "bare":
+        words = [__file__, "--bare", str(port), folder]
+    else:
+        code = "from noregret.cli.main import main; main()"
+        words = ["-c", code, "serve", "--listen", f"127.0.0.1:{port}", "--storage", f"{folder}/data"]
+    process = subprocess.Popen([sys.executable, *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    for _ in range(600):
+        try:
+            urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz", timeout=1)
+            break
+        except urllib.error.HTTPError:
+            break
+        except OSError:
+            time.sleep(0.1)
+    return process
+
+
+def measure(kind: str, folder: str, script: str, seconds: int, connections: int) -> tuple[float, float, int]:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    process = start(kind, port, folder)
+    try:
+        base = ["wrk", "-t1", f"-c{connections}", "-s", script, f"http://127.0.0.1:{port}"]
+        subprocess.run([*base, "-d2s"], check=True, capture_output=True)  # warm
+        out = subprocess.run([*base, f"-d{seconds}s"], check=True, capture_output=True, text=True).stdout
+    finally:
+        process.terminate()
+        process.wait()
+    found = re.search(r"RESULT ([\d.]+) ([\d.]+) (\d+)", out)
+    assert found, out
+    return float(found[1]), float(found[2]), int(found[3])
+
+
+def main() -> None:
+    if len(sys.argv) > 1 and sys.argv[1] == "--bare":
+        bare(int(sys.argv[2]), sys.argv[3])
+        return
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=int, default=5)
+    parser.add_argument("--turns", type=int, default=5)
+    parser.add_argument("--connections", type=int, default=64)
+    args = parser.parse_args()
+    if not shutil.which("wrk"):
+        sys.exit("wrk is needed (Debian: wrk)")
+    results: dict[str, list[tuple[float, float]]] = {"bare": [], "noregret": []}
+    with tempfile.TemporaryDirectory() as folder:
+        bodies(Path(folder) / "bodies")
+        script = Path(folder) / "ask.lua"
+        script.write_text(SCRIPT % (Path(folder) / "bodies"))
+        for turn in range(args.turns):
+            for kind in results:
+                inner = Path(folder) / f"{kind}{turn}"
+                inner.mkdir()
+                rate, p99, errors = measure(kind, str(inner), str(script), args.seconds, args.connections)
+                shutil.rmtree(inner)
+                results[kind].append((rate, p99))
+                print(f"{kind:9} {rate:8.0f} decisions/s   p99 {p99:6.1f} ms   {errors} errors", flush=True)
+    middle = {kind: [statistics.median(column) for column in zip(*rows)] for kind, rows in results.items()}
+    ratios = [ours[0] / theirs[0] for ours, theirs in zip(results["noregret"], results["bare"])]
+    print(f"median: {middle['noregret'][0]:.0f}/s against {middle['bare'][0]:.0f}/s bare, ", end="")
+    print(f"p99 {middle['noregret'][1]:.1f} against {middle['bare'][1]:.1f} ms")
+    print(f"ratio {statistics.median(ratios):.2f} (turns {', '.join(f'{r:.2f}' for r in ratios)}); required 0.6")
+
+
+if __name__ == "__main__":
+    main()
