@@ -119,7 +119,7 @@ def start(kind: str, port: int, folder: str) -> subprocess.Popen[bytes]:
     return process
 
 
-def measure(kind: str, folder: str, script: str, seconds: int, connections: int) -> tuple[float, float, int]:
+def measure(kind: str, folder: str, script: str, seconds: int, connections: int) -> tuple[float, float, int, float]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -127,13 +127,21 @@ def measure(kind: str, folder: str, script: str, seconds: int, connections: int)
     try:
         base = ["wrk", "-t1", f"-c{connections}", "-s", script, f"http://127.0.0.1:{port}"]
         subprocess.run([*base, "-d2s"], check=True, capture_output=True)  # warm
+        before = cpu(process.pid)
         out = subprocess.run([*base, f"-d{seconds}s"], check=True, capture_output=True, text=True).stdout
+        used = cpu(process.pid) - before
     finally:
         process.terminate()
         process.wait()
     found = re.search(r"RESULT ([\d.]+) ([\d.]+) (\d+)", out)
     assert found, out
-    return float(found[1]), float(found[2]), int(found[3])
+    return float(found[1]), float(found[2]), int(found[3]), used / (float(found[1]) * seconds) * 1e6
+
+
+def cpu(pid: int) -> float:
+    """Seconds of processor that a process has used."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def main() -> None:
@@ -147,7 +155,7 @@ def main() -> None:
     args = parser.parse_args()
     if not shutil.which("wrk"):
         sys.exit("wrk is needed (Debian: wrk)")
-    results: dict[str, list[tuple[float, float]]] = {"bare": [], "noregret": []}
+    results: dict[str, list[tuple[float, float, float]]] = {"bare": [], "noregret": []}
     with tempfile.TemporaryDirectory() as folder:
         bodies(Path(folder) / "bodies")
         script = Path(folder) / "ask.lua"
@@ -156,14 +164,16 @@ def main() -> None:
             for kind in results:
                 inner = Path(folder) / f"{kind}{turn}"
                 inner.mkdir()
-                rate, p99, errors = measure(kind, str(inner), str(script), args.seconds, args.connections)
+                rate, p99, errors, used = measure(kind, str(inner), str(script), args.seconds, args.connections)
                 shutil.rmtree(inner)
-                results[kind].append((rate, p99))
-                print(f"{kind:9} {rate:8.0f} decisions/s   p99 {p99:6.1f} ms   {errors} errors", flush=True)
+                results[kind].append((rate, p99, used))
+                line = f"{kind:9} {rate:8.0f} decisions/s   p99 {p99:6.1f} ms   {used:4.0f} us of processor each"
+                print(f"{line}   {errors} errors", flush=True)
     middle = {kind: [statistics.median(column) for column in zip(*rows)] for kind, rows in results.items()}
     ratios = [ours[0] / theirs[0] for ours, theirs in zip(results["noregret"], results["bare"])]
     print(f"median: {middle['noregret'][0]:.0f}/s against {middle['bare'][0]:.0f}/s bare, ", end="")
-    print(f"p99 {middle['noregret'][1]:.1f} against {middle['bare'][1]:.1f} ms")
+    print(f"p99 {middle['noregret'][1]:.1f} against {middle['bare'][1]:.1f} ms, ", end="")
+    print(f"processor {middle['noregret'][2]:.0f} against {middle['bare'][2]:.0f} us a decision")
     print(f"ratio {statistics.median(ratios):.2f} (turns {', '.join(f'{r:.2f}' for r in ratios)}); required 0.6")
 
 

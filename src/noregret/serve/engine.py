@@ -66,13 +66,13 @@ class Engine:
         *,
         clock: Callable[[], float] = time.time,
         snapshot_every: float = 30.0,
-        publish_every: float = 0.05,
+        publish_every: float = 0.1,
     ) -> None:
         self.store, self.creations, self._clock = store, applications, clock
         self.learner = Learner(
             store, self._journal, self._save, publish_every=publish_every, snapshot_every=snapshot_every
         )
-        self.writer = Writer(self._journal, self._now, self._expire, self.learner.news.set)
+        self.writer = Writer(self._telling_journal, self._now, self._expire)
         self._reading = threading.Lock()
 
     # ------------------------------------------------------------------ life
@@ -165,8 +165,11 @@ class Engine:
     def prepare(
         self, app: str, context: bytes, arms: Sequence[bytes], *, id: str | None = None,
         excluded: Sequence[str] = (), deferred: bool = False, request: str = "", by: str = "", slot: str = "",
+        read: list[Arm] | None = None,
     ) -> Write:  # fmt: skip
         """Decide, without journaling yet: what ``submit`` of the writer must make durable before it is answered.
+
+        ``read`` are the arms as ``read_arms`` gave them, where that was done before.
 
         >>> from noregret.serve.store import SQLite
         >>> engine = Engine(SQLite.temporary(), {"shop": Creation()})
@@ -176,18 +179,20 @@ class Engine:
         >>> engine.stop()
         """
         model = self.model(app)
-        read = read_arms(arms)
+        read = read_arms(arms) if read is None else read
         order = _order(read, excluded)
         offered = [read[i] for i in order[: len(order) - len(set(excluded))]] if excluded else read
         fresh = id is None
         id = (check_id("the event id", id) if id is not None else self.new_id()) + slot
         settings = model.settings
         if settings["apprentice"]:
-            model.choose(context, offered, 0.0)  # refuses what could not be learnt
+            drawn = model.choose(context, offered, 0.0)  # refuses what could not be learnt
             p, arm, note, scaling = [1.0] + [0.0] * (len(offered) - 1), 0, None, ""
         else:
             drawn = model.choose(context, offered, self.uniform(app, id))
             p, arm, note, scaling = drawn.p.tolist(), drawn.arm, drawn.note, drawn.scaling.journal()
+            if note is not None:
+                note = msgspec.json.decode(msgspec.json.encode(note))  # as a replay will find it
         decision = Decision(
             context=msgspec.Raw(context),
             arms=[msgspec.Raw(arms[i]) for i in order],
@@ -195,7 +200,7 @@ class Engine:
             default=settings["default"], rule=settings["rule"], deferred=deferred, apprentice=settings["apprentice"],
             note=note, scaling=scaling, order=order if excluded else [], by=by,
         )  # fmt: skip
-        return Write(app, "decision", id, decision, request, fresh)
+        return Write(app, "decision", id, decision, request, fresh, drawn.stack, [arm.id for arm in read])
 
     def decide(self, app: str, context: bytes, arms: Sequence[bytes], **options: Any) -> Answer:
         """Decide and wait until it is durable; options as for ``prepare``.
@@ -432,6 +437,11 @@ class Engine:
     def _journal(self) -> Journal:
         return Journal(self.store.connect(), self.store.lock, self.store.clock)
 
+    def _telling_journal(self) -> Journal:
+        journal = self._journal()
+        journal.told = self.learner.hear
+        return journal
+
     def _now(self) -> int:
         return int(self._clock() * 1000.0)
 
@@ -448,7 +458,6 @@ class Engine:
             return
         while due := journal.due(self._now()):
             journal.append([[Write(s.app, "expire", s.id, None)] for s in due], self._now())
-            self.learner.news.set()
 
     def _save(self, snapshots: Snapshots) -> None:
         leading = self.store.leading()
@@ -468,6 +477,9 @@ def answer(written: Written, write: Write | None = None) -> Answer:
     """
     if write is not None and not written.again:
         decision: Decision = write.content
+        if not decision.order:
+            pairs, arm = list(zip(write.names, decision.p)), decision.arm
+            return Answer(written.row.id, *pairs[arm], pairs, decision.version, written.row.seq, False)
     else:
         decision = msgspec.json.decode(written.row.body, type=Decision)
     arms = [read_arm(bytes(arm)).id for arm in decision.arms]

@@ -33,6 +33,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
@@ -65,7 +66,7 @@ def stacked(context: Part, ids: Sequence[int], arms: Sequence[Part]) -> Stack:
     array([7], dtype=uint64)
     """
     pieces = [context.table, *[arm.table for arm in arms]]
-    ends = np.cumsum([len(piece) for piece in pieces])
+    ends = np.array(list(accumulate([len(piece) for piece in pieces])), np.int64)
     return Stack(np.concatenate(pieces), ends, np.array(ids, np.uint64))
 
 

@@ -10,13 +10,14 @@ from __future__ import annotations
 import hashlib
 import secrets
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 
 from noregret.serve.events import Decision, Row, Status
+from noregret.serve.features import Stack
 from noregret.serve.store import Connection
 
 FORMAT = b"1"
@@ -58,6 +59,8 @@ class Write:
     content: Any  # Decision | float | bytes | None
     request: str = ""
     fresh: bool = False
+    stack: Stack | None = None  # a decision's tokens, so that the learner need not read them again
+    names: list[str] = field(default_factory=list)  # a decision's arms, in the order they were sent
 
 
 @dataclass
@@ -97,7 +100,7 @@ class _Batch:
     chain: bytes
     known: dict[tuple[str, str], Status] = field(default_factory=dict)
     requests: dict[tuple[str, str], int] = field(default_factory=dict)
-    rows: list[tuple[Row, bytes]] = field(default_factory=list)
+    rows: list[tuple[Row, bytes, Write]] = field(default_factory=list)
     dirty: dict[tuple[str, str], None] = field(default_factory=dict)
     asked: list[tuple[str, str, int]] = field(default_factory=list)
 
@@ -105,7 +108,7 @@ class _Batch:
         self.seq += 1
         row = Row(self.seq, self.time, write.app, kind, write.id, body)
         self.chain = link(self.chain, row)
-        self.rows.append((row, self.chain))
+        self.rows.append((row, self.chain, write))
         if write.request:
             self.requests[write.app, write.request] = row.seq
             self.asked.append((write.app, write.request, row.seq))
@@ -137,6 +140,7 @@ class Journal:
         self.connection = connection
         self._lock = lock  # a statement that makes appends of several processes wait for each other
         self._clock = clock  # a query for the time that they agree on
+        self.told: Callable[[list[tuple[Row, Write]]], None] | None = None  # of what was committed, in order
         if not connection.execute("SELECT 1 FROM meta WHERE key = 'format'"):
             connection.begin()
             for key, value in (
@@ -173,6 +177,8 @@ class Journal:
         except BaseException:
             self.connection.rollback()
             raise
+        if self.told is not None:
+            self.told([(row, write) for row, _, write in batch.rows])
         return outcomes
 
     def last(self) -> tuple[int, int, bytes]:
@@ -279,7 +285,7 @@ class Journal:
         return self.row(seq)
 
     def _write(self, batch: _Batch) -> None:
-        events = [(r.seq, r.time, r.app, r.kind, r.id, r.body, chain) for r, chain in batch.rows]
+        events = [(r.seq, r.time, r.app, r.kind, r.id, r.body, chain) for r, chain, _ in batch.rows]
         for chunk in _chunks(events):
             self.connection.execute(f"INSERT INTO events VALUES {_marks(chunk, 7)}", [v for row in chunk for v in row])
         changed = [batch.known[key] for key in batch.dirty]

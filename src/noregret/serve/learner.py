@@ -9,19 +9,22 @@ import base64
 import logging
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 
 import msgspec
 
 from noregret import persist
 from noregret.serve.events import Decision, Row, lesson_of
-from noregret.serve.journal import Journal
+from noregret.serve.journal import Journal, Write
 from noregret.serve.model import Creation, Model
 from noregret.serve.store import Store
 
 log = logging.getLogger("noregret.serve")
 
 Snapshots = list[tuple[str, int, bytes]]
+MOST_HEARD = 20_000  # events kept in memory for the learner
+MOST_RECENT = 2_000  # decisions kept in memory for their rewards
 
 
 class Learner:
@@ -56,6 +59,8 @@ class Learner:
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
         self._journal: Journal | None = None
+        self._heard: deque[tuple[Row, Write]] = deque()
+        self._recent: dict[int, Decision] = {}  # decisions whose rewards may come soon
 
     # ------------------------------------------------------------------ life
 
@@ -172,6 +177,7 @@ class Learner:
     def _follow(self) -> None:
         """Lead if nobody does, or else load what the leader published."""
         assert self._journal is not None
+        self._heard.clear()  # it is not this process that learns it
         now = time.monotonic()
         if now - self._tried_at > 0.5:
             self._tried_at = now
@@ -184,14 +190,39 @@ class Learner:
             self.masters, self.position = restore(self._journal)
             self._publish()
 
+    def hear(self, committed: list[tuple[Row, Write]]) -> None:
+        """What was just committed here, in order: it need not be read back from the journal.
+
+        >>> learner = Learner(None, None, None)
+        >>> learner.hear([]); learner.news.is_set()
+        True
+        """
+        if len(self._heard) < MOST_HEARD:  # beyond, the journal is read; nothing is lost
+            self._heard.extend(committed)
+        self.news.set()
+
     def _fold(self) -> bool:
         """Fold the next events into the masters; False when there are none."""
         assert self._journal is not None
-        rows = self._journal.after(self.position)
-        fold(self.masters, rows, self._journal)
+        heard = self._next_heard()
+        rows = [row for row, _ in heard] if heard else self._journal.after(self.position)
+        fold(self.masters, rows, self._journal, {row.seq: write for row, write in heard}, self._recent)
+        while len(self._recent) > MOST_RECENT:
+            del self._recent[next(iter(self._recent))]
         if rows:
             self.position = rows[-1].seq
         return bool(rows)
+
+    def _next_heard(self) -> list[tuple[Row, Write]]:
+        """What was heard that continues what is folded, without a gap."""
+        found: list[tuple[Row, Write]] = []
+        expected = self.position + 1
+        while self._heard and len(found) < 500 and self._heard[0][0].seq <= expected:
+            item = self._heard.popleft()
+            if item[0].seq == expected:
+                found.append(item)
+                expected += 1
+        return found
 
     def _publish(self, pause: float = 0.0) -> None:
         if self.published == self.position and len(self.models) == len(self.masters):
@@ -208,8 +239,16 @@ class Learner:
             self._changed.notify_all()
 
 
-def fold(models: dict[str, Model], rows: Sequence[Row], journal: Journal) -> None:
+def fold(
+    models: dict[str, Model],
+    rows: Sequence[Row],
+    journal: Journal,
+    writes: dict[int, Write] | None = None,
+    recent: dict[int, Decision] | None = None,
+) -> None:
     """Fold events into the models of their applications, in order.
+
+    ``writes`` and ``recent`` spare reading what is still in memory: they change how fast it is, and nothing else.
 
     >>> models = {}
     >>> fold(models, [Row(1, 0, "shop", "create", "", b"{}")], None)
@@ -217,7 +256,11 @@ def fold(models: dict[str, Model], rows: Sequence[Row], journal: Journal) -> Non
     1
     """
     lessons = {row.seq: lesson for row in rows if (lesson := lesson_of(row)) is not None}
-    decisions = journal.rows([decision for decision, _ in lessons.values()]) if lessons else {}
+    writes, recent = writes or {}, {} if recent is None else recent
+    recent.update({seq: write.content for seq, write in writes.items() if write.kind == "decision"})
+    unread = [decision for decision, _ in lessons.values() if decision not in recent]
+    for seq, row in (journal.rows(unread) if unread else {}).items():
+        recent[seq] = msgspec.json.decode(row.body, type=Decision)
     for row in rows:
         if row.kind == "create":
             models[row.app] = msgspec.json.decode(row.body, type=Creation).build()
@@ -228,9 +271,8 @@ def fold(models: dict[str, Model], rows: Sequence[Row], journal: Journal) -> Non
             models[row.app] = persist.loads(base64.b64decode(msgspec.json.decode(row.body)["model"]))
             models[row.app].settings = settings
         else:
-            lesson = lessons.get(row.seq)
-            taught = None if lesson is None else msgspec.json.decode(decisions[lesson[0]].body, type=Decision)
-            models[row.app].apply(row, taught)
+            lesson, write = lessons.get(row.seq), writes.get(row.seq)
+            models[row.app].apply(row, recent[lesson[0]] if lesson else None, write.stack if write else None)
         models[row.app].version = row.seq
 
 

@@ -139,7 +139,7 @@ class Model(persist.Saved):
         self.refused = 0  # lessons the agent could not take
         self._lock = threading.Lock()
         self._twin: Agent | None = None
-        self._plain = False  # whether the agent is known to have nothing to note
+        self._plain = [False]  # whether the agent is known to have nothing to note; copies share what one finds out
         self._counts = any(isinstance(each, noregret.EpochGreedy) for each in within(agent))
         if agent.sees not in ("features", "nothing", "shared", "key", "advice"):
             raise BadInput(f"agent: the service cannot give what {type(agent).__name__} sees: {agent.sees}")
@@ -169,11 +169,11 @@ class Model(persist.Saved):
             p, arm, note = self._draw(view, positions, u)
         except ValueError as error:
             raise BadInput(str(error)) from None
-        return Drawn(arm, p, note, scaling)
+        return Drawn(arm, p, note, scaling, stack)
 
     def _draw(self, view: Any, positions: list[int] | None, u: float) -> tuple[Floats, int, Any]:
         agent = self.agent
-        if self._plain:
+        if self._plain[0]:
             p = _restricted(agent.probabilities(view), positions)
             return p, draw(p, u), None
         with self._lock:
@@ -185,7 +185,7 @@ class Model(persist.Saved):
             p = self._twin.probabilities(view)
             choice = self._twin.choose(view)
         if choice.note is None:  # then it never has one, and its distribution says all
-            self._plain = True
+            self._plain[0] = True
             return self._draw(view, positions, u)
         p = _restricted(p, positions)
         if positions is not None and sorted(positions) != list(range(agent._count_arms(view))):
@@ -232,8 +232,10 @@ class Model(persist.Saved):
 
     # ------------------------------------------------------------------ folding the journal
 
-    def apply(self, row: Row, decision: Decision | None) -> None:
+    def apply(self, row: Row, decision: Decision | None, stack: Stack | None = None) -> None:
         """Fold one event in; ``decision`` is the one that its lesson belongs to, if it has one.
+
+        ``stack`` spares reading a decision's tokens, where they are at hand.
 
         >>> model = Creation(agent={"class": "LinUCB"}).build()
         >>> model.apply(Row(9, 0, "shop", "configure", "", b'{"window": 5.0}'), None)
@@ -241,6 +243,9 @@ class Model(persist.Saved):
         5.0
         """
         if row.kind == "decision":
+            if stack is not None and not self._counts:
+                self.scaler.update(stack.table)
+                return
             asked = msgspec.json.decode(row.body, type=Decision)
             self.scaler.update(self._stack(asked)[1].table)
             if self._counts and not asked.apprentice:  # EpochGreedy's schedule counts choices, not rewards
@@ -333,6 +338,7 @@ class Drawn(msgspec.Struct):
     p: Floats
     note: Any
     scaling: Scaling
+    stack: Stack | None = None
 
 
 def _restricted(p: Floats, positions: list[int] | None) -> Floats:

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from noregret.serve.arms import read_arm
+from noregret.serve.arms import read_arms
 from noregret.serve.engine import Answer, Engine, answer
 from noregret.serve.events import Activation, Decision, Reward, Status
 from noregret.serve.export import FORMATS, stream
@@ -88,15 +88,17 @@ async def decide(call: Call) -> Response:
         raise BadInput(f"the body: {error}") from None
     context = b"{}" if asked.context is msgspec.UNSET else bytes(asked.context)
     arms = [bytes(arm) for arm in asked.arms]
-    present = sum(getattr(asked, name) is not msgspec.UNSET for name in asked.__struct_fields__)
-    keys = present + part(context, "c").n_keys + sum(read_arm(arm).n_keys for arm in arms)
+    optional = (asked.context, asked.id, asked.excluded, asked.defer)
+    present = 1 + sum([value is not msgspec.UNSET for value in optional])
+    read = read_arms(arms)
+    keys = present + part(context, "c").n_keys + sum([arm.n_keys for arm in read])
     if scan(np.frombuffer(call.body, np.uint8))[1] != keys:
         raise BadInput("the body: a key appears twice in one object")
     write = call.engine.prepare(
         call.application, context, arms,
         id=None if asked.id is msgspec.UNSET else asked.id,
         excluded=() if asked.excluded is msgspec.UNSET else asked.excluded,
-        deferred=asked.defer is True, request=call.request_id, by=call.key.name,
+        deferred=asked.defer is True, request=call.request_id, by=call.key.name, read=read,
     )  # fmt: skip
     written = (await call.submit([write]))[0]
     return reply(DecisionAnswer.of(answer(written, write)), 200 if written.again else 201)

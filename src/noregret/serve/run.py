@@ -60,7 +60,8 @@ def serve(config: Config, out: TextIO, as_json: bool = False) -> int:
     text = json.dumps({"address": address}) if as_json else greeting(address, bool(config.keys))
     server = _Server(
         uvicorn.Config(
-            service, log_config=None, access_log=False, lifespan="on", server_header=False, date_header=False,
+            service, log_config=None, access_log=False, lifespan="on", proxy_headers=False, server_header=False,
+            date_header=False,
             timeout_graceful_shutdown=GRACE, timeout_keep_alive=30, backlog=2048, ws="none",
             limit_concurrency=None, h11_max_incomplete_event_size=65536,
         )

@@ -43,11 +43,10 @@ class Writer:
         journal: Callable[[], Journal],
         now: Callable[[], int],
         idle: Callable[[Journal], None] | None = None,
-        committed: Callable[[], None] | None = None,
         pause: float = 0.2,
         backlog: int = 20_000,
     ) -> None:
-        self._make, self._now, self._idle, self._committed = journal, now, idle, committed
+        self._make, self._now, self._idle = journal, now, idle
         self._pause, self._backlog = pause, backlog
         self._queue: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
@@ -191,8 +190,6 @@ class Writer:
             self.deliver([(done, Unavailable(f"the journal cannot be written: {error}")) for _, done in groups])
             return
         self.deliver([(done, outcome) for (_, done), outcome in zip(groups, outcomes)])
-        if self._committed is not None:
-            self._committed()
 
     def _guarded(self, task: Callable[[Journal], None], journal: Journal) -> None:
         try:
