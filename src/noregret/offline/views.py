@@ -126,12 +126,13 @@ body {{ font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var
 th, td {{ padding: .35rem .7rem; border-bottom: 1px solid var(--line); text-align: right; white-space: nowrap; }}
 th:first-child, td:first-child, td.text {{ text-align: left; }} th {{ color: var(--soft); font-weight: 600; }} td.text {{ white-space: normal; color: var(--soft); }}
 .verdict {{ border-left: 5px solid var(--alarm); padding: .6rem 1rem; color: var(--alarm); font-weight: 600; }}
-img {{ max-width: 100%; background: #fff; border-radius: 6px; }} footer {{ color: var(--soft); margin-top: 2rem; font-size: .9rem; }}
+img {{ max-width: 100%; background: #fff; border-radius: 6px; }} .about {{ color: var(--soft); padding-left: 1.2rem; }} footer {{ color: var(--soft); margin-top: 2rem; font-size: .9rem; }}
 </style></head><body>
 <h1>Offline evaluation of {target}</h1>
 {verdict}
 <img alt="Estimates with their intervals" src="data:image/png;base64,{picture}">
-<h2>Estimates</h2><div class="scroll"><table><thead><tr>{header}<th></th></tr></thead><tbody>{body}</tbody></table></div>
+<h2>Estimates</h2><div class="scroll"><table><thead><tr>{header}</tr></thead><tbody>{body}</tbody></table></div>
+<ul class="about">{about}</ul>
 {diagnostics}
 <footer>noregret {version}; {interval} intervals at {level:.0%}.</footer>
 </body></html>
@@ -147,17 +148,15 @@ def report(result: Evaluation, path: Any) -> None:
 
     buffer = io.BytesIO()
     plot(result).savefig(buffer, format="png", dpi=150)
-    body = "".join(
-        "<tr>" + "".join(f"<td>{html.escape(c)}</td>" for c in _cells(e))
-        + f'<td class="text">{html.escape(_ABOUT.get(e.name, ""))}</td></tr>'
-        for e in result.values()
-    )  # fmt: skip
+    body = "".join("<tr>" + "".join(f"<td>{html.escape(c)}</td>" for c in _cells(e)) + "</tr>" for e in result.values())
+    about = "".join(f"<li><b>{name}</b>: {_ABOUT[name]}</li>" for name in result if name in _ABOUT)
     page = _PAGE.format(
         target=html.escape(result.target),
         verdict=f'<p class="verdict" role="alert">{html.escape(result.verdict)}</p>' if result.verdict else "",
         picture=base64.b64encode(buffer.getvalue()).decode(),
         header="".join(f"<th>{html.escape(h)}</th>" for h in _header(result.level)),
         body=body,
+        about=about,
         diagnostics=_diagnostics(result),
         version=__version__,
         interval=result.interval,
