@@ -223,3 +223,33 @@ def test_npm_rest_client_retries_and_nothing_happens_twice(losing: Any, node: Ca
     seen = losing.service.seen
     assert len(seen) == 2 and seen[0] == seen[1] != ""
     assert losing.service.engine._reader.connection.execute("SELECT count(*) FROM decisions") == [(1,)]
+
+
+def test_npm_rest_client_administers(service: Any, node: Callable[..., Any]) -> None:
+    slots = [{"id": "top", "baselineAction": "pasta"}, {"id": "low", "baselineAction": "salad"}]
+    several = {"actions": ACTIONS, "slots": slots, "eventId": "npm slots"}
+    evaluation = {"name": "n", "startTime": "2000-01-01T00:00:00Z", "endTime": "2999-01-01T00:00:00Z", "policies": []}
+    calls: list[Any] = [
+        ["rank", RANK],
+        ["get", "/configurations/service"],
+        ["put", "/configurations/service", {"rewardWaitTime": "PT8M"}],
+        ["get", "/configurations/policy"],
+        ["delete", "/configurations/policy"],
+        ["get", "/model"],
+        ["get", "/model/properties"],
+        ["get", "/logs/properties"],
+        ["post", "/multislot/rank", several],
+        ["post", "/multislot/events/{eventId}/activate", None, "npm slots"],
+        ["post", "/multislot/events/{eventId}/reward", {"reward": [{"slotId": "low", "value": 1}]}, "npm slots"],
+        ["post", "/evaluations", evaluation],
+        ["get", "/evaluations"],
+        ["delete", "/model"],
+        ["delete", "/logs"],
+    ]
+    results = node("rest", service.url, calls)
+    said = {f"{call[0]} {call[1]}" if call[0] != "rank" else "rank": r for call, r in zip(calls, results, strict=True)}
+    statuses = [201, 200, 200, 200, 200, 200, 200, 200, 201, 204, 204, 201, 200, 204, 204]
+    assert [each["status"] for each in results] == statuses
+    assert said["put /configurations/service"]["body"]["rewardWaitTime"] == "PT8M"
+    assert said["get /evaluations"]["body"][0]["status"] in ("pending", "completed")
+    assert len(said["post /multislot/rank"]["body"]["slots"]) == 2

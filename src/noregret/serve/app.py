@@ -7,7 +7,7 @@ import logging
 import time
 from typing import Any
 
-from noregret.serve import own, personalizer, personalizer_slots
+from noregret.serve import own, personalizer, personalizer_admin, personalizer_evaluations, personalizer_slots
 from noregret.serve.config import Config
 from noregret.serve.engine import Engine
 from noregret.serve.http import Call, Problem, Response, Route, Router, problem_of, reply, split_path
@@ -38,6 +38,8 @@ class Service:
                 *own.ROUTES,
                 *personalizer.ROUTES,
                 *personalizer_slots.ROUTES,
+                *personalizer_admin.ROUTES,
+                *personalizer_evaluations.ROUTES,
                 Route("GET", "healthz", "", self._health),
                 Route("GET", "readyz", "", self._readiness),
                 Route("GET", "metrics", "read", self._measures),
