@@ -13,10 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noregret import persist
+from noregret.arguments import FLOAT64, as_floats, short
+from noregret.arguments import count as count
+from noregret.arguments import fraction as fraction
+from noregret.arguments import positive as positive
 from noregret.numerics.choice import all_finite, best_arms, draw, tied_probabilities
 
 Floats = NDArray[np.float64]
-_FLOAT64 = np.dtype(np.float64)
 Seed = int | np.random.SeedSequence | np.random.Generator | None
 
 
@@ -143,7 +146,7 @@ class Agent(persist.Saved, ABC):
         >>> agent.play(np.tile(np.eye(2), (50, 1, 1)), np.tile([0.1, 0.9], (50, 1))).rewards[-3:]
         array([0.9, 0.9, 0.9])
         """
-        table = _as_floats("rewards", rewards)
+        table = as_floats("rewards", rewards)
         if table.ndim != 2 or 0 in table.shape:
             raise ValueError(f"rewards must be a (T, K) array, got shape {table.shape}")
         low, high = self.reward_range
@@ -241,14 +244,14 @@ class Agent(persist.Saved, ABC):
     def _read_block(self, contexts: Any, T: int) -> Any:
         if self.sees == "nothing":
             if contexts is not None:
-                raise ValueError(f"contexts must be None: {type(self).__name__} sees nothing, got {_short(contexts)}")
+                raise ValueError(f"contexts must be None: {type(self).__name__} sees nothing, got {short(contexts)}")
             return None
         if not hasattr(contexts, "__len__") or len(contexts) != T:
-            came = f"{len(contexts)} rows" if hasattr(contexts, "__len__") else _short(contexts)
+            came = f"{len(contexts)} rows" if hasattr(contexts, "__len__") else short(contexts)
             raise ValueError(f"contexts must have one row for each of the {T} rows of rewards, got {came}")
         if self.sees == "key":
             return [self._read(key) for key in contexts]
-        block = _as_floats("contexts", contexts)
+        block = as_floats("contexts", contexts)
         ndim = 2 if self.sees == "shared" else 3
         if block.ndim != ndim:
             raise ValueError(f"contexts must have {ndim} dimensions, got shape {block.shape}")
@@ -274,7 +277,7 @@ class Agent(persist.Saved, ABC):
         try:
             value = float("" if isinstance(reward, (str, bytes)) else reward)
         except (TypeError, ValueError):
-            raise ValueError(f"reward must be a number, got {_short(reward)}") from None
+            raise ValueError(f"reward must be a number, got {short(reward)}") from None
         low, high = self.reward_range
         if not low <= value <= high or value - value != 0.0:  # the difference is NaN for infinity and NaN
             raise ValueError(f"reward is {value}; {self._expected_reward()}")
@@ -288,10 +291,10 @@ class Agent(persist.Saved, ABC):
 
     def _check_choice(self, choice: Any, n_arms: int) -> None:
         if not isinstance(choice, Choice):
-            raise ValueError(f"choice must be the Choice that choose returned, got {_short(choice)}")
+            raise ValueError(f"choice must be the Choice that choose returned, got {short(choice)}")
         arm, p = choice.arm, choice.probability
         if type(arm) is not int and (isinstance(arm, bool) or not isinstance(arm, (int, np.integer))):
-            raise ValueError(f"choice.arm must be an integer, got {_short(arm)}")
+            raise ValueError(f"choice.arm must be an integer, got {short(arm)}")
         if not 0 <= arm < n_arms:
             raise ValueError(f"choice.arm is {arm}, but this round has arms 0 to {n_arms - 1}")
         if p is None:
@@ -300,7 +303,7 @@ class Agent(persist.Saved, ABC):
                     f"choice.probability is None, but {type(self).__name__} learns with it: expected (0, 1]"
                 )
         elif not (isinstance(p, (float, int, np.floating)) and 0.0 < p <= 1.0 + 1e-9):
-            raise ValueError(f"choice.probability must lie in (0, 1], got {_short(p)}")
+            raise ValueError(f"choice.probability must lie in (0, 1], got {short(p)}")
 
 
 class IndexAgent(Agent):
@@ -320,31 +323,13 @@ class IndexAgent(Agent):
         return tied_probabilities(self._scores(context))
 
 
-def _short(value: Any) -> str:
-    text = repr(value)
-    return f"{type(value).__name__} {text if len(text) <= 80 else text[:77] + '...'}"
-
-
-def _as_floats(name: str, value: Any) -> Floats:
-    """A C-contiguous float64 array, without a copy where it already is one."""
-    if type(value) is np.ndarray and value.dtype is _FLOAT64 and value.flags.c_contiguous:
-        return value
-    try:
-        raw = np.asarray(value)
-    except ValueError:
-        raise ValueError(f"{name} must be an array of numbers, got rows of different lengths") from None
-    if raw.dtype.kind not in "biuf":
-        raise ValueError(f"{name} must be an array of numbers, got {_short(value)}")
-    return np.ascontiguousarray(raw, dtype=np.float64)
-
-
 def _read_nothing(agent: Agent, context: Any) -> None:
     if context is not None:
-        raise ValueError(f"context must be None: {type(agent).__name__} sees nothing, got {_short(context)}")
+        raise ValueError(f"context must be None: {type(agent).__name__} sees nothing, got {short(context)}")
 
 
 def _read_features(agent: Agent, context: Any) -> Floats:
-    X = _as_floats("X", context)
+    X = as_floats("X", context)
     if X.ndim != 2 or X.shape[0] == 0 or (X.shape[1] != agent.dim and agent.dim is not None):
         wanted = "d" if agent.dim is None else agent.dim
         raise ValueError(f"X must have shape (K, {wanted}), one row for each of K >= 1 arms, got shape {X.shape}")
@@ -356,7 +341,7 @@ def _read_features(agent: Agent, context: Any) -> Floats:
 
 
 def _read_shared(agent: Agent, context: Any) -> Floats:
-    x = _as_floats("context", context)
+    x = as_floats("context", context)
     if x.ndim != 1 or (x.shape[0] != agent.dim and agent.dim is not None):
         wanted = "d" if agent.dim is None else agent.dim
         raise ValueError(f"context must have shape ({wanted},), got shape {x.shape}")
@@ -369,14 +354,14 @@ def _read_key(agent: Agent, context: Any) -> Hashable:
     try:
         hash(context)
     except TypeError:
-        raise ValueError(f"context must be hashable (a string, a number, a tuple), got {_short(context)}") from None
+        raise ValueError(f"context must be hashable (a string, a number, a tuple), got {short(context)}") from None
     if isinstance(context, float) and context != context:
         raise ValueError("context must not be NaN: it never equals itself, so nothing could be learnt for it")
     return context  # type: ignore[no-any-return]
 
 
 def _read_advice(agent: Agent, context: Any) -> Floats:
-    advice = _as_floats("advice", context)
+    advice = as_floats("advice", context)
     if advice.ndim != 2 or advice.shape != (agent.n_experts or advice.shape[0], agent.n_arms or advice.shape[1]):
         raise ValueError(
             f"advice must have shape ({agent.n_experts}, {agent.n_arms}), one distribution over the arms for "
@@ -402,7 +387,7 @@ def glance(agent: Agent, context: Any) -> Floats:
     ndim = 2 if agent.sees == "features" else 1
     if (
         type(context) is np.ndarray
-        and context.dtype is _FLOAT64
+        and context.dtype is FLOAT64
         and context.ndim == ndim
         and context.shape[-1] == agent.dim
         and context.shape[0]
@@ -419,45 +404,3 @@ _READERS: dict[str, Callable[[Agent, Any], Any]] = {
     "key": _read_key,
     "advice": _read_advice,
 }
-
-
-def positive(name: str, value: Any, *, zero: bool = False) -> float:
-    """A finite number above zero (or not below, with ``zero``), as a float.
-
-    >>> positive("lam", -1)
-    Traceback (most recent call last):
-    ...
-    ValueError: lam must be a finite number > 0, got int -1
-    """
-    number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
-    if not number or not np.isfinite(value) or value < 0 or (value == 0 and not zero):
-        raise ValueError(f"{name} must be a finite number {'>=' if zero else '>'} 0, got {_short(value)}")
-    return float(value)
-
-
-def count(name: str, value: Any, *, least: int = 1) -> int:
-    """A whole number not below ``least``, as an int.
-
-    >>> count("dim", 2.5)
-    Traceback (most recent call last):
-    ...
-    ValueError: dim must be a whole number >= 1, got float 2.5
-    """
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-        raise ValueError(f"{name} must be a whole number >= {least}, got {_short(value)}")
-    return int(value)
-
-
-def fraction(name: str, value: Any, *, zero: bool = False, one: bool = False) -> float:
-    """A number strictly between 0 and 1 (``zero`` and ``one`` admit the ends), as a float.
-
-    >>> fraction("delta", 1.5)
-    Traceback (most recent call last):
-    ...
-    ValueError: delta must be a number in (0, 1), got float 1.5
-    """
-    number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
-    if not number or not (0 < value < 1 or (zero and value == 0) or (one and value == 1)):
-        ends = f"{'[' if zero else '('}0, 1{']' if one else ')'}"
-        raise ValueError(f"{name} must be a number in {ends}, got {_short(value)}")
-    return float(value)

@@ -8,7 +8,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from noregret.agent import Floats, _as_floats
+from noregret.agent import Floats
+from noregret.arguments import as_floats
 from noregret.persist import Saved
 
 Ints = NDArray[np.int64]
@@ -42,7 +43,7 @@ class Oracle(Saved, ABC):
         >>> nr.LinearOracle(dim=1).argmax([[-1.0], [1.0]], [[1.0, 0.0], [0.0, 1.0]]).many([[-2.0], [3.0]])
         array([0, 1])
         """
-        block, table = self._read_contexts(contexts), _as_floats("rewards", rewards)
+        block, table = self._read_contexts(contexts), as_floats("rewards", rewards)
         n_arms = self.n_arms if self.n_arms is not None else (table.shape[1] if table.ndim == 2 else None)
         if table.ndim != 2 or table.shape[1] == 0 or table.shape != (len(block), n_arms):
             raise ValueError(f"rewards must have shape ({len(block)}, {n_arms or 'K'}), got {table.shape}")
@@ -68,12 +69,12 @@ class Oracle(Saved, ABC):
         >>> oracle.best()
         1
         """
-        row = _as_floats("rewards", rewards)
+        row = as_floats("rewards", rewards)
         if row.ndim != 1 or row.size == 0 or (self.n_arms is not None and row.size != self.n_arms):
             raise ValueError(f"rewards must have shape ({self.n_arms or 'K'},), got {row.shape}")
         if not np.isfinite(row).all():
             raise ValueError("rewards must be finite, got NaN or infinity")
-        block = self._read_contexts(_as_floats("context", context)[None])
+        block = self._read_contexts(as_floats("context", context)[None])
         self._update(self._see(block)[0], row)
 
     @abstractmethod
@@ -140,7 +141,7 @@ class Oracle(Saved, ABC):
         """One more row that ``_see`` made, and a reward for every arm."""
 
     def _read_contexts(self, contexts: Any) -> Floats:
-        block = _as_floats("contexts", contexts)
+        block = as_floats("contexts", contexts)
         if block.ndim != 2 or (self.dim is not None and block.shape[1] != self.dim):
             raise ValueError(f"contexts must have shape (n, {self.dim or 'd'}), got shape {block.shape}")
         if not np.isfinite(block).all():
