@@ -6,6 +6,7 @@ of other libraries; ``console`` runs only where ``<!-- run -->`` stands before i
 
 from __future__ import annotations
 
+import os
 import shlex
 import subprocess
 import sys
@@ -19,9 +20,11 @@ from pathlib import Path
 import pytest
 
 import noregret as nr
-from pages import PAGES, Block, blocks, name
+from pages import PAGES, ROOT, Block, blocks, name
 
 RUN = [page for page in PAGES if any(block.kind == "python" or block.mark == "run" for block in blocks(page))]
+
+ENV = os.environ | {"PYTHONPATH": str(ROOT / "src")}
 
 
 @pytest.mark.parametrize("page", RUN, ids=name)
@@ -37,7 +40,7 @@ def test_the_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPat
                 running.enter_context(served(block))
             elif block.mark == "run":
                 for line in commands(block):
-                    subprocess.run(line, check=True, capture_output=True, timeout=120)
+                    subprocess.run(line, check=True, timeout=120, env=ENV)
 
 
 def commands(block: Block) -> list[list[str]]:
@@ -52,7 +55,7 @@ def served(block: Block) -> Iterator[None]:
     """The service that the block starts, until the page ends."""
     [command] = commands(block)
     address = f"http://{command[command.index('--listen') + 1]}/readyz"
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=ENV)
     try:
         for _ in range(300):
             assert process.poll() is None, process.stderr and process.stderr.read().decode()

@@ -34,9 +34,9 @@ def prose(thing: Any) -> str:
 
 
 def _code(line: str) -> str:
-    """Double backticks are Markdown too; what looks like emphasis or a tag outside them is escaped."""
-    parts = re.split(r"(``.+?``)", line)
-    return "".join(part if part.startswith("``") else re.sub(r"([*_<|])", r"\\\1", part) for part in parts)
+    """Double backticks and *emphasis* are Markdown too; what only looks like Markdown outside them is escaped."""
+    parts = re.split(r"(``.+?``|(?<![\w*])\*\w[\w -]*\*(?!\w))", line)
+    return "".join(part if i % 2 else re.sub(r"([*_|~])", r"\\\1", part).replace("<", "&lt;") for i, part in enumerate(parts))
 
 
 def first_line(thing: Any) -> str:

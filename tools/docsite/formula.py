@@ -57,4 +57,14 @@ def rendered(markdown: str) -> str:
 
 
 def _block(found: re.Match[str]) -> str:
-    return f'<div class="formula">{svg(found[1].strip())}</div>'
+    tex = found[1].strip().replace("\\frac", "\\dfrac").replace("^\\top", "^{\\mathsf{T}}")
+    return f'<div class="formula">{svg(tex)}</div>'
+
+
+def inline(tex: str) -> str:
+    """A formula for a line of text or a cell of a table.
+
+    >>> "inline-formula" in inline("O(T)")
+    True
+    """
+    return f'<span class="inline-formula">{svg(tex)}</span>'

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import noregret as nr
-from docsite.agents import by_room
+from docsite.agents import by_room, regret
 from noregret.guide import agents
 
 _TICK = {True: "✓", False: ""}
@@ -37,18 +37,17 @@ def _algorithm(agent: str, survey_row: str) -> str:
 
 def algorithms_index() -> str:
     """The page that lists all algorithms: the survey's table, with a link each."""
-    parts = ["# Algorithms", "Every agent of the survey and those beyond it, each with its idea, formula, parameters, bound, and regret "
+    parts = ["---\nhide: [toc]\n---\n\n# Algorithms", "Every agent of the survey and those beyond it, each with its idea, formula, parameters, bound, and regret "
              "as measured when these pages were built. The columns are the survey's own; `noregret table` prints them."]  # fmt: skip
     rows = {row.agent: row for row in nr.table().rows}
     for title, names in by_room().items():
-        lines = ["| agent | section | regret | high probability | infinite class | needs T | adversarial |",
+        lines = ["| agent | section | regret | high probability | infinite class | needs T | adversary |",
                  "|---|---|---|:-:|:-:|:-:|:-:|"]  # fmt: skip
         for name in names:
             row = rows[name]
-            regret = row.regret.replace("|", "\\|").replace("~", "\\~")
             section = row.section if row.section[0].isdigit() else "–"
             flags = (row.high_probability, row.infinite_policies, row.needs_horizon, row.adversarial)
-            lines.append(f"| [{name}]({name}.md) | {section} | {regret} | {' | '.join(_TICK[flag] for flag in flags)} |")
+            lines.append(f"| [{name}]({name}.md) | {section} | {regret(name)} | {' | '.join(_TICK[flag] for flag in flags)} |")
         parts.append(f"## {title}\n\n" + "\n".join(lines))
     return "\n\n".join(parts) + "\n"
 
@@ -74,9 +73,8 @@ def choices() -> str:
         call = ", ".join(f"{key}={value}" for key, value in said.items())
         rows = ["| agent | regret | bound at T = 10,000 | call |", "|---|---|--:|---|"]
         for verdict in advice.stay[:6]:
-            theory = agents()[verdict.agent].theory
             bound = "–" if verdict.bound is None else f"{verdict.bound:,.0f}"
-            rows.append(f"| [{verdict.agent}](algorithms/{verdict.agent}.md) | {theory.regret.replace('~', chr(92) + '~')} | {bound} | `{verdict.call}` |")
+            rows.append(f"| [{verdict.agent}](algorithms/{verdict.agent}.md) | {regret(verdict.agent)} | {bound} | `{verdict.call}` |")
         rest = [f"[{v.agent}](algorithms/{v.agent}.md)" for v in advice.stay[6:]]
         parts.append(f"### {question}\n\n`nr.advise({call})`\n\n" + "\n".join(rows)
                      + (f"\n\nAlso: {', '.join(rest)}." if rest else ""))  # fmt: skip
