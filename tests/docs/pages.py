@@ -8,8 +8,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
-_FENCE = re.compile(r"(?:^<!-- (?P<mark>run[^\n]*) -->\n)?^(?P<fence>`{3,})(?P<kind>\w*)[^\n]*\n(?P<code>.*?)^(?P=fence)$",
-                    re.DOTALL | re.MULTILINE)  # fmt: skip
+_FENCE = re.compile(
+    r"(?:^<!-- (?P<mark>run[^\n]*) -->\n)?^(?P<fence>`{3,})(?P<kind>\w*)[^\n]*\n(?P<code>.*?)^(?P=fence)$",
+    re.DOTALL | re.MULTILINE,
+)
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
+from pages import ROOT
 
 from noregret.guide import agents
-from pages import ROOT
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +59,9 @@ def test_links_and_anchors_inside_the_site_lead_somewhere(site: Path):
 def test_nothing_is_fetched_from_elsewhere(site: Path):
     for address, text in html(site).items():
         fetched = re.findall(r'<(?:script|img|iframe|source)\s[^>]*src="(https?:[^"]+|//[^"]+)"', text)
-        fetched += re.findall(r'<link\s[^>]*rel="(?:stylesheet|preconnect|preload)"[^>]*href="(https?:[^"]+|//[^"]+)"', text)
+        fetched += re.findall(
+            r'<link\s[^>]*rel="(?:stylesheet|preconnect|preload)"[^>]*href="(https?:[^"]+|//[^"]+)"', text
+        )
         assert fetched == [], address
     for sheet in site.rglob("*.css"):
         assert not re.search(r"url\(['\"]?(https?:)?//", sheet.read_text(encoding="utf-8")), sheet.name

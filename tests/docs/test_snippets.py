@@ -1,7 +1,7 @@
 """Every Python block of the README and the docs runs, page by page, as a reader would type it.
 
-A failure means that a page shows code that does not work. ``python`` blocks of a page share one namespace; ``py`` is code
-of other libraries; ``console`` runs only where ``<!-- run -->`` stands before it.
+A failure means that a page shows code that does not work. ``python`` blocks of a page share one namespace; ``py`` is
+code of other libraries; ``console`` runs only where ``<!-- run -->`` stands before it.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
+from pages import PAGES, ROOT, Block, blocks, name
 
 import noregret as nr
-from pages import PAGES, ROOT, Block, blocks, name
 
 RUN = [page for page in PAGES if any(block.kind == "python" or block.mark == "run" for block in blocks(page))]
 
@@ -72,10 +72,28 @@ def served(block: Block) -> Iterator[None]:
 
 def test_no_page_goes_untested():
     """A page with code in a language that the runner does not know would never run."""
-    known = {"python", "py", "pycon", "console", "text", "json", "toml", "bash", "sh", "yaml", "ini", "http", "javascript", "csharp", ""}
+    known = {
+        "python",
+        "py",
+        "pycon",
+        "console",
+        "text",
+        "json",
+        "toml",
+        "bash",
+        "sh",
+        "yaml",
+        "ini",
+        "http",
+        "javascript",
+        "csharp",
+        "",
+    }
     assert {block.kind for page in PAGES for block in blocks(page)} <= known
     assert len(RUN) >= 10
 
 
 def test_the_call_on_every_algorithm_page_is_one_that_the_guide_tests():
-    assert {verdict.agent for verdict in nr.advise()} == {page.stem for page in PAGES if page.parent.name == "algorithms"}
+    assert {verdict.agent for verdict in nr.advise()} == {
+        page.stem for page in PAGES if page.parent.name == "algorithms"
+    }

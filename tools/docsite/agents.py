@@ -38,10 +38,11 @@ def by_room() -> dict[str, list[str]]:
 
 
 def regret(name: str) -> str:
-    """An agent's regret as its row has it, drawn; words stay words."""
+    """An agent's regret as its row has it: drawn if it is a formula, as text if it has words."""
     text = agents()[name].theory.regret
-    worded = re.search(r"[a-z]{4,}", text.replace("sqrt", "").replace("delta", "").replace("epsilon", "").replace("gamma", ""))
-    return text.replace("|", "\\|").replace("~", "\\~") if worded else formula.inline(math(text).strip("$"))
+    if re.search(r"[a-z]{4,}", re.sub(r"sqrt|delta|epsilon|gamma", "", text)):
+        return text.replace("O~", "Õ").replace("d~", "d̃").replace("|", "\\|").replace("_", "\\_")
+    return formula.inline(math(text).strip("$").replace(" ", r"\,"))
 
 
 def facts(name: str) -> str:
@@ -84,7 +85,8 @@ def _bound(name: str) -> str:
         ("Needs the horizon for its bound", yes[theory.needs_horizon]),
         ("Rewards chosen by an adversary", yes[theory.adversarial]),
     ]
-    text = "## Bound\n\n| | |\n|---|---|\n" + "\n".join(f"| {key} | {value} |" for key, value in rows)
+    lines = [f"| {key} | {value} |" for key, value in rows]
+    text = "## Bound\n\n" + "\n".join([lines[0], "|---|---|", *lines[1:]])
     if theory.regret_bound is None:
         return f"{text}\n\nNo bound with constants is known for it."
     function = theory.regret_bound.__name__

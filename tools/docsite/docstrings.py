@@ -36,7 +36,9 @@ def prose(thing: Any) -> str:
 def _code(line: str) -> str:
     """Double backticks and *emphasis* are Markdown too; what only looks like Markdown outside them is escaped."""
     parts = re.split(r"(``.+?``|(?<![\w*])\*\w[\w -]*\*(?!\w))", line)
-    return "".join(part if i % 2 else re.sub(r"([*_|~])", r"\\\1", part).replace("<", "&lt;") for i, part in enumerate(parts))
+    return "".join(
+        part if i % 2 else re.sub(r"([*_|])", r"\\\1", part).replace("<", "&lt;") for i, part in enumerate(parts)
+    )
 
 
 def first_line(thing: Any) -> str:
@@ -66,5 +68,5 @@ def signature(thing: Any, name: str) -> str:
     star = next((i for i, p in enumerate(found.parameters.values()) if p.kind is p.KEYWORD_ONLY), None)
     if star is not None and not any(p.kind is p.VAR_POSITIONAL for p in found.parameters.values()):
         inside.insert(star, "*")
-    returns = "" if found.return_annotation is found.empty else f" -> {str(found.return_annotation)}".replace("'", "")
+    returns = "" if found.return_annotation is found.empty else f" -> {found.return_annotation!s}".replace("'", "")
     return f"{name}(\n    " + ",\n    ".join(inside) + f",\n){returns}"

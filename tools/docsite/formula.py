@@ -4,45 +4,47 @@ from __future__ import annotations
 
 import html
 import io
+import itertools
 import re
-import zlib
 from functools import cache
 
 import matplotlib
 from matplotlib.figure import Figure
 
-_POINTS_PER_EM = 12.0
+_POINTS = 12.0
+_places = itertools.count()
 
 
-@cache
 def svg(tex: str) -> str:
     """One formula; its TeX is the label for those who cannot see it. Raises ValueError on what mathtext cannot draw.
 
     >>> svg(r"\\alpha^2").startswith("<svg")
     True
     """
+    text, prefix = _drawn(tex), f"f{next(_places)}"
+    for name in set(re.findall(r'id="([^"]+)"', text)):  # glyphs are named alike in every formula
+        text = text.replace(f'id="{name}"', f'id="{prefix}-{name}"').replace(f'"#{name}"', f'"#{prefix}-{name}"')
+    return text
+
+
+@cache
+def _drawn(tex: str) -> str:
     buffer = io.StringIO()
     with matplotlib.rc_context({"svg.fonttype": "path", "mathtext.fontset": "cm", "svg.hashsalt": tex}):
         figure = Figure(figsize=(0.01, 0.01))
-        figure.text(0, 0, f"${tex}$", fontsize=_POINTS_PER_EM)
-        figure.savefig(buffer, format="svg", transparent=True, bbox_inches="tight", pad_inches=0.03,
-                       metadata={"Date": None})  # fmt: skip
+        figure.text(0, 0, f"${tex}$", fontsize=_POINTS)
+        figure.savefig(buffer, format="svg", transparent=True, bbox_inches="tight", pad_inches=0.03)
     text = buffer.getvalue()
-    text = re.sub(r"<metadata>.*?</metadata>|<style[^>]*>.*?</style>|<!--.*?-->", "", text[text.index("<svg") :], flags=re.DOTALL)
-    width, height = (float(re.search(rf'<svg[^>]* {side}="([\d.]+)pt"', text)[1]) for side in ("width", "height"))  # type: ignore[index]
+    text = text[text.index("<svg") :]
+    text = re.sub(r"<metadata>.*?</metadata>|<style[^>]*>.*?</style>|<!--.*?-->", "", text, flags=re.DOTALL)
+    size = {side: float(value) for side, value in re.findall(r' (width|height)="([\d.]+)pt"', text)}
+    width, height = 1.05 * size["width"] / _POINTS, 1.05 * size["height"] / _POINTS
     text = re.sub(r' (width|height)="[\d.]+pt"', "", text, count=2)
-    size = f'style="width:{width / _POINTS_PER_EM * 1.05:.2f}em;height:{height / _POINTS_PER_EM * 1.05:.2f}em;min-width:{width / _POINTS_PER_EM * 0.8:.2f}em"'
-    text = text.replace("<svg", f'<svg role="img" aria-label="{html.escape(tex)}" fill="currentColor" {size}', 1)
+    style = f"width:{width:.2f}em;height:{height:.2f}em;min-width:{0.8 * width:.2f}em"
+    label = html.escape(tex)
+    text = text.replace("<svg", f'<svg role="img" aria-label="{label}" fill="currentColor" style="{style}"', 1)
     text = re.sub(r'<g id="(figure|patch|text|axes)[^"]*"', "<g", text)
-    text = _own_ids(text, f"f{zlib.crc32(tex.encode()):x}")
     return re.sub(r"\s*\n\s*", " ", text).strip()
-
-
-def _own_ids(text: str, prefix: str) -> str:
-    """Glyphs are named alike in every formula; on a page the names must differ."""
-    for name in set(re.findall(r'id="([^"]+)"', text)):
-        text = text.replace(f'id="{name}"', f'id="{prefix}-{name}"').replace(f'"#{name}"', f'"#{prefix}-{name}"')
-    return text
 
 
 def rendered(markdown: str) -> str:

@@ -17,7 +17,11 @@ for folder in (ROOT / "tools", ROOT / "src"):
 from docsite import agents, formula, reference, tables  # noqa: E402
 
 # Files outside docs/ that are pages of the site too: links to them work on both sides.
-OUTSIDE = {"CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md", "benchmarks/RESULTS.md": "benchmarks.md"}
+OUTSIDE = {
+    "CHANGELOG.md": "changelog.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "benchmarks/RESULTS.md": "benchmarks.md",
+}
 
 _NOT_MEASURED = "# Benchmarks\n\nNot measured yet on this copy: `make bench` writes this page.\n"
 PENDING = ("operations.md", "personalizer.md")
@@ -25,9 +29,9 @@ PENDING = ("operations.md", "personalizer.md")
 
 def on_config(config: Any) -> Any:
     """Fill the parts of the navigation that the code decides."""
+    rooms = [{title: [f"algorithms/{name}.md" for name in names]} for title, names in agents.by_room().items()]
     filled = {
-        "Algorithms": ["algorithms/index.md", *({title: [f"algorithms/{name}.md" for name in names]}
-                                                for title, names in agents.by_room().items())],  # fmt: skip
+        "Algorithms": ["algorithms/index.md", *rooms],
         "Reference": ["reference/index.md", *(f"reference/{key}.md" for key in reference.PAGES)],
     }
     for part in config["nav"]:

@@ -1,9 +1,9 @@
-"""What each constructor parameter means, in a few words; a name alone holds for every agent without a line of its own."""
+"""What each constructor parameter means, in a few words; a name alone holds where an agent has no line of its own."""
 
 WORDS = {
     "n_arms": "Number of arms K.",
-    "LinUCB.n_arms": "None: one model over per-arm features. K: one model for each of K arms over a shared context.",
-    "LinThompson.n_arms": "None: one model over per-arm features. K: one model for each of K arms over a shared context.",
+    "LinUCB.n_arms": "None: one model over per-arm features. K: one for each of K arms over a shared context.",
+    "LinThompson.n_arms": "None: one model over per-arm features. K: one for each of K arms over a shared context.",
     "SquareCB.n_arms": "None: one regressor over per-arm features. K: one for each of K arms over a shared context.",
     "RegCB.n_arms": "None: one regressor over per-arm features. K: one for each of K arms over a shared context.",
     "PolicyArms.n_arms": "Number of arms K, if no policy says it.",
@@ -31,7 +31,7 @@ WORDS = {
     "agent": "The agent inside.",
     "policies": "The policies: objects or functions of a context that answer an arm.",
     "experts": "The policies that advise: objects, functions of a context, or frozen agents.",
-    "policy_class": "A class of known dimension: `nr.policies.Stumps(dim)`, `PlanarSeparators()`, `SampledLinear(...)`.",
+    "policy_class": "A class of known dimension: `nr.policies.Stumps(dim)`, `PlanarSeparators()`, ...",
     "sees": "Which view of a round the policies read.",
     "make_agent": "An agent class, a class method such as `Exp3.tuned` (or its name), or a function of the horizon.",
     "arguments": "What else to call it with.",
@@ -61,7 +61,7 @@ WORDS = {
     "psi": "Pay for arms that others neglect: larger explores more.",
     "uniform": "Add a uniform expert, which the bounds ask for.",
     "OnlineCover.uniform": "Keep a floor under every arm's probability.",
-    "estimator": "How rewards of all arms are estimated: \"dm\", \"dr\" or \"ips\".",
+    "estimator": 'How rewards of all arms are estimated: "dm", "dr" or "ips".',
     "scale": "Larger explores less.",
     "exponent": "How fast exploration fades.",
     "regressor": "A scikit-learn regressor in place of ridge.",

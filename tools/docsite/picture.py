@@ -1,4 +1,4 @@
-"""Draw the README's picture: PYTHONPATH=tools python -m docsite.picture (some seconds, once the agents are compiled)."""
+"""Draw the README's picture: PYTHONPATH=tools python -m docsite.picture."""
 
 from __future__ import annotations
 

@@ -69,8 +69,8 @@ def pictures(agent: str) -> str:
     figures = "".join(_figure(result, kind) for kind in CAPTIONS)
     about = (type(result.world).__doc__ or "").strip().splitlines()[0]
     return (
-        f"World: `{type(result.world).__name__}`, \"{result.label}\". {about} T = {result.horizon:,}; regret is against "
-        f"{result.world.comparator}.\n\n<div class=\"pictures\">{figures}</div>\n"
+        f'World: `{type(result.world).__name__}`, "{result.label}". {about} T = {result.horizon:,}; regret is against '
+        f'{result.world.comparator}.\n\n<div class="pictures">{figures}</div>\n'
     )
 
 

@@ -10,7 +10,7 @@ import noregret as nr
 from docsite.docstrings import first_line, prose, signature
 from noregret.guide import agents
 
-# Page: title, what it says first, and the module whose __all__ (or public functions) it lists, if not noregret's own names.
+# Page: title, what it says first, and the module whose public names it lists (None: noregret's own, by room).
 PAGES: dict[str, tuple[str, str, str | None]] = {
     "contract": ("The contract", "Agents, choices, files: what everything else is written against.", None),
     "reduction": ("Agents: reductions", "Agents without contexts, and agents around others.", None),
@@ -79,7 +79,9 @@ def _method(name: str, value: Any) -> str:
     if isinstance(value, property) or hasattr(value, "attrname"):
         function = value.fget if isinstance(value, property) else value.func
         return f"**`.{name}`** &ensp; {prose(function)}"
-    kind = "classmethod " if isinstance(value, classmethod) else "staticmethod " if isinstance(value, staticmethod) else ""
+    kind = (
+        "classmethod " if isinstance(value, classmethod) else "staticmethod " if isinstance(value, staticmethod) else ""
+    )
     function = value.__func__ if kind else value
     call = signature(function, f".{name}").replace("\n    ", " ").replace(",\n)", ")").replace("( ", "(")
     return f"**`{kind}{call}`**\n\n{prose(function)}"

@@ -15,8 +15,9 @@ def readme_table() -> str:
     for row in nr.table().rows:
         where = agents()[row.agent].__module__.replace("noregret.", "").replace(".", "/") + ".py"
         section = row.section if row.section[0].isdigit() else "beyond"
-        rows.append(f"| {section} | {_algorithm(row.agent, row.survey_row)} | [`nr.{row.agent}`](docs/algorithms/{row.agent}.md) "
-                    f"| [`{where}`](src/noregret/{where}) |")  # fmt: skip
+        page = f"[`nr.{row.agent}`](docs/algorithms/{row.agent}.md)"
+        algorithm = _SPELLED.get(row.agent) or row.survey_row or row.agent
+        rows.append(f"| {section} | {algorithm} | {page} | [`{where}`](src/noregret/{where}) |")
     return "\n".join(rows)
 
 
@@ -31,14 +32,13 @@ _SPELLED = {
 }  # fmt: skip
 
 
-def _algorithm(agent: str, survey_row: str) -> str:
-    return _SPELLED.get(agent) or survey_row or agent
-
-
 def algorithms_index() -> str:
     """The page that lists all algorithms: the survey's table, with a link each."""
-    parts = ["---\nhide: [toc]\n---\n\n# Algorithms", "Every agent of the survey and those beyond it, each with its idea, formula, parameters, bound, and regret "
-             "as measured when these pages were built. The columns are the survey's own; `noregret table` prints them."]  # fmt: skip
+    parts = [
+        "---\nhide: [toc]\n---\n\n# Algorithms",
+        "Every agent of the survey and those beyond it, each with its idea, formula, parameters, bound, and regret as "
+        "measured when these pages were built. The columns are the survey's own; `noregret table` prints them.",
+    ]
     rows = {row.agent: row for row in nr.table().rows}
     for title, names in by_room().items():
         lines = ["| agent | section | regret | high probability | infinite class | needs T | adversary |",
@@ -47,7 +47,9 @@ def algorithms_index() -> str:
             row = rows[name]
             section = row.section if row.section[0].isdigit() else "–"
             flags = (row.high_probability, row.infinite_policies, row.needs_horizon, row.adversarial)
-            lines.append(f"| [{name}]({name}.md) | {section} | {regret(name)} | {' | '.join(_TICK[flag] for flag in flags)} |")
+            lines.append(
+                f"| [{name}]({name}.md) | {section} | {regret(name)} | {' | '.join(_TICK[flag] for flag in flags)} |"
+            )
         parts.append(f"## {title}\n\n" + "\n".join(lines))
     return "\n\n".join(parts) + "\n"
 
@@ -58,7 +60,7 @@ QUESTIONS = [
     ("Rewards may be chosen by an adversary", {"adversarial": True}),
     ("... and a bad run must be unlikely", {"adversarial": True, "high_probability": True}),
     ("Rewards are linear in the arms' features", {"adversarial": False, "linear": True}),
-    ("... and nobody knows how many rounds there will be", {"adversarial": False, "linear": True, "horizon_known": False}),
+    ("... and nobody knows the number of rounds", {"adversarial": False, "linear": True, "horizon_known": False}),
     ("Rewards are smooth, not linear", {"adversarial": False, "linear": False, "smooth": True}),
     ("Neither linear nor smooth; compete with an infinite class of policies",
      {"adversarial": False, "linear": False, "smooth": False, "infinite_policies": True}),
@@ -74,7 +76,8 @@ def choices() -> str:
         rows = ["| agent | regret | bound at T = 10,000 | call |", "|---|---|--:|---|"]
         for verdict in advice.stay[:6]:
             bound = "–" if verdict.bound is None else f"{verdict.bound:,.0f}"
-            rows.append(f"| [{verdict.agent}](algorithms/{verdict.agent}.md) | {regret(verdict.agent)} | {bound} | `{verdict.call}` |")
+            page = f"[{verdict.agent}](algorithms/{verdict.agent}.md)"
+            rows.append(f"| {page} | {regret(verdict.agent)} | {bound} | `{verdict.call}` |")
         rest = [f"[{v.agent}](algorithms/{v.agent}.md)" for v in advice.stay[6:]]
         parts.append(f"### {question}\n\n`nr.advise({call})`\n\n" + "\n".join(rows)
                      + (f"\n\nAlso: {', '.join(rest)}." if rest else ""))  # fmt: skip
