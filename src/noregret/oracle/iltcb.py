@@ -8,13 +8,11 @@ from typing import Any
 import numpy as np
 
 from noregret import bounds
-from noregret.agent import Choice, Floats, Seed, Theory, fraction
+from noregret.agent import Choice, Floats, Seed, Theory, fraction, positive
 from noregret.numerics.policies import smoothed
 from noregret.numerics.weights import importance_weighted
 from noregret.oracle.base import Ints, Oracle
 from noregret.oracle.history import History, OracleAgent, Times, check_times, next_time
-
-PSI = 100.0  # psi of Agarwal et al. 2014
 
 
 class ILoveToConBandits(OracleAgent):
@@ -26,6 +24,10 @@ class ILoveToConBandits(OracleAgent):
     ``epochs`` says after how many rewards an epoch ends: a factor (2: after 1, 2, 4, ...), a list of times, or a
     function of m. ``weights`` is Q, by policy (by index, for an explicit class); ``oracle_calls`` counts the calls.
     With an oracle that is not exact, the constraints hold for the policies that it returns.
+
+    ``psi`` = 100 is the proof's constant. As long as every Reg_hat(pi) / (psi mu) is small beside 2K, which with
+    psi = 100 means T up to millions, all policies are explored alike, and regret grows almost linearly; a psi below 1
+    gives up the proof and explores far less (``benchmarks/oracle_bench.py`` prints both).
 
     Cost: a round asks the policies in Q; an epoch of J distinct contexts costs O(J K) and one oracle call for each
     step of the descent (O(J N) for an explicit class), with O(sqrt(K t / ln(N / delta))) steps up to logarithms.
@@ -51,10 +53,18 @@ class ILoveToConBandits(OracleAgent):
     _learnt = ("weights", "leader", "oracle_calls", "mu", "_m", "_end", "_history")
 
     def __init__(
-        self, oracle: Any, n_arms: int, delta: float = 0.05, epochs: Times = 2.0, *, seed: Seed = None
+        self,
+        oracle: Any,
+        n_arms: int,
+        delta: float = 0.05,
+        epochs: Times = 2.0,
+        *,
+        psi: float = 100.0,
+        seed: Seed = None,
     ) -> None:
         self._begin(oracle, n_arms, seed)
         self.delta, self.epochs = fraction("delta", delta), check_times("epochs", epochs)
+        self.psi = positive("psi", psi)
         self.weights: dict[Any, float] = {}
         self.leader: Any = self.oracle.best()
         self.oracle_calls, self.mu = 0, 1.0 / (2 * self.n_arms)
@@ -78,7 +88,7 @@ class ILoveToConBandits(OracleAgent):
         tau, K = self._end, self.n_arms
         spread = math.log(16.0 * tau**2 * self.oracle.n_policies / self.delta)
         self.mu = min(1.0 / (2 * K), math.sqrt(spread / (K * tau)))
-        descent = Descent(self.oracle, self._history, self.mu, [*self.weights.items()])
+        descent = Descent(self.oracle, self._history, self.mu, self.psi, [*self.weights.items()])
         descent.run()
         self.weights, self.leader = descent.weights(), descent.leader
         self.oracle_calls += descent.calls
@@ -93,14 +103,15 @@ class Descent:
     >>> history = History(n_arms=2)
     >>> for arm in (0, 1):
     ...     history.add(np.array([0, 1], np.uint8), arm, float(arm))
-    >>> descent = Descent(nr.FinitePolicies([lambda x: 0, lambda x: 1]), history, mu=0.1, warm=[])
+    >>> descent = Descent(nr.FinitePolicies([lambda x: 0, lambda x: 1]), history, mu=0.1, psi=100.0, warm=[])
     >>> descent.run()
     >>> descent.leader, sorted(descent.weights())
     (1, [0, 1])
     """
 
-    def __init__(self, oracle: Oracle, history: History, mu: float, warm: list[tuple[Any, float]]) -> None:
+    def __init__(self, oracle: Oracle, history: History, mu: float, psi: float, warm: list[tuple[Any, float]]) -> None:
         self.oracle, self.mu, self.calls = oracle, mu, 0
+        self._scale_of_regret = psi * mu
         self.seen, self.shares = history.seen, history.counts / history.n
         self.estimates = np.ascontiguousarray(history.gains / history.n)
         self._rows = np.arange(len(self.seen))
@@ -123,7 +134,7 @@ class Descent:
             if total > 2 * K:  # step (a)
                 self._scale(2 * K / total)
             inverse = 1.0 / smoothed(self.masses, self.mu)
-            table = self.shares[:, None] * inverse + self.estimates / (PSI * self.mu)
+            table = self.shares[:, None] * inverse + self.estimates / self._scale_of_regret
             policy = self._call(table)  # step (b): the largest V_pi - b_pi, up to a constant
             arms = self.oracle._act(policy, self.seen)
             chosen = inverse[self._rows, arms]
@@ -145,7 +156,7 @@ class Descent:
         return float(self.estimates[self._rows, arms].sum())
 
     def _penalty(self, arms: Ints) -> float:
-        return max(0.0, self._best - self._value(arms)) / (PSI * self.mu)
+        return max(0.0, self._best - self._value(arms)) / self._scale_of_regret
 
     def _add(self, policy: Any, arms: Ints, weight: float) -> None:
         # Policies found anew by a regression are told apart by what they do, not by which object they are.
