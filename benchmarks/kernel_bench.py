@@ -55,6 +55,8 @@ def refit(T: int = 2000, K: int = 20) -> None:
             apart = max(apart, float(scores.max() - scores[choice.arm]))
         points.append(X[t, choice.arm])
         got.append(rewards[t, choice.arm])
+        if (t + 1) % 250 == 0:
+            print(f"refit: after {t + 1} rounds {ours:.2f} s and {theirs:.2f} s, ratio {theirs / ours:.1f}", flush=True)
     print(f"refit: {T} rounds, K={K}, exact: noregret {ours:.2f} s, scikit-learn refitted {theirs:.2f} s, "
           f"ratio {theirs / ours:.1f} (wanted >= 20); largest loss of score by our arm {apart:.1e}")  # fmt: skip
     fixed = np.repeat(X[:1], T, axis=0)
@@ -79,7 +81,7 @@ def flat(T: int = 20_200, K: int = 10, budget: int = 200) -> None:
           f"round 20,000, ratio {late / early:.3f} (wanted <= 1.2)")  # fmt: skip
 
 
-def regret(seeds: int, T: int = 3000, K: int = 10, budget: int = 100) -> None:
+def regret(seeds: int, T: int = 3000, K: int = 8, budget: int = 100) -> None:
     kernel = kernels.RBF(0.2)
     totals = np.empty((seeds, 2))
     for seed in range(seeds):

@@ -33,16 +33,19 @@ def solve_upper(U: np.ndarray, n: int, V: np.ndarray) -> None:
     >>> V
     array([[1., 1.]])
     """
-    for j in range(n - 1, -1, -1):
+    for j in range(n - 1, 0, -2):  # two columns at a time: v is then loaded and stored half as often
         start = j * (j + 1) // 2
-        column = U[start : start + j + 1]
-        inverse = 1.0 / column[j]
+        p, q = U[start - j : start], U[start : start + j + 1]
+        a, b, c = 1.0 / p[j - 1], q[j - 1], 1.0 / q[j]
         for k in range(len(V)):
             v = V[k]
-            y = v[j] * inverse
-            v[j] = y
-            for i in range(j):
-                v[i] -= y * column[i]
+            y = v[j] * c
+            x = (v[j - 1] - b * y) * a
+            v[j], v[j - 1] = y, x
+            for i in range(j - 1):
+                v[i] -= x * p[i] + y * q[i]
+    if n % 2:
+        V[:, 0] /= U[0]
 
 
 @jit
