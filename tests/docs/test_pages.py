@@ -55,7 +55,7 @@ def test_the_table_of_the_readme_is_that_of_the_agents():
 
 def test_the_readme_counts_its_agents():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert f"| {len(agents())}, under one contract" in text and f"| {len(agents())} algorithms instead" in text
+    assert f"| {len(agents())}, under one contract" in text and f"| {len(agents())} algorithms and your own" in text
 
 
 def test_the_readme_keeps_the_two_commands():

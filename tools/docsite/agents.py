@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import re
 from functools import cache
 
 import noregret as nr
@@ -40,7 +39,7 @@ def by_room() -> dict[str, list[str]]:
 def regret(name: str) -> str:
     """An agent's regret as its row has it: drawn if it is a formula, as text if it has words."""
     text = agents()[name].theory.regret
-    if re.search(r"[a-z]{4,}", re.sub(r"sqrt|delta|epsilon|gamma", "", text)):
+    if "\\text" in math(text):
         return text.replace("O~", "Õ").replace("d~", "d̃").replace("|", "\\|").replace("_", "\\_")
     return formula.inline(math(text).strip("$").replace(" ", r"\,"))
 

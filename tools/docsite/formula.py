@@ -41,7 +41,7 @@ def _drawn(tex: str) -> str:
     width, height = 1.05 * size["width"] / _POINTS, 1.05 * size["height"] / _POINTS
     text = re.sub(r' (width|height)="[\d.]+pt"', "", text, count=2)
     style = f"width:{width:.2f}em;height:{height:.2f}em;min-width:{0.8 * width:.2f}em"
-    label = html.escape(tex)
+    label = html.escape(tex.replace("\\,", " "))
     text = text.replace("<svg", f'<svg role="img" aria-label="{label}" fill="currentColor" style="{style}"', 1)
     text = re.sub(r'<g id="(figure|patch|text|axes)[^"]*"', "<g", text)
     return re.sub(r"\s*\n\s*", " ", text).strip()

@@ -20,6 +20,7 @@ from docsite import agents, formula, reference, tables  # noqa: E402
 OUTSIDE = {
     "CHANGELOG.md": "changelog.md",
     "CONTRIBUTING.md": "contributing.md",
+    "examples/README.md": "examples.md",
     "benchmarks/RESULTS.md": "benchmarks.md",
 }
 
@@ -72,6 +73,7 @@ def _inside(markdown: str, address: str) -> str:
         markdown = markdown.replace(f"]({up}../{source}", f"]({up}{page}")
     if address in OUTSIDE.values():
         markdown = re.sub(r"\]\((\.\./)?docs/", "](", markdown)
+        markdown = re.sub(r"\[`(\w+\.(py|ipynb))`\]\(\1\)", r"`examples/\1`", markdown)
         for source, page in OUTSIDE.items():
             markdown = markdown.replace(f"]({source}", f"]({page}").replace(f"](../{source}", f"]({page}")
     return markdown
