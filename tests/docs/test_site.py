@@ -9,28 +9,28 @@ import sys
 from pathlib import Path
 from urllib.parse import unquote
 
-import pytest
 from pages import ROOT
 
 from noregret.guide import agents
 
 
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The built site, with races of a few rounds: the pictures of ``make docs`` are longer, not different."""
-    folder = tmp_path_factory.mktemp("site")
+def test_the_site(tmp_path: Path):
+    """One build, then every check of it. Races are of a few rounds: the pictures of ``make docs`` are only longer."""
     env = os.environ | {"NOREGRET_DOCS_SCALE": "0.01", "NO_MKDOCS_2_WARNING": "1"}
-    done = subprocess.run([sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)],
-                          cwd=ROOT, env=env, capture_output=True, text=True)  # fmt: skip
+    build = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path)]
+    done = subprocess.run(build, cwd=ROOT, env=env, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
-    return folder
+    every_agent_has_its_page_with_bound_pictures_and_reference(tmp_path)
+    links_and_anchors_lead_somewhere(html(tmp_path), tmp_path)
+    nothing_is_fetched_from_elsewhere(html(tmp_path), tmp_path)
+    no_two_things_share_an_id(html(tmp_path))
 
 
 def html(site: Path) -> dict[str, str]:
     return {page.relative_to(site).as_posix(): page.read_text(encoding="utf-8") for page in site.rglob("*.html")}
 
 
-def test_every_agent_has_its_page_with_bound_pictures_and_reference(site: Path):
+def every_agent_has_its_page_with_bound_pictures_and_reference(site: Path) -> None:
     for agent in agents():
         page = (site / "algorithms" / f"{agent}.html").read_text(encoding="utf-8")
         for heading in ("When to use it", "Make one", "Parameters", "Bound", "Measured", "Reference"):
@@ -38,8 +38,7 @@ def test_every_agent_has_its_page_with_bound_pictures_and_reference(site: Path):
         assert page.count("<figure>") == 2 and 'class="formula"' in page, agent
 
 
-def test_links_and_anchors_inside_the_site_lead_somewhere(site: Path):
-    pages = html(site)
+def links_and_anchors_lead_somewhere(pages: dict[str, str], site: Path) -> None:
     ids = {address: set(re.findall(r'\bid="([^"]+)"', text)) for address, text in pages.items()}
     broken = []
     for address, text in pages.items():
@@ -56,8 +55,8 @@ def test_links_and_anchors_inside_the_site_lead_somewhere(site: Path):
     assert broken == []
 
 
-def test_nothing_is_fetched_from_elsewhere(site: Path):
-    for address, text in html(site).items():
+def nothing_is_fetched_from_elsewhere(pages: dict[str, str], site: Path) -> None:
+    for address, text in pages.items():
         fetched = re.findall(r'<(?:script|img|iframe|source)\s[^>]*src="(https?:[^"]+|//[^"]+)"', text)
         fetched += re.findall(
             r'<link\s[^>]*rel="(?:stylesheet|preconnect|preload)"[^>]*href="(https?:[^"]+|//[^"]+)"', text
@@ -67,7 +66,7 @@ def test_nothing_is_fetched_from_elsewhere(site: Path):
         assert not re.search(r"url\(['\"]?(https?:)?//", sheet.read_text(encoding="utf-8")), sheet.name
 
 
-def test_no_two_things_on_a_page_share_an_id(site: Path):
-    for address, text in html(site).items():
+def no_two_things_share_an_id(pages: dict[str, str]) -> None:
+    for address, text in pages.items():
         drawn = re.findall(r'<(?:path|clipPath|g|use)\s[^>]*?\bid="([^"]+)"', text)
         assert len(drawn) == len(set(drawn)), address

@@ -58,6 +58,7 @@ WORDS = {
     "tolerance": "How far the objective may be from the least, in units of reward.",
     "epochs": "When an epoch ends: a factor, a list of times, or a function.",
     "size": "Policies in the cover.",
+    "ILoveToConBandits.psi": "How little estimated regret counts against a policy: smaller explores less.",
     "psi": "Pay for arms that others neglect: larger explores more.",
     "uniform": "Add a uniform expert, which the bounds ask for.",
     "OnlineCover.uniform": "Keep a floor under every arm's probability.",
