@@ -17,8 +17,9 @@ LONGEST = 20_000  # rounds of the longest heat at scale 1
 def survey_heats(scale: float = 1.0) -> list[Heat]:
     """One heat for each kind of world in the survey; ``scale`` lengthens or shortens all horizons.
 
-    Parameters are what a theorem asks for where there is one, and the agents' own defaults elsewhere: nothing here
-    is tuned to look good on these worlds.
+    Agents have the parameters that a theorem asks for where there is one, and their own defaults elsewhere (KernelUCB
+    apart: two posterior deviations). Horizons are short enough for the whole to end within two minutes, and the graph
+    is large and smooth, where its structure is worth knowing.
 
     >>> heats = survey_heats(scale=0.01)
     >>> [heat.label for heat in heats][:2]
