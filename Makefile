@@ -29,8 +29,10 @@ test: setup
 docs: setup
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
+# make bench DATA=FOLDER adds the real data sets; PEERS=PYTHON uses an interpreter that has the peers already.
 bench: setup
-	$(BIN)/python -m benchmarks
+	tools/system-packages wrk=wrk
+	$(BIN)/python -m benchmarks $(if $(DATA),--data $(DATA)) $(if $(PEERS),--peers-python $(PEERS))
 
 # Kill the decision service 200 times under load, and check every promise afterwards.
 torture: setup

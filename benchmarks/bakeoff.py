@@ -1,29 +1,26 @@
 """Progressive error of the regression agents on multiclass sets turned into bandits, beside Vowpal Wabbit's best.
 
-    python benchmarks/bakeoff.py --data FOLDER [--peers-python PYTHON]
+    python -m benchmarks.bakeoff --data FOLDER [--peers-python PYTHON]
 
 FOLDER holds optdigits.parquet and letter.parquet (features, then a label). Each row is one round: the agent names a
 class and learns only whether it was right. Features are scaled to [0, 1], a constant is added, one shuffle. With
 ``--peers-python`` (an interpreter that has vowpalwabbit) VW runs on the same shuffle, with a few settings each, and
-the ratio is to the better of that and the best known from earlier, larger searches. Ratios below 1 are ours; the exit
-code is 1 if one is not.
+the ratio is to the better of that and the best known from earlier, larger searches. Ratios above 1 are ours.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 import noregret as nr
+from benchmarks import common
 
 SETS = ("optdigits", "letter")
 KNOWN = {("SquareCB", "optdigits"): 0.185, ("SquareCB", "letter"): 0.660,
@@ -51,18 +48,6 @@ for name, settings in tried.items():
 """
 
 
-def load(path: Path, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Scaled features with a constant, and labels 0..K-1, shuffled."""
-    frame = pd.read_parquet(path)
-    label = next((c for c in ("label", "class") if c in frame), frame.columns[-1])
-    y = pd.factorize(frame[label], sort=True)[0].astype(np.int64)
-    X = frame.drop(columns=label).to_numpy(float)
-    spread = X.max(axis=0) - X.min(axis=0)
-    X = np.column_stack([(X - X.min(axis=0)) / np.where(spread > 0, spread, 1.0), np.ones(len(X))])
-    order = np.random.default_rng(seed).permutation(len(X))
-    return np.ascontiguousarray(X[order]), y[order]
-
-
 def agents(d: int, K: int, seed: int) -> dict[str, nr.Agent]:
     """The agents with their default settings."""
     return {
@@ -82,32 +67,30 @@ def vw_best(python: str, X: np.ndarray, y: np.ndarray) -> dict[str, dict[str, An
     return {row["name"]: row for row in map(json.loads, done.stdout.splitlines())}
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, required=True, help="folder with optdigits.parquet and letter.parquet")
-    parser.add_argument("--peers-python", help="a Python that has vowpalwabbit")
+def main() -> None:
+    parser = common.parser(__doc__, data="optdigits.parquet and letter.parquet", peers=True)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
-    worse = 0
+    if options.data is None:
+        parser.error("--data is needed")
     for name in SETS:
-        X, y = load(options.data / f"{name}.parquet", options.seed)
-        K = int(y.max()) + 1
-        rewards = np.eye(K)[y]
+        X, y, rewards = common.as_rounds(*common.labelled(common.find(options.data, f"{name}.parquet")), options.seed)
         peers = vw_best(options.peers_python, X, y) if options.peers_python else {}
-        for kind, agent in agents(X.shape[1], K, options.seed).items():
+        for kind, agent in agents(X.shape[1], rewards.shape[1], options.seed).items():
             agent.clone(seed=0).play(X[:2], rewards[:2])  # compile
             start = time.perf_counter()
-            error = 1.0 - agent.play(X, rewards).rewards.mean()
-            seconds = time.perf_counter() - start
-            against = ""
-            if (kind, name) in KNOWN:
-                bar = min(peers.get(kind, {}).get("error", 1.0), KNOWN[kind, name])
-                here = "{error:.4f} ({setting})".format(**peers[kind]) if kind in peers else "not run"
-                against = f"  VW here {here}, known {KNOWN[kind, name]:.3f}; ratio to the better {error / bar:.3f}"
-                worse += error >= bar
-            print(f"{name:10s} {kind:18s} error {error:.4f}  {seconds:6.2f} s{against}", flush=True)
-    return 1 if worse else 0
+            error = 1.0 - float(agent.play(X, rewards).rewards.mean())
+            what = f"{name}: error of {kind}, all {len(y):,} rows"
+            note = f"default settings, {time.perf_counter() - start:.2f} s"
+            if (kind, name) not in KNOWN:
+                common.report(what, f"{error:.4f}", "-", "-", None, note)
+                continue
+            known = KNOWN[kind, name]
+            bar = min(peers.get(kind, {}).get("error", 1.0), known)
+            here = "VW here {error:.4f} ({setting})".format(**peers[kind]) if kind in peers else "VW not run here"
+            note = f"{note}; {here}, best known {known}"
+            common.report(what, f"{error:.4f}", f"VW {kind}", f"{bar:.4f}", bar / error, note)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

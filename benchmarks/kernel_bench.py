@@ -1,24 +1,24 @@
 """The kernel agents measured: against refitting, at a flat cost, in regret, and on digits.
 
-    python -m benchmarks.kernel_bench [--only refit flat regret digits] [--data FOLDER] [--seeds 20]
+    python -m benchmarks.kernel_bench [--only refit flat regret digits] [--data FOLDER] [--seeds 20] [--rounds 2000]
 
 - ``refit``: rounds of GPUCB without a budget beside scikit-learn's GaussianProcessRegressor refitted every round on the
   same data (its kernel fixed: ``optimizer=None``), both timed round by round in one loop.
 - ``flat``: the time of a step with a budget around round 2,000 and around round 20,000.
 - ``regret``: GPUCB with a budget and with the exact posterior on functions drawn from a Gaussian process.
-- ``digits``: progressive error on FOLDER/uci_multiclass/optdigits.parquet as a bandit, CGPUCB with a budget beside the
+- ``digits``: progressive error on optdigits.parquet of FOLDER as a bandit, CGPUCB with a budget beside the
   best of a grid of linear agents (each agent sees the same order of the digits).
 """
 
 from __future__ import annotations
 
-import argparse
 import time
 from pathlib import Path
 
 import numpy as np
 
 import noregret as nr
+from benchmarks import common
 from noregret import kernels
 
 
@@ -57,8 +57,8 @@ def refit(T: int = 2000, K: int = 20) -> None:
         got.append(rewards[t, choice.arm])
         if (t + 1) % 250 == 0:
             print(f"refit: after {t + 1} rounds {ours:.2f} s and {theirs:.2f} s, ratio {theirs / ours:.1f}", flush=True)
-    print(f"refit: {T} rounds, K={K}, exact: noregret {ours:.2f} s, scikit-learn refitted {theirs:.2f} s, "
-          f"ratio {theirs / ours:.1f} (wanted >= 20); largest loss of score by our arm {apart:.1e}")  # fmt: skip
+    common.report(f"GPUCB, {T:,} rounds of {K} new arms, exact", common.duration(ours), "scikit-learn, refitted",
+                  common.duration(theirs), theirs / ours, f"largest loss of score by our arm {apart:.1e}")  # fmt: skip
     fixed = np.repeat(X[:1], T, axis=0)
     start = time.perf_counter()
     nr.GPUCB(kernels.RBF(0.3), noise=0.1, beta=2.0, seed=0).play(fixed, rewards)
@@ -77,8 +77,8 @@ def flat(T: int = 20_200, K: int = 10, budget: int = 200) -> None:
         steps[t] = time.perf_counter() - start
     # The lowest tenth of 400 steps: a step that other work on the machine interrupts says nothing about the cost.
     early, late = np.quantile(steps[1800:2200], 0.1), np.quantile(steps[19_800:20_200], 0.1)
-    print(f"flat: budget {budget}, K={K}: step {early * 1e6:.0f} us around round 2,000, {late * 1e6:.0f} us around "
-          f"round 20,000, ratio {late / early:.3f} (wanted <= 1.2)")  # fmt: skip
+    what = f"GPUCB, budget {budget}, K={K}: a step at round 20,000"
+    common.report(what, common.duration(late), "itself at round 2,000", common.duration(early), early / late, "flat: 1")
 
 
 def regret(seeds: int, T: int = 3000, K: int = 8, budget: int = 100) -> None:
@@ -99,7 +99,7 @@ def regret(seeds: int, T: int = 3000, K: int = 8, budget: int = 100) -> None:
 def digits(data: Path, budget: int = 600) -> None:
     import pandas as pd
 
-    table = pd.read_parquet(data / "uci_multiclass" / "optdigits.parquet").sample(frac=1.0, random_state=0)
+    table = pd.read_parquet(common.find(data, "optdigits.parquet")).sample(frac=1.0, random_state=0)
     Z = table.iloc[:, :64].to_numpy(float) / 16.0
     rewards = (table.iloc[:, 64].astype(int).to_numpy()[:, None] == np.arange(10)).astype(float)
     with_one = np.hstack([Z, np.ones((len(Z), 1))])
@@ -122,16 +122,16 @@ def digits(data: Path, budget: int = 600) -> None:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = common.parser(__doc__, data="optdigits.parquet")
     parser.add_argument("--only", nargs="+", choices=["refit", "flat", "regret", "digits"])
-    parser.add_argument("--data", type=Path, help="the folder that holds uci_multiclass/optdigits.parquet")
     parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--rounds", type=int, default=2000, help="of refit")
     given = parser.parse_args()
     chosen = given.only or ["refit", "flat", "regret", *(["digits"] if given.data else [])]
     if "digits" in chosen and given.data is None:
         parser.error("digits needs --data FOLDER")
     if "refit" in chosen:
-        refit()
+        refit(given.rounds)
     if "flat" in chosen:
         flat()
     if "regret" in chosen:

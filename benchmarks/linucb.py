@@ -1,6 +1,6 @@
-"""LinUCB's speed: one decision at a time against PyMAB, Vowpal Wabbit and NumPy; whole files against VW's driver.
+"""LinUCB's speed: one decision at a time beside the peers and plain NumPy; whole files beside VW's driver.
 
-    python -m benchmarks.linucb --data FOLDER      # FOLDER holds letter.parquet and optdigits.parquet
+    python -m benchmarks.linucb [--data FOLDER] [--only decisions bulk] [--peers-python PYTHON]
 
 Runs in the peers' environment (made on demand). The two sides take turns in short stretches; the ratio is that of
 the medians, and the ratio of the fastest stretches stands beside it.
@@ -9,36 +9,18 @@ the medians, and the ratio of the fastest stretches stands beside it.
 from __future__ import annotations
 
 import argparse
-import statistics
-import sys
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 import noregret as nr
+from benchmarks import common, peers
 
 STRETCH = 50  # decisions before the other side has its turn
-
-
-def compare(name: str, ours: Callable[[int], None], theirs: Callable[[int], None], turns: int = 40) -> None:
-    """Print microseconds a decision of both sides, and their ratio."""
-    ours(0), theirs(0)
-    times: tuple[list[float], list[float]] = ([], [])
-    for turn in range(turns):
-        for side, step in zip(times, (ours, theirs), strict=True):
-            start = time.perf_counter()
-            step(turn)
-            side.append((time.perf_counter() - start) / STRETCH * 1e6)
-    mine, other = (statistics.median(side) for side in times)
-    fastest = min(times[1]) / min(times[0])
-    print(
-        f"{name:48s} noregret {mine:8.2f} us   peer {other:8.2f} us   "
-        f"ratio {other / mine:6.1f} (fastest stretches {fastest:.1f})",
-        flush=True,
-    )
+Step = Callable[[int], None]
 
 
 def data(K: int, d: int, n: int = 2000) -> tuple[list[np.ndarray], list[list[float]]]:
@@ -48,41 +30,56 @@ def data(K: int, d: int, n: int = 2000) -> tuple[list[np.ndarray], list[list[flo
 
 
 def stretch(turn: int, n: int) -> range:
-    start = turn * STRETCH % n
+    start = max(turn, 0) * STRETCH % n
     return range(start, start + STRETCH)
 
 
-def single_decisions() -> None:
-    from pymab.policies.contextual_bandits import LinUCBPolicy
+def looped(agent: nr.Agent, X: Any, R: Any) -> Step:
+    """Choose and learn, one decision after the other."""
 
+    def step(turn: int) -> None:
+        for i in stretch(turn, len(X)):
+            choice = agent.choose(X[i])
+            agent.learn(X[i], choice, R[i][choice.arm])
+
+    return step
+
+
+def decisions() -> None:
+    """A shared parameter, features of each arm; then one parameter an arm."""
     K, d = 10, 20
     X, R = data(K, d)
+    for peer, step, turns in (("PyMAB LinUCB", pymab(K, d, X, R), 40), ("VW SquareCB, text", vw_text(K, X, R), 10)):
+        sides = common.in_turns(looped(nr.LinUCB(d, 1.0, 1.0, seed=1), X, R), step, turns)
+        common.compare(f"choose + learn, features of {K} arms, d={d}", peer, sides, STRETCH)
+    for K, d in [(10, 20), (20, 50), (50, 50), (100, 100)]:
+        X, R = data(K, d, 500)
+        sides = common.in_turns(looped(nr.LinUCB(d, 1.0, 1.0, seed=1), X, R), numpy_linucb(d, X, R), 40)
+        common.compare(f"choose + learn, features of {K} arms, d={d}", "NumPy, by hand", sides, STRETCH)
+    K, d = 10, 20
+    rng = np.random.default_rng(0)
+    shared = rng.normal(size=(2000, d)) / np.sqrt(d)
+    R = (shared @ rng.normal(size=(d, K))).tolist()
+    for peer, make in (("MABWiser", mabwiser), ("contextualbandits", contextualbandits), ("river", river)):
+        agent = nr.LinUCB(d, 1.0, 1.0, n_arms=K, seed=1)
+        sides = common.in_turns(looped(agent, shared, R), make(K, shared, R), 8)
+        common.compare(f"choose + learn, a model for each of {K} arms, d={d}", f"{peer} LinUCB", sides, STRETCH)
 
-    def make_ours(K: int, d: int, X: list[np.ndarray], R: list[list[float]]) -> Callable[[int], None]:
-        agent = nr.LinUCB(d, 1.0, 1.0, seed=1)
 
-        def ours(turn: int) -> None:
-            for i in stretch(turn, len(X)):
-                choice = agent.choose(X[i])
-                agent.learn(X[i], choice, R[i][choice.arm])
-
-        return ours
+def pymab(K: int, d: int, X: list[np.ndarray], R: list[list[float]]) -> Step:
+    from pymab.policies.contextual_bandits import LinUCBPolicy
 
     policy, rng = LinUCBPolicy(n_arms=K, n_features=d), np.random.default_rng(1)
 
-    def pymab(turn: int) -> None:
+    def step(turn: int) -> None:
         for i in stretch(turn, len(X)):
             arm = policy.select_action(rng=rng, context=X[i])
             policy.update(action=arm, reward=R[i][arm], context=X[i])
 
-    compare(f"choose + learn, K={K}, d={d}, PyMAB 2 LinUCB", make_ours(K, d, X, R), pymab)
-    compare(f"choose + learn, K={K}, d={d}, VW SquareCB (text)", make_ours(K, d, X, R), vw_text(K, X, R), turns=10)
-    for K, d in [(10, 20), (20, 50), (50, 50), (100, 100)]:
-        X, R = data(K, d, 500)
-        compare(f"choose + learn, K={K}, d={d}, plain NumPy", make_ours(K, d, X, R), numpy_linucb(d, X, R))
+    return step
 
 
-def vw_text(K: int, X: list[np.ndarray], R: list[list[float]]) -> Callable[[int], None]:
+def vw_text(K: int, X: list[np.ndarray], R: list[list[float]]) -> Step:
     import vowpalwabbit
 
     workspace = vowpalwabbit.Workspace("--cb_explore_adf --squarecb --quiet")
@@ -105,7 +102,7 @@ def vw_text(K: int, X: list[np.ndarray], R: list[list[float]]) -> Callable[[int]
     return step
 
 
-def numpy_linucb(d: int, X: list[np.ndarray], R: list[list[float]]) -> Callable[[int], None]:
+def numpy_linucb(d: int, X: list[np.ndarray], R: list[list[float]]) -> Step:
     """The same step in plain NumPy, with a Sherman-Morrison inverse: what a careful user would write."""
     inverse, b = np.eye(d), np.zeros(d)
 
@@ -123,64 +120,89 @@ def numpy_linucb(d: int, X: list[np.ndarray], R: list[list[float]]) -> Callable[
     return step
 
 
-def whole_files(folder: Path) -> None:
-    """Disjoint LinUCB over a data set against VW's native driver on the same shuffle."""
-    import pandas as pd
-    import vowpalwabbit
+def mabwiser(K: int, X: np.ndarray, R: list[list[float]]) -> Step:
+    from mabwiser.mab import MAB, LearningPolicy
 
-    best_of_vw = {"optdigits": 0.133, "letter": 0.659}  # over exploration and learning rates, costs -1/0
-    # Each side at its best over a small grid: ours over alpha in 0.05..0.3, lam in 0.1..3.
-    for name, K, alpha, lam in (("optdigits", 10, 0.1, 0.3), ("letter", 26, 0.3, 0.1)):
-        frame = pd.read_parquet(folder / f"{name}.parquet")
-        y = pd.factorize(frame["label"], sort=True)[0]
-        X = frame.drop(columns="label").to_numpy(float)
-        X = X / np.abs(X).max(axis=0).clip(1e-12)
-        order = np.random.default_rng(0).permutation(len(y))
-        X, y = np.ascontiguousarray(np.c_[X[order], np.ones(len(y))]), y[order]
-        R = (np.arange(K) == y[:, None]).astype(float)
+    mab = MAB(list(range(K)), LearningPolicy.LinUCB(alpha=1.0, l2_lambda=1.0), seed=1)
+    mab.fit([0], [R[0][0]], X[:1])
+
+    def step(turn: int) -> None:
+        for i in stretch(turn, len(X)):
+            arm = mab.predict(X[i : i + 1])
+            mab.partial_fit([arm], [R[i][arm]], X[i : i + 1])
+
+    return step
+
+
+def contextualbandits(K: int, X: np.ndarray, R: list[list[float]]) -> Step:
+    from contextualbandits.online import LinUCB
+
+    agent = LinUCB(nchoices=K, alpha=1.0, lambda_=1.0, fit_intercept=False, random_state=1, njobs=1)
+    agent.partial_fit(X[:1], np.array([0]), np.array([R[0][0]]))
+
+    def step(turn: int) -> None:
+        for i in stretch(turn, len(X)):
+            arm = int(agent.predict(X[i : i + 1])[0])
+            agent.partial_fit(X[i : i + 1], np.array([arm]), np.array([R[i][arm]]))
+
+    return step
+
+
+def river(K: int, X: np.ndarray, R: list[list[float]]) -> Step:
+    from river import bandit
+
+    agent, arms = bandit.LinUCBDisjoint(alpha=1.0, seed=1), list(range(K))
+    contexts = [dict(enumerate(x)) for x in X.tolist()]
+
+    def step(turn: int) -> None:
+        for i in stretch(turn, len(X)):
+            arm = agent.pull(arms, context=contexts[i])
+            agent.update(arm, contexts[i], R[i][arm])
+
+    return step
+
+
+def bulk(folder: Path | None) -> None:
+    """Disjoint LinUCB over a data set beside VW's native driver on the same shuffle."""
+    import vowpalwabbit
+    from sklearn.datasets import load_digits
+
+    sets = {"digits": load_digits(return_X_y=True)}
+    if folder is not None:
+        sets |= {name: common.labelled(common.find(folder, f"{name}.parquet")) for name in ("optdigits", "letter")}
+    for name, (X, y) in sets.items():
+        X, y, R = common.as_rounds(X, y, seed=0)
         with tempfile.TemporaryDirectory() as scratch:
             path = Path(scratch) / "data.vw"
-            with path.open("w") as file:
-                for x, label in zip(X, y, strict=True):
-                    file.write(f"{label + 1} | " + " ".join(f"{i}:{v:.6g}" for i, v in enumerate(x[:-1]) if v) + "\n")
-            ours, theirs, error = [], [], 1.0
-            for repeat in range(6):
-                agent = nr.LinUCB(X.shape[1], alpha, lam, n_arms=K, seed=1)
-                start = time.perf_counter()
-                played = agent.play(X, R)
-                ours.append((time.perf_counter() - start) / len(y) * 1e6)
-                error = 1.0 - float(played.rewards.mean())
-                start = time.perf_counter()
-                options = f"--cbify {K} --cb_explore_adf --epsilon 0 --quiet -d {path}"
-                vowpalwabbit.Workspace(options).finish()  # reads the whole file while it is made
-                theirs.append((time.perf_counter() - start) / len(y) * 1e6)
-                if repeat == 0:
-                    ours.clear(), theirs.clear()  # the first run compiles, and warms the file cache
-        mine, other = statistics.median(ours), statistics.median(theirs)
-        print(
-            f"{name + ', disjoint LinUCB, play':48s} noregret {mine:8.2f} us   VW   {other:8.2f} us   "
-            f"ratio {other / mine:6.1f} (fastest {min(theirs) / min(ours):.1f});  progressive error {error:.4f}, "
-            f"VW's best {best_of_vw[name]}: {error / best_of_vw[name] - 1:+.0%}",
-            flush=True,
-        )
+            path.write_text("\n".join(common.vw_lines(X, y)) + "\n")
+
+            def ours(turn: int, X: np.ndarray = X, R: np.ndarray = R) -> None:
+                nr.LinUCB(X.shape[1], 0.1, 0.3, n_arms=R.shape[1], seed=1).play(X, R)
+
+            def theirs(turn: int, path: Path = path, K: int = R.shape[1]) -> None:
+                # The whole file is read while the workspace is made.
+                vowpalwabbit.Workspace(f"--cbify {K} --cb_explore_adf --epsilon 0 --quiet -d {path}").finish()
+
+            sides = common.in_turns(ours, theirs, 5)
+        what = f"{name}: {len(y):,} rounds, {R.shape[1]} arms, d={X.shape[1]}, a decision"
+        common.compare(what, "VW greedy, native driver", sides, len(y))
 
 
 def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, help="folder with letter.parquet and optdigits.parquet")
-    parser.add_argument("--peers-python", help="an interpreter that has the peers; default: make one")
+    parser = common.parser(__doc__, data="letter.parquet and optdigits.parquet", peers=True)
+    parser.add_argument("--only", nargs="+", choices=["decisions", "bulk"], default=["decisions", "bulk"])
     parser.add_argument("--here", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if not options.here:
-        from benchmarks import peers
-
         more = ["--data", str(options.data.resolve())] if options.data else []
-        print(peers.run("benchmarks.linucb", "--here", *more, python=options.peers_python), end="")
+        words = ["--here", "--only", *options.only, *more]
+        print(peers.run("benchmarks.linucb", *words, python=options.peers_python), end="")
         return
-    single_decisions()
-    if options.data:
-        whole_files(options.data)
+    if "decisions" in options.only:
+        decisions()
+    if "bulk" in options.only:
+        bulk(options.data)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

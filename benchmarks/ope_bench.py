@@ -22,6 +22,8 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks import common
+
 ARMS, FEATURES, GROUP = 10, 20, 131_072
 NAMES = [f"x{j}" for j in range(FEATURES)]
 
@@ -107,7 +109,7 @@ def measure(job: str, path: Path) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = common.parser(__doc__)
     parser.add_argument("--rows", type=int, nargs="+", default=[1_000_000, 3_000_000, 10_000_000])
     parser.add_argument("--folder", type=Path, help="where the files go (1.9 GB for ten million rows); kept if given")
     parser.add_argument("--job", choices=list(JOBS), help=argparse.SUPPRESS)
@@ -132,6 +134,10 @@ def main() -> None:
                 times = f"{one['seconds']:7.2f} {one['seconds'] / clock:10.2f}"
                 cpu = f"{one['processor']:13.2f} {one['processor'] / used:10.2f}"
                 print(f"{rows:<12,} {job:<12} {times} {cpu} {one['peak_mib']:10.0f}", flush=True)
+                if not job.startswith("read"):
+                    note = f"{1e9 * one['seconds'] / rows:.0f} ns a row, peak memory {one['peak_mib']:.0f} MiB"
+                    common.report(f"{job} of {rows:,} rows of Parquet, 20 features", common.duration(one["seconds"]),
+                                  "reading it alone", common.duration(clock), clock / one["seconds"], note)  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -42,7 +42,11 @@ def run(module: str, *arguments: str, python: str | None = None) -> str:
     """Run ``python -m module`` among the peers, with this checkout's sources, one thread of BLAS; its output."""
     environment = os.environ | {"PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}", "OPENBLAS_NUM_THREADS": "1"}
     done = subprocess.run(
-        [interpreter(python), "-m", module, *arguments], cwd=ROOT, env=environment, text=True, stdout=subprocess.PIPE
+        [interpreter(python), "-W", "ignore", "-m", module, *arguments],
+        cwd=ROOT,
+        env=environment,
+        text=True,
+        stdout=subprocess.PIPE,
     )
     if done.returncode:
         raise SystemExit(f"{module} failed with exit code {done.returncode}")

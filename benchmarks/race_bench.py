@@ -19,6 +19,7 @@ from typing import Any
 import numba
 
 import noregret as nr
+from benchmarks import common, peers
 
 T, K, D, SEEDS = 10_000, 10, 20, 20
 
@@ -85,39 +86,35 @@ def coba(seeds: int) -> dict[str, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--peers-python", help="the peers' Python (default: an environment made on demand)")
+    parser = common.parser(__doc__, peers=True)
     parser.add_argument("--peer-seeds", type=int, default=2)
     parser.add_argument("--peer", action="store_true", help=argparse.SUPPRESS)
-    parser.add_argument("--data", help=argparse.SUPPRESS)
+    parser.add_argument("--turns", type=int, default=5, help="of two workers beside one")
     args = parser.parse_args()
     if args.peer:
         print(json.dumps(coba(args.peer_seeds)))
         return
-    from benchmarks import peers
-
     race(1), race(1, workers=2), arithmetic(1)  # compiled, loaded
     seconds, processor, result = race(SEEDS)
     answer = json.loads(peers.run("benchmarks.race_bench", "--peer", "--peer-seeds", str(args.peer_seeds),
                                   python=args.peers_python).splitlines()[-1])  # fmt: skip
     theirs = answer["seconds"] * SEEDS / args.peer_seeds
-    print(f"noregret: LinUCB, LinThompson, Exp3, {SEEDS} seeds: {seconds:.2f} s, one worker, worlds included")
-    print(f"coba:     LinUCB, LinTS, {args.peer_seeds} seeds: {answer['seconds']:.1f} s; {theirs:.0f} s for {SEEDS}")
     theirs_processor = answer["processor"] * SEEDS / args.peer_seeds
-    print(f"ratio: {theirs / seconds:.0f} (asked for: 10)")
-    print(f"processor seconds: {processor:.2f} and {theirs_processor:.0f}, ratio {theirs_processor / processor:.0f}")
     ours = result.reward("LinUCB")[: args.peer_seeds, -1].mean() / T
-    print(f"LinUCB's average reward on the same worlds: noregret {ours:.4f}, coba {answer['reward']:.4f}")
+    what = f"LinUCB and LinThompson, {SEEDS} seeds of {T:,} rounds"
+    note = (f"noregret: and Exp3, the worlds included; coba: {args.peer_seeds} seeds, scaled up; processor seconds "
+            f"{processor:.2f} and {theirs_processor:.0f}; LinUCB's average reward {ours:.4f} and "
+            f"{answer['reward']:.4f}")  # fmt: skip
+    common.report(what, common.duration(seconds), "coba", common.duration(theirs), theirs / seconds, note)
     ratios, most = [], []
-    for _ in range(5):
+    for _ in range(args.turns):
         most.append(ceiling())
         one, two = race(SEEDS)[0], race(SEEDS, workers=2)[0]
         ratios.append(one / two)
         print(f"one worker {one:.2f} s, two workers {two:.2f} s, ratio {one / two:.2f}; arithmetic {most[-1]:.2f}")
-    print(
-        f"median ratio of two workers: {statistics.median(ratios):.2f} (asked for: 1.7 on two free cores; plain "
-        f"arithmetic reaches {statistics.median(most):.2f} here and now)"
-    )
+    note = f"plain arithmetic on two threads gains {statistics.median(most):.2f} here and now"
+    common.report("the same race, two workers", common.duration(two), "itself, one worker", common.duration(one),
+                  statistics.median(ratios), note)  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -4,12 +4,11 @@ In one run, by turns: a bare handler (Starlette, msgspec, one SQLite row with ``
 before the reply) and ``noregret serve``, both asked by wrk from a process of its own, for 10 arms of 20 features each.
 The ratio is what counts: the machine is the same, the disk is the same.
 
-    python benchmarks/serve_load.py [--seconds 5] [--turns 5] [--connections 64]
+    python -m benchmarks.serve_load [--seconds 5] [--turns 5] [--connections 64]
 """
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
 import os
@@ -27,6 +26,8 @@ import threading
 import time
 import urllib.request
 from pathlib import Path
+
+from benchmarks import common
 
 SCRIPT = """
 local bodies = {}
@@ -103,7 +104,7 @@ def bare(port: int, folder: str) -> None:
 
 def start(kind: str, port: int, folder: str) -> subprocess.Popen[bytes]:
     if kind == "bare":
-        words = [__file__, "--bare", str(port), folder]
+        words = ["-m", "benchmarks.serve_load", "--bare", str(port), folder]
     else:
         code = "from noregret.cli.main import main; main()"
         words = ["-c", code, "serve", "--listen", f"127.0.0.1:{port}", "--storage", f"{folder}/data"]
@@ -148,7 +149,7 @@ def main() -> None:
     if len(sys.argv) > 1 and sys.argv[1] == "--bare":
         bare(int(sys.argv[2]), sys.argv[3])
         return
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = common.parser(__doc__)
     parser.add_argument("--seconds", type=int, default=5)
     parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--connections", type=int, default=64)
@@ -174,6 +175,11 @@ def main() -> None:
     print(f"median: {middle['noregret'][0]:.0f}/s against {middle['bare'][0]:.0f}/s bare, ", end="")
     print(f"p99 {middle['noregret'][1]:.1f} against {middle['bare'][1]:.1f} ms, ", end="")
     print(f"processor {middle['noregret'][2]:.0f} against {middle['bare'][2]:.0f} us a decision")
+    ours, least = middle["noregret"], middle["bare"]
+    note = f"p99 {ours[1]:.1f} and {least[1]:.1f} ms; processor {ours[2]:.0f} and {least[2]:.0f} us a decision"
+    rates = [f"{middle[kind][0]:,.0f}/s" for kind in ("noregret", "bare")]
+    common.report("durable decisions over HTTP, 10 arms of 20 features", rates[0], "bare handler, same disk", rates[1],
+                  statistics.median(ratios), note)  # fmt: skip
     print(f"ratio {statistics.median(ratios):.2f} (turns {', '.join(f'{r:.2f}' for r in ratios)}); required 0.6")
 
 

@@ -1,0 +1,71 @@
+"""The benchmarks start, say what they take, and hand their rows to the page; what they measure is not tested here."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT))
+
+from benchmarks import __main__ as page  # noqa: E402
+from benchmarks import common  # noqa: E402
+
+ENVIRONMENT = os.environ | {"PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"}
+MODULES = sorted({"benchmarks", *(f"benchmarks.{part.module}" for part in page.PARTS)})
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_help(module):
+    done = subprocess.run(
+        [sys.executable, "-m", module, "--help"], env=ENVIRONMENT, cwd=ROOT, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert f"python -m {module}" in done.stdout  # the first lines of a module are its help
+
+
+def test_arguments_of_every_part_are_understood():
+    """Each part's command line ends in --help, so that an argument its module does not know fails first."""
+    for part in page.PARTS:
+        takes = {"data": ["--data", "."], "peers": ["--peers-python", "python"]}
+        words = [*part.arguments, *(word for name in part.takes for word in takes[name])]
+        command = [sys.executable, "-m", f"benchmarks.{part.module}", *words, "--help"]
+        done = subprocess.run(command, env=ENVIRONMENT, cwd=ROOT, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+
+
+def test_unknown_parts_are_refused():
+    command = [sys.executable, "-m", "benchmarks", "--only", "nothing"]
+    done = subprocess.run(command, env=ENVIRONMENT, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 2 and "invalid choice: 'nothing'" in done.stderr
+
+
+def test_a_quick_part_writes_the_page(tmp_path):
+    """kernel needs no peer; this interpreter stands in for theirs."""
+    command = [sys.executable, "-m", "benchmarks", "--quick", "--only", "kernel", "--peers-python", sys.executable]
+    done = subprocess.run(
+        [*command, "--output", str(tmp_path / "R.md")], env=ENVIRONMENT, cwd=ROOT, capture_output=True
+    )
+    assert done.returncode == 0, done.stderr
+    text = (tmp_path / "R.md").read_text()
+    assert "--quick" in text and "GPUCB, 60 rounds" in text and "scikit-learn, refitted" in text
+    assert "numba" in text and " cores" in text and "load when it began" in text
+
+
+def test_turns_alternate_and_the_first_is_not_counted():
+    order = []
+    sides = common.in_turns(lambda turn: order.append(("ours", turn)), lambda turn: order.append(("theirs", turn)), 2)
+    assert order == [("ours", -1), ("theirs", -1), ("ours", 0), ("theirs", 0), ("ours", 1), ("theirs", 1)]
+    assert [len(side) for side in sides] == [2, 2]
+
+
+def test_ratio_says_how_many_times_better_noregret_is(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv(common.ROWS, str(tmp_path / "rows"))
+    common.compare("a step", "a peer", ([0.2, 0.1, 0.3], [0.8, 0.4, 0.6]))
+    row = json.loads((tmp_path / "rows").read_text())
+    assert row["ratio"] == pytest.approx(3.0) and row["ours"] == "200 ms" and row["theirs"] == "600 ms"
+    assert "**3**" in page.table([row]) and "3x" in capsys.readouterr().out
+    assert "| 0.5 |" in page.table([row | {"ratio": 0.5}])
