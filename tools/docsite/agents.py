@@ -105,8 +105,7 @@ def _source(name: str) -> str:
     where = f"Survey section {theory.section}" if theory.section[0].isdigit() else theory.section.capitalize()
     lines = [f"{where}{f', row “{row}” of its table' if row else ''}. {theory.reference}."]
     if theory.erratum:
-        lines.append(f"!!! note \"Erratum\"\n    {theory.erratum[0].upper()}{theory.erratum[1:]}. "
-                     "See [all errata](../errata.md).")  # fmt: skip
+        lines.append(f'!!! note "Erratum"\n    {theory.erratum}. See [all errata](../errata.md).')
     module = agents()[name].__module__
     page = f"../reference/{module.split('.')[1]}.md#{name.lower()}"
     lines.append(f"Source: `{module.replace('.', '/')}.py`. [API reference]({page}).")
