@@ -44,7 +44,7 @@ class Running:
 
     def stop(self) -> None:
         self.client.close()
-        self._server.should_exit = True
+        self.service.ending = self._server.should_exit = True
         self._thread.join(20.0)
         assert not self._thread.is_alive()
         self._socket.close()

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 import time
 from typing import Any
 
-from noregret.serve import own, personalizer, personalizer_admin, personalizer_evaluations, personalizer_slots
-from noregret.serve.config import Config
+from noregret.serve import own, page, personalizer, personalizer_admin, personalizer_evaluations, personalizer_slots
+from noregret.serve.config import Application, Config
 from noregret.serve.engine import Engine
 from noregret.serve.http import Call, Problem, Response, Route, Router, problem_of, reply, split_path
 from noregret.serve.keys import Keys
 from noregret.serve.metrics import Metrics
 from noregret.serve.openapi import document
+from noregret.serve.watch import Watch
 
 log = logging.getLogger("noregret.serve")
 _PUBLIC = {("healthz",), ("readyz",), ("openapi.json",), ("",)}  # say nothing of what is stored
@@ -32,7 +34,9 @@ class Service:
         self.engine = engine or Engine(config.store(), config.creations(), snapshot_every=config.snapshot_every)
         self.keys, self.metrics = Keys(config.keys), Metrics()
         self.default = next(iter(config.applications))
-        self.ready = False
+        self.ready = self.ending = False
+        self._watches: dict[str, Watch] = {}
+        self._watching = threading.Lock()
         self.router = Router(
             [
                 *own.ROUTES,
@@ -40,6 +44,7 @@ class Service:
                 *personalizer_slots.ROUTES,
                 *personalizer_admin.ROUTES,
                 *personalizer_evaluations.ROUTES,
+                *page.ROUTES,
                 Route("GET", "healthz", "", self._health),
                 Route("GET", "readyz", "", self._readiness),
                 Route("GET", "metrics", "read", self._measures),
@@ -63,9 +68,19 @@ class Service:
         self.engine.writer.deliver = lambda pairs: loop.call_soon_threadsafe(_deliver, pairs)  # type: ignore[assignment]
         self.ready = True
 
+    def watch(self, application: str) -> Watch:
+        """What the page shows of an application; made when the first one looks."""
+        with self._watching:
+            if application not in self._watches:
+                described = self.config.applications.get(application, Application())
+                self._watches[application] = Watch(self.engine, application, described)
+            return self._watches[application]
+
     async def stop(self) -> None:
         """Learn and keep what was acknowledged, then end."""
         self.ready = False
+        for watch in self._watches.values():
+            await asyncio.to_thread(watch.close)
         await asyncio.to_thread(self.engine.stop)
 
     async def _lifespan(self, receive: Any, send: Any) -> None:
@@ -100,7 +115,7 @@ class Service:
             if b"/personalizer/" in scope.get("raw_path", b""):
                 problem = personalizer.recoded(problem)
             response = problem.response()
-        await _send(send, response, method == "HEAD")
+        await _send(send, receive, response, method == "HEAD")
         self.metrics.observe(method if path != "other" else "any", path, response.status, time.perf_counter() - started)
 
     def _route(self, scope: Any) -> tuple[Route, Call]:
@@ -190,7 +205,7 @@ def _deliver(pairs: Any) -> None:
         done(outcome)
 
 
-async def _send(send: Any, response: Response, head: bool) -> None:
+async def _send(send: Any, receive: Any, response: Response, head: bool) -> None:
     headers = [(b"content-type", response.type), (b"cache-control", b"no-store"), *response.headers]
     if isinstance(response.body, bytes):
         if response.status == 204:
@@ -201,10 +216,34 @@ async def _send(send: Any, response: Response, head: bool) -> None:
         await send({"type": "http.response.body", "body": b"" if head else response.body})
         return
     await send({"type": "http.response.start", "status": response.status, "headers": headers})
-    try:
-        if not head:
-            async for piece in response.body:
-                await send({"type": "http.response.body", "body": piece, "more_body": True})
-    finally:
-        await response.body.aclose()  # type: ignore[attr-defined]
+    if not head:
+        await _stream(send, receive, response.body)
     await send({"type": "http.response.body", "body": b""})
+
+
+async def _stream(send: Any, receive: Any, pieces: Any) -> None:
+    """Send pieces as they come, until there are no more or the reader is gone."""
+    gone = asyncio.ensure_future(_gone(receive))
+    step: asyncio.Future[bytes] | None = None
+    try:
+        while True:
+            step = asyncio.ensure_future(anext(pieces))
+            await asyncio.wait({step, gone}, return_when=asyncio.FIRST_COMPLETED)
+            if gone.done():
+                return
+            try:
+                piece = step.result()
+            except StopAsyncIteration:
+                return
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+    finally:
+        gone.cancel()
+        if step is not None and not step.done():
+            step.cancel()
+            await asyncio.wait({step})
+        await pieces.aclose()
+
+
+async def _gone(receive: Any) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass

@@ -6,7 +6,7 @@ import contextlib
 import json
 import socket
 import sys
-from typing import TextIO
+from typing import Any, TextIO
 
 import uvicorn
 
@@ -35,6 +35,10 @@ def greeting(address: str, keyed: bool) -> str:
 
 class _Server(uvicorn.Server):
     """Greets once it listens, so that the curl line works when it is read."""
+
+    def handle_exit(self, sig: int, frame: Any) -> None:
+        self.config.app.ending = True  # type: ignore[union-attr]  # open streams end by themselves
+        super().handle_exit(sig, frame)
 
     def greet(self, text: str, out: TextIO) -> None:
         self._text, self._out = text, out

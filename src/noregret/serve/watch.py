@@ -1,0 +1,204 @@
+"""What the web page shows, kept up to date from the journal while somebody looks: the newest decisions and no more."""
+
+from __future__ import annotations
+
+import collections
+import threading
+import time
+import warnings
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from noregret.offline import ConfidenceSequence, Log, WeakLogWarning, evaluate
+from noregret.serve.arms import read_arm
+from noregret.serve.config import Application
+from noregret.serve.engine import Engine
+from noregret.serve.events import Decision, Row, lesson_of
+from noregret.serve.journal import Journal
+from noregret.serve.model import Model
+from noregret.serve.personalizer_evaluations import followed
+
+BACK = 20_000  # events that are read when the first one looks
+ROUNDS = 5_000  # settled decisions that other policies are judged on
+SHOWN = 12  # decisions in the list
+POINTS = 120  # of the curve
+
+
+class Judged:
+    """One policy beside the one that decides: its probabilities in every settled round."""
+
+    def __init__(self, name: str, model: Model | None) -> None:
+        self.name, self._model = name, model
+        self._table: list[list[float]] = []
+
+    def follow(self, rounds: list[tuple[Row, Decision, float]]) -> None:
+        """See the next rounds; a model learns from them as it goes."""
+        if self._model is not None:
+            self._table += followed(self._model, rounds)
+        elif self.name == "at random":
+            self._table += [[1.0 / len(d.p)] * len(d.p) for _, d, _ in rounds]
+        else:
+            self._table += [[1.0] + [0.0] * (len(d.p) - 1) for _, d, _ in rounds]
+        del self._table[:-ROUNDS]
+
+    def earned(self, rounds: list[tuple[Row, Decision, float]]) -> dict[str, Any]:
+        """What it would have earned a decision, by inverse propensities, with what speaks against trusting that."""
+        n, K = len(rounds), max(len(d.p) for _, d, _ in rounds)
+        targets, available = np.zeros((n, K)), np.zeros((n, K), np.bool_)
+        for i, p in enumerate(self._table):
+            targets[i, : len(p)], available[i, : len(p)] = p, True
+        log = Log(
+            arms=np.array([d.arm for _, d, _ in rounds]),
+            rewards=np.array([reward for _, _, reward in rounds]),
+            probabilities=np.array([d.p[d.arm] for _, d, _ in rounds]),
+            n_arms=K,
+            available=available,
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", WeakLogWarning)  # it is shown instead
+            found = evaluate(log, targets, estimators=["ips"])
+        ips = found["ips"]
+        numbers = {"value": ips.value, "low": ips.low, "high": ips.high, "ess": ips.ess}
+        plain = {key: float(value) if np.isfinite(value) else None for key, value in numbers.items()}
+        return {"name": self.name, "warning": found.verdict, **plain}
+
+
+class Watch:
+    """The newest decisions of one application, and what they say.
+
+    >>> from noregret.serve.model import Creation
+    >>> from noregret.serve.store import SQLite
+    >>> engine = Engine(SQLite.temporary(), {"shop": Creation()})
+    >>> engine.start()
+    >>> _ = engine.decide("shop", b"{}", [b'"a"'], id="e1")
+    >>> watch = Watch(engine, "shop", Application())
+    >>> [shown["arm"] for shown in watch.look()["decisions"]]
+    ['a']
+    >>> watch.close(); engine.stop()
+    """
+
+    def __init__(self, engine: Engine, app: str, application: Application) -> None:
+        self._engine, self._app = engine, app
+        self._lock = threading.Lock()
+        self._journal: Journal = engine._journal()
+        self._seq = max(self._journal.base().seq, self._journal.last()[0] - BACK)
+        self._waiting: dict[int, tuple[Row, Decision]] = {}  # decisions without their lesson yet
+        self._recent: collections.deque[dict[str, Any]] = collections.deque(maxlen=SHOWN)
+        self._listed: dict[int, dict[str, Any]] = {}
+        self._arms: collections.deque[str] = collections.deque(maxlen=2000)
+        self._rounds: list[tuple[Row, Decision, float]] = []
+        self._fresh: list[tuple[Row, Decision, float]] = []
+        self._curve: list[list[float]] = []
+        self._n, self._sum = 0, 0.0
+        self._range = [0.0, 1.0]
+        self._sequence = ConfidenceSequence()
+        built = {name: _model(application, spec) for name, spec in application.policies.items()}
+        self._judged = [Judged("at random", None), Judged("always the first", None)]
+        self._judged += [Judged(name, model) for name, model in built.items()]
+        self._policies: list[dict[str, Any]] = []
+        self._judged_at = self._looked_at = 0.0
+        self._answer: dict[str, Any] = {}
+
+    def look(self) -> dict[str, Any]:
+        """Everything that the page shows; read anew at most about once a second, for however many look."""
+        with self._lock:
+            now = time.monotonic()
+            if not self._answer or now - self._looked_at > 0.8:
+                self._read()
+                if self._fresh and (now - self._judged_at > 5.0 or not self._policies):
+                    self._judge()
+                    self._judged_at = time.monotonic()
+                self._answer, self._looked_at = self._told(), time.monotonic()
+            return self._answer
+
+    def close(self) -> None:
+        """Let go of the journal."""
+        with self._lock:
+            self._journal.connection.close()
+
+    def _read(self) -> None:
+        settled: list[float] = []
+        times: list[int] = []
+        while rows := self._journal.after(self._seq):
+            self._seq = rows[-1].seq
+            for row in rows:
+                if row.app == self._app:
+                    self._take(row, settled, times)
+            while len(self._waiting) > BACK:
+                del self._waiting[next(iter(self._waiting))]
+        if settled:
+            self._add(settled, times)
+
+    def _take(self, row: Row, settled: list[float], times: list[int]) -> None:
+        if row.kind == "decision":
+            decision = msgspec.json.decode(row.body, type=Decision)
+            arm = read_arm(bytes(decision.arms[decision.arm])).id
+            shown = {"id": row.id.replace("\x1f", " "), "time": row.time, "arm": arm, "p": decision.p[decision.arm],
+                     "reward": None, "deferred": decision.deferred}  # fmt: skip
+            self._waiting[row.seq] = row, decision
+            self._recent.append(shown)
+            self._listed[row.seq] = shown
+            while len(self._listed) > 4 * SHOWN:
+                del self._listed[next(iter(self._listed))]
+            self._arms.append(arm)
+            return
+        lesson = lesson_of(row)
+        if lesson is not None and lesson[0] in self._waiting:
+            begun, decision = self._waiting.pop(lesson[0])
+            if lesson[0] in self._listed:
+                self._listed[lesson[0]]["reward"] = lesson[1]
+            self._fresh.append((begun, decision, lesson[1]))
+            settled.append(lesson[1])
+            times.append(row.time)
+
+    def _add(self, settled: list[float], times: list[int]) -> None:
+        low, high = min(settled), max(settled)
+        if low < self._range[0] or high > self._range[1]:  # begin the sequence anew, for the range that is needed
+            self._range = [min(low, -1.0 if low < 0 else 0.0, self._range[0]), max(high, 1.0, self._range[1])]
+            self._sequence = ConfidenceSequence(low=self._range[0], high=self._range[1])
+            self._n, self._sum, self._curve = 0, 0.0, []
+        lows, highs = self._sequence.update(settled)
+        for value, moment, bottom, top in zip(settled, times, lows.tolist(), highs.tolist()):
+            self._n += 1
+            self._sum += value
+            self._curve.append([moment, self._sum / self._n, bottom, top])
+        if len(self._curve) > 2 * POINTS:  # thin the past out, keep both ends
+            keep = np.unique(np.linspace(0, len(self._curve) - 1, POINTS).astype(int))
+            self._curve = [self._curve[i] for i in keep]
+
+    def _judge(self) -> None:
+        for judged in self._judged:
+            judged.follow(self._fresh)
+        self._rounds = (self._rounds + self._fresh)[-ROUNDS:]
+        self._fresh = []
+        self._policies = [judged.earned(self._rounds) for judged in self._judged]
+
+    def _told(self) -> dict[str, Any]:
+        engine, model = self._engine, self._engine.model(self._app)
+        counts = collections.Counter(self._arms).most_common()
+        shares = [{"arm": arm, "share": n / len(self._arms)} for arm, n in counts[:8]]
+        if len(counts) > 8:
+            rest = sum(n for _, n in counts[8:])
+            shares.append({"arm": f"{len(counts) - 8} others", "share": rest / len(self._arms)})
+        return {
+            "application": self._app,
+            "health": {
+                "writes": engine.writer.healthy, "learns": engine.learning, "leader": engine.leader,
+                "lag": max(0, self._seq - engine.learner.published), "version": model.version,
+                "lessons": model.lessons, "refused": model.refused, "agent": repr(model.agent),
+            },
+            "decisions": list(self._recent)[::-1],
+            "rewards": {
+                "n": self._n, "mean": self._sum / self._n if self._n else None, "low": self._sequence.low,
+                "high": self._sequence.high, "range": self._range, "curve": self._curve,
+            },
+            "shares": shares,
+            "policies": self._policies,
+            "judged": len(self._rounds),
+        }  # fmt: skip
+
+
+def _model(application: Application, spec: dict[str, Any]) -> Model:
+    return msgspec.structs.replace(application.creation(), agent=spec).build()
