@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import doctest
 import inspect
 import re
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -51,6 +53,12 @@ def test_the_table_of_the_readme_is_that_of_the_agents():
 
     text = README.read_text(encoding="utf-8")
     assert text == with_table(text), "run: PYTHONPATH=tools python -m docsite.readme"
+
+
+@pytest.mark.parametrize("module", ["docstrings", "formula", "parameters"])
+def test_the_tools_do_what_their_examples_say(module: str):
+    found = doctest.testmod(import_module(f"docsite.{module}"))
+    assert found.attempted and not found.failed
 
 
 def test_the_readme_counts_its_agents():

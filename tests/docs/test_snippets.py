@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import socket
 import subprocess
 import sys
 import time
@@ -15,6 +16,7 @@ import urllib.request
 import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -30,10 +32,12 @@ ENV = os.environ | {"PYTHONPATH": str(ROOT / "src")}
 @pytest.mark.parametrize("page", RUN, ids=name)
 def test_the_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
+    address = f"127.0.0.1:{free_port()}"  # the page's own may be taken
     scope = {"__name__": f"page_{page.stem.replace('-', '_')}"}
     with ExitStack() as running, warnings.catch_warnings():
         warnings.simplefilter("error")
         for block in blocks(page):
+            block = replace(block, code=block.code.replace("127.0.0.1:8484", address))
             if block.kind == "python":
                 exec(compile("\n" * block.line + block.code, str(page), "exec"), scope)
             elif block.mark == "run: serve":
@@ -41,6 +45,12 @@ def test_the_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPat
             elif block.mark == "run":
                 for line in commands(block):
                     subprocess.run(line, check=True, timeout=120, env=ENV)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
 def commands(block: Block) -> list[list[str]]:

@@ -8,29 +8,21 @@ from typing import Any
 
 
 def prose(thing: Any) -> str:
-    """The docstring: text as it stands, doctests as code.
+    """The docstring: text as it stands, doctests and tables drawn with rules as code.
 
     >>> print(prose(prose).splitlines()[0])
-    The docstring: text as it stands, doctests as code.
+    The docstring: text as it stands, doctests and tables drawn with rules as code.
     """
-    lines = inspect.cleandoc(thing.__doc__ or "").splitlines()
-    out: list[str] = []
-    in_code = in_table = False
-    for line in lines:
-        starts, ends = line.startswith(">>>"), not line.strip()
-        if re.fullmatch(r"=+( +=+)+", line):  # a table drawn with rules: keep its shape
-            in_table = in_table or not out.append("```text")  # type: ignore[func-returns-value]
-        if in_table and ends:
-            out.append("```")
-            in_table = False
-        if starts and not in_code:
-            out += ["", "```pycon"]
-            in_code = True
-        if in_code and ends:
-            out.append("```")
-            in_code = False
-        out.append(line if in_code or in_table else _code(line))
-    return "\n".join([*out, *(["```"] if in_code or in_table else [])])
+    blocks = re.split(r"\n{2,}", inspect.cleandoc(thing.__doc__ or ""))
+    return "\n\n".join(_block(block) for block in blocks)
+
+
+def _block(block: str) -> str:
+    if re.match(r"=+( +=+)+\n", block):
+        return f"```text\n{block}\n```"
+    text, prompt, code = block.partition(">>> ")
+    words = "\n".join(_code(line) for line in text.splitlines())
+    return f"{words}\n\n```pycon\n{prompt}{code}\n```".lstrip() if prompt else words
 
 
 def _code(line: str) -> str:
