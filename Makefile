@@ -1,10 +1,10 @@
-# make setup | run | test | check | bench | torture; everything lives in .venv, made on first use.
+# make setup | run | test | check | bench | check-wheel | torture; everything lives in .venv, made on first use.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: setup run test check docs bench torture
+.PHONY: setup run test check docs bench torture check-wheel
 setup: $(STAMP)
 
 $(STAMP): pyproject.toml
@@ -33,6 +33,10 @@ docs: setup
 bench: setup
 	tools/system-packages wrk=wrk
 	$(BIN)/python -m benchmarks $(if $(DATA),--data $(DATA)) $(if $(PEERS),--peers-python $(PEERS))
+
+# Build the wheel, install it into an empty environment, and time its first answers.
+check-wheel: setup
+	$(BIN)/python tools/check-wheel
 
 # Kill the decision service 200 times under load, and check every promise afterwards.
 torture: setup
