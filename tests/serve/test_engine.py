@@ -282,12 +282,17 @@ AGENTS: dict[str, dict[str, Any]] = {
     "thompson": {"agent": {"class": "LinThompson", "draws": 5}},
     "one draw": {"agent": {"class": "Explore", "epsilon": 0.1, "agent": {"class": "LinThompson"}}},
     "staged": {"agent": {"class": "SupLinUCB", "horizon": 100}, "features": {"dim": 8}},
-    "doubling": {"agent": {"class": "UCB1", "n_arms": 3}, "arms": ["pasta", "salad", "soup"]},
+    "ucb1": {"agent": {"class": "UCB1", "n_arms": 3}, "arms": ["pasta", "salad", "soup"]},
     "disjoint": {"agent": {"class": "LinUCB", "n_arms": 3}, "arms": ["soup", "salad", "pasta"]},
     "exp3": {"agent": {"class": "Exp3", "n_arms": 3}, "arms": ["pasta", "salad", "soup"]},
     "beta": {"agent": {"class": "BetaThompson", "n_arms": 3}},
     "per context": {"agent": {"class": "PerContext", "agent": {"class": "UCB1", "n_arms": 3}}},
     "kernel": {"agent": {"class": "GPUCB", "kernel": {"class": "kernels.RBF"}}, "features": {"dim": 6}},
+    "epochs": {
+        "agent": {"class": "EpochGreedy", "n_arms": 3, "oracle": {"class": "LinearOracle", "n_arms": 3}},
+        "features": {"dim": 8},
+    },
+    "squarecb": {"agent": {"class": "Explore", "epsilon": 0.2, "agent": {"class": "SquareCB"}}},
     "advice": {"agent": {"class": "Exp4P", "n_experts": 2, "n_arms": 3, "horizon": 100}},
 }
 

@@ -129,6 +129,9 @@ def test_commands(
     lines = capfd.readouterr().out.splitlines()
     assert len(lines) == 30
     assert all(json.loads(line)["_labelIndex"] < 3 for line in lines)
+    (tmp_path / "log.dsjson").write_text("\n".join(lines))
+    assert main(["evaluate", str(tmp_path / "log.dsjson"), "--policy", "uniform", "--estimators", "ips", "--json"]) == 0
+    assert json.loads(capfd.readouterr().out)["estimates"]["ips"]["n"] > 20
     target = tmp_path / "log.jsonl"
     assert main(["journal", "export", "--storage", path, "--output", str(target)]) == 0
     assert len(target.read_text().splitlines()) == 30

@@ -62,7 +62,8 @@ class Service:
 
     async def start(self) -> None:
         """Recover and be ready."""
-        await asyncio.to_thread(self.engine.start)
+        if not self.engine.learning:
+            await asyncio.to_thread(self.engine.start)
         loop = asyncio.get_running_loop()
         # One wake-up of the loop for a whole commit.
         self.engine.writer.deliver = lambda pairs: loop.call_soon_threadsafe(_deliver, pairs)  # type: ignore[assignment]

@@ -68,6 +68,9 @@ class Postgres:
         self._lead: psycopg.Connection[Any] | None = None
         self._made = False
 
+    def __str__(self) -> str:
+        return self.url.rpartition("@")[2]  # no password in a message
+
     def connect(self) -> Connection:
         """A new session, with the tables made if they are not there."""
         connection = _PostgresConnection(self.url)

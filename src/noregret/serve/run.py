@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import signal
 import socket
 import sys
 from typing import Any, TextIO
@@ -34,14 +35,16 @@ def greeting(address: str, keyed: bool) -> str:
 
 
 class _Server(uvicorn.Server):
-    """Greets once it listens, so that the curl line works when it is read."""
+    """Greets once it listens, so that the curl line works when it is read; ends with exit code 0 when it is told to."""
+
+    def __init__(self, config: uvicorn.Config, service: Service, text: str, out: TextIO) -> None:
+        super().__init__(config)
+        self._service, self._text, self._out = service, text, out
 
     def handle_exit(self, sig: int, frame: Any) -> None:
-        self.config.app.ending = True  # type: ignore[union-attr]  # open streams end by themselves
-        super().handle_exit(sig, frame)
-
-    def greet(self, text: str, out: TextIO) -> None:
-        self._text, self._out = text, out
+        self._service.ending = True  # open streams end by themselves
+        self.force_exit = self.should_exit and sig == signal.SIGINT  # Ctrl-C twice
+        self.should_exit = True
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
@@ -50,27 +53,27 @@ class _Server(uvicorn.Server):
 
 
 def serve(config: Config, out: TextIO, as_json: bool = False) -> int:
-    """Serve until SIGINT or SIGTERM; the exit code."""
+    """Serve until SIGINT or SIGTERM; the exit code. OSError says why it cannot."""
     set_up(config.log_level)
     sys.setswitchinterval(0.0005)  # the writer must not wait 5 ms for the interpreter after each commit
-    service = Service(config)
     family = socket.AF_INET6 if ":" in config.host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    listener.bind((config.host, config.port))
-    port = listener.getsockname()[1]
-    shown = f"[{config.host}]" if ":" in config.host else config.host
-    address = f"http://{shown}:{port}"
-    text = json.dumps({"address": address}) if as_json else greeting(address, bool(config.keys))
-    server = _Server(
-        uvicorn.Config(
+    with socket.socket(family, socket.SOCK_STREAM) as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((config.host, config.port))
+        shown = f"[{config.host}]" if ":" in config.host else config.host
+        address = f"http://{shown}:{listener.getsockname()[1]}"
+        text = json.dumps({"address": address}) if as_json else greeting(address, bool(config.keys))
+        service = Service(config)
+        try:
+            service.engine.start()
+        except Exception as error:
+            service.engine.stop()
+            raise OSError(f"cannot serve from {service.engine.store}: {error}") from error
+        options = uvicorn.Config(
             service, log_config=None, access_log=False, lifespan="on", proxy_headers=False, server_header=False,
-            date_header=False,
-            timeout_graceful_shutdown=GRACE, timeout_keep_alive=30, backlog=2048, ws="none",
-            limit_concurrency=None, h11_max_incomplete_event_size=65536,
-        )
-    )  # fmt: skip
-    server.greet(text, out)
-    with contextlib.suppress(KeyboardInterrupt):
-        server.run(sockets=[listener])
-    return 0 if server.started else 1
+            date_header=False, timeout_graceful_shutdown=GRACE, timeout_keep_alive=30, backlog=2048, ws="none",
+        )  # fmt: skip
+        server = _Server(options, service, text, out)
+        with contextlib.suppress(KeyboardInterrupt):
+            server.run(sockets=[listener])
+        return 0 if server.started else 1

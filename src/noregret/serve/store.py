@@ -139,6 +139,9 @@ class SQLite:
         make_tables(connection, bytes="BLOB", integer="INTEGER", real="REAL", suffix=" WITHOUT ROWID")
         return connection
 
+    def __str__(self) -> str:
+        return self.path
+
     def lead(self) -> bool:
         """Whether this process may write: one process a file, by a lock that dies with the process.
 

@@ -1,0 +1,75 @@
+"""``noregret serve`` as it is run: what it prints, how it ends."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import httpx
+import pytest
+
+from noregret.cli.main import main
+from noregret.serve.journal import Journal
+from noregret.serve.keys import digest
+from noregret.serve.store import SQLite
+from noregret.serve.verify import verify
+
+
+def test_the_first_lines_work_and_it_ends_within_seconds(tmp_path: Path) -> None:
+    code = "import sys; from noregret.cli.main import main; sys.exit(main())"
+    words = [sys.executable, "-c", code, "serve", "--listen", "127.0.0.1:0", "--storage", str(tmp_path)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        try:
+            lines = [process.stdout.readline() for _ in range(4)]
+            decide, reward = (shlex.split(lines[i]) for i in (1, 3))
+            answer = httpx.post(decide[1], content=decide[3], timeout=60.0)
+            assert answer.status_code == 201
+            kept = httpx.post(reward[1].replace("ID", answer.json()["id"]), content=reward[3], timeout=60.0)
+            assert kept.json()["learnt"] is True
+            with httpx.stream("GET", re.sub("/v1/.*", "/v1/live", decide[1]), timeout=60.0) as stream:
+                told = stream.iter_lines()
+                next(told)  # somebody is looking at the page
+                started = time.monotonic()
+                process.send_signal(signal.SIGTERM)
+                assert len(list(told)) < 20  # the stream ends by itself
+            assert process.wait(30) == 0
+            assert time.monotonic() - started < 10.0
+        finally:
+            process.kill()
+        assert all(json.loads(line)["level"] == "info" for line in process.stderr.read().splitlines())
+    journal = Journal(SQLite(tmp_path / "journal.db").connect())
+    assert verify(journal).problems == []
+    assert journal.snapshot("default")[0] == journal.last()[0]  # type: ignore[index]
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["--listen", "0.0.0.0:1"], "there are no keys"),
+        (["--listen", "127.0.0.1:x"], "address:port"),
+        (["no-such.toml"], "No such file"),
+        (["--storage", "postgresql://nobody@127.0.0.1:1/none?connect_timeout=1"], "127.0.0.1"),
+    ],
+)
+def test_what_cannot_be_served_is_said_in_one_line(
+    words: list[str], why: str, capfd: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["serve", *words]) == 2
+    error = capfd.readouterr().err
+    assert why in error
+    assert "Traceback" not in error
+
+
+def test_a_new_key(capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["serve", "--new-key", "site", "--json"]) == 0
+    made = json.loads(capfd.readouterr().out)
+    assert made["sha256"] == digest(made["key"])
