@@ -86,7 +86,7 @@ def flat(budget: int = 200, K: int = 10, early: int = 2000, late: int = 20_000, 
     common.report(what, common.duration(after), other, common.duration(before), before / after, "flat: 1")
 
 
-def regret(seeds: int, T: int = 3000, K: int = 8, budget: int = 100) -> None:
+def regret(seeds: int, T: int = 3000, K: int = 8, budget: int = 60) -> None:
     kernel = kernels.RBF(0.2)
     totals = np.empty((seeds, 2))
     for seed in range(seeds):
