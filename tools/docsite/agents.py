@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from functools import cache
 
 import noregret as nr
@@ -18,6 +19,8 @@ ROOMS = {
     "oracle": "Classes of policies, and regression",
     "experts": "Expert advice",
 }
+
+_SIGNS = {"sqrt": "√", "alpha": "α", "gamma": "γ", "delta": "δ", "epsilon": "ε", "O~": "Õ", "d~": "d̃", "_": "\\\\_"}
 
 
 @cache
@@ -40,7 +43,9 @@ def regret(name: str) -> str:
     """An agent's regret as its row has it: drawn if it is a formula, as text if it has words."""
     text = agents()[name].theory.regret
     if "\\text" in math(text):
-        return text.replace("O~", "Õ").replace("d~", "d̃").replace("|", "\\|").replace("_", "\\_")
+        for spelled, sign in _SIGNS.items():
+            text = re.sub(re.escape(spelled), sign, text)
+        return text
     return formula.inline(math(text).strip("$").replace(" ", r"\,"))
 
 
