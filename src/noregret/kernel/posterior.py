@@ -241,8 +241,8 @@ class KernelPosterior(persist.Saved):
       every exchange doubles det Kmm or better, so they come to an end. A replaced point is integrated out, and a point
       that does not join is learnt with its residual variance as extra noise (FITC; Snelson and Ghahramani 2006): at
       the budget nothing that was learnt is dropped, so the decisions do not jump. A budget too small for the kernel
-      and the rows errs on the side of exploring: what the points cannot express stays uncertain for ever (on the
-      benchmark's draws at length-scale 0.2 in the unit square, 60 points lose 1 % of regret, 50 lose 20 %, 40 double it).
+      and the rows errs on the side of exploring: what the points cannot express stays uncertain for ever (drawn at
+      length-scale 0.2 in the unit square, 60 points add 1 % of regret, 50 add 20 %, 40 more than double it).
 
     Jitter: a noise variance below 1e-12 k(x, x) counts as that, so points that coincide do no harm.
 
