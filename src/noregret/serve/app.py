@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import threading
 import time
@@ -19,6 +20,7 @@ from noregret.serve.watch import Watch
 
 log = logging.getLogger("noregret.serve")
 _PUBLIC = {("healthz",), ("readyz",), ("openapi.json",), ("",)}  # say nothing of what is stored
+_DRAINED = 256 << 20  # bytes of a body too large that are read and thrown away
 _KEY_HEADERS = (b"ocp-apim-subscription-key", b"x-api-key")
 
 
@@ -152,6 +154,7 @@ class Service:
     async def _read(self, call: Call, receive: Any, most: int) -> bytes:
         length = call.header(b"content-length")
         if length.isdigit() and len(length) < 20 and int(length) > most:
+            await _drain(receive)
             raise _too_large(most)
         message = await receive()
         body: bytes = message.get("body", b"")
@@ -167,6 +170,9 @@ class Service:
             piece = message.get("body", b"")
             size += len(piece)
             if size > most:
+                pieces.clear()
+                if message.get("more_body", False):
+                    await _drain(receive)
                 raise _too_large(most)
             pieces.append(piece)
         return b"".join(pieces)
@@ -199,6 +205,17 @@ def _secret(headers: Any) -> str | None:
 
 def _too_large(most: int) -> Problem:
     return Problem(413, "TooLarge", f"the body must have at most {most} bytes", ((b"connection", b"close"),))
+
+
+async def _drain(receive: Any) -> None:
+    """Read a body away, within bounds: a client that is still sending when it is cut off never reads the reason."""
+    deadline, size = time.monotonic() + 10.0, 0
+    with contextlib.suppress(TimeoutError):
+        while size < _DRAINED and time.monotonic() < deadline:
+            message = await asyncio.wait_for(receive(), 1.0)
+            size += len(message.get("body", b""))
+            if not message.get("more_body", False):
+                return
 
 
 def _deliver(pairs: Any) -> None:

@@ -6,13 +6,14 @@ from typing import Any
 
 from noregret import __version__
 
-_ID = {"name": "id", "in": "path", "required": True, "schema": {"type": "string", "minLength": 1, "maxLength": 256}}
+_NAME = {"type": "string", "minLength": 1, "maxLength": 256, "pattern": r"^[^\x00-\x1f\x7f]*$"}
+_ID = {"name": "id", "in": "path", "required": True, "schema": _NAME}
 _RETRY = {
     "name": "Idempotency-Key", "in": "header", "required": False, "schema": {"type": "string", "maxLength": 256},
     "description": "The same key again gets the same answer, and nothing is counted twice.",
 }  # fmt: skip
-_NUMBER = {"type": "number"}
-_OBJECT = {"type": "object"}
+_NUMBER = {"type": "number", "minimum": -1e308, "maximum": 1e308}
+_OBJECT = {"$ref": "#/components/schemas/Features"}
 _FEATURES = {"anyOf": [_OBJECT, {"type": "array", "items": _OBJECT}]}
 
 SCHEMAS: dict[str, Any] = {
@@ -27,15 +28,31 @@ SCHEMAS: dict[str, Any] = {
             }
         },
     },
+    "Features": {
+        "type": "object",
+        "description": "At most 4096 features, 32 deep.",
+        "propertyNames": {"maxLength": 4096},
+        "additionalProperties": {"$ref": "#/components/schemas/Value"},
+    },
+    "Value": {
+        "anyOf": [
+            {"type": "null"},
+            {"type": "boolean"},
+            {"type": "string", "maxLength": 4096},
+            {"type": "number", "exclusiveMinimum": -1e150, "exclusiveMaximum": 1e150},
+            {"type": "array", "items": {"$ref": "#/components/schemas/Value"}},
+            _OBJECT,
+        ]
+    },
     "Arm": {
         "description": "An id, or an id with features.",
         "anyOf": [
-            {"type": "string", "minLength": 1, "maxLength": 256},
+            _NAME,
             {
                 "type": "object",
                 "required": ["id"],
                 "additionalProperties": False,
-                "properties": {"id": {"type": "string", "minLength": 1, "maxLength": 256}, "features": _FEATURES},
+                "properties": {"id": _NAME, "features": _FEATURES},
             },
         ],
     },
@@ -46,7 +63,7 @@ SCHEMAS: dict[str, Any] = {
         "properties": {
             "arms": {"type": "array", "minItems": 1, "items": {"$ref": "#/components/schemas/Arm"}},
             "context": {**_FEATURES, "description": "Numbers, strings, booleans, lists, nested; null is missing."},
-            "id": {"type": "string", "minLength": 1, "maxLength": 256},
+            "id": _NAME,
             "excluded": {"type": "array", "items": {"type": "string"}, "description": "Ids of arms not to play."},
             "defer": {"type": "boolean", "description": "Learn only if it is activated."},
         },

@@ -193,15 +193,15 @@ async def log(call: Call) -> Response:
     kind = query.get("format", "json")
     if kind not in FORMATS:
         raise BadInput(f"format must be one of {', '.join(FORMATS)}, got {kind[:40]!r}")
-    after, limit = (_whole(query, name, default) for name, default in (("after", 0), ("limit", 1 << 60)))
+    after, limit = (_whole(query, name, default) for name, default in (("after", 0), ("limit", 10**18)))
     after = max(after, call.engine.model(call.application).settings["extra"].get("forgotten", 0))
     return Response(200, stream(call.engine, call.application, kind, after, limit), FORMATS[kind])
 
 
 def _whole(query: dict[str, str], name: str, default: int) -> int:
     text = query.get(name, str(default))
-    if not text.isascii() or not text.isdigit() or len(text) > 19:
-        raise BadInput(f"{name} must be a whole number, got {text[:40]!r}")
+    if not text.isascii() or not text.isdigit() or len(text) > 19 or int(text) > 10**18:
+        raise BadInput(f"{name} must be a whole number up to 10^18, got {text[:40]!r}")
     return int(text)
 
 
