@@ -44,7 +44,7 @@ def use(client: Any, n: int, start: int = 0, prefix: str = "") -> None:
 def test_the_page_follows_decisions(run: Callable[..., Any], browser: Browser, tmp_path: Path) -> None:
     timid = {"class": "Explore", "epsilon": 0.5, "agent": {"class": "LinUCB"}}
     service = run(applications={"shop": Application(policies={"a curious one": timid}), "news": Application()})
-    use(service.client, 150)
+    use(service.client, 80)
     for scheme in ("light", "dark"):
         for width in (400, 1400):
             context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)  # type: ignore[arg-type]
@@ -57,7 +57,7 @@ def test_the_page_follows_decisions(run: Callable[..., Any], browser: Browser, t
             page.goto(service.url)
             page.wait_for_selector("#state.ok")
             expect(page.locator("#others tr")).to_have_count(3, timeout=30_000)
-            expect(page.locator("#counted")).to_have_text("150 settled")
+            expect(page.locator("#counted")).to_have_text("80 settled")
             assert 0.0 < float(page.inner_text("#mean")) < 1.0
             assert page.locator("#curve .band").count() == 1
             assert page.locator("#rows tr").count() == 12
@@ -71,9 +71,9 @@ def test_the_page_follows_decisions(run: Callable[..., Any], browser: Browser, t
             context.close()
     page = browser.new_page()
     page.goto(service.url)
-    expect(page.locator("#counted")).to_have_text("150 settled", timeout=30_000)
-    use(service.client, 5, start=150)
-    expect(page.locator("#counted")).to_have_text("155 settled", timeout=30_000)  # without a reload
+    expect(page.locator("#counted")).to_have_text("80 settled", timeout=30_000)
+    use(service.client, 5, start=80)
+    expect(page.locator("#counted")).to_have_text("85 settled", timeout=30_000)  # without a reload
     page.select_option("#application", "news")
     expect(page.locator("#counted")).to_have_text("none settled yet", timeout=30_000)
     page.close()
