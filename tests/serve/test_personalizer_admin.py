@@ -21,7 +21,9 @@ from noregret import persist
 from noregret.serve.app import Service
 from noregret.serve.arms import read_arm
 from noregret.serve.config import Config
+from noregret.serve.journal import Journal
 from noregret.serve.personalizer_admin import duration, seconds
+from noregret.serve.verify import verify
 
 ACTIONS = [{"id": name, "features": []} for name in ("good", "bad")]
 EPOCH, FUTURE = "2000-01-01T00:00:00Z", "2999-01-01T00:00:00Z"
@@ -294,3 +296,39 @@ def test_multi_slot_by_the_client(run: Callable[..., Any]) -> None:
     client.reward_multi_slot("e 1/x", {"reward": [{"slotId": "low/er", "value": 1.0}]})
     _, _, status = running.service.engine.find("default", "e 1/x\x1f1")
     assert (status.active, status.first) == (True, 1.0)
+
+
+def test_the_journal_of_all_this_verifies(tmp_path: Path) -> None:
+    """Slots, other agents, imports, resets, settings: what is recovered equals a replay, bit for bit."""
+    config = Config(storage=str(tmp_path / "data"))
+    running = Running(Service(config))
+    client, engine = admin(running), running.service.engine
+    slots = [{"id": "top", "baselineAction": "good"}, {"id": "low", "baselineAction": "bad"}]
+    steps: list[Callable[[], Any]] = [
+        lambda: client.update_service_configuration({"explorationPercentage": 0.3, "rewardAggregation": "sum"}),
+        lambda: client.update_policy({"name": "t", "arguments": '{"class": "LinThompson", "draws": 10}'}),
+        lambda: client.import_model(io.BytesIO(b"".join(client.export_model()))),
+        client.reset_model,
+        lambda: client.update_service_configuration({"learningMode": "Apprentice", "rewardAggregation": "earliest"}),
+        client.delete_logs,
+        client.reset_policy,
+    ]
+    for i, step in enumerate(steps):
+        teach(running, 3, start=3 * i)
+        body = {"actions": ACTIONS, "slots": slots, "eventId": f"several {i}"}
+        running.client.post("/personalizer/multislot/rank", json=body)
+        sent = {"reward": [{"slotId": slot["id"], "value": 0.5} for slot in slots]}
+        running.client.post(f"/personalizer/multislot/events/several%20{i}/reward", json=sent)
+        engine.snapshot()
+        step()
+    teach(running, 3, start=100)
+    before = engine.export("default")
+    running.stop()
+    store = config.store()
+    report = verify(Journal(store.connect()))
+    store.close()
+    assert report.problems == []
+    assert (report.decisions, report.snapshots > 0) == (3 * 8 + 2 * 7, True)
+    running = Running(Service(config))
+    assert running.service.engine.export("default") == before
+    running.stop()
