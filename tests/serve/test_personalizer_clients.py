@@ -167,12 +167,13 @@ def test_ai_on_pypi_retries_and_nothing_happens_twice(losing: Any) -> None:
 
 
 @pytest.fixture(scope="session")
-def node(pytestconfig: pytest.Config) -> Callable[..., Any]:
+def node(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Any]:
     """Runs calls through an npm client; the clients are installed once, into pytest's cache."""
     if not shutil.which("npm"):
         pytest.fail("npm is needed to try the npm clients: install nodejs and npm")
     source = Path(__file__).parent / "npm"
-    folder = Path(pytestconfig.cache.mkdir("npm-clients"))
+    cache = getattr(pytestconfig, "cache", None)
+    folder = Path(cache.mkdir("npm-clients") if cache else tmp_path_factory.mktemp("npm-clients"))
     with open(folder / "lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # several workers may want it at once
         wanted, installed = (source / "package.json").read_text(), folder / "installed.json"

@@ -16,10 +16,12 @@ from typing import Any
 
 import httpx
 import pytest
+from serving import Running
 from torture import _FORKING, _serve, _wait_ready, _warm_up
 
 from noregret import persist
-from noregret.serve.config import open_store
+from noregret.serve.app import Service
+from noregret.serve.config import Config, open_store
 from noregret.serve.engine import Engine
 from noregret.serve.journal import Conflict, Journal
 from noregret.serve.model import Creation
@@ -171,6 +173,30 @@ def test_a_takeover_loses_nothing(url: str) -> None:
     assert report.problems == []
     assert (report.decisions, report.rewards, report.lessons) == (80, rewarded, rewarded)
     assert report.snapshots >= 1
+
+
+def test_the_personalizer_face_on_two_services(url: str) -> None:
+    one, two = (Running(Service(Config(storage=url))) for _ in range(2))
+    path, actions = "/personalizer/v1.1-preview.3", [{"id": name, "features": []} for name in "ab"]
+    slots = [{"id": "top", "baselineAction": "a"}, {"id": "low", "baselineAction": "b"}]
+    body = {"actions": actions, "slots": slots, "eventId": "e"}
+    ranked = one.client.post(f"{path}/multislot/rank", json=body)
+    assert ranked.status_code == 201
+    assert two.client.post(f"{path}/multislot/rank", json=body).json() == ranked.json()
+    sent = {"reward": [{"slotId": "low", "value": 1}]}
+    assert two.client.post(f"{path}/multislot/events/e/reward", json=sent).status_code == 204
+    retried = {"x-ms-client-request-id": "r"}
+    answers = [each.client.post(f"{path}/rank", json={"actions": actions}, headers=retried) for each in (one, two)]
+    assert answers[0].json() == answers[1].json()
+    two.client.put(f"{path}/configurations/service", json={"rewardWaitTime": "PT7M"})
+    _until(lambda: one.client.get(f"{path}/configurations/service").json()["rewardWaitTime"] == "PT7M")
+    for what in ("model/properties", "logs/properties", "configurations/policy"):
+        assert two.client.get(f"{path}/{what}").status_code == 200
+    wanted = {"name": "n", "startTime": "2000-01-01", "endTime": "2999-01-01"}
+    place = two.client.post(f"{path}/evaluations", json=wanted).headers["location"]
+    _until(lambda: one.client.get(place).json().get("status") == "completed")
+    one.stop()
+    two.stop()
 
 
 def _lessons(client: httpx.Client) -> int:
