@@ -33,8 +33,11 @@ from vowpalwabbit import Workspace
 file = np.load(sys.argv[1])
 X, y, K = file["X"], file["y"], int(file["y"].max()) + 1
 lines = [f"{label + 1} | " + " ".join(f"f{j}:{v:.6g}" for j, v in enumerate(row) if v) for row, label in zip(X, y)]
-tried = {"SquareCB": [f"--squarecb --gamma_scale {s} -l {l}" for s, l in itertools.product((10, 100), (0.5, 5))],
-         "RegCB": [f"--regcbopt --mellowness {m} -l {l}" for m, l in itertools.product((0.1, 0.001), (0.5, 5))]}
+costs = ("", " --loss0 -1 --loss1 0")
+tried = {"SquareCB": [f"--squarecb --gamma_scale {s} -l {l}{c}"
+                      for s, l, c in itertools.product((10, 100), (0.5, 5), costs)],
+         "RegCB": [f"--regcbopt --mellowness {m} -l {l}{c}"
+                   for m, l, c in itertools.product((0.1, 0.001), (0.5, 5), costs)]}
 for name, settings in tried.items():
     errors = {}
     for setting in settings:

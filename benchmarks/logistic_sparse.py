@@ -58,7 +58,9 @@ def main(arguments: list[str] | None = None) -> None:
     for power in (14, 16, 18):
         runs = [measure(2**power, asked.arms, asked.non_zeros, asked.rounds, asked.batch_size) for _ in range(3)]
         choose, learn = 1e-6 * np.min(runs, axis=0)  # of three: the least disturbed
-        first = first or (choose, learn)
+        if first is None:
+            first = choose, learn
+            continue
         for step, now, then in (("choose", choose, first[0]), ("learn", learn, first[1])):
             common.report(f"LogisticThompson, {asked.arms} arms, 2^{power} features: {step}", common.duration(now),
                           "itself at 2^14", common.duration(then), then / now, "flat: 1")  # fmt: skip

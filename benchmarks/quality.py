@@ -1,6 +1,6 @@
 """Progressive error on classification sets as bandits, each side at its best over a small grid of its own.
 
-    python -m benchmarks.quality [--data FOLDER] [--rows 2000] [--peers-python PYTHON]
+    python -m benchmarks.quality [--data FOLDER] [--rows 1000] [--peers-python PYTHON]
 
 A row is a round: the agent names a class and hears only whether it was right; the error is the share of wrong names
 from the first round on. Everybody sees the same rows in the same order (scaled to [0, 1], with a constant), learns
@@ -123,7 +123,7 @@ def best(contest: Contest, orders: list[Rounds]) -> tuple[float, str]:
 
 def main(arguments: list[str] | None = None) -> None:
     parser = common.parser(__doc__, data="optdigits.parquet and letter.parquet", peers=True)
-    parser.add_argument("--rows", type=int, default=2000, help="of each set at most")
+    parser.add_argument("--rows", type=int, default=1000, help="of each set at most")
     parser.add_argument("--sets", nargs="+", help="only these")
     parser.add_argument("--here", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
@@ -141,7 +141,7 @@ def main(arguments: list[str] | None = None) -> None:
         own = getattr(datasets, f"load_{name}", None)
         X, y = own(return_X_y=True) if own else common.labelled(common.find(options.data, f"{name}.parquet"))
         n = min(len(y), options.rows)
-        repeats = 5 if n < 1000 else 1
+        repeats = 3 if n < 1000 else 1
         orders = [tuple(part[:n] for part in common.as_rounds(X, y, seed)) for seed in range(repeats)]
         ours, how = best(of_noregret(), orders)
         for peer, contest in contests.items():
