@@ -17,7 +17,7 @@ from noregret.guide import agents
 sys.path.insert(0, str(ROOT / "tools"))
 
 LINK = re.compile(r"\]\(([^)\s]+)\)")
-ADDED_BY_THE_BUILD = ("reference/", "algorithms/index.md")
+ADDED_BY_THE_BUILD = ("reference/", "algorithms/index.md", "benchmarks/RESULTS.md")  # by make docs and make bench
 
 
 def without_code(text: str) -> str:

@@ -25,7 +25,6 @@ OUTSIDE = {
 }
 
 _NOT_MEASURED = "# Benchmarks\n\nNot measured yet on this copy: `make bench` writes this page.\n"
-PENDING = ("operations.md", "personalizer.md")
 
 
 def on_config(config: Any) -> Any:
@@ -47,9 +46,6 @@ def on_files(files: Files, config: Any) -> Files:
     for source, page in OUTSIDE.items():
         text = (ROOT / source).read_text(encoding="utf-8") if (ROOT / source).is_file() else _NOT_MEASURED
         made[page] = text
-    for page in PENDING:
-        if not (ROOT / "docs" / page).is_file():
-            made[page] = f"# {Path(page).stem.capitalize()}\n"
     for address, text in made.items():
         files.append(File.generated(config, address, content=text))
     return files
