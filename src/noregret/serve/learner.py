@@ -151,8 +151,10 @@ class Learner:
         saved, saved_at = self.position if not self._store.shared else -1, time.monotonic()
         while True:
             self.news.wait(timeout=0.2 if self._store.shared else 0.5)
-            self.news.clear()
             stopping = self._stopping
+            if not stopping and self._publish_every:
+                time.sleep(min(0.02, self._publish_every))  # what comes meanwhile is learnt together
+            self.news.clear()
             try:
                 if not self.leader:
                     self._follow()

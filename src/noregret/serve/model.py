@@ -174,7 +174,10 @@ class Model(persist.Saved):
     def _draw(self, view: Any, positions: list[int] | None, u: float) -> tuple[Floats, int, Any]:
         agent = self.agent
         if self._plain[0]:
-            p = _restricted(agent.probabilities(view), positions)
+            # The encoder's rows are finite and of the right shape, so they need not be checked again.
+            known = agent.sees in ("features", "shared") and agent.n_arms in (None, len(view))
+            p = agent._probabilities(view) if known else agent.probabilities(view)
+            p = _restricted(p, positions)
             return p, draw(p, u), None
         with self._lock:
             # The draw is the agent's own, since it has something to note; a twin makes it, with randomness that is the

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import json
 import signal
 import socket
@@ -69,6 +70,9 @@ def serve(config: Config, out: TextIO, as_json: bool = False) -> int:
         except Exception as error:
             service.engine.stop()
             raise OSError(f"cannot serve from {service.engine.store}: {error}") from error
+        gc.collect()
+        gc.freeze()  # compiled kernels and modules live as long as the process: the collector need not visit them
+        gc.set_threshold(20_000, 20, 50)
         options = uvicorn.Config(
             service, log_config=None, access_log=False, lifespan="on", proxy_headers=False, server_header=False,
             date_header=False, timeout_graceful_shutdown=GRACE, timeout_keep_alive=30, backlog=2048, ws="none",

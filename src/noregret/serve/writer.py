@@ -15,6 +15,7 @@ log = logging.getLogger("noregret.serve")
 
 Done = Callable[[Outcome], None]
 MOST = 512  # groups in one commit
+LINGER = 0.001  # seconds that a busy writer waits for more to commit together: a sync costs about as much
 
 
 class Unavailable(Exception):
@@ -149,12 +150,14 @@ class Writer:
         return result[0]
 
     def _run(self, journal: Journal) -> None:
-        running, looked = True, 0.0
+        running, looked, busy = True, 0.0, False
         while running:
             groups: list[tuple[Sequence[Write], Done]] = []
             tasks: list[Callable[[Journal], None]] = []
             try:
                 item = self._queue.get(timeout=self._pause)
+                if busy:
+                    time.sleep(LINGER)
                 while True:
                     if item is None:
                         running = False
@@ -167,6 +170,7 @@ class Writer:
                     item = self._queue.get_nowait()
             except queue.Empty:
                 pass
+            busy = len(groups) >= 4
             if groups:
                 self._commit(journal, groups)
             for task in tasks:
