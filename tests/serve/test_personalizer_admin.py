@@ -238,8 +238,11 @@ def test_evaluations_in_the_earlier_dialect(run: Callable[..., Any]) -> None:
     prefix = "/personalizer/v1.1-preview.3"
     teach(running, 10)
     body = {"name": "n", "startTime": EPOCH, "endTime": FUTURE, "policies": []}
-    created = running.client.post(f"{prefix}/evaluations", json=body)
+    header = {"x-ms-client-request-id": "r"}
+    created = running.client.post(f"{prefix}/evaluations", json=body, headers=header)
     assert created.status_code == 201
+    again = running.client.post(f"{prefix}/evaluations", json=body, headers=header)
+    assert again.json()["id"] == created.json()["id"]
     found = finished(lambda: running.client.get(created.headers["location"]).json())
     assert found["status"] == "completed"
     for result in found["policyResults"]:

@@ -115,7 +115,7 @@ class Service:
             if problem is None:
                 log.exception("unforeseen")
                 problem = Problem(500, "InternalError", "something went wrong here; the log has the details")
-            if b"/personalizer/" in scope.get("raw_path", b""):
+            if b"/personalizer/" in (scope.get("raw_path") or b""):
                 problem = personalizer.recoded(problem)
             response = problem.response()
         await _send(send, receive, response, method == "HEAD")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import collections
 import datetime
+import hashlib
 import threading
 import time
 import warnings
@@ -50,7 +51,9 @@ async def create_named(call: Call) -> Response:
 
 async def create(call: Call) -> Response:
     """``POST evaluations`` of the versions before: 201, and where to look."""
-    record = await asyncio.to_thread(begin, call.engine, call.application, call.engine.new_id(), call.body)
+    retried = call.request_id  # a retry must find what it began
+    id = hashlib.blake2b(retried.encode(), digest_size=16).hexdigest() if retried else call.engine.new_id()
+    record = await asyncio.to_thread(begin, call.engine, call.application, id, call.body)
     prefix = "/".join(call.path)
     body = msgspec.json.encode(told(record, call))
     return Response(201, body, headers=((b"location", f"/{prefix}/{record['id']}".encode()),))

@@ -60,7 +60,7 @@ _decode = msgspec.json.Decoder(MultiSlotRequest)
 
 async def rank(call: Call) -> Response:
     """``POST multislot/rank``: 201 with the action of every slot."""
-    writes = prepare(call)
+    writes = await asyncio.to_thread(prepare, call)  # fifty slots take their time
     written = await call.submit(writes)
     answers = [answer(each) for each in written]
     names = msgspec.json.decode(written[0].row.body, type=Decision).slots
@@ -125,14 +125,19 @@ def choosable(allowed: np.ndarray, free: np.ndarray) -> np.ndarray:
     >>> choosable(np.array([[True, True], [True, False]]), np.array([True, True]))
     array([False,  True])
     """
-    offer: np.ndarray = allowed[0] & free
-    later = allowed[1:] & free
-    if len(later) and not later[:, free].all():
-        for i in np.flatnonzero(offer):
-            left = later.copy()
-            left[:, i] = False
-            offer[i] = (maximum_bipartite_matching(csr_array(left), perm_type="column") >= 0).all()
-    return offer
+    able = allowed & free
+    match = maximum_bipartite_matching(csr_array(able), perm_type="column")
+    later = np.flatnonzero(match[1:] >= 0) + 1
+    holder = np.zeros(len(free), np.int64)  # the later slot that has an action; 0: none, it can be taken
+    holder[match[later]] = later
+    open_ = holder == 0
+    while True:  # an action is open, too, if its holder can move on to one that is
+        wider = open_ | (able & open_).any(axis=1)[holder]
+        if (wider == open_).all():
+            break
+        open_ = wider
+    taken: np.ndarray = able[0] & open_
+    return taken
 
 
 async def reward(call: Call) -> Response:
