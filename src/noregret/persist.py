@@ -69,7 +69,10 @@ class Saved:
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        _registry[_class_name(cls)] = cls
+        name = _class_name(cls)
+        if name.startswith("noregret:") and name in _registry and _registry[name].__module__ != cls.__module__:
+            raise TypeError(f"two classes would be saved as {name}: give one of them a _namespace")
+        _registry[name] = cls
 
     def params(self) -> dict[str, Any]:
         """What this object was made with, seed apart: ``type(x)(**x.params())`` makes another like it.

@@ -16,6 +16,7 @@ import sys
 import tempfile
 import threading
 import time
+from contextlib import closing, suppress
 from http.client import HTTPConnection, HTTPException
 from multiprocessing import forkserver
 from pathlib import Path
@@ -65,30 +66,32 @@ class Caller(threading.Thread):
         self.halt = False
 
     def run(self) -> None:
+        with (
+            closing(HTTPConnection("127.0.0.1", self._port, timeout=10)) as connection,
+            suppress(OSError, HTTPException),
+        ):
+            self._ask_until_cut_off(connection)
+
+    def _ask_until_cut_off(self, connection: HTTPConnection) -> None:
         n = 0
-        connection = HTTPConnection("127.0.0.1", self._port, timeout=10)
         while not self.halt:
             n += 1
             id = f"{self._name}-{n}"
             context = {"x": self._random.random(), "day": self._random.choice(["mo", "tu"])}
             body = {"id": id, "context": context, "arms": ["a", {"id": "b", "features": {"y": n % 3}}, "c"]}
-            try:
-                self.unsure.add(id)
-                self.decided[id] = self._post(connection, "/v1/decisions", body, 201)
-                self.unsure.discard(id)
-                if self._random.random() < 0.7:
-                    earlier = self._random.choice(list(self.decided))
-                    value = round(self._random.random(), 3)
-                    self._post(connection, f"/v1/decisions/{earlier}/reward", {"value": value}, 200)
-                    self.rewarded.setdefault(f"{earlier}:{value}:{n}", value)
-            except (OSError, HTTPException):
-                connection.close()
-                return
+            self.unsure.add(id)
+            self.decided[id] = self._post(connection, "/v1/decisions", body, 201)
+            self.unsure.discard(id)
+            if self._random.random() < 0.7:
+                earlier = self._random.choice(list(self.decided))
+                value = round(self._random.random(), 3)
+                self._post(connection, f"/v1/decisions/{earlier}/reward", {"value": value}, 200)
+                self.rewarded.setdefault(f"{earlier}:{value}:{n}", value)
 
     def _post(self, connection: HTTPConnection, path: str, body: Any, status: int) -> bytes:
         connection.request("POST", path, json.dumps(body))
-        response = connection.getresponse()
-        data = response.read()
+        with connection.getresponse() as response:  # closed even if the answer is cut off in the middle
+            data = response.read()
         if response.status != status:
             self.strange.append(f"{path}: {response.status} {data[:200]!r}")
         return data

@@ -118,6 +118,8 @@ class Environment(Saved, ABC):
     100
     """
 
+    _namespace = "environments."
+
     comparator: ClassVar[str] = BEST_ARM_EACH_ROUND
     same_as: ClassVar[tuple[str, ...]] = ()  # comparators that are worth the same in this world
     adaptive: ClassVar[bool] = False  # True: each block is one round, made after the arms before it are known
