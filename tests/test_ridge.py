@@ -77,7 +77,7 @@ def test_any_shape_agrees_with_a_direct_solve(dim, rows, lam, zeros, seed):
     np.testing.assert_allclose(W.T @ W @ A, np.eye(dim), atol=1e-7)
 
 
-def test_the_matrix_product_and_the_row_by_row_path_agree():
+def test_many_rows_at_once_and_one_by_one_agree():
     rng = np.random.default_rng(2)
     model = Ridge(45, 0.5)
     for _ in range(100):

@@ -271,13 +271,16 @@ class Agent(persist.Saved, ABC):
     def _count_arms(self, context: Any) -> int:
         if self.n_arms is not None:
             return self.n_arms
-        return int(context.shape[1] if self.sees == "advice" else context.shape[0])
+        return len(context) if self.sees != "advice" else int(context.shape[1])
 
     def _read_reward(self, reward: Any) -> float:
-        try:
-            value = float("" if isinstance(reward, (str, bytes)) else reward)
-        except (TypeError, ValueError):
-            raise ValueError(f"reward must be a number, got {short(reward)}") from None
+        if type(reward) is float:
+            value = reward
+        else:
+            try:
+                value = float("" if isinstance(reward, (str, bytes)) else reward)
+            except (TypeError, ValueError):
+                raise ValueError(f"reward must be a number, got {short(reward)}") from None
         low, high = self.reward_range
         if not low <= value <= high or value - value != 0.0:  # the difference is NaN for infinity and NaN
             raise ValueError(f"reward is {value}; {self._expected_reward()}")
@@ -290,6 +293,10 @@ class Agent(persist.Saved, ABC):
         return f"{type(self).__name__} expects a number in [{low:g}, {high:g}]: rescale the rewards first"
 
     def _check_choice(self, choice: Any, n_arms: int) -> None:
+        if type(choice) is Choice:  # as choose makes them: one look is enough
+            arm, p, _ = choice
+            if type(arm) is int and 0 <= arm < n_arms and type(p) is float and 0.0 < p <= 1.0:
+                return
         if not isinstance(choice, Choice):
             raise ValueError(f"choice must be the Choice that choose returned, got {short(choice)}")
         arm, p = choice.arm, choice.probability

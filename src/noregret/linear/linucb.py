@@ -92,9 +92,10 @@ class LinUCB(IndexAgent):
         self.alpha = alpha if isinstance(alpha, Ellipsoid) else positive("alpha", alpha, zero=True)
         self.sees = "features" if n_arms is None else "shared"
         if isinstance(self.alpha, Ellipsoid):
-            self._width = (np.sqrt(self.lam) * self.alpha.norm, self.alpha.noise, self.alpha.delta)
+            self._width = (float(np.sqrt(self.lam)) * self.alpha.norm, self.alpha.noise, self.alpha.delta)
         else:
             self._width = (self.alpha, 0.0, 1.0)
+        self._settings = (self.lam, *self._width)
 
     _glance = glance
 
@@ -103,7 +104,7 @@ class LinUCB(IndexAgent):
 
     def _choose(self, context: Floats) -> Choice:
         X = context if self.n_arms is None else context[None]
-        arm, ties = choose_optimistic(self._model.models, X, self.lam, *self._width)
+        arm, ties = choose_optimistic(self._model.models, X, *self._settings)
         return make_choice((arm, 1.0, None)) if ties == 1 else super()._choose(context)
 
     def _learn(self, context: Floats, choice: Choice, reward: float) -> None:  # lines 11-12

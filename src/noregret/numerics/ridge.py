@@ -17,9 +17,7 @@ import numpy as np
 
 from noregret.numerics.choice import all_finite, best_arms, finite, first_best
 from noregret.numerics.jit import jit
-from noregret.numerics.simd import fma, load, splat, store, total
-
-_BLAS_ROWS, _BLAS_DIM = 8, 40  # from here on one matrix product beats row-by-row projection (measured)
+from noregret.numerics.simd import LANES, fma, load, splat, store, total, totals
 
 
 @jit
@@ -31,17 +29,25 @@ def project(model: np.ndarray, x: np.ndarray, p: np.ndarray) -> float:
     1.0
     """
     D = x.size
-    for i in range(0, D, 4):
+    square = splat(0.0)
+    for i in range(0, D, 8):
         r = i * D
         s0, s1, s2, s3 = splat(0.0), splat(0.0), splat(0.0), splat(0.0)
-        for j in range(0, (i & ~7) + 8, 8):
+        s4, s5, s6, s7 = splat(0.0), splat(0.0), splat(0.0), splat(0.0)
+        for j in range(0, i + 8, 8):  # W is zero beyond
             v = load(x, j)
             s0 = fma(load(model, r + j), v, s0)
             s1 = fma(load(model, r + D + j), v, s1)
             s2 = fma(load(model, r + 2 * D + j), v, s2)
             s3 = fma(load(model, r + 3 * D + j), v, s3)
-        p[i], p[i + 1], p[i + 2], p[i + 3] = total(s0), total(s1), total(s2), total(s3)
-    return dot(p, 0, p)
+            s4 = fma(load(model, r + 4 * D + j), v, s4)
+            s5 = fma(load(model, r + 5 * D + j), v, s5)
+            s6 = fma(load(model, r + 6 * D + j), v, s6)
+            s7 = fma(load(model, r + 7 * D + j), v, s7)
+        sums = totals(s0, s1, s2, s3, s4, s5, s6, s7)
+        store(p, i, sums)
+        square = fma(sums, sums, square)
+    return total(square)
 
 
 @jit
@@ -69,7 +75,8 @@ def update(model: np.ndarray, x: np.ndarray, reward: float) -> None:
     D = model.shape[1]
     work = np.zeros((3, D))
     v, p, k = work[0], work[1], work[2]
-    v[: x.size] = x
+    for i in range(x.size):
+        v[i] = x[i]
     width, error = project(model, v, p), reward - dot(model, D * D, v)
     if not finite(width * error):
         raise ValueError("context must be finite (and its square must not overflow)")
@@ -198,21 +205,30 @@ def estimate_into(model: np.ndarray, X: np.ndarray, means: np.ndarray, widths: n
     """
     K, d = X.shape
     D = model.shape[1]
-    if K >= _BLAS_ROWS and d >= _BLAS_DIM:
-        padded = np.zeros((K, D))
-        padded[:, :d] = X
-        P = np.dot(padded, model[:D].T)
-        for a in range(K):
-            means[a] = dot(model, D * D, padded[a])
-            widths[a] = np.sqrt(dot(P, a * D, P[a]))
-        return
-    work = np.zeros((2, D))
-    v, p = work[0], work[1]
-    for a in range(K):
-        for i in range(d):
-            v[i] = X[a, i]
-        widths[a] = np.sqrt(project(model, v, p))
-        means[a] = dot(model, D * D, v)
+    arms = np.zeros((D + 1, LANES))  # eight rows of X side by side, a feature a line; the last line is for results
+    for start in range(0, K, LANES):
+        n = min(LANES, K - start)
+        for a in range(n):
+            for i in range(d):
+                arms[i, a] = X[start + a, i]
+        square, mean = splat(0.0), splat(0.0)
+        for i in range(0, D, 4):
+            s0, s1, s2, s3 = splat(0.0), splat(0.0), splat(0.0), splat(0.0)
+            for j in range(i + 4):  # W is zero beyond
+                v = load(arms, LANES * j)
+                s0 = fma(splat(model[i, j]), v, s0)
+                s1 = fma(splat(model[i + 1, j]), v, s1)
+                s2 = fma(splat(model[i + 2, j]), v, s2)
+                s3 = fma(splat(model[i + 3, j]), v, s3)
+            square = fma(s0, s0, fma(s1, s1, fma(s2, s2, fma(s3, s3, square))))
+        for j in range(d):
+            mean = fma(splat(model[D, j]), load(arms, LANES * j), mean)
+        store(arms, LANES * D, square)
+        for a in range(n):
+            widths[start + a] = np.sqrt(arms[D, a])
+        store(arms, LANES * D, mean)
+        for a in range(n):
+            means[start + a] = arms[D, a]
 
 
 @jit

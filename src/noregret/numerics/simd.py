@@ -115,6 +115,27 @@ def total(_context: Any, lanes: Any) -> Any:
     return types.float64(_lanes), generate
 
 
+@intrinsic
+def totals(_context: Any, a: Any, b: Any, c: Any, d: Any, e: Any, f: Any, g: Any, h: Any) -> Any:
+    """The sums of eight vectors, as one vector: a third of the work of eight calls of ``total``."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        vectors, width = list(args), 1
+        while len(vectors) > 1:  # each pass adds runs of ``width`` lanes pairwise, and halves the vectors
+            pairs = []
+            for x, y in zip(vectors[::2], vectors[1::2], strict=True):
+                starts = range(0, LANES, 2 * width)
+                sides = []
+                for shift in (0, width):
+                    lanes = [s + shift + i + side for s in starts for side in (0, LANES) for i in range(width)]
+                    sides.append(builder.shuffle_vector(x, y, ir.Constant(ir.VectorType(_INDEX, LANES), lanes)))
+                pairs.append(builder.fadd(*sides))
+            vectors, width = pairs, 2 * width
+        return vectors[0]
+
+    return _lanes(*[_lanes] * 8), generate
+
+
 def aligned_zeros(*shape: int) -> np.ndarray:
     """Zeros whose first entry starts a cache line, so that no load of eight straddles two.
 
