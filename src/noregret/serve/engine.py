@@ -195,7 +195,7 @@ class Engine:
                 note = msgspec.json.decode(msgspec.json.encode(note))  # as a replay will find it
         decision = Decision(
             context=msgspec.Raw(context),
-            arms=[msgspec.Raw(arms[i]) for i in order],
+            arms=[msgspec.Raw(read[i].text) for i in order],
             p=p, arm=int(arm), version=model.version, window=round(settings["window"] * 1000),
             default=settings["default"], rule=settings["rule"], deferred=deferred, apprentice=settings["apprentice"],
             note=note, scaling=scaling, order=order if excluded else [], by=by,

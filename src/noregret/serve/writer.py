@@ -15,7 +15,7 @@ log = logging.getLogger("noregret.serve")
 
 Done = Callable[[Outcome], None]
 MOST = 512  # groups in one commit
-LINGER = 0.001  # seconds that a busy writer waits for more to commit together: a sync costs about as much
+LINGER = 0.001  # seconds that a busy writer waits for more to commit together, a few times over while more comes
 
 
 class Unavailable(Exception):
@@ -157,7 +157,7 @@ class Writer:
             try:
                 item = self._queue.get(timeout=self._pause)
                 if busy:
-                    time.sleep(LINGER)
+                    self._linger()
                 while True:
                     if item is None:
                         running = False
@@ -181,6 +181,13 @@ class Writer:
                 self._guarded(self._idle, journal)
         if hasattr(journal, "connection"):
             journal.connection.close()
+
+    def _linger(self) -> None:
+        for _ in range(6):
+            before = self._queue.qsize()
+            time.sleep(LINGER)
+            if not before < self._queue.qsize() < MOST:
+                return
 
     def _commit(self, journal: Journal, groups: list[tuple[Sequence[Write], Done]]) -> None:
         try:
