@@ -147,7 +147,8 @@ Made by `python -m benchmarks`; nothing here is typed by hand.{quick}
 - BLAS on one thread for everybody.
 
 A ratio says how many times better noregret is (faster, fewer errors); below 1 the peer is better.
-Where two sides are timed they take turns, so that a busy machine slows both alike: trust the ratio before the times.
+Where two sides are timed they take turns. Other work on the machine interrupts the slower side more often, which helps
+noregret's ratio: compare it with that of the fastest turns, and the load with the cores, before you trust it.
 """
 
 

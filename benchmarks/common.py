@@ -39,7 +39,7 @@ def report(what: str, ours: str, peer: str, theirs: str, ratio: float | None, no
 
 
 def in_turns(ours: Callable[[int], Any], theirs: Callable[[int], Any], turns: int) -> tuple[list[float], list[float]]:
-    """Seconds of each turn of both sides, one after the other: a busy machine slows both alike. Turn -1 warms up."""
+    """Seconds of each turn of both sides, one after the other, so that both meet the same machine. Turn -1 warms up."""
     ours(-1), theirs(-1)
     times: tuple[list[float], list[float]] = ([], [])
     for turn in range(turns):
