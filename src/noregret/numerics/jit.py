@@ -21,3 +21,15 @@ def jit(kernel: F) -> F:
     2.0
     """
     return cast(F, numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=_REORDER)(kernel))
+
+
+def exact(kernel: F) -> F:
+    """``jit`` without reordering: the same bits whether a kernel is called alone or compiled into another.
+
+    For kernels that vectorise by hand (see ``simd``), so that the loop and the block of an agent agree to the bit.
+
+    >>> from noregret.numerics.ridge import log_det  # decorated with @exact
+    >>> log_det.__name__
+    'log_det'
+    """
+    return cast(F, numba.njit(cache=True, nogil=True, error_model="numpy")(kernel))

@@ -16,11 +16,11 @@ from __future__ import annotations
 import numpy as np
 
 from noregret.numerics.choice import all_finite, best_arms, finite, first_best
-from noregret.numerics.jit import jit
+from noregret.numerics.jit import exact
 from noregret.numerics.simd import LANES, fma, load, splat, store, total, totals
 
 
-@jit
+@exact
 def project(model: np.ndarray, x: np.ndarray, p: np.ndarray) -> float:
     """Write W x into ``p`` (x and p padded to D); return ||W x||^2 = x' A^-1 x.
 
@@ -50,7 +50,7 @@ def project(model: np.ndarray, x: np.ndarray, p: np.ndarray) -> float:
     return total(square)
 
 
-@jit
+@exact
 def dot(a: np.ndarray, start: int, b: np.ndarray) -> float:
     """a.flat[start : start + b.size] . b, for b padded to a multiple of eight.
 
@@ -63,7 +63,7 @@ def dot(a: np.ndarray, start: int, b: np.ndarray) -> float:
     return total(s)
 
 
-@jit
+@exact
 def update(model: np.ndarray, x: np.ndarray, reward: float) -> None:
     """A += x x', b += r x: Carlson's step on W, and theta to match (x of length d or D).
 
@@ -95,7 +95,7 @@ def update(model: np.ndarray, x: np.ndarray, reward: float) -> None:
         store(model, D * D + j, fma(step, load(k, j), load(model, D * D + j)))
 
 
-@jit
+@exact
 def log_det(model: np.ndarray, d: int) -> float:
     """ln det A, from the diagonal of W.
 
@@ -109,7 +109,7 @@ def log_det(model: np.ndarray, d: int) -> float:
     return result
 
 
-@jit
+@exact
 def refit(model: np.ndarray, A: np.ndarray, b: np.ndarray) -> None:
     """W and theta computed afresh from A and b.
 
@@ -130,7 +130,7 @@ def refit(model: np.ndarray, A: np.ndarray, b: np.ndarray) -> None:
         model[D, i] = theta
 
 
-@jit
+@exact
 def learn_row(models: np.ndarray, m: int, X: np.ndarray, row: int, reward: float) -> None:
     """Learn row ``row`` of X, all of it checked, into model ``m``.
 
@@ -144,7 +144,7 @@ def learn_row(models: np.ndarray, m: int, X: np.ndarray, row: int, reward: float
     update(models[m], X[row], reward)
 
 
-@jit
+@exact
 def learn(
     models: np.ndarray,
     grams: np.ndarray,
@@ -181,7 +181,7 @@ def learn(
     refit(models[m], A, b)
 
 
-@jit
+@exact
 def multiplier(model: np.ndarray, d: int, lam: float, alpha: float, noise: float, delta: float) -> float:
     """alpha + R sqrt(2 ln(det(A)^1/2 det(lam I)^-1/2 / delta)): the ellipsoid's width; R = 0 leaves a plain number.
 
@@ -193,7 +193,7 @@ def multiplier(model: np.ndarray, d: int, lam: float, alpha: float, noise: float
     return alpha + noise * np.sqrt(max(0.0, log_det(model, d) - d * np.log(lam)) - 2.0 * np.log(delta))
 
 
-@jit
+@exact
 def estimate_into(model: np.ndarray, X: np.ndarray, means: np.ndarray, widths: np.ndarray) -> None:
     """Means x.theta and widths sqrt(x' A^-1 x) of every row of X under one model.
 
@@ -231,7 +231,7 @@ def estimate_into(model: np.ndarray, X: np.ndarray, means: np.ndarray, widths: n
             means[start + a] = arms[D, a]
 
 
-@jit
+@exact
 def estimate_all_into(models: np.ndarray, x: np.ndarray, means: np.ndarray, widths: np.ndarray) -> None:
     """Mean and width of one row x under every model.
 
@@ -251,7 +251,7 @@ def estimate_all_into(models: np.ndarray, x: np.ndarray, means: np.ndarray, widt
         means[m] = dot(models[m], D * D, v)
 
 
-@jit
+@exact
 def estimate_all(models: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """``estimate_all_into`` with arrays of its own.
 
@@ -264,7 +264,7 @@ def estimate_all(models: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndar
     return means, widths
 
 
-@jit
+@exact
 def optimistic(models: np.ndarray, X: np.ndarray, lam: float, alpha: float, noise: float, delta: float) -> np.ndarray:
     """Mean plus multiplier times width: of each row under the one model, or of the one row under each model.
 
@@ -290,7 +290,7 @@ def optimistic(models: np.ndarray, X: np.ndarray, lam: float, alpha: float, nois
     return scores
 
 
-@jit
+@exact
 def choose_optimistic(
     models: np.ndarray, X: np.ndarray, lam: float, alpha: float, noise: float, delta: float
 ) -> tuple[int, int]:
@@ -303,7 +303,7 @@ def choose_optimistic(
     return first_best(optimistic(models, X, lam, alpha, noise, delta))
 
 
-@jit
+@exact
 def play_optimistic(
     models: np.ndarray,
     grams: np.ndarray,

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 from numba import extending
-from numba.core import types
+from numba.core import cgutils, types
 from numba.extending import models, register_model
 
 intrinsic: Any = extending.intrinsic  # its own annotations describe the function it takes, not the one it makes
@@ -89,11 +89,11 @@ def splat(_context: Any, number: Any) -> Any:
 
 @intrinsic
 def fma(_context: Any, a: Any, b: Any, c: Any) -> Any:
-    """a * b + c, in each lane."""
+    """a * b + c in each lane, rounded once wherever it is compiled."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        product = builder.fmul(args[0], args[1], flags=("contract",))
-        return builder.fadd(product, args[2], flags=("contract",))
+        kind = ir.FunctionType(_VECTOR, [_VECTOR] * 3)
+        return builder.call(cgutils.get_or_insert_function(builder.module, kind, "llvm.fma.v8f64"), args)
 
     return _lanes(_lanes, _lanes, _lanes), generate
 
