@@ -104,3 +104,20 @@ def tied_probabilities(scores: np.ndarray) -> np.ndarray:
     for arm in arms:
         p[arm] = 1.0 / arms.size
     return p
+
+
+@jit
+def row_argmax(scores: np.ndarray) -> np.ndarray:
+    """The first largest entry of every row: np.argmax, quicker over short rows.
+
+    >>> row_argmax(np.array([[0.5, 1.0, 1.0], [2.0, 1.0, 0.0]]))
+    array([1, 0])
+    """
+    best = np.empty(len(scores), np.int64)
+    for t in range(len(scores)):
+        arm, top = 0, scores[t, 0]
+        for a in range(1, scores.shape[1]):
+            if scores[t, a] > top:
+                arm, top = a, scores[t, a]
+        best[t] = arm
+    return best

@@ -170,6 +170,8 @@ class TableSource:
 
     def _arms(self, values: np.ndarray, start: int) -> Ints:
         if self.arm_names is None:
+            if values.dtype.kind in "iu":
+                return values.astype(np.int64, copy=False)
             numbers = _number(self._columns.arms, values, start)
             with np.errstate(invalid="ignore"):
                 return np.where(numbers == np.floor(numbers), numbers, -1.0).astype(np.int64)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from noregret.agent import Floats, count
+from noregret.numerics.choice import row_argmax
 from noregret.persist import Saved
 
 Ints = NDArray[np.int64]
@@ -106,8 +107,7 @@ class Linear(Policy):
             d = self.weights.shape[-1]
             raise ValueError(f"a context must have shape {f'({d},)' if shared else f'(K, {d})'}, got {block.shape[1:]}")
         scores = block @ self.weights.T
-        best: Ints = np.argmax(scores if self.bias is None else scores + self.bias, axis=1)
-        return best
+        return row_argmax(scores if self.bias is None else scores + self.bias)
 
 
 class Stump(Policy):
