@@ -97,7 +97,6 @@ def bare(port: int, folder: str) -> None:
         return Response(msgspec.json.encode(answer), 201, media_type="application/json")
 
     threading.Thread(target=write, daemon=True).start()
-    sys.setswitchinterval(0.0005)  # as the service has it
     app = Starlette(routes=[Route("/v1/decisions", decide, methods=["POST"])])
     uvicorn.run(app, host="127.0.0.1", port=port, log_level="error", access_log=False)
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from noregret.serve.arms import read_arm, read_arms
 from noregret.serve.features import Encoder, stacked
 from noregret.serve.scaling import UNSCALED, Scaler, Scaling
-from noregret.serve.tokens import BadInput, part, read_json
+from noregret.serve.tokens import BadInput, hash_token, part, read_json
 
 MASK = 2**64 - 1
 
@@ -93,9 +93,9 @@ def test_rows_are_what_the_description_says(context: Any, features: Any, dim: in
     scaling = {n: (data.draw(st.floats(-10, 10)), data.draw(st.floats(0.1, 10))) for n in names[::2]}
     used = sorted(scaling)
     arrays = Scaling(np.array(used, np.uint64), *(np.array([scaling[n][i] for n in used]) for i in (0, 1)))
-    arms = [h(b"a\x1eix"), h(b"a\x1eiy")]
+    arms = [hash_token(b"a\x1eix"), hash_token(b"a\x1eiy")]
     stack = stacked(read_context, arms, [read_features, read_features])
-    X = Encoder(dim=dim).rows(stack, Scaling.of(arrays.journal()))
+    X = Encoder(dim=dim).rows(stack, Scaling.of(arrays.journal))
     assert X[0].tolist() == row(context, "x", features, scaling, dim)  # to the bit
     assert X[1].tolist() == row(context, "y", features, scaling, dim)
 
@@ -115,7 +115,7 @@ def test_a_row_never_changes() -> None:
 
 def test_without_interactions_only_pairs_with_the_constant_remain() -> None:
     context, arm = part(b'{"a": "x", "b": "y"}', "c"), part(b'{"c": "z"}', "a")
-    x = Encoder(dim=4096, interactions=False).rows(stacked(context, [7], [arm]), UNSCALED)[0]
+    x = Encoder(dim=4096, interactions=False).rows(stacked(context, [bytes(8)], [arm]), UNSCALED)[0]
     assert np.count_nonzero(x) == 5  # 1 and the two of the context with 1; 1 with the id and with the arm's own
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from noregret.numerics.jit import jit
+from noregret.numerics.jit import jit, jit_block
 
 _LARGEST = float(np.finfo(np.float64).max)
 TIE = 1e-12  # scores this close to the largest are ties
@@ -106,7 +106,7 @@ def tied_probabilities(scores: np.ndarray) -> np.ndarray:
     return p
 
 
-@jit
+@jit_block
 def row_argmax(scores: np.ndarray) -> np.ndarray:
     """The first largest entry of every row: np.argmax, quicker over short rows.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from noregret.numerics.choice import draw
-from noregret.numerics.jit import jit
+from noregret.numerics.jit import jit, jit_block
 from noregret.numerics.weights import importance_weighted, normalised
 
 
@@ -86,7 +86,7 @@ def exp4p_learn(
     recentre(log_weights)
 
 
-@jit
+@jit_block
 def exp4_play(
     log_weights: np.ndarray, gamma: float, advice: np.ndarray, rewards: np.ndarray, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -105,7 +105,7 @@ def exp4_play(
     return arms, probabilities, got
 
 
-@jit
+@jit_block
 def exp4p_play(
     log_weights: np.ndarray,
     p_min: float,
@@ -170,7 +170,7 @@ def voted_learn(
     recentre(log_weights)
 
 
-@jit
+@jit_block
 def voted_play(
     log_weights: np.ndarray,
     p_min: float,

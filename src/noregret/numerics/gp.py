@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from noregret.numerics.choice import best_arms
-from noregret.numerics.jit import jit
+from noregret.numerics.jit import jit, jit_block
 from noregret.numerics.kernels import Program, cross, diagonal
 
 # The noise variance counts as at least this share of k(x, x): points that coincide then leave the factor invertible.
@@ -154,7 +154,7 @@ def growing_append(
     return variance
 
 
-@jit
+@jit_block
 def growing_play(
     program: Program, Z: np.ndarray, L: np.ndarray, c: np.ndarray, n: int, noise: float,
     width: Width, t: int, gain: float, contexts: np.ndarray, rewards: np.ndarray, rng: np.random.Generator,
@@ -240,7 +240,7 @@ def arms_learn(
     return gain + 0.5 * math.log1p(max(variance, 0.0) / noise[arm]), age
 
 
-@jit
+@jit_block
 def arms_play(
     points: np.ndarray, prior: np.ndarray, mean: np.ndarray, cov: np.ndarray, counts: np.ndarray, sums: np.ndarray,
     age: int, period: int, noise: np.ndarray,

@@ -15,7 +15,7 @@ import math
 import numpy as np
 
 from noregret.numerics.gp import INDEFINITE, JITTER, Width, multiplier, pick, solve_lower
-from noregret.numerics.jit import jit
+from noregret.numerics.jit import jit, jit_block
 from noregret.numerics.kernels import Program, cross, diagonal
 
 # A point joins while there is room if nu exceeds this share of k(x, x): nearer ones would leave Kmm ill conditioned.
@@ -248,7 +248,7 @@ def budget_append(
     return variance
 
 
-@jit
+@jit_block
 def budget_play(
     program: Program, Z: np.ndarray, L: np.ndarray, U: np.ndarray, c: np.ndarray, Q: np.ndarray, state: np.ndarray,
     noise: float, width: Width, t: int, gain: float, contexts: np.ndarray, rewards: np.ndarray,

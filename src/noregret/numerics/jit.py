@@ -13,14 +13,31 @@ F = TypeVar("F", bound=Callable[..., object])
 _REORDER = {"reassoc", "contract", "arcp", "nsz"}
 
 
+def _compiled(kernel: F, fastmath: bool | set[str] = False, nogil: bool = False) -> F:
+    return cast(F, numba.njit(cache=True, error_model="numpy", fastmath=fastmath, nogil=nogil)(kernel))
+
+
 def jit(kernel: F) -> F:
-    """Compile on first use, cache on disk, release the interpreter lock while it runs.
+    """Compile on first use, cache on disk.
+
+    The interpreter lock is kept: a step of a few microseconds that gave it away would wait much longer, wherever
+    other threads are busy, to have it back.
 
     >>> from noregret.numerics.weights import importance_weighted  # decorated with @jit
     >>> importance_weighted(1.0, 0.5)
     2.0
     """
-    return cast(F, numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=_REORDER)(kernel))
+    return _compiled(kernel, fastmath=_REORDER)
+
+
+def jit_block(kernel: F) -> F:
+    """``jit`` for a kernel that works through many rounds or rows: it releases the interpreter lock meanwhile.
+
+    >>> from noregret.numerics.kary import ucb1_play  # decorated with @jit_block
+    >>> ucb1_play.__name__
+    'ucb1_play'
+    """
+    return _compiled(kernel, fastmath=_REORDER, nogil=True)
 
 
 def exact(kernel: F) -> F:
@@ -32,4 +49,14 @@ def exact(kernel: F) -> F:
     >>> log_det.__name__
     'log_det'
     """
-    return cast(F, numba.njit(cache=True, nogil=True, error_model="numpy")(kernel))
+    return _compiled(kernel)
+
+
+def exact_block(kernel: F) -> F:
+    """``exact`` for a kernel that works through many rounds: it releases the interpreter lock meanwhile.
+
+    >>> from noregret.numerics.ridge import play_optimistic  # decorated with @exact_block
+    >>> play_optimistic.__name__
+    'play_optimistic'
+    """
+    return _compiled(kernel, nogil=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from noregret.numerics.choice import best_arms, draw, tied_probabilities
-from noregret.numerics.jit import jit
+from noregret.numerics.jit import jit, jit_block
 from noregret.numerics.weights import importance_weighted, mixed
 
 
@@ -21,7 +21,7 @@ def exp3_learn(log_weights: np.ndarray, gamma: float, arm: int, probability: flo
     log_weights[arm] += gamma * importance_weighted(reward, probability) / log_weights.size
 
 
-@jit
+@jit_block
 def exp3_play(
     log_weights: np.ndarray, gamma: float, rewards: np.ndarray, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -57,7 +57,7 @@ def ucb1_scores(totals: np.ndarray, counts: np.ndarray, alpha: float) -> np.ndar
     return scores
 
 
-@jit
+@jit_block
 def ucb1_play(
     totals: np.ndarray, counts: np.ndarray, alpha: float, rewards: np.ndarray, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -101,7 +101,7 @@ def decayed(epsilon: float, decay: float, n_learnt: int) -> float:
     return float(epsilon * (n_learnt + 1.0) ** -decay)
 
 
-@jit
+@jit_block
 def greedy_play(
     totals: np.ndarray,
     counts: np.ndarray,
@@ -168,7 +168,7 @@ def beta_choose(successes: np.ndarray, failures: np.ndarray, draws: int, rng: np
     return arm, p[arm]
 
 
-@jit
+@jit_block
 def beta_play(
     successes: np.ndarray, failures: np.ndarray, draws: int, rewards: np.ndarray, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from noregret.numerics.jit import jit
+from noregret.numerics.jit import jit, jit_block
 from noregret.numerics.thompson import winner
 
 _STEPS = 100  # Newton steps; a strongly convex fit takes about five
@@ -132,7 +132,7 @@ def _step(
     return x, -np.dot(g, x)
 
 
-@jit
+@jit_block
 def fit(
     posterior: np.ndarray,
     indptr: np.ndarray,

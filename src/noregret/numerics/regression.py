@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from noregret.numerics.choice import TIE, draw, tied_probabilities
-from noregret.numerics.jit import jit
+from noregret.numerics.jit import jit, jit_block
 from noregret.numerics.ridge import estimate_all_into, estimate_into, learn_row
 
 
@@ -114,7 +114,7 @@ def confidence(t: int, K: int, mellowness: float) -> float:
     return np.sqrt(mellowness * np.log(float(K) * float(t)))
 
 
-@jit
+@jit_block
 def squarecb_play(
     models: np.ndarray,
     scale: float,
@@ -140,7 +140,7 @@ def squarecb_play(
     return arms, probabilities, got
 
 
-@jit
+@jit_block
 def regcb_play(
     models: np.ndarray,
     mellowness: float,

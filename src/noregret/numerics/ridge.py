@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from noregret.numerics.choice import all_finite, best_arms, finite, first_best
-from noregret.numerics.jit import exact
+from noregret.numerics.jit import exact, exact_block
 from noregret.numerics.simd import LANES, fma, load, splat, store, total, totals
 
 
@@ -303,7 +303,7 @@ def choose_optimistic(
     return first_best(optimistic(models, X, lam, alpha, noise, delta))
 
 
-@exact
+@exact_block
 def play_optimistic(
     models: np.ndarray,
     grams: np.ndarray,

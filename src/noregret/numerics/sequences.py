@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from noregret.numerics.jit import jit
+from noregret.numerics.jit import jit_block
 
 # state: n, sum x, sum (x - mean)^2, sum lam, sum lam x, sum psi(lam) (x - mean)^2, best bound so far
 STATE = 7
 
 
-@jit
+@jit_block
 def advance_lower(state: np.ndarray, x: np.ndarray, log_inverse_delta: float, scale: float, bounds: np.ndarray) -> None:
     """Feed observations x >= 0 with conditional mean in [0, 1]; ``bounds[i]`` is the lower bound after x[i].
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from noregret.numerics import ridge
 from noregret.numerics.choice import best_arms
-from noregret.numerics.jit import jit
+from noregret.numerics.jit import jit, jit_block
 
 
 @jit
@@ -58,7 +58,7 @@ def scores(model: np.ndarray, widths: np.ndarray, c: float) -> np.ndarray:
     return model[model.shape[1], : widths.size] + c * widths
 
 
-@jit
+@jit_block
 def play(
     model: np.ndarray, widths: np.ndarray, c: float, rewards: np.ndarray, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from noregret.numerics import ridge
 from noregret.numerics.choice import best_arms, draw
-from noregret.numerics.jit import jit
+from noregret.numerics.jit import jit, jit_block
 
 
 @jit
@@ -90,7 +90,7 @@ def compete(models: np.ndarray, X: np.ndarray, v: float, Z: np.ndarray, u: np.nd
     return counts
 
 
-@jit
+@jit_block
 def play(
     models: np.ndarray,
     grams: np.ndarray,

@@ -123,7 +123,6 @@ class Service:
 
     def _route(self, scope: Any) -> tuple[Route, Call]:
         """The route of a request that its key allows; nothing is said of what exists before the key is known."""
-        headers = scope["headers"]
         raw = scope.get("raw_path") or scope["path"].encode()
         if len(raw) > 8192:
             raise Problem(414, "UriTooLong", "the path must have at most 8192 bytes")
@@ -131,12 +130,12 @@ class Service:
         named = path[0] == "apps" and len(path) > 2
         application = path[1] if named else self.default
         path = path[2:] if named else path
-        call = Call(self.engine, scope["method"], path, scope["query_string"], headers, application)
+        call = Call(self.engine, scope["method"], path, scope["query_string"], scope["headers"], application)
         call.service = self
         if path in _PUBLIC:
             route, call.params = self.router.find(call.method, path)
             return route, call
-        key = self.keys.find(_secret(headers))
+        key = self.keys.find(_secret(call.headers))
         if key is None:
             raise Problem(401, "Unauthorized", "a valid key is needed", ((b"www-authenticate", b"Bearer"),))
         call.key = key
@@ -194,13 +193,12 @@ class Service:
         return reply(document())
 
 
-def _secret(headers: Any) -> str | None:
-    for name, value in headers:
-        if name in _KEY_HEADERS:
-            return str(value.decode("latin-1"))
-        if name == b"authorization" and value[:7].lower() == b"bearer ":
-            return str(value[7:].decode("latin-1")).strip()
-    return None
+def _secret(headers: dict[bytes, bytes]) -> str | None:
+    for name in _KEY_HEADERS:
+        if name in headers:
+            return headers[name].decode("latin-1")
+    given = headers.get(b"authorization", b"")
+    return given[7:].decode("latin-1").strip() if given[:7].lower() == b"bearer " else None
 
 
 def _too_large(most: int) -> Problem:

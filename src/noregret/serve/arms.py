@@ -24,8 +24,8 @@ class Arm(NamedTuple):
     id: str
     features: Part
     n_keys: int  # in the text it came as
-    hash: int  # of its id, as a token
-    text: bytes  # as it came; remembered with the arm, so that a thousand decisions share it
+    hash: bytes  # of its id, as a token
+    raw: msgspec.Raw  # as it came; remembered with the arm, so that a thousand decisions share it
 
 
 class _Sent(msgspec.Struct, forbid_unknown_fields=True):
@@ -55,16 +55,16 @@ def _read(text: bytes) -> Arm:
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise BadInput(f"an arm: {error}") from None
     if isinstance(sent, str):
-        return Arm(check_id("an arm's id", sent), NOTHING, 0, _hash(sent), text)
+        return Arm(check_id("an arm's id", sent), NOTHING, 0, _hash(sent), msgspec.Raw(text))
     unset = sent.features is msgspec.UNSET
     features = NOTHING if unset else part(bytes(sent.features), "a")
     n_keys = features.n_keys + (1 if unset else 2)
     if scan(np.frombuffer(text, np.uint8))[1] != n_keys:
         raise BadInput("an arm: a key appears twice in one object")
-    return Arm(check_id("an arm's id", sent.id), features, n_keys, _hash(sent.id), text)
+    return Arm(check_id("an arm's id", sent.id), features, n_keys, _hash(sent.id), msgspec.Raw(text))
 
 
-def _hash(id: str) -> int:
+def _hash(id: str) -> bytes:
     return hash_token(b"a\x1ei" + id.encode())
 
 

@@ -74,6 +74,7 @@ class Engine:
         )
         self.writer = Writer(self._telling_journal, self._now, self._expire)
         self._reading = threading.Lock()
+        self._chance: list[str] = []
 
     # ------------------------------------------------------------------ life
 
@@ -190,12 +191,12 @@ class Engine:
             p, arm, note, scaling = [1.0] + [0.0] * (len(offered) - 1), 0, None, ""
         else:
             drawn = model.choose(context, offered, self.uniform(app, id))
-            p, arm, note, scaling = drawn.p.tolist(), drawn.arm, drawn.note, drawn.scaling.journal()
+            p, arm, note, scaling = drawn.p.tolist(), drawn.arm, drawn.note, drawn.scaling.journal
             if note is not None:
                 note = msgspec.json.decode(msgspec.json.encode(note))  # as a replay will find it
         decision = Decision(
             context=msgspec.Raw(context),
-            arms=[msgspec.Raw(read[i].text) for i in order],
+            arms=[read[i].raw for i in order],
             p=p, arm=int(arm), version=model.version, window=round(settings["window"] * 1000),
             default=settings["default"], rule=settings["rule"], deferred=deferred, apprentice=settings["apprentice"],
             note=note, scaling=scaling, order=order if excluded else [], by=by,
@@ -451,7 +452,13 @@ class Engine:
         >>> len(Engine(None, {}).new_id())
         32
         """
-        return f"{self._now():012x}{os.urandom(10).hex()}"
+        try:
+            chance = self._chance.pop()
+        except IndexError:  # asking the system for each costs more than the rest of an id
+            fresh = os.urandom(256 * 10).hex()
+            self._chance = [fresh[i : i + 20] for i in range(0, len(fresh), 20)]
+            chance = self._chance.pop()
+        return f"{self._now():012x}{chance}"
 
     def _expire(self, journal: Journal) -> None:
         if not self.leader:

@@ -40,34 +40,39 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noregret.agent import Floats, count
+from noregret.numerics.jit import exact
 from noregret.persist import Saved
 from noregret.serve.scaling import Scaling, scaled
-from noregret.serve.tokens import ONE, Hashes, Part, Table, strict
+from noregret.serve.tokens import ONE, Hashes, Part, Table, as_table
 
 
 class Stack(NamedTuple):
     """The tokens of a request: the context's, then each arm's from its start on; and the hashes of the arms' ids.
 
     >>> from noregret.serve.tokens import NOTHING, part
-    >>> stacked(part(b'{"time": "morning"}', "c"), [1, 2], [part(b'{"taste": "salty"}', "a"), NOTHING]).starts
+    >>> ids = [bytes(8), bytes(8)]
+    >>> stacked(part(b'{"time": "morning"}', "c"), ids, [part(b'{"taste": "salty"}', "a"), NOTHING]).starts
     array([1, 2, 2])
     """
 
     table: Table
     starts: NDArray[np.int64]
     ids: Hashes
+    numbers: frozenset[bytes]  # the parts' own: tables that agree in it want the same scaled
 
 
-def stacked(context: Part, ids: Sequence[int], arms: Sequence[Part]) -> Stack:
+def stacked(context: Part, ids: Sequence[bytes], arms: Sequence[Part]) -> Stack:
     """Put the tokens of a request together.
 
     >>> from noregret.serve.tokens import NOTHING
-    >>> stacked(NOTHING, [7], [NOTHING]).ids
-    array([7], dtype=uint64)
+    >>> stacked(NOTHING, [bytes(8)], [NOTHING]).starts
+    array([0, 0])
     """
-    pieces = [context.table, *[arm.table for arm in arms]]
-    ends = np.array(list(accumulate([len(piece) for piece in pieces])), np.int64)
-    return Stack(np.concatenate(pieces), ends, np.array(ids, np.uint64))
+    parts = [context, *arms]
+    table = as_table(*[part.rows for part in parts])
+    ends = np.array(list(accumulate([len(part.rows) // 24 for part in parts])), np.int64)
+    hashes = np.frombuffer(bytearray().join(ids), np.uint64)
+    return Stack(table, ends, hashes, frozenset([part.numbers for part in parts]))
 
 
 class Encoder(Saved):
@@ -75,7 +80,8 @@ class Encoder(Saved):
 
     >>> from noregret.serve.scaling import UNSCALED
     >>> from noregret.serve.tokens import NOTHING, part
-    >>> stack = stacked(part(b'{"time": "morning"}', "c"), [1, 2], [part(b'{"taste": "salty"}', "a"), NOTHING])
+    >>> ids = [bytes(8), bytes(8)]
+    >>> stack = stacked(part(b'{"time": "morning"}', "c"), ids, [part(b'{"taste": "salty"}', "a"), NOTHING])
     >>> Encoder(dim=16).rows(stack, UNSCALED).shape
     (2, 16)
     """
@@ -89,26 +95,29 @@ class Encoder(Saved):
 
         >>> from noregret.serve.scaling import UNSCALED
         >>> from noregret.serve.tokens import NOTHING
-        >>> row = Encoder(dim=8).rows(stacked(NOTHING, [7], [NOTHING]), UNSCALED)[0]
+        >>> row = Encoder(dim=8).rows(stacked(NOTHING, [bytes(8)], [NOTHING]), UNSCALED)[0]
         >>> float(round(row @ row, 12))
         1.0
         """
-        return cross(*stack, *scaling, self.dim, self.interactions)
+        return cross(
+            stack.table, stack.starts, stack.ids, scaling.names, scaling.means, scaling.deviations,
+            self.dim, self.interactions,
+        )  # fmt: skip
 
     def shared(self, stack: Stack, scaling: Scaling) -> Floats:
         """The (dim,) features of the context alone, for agents that have their arms fixed.
 
         >>> from noregret.serve.scaling import UNSCALED
         >>> from noregret.serve.tokens import NOTHING
-        >>> Encoder(dim=4).shared(stacked(NOTHING, [7], [NOTHING]), UNSCALED).shape
+        >>> Encoder(dim=4).shared(stacked(NOTHING, [bytes(8)], [NOTHING]), UNSCALED).shape
         (4,)
         """
         n = stack.starts[0]
-        alone = Stack(stack.table[:n], np.array([n, n]), stack.ids[:0])
+        alone = stack._replace(table=stack.table[:n], starts=np.array([n, n]), ids=stack.ids[:0])
         return np.ascontiguousarray(self.rows(alone, scaling)[0])
 
 
-@strict
+@exact
 def add(row: Floats, c: np.uint64, a: np.uint64, value: float) -> None:
     """Add one crossed pair to a row: steps 4 of the module's description.
 
@@ -121,11 +130,12 @@ def add(row: Floats, c: np.uint64, a: np.uint64, value: float) -> None:
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     z = z ^ (z >> np.uint64(31))
-    i = np.int64((z & np.uint64(0x7FFFFFFFFFFFFFFF)) % np.uint64(len(row)))
-    row[i] += -value if z >> np.uint64(63) else value
+    n, rest = np.uint64(len(row)), z & np.uint64(0x7FFFFFFFFFFFFFFF)
+    i = rest & (n - np.uint64(1)) if n & (n - np.uint64(1)) == 0 else rest % n  # division is slow
+    row[np.int64(i)] += -value if z >> np.uint64(63) else value
 
 
-@strict
+@exact
 def cross(
     table: Table, starts: NDArray[np.int64], ids: Hashes, names: Hashes, means: Floats, deviations: Floats,
     dim: int, interactions: bool,

@@ -93,7 +93,8 @@ class Call:
         self, engine: Engine, method: str, path: tuple[str, ...], query: bytes, headers: Sequence[tuple[bytes, bytes]],
         application: str,
     ) -> None:  # fmt: skip
-        self.engine, self.method, self.path, self._query, self.headers = engine, method, path, query, headers
+        self.engine, self.method, self.path, self._query = engine, method, path, query
+        self.headers = dict(reversed(headers))  # of a name that appears twice, the first
         self.application = application
         self.params: tuple[str, ...] = ()
         self.key: Key = ANYONE
@@ -120,10 +121,7 @@ class Call:
         >>> Call(None, "GET", (), b"", [(b"etag", b"1")], "").header(b"etag")
         '1'
         """
-        for key, value in self.headers:
-            if key == name:
-                return value.decode("latin-1")
-        return ""
+        return self.headers.get(name, b"").decode("latin-1")
 
     @property
     def request_id(self) -> str:

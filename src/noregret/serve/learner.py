@@ -19,6 +19,7 @@ from noregret.serve.events import Decision, Row, lesson_of
 from noregret.serve.journal import Journal, Write
 from noregret.serve.model import Creation, Model
 from noregret.serve.store import Store
+from noregret.serve.tokens import Table
 
 log = logging.getLogger("noregret.serve")
 
@@ -54,6 +55,7 @@ class Learner:
         self.published = 0  # the last event the published models know
         self.leader = False
         self.news = threading.Event()
+        self._hurry = threading.Event()  # somebody waits for it
         self._stopping = False
         self._published_at = self._tried_at = 0.0
         self._changed = threading.Condition()
@@ -106,6 +108,7 @@ class Learner:
     def stop(self) -> None:
         """Learn what is there, save, end."""
         self._stopping = True
+        self._hurry.set()
         self.news.set()
         if self._thread is not None:
             self._thread.join()
@@ -131,6 +134,7 @@ class Learner:
         ...
         TimeoutError: event 1 is not learnt after 0.01 s; at 0
         """
+        self._hurry.set()
         with self._changed:
             if not self._changed.wait_for(lambda: self.published >= seq, timeout):
                 raise TimeoutError(f"event {seq} is not learnt after {timeout} s; at {self.published}")
@@ -152,8 +156,9 @@ class Learner:
         while True:
             self.news.wait(timeout=0.2 if self._store.shared else 0.5)
             stopping = self._stopping
-            if not stopping and self._publish_every:
-                time.sleep(min(0.02, self._publish_every))  # what comes meanwhile is learnt together
+            if not stopping and self._publish_every:  # what comes meanwhile is learnt together
+                self._hurry.wait(max(0.02, self._publish_every - (time.monotonic() - self._published_at)))
+            self._hurry.clear()
             self.news.clear()
             try:
                 if not self.leader:
@@ -168,9 +173,8 @@ class Learner:
                         saved, saved_at = self.position, time.monotonic()
             except Exception:
                 log.exception("learning failed; trying again")
-                if self._store.shared:
-                    self.leader = False  # another may lead now: begin again from what is stored
-                    saved = -1
+                self.leader = False  # a fold may be half done, or another lead now: begin again from what is stored
+                saved = -1
                 if not stopping:
                     time.sleep(0.5)
             if stopping:
@@ -263,7 +267,10 @@ def fold(
     unread = [decision for decision, _ in lessons.values() if decision not in recent]
     for seq, row in (journal.rows(unread) if unread else {}).items():
         recent[seq] = msgspec.json.decode(row.body, type=Decision)
+    met: dict[str, list[Table]] = {}  # for the scalers; taken in together, since no lesson looks at them
     for row in rows:
+        if row.kind in ("create", "import"):
+            met.pop(row.app, None)  # the scaler that they were for goes
         if row.kind == "create":
             models[row.app] = msgspec.json.decode(row.body, type=Creation).build()
         elif row.app not in models:
@@ -272,10 +279,15 @@ def fold(
             settings = models[row.app].settings  # they are the application's, not the model's
             models[row.app] = persist.loads(base64.b64decode(msgspec.json.decode(row.body)["model"]))
             models[row.app].settings = settings
+        elif row.kind == "decision":
+            write = writes.get(row.seq)
+            met.setdefault(row.app, []).append(models[row.app].numbers(row, write.stack if write else None))
         else:
-            lesson, write = lessons.get(row.seq), writes.get(row.seq)
-            models[row.app].apply(row, recent[lesson[0]] if lesson else None, write.stack if write else None)
+            lesson = lessons.get(row.seq)
+            models[row.app].apply(row, recent[lesson[0]] if lesson else None)
         models[row.app].version = row.seq
+    for app, tables in met.items():
+        models[app].scaler.update(*tables)
 
 
 def restore(journal: Journal) -> tuple[dict[str, Model], int]:

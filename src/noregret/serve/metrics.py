@@ -31,8 +31,9 @@ class Metrics:
         >>> Metrics().observe("GET", "healthz", 200, 0.1)
         """
         self.requests[method, path, status] += 1
-        buckets = self._buckets.setdefault(path, [0] * (len(BUCKETS) + 1))
-        buckets[bisect.bisect_left(BUCKETS, seconds)] += 1
+        if path not in self._buckets:
+            self._buckets[path] = [0] * (len(BUCKETS) + 1)
+        self._buckets[path][bisect.bisect_left(BUCKETS, seconds)] += 1
         self._sums[path] += seconds  # type: ignore[assignment]
 
     def lines(self) -> list[str]:

@@ -20,7 +20,7 @@ from noregret.serve.arms import Arm, read_arm
 from noregret.serve.events import EARLIEST, SUM, Decision, Row, lesson_of
 from noregret.serve.features import Encoder, Stack, stacked
 from noregret.serve.scaling import Scaler, Scaling
-from noregret.serve.tokens import BadInput, part, read_json
+from noregret.serve.tokens import BadInput, Table, part, read_json
 
 DEFAULT_AGENT = {"class": "Explore", "epsilon": 0.1, "agent": {"class": "LinUCB", "alpha": 0.5}}
 
@@ -163,7 +163,7 @@ class Model(persist.Saved):
         """
         read = part(context, "c")
         stack = stacked(read, [arm.hash for arm in arms], [arm.features for arm in arms])
-        scaling = self.scaler.scaling(stack.table)
+        scaling = self.scaler.scaling(stack.table, stack.numbers)
         view, positions = self._view(context, stack, arms, scaling)
         try:
             p, arm, note = self._draw(view, positions, u)
@@ -235,10 +235,8 @@ class Model(persist.Saved):
 
     # ------------------------------------------------------------------ folding the journal
 
-    def apply(self, row: Row, decision: Decision | None, stack: Stack | None = None) -> None:
+    def apply(self, row: Row, decision: Decision | None) -> None:
         """Fold one event in; ``decision`` is the one that its lesson belongs to, if it has one.
-
-        ``stack`` spares reading a decision's tokens, where they are at hand.
 
         >>> model = Creation(agent={"class": "LinUCB"}).build()
         >>> model.apply(Row(9, 0, "shop", "configure", "", b'{"window": 5.0}'), None)
@@ -246,19 +244,28 @@ class Model(persist.Saved):
         5.0
         """
         if row.kind == "decision":
-            if stack is not None and not self._counts:
-                self.scaler.update(stack.table)
-                return
-            asked = msgspec.json.decode(row.body, type=Decision)
-            self.scaler.update(self._stack(asked)[1].table)
-            if self._counts and not asked.apprentice:  # EpochGreedy's schedule counts choices, not rewards
-                self.agent.choose(self._seen(asked)[0])
+            self.scaler.update(self.numbers(row))
         elif row.kind == "configure":
             self._configure(msgspec.json.decode(row.body))
         elif decision is not None:
             lesson = lesson_of(row)
             assert lesson is not None
             self.learn(decision, lesson[1])
+
+    def numbers(self, row: Row, stack: Stack | None = None) -> Table:
+        """What a journaled decision has for the scaler; ``stack`` spares reading its tokens, where they are at hand.
+
+        >>> model = Creation(agent={"class": "LinUCB"}).build()
+        >>> body = b'{"context":{"hour":9},"arms":["a"],"p":[1.0],"arm":0,"version":0,"window":1,"default":0.0}'
+        >>> model.numbers(Row(9, 0, "shop", "decision", "e1", body)).shape
+        (1, 3)
+        """
+        if stack is None or self._counts:
+            asked = msgspec.json.decode(row.body, type=Decision)
+            stack = self._stack(asked)[1]
+            if self._counts and not asked.apprentice:  # EpochGreedy's schedule counts choices, not rewards
+                self.agent.choose(self._seen(asked)[0])
+        return stack.table
 
     def learn(self, decision: Decision, reward: float) -> None:
         """Learn the reward of a journaled decision, from exactly what was seen when it was made.

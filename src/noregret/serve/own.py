@@ -30,7 +30,7 @@ class DecisionRequest(msgspec.Struct, forbid_unknown_fields=True):
     defer: bool | msgspec.UnsetType = msgspec.UNSET
 
 
-class ArmProbability(msgspec.Struct):
+class ArmProbability(msgspec.Struct, gc=False):
     """An arm and the probability it had.
 
     >>> ArmProbability("a", 0.5).arm
@@ -92,7 +92,8 @@ async def decide(call: Call) -> Response:
     present = 1 + sum([value is not msgspec.UNSET for value in optional])
     read = read_arms(arms)
     keys = present + part(context, "c").n_keys + sum([arm.n_keys for arm in read])
-    if scan(np.frombuffer(call.body, np.uint8))[1] != keys:
+    # Every key has a colon: no more colons than different keys, no key twice.
+    if call.body.count(b":") != keys and scan(np.frombuffer(call.body, np.uint8))[1] != keys:
         raise BadInput("the body: a key appears twice in one object")
     write = call.engine.prepare(
         call.application, context, arms,

@@ -263,7 +263,7 @@ def followed(model: Model, rounds: Rounds) -> list[list[float]]:
         drawn = model.choose(bytes(decision.context), arms, 0.5)
         table.append(drawn.p.tolist())
         model.apply(row, None)
-        model.learn(msgspec.structs.replace(decision, note=None, scaling=drawn.scaling.journal()), reward)
+        model.learn(msgspec.structs.replace(decision, note=None, scaling=drawn.scaling.journal), reward)
     return table
 
 

@@ -7,7 +7,6 @@ import gc
 import json
 import signal
 import socket
-import sys
 from typing import Any, TextIO
 
 import uvicorn
@@ -56,7 +55,6 @@ class _Server(uvicorn.Server):
 def serve(config: Config, out: TextIO, as_json: bool = False) -> int:
     """Serve until SIGINT or SIGTERM; the exit code. OSError says why it cannot."""
     set_up(config.log_level)
-    sys.setswitchinterval(0.0005)  # the writer must not wait 5 ms for the interpreter after each commit
     family = socket.AF_INET6 if ":" in config.host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import base64
-from typing import NamedTuple
+from collections.abc import Hashable
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from noregret.agent import Floats
+from noregret.numerics.jit import exact, exact_block
 from noregret.persist import Saved
-from noregret.serve.tokens import Hashes, Table, strict
+from noregret.serve.tokens import Hashes, Table
 
 MAX_NAMES = 4096  # numbers under later names stay 0: a hostile stream of names must not grow the model
+MOST_ASKED = 256  # sets of names whose scaling is remembered
 SPAN = 3.0  # standard deviations that fill [-1, 1]
 
 
-class Scaling(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Scaling:
     """The means and deviations of some names, sorted by hash: what a decision was made with.
 
     >>> one = Scaling(np.array([255], np.uint64), np.array([2.0]), np.array([0.5]))
-    >>> Scaling.of(one.journal()).means
+    >>> Scaling.of(one.journal).means
     array([2.])
     """
 
@@ -39,10 +44,11 @@ class Scaling(NamedTuple):
         columns = np.frombuffer(base64.b64decode(journaled), "<u8").reshape(3, -1).astype(np.uint64)
         return cls(columns[0], columns[1].view(np.float64), columns[2].view(np.float64))
 
+    @cached_property
     def journal(self) -> str:
         """For the journal: all names' hashes, then all means, then all deviations, 8 little-endian bytes each, base64.
 
-        >>> UNSCALED.journal()
+        >>> UNSCALED.journal
         ''
         """
         if not len(self.names):
@@ -72,9 +78,10 @@ class Scaler(Saved):
         self.counts: Floats = np.zeros(0)
         self.means: Floats = np.zeros(0)
         self.squares: Floats = np.zeros(0)
+        self._asked: dict[Hashable, Scaling] = {}
 
-    def update(self, table: Table) -> None:
-        """Take in the numbers of one decision, in order.
+    def update(self, *tables: Table) -> None:
+        """Take in the numbers of some decisions, in order: the same to the bit as one after the other.
 
         >>> from noregret.serve.tokens import part
         >>> scaler = Scaler()
@@ -82,51 +89,58 @@ class Scaler(Saved):
         >>> scaler.counts
         array([1., 1.])
         """
-        if not known(self.names, table):
-            hashes = table[table[:, 2] != 0, 0]
-            fresh = np.setdiff1d(hashes, self.names)[: MAX_NAMES - len(self.names)]
-            at = np.searchsorted(self.names, fresh)
-            self.names = np.insert(self.names, at, fresh)
-            self.counts, self.means, self.squares = (
-                np.insert(column, at, 0.0) for column in (self.counts, self.means, self.squares)
-            )
-        welford(self.names, self.counts, self.means, self.squares, table)
+        self._asked = {}
+        table = np.concatenate(tables) if len(tables) > 1 else tables[0]
+        if welford(self.names, self.counts, self.means, self.squares, table, False):
+            return
+        if len(tables) > 1:  # each may bring new names while there is room
+            for each in tables:
+                self.update(each)
+            return
+        hashes = table[table[:, 2] != 0, 0]
+        fresh = np.setdiff1d(hashes, self.names)[: MAX_NAMES - len(self.names)]
+        at = np.searchsorted(self.names, fresh)
+        self.names = np.insert(self.names, at, fresh)
+        self.counts, self.means, self.squares = (
+            np.insert(column, at, 0.0) for column in (self.counts, self.means, self.squares)
+        )
+        welford(self.names, self.counts, self.means, self.squares, table, True)
 
-    def scaling(self, table: Table) -> Scaling:
+    def scaling(self, table: Table, numbers: Hashable = None) -> Scaling:
         """Mean and deviation of each number in ``table`` that has varied.
+
+        ``numbers`` says which names the table has, so that the answer can be remembered until the next update.
 
         >>> from noregret.serve.tokens import part
         >>> Scaler().scaling(part(b'{"hour": 9}', "c").table).names.size
         0
         """
-        return Scaling(*varied(self.names, self.counts, self.means, self.squares, table))
+        found = self._asked.get(numbers) if numbers is not None else None
+        if found is None:
+            found = Scaling(*varied(self.names, self.counts, self.means, self.squares, table))
+            if numbers is not None and len(self._asked) < MOST_ASKED:
+                self._asked[numbers] = found
+        return found
 
 
-@strict
+@exact
 def place(names: Hashes, name: np.uint64) -> int:
     """Where a name is in the sorted names, or -1.
 
     >>> place(np.array([3, 7], np.uint64), np.uint64(7)), place(np.array([3, 7], np.uint64), np.uint64(8))
     (1, -1)
     """
-    i = int(np.searchsorted(names, name))
-    return i if i < len(names) and names[i] == name else -1
+    low, high = 0, len(names)
+    while low < high:
+        middle = (low + high) >> 1
+        if names[middle] < name:
+            low = middle + 1
+        else:
+            high = middle
+    return low if low < len(names) and names[low] == name else -1
 
 
-@strict
-def known(names: Hashes, table: Table) -> bool:
-    """Whether every numeric token has its name among the sorted names.
-
-    >>> known(np.array([3], np.uint64), np.array([[3, 0, 1], [8, 0, 0]], np.uint64))
-    True
-    """
-    strangers = 0
-    for k in range(len(table)):
-        strangers += table[k, 2] != 0 and place(names, table[k, 0]) < 0
-    return strangers == 0
-
-
-@strict
+@exact
 def varied(
     names: Hashes, counts: Floats, means: Floats, squares: Floats, table: Table
 ) -> tuple[Hashes, Floats, Floats]:
@@ -146,28 +160,37 @@ def varied(
     return names[rows], means[rows], np.sqrt(squares[rows] / counts[rows])
 
 
-@strict
-def welford(names: Hashes, counts: Floats, means: Floats, squares: Floats, table: Table) -> None:
-    """Welford's update of each named mean and sum of squares; names beyond the table are passed over.
+@exact_block
+def welford(names: Hashes, counts: Floats, means: Floats, squares: Floats, table: Table, strangers: bool) -> bool:
+    """Welford's update of each named mean and sum of squares.
+
+    Names that are not there are passed over if ``strangers`` may be; if not, nothing is changed and the answer is no.
 
     >>> n, m, s = np.zeros(1), np.zeros(1), np.zeros(1)
     >>> table = np.array([[7, 0, 1], [7, 0, 1]], np.uint64)
     >>> table.view(np.float64)[:, 1] = 1.0, 3.0
-    >>> welford(np.array([7], np.uint64), n, m, s, table)
-    >>> m[0], s[0]
-    (np.float64(2.0), np.float64(2.0))
+    >>> welford(np.array([8], np.uint64), n, m, s, table, False)
+    False
+    >>> welford(np.array([7], np.uint64), n, m, s, table, False), m[0], s[0]
+    (True, np.float64(2.0), np.float64(2.0))
     """
+    places = np.empty(len(table), np.int64)
+    for k in range(len(table)):
+        places[k] = place(names, table[k, 0]) if table[k, 2] else -1
+        if places[k] < 0 and table[k, 2] and not strangers:
+            return False
     numbers = table.view(np.float64)
     for k in range(len(table)):
-        i = place(names, table[k, 0]) if table[k, 2] else -1
+        i = places[k]
         if i >= 0:
             counts[i] += 1.0
             delta = numbers[k, 1] - means[i]
             means[i] += delta / counts[i]
             squares[i] += delta * (numbers[k, 1] - means[i])
+    return True
 
 
-@strict
+@exact
 def scaled(table: Table, names: Hashes, means: Floats, deviations: Floats) -> Floats:
     """The value of each token: numbers brought into [-1, 1], 0 under a name that has not varied; others as they are.
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar, cast
+import struct
+from typing import Any, NamedTuple
 
 import msgspec
-import numba
 import numpy as np
 from numpy.typing import NDArray
+
+from noregret.numerics.jit import exact
 
 MAX_DEPTH = 32
 MAX_STRING = 4096
@@ -18,12 +19,6 @@ MAX_TOKENS = 4096
 
 Hashes = NDArray[np.uint64]
 Table = NDArray[np.uint64]  # rows of three: hash of a token, the bits of its number, 1 if it is to be scaled
-F = TypeVar("F", bound=Callable[..., object])
-
-
-def strict(kernel: F) -> F:
-    """Compiled without reordering sums: these numbers are documented to the bit."""
-    return cast(F, numba.njit(cache=True, nogil=True, error_model="numpy")(kernel))
 
 
 class BadInput(ValueError):
@@ -43,27 +38,48 @@ class Part(NamedTuple):
     array([9., 1.])
     """
 
-    table: Table
+    rows: bytes  # of a table; joining bytes is much quicker than joining small arrays
     n_keys: int
+    numbers: bytes  # the hashes of the numeric tokens: two parts that want the same scaled have the same
+
+    @property
+    def table(self) -> Table:
+        """The rows as an array.
+
+        >>> NOTHING.table.shape
+        (0, 3)
+        """
+        return as_table(self.rows)
 
 
-NOTHING = Part(np.empty((0, 3), np.uint64), 0)
+NOTHING = Part(b"", 0, b"")
+_ROW = struct.Struct("8sdQ")
+
+
+def as_table(*pieces: bytes) -> Table:
+    """The rows of some parts, one below the other.
+
+    >>> as_table(part(b'{"a": 1}', "c").rows, part(b'{"b": 2}', "c").rows).shape
+    (2, 3)
+    """
+    # From a bytearray, because an array that may not be written to takes the slow way into compiled code.
+    return np.frombuffer(bytearray().join(pieces), np.uint64).reshape(-1, 3)
 
 
 @functools.lru_cache(maxsize=65536)
-def hash_token(token: bytes) -> int:
-    """BLAKE2b with an 8-byte digest, little-endian.
+def hash_token(token: bytes) -> bytes:
+    """BLAKE2b with an 8-byte digest: an unsigned integer, little-endian.
 
-    >>> hex(hash_token(b"1"))
+    >>> hex(int.from_bytes(hash_token(b"1"), "little"))
     '0x7637ba9f0342fcf6'
     """
-    return int.from_bytes(hashlib.blake2b(token, digest_size=8).digest(), "little")
+    return hashlib.blake2b(token, digest_size=8).digest()
 
 
-ONE = hash_token(b"1")
+ONE = int.from_bytes(hash_token(b"1"), "little")
 
 
-@strict
+@exact
 def scan(text: NDArray[np.uint8]) -> tuple[int, int]:
     """How deep a JSON text nests and how many keys it has, strings apart (the text need not be valid).
 
@@ -139,21 +155,18 @@ def _part(text: bytes, space: str) -> Part:
         raise BadInput(f"expected an object or a list of objects, got {text[:40]!r}")
     if isinstance(value, list) and not all(isinstance(v, dict) for v in value):
         raise BadInput("expected a list of objects, got something else among its elements")
-    tokens: list[tuple[int, float, bool]] = []
+    tokens: list[tuple[bytes, float, bool]] = []
     _walk(space.encode(), value, tokens, b"")
     if len(tokens) > MAX_TOKENS:
         raise BadInput(f"{len(tokens)} features; at most {MAX_TOKENS} are accepted")
-    table = np.empty((len(tokens), 3), np.uint64)
-    if tokens:
-        table[:, 0], numbers, table[:, 2] = zip(*tokens)
-        table.view(np.float64)[:, 1] = numbers
-    return Part(table, count_keys(value))
+    numbers = sorted({name for name, _, numeric in tokens if numeric})
+    return Part(b"".join([_ROW.pack(*token) for token in tokens]), count_keys(value), b"".join(numbers))
 
 
 _remembered = functools.lru_cache(maxsize=8192)(_part)
 
 
-def _walk(path: bytes, value: Any, tokens: list[tuple[int, float, bool]], separator: bytes = b"\x1f") -> None:
+def _walk(path: bytes, value: Any, tokens: list[tuple[bytes, float, bool]], separator: bytes = b"\x1f") -> None:
     if isinstance(value, dict):
         for key, item in value.items():
             if len(key) > MAX_STRING:
