@@ -12,6 +12,7 @@ import msgspec
 from noregret.serve.keys import Key
 from noregret.serve.model import DEFAULT_AGENT, Creation, Settings
 from noregret.serve.store import SQLite, Store
+from noregret.serve.work import LEAST_PAIRS, MAX_PAIRS
 
 
 class Application(msgspec.Struct, forbid_unknown_fields=True):
@@ -30,7 +31,12 @@ class Application(msgspec.Struct, forbid_unknown_fields=True):
     default: float = 0.0
     rule: str = "earliest"
     apprentice: bool = False
+    max_pairs: int = MAX_PAIRS  # of a context's and an arm's features in one request
     policies: dict[str, dict[str, Any]] = {}  # what the page compares with, each described like an agent
+
+    def __post_init__(self) -> None:
+        if self.max_pairs < LEAST_PAIRS:
+            raise ValueError(f"max_pairs must be at least {LEAST_PAIRS}, got {self.max_pairs}")
 
     def creation(self) -> Creation:
         """What is journaled when the application first appears.

@@ -21,6 +21,7 @@ import msgspec
 from noregret import persist
 from noregret.serve.arms import Arm, check_id, read_arm, read_arms
 from noregret.serve.events import Decision, Status
+from noregret.serve.features import FEW
 from noregret.serve.journal import Journal, Unknown, Write, Written
 from noregret.serve.learner import Learner, Snapshots
 from noregret.serve.model import Creation, Model, Settings
@@ -514,6 +515,7 @@ def _warm(model: Model) -> None:
     texts = [msgspec.json.encode(name) for name in model.arms or [str(i) for i in range(model.agent.n_arms or 2)]]
     context = b'{"key": "value", "number": 1}'
     try:
+        model.choose(b'{"key": [' + b"true, " * FEW + b"true]}", read_arms(texts), 0.5)  # the kernel for many
         drawn = model.choose(context, read_arms(texts), 0.5)
         arms = [msgspec.Raw(text) for text in texts]
         model.learn(Decision(msgspec.Raw(context), arms, drawn.p.tolist(), drawn.arm, 0, 1, 0.0, note=drawn.note), 0.5)

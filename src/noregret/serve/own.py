@@ -8,11 +8,13 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from noregret.serve import work
 from noregret.serve.arms import read_arms
 from noregret.serve.engine import Answer, Engine, answer
 from noregret.serve.events import Activation, Decision, Reward, Status
 from noregret.serve.export import FORMATS, stream
 from noregret.serve.http import Call, Response, Route, finite, read_object, reply
+from noregret.serve.journal import Write
 from noregret.serve.tokens import BadInput, part, scan
 
 
@@ -82,6 +84,13 @@ _decode = msgspec.json.Decoder(DecisionRequest)
 
 async def decide(call: Call) -> Response:
     """``POST /v1/decisions``."""
+    write = prepare(call) if work.light(call.body) else await asyncio.to_thread(prepare, call)
+    written = (await call.submit([write]))[0]
+    return reply(DecisionAnswer.of(answer(written, write)), 200 if written.again else 201)
+
+
+def prepare(call: Call) -> Write:
+    """The decision that a request asks for, not yet durable."""
     try:
         asked = _decode.decode(call.body)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
@@ -91,18 +100,19 @@ async def decide(call: Call) -> Response:
     optional = (asked.context, asked.id, asked.excluded, asked.defer)
     present = 1 + sum([value is not msgspec.UNSET for value in optional])
     read = read_arms(arms)
-    keys = present + part(context, "c").n_keys + sum([arm.n_keys for arm in read])
+    shared = part(context, "c")
+    if len(call.body) > work.SMALL:
+        work.check(call, work.pairs([shared], [arm.features for arm in read]))
+    keys = present + shared.n_keys + sum([arm.n_keys for arm in read])
     # Every key has a colon: no more colons than different keys, no key twice.
     if call.body.count(b":") != keys and scan(np.frombuffer(call.body, np.uint8))[1] != keys:
         raise BadInput("the body: a key appears twice in one object")
-    write = call.engine.prepare(
+    return call.engine.prepare(
         call.application, context, arms,
         id=None if asked.id is msgspec.UNSET else asked.id,
         excluded=() if asked.excluded is msgspec.UNSET else asked.excluded,
         deferred=asked.defer is True, request=call.request_id, by=call.key.name, read=read,
     )  # fmt: skip
-    written = (await call.submit([write]))[0]
-    return reply(DecisionAnswer.of(answer(written, write)), 200 if written.again else 201)
 
 
 async def reward(call: Call) -> Response:

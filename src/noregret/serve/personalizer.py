@@ -6,15 +6,18 @@ Three dialects share one table of routes: ``/personalizer/v1.0``, ``/personalize
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Collection
 from typing import Any
 
 import msgspec
 import numpy as np
 
+from noregret.serve import work
 from noregret.serve.arms import read_arm
 from noregret.serve.engine import Answer, answer
 from noregret.serve.http import Call, Handler, Problem, Response, Route, finite, read_object, reply
+from noregret.serve.journal import Write
 from noregret.serve.tokens import BadInput, part, scan
 
 MAX_ACTIONS = 50
@@ -49,16 +52,25 @@ _CODES = {  # what the own API says, as the clients' lists of codes have it
 
 async def rank(call: Call) -> Response:
     """``POST rank``: 201 with the ranking, the event's id and the action to show."""
+    write, excluded = prepare(call) if work.light(call.body) else await asyncio.to_thread(prepare, call)
+    it = answer((await call.submit([write]))[0])
+    return reply({"ranking": ranking(it, excluded), "eventId": it.id, "rewardActionId": it.arm}, 201)
+
+
+def prepare(call: Call) -> tuple[Write, list[str]]:
+    """The decision that ``rank`` asks for, not yet durable, and the actions it excludes."""
     asked = decoded(_decode, call.body)
     context, arms = read_actions(call.body, asked)
-    known = {read_arm(arm).id for arm in arms}
+    read = [read_arm(arm) for arm in arms]
+    if len(call.body) > work.SMALL:
+        work.check(call, work.pairs([part(context, "c")], [arm.features for arm in read]))
+    known = {arm.id for arm in read}
     excluded = [id for id in asked.excludedActions or () if id in known]  # others need no excluding
     write = call.engine.prepare(
         call.application, context, arms, id=asked.eventId if isinstance(asked.eventId, str) else None,
         excluded=excluded, deferred=asked.deferActivation is True, request=retry_key(call, "rank"), by=call.key.name,
     )  # fmt: skip
-    it = answer((await call.submit([write]))[0])
-    return reply({"ranking": ranking(it, excluded), "eventId": it.id, "rewardActionId": it.arm}, 201)
+    return write, excluded
 
 
 def decoded(decoder: msgspec.json.Decoder[Any], body: bytes) -> Any:

@@ -16,6 +16,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import maximum_bipartite_matching
 
+from noregret.serve import work
 from noregret.serve.arms import check_id, read_arm
 from noregret.serve.engine import answer
 from noregret.serve.events import Decision
@@ -76,7 +77,10 @@ def prepare(call: Call) -> list[Write]:
     keys = sum(getattr(slot, name) is not msgspec.UNSET for slot in asked.slots for name in Slot.__struct_fields__)
     keys += sum(part(_features(slot), "c").n_keys for slot in asked.slots)
     context, arms = read_actions(call.body, asked, keys)
-    ids = [read_arm(arm).id for arm in arms]
+    read = [read_arm(arm) for arm in arms]
+    contexts = [part(_with_slot(context, slot), "c") for slot in asked.slots]
+    work.check(call, work.pairs(contexts, [arm.features for arm in read]))
+    ids = [arm.id for arm in read]
     allowed = read_slots(asked.slots, ids)
     digest = hashlib.blake2b(_canonical(call.body), digest_size=16).hexdigest()
     writes: list[Write] = []

@@ -43,6 +43,15 @@ class Part(NamedTuple):
     numbers: bytes  # the hashes of the numeric tokens: two parts that want the same scaled have the same
 
     @property
+    def n_tokens(self) -> int:
+        """How many there are.
+
+        >>> NOTHING.n_tokens
+        0
+        """
+        return len(self.rows) // _ROW.size
+
+    @property
     def table(self) -> Table:
         """The rows as an array.
 

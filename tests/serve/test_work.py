@@ -1,0 +1,118 @@
+"""One request may be large, but neither endless nor in the way of others."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+
+from noregret.serve import features, work
+from noregret.serve.arms import read_arm
+from noregret.serve.config import Application
+from noregret.serve.scaling import UNSCALED
+from noregret.serve.tokens import part
+
+OLD = "/personalizer/v1.1-preview.3"
+
+
+def many(n: int) -> dict[str, Any]:
+    return {"k": [True] * n}
+
+
+def decision(arms: int, n: int) -> dict[str, Any]:
+    return {"context": many(n), "arms": [{"id": str(i), "features": many(n)} for i in range(arms)]}
+
+
+def rank(arms: int, n: int) -> dict[str, Any]:
+    return {"contextFeatures": [many(n)], "actions": [{"id": str(i), "features": [many(n)]} for i in range(arms)]}
+
+
+def slots(arms: int, n: int) -> dict[str, Any]:
+    return rank(arms, n) | {"slots": [{"id": str(i), "baselineAction": str(i)} for i in range(arms)]}
+
+
+FACES = {
+    "decide": ("/v1/decisions", decision, 47, 4090),
+    "rank": (f"{OLD}/rank", rank, 47, 4090),
+    "slots": (f"{OLD}/multislot/rank", slots, 10, 1000),
+}
+
+
+@pytest.mark.parametrize("face", FACES)
+def test_a_megabyte_of_features_is_refused_and_keeps_nobody_waiting(run: Callable[..., Any], face: str) -> None:
+    """Crossed, these would be 100 to 800 million pairs: 0.5 to 4 seconds in which nothing else is answered."""
+    path, make, arms, n = FACES[face]
+    running, answers = run(), []
+    sender = threading.Thread(
+        target=lambda: answers.append(httpx.post(running.url + path, json=make(arms, n), timeout=60.0))
+    )
+    sender.start()
+    waits = []
+    while sender.is_alive():
+        started = time.monotonic()
+        assert running.client.get("/healthz").status_code == 200
+        waits.append(time.monotonic() - started)
+    assert answers[0].status_code == 400
+    assert "pairs, at most 10000000 are accepted" in answers[0].json()["error"]["message"]
+    assert max(waits) < 0.5  # seconds; half of it is another's processor
+
+
+@pytest.mark.parametrize("face", FACES)
+def test_what_may_be_large_is_answered_in_a_thread(run: Callable[..., Any], face: str) -> None:
+    path, make, *_ = FACES[face]
+    running = run(applications={"shop": Application(max_pairs=work.LEAST_PAIRS)})
+    body = make(5, 150)  # 5 arms, for slots 5 times
+    assert running.client.post(path, json=body).status_code == 201
+    where: list[str] = []
+    prepare = running.service.engine.prepare
+
+    def spied(*args: Any, **options: Any) -> Any:
+        where.append(threading.current_thread().name)
+        return prepare(*args, **options)
+
+    running.service.engine.prepare = spied
+    body = make(5, 200)
+    assert len(json.dumps(body)) > work.SMALL
+    assert running.client.post(path, json=body).status_code == 201
+    assert all(name.startswith("asyncio_") for name in where)
+    refused = running.client.post(path, json=make(5, 700))
+    assert (refused.status_code, str(work.LEAST_PAIRS) in refused.text) == (400, True)
+    where.clear()
+    small = make(2, 5)
+    assert running.client.post(path, json=small).status_code == 201
+    assert face == "slots" or not any(name.startswith("asyncio_") for name in where)
+
+
+def test_no_small_body_can_ask_for_more_than_the_least_bound() -> None:
+    ones = [1] * 1004
+    body = {"context": {"k": ones}, "arms": [{"id": "a", "features": {"k": ones}}]}
+    text = json.dumps(body, separators=(",", ":")).encode()
+    assert work.SMALL - 50 < len(text) <= work.SMALL
+    worst = work.pairs([part(json.dumps({"k": ones}).encode(), "c")], [part(json.dumps({"k": ones}).encode(), "a")])
+    assert work.LEAST_PAIRS * 0.9 < worst <= work.LEAST_PAIRS
+
+
+def test_agents_without_features_cross_nothing(run: Callable[..., Any]) -> None:
+    app = Application(agent={"class": "UCB1", "n_arms": 47}, arms=[str(i) for i in range(47)])
+    assert run(applications={"shop": app}).client.post("/v1/decisions", json=decision(47, 4000)).status_code == 201
+
+
+def test_the_kernel_that_lets_others_go_on_gives_the_same_bits() -> None:
+    arms = [read_arm(json.dumps({"id": str(i), "features": {"x": i, "k": [True] * i}}).encode()) for i in range(30)]
+    stack = features.stacked(part(b'{"a": 1, "b": "c"}', "c"), [a.hash for a in arms], [a.features for a in arms])
+    rest = (UNSCALED.names, UNSCALED.means, UNSCALED.deviations, 48, True)
+    one = features.cross(stack.table, stack.starts, stack.ids, *rest)
+    two = features.cross_block(stack.table, stack.starts, stack.ids, *rest)
+    assert np.array_equal(one, two)
+    assert len(one) == 30
+
+
+def test_bounds_below_what_is_always_accepted_are_refused() -> None:
+    with pytest.raises(ValueError, match="max_pairs must be at least 1048576"):
+        Application(max_pairs=5)
