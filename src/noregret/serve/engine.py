@@ -228,7 +228,7 @@ class Engine:
         >>> engine.reward("shop", "e1", 1.0)
         Traceback (most recent call last):
         ...
-        noregret.serve.journal.Unknown: no decision has the id e1
+        noregret.serve.records.Unknown: no decision has the id e1
         >>> engine.stop()
         """
         written: list[Written] = self.writer.write([self.prepare_reward(app, id, value, request)])
@@ -364,7 +364,7 @@ class Engine:
         >>> Engine(None, {}).model("shop")
         Traceback (most recent call last):
         ...
-        noregret.serve.journal.Unknown: no application is called 'shop'
+        noregret.serve.records.Unknown: no application is called 'shop'
         """
         try:
             return self.models[app]
@@ -379,7 +379,7 @@ class Engine:
         >>> engine.start(); engine.find("shop", "e1")
         Traceback (most recent call last):
         ...
-        noregret.serve.journal.Unknown: no decision has the id e1
+        noregret.serve.records.Unknown: no decision has the id e1
         """
         self.model(app)
         with self._reading:

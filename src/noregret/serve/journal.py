@@ -8,9 +8,8 @@ the row itself, so that an altered or missing row is found by ``noregret journal
 from __future__ import annotations
 
 import hashlib
-import secrets
 import struct
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,12 +17,11 @@ import msgspec
 
 from noregret.serve.events import Decision, Row, Status
 from noregret.serve.features import Stack
-from noregret.serve.store import Connection
+from noregret.serve.records import STATUS, Records, chunks, marks
+from noregret.serve.records import Base as Base
+from noregret.serve.records import Unknown as Unknown
 
-FORMAT = b"1"
-_CHUNK = 500  # rows in one INSERT
 _HELD = 2047  # bytes that are hashed without giving the interpreter away, for which a busy writer would wait long
-_STATUS = "app, id, seq, deadline, rule, fallback, active, n, total, first, closed"
 
 
 class Conflict(Exception):
@@ -33,16 +31,6 @@ class Conflict(Exception):
     Traceback (most recent call last):
     ...
     noregret.serve.journal.Conflict: event e1 was decided with other content
-    """
-
-
-class Unknown(Exception):
-    """No decision has this id.
-
-    >>> raise Unknown("no decision has the id e1")
-    Traceback (most recent call last):
-    ...
-    noregret.serve.journal.Unknown: no decision has the id e1
     """
 
 
@@ -78,18 +66,6 @@ class Written:
 
 
 Outcome = list[Written] | Exception
-
-
-class Base(msgspec.Struct):
-    """Where a journal begins: the last event before it, the chain there, the decisions that were open then.
-
-    >>> Base().seq
-    0
-    """
-
-    seq: int = 0
-    chain: str = ""
-    open: list[Status] = []
 
 
 @dataclass
@@ -130,7 +106,7 @@ def link(chain: bytes, row: Row) -> bytes:
     return digest.digest()
 
 
-class Journal:
+class Journal(Records):
     """Appends to and reads from one connection; not for use by two threads at once.
 
     >>> from noregret.serve.store import SQLite
@@ -140,25 +116,7 @@ class Journal:
     (1, 1)
     """
 
-    def __init__(self, connection: Connection, lock: str = "", clock: str = "") -> None:
-        self.connection = connection
-        self._lock = lock  # a statement that makes appends of several processes wait for each other
-        self._clock = clock  # a query for the time that they agree on
-        self.told: Callable[[list[tuple[Row, Write]]], None] | None = None  # of what was committed, in order
-        if not connection.execute("SELECT 1 FROM meta WHERE key = 'format'"):
-            connection.begin()
-            for key, value in (
-                ("format", FORMAT),
-                ("secret", secrets.token_bytes(32)),
-                ("base", msgspec.json.encode(Base())),
-            ):
-                connection.execute("INSERT INTO meta VALUES (?, ?) ON CONFLICT DO NOTHING", (key, value))
-            connection.commit()
-        found = bytes(self.meta("format"))
-        if found != FORMAT:
-            raise ValueError(f"the journal has format {found!r}; this noregret reads {FORMAT!r}: upgrade noregret")
-
-    # ------------------------------------------------------------------ appending
+    told: Callable[[list[tuple[Row, Write]]], None] | None = None  # of what was committed, in order
 
     def append(self, groups: Sequence[Sequence[Write]], now: int) -> list[Outcome]:
         """Append groups of writes in one transaction; each group is taken whole or refused with the reason.
@@ -185,46 +143,14 @@ class Journal:
             self.told([(row, write) for row, _, write in batch.rows])
         return outcomes
 
-    def last(self) -> tuple[int, int, bytes]:
-        """The number, time and chain of the last event (of the base, where nothing follows it).
-
-        >>> from noregret.serve.store import SQLite
-        >>> Journal(SQLite(":memory:").connect()).last()
-        (0, 0, b'')
-        """
-        rows = self.connection.execute("SELECT seq, time, chain FROM events ORDER BY seq DESC LIMIT 1")
-        base = self.base()
-        seq, chain = base.seq, bytes.fromhex(base.chain)
-        if rows and rows[0][0] > seq:
-            return rows[0][0], rows[0][1], bytes(rows[0][2])
-        return seq, 0 if not rows else rows[0][1], chain
-
-    def now(self, default: int) -> int:
-        """Milliseconds of the storage's clock, or the default where it has none.
-
-        >>> from noregret.serve.store import SQLite
-        >>> Journal(SQLite(":memory:").connect()).now(7)
-        7
-        """
-        return int(self.connection.execute(self._clock)[0][0]) if self._clock else default
-
-    def base(self) -> Base:
-        """Where the journal begins: what is before may have been compacted away.
-
-        >>> from noregret.serve.store import SQLite
-        >>> Journal(SQLite(":memory:").connect()).base().seq
-        0
-        """
-        return msgspec.json.decode(self.meta("base"), type=Base)
-
     def _read_touched(self, batch: _Batch, groups: Sequence[Sequence[Write]]) -> None:
         writes = [w for group in groups for w in group]
         ids = list({(w.app, w.id): None for w in writes if w.id and not w.fresh})
         for status in self.statuses(ids):
             batch.known[status.app, status.id] = status
         asked = list({(w.app, w.request): None for w in writes if w.request})
-        for chunk in _chunks(asked):
-            sql = f"SELECT app, request, seq FROM requests WHERE (app, request) IN (VALUES {_marks(chunk, 2)})"
+        for chunk in chunks(asked):
+            sql = f"SELECT app, request, seq FROM requests WHERE (app, request) IN (VALUES {marks(chunk, 2)})"
             for app, request, seq in self.connection.execute(sql, [v for pair in chunk for v in pair]):
                 batch.requests[app, request] = seq
 
@@ -290,152 +216,18 @@ class Journal:
 
     def _write(self, batch: _Batch) -> None:
         events = [(r.seq, r.time, r.app, r.kind, r.id, r.body, chain) for r, chain, _ in batch.rows]
-        for chunk in _chunks(events):
-            self.connection.execute(f"INSERT INTO events VALUES {_marks(chunk, 7)}", [v for row in chunk for v in row])
+        for chunk in chunks(events):
+            self.connection.execute(f"INSERT INTO events VALUES {marks(chunk, 7)}", [v for row in chunk for v in row])
         changed = [batch.known[key] for key in batch.dirty]
-        for chunk in _chunks(changed):
+        for chunk in chunks(changed):
             self.connection.execute(
-                f"INSERT INTO decisions ({_STATUS}) VALUES {_marks(chunk, 11)} ON CONFLICT (app, id) DO UPDATE SET "
+                f"INSERT INTO decisions ({STATUS}) VALUES {marks(chunk, 11)} ON CONFLICT (app, id) DO UPDATE SET "
                 "active = excluded.active, n = excluded.n, total = excluded.total, first = excluded.first, "
                 "closed = excluded.closed",
                 [value for status in chunk for value in _columns(status)],
             )
-        for chunk in _chunks(batch.asked):
-            self.connection.execute(
-                f"INSERT INTO requests VALUES {_marks(chunk, 3)}", [v for row in chunk for v in row]
-            )
-
-    # ------------------------------------------------------------------ reading
-
-    def meta(self, key: str) -> bytes:
-        """A value of the table ``meta``: format, secret, base.
-
-        >>> from noregret.serve.store import SQLite
-        >>> Journal(SQLite(":memory:").connect()).meta("format")
-        b'1'
-        """
-        return bytes(self.connection.execute("SELECT value FROM meta WHERE key = ?", (key,))[0][0])
-
-    def row(self, seq: int) -> Row:
-        """One event by its number.
-
-        >>> from noregret.serve.store import SQLite
-        >>> Journal(SQLite(":memory:").connect()).row(1)
-        Traceback (most recent call last):
-        ...
-        noregret.serve.journal.Unknown: the journal has no event 1
-        """
-        rows = self.connection.execute("SELECT seq, time, app, kind, id, body FROM events WHERE seq = ?", (seq,))
-        if not rows:
-            raise Unknown(f"the journal has no event {seq}")
-        return _as_row(rows[0])
-
-    def rows(self, seqs: Sequence[int]) -> dict[int, Row]:
-        """Some events by their numbers.
-
-        >>> from noregret.serve.store import SQLite
-        >>> Journal(SQLite(":memory:").connect()).rows([1, 2])
-        {}
-        """
-        found = {}
-        for chunk in _chunks(list(seqs)):
-            sql = f"SELECT seq, time, app, kind, id, body FROM events WHERE seq IN ({', '.join('?' * len(chunk))})"
-            found.update({raw[0]: _as_row(raw) for raw in self.connection.execute(sql, chunk)})
-        return found
-
-    def after(self, seq: int, limit: int = 500) -> list[Row]:
-        """The events that follow ``seq``, in order.
-
-        >>> from noregret.serve.store import SQLite
-        >>> Journal(SQLite(":memory:").connect()).after(0)
-        []
-        """
-        sql = "SELECT seq, time, app, kind, id, body FROM events WHERE seq > ? ORDER BY seq LIMIT ?"
-        return [_as_row(raw) for raw in self.connection.execute(sql, (seq, limit))]
-
-    def events(self, seq: int = 0) -> Iterator[Row]:
-        """All events after ``seq``, read in pieces.
-
-        >>> from noregret.serve.store import SQLite
-        >>> list(Journal(SQLite(":memory:").connect()).events())
-        []
-        """
-        while rows := self.after(seq):
-            yield from rows
-            seq = rows[-1].seq
-
-    def statuses(self, ids: Sequence[tuple[str, str]]) -> list[Status]:
-        """Where decisions stand, by application and id.
-
-        >>> from noregret.serve.store import SQLite
-        >>> Journal(SQLite(":memory:").connect()).statuses([("shop", "e1")])
-        []
-        """
-        found = []
-        for chunk in _chunks(list(ids)):
-            sql = f"SELECT {_STATUS} FROM decisions WHERE (app, id) IN (VALUES {_marks(chunk, 2)})"
-            found += [_as_status(raw) for raw in self.connection.execute(sql, [v for pair in chunk for v in pair])]
-        return found
-
-    def due(self, now: int, limit: int = 500) -> list[Status]:
-        """Decisions whose window closed before ``now`` and that still wait for it.
-
-        >>> from noregret.serve.store import SQLite
-        >>> Journal(SQLite(":memory:").connect()).due(10**15)
-        []
-        """
-        sql = f"SELECT {_STATUS} FROM decisions WHERE closed = 0 AND deadline < ? ORDER BY deadline, seq LIMIT ?"
-        return [_as_status(raw) for raw in self.connection.execute(sql, (self.now(now), limit))]
-
-    def created(self, app: str) -> bytes | None:
-        """What its configuration last created an application from; a model begun anew by request has an id.
-
-        >>> from noregret.serve.store import SQLite
-        >>> Journal(SQLite(":memory:").connect()).created("shop") is None
-        True
-        """
-        sql = "SELECT body FROM events WHERE app = ? AND kind = 'create' AND id = '' ORDER BY seq DESC LIMIT 1"
-        rows = self.connection.execute(sql, (app,))
-        return bytes(rows[0][0]) if rows else None
-
-    # ------------------------------------------------------------------ snapshots
-
-    def snapshot(self, app: str) -> tuple[int, bytes] | None:
-        """The newest snapshot of an application's model: up to which event, and its bytes.
-
-        >>> from noregret.serve.store import SQLite
-        >>> Journal(SQLite(":memory:").connect()).snapshot("shop") is None
-        True
-        """
-        sql = "SELECT seq, data FROM snapshots WHERE app = ? ORDER BY seq DESC LIMIT 1"
-        rows = self.connection.execute(sql, (app,))
-        return (rows[0][0], bytes(rows[0][1])) if rows else None
-
-    def put_snapshots(self, snapshots: Sequence[tuple[str, int, bytes]], keep: int = 2) -> None:
-        """Store models with the event they had learnt up to; older ones beyond ``keep`` go.
-
-        >>> from noregret.serve.store import SQLite
-        >>> journal = Journal(SQLite(":memory:").connect())
-        >>> journal.put_snapshots([("shop", 7, b"model")])
-        >>> journal.snapshot("shop")
-        (7, b'model')
-        """
-        self.connection.begin()
-        try:
-            for app, seq, data in snapshots:
-                self.connection.execute(
-                    "INSERT INTO snapshots VALUES (?, ?, ?) ON CONFLICT (app, seq) DO UPDATE SET data = excluded.data",
-                    (app, seq, data),
-                )
-                old = "SELECT seq FROM snapshots WHERE app = ? ORDER BY seq DESC LIMIT ?"
-                self.connection.execute(
-                    f"DELETE FROM snapshots WHERE app = ? AND seq NOT IN ({old}) AND seq > ?",
-                    (app, app, keep, self.base().seq),
-                )
-            self.connection.commit()
-        except BaseException:
-            self.connection.rollback()
-            raise
+        for chunk in chunks(batch.asked):
+            self.connection.execute(f"INSERT INTO requests VALUES {marks(chunk, 3)}", [v for row in chunk for v in row])
 
 
 def _same(row: Row, write: Write) -> bool:
@@ -462,25 +254,7 @@ def canonical(decision: Decision) -> bytes:
     return msgspec.json.encode([msgspec.json.decode(decision.context), arms, decision.deferred], order="sorted")
 
 
-def _as_row(raw: Any) -> Row:
-    return Row(raw[0], raw[1], raw[2], raw[3], raw[4], bytes(raw[5]))
-
-
-def _as_status(raw: Any) -> Status:
-    app, id, seq, deadline, rule, default, active, n, total, first, closed = raw
-    return Status(app, id, seq, deadline, rule, default, bool(active), n, total, first, bool(closed))
-
-
 def _columns(s: Status) -> tuple[Any, ...]:
     return (
         s.app, s.id, s.seq, s.deadline, s.rule, s.default, int(s.active), s.n, s.total, s.first, int(s.closed)
     )  # fmt: skip
-
-
-def _marks(rows: Sequence[Any], width: int) -> str:
-    return ", ".join([f"({', '.join('?' * width)})"] * len(rows))
-
-
-def _chunks(items: Sequence[Any]) -> Iterator[Sequence[Any]]:
-    for start in range(0, len(items), _CHUNK):
-        yield items[start : start + _CHUNK]

@@ -134,7 +134,7 @@ class Writer:
         >>> writer.write([Write("shop", "reward", "e1", 1.0)])
         Traceback (most recent call last):
         ...
-        noregret.serve.journal.Unknown: no decision has the id e1
+        noregret.serve.records.Unknown: no decision has the id e1
         >>> writer.stop()
         """
         ready, result = threading.Event(), []
