@@ -165,6 +165,63 @@ def test_without_keys_it_listens_only_on_loopback(listen: str) -> None:
     Config(listen=listen, keys=[Key(name="k", sha256=digest("s"), roles=["read"])])
 
 
+# ---------------------------------------------------------------------- without keys
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Host": "evil.example"},
+        {"Host": "evil.example:8484"},
+        {"Host": "localhost.evil.example"},
+        {"Host": "127.0.0.1.evil.example"},
+        {"Host": "192.168.0.1"},
+        {"Host": "127.0.0.1:80:80"},
+        {"Origin": "http://evil.example"},
+        {"Origin": "http://127.0.0.1.evil.example"},
+        {"Origin": "http://evil.example/http://127.0.0.1"},
+        {"Origin": "null"},
+        {"Origin": ""},
+    ],
+)
+def test_pages_from_elsewhere_are_refused_where_there_are_no_keys(shared_service: Any, headers: dict[str, str]) -> None:
+    """A browser on this machine would send them, or by a name that its owner pointed here ("DNS rebinding")."""
+    headers = {"Content-Type": "text/plain", **headers}
+    client = shared_service.client
+    assert client.get("/v1/agents").status_code == 200  # what was accepted before changes nothing
+    before = client.get("/v1/log").text
+    for method, path, body in (
+        ("POST", "/v1/decisions", BODY),
+        ("POST", "/personalizer/v1.0/rank", {"actions": [{"id": "a", "features": []}]}),
+        ("GET", "/v1/agents", None),
+        ("GET", "/v1/log", None),
+        ("PATCH", "/v1/settings", {"window": 5}),
+        ("GET", "/", None),
+    ):
+        answer = client.request(method, path, content=json.dumps(body).encode(), headers=headers)
+        assert answer.status_code == 403
+        assert answer.json()["error"]["code"] == "Forbidden"
+    assert client.get("/v1/log").text == before
+
+
+@pytest.mark.parametrize("name", ["localhost", "LOCALHOST:1", "127.0.0.1", "127.1.2.3:8484", "[::1]", "[::1]:8484"])
+def test_this_machine_is_served_by_each_of_its_names(shared_service: Any, name: str) -> None:
+    for headers in ({"Host": name}, {"Origin": f"http://{name}"}, {"Host": name, "Origin": f"https://{name}"}):
+        assert shared_service.client.post("/v1/decisions", json=BODY, headers=headers).status_code == 201
+
+
+def test_a_request_without_a_host_is_not_from_a_browser(shared_service: Any) -> None:
+    host, port = urlsplit(shared_service.url).netloc.split(":")
+    with socket.create_connection((host, int(port)), timeout=10) as raw:
+        raw.sendall(b"GET /v1/agents HTTP/1.0\r\n\r\n")
+        assert b" 200 " in raw.recv(4096)
+
+
+def test_with_keys_any_name_will_do(keyed: Any) -> None:
+    headers = {"Authorization": "Bearer boss", "Host": "shop.example", "Origin": "https://shop.example"}
+    assert keyed.post("/v1/decisions", json=BODY, headers=headers).status_code == 201
+
+
 def test_configuration_file(tmp_path: Any) -> None:
     path = tmp_path / "shop.toml"
     path.write_text(
@@ -240,10 +297,10 @@ def test_hostile_bodies_get_4xx_soon(shared_service: Any, name: str) -> None:
 def test_100_megabytes_are_not_read(shared_service: Any) -> None:
     host, port = urlsplit(shared_service.url).netloc.split(":")
     with socket.create_connection((host, int(port)), timeout=10) as raw:
-        raw.sendall(b"POST /v1/decisions HTTP/1.1\r\nHost: x\r\nContent-Length: 100000000\r\n\r\n{")
+        raw.sendall(b"POST /v1/decisions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000000\r\n\r\n{")
         assert b" 413 " in raw.recv(4096)
     with socket.create_connection((host, int(port)), timeout=10) as raw:  # and without saying so first
-        raw.sendall(b"POST /v1/decisions HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n")
+        raw.sendall(b"POST /v1/decisions HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n")
         chunk = b"10000\r\n" + b"x" * 0x10000 + b"\r\n"
         try:
             for _ in range(1600):

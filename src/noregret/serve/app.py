@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import re
 import threading
 import time
 from typing import Any
 
 from noregret.serve import own, page, personalizer, personalizer_admin, personalizer_evaluations, personalizer_slots
-from noregret.serve.config import Application, Config
+from noregret.serve.config import Application, Config, names_loopback
 from noregret.serve.engine import Engine
 from noregret.serve.http import Call, Problem, Response, Route, Router, problem_of, reply, split_path
 from noregret.serve.keys import Keys
@@ -21,6 +22,7 @@ from noregret.serve.watch import Watch
 log = logging.getLogger("noregret.serve")
 _PUBLIC = {("healthz",), ("readyz",), ("openapi.json",), ("",)}  # say nothing of what is stored
 _DRAINED = 256 << 20  # bytes of a body too large that are read and thrown away
+_SCHEME = re.compile("^https?://")
 _KEY_HEADERS = (b"ocp-apim-subscription-key", b"x-api-key")
 
 
@@ -37,6 +39,8 @@ class Service:
         self.keys, self.metrics = Keys(config.keys), Metrics()
         self.default = next(iter(config.applications))
         self.ready = self.ending = False
+        self._guarded = not config.keys  # then only who is on this machine is served
+        self._local: set[bytes] = set()  # what was found to name it
         self._watches: dict[str, Watch] = {}
         self._watching = threading.Lock()
         self.router = Router(
@@ -132,6 +136,8 @@ class Service:
         path = path[2:] if named else path
         call = Call(self.engine, scope["method"], path, scope["query_string"], scope["headers"], application)
         call.service = self
+        if self._guarded and (call.headers.get(b"host") not in self._local or b"origin" in call.headers):
+            self._check_local(call)
         if path in _PUBLIC:
             route, call.params = self.router.find(call.method, path)
             return route, call
@@ -149,6 +155,16 @@ class Service:
         if call.application not in self.engine.models:
             raise Problem(404, "NotFound", "there is no such application")
         return route, call
+
+    def _check_local(self, call: Call) -> None:
+        """Refuse what a page from elsewhere makes a browser here send, also by a name that was made to lead here."""
+        host, origin = call.header(b"host"), call.header(b"origin")
+        if host and not names_loopback(host):
+            raise Problem(403, "Forbidden", f"without keys only localhost is served, not {host[:80]!r}: see [[keys]]")
+        if b"origin" in call.headers and not names_loopback(_SCHEME.sub("", origin) or "null"):
+            raise Problem(403, "Forbidden", f"without keys only pages of localhost are served, not {origin[:80]!r}")
+        if host and len(self._local) < 100:
+            self._local.add(call.headers[b"host"])
 
     async def _read(self, call: Call, receive: Any, most: int) -> bytes:
         length = call.header(b"content-length")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,8 @@ from noregret.serve.keys import Key
 from noregret.serve.model import DEFAULT_AGENT, Creation, Settings
 from noregret.serve.store import SQLite, Store
 from noregret.serve.work import LEAST_PAIRS, MAX_PAIRS
+
+_AUTHORITY = re.compile(r"(\[[^\[\]]*\]|[^:\[\]]*)(?::\d{1,5})?")
 
 
 class Application(msgspec.Struct, forbid_unknown_fields=True):
@@ -138,6 +141,16 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def names_loopback(authority: str) -> bool:
+    """Whether a ``Host`` header, or an ``Origin`` after its scheme, names this machine as only it does; any port.
+
+    >>> [names_loopback(text) for text in ("localhost:8484", "[::1]", "127.0.0.1:80", "evil.example", "localhost.evil")]
+    [True, True, True, False, False]
+    """
+    found = _AUTHORITY.fullmatch(authority)
+    return found is not None and is_loopback(found[1].strip("[]").lower())
 
 
 def load_config(path: str | Path) -> Config:
