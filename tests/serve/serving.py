@@ -3,13 +3,45 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import socket
 import threading
+from typing import Any
 
 import httpx
 import uvicorn
 
+from noregret import persist
 from noregret.serve.app import Service
+from noregret.serve.engine import Answer, Engine
+from noregret.serve.learner import fold
+from noregret.serve.model import Model
+
+ARMS = [b'"pasta"', b'{"id": "salad", "features": {"fresh": true, "price": 7.5}}', b'"soup"']
+
+
+def ask(engine: Engine, id: str, context: Any = None, **options: Any) -> Answer:
+    """Decide between ``ARMS``."""
+    return engine.decide("shop", json.dumps(context or {}).encode(), ARMS, id=id, **options)
+
+
+def replayed(engine: Engine) -> dict[str, Model]:
+    """The models that a fold of the whole journal from nothing gives."""
+    journal = engine._journal()
+    models: dict[str, Model] = {}
+    for row in journal.events():
+        fold(models, [row], journal)
+    return models
+
+
+def state(model: Model) -> bytes:
+    return persist.dumps(model)
+
+
+def settled(engine: Engine) -> bytes:
+    """The state of the model when all is learnt."""
+    engine.wait_learnt()
+    return state(engine.learner.masters["shop"])
 
 
 class Clock:

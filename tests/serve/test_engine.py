@@ -10,22 +10,23 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
+from serving import ARMS, ask, replayed, settled, state
 
 from noregret import persist
 from noregret.agent import Choice
 from noregret.numerics.choice import draw
 from noregret.serve.arms import read_arm
 from noregret.serve.engine import Engine
-from noregret.serve.events import Decision, lesson_of
+from noregret.serve.events import Decision, Status, lesson_of
+from noregret.serve.export import lines
 from noregret.serve.features import stacked
 from noregret.serve.journal import Conflict, Journal, Unknown
-from noregret.serve.learner import fold
-from noregret.serve.model import Creation, Model
+from noregret.serve.model import Creation
+from noregret.serve.own import described
 from noregret.serve.store import SQLite
 from noregret.serve.tokens import BadInput, part
 
 Make = Callable[..., Engine]
-ARMS = [b'"pasta"', b'{"id": "salad", "features": {"fresh": true, "price": 7.5}}', b'"soup"']
 
 
 def lessons(engine: Engine) -> list[tuple[str, float]]:
@@ -33,28 +34,6 @@ def lessons(engine: Engine) -> list[tuple[str, float]]:
     rows = list(engine._journal().events())
     ids = {row.seq: row.id for row in rows}
     return [(ids[found[0]], found[1]) for row in rows if (found := lesson_of(row)) is not None]
-
-
-def replayed(engine: Engine) -> dict[str, Model]:
-    """The models that a fold of the whole journal from nothing gives."""
-    journal = engine._journal()
-    models: dict[str, Model] = {}
-    for row in journal.events():
-        fold(models, [row], journal)
-    return models
-
-
-def state(model: Model) -> bytes:
-    return persist.dumps(model)
-
-
-def settled(engine: Engine) -> bytes:
-    engine.wait_learnt()
-    return state(engine.learner.masters["shop"])
-
-
-def ask(engine: Engine, id: str, context: Any = None, **options: Any) -> Any:
-    return engine.decide("shop", json.dumps(context or {}).encode(), ARMS, id=id, **options)
 
 
 # ---------------------------------------------------------------------- what is learnt
@@ -77,6 +56,45 @@ def test_sums_are_learnt_when_the_window_closes(engines: Make, clock: Any) -> No
     clock.now += 10.5
     engine.expire()
     assert lessons(engine) == [("e1", -0.25)]
+
+
+def test_a_sum_beyond_what_the_agent_takes_is_learnt_as_its_end(engines: Make, clock: Any) -> None:
+    engine = engines(agent={"class": "UCB1", "n_arms": 3}, rule="sum", window=10.0)
+    ask(engine, "e1")
+    for _ in range(2):
+        engine.reward("shop", "e1", 1.0)
+    with pytest.raises(BadInput, match=r"1\.5"):
+        engine.reward("shop", "e1", 1.5)  # a single one beyond is still refused
+    clock.now += 10.5
+    engine.expire()
+    assert lessons(engine) == [("e1", 2.0)]  # the journal keeps what was earned
+    engine.wait_learnt()
+    master = engine.learner.masters["shop"]
+    assert (master.lessons, master.refused) == (1, 0)
+    once = Creation(agent={"class": "UCB1", "n_arms": 3}).build()
+    once.learn(engine.find("shop", "e1")[1], 1.0)
+    np.testing.assert_array_equal(master.agent.probabilities(None), once.agent.probabilities(None))
+
+
+def test_huge_rewards_are_refused_and_sums_stay_finite(engines: Make, clock: Any) -> None:
+    engine = engines(rule="sum", window=10.0)
+    ask(engine, "e1")
+    for value in (1.7e308, -1.1e150):
+        with pytest.raises(BadInput, match="1e\\+150"):
+            engine.reward("shop", "e1", value)
+    with pytest.raises(BadInput, match="1e\\+150"):
+        engine.configure("shop", {"default": 1e200})
+    for _ in range(2):
+        engine.reward("shop", "e1", 1e150)
+    clock.now += 10.5
+    engine.expire()
+    assert lessons(engine) == [("e1", 1e150)]
+    engine.wait_learnt()
+    assert engine.models["shop"].refused == 0
+    again = Status("shop", "e1", 1, 1000, "sum", 0.0, True)
+    for _ in range(2):
+        again.reward(1.7e308, time=1)  # as a journal of before has them
+    assert again.expire().lesson == 1e150
 
 
 def test_without_a_reward_the_default_is_learnt(engines: Make, clock: Any) -> None:
@@ -115,8 +133,12 @@ def test_a_deferred_decision_is_learnt_only_if_activated(engines: Make, clock: A
     engine.activate("shop", "rewarded first")
     engine.activate("shop", "rewarded first")  # twice is once
     engine.activate("shop", "shown")
+    again = [engine.activate("shop", id) for id in ("rewarded first", "shown")]  # closed or not: neither is late
     clock.now += 11.0
-    engine.activate("shop", "too late")
+    again += [engine.activate("shop", id) for id in ("rewarded first", "shown")]
+    assert not any(msgspec.json.decode(written.row.body).get("late", False) for written in again)
+    late = engine.activate("shop", "too late")
+    assert msgspec.json.decode(late.row.body)["late"]
     engine.expire()
     assert lessons(engine) == [("rewarded first", 0.5), ("shown", -1.0)]
 
@@ -141,6 +163,22 @@ def test_an_apprentice_answers_the_first_arm_and_learns_from_it(engines: Make) -
     engine.configure("shop", {"apprentice": False})
     best = dict(ask(engine, "after").probabilities)
     assert best["salad"] > 0.9  # it has learnt that the arm pays
+
+
+def test_a_decision_and_the_log_tell_the_same_reward(engines: Make, clock: Any) -> None:
+    engine = engines(window=10.0, default=-0.5)
+    for id in ("none", "some"):
+        ask(engine, id)
+    for id in ("never", "never, rewarded"):
+        ask(engine, id, deferred=True)
+    engine.reward("shop", "some", 1.0)
+    engine.reward("shop", "never, rewarded", 1.0)
+    clock.now += 11.0
+    engine.expire()
+    told = {id: described(*engine.find("shop", id))["reward"] for id in ("none", "some", "never", "never, rewarded")}
+    assert told == {"none": -0.5, "some": 1.0, "never": None, "never, rewarded": None}
+    logged = [json.loads(line) for line in lines(engine._journal(), "shop")]
+    assert told == {line["id"]: line["reward"] for line in logged}
 
 
 def test_settings_change_only_what_comes_after(engines: Make, clock: Any) -> None:
@@ -277,50 +315,6 @@ def test_concurrent_callers_with_one_id_get_one_answer(engines: Make) -> None:
 # ---------------------------------------------------------------------- a function of the journal
 
 
-AGENTS: dict[str, dict[str, Any]] = {
-    "default": {},
-    "thompson": {"agent": {"class": "LinThompson", "draws": 5}},
-    "one draw": {"agent": {"class": "Explore", "epsilon": 0.1, "agent": {"class": "LinThompson"}}},
-    "staged": {"agent": {"class": "SupLinUCB", "horizon": 100}, "features": {"dim": 8}},
-    "ucb1": {"agent": {"class": "UCB1", "n_arms": 3}, "arms": ["pasta", "salad", "soup"]},
-    "disjoint": {"agent": {"class": "LinUCB", "n_arms": 3}, "arms": ["soup", "salad", "pasta"]},
-    "exp3": {"agent": {"class": "Exp3", "n_arms": 3}, "arms": ["pasta", "salad", "soup"]},
-    "beta": {"agent": {"class": "BetaThompson", "n_arms": 3}},
-    "per context": {"agent": {"class": "PerContext", "agent": {"class": "UCB1", "n_arms": 3}}},
-    "kernel": {"agent": {"class": "GPUCB", "kernel": {"class": "kernels.RBF"}}, "features": {"dim": 6}},
-    "epochs": {
-        "agent": {"class": "EpochGreedy", "n_arms": 3, "oracle": {"class": "LinearOracle", "n_arms": 3}},
-        "features": {"dim": 8},
-    },
-    "squarecb": {"agent": {"class": "Explore", "epsilon": 0.2, "agent": {"class": "SquareCB"}}},
-    "advice": {"agent": {"class": "Exp4P", "n_experts": 2, "n_arms": 3, "horizon": 100}},
-}
-
-
-@pytest.mark.parametrize("name", AGENTS)
-def test_a_recovered_model_equals_a_replay_bit_for_bit(engines: Make, name: str) -> None:
-    engine = engines(**AGENTS[name])
-    rng = np.random.default_rng(1)
-    for k in range(40):
-        context = {"x": float(rng.normal()), "day": int(rng.integers(3)), "advice": [[1, 0, 0], [0, 0.5, 0.5]]}
-        if name == "per context":
-            context = {"day": int(rng.integers(3))}
-        ask(engine, f"e{k}", context)
-        if k >= 5:
-            engine.reward("shop", f"e{k - 5}", float(rng.random()))
-        if k == 20:
-            engine.snapshot()
-    before = settled(engine)
-    assert engine.learner.masters["shop"].lessons == 35
-    assert engine.learner.masters["shop"].refused == 0
-    assert state(replayed(engine)["shop"]) == before
-    engine.stop()
-    recovered = engines(**AGENTS[name])
-    assert settled(recovered) == before
-    assert state(recovered.models["shop"]) == before
-    ask(recovered, "more", context)
-
-
 def test_recovery_without_any_snapshot_and_with_one_agree(engines: Make, tmp_path: Any) -> None:
     engine = engines()
     for k in range(25):
@@ -433,13 +427,3 @@ def test_a_decision_keeps_everything_that_was_asked(engines: Make) -> None:
     assert [name for name, _ in answer.probabilities] == ["pasta", "salad", "soup"]
     assert msgspec.json.decode(decision.context) == {"deep": {"list": [1, "two", None]}}
     assert status.deadline - engine._journal().row(status.seq).time == 600_000
-
-
-@pytest.mark.parametrize("name", AGENTS)
-def test_deciding_changes_nothing(engines: Make, name: str) -> None:
-    engine = engines(**AGENTS[name])
-    before = engine.export("shop")
-    context = b'{"x": 1.0, "advice": [[1, 0, 0], [0, 0.5, 0.5]]}' if name != "per context" else b'{"day": 1}'
-    for k in range(5):
-        engine.models["shop"].choose(context, [read_arm(arm) for arm in ARMS], k / 5.0)
-    assert engine.export("shop") == before

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import datetime
 import io
 import json
@@ -22,6 +23,7 @@ from noregret.serve.app import Service
 from noregret.serve.arms import read_arm
 from noregret.serve.config import Config
 from noregret.serve.journal import Journal
+from noregret.serve.model import Creation
 from noregret.serve.personalizer_admin import duration, seconds
 from noregret.serve.verify import verify
 
@@ -167,6 +169,15 @@ def test_models_travel_and_begin_anew(run: Callable[..., Any]) -> None:
     admin(new).reset_model()
     there = new.service.engine.models["default"]
     assert (there.lessons, there.settings["window"], there.agent.epsilon) == (0, 540.0, 0.2)
+
+
+def test_a_model_without_exploration_leaves_the_configured_one(run: Callable[..., Any]) -> None:
+    running = run()
+    engine = running.service.engine
+    plain = Creation(agent={"class": "LinUCB"}).build()  # as a journal of before may hold one
+    engine._journal_change("default", "import", {"model": base64.b64encode(persist.dumps(plain)).decode()})
+    admin(running).reset_model()
+    assert engine.models["default"].agent.epsilon == 0.1
 
 
 def test_logs_are_forgotten_when_asked(run: Callable[..., Any]) -> None:

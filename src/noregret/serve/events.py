@@ -25,6 +25,7 @@ from typing import Any
 import msgspec
 
 EARLIEST, SUM = "earliest", "sum"
+LARGEST = 1e150  # magnitude of a reward, and of a sum of them, so that squares stay finite
 
 
 class Decision(msgspec.Struct, omit_defaults=True):
@@ -118,7 +119,7 @@ class Status(msgspec.Struct):
         if event.late:
             return event
         self.n += 1
-        self.total += value
+        self.total = min(max(self.total + value, -LARGEST), LARGEST)
         if self.n == 1:
             self.first = value
         if self.rule == EARLIEST and self.active and not self.closed:
@@ -127,14 +128,16 @@ class Status(msgspec.Struct):
         return event
 
     def activate(self, time: int) -> Activation:
-        """A deferred decision was shown; a reward may have come before.
+        """A deferred decision was shown; a reward may have come before. One that is active already stays as it is.
 
         >>> status = Status("shop", "e1", 1, 1000, EARLIEST, 0.0, active=False)
         >>> status.reward(0.7, time=500).lesson, status.activate(time=600).lesson
         (None, 0.7)
         """
+        if self.active:
+            return Activation(self.seq)
         event = Activation(self.seq, late=time > self.deadline or self.closed)
-        if event.late or self.active:
+        if event.late:
             return event
         self.active = True
         if self.rule == EARLIEST and self.n:

@@ -16,8 +16,9 @@ import noregret
 from noregret import persist
 from noregret.agent import Agent, Choice, Floats
 from noregret.numerics.choice import draw
+from noregret.reduction.wrapper import Wrapper
 from noregret.serve.arms import Arm, read_arm
-from noregret.serve.events import EARLIEST, SUM, Decision, Row, lesson_of
+from noregret.serve.events import EARLIEST, LARGEST, SUM, Decision, Row, lesson_of
 from noregret.serve.features import Encoder, Stack, stacked
 from noregret.serve.scaling import Scaler, Scaling
 from noregret.serve.tokens import BadInput, Table, part, read_json
@@ -140,6 +141,7 @@ class Model(persist.Saved):
         self._lock = threading.Lock()
         self._twin: Agent | None = None
         self._plain = [False]  # whether the agent is known to have nothing to note; copies share what one finds out
+        self._direct = agent.sees in ("features", "shared") and _reads_plainly(agent)
         self._counts = any(isinstance(each, noregret.EpochGreedy) for each in within(agent))
         if agent.sees not in ("features", "nothing", "shared", "key", "advice"):
             raise BadInput(f"agent: the service cannot give what {type(agent).__name__} sees: {agent.sees}")
@@ -147,7 +149,7 @@ class Model(persist.Saved):
             raise BadInput(f"agent: dim is {agent.dim}, but the features have {encoder.dim}")
         if agent.sees == "shared" and agent.dim not in (None, encoder.dim):
             raise BadInput(f"agent: dim is {agent.dim}, but the features have {encoder.dim}")
-        if self.rewards and not (len(self.rewards) == 2 and -np.inf < self.rewards[0] < self.rewards[1] < np.inf):
+        if self.rewards and not (len(self.rewards) == 2 and -LARGEST <= self.rewards[0] < self.rewards[1] <= LARGEST):
             raise BadInput(f"rewards must be the lowest and the highest reward, got {self.rewards}")
         if self.arms and agent.n_arms != len(self.arms):
             raise BadInput(f"arms: {len(self.arms)} are named, but the agent has {agent.n_arms}")
@@ -175,7 +177,7 @@ class Model(persist.Saved):
         agent = self.agent
         if self._plain[0]:
             # The encoder's rows are finite and of the right shape, so they need not be checked again.
-            known = agent.sees in ("features", "shared") and agent.n_arms in (None, len(view))
+            known = self._direct and agent.n_arms in (None, len(view))
             p = agent._probabilities(view) if known else agent.probabilities(view)
             p = _restricted(p, positions)
             return p, draw(p, u), None
@@ -276,12 +278,24 @@ class Model(persist.Saved):
         1
         """
         try:
-            view, positions = self._seen(decision)
-            arm = decision.arm if positions is None else positions[decision.arm]
-            self.agent.learn(view, Choice(arm, decision.p[decision.arm], decision.note), self._taken(reward))
+            self.teach(decision, reward)
         except (ValueError, ArithmeticError):  # the same on every replay, so the fold stays a function
             self.refused += 1
         self.lessons += 1
+
+    def teach(self, decision: Decision, reward: float) -> None:
+        """``learn`` for whoever wants to know why a lesson cannot be learnt; ValueError or ArithmeticError says it.
+
+        >>> model = Creation(agent={"class": "UCB1", "n_arms": 1}).build()
+        >>> model.teach(Decision(msgspec.Raw(b"{}"), [msgspec.Raw(b'"a"')], [1.0], 0, 0, 1, 0.0), -1.0)
+        Traceback (most recent call last):
+        ...
+        ValueError: reward is -1.0; UCB1 expects a number in [0, 1]: rescale the rewards first
+        """
+        view, positions = self._seen(decision)
+        arm = decision.arm if positions is None else positions[decision.arm]
+        choice = Choice(arm, decision.p[decision.arm], decision.note)
+        self.agent.learn(view, choice, self._taken(reward, decision.rule))
 
     def _seen(self, decision: Decision) -> tuple[Any, list[int] | None]:
         """What the agent saw when a journaled decision was made."""
@@ -305,6 +319,8 @@ class Model(persist.Saved):
         >>> Creation(agent={"class": "LinUCB"}).build().check_reward(-3.0)
         -3.0
         """
+        if abs(value) > LARGEST:
+            raise BadInput(f"reward must be a number of at most {LARGEST:g} in magnitude, got {value}")
         if self.rewards and not self.rewards[0] <= value <= self.rewards[1]:
             raise BadInput(f"reward must lie in {self.rewards}, got {value}")
         try:
@@ -313,13 +329,15 @@ class Model(persist.Saved):
             raise BadInput(str(error)) from None
         return float(value)
 
-    def _taken(self, reward: float) -> float:
+    def _taken(self, reward: float, rule: str = EARLIEST) -> float:
         """A reward as the agent takes it: mapped onto its range, where it has one and ours is configured.
 
         A sum of several may lie beyond the ends of the range, and counts as the end then.
         """
         low, high = self.agent.reward_range
-        if not self.rewards or low == -np.inf or high == np.inf:
+        if not self.rewards:
+            return min(max(reward, low), high) if rule == SUM else reward
+        if low == -np.inf or high == np.inf:
             return reward
         share = (reward - self.rewards[0]) / (self.rewards[1] - self.rewards[0])
         return low + (high - low) * min(max(share, 0.0), 1.0)
@@ -360,6 +378,13 @@ def _restricted(p: Floats, positions: list[int] | None) -> Floats:
     if len(positions) == len(p):
         return offered
     return offered / total if total > 0.0 else np.full(len(positions), 1.0 / len(positions))
+
+
+def _reads_plainly(agent: Agent) -> bool:
+    """Whether an agent's algorithm takes the rows of a context as they are, however many agents are around it."""
+    while isinstance(agent, Wrapper) and type(agent)._read is Wrapper._read:
+        agent = agent._inner
+    return type(agent)._read is Agent._read
 
 
 def within(agent: Agent) -> list[Agent]:

@@ -12,7 +12,7 @@ from noregret.serve import work
 from noregret.serve.arms import read_arms
 from noregret.serve.engine import Answer, Engine, answer
 from noregret.serve.events import Activation, Decision, Reward, Status
-from noregret.serve.export import FORMATS, stream
+from noregret.serve.export import FORMATS, earned, stream
 from noregret.serve.http import Call, Response, Route, finite, read_object, reply
 from noregret.serve.journal import Write
 from noregret.serve.tokens import BadInput, part, scan
@@ -143,23 +143,23 @@ async def find(call: Call) -> Response:
 
 
 def described(it: Answer, decision: Decision, status: Status) -> dict[str, Any]:
-    """A decision with what was asked and where it stands.
+    """A decision with what was asked and where it stands; once it is closed, its reward is the one in the log.
 
     >>> it, asked = Answer("e1", "a", 1.0, [], 0, 1, False), Decision(msgspec.Raw(b"{}"), [], [], 0, 0, 1, 0.0)
     >>> described(it, asked, Status("shop", "e1", 1, 5, "sum", 0.0, True))["reward"] is None
     True
     """
     whole: dict[str, Any] = msgspec.to_builtins(DecisionAnswer.of(it))
-    if status.n:
-        earned: float | None = status.first if status.rule == "earliest" else status.total
+    if status.closed:
+        reward = earned(status)
     else:
-        earned = None
+        reward = (status.first if status.rule == "earliest" else status.total) if status.n else None
     return whole | {
         "context": decision.context,
         "deadline": status.deadline,
         "active": status.active,
         "rewards": status.n,
-        "reward": earned,
+        "reward": reward,
         "closed": status.closed,
     }
 

@@ -267,8 +267,9 @@ def _forget_model(engine: Engine, app: str) -> None:
     with changing:
         model = engine.model(app)
         agent = dict(described(policy(engine, app)["arguments"]))
-        if "epsilon" in agent and isinstance(agent["epsilon"], (int, float)):
-            agent["epsilon"] = _exploration(model.agent)  # it may have been configured since
+        now = getattr(model.agent, "epsilon", None)  # an imported model may have none
+        if isinstance(agent.get("epsilon"), (int, float)) and isinstance(now, (int, float)):
+            agent["epsilon"] = float(now)  # it may have been configured since
         engine.reset(app, anew(engine, app, agent, model.settings["extra"]))
 
 
