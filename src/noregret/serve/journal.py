@@ -149,10 +149,8 @@ class Journal(Records):
         for status in self.statuses(ids):
             batch.known[status.app, status.id] = status
         asked = list({(w.app, w.request): None for w in writes if w.request})
-        for chunk in chunks(asked):
-            sql = f"SELECT app, request, seq FROM requests WHERE (app, request) IN (VALUES {marks(chunk, 2)})"
-            for app, request, seq in self.connection.execute(sql, [v for pair in chunk for v in pair]):
-                batch.requests[app, request] = seq
+        for app, request, seq in self.named("SELECT app, request, seq FROM requests", "request", asked):
+            batch.requests[app, request] = seq
 
     def _take(self, batch: _Batch, group: Sequence[Write]) -> Outcome:
         try:

@@ -38,6 +38,10 @@ class _PostgresConnection:
         self.execute("BEGIN")
         self._inside = True
 
+    def begin_reading(self) -> None:
+        self.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        self._inside = True
+
     def commit(self) -> None:
         self.execute("COMMIT")
         self._inside = False
@@ -62,6 +66,7 @@ class Postgres:
     shared = True
     lock = f"SELECT pg_advisory_xact_lock({APPEND})"
     clock = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint"
+    errors: tuple[type[Exception], ...] = (psycopg.Error,)
 
     def __init__(self, url: str) -> None:
         self.url = url

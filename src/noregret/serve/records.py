@@ -152,6 +152,21 @@ class Records:
             yield from rows
             seq = rows[-1].seq
 
+    def named(self, sql: str, column: str, pairs: Sequence[tuple[str, str]], also: str = "") -> Iterator[Any]:
+        """Rows of a table by application and ``column``, through its index: SQLite reads the whole table for pairs.
+
+        >>> from noregret.serve.store import SQLite
+        >>> list(Records(SQLite(":memory:").connect()).named("SELECT seq FROM requests", "request", [("shop", "r1")]))
+        []
+        """
+        by_app: dict[str, list[str]] = {}
+        for app, value in pairs:
+            by_app.setdefault(app, []).append(value)
+        for app, values in by_app.items():
+            for chunk in chunks(values):
+                where = f" WHERE {also}app = ? AND {column} IN ({', '.join('?' * len(chunk))})"
+                yield from self.connection.execute(sql + where, (app, *chunk))
+
     def statuses(self, ids: Sequence[tuple[str, str]]) -> list[Status]:
         """Where decisions stand, by application and id.
 
@@ -159,10 +174,20 @@ class Records:
         >>> Records(SQLite(":memory:").connect()).statuses([("shop", "e1")])
         []
         """
-        found = []
-        for chunk in chunks(list(ids)):
-            sql = f"SELECT {STATUS} FROM decisions WHERE (app, id) IN (VALUES {marks(chunk, 2)})"
-            found += [_as_status(raw) for raw in self.connection.execute(sql, [v for pair in chunk for v in pair])]
+        sql = f"SELECT {STATUS} FROM decisions"
+        return [_as_status(raw) for raw in self.named(sql, "id", ids)]
+
+    def rewards(self, ids: Sequence[tuple[str, str]]) -> dict[tuple[str, str], list[Row]]:
+        """Every reward that decisions were given, late ones too, in order, by application and id.
+
+        >>> from noregret.serve.store import SQLite
+        >>> Records(SQLite(":memory:").connect()).rewards([("shop", "e1")])
+        {}
+        """
+        found: dict[tuple[str, str], list[Row]] = {}
+        sql = "SELECT seq, time, app, kind, id, body FROM events"
+        for raw in sorted(self.named(sql, "id", ids, "kind = 'reward' AND ")):
+            found.setdefault((raw[2], raw[4]), []).append(_as_row(raw))
         return found
 
     def due(self, now: int, limit: int = 500) -> list[Status]:

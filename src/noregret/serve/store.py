@@ -18,6 +18,7 @@ CREATE TABLE IF NOT EXISTS decisions (
   app TEXT NOT NULL, id TEXT NOT NULL, seq {integer} NOT NULL, deadline {integer} NOT NULL, rule TEXT NOT NULL,
   fallback {real} NOT NULL, active {integer} NOT NULL, n {integer} NOT NULL, total {real} NOT NULL,
   first {real} NOT NULL, closed {integer} NOT NULL, PRIMARY KEY (app, id)){suffix};
+CREATE INDEX IF NOT EXISTS given ON events (app, id) WHERE kind = 'reward';
 CREATE INDEX IF NOT EXISTS due ON decisions (deadline) WHERE closed = 0;
 CREATE TABLE IF NOT EXISTS requests (
   app TEXT NOT NULL, request TEXT NOT NULL, seq {integer} NOT NULL, PRIMARY KEY (app, request)){suffix};
@@ -38,6 +39,8 @@ class Connection(Protocol):
 
     def begin(self) -> None: ...
 
+    def begin_reading(self) -> None: ...
+
     def commit(self) -> None: ...
 
     def rollback(self) -> None: ...
@@ -55,6 +58,7 @@ class Store(Protocol):
     shared: bool  # whether other processes may write to it
     lock: str  # what a transaction executes so that no other appends meanwhile; empty if none can
     clock: str  # a query for the time that all processes share; empty: each its own
+    errors: tuple[type[Exception], ...]  # what it raises where it cannot be reached or read
 
     def connect(self) -> Connection: ...
 
@@ -74,6 +78,9 @@ class _SQLiteConnection:
 
     def begin(self) -> None:
         self._raw.execute("BEGIN IMMEDIATE")
+
+    def begin_reading(self) -> None:
+        self._raw.execute("BEGIN")  # what is committed after the first statement is not seen
 
     def commit(self) -> None:
         self._raw.execute("COMMIT")
@@ -103,14 +110,13 @@ class SQLite:
 
     shared = False
     lock = clock = ""
+    errors: tuple[type[Exception], ...] = (sqlite3.Error,)
 
     def __init__(self, path: str | os.PathLike[str], opener: Callable[[str], Any] = _open_sqlite) -> None:
         self.path = str(path)
         self._opener = opener
         self._lock: Any = None
         self._folder: tempfile.TemporaryDirectory[str] | None = None
-        if self.path != ":memory:":
-            Path(self.path).parent.mkdir(parents=True, exist_ok=True)
 
     @classmethod
     def temporary(cls) -> SQLite:
@@ -131,6 +137,8 @@ class SQLite:
         >>> SQLite(":memory:").connect().execute("SELECT count(*) FROM events")
         [(0,)]
         """
+        if self.path != ":memory:":
+            os.close(self._private(""))  # -wal and -shm are given the file's own mode
         connection = _SQLiteConnection(self._opener(self.path))
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("PRAGMA synchronous=FULL")
@@ -152,7 +160,7 @@ class SQLite:
             return True
         import fcntl
 
-        handle = open(f"{self.path}.lock", "a")  # noqa: SIM115 (held for as long as this process leads)
+        handle = os.fdopen(self._private(".lock"), "a")  # held for as long as this process leads
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -160,6 +168,12 @@ class SQLite:
             return False
         self._lock = handle
         return True
+
+    def _private(self, suffix: str) -> int:
+        """Open a file, made if it is not there: whoever reads the secret in it knows the arms before they are drawn."""
+        path = Path(self.path + suffix)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
 
     def leading(self) -> None:
         """No session of its own holds the lead here.
