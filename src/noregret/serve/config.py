@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import ipaddress
+import math
 import re
 import tomllib
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from noregret.serve.arms import check_id
 from noregret.serve.keys import Key
+from noregret.serve.logs import LEVELS
 from noregret.serve.model import DEFAULT_AGENT, Creation, Settings
 from noregret.serve.store import SQLite, Store
+from noregret.serve.tokens import BadInput
 from noregret.serve.work import LEAST_PAIRS, MAX_PAIRS
 
+_POSTGRES = ("postgresql://", "postgres://")
 _AUTHORITY = re.compile(r"(\[[^\[\]]*\]|[^:\[\]]*)(?::\d{1,5})?")
 
 
@@ -40,6 +46,22 @@ class Application(msgspec.Struct, forbid_unknown_fields=True):
     def __post_init__(self) -> None:
         if self.max_pairs < LEAST_PAIRS:
             raise ValueError(f"max_pairs must be at least {LEAST_PAIRS}, got {self.max_pairs}")
+
+    def check(self) -> None:
+        """BadInput if the agent, or one to compare with, cannot be built.
+
+        >>> Application(window=-1.0).check()
+        Traceback (most recent call last):
+        ...
+        noregret.serve.tokens.BadInput: window must be seconds above 0 and within ten years, got -1.0
+        """
+        creation = self.creation()
+        creation.build()
+        for name, agent in self.policies.items():
+            try:
+                msgspec.structs.replace(creation, agent=agent).build()
+            except BadInput as error:
+                raise BadInput(f"policies.{name}: {error}") from None
 
     def creation(self) -> Creation:
         """What is journaled when the application first appears.
@@ -69,6 +91,13 @@ class Config(msgspec.Struct, forbid_unknown_fields=True):
     def __post_init__(self) -> None:
         if not self.applications:
             raise ValueError("applications must name at least one application")
+        _check_address(self.listen)
+        _check_keys(self.keys, self.applications)
+        check_storage(self.storage)
+        if not 0.0 < self.snapshot_every < math.inf:
+            raise ValueError(f"snapshot_every must be seconds above 0, got {self.snapshot_every}")
+        if self.log_level not in LEVELS:
+            raise ValueError(f"log_level must be {', '.join(LEVELS[:-1])} or {LEVELS[-1]}, got {self.log_level!r}")
         if not self.keys and not is_loopback(self.host):
             raise ValueError(
                 f"listen is {self.listen}, which others can reach, but there are no keys: add [[keys]] "
@@ -93,10 +122,7 @@ class Config(msgspec.Struct, forbid_unknown_fields=True):
         >>> Config().port
         8484
         """
-        text = self.listen.rpartition(":")[2]
-        if not text.isdigit() or not 0 <= int(text) <= 65535:
-            raise ValueError(f"listen must be address:port, got {self.listen!r}")
-        return int(text)
+        return int(self.listen.rpartition(":")[2])
 
     def creations(self) -> dict[str, Creation]:
         """The applications as the engine wants them.
@@ -115,18 +141,54 @@ class Config(msgspec.Struct, forbid_unknown_fields=True):
         return open_store(self.storage)
 
 
+def _check_address(listen: str) -> None:
+    host, colon, port = listen.rpartition(":")
+    whole = port.isascii() and port.isdigit() and int(port) <= 65535
+    if not colon or not whole or host.startswith("[") != host.endswith("]"):
+        raise ValueError(f"listen must be address:port, such as 127.0.0.1:8484, got {listen!r}")
+
+
+def _check_keys(keys: Sequence[Key], applications: Collection[str]) -> None:
+    for i, key in enumerate(keys):
+        for other in keys[:i]:
+            if other.name == key.name:
+                raise ValueError(f"two keys have the name {key.name!r}")
+            if other.sha256 == key.sha256:
+                raise ValueError(f"the keys {other.name!r} and {key.name!r} have the same sha256")
+        for name in key.applications:
+            if name not in applications:
+                raise ValueError(
+                    f"key {key.name!r} is for the application {name!r}, but there is only {', '.join(applications)}"
+                )
+
+
 def open_store(storage: str) -> Store:
     """A store from a folder, a journal file, or a PostgreSQL URL.
 
     >>> open_store("elsewhere").path
     'elsewhere/journal.db'
     """
-    if storage.startswith(("postgresql://", "postgres://")):
+    check_storage(storage)
+    if storage.startswith(_POSTGRES):
         from noregret.serve.postgres import Postgres
 
         return Postgres(storage)
     path = Path(storage)
     return SQLite(path if path.suffix == ".db" else path / "journal.db")
+
+
+def check_storage(storage: str) -> None:
+    """ValueError for a URL of something else; its message leaves out what may be a password.
+
+    >>> check_storage("postgresq://user:secret@host/name")
+    Traceback (most recent call last):
+    ...
+    ValueError: storage must be a folder, a .db file or postgresql://..., got postgresq://...
+    """
+    scheme, found, _ = storage.partition("://")
+    if not storage or (found and not storage.startswith(_POSTGRES)):
+        got = f"{scheme}://..." if found else "nothing"
+        raise ValueError(f"storage must be a folder, a .db file or postgresql://..., got {got}")
 
 
 def is_loopback(host: str) -> bool:
@@ -162,7 +224,28 @@ def load_config(path: str | Path) -> Config:
     FileNotFoundError: [Errno 2] No such file or directory: '/no/such.toml'
     """
     try:
-        raw = tomllib.loads(Path(path).read_text())
+        raw = tomllib.loads(Path(path).read_text("utf-8"))
+        if isinstance(described := raw.get("applications"), dict):
+            raw["applications"] = {name: _application(name, table) for name, table in described.items()}
         return msgspec.convert(raw, Config, strict=False)
-    except (tomllib.TOMLDecodeError, msgspec.ValidationError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path}: {error}") from None
+    except (tomllib.TOMLDecodeError, ValueError) as error:
+        raise ValueError(f"{path}: {_said(error)}") from None
+
+
+def _application(name: str, table: Any) -> Application:
+    """One application of the file, built once to see that it can be: before anything is stored."""
+    try:
+        check_id("the name", name)
+        application = msgspec.convert(table, Application, strict=False)
+        application.check()
+    except ValueError as error:
+        raise ValueError(f"applications.{name}: {_said(error)}") from None
+    return application
+
+
+def _said(error: Exception) -> str:
+    """An error with the place where it is in front, instead of behind in another notation."""
+    found = re.fullmatch(r"(.*) - at `\$\.?(.*)`", str(error), re.DOTALL)
+    if found is None or not found[2]:
+        return str(error) if found is None else found[1]
+    return f"{found[2]}: {found[1]}"

@@ -143,14 +143,18 @@ class Engine:
     def _create(self) -> None:
         for app, creation in self.creations.items():
             check_id("the application's name", app)
-            creation.build()  # says what is wrong with it before it is journaled
+            creation.build()  # says what is wrong with it before anything is journaled
+        changed = []
+        for app, creation in self.creations.items():
             body = msgspec.json.encode(creation)
             made = self._reader.created(app)
             if made == body:
                 continue
             if made is not None:
                 log.warning("the configuration of %s changed: its model begins anew", app)
-            self.writer.write([Write(app, "create", "", body)])
+            changed.append(Write(app, "create", "", body))
+        if changed:
+            self.writer.write(changed)
         self.learner.catch_up()
 
     def _await_applications(self) -> None:

@@ -45,6 +45,7 @@ from noregret.persist import Saved
 from noregret.serve.scaling import Scaling, scaled
 from noregret.serve.tokens import ONE, Hashes, Part, Table, as_table
 
+MAX_DIM = 8192
 FEW = 600  # tokens of a request, the arms' ids and constants included: at most 90,000 pairs, half a millisecond
 
 
@@ -90,6 +91,8 @@ class Encoder(Saved):
 
     def __init__(self, dim: int = 128, interactions: bool = True) -> None:
         self.dim = count("dim", dim)
+        if dim > MAX_DIM:
+            raise ValueError(f"dim must be at most {MAX_DIM}, since agents keep dim x dim numbers, got {dim}")
         self.interactions = bool(interactions)
 
     def rows(self, stack: Stack, scaling: Scaling) -> Floats:

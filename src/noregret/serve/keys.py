@@ -25,6 +25,8 @@ class Key(msgspec.Struct, forbid_unknown_fields=True):
     applications: list[str] = []
 
     def __post_init__(self) -> None:
+        if not self.roles:
+            raise ValueError(f"roles of key {self.name!r} must name at least one of {', '.join(ROLES)}")
         for role in self.roles:
             if role not in ROLES:
                 raise ValueError(f"roles of key {self.name!r}: {role!r} is not one of {', '.join(ROLES)}")

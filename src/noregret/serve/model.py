@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import difflib
 import hashlib
 import inspect
 import threading
@@ -19,9 +20,10 @@ from noregret.numerics.choice import draw
 from noregret.reduction.wrapper import Wrapper
 from noregret.serve.arms import Arm, read_arm
 from noregret.serve.events import EARLIEST, LARGEST, SUM, Decision, Row, lesson_of
-from noregret.serve.features import Encoder, Stack, stacked
+from noregret.serve.features import MAX_DIM, Encoder, Stack, stacked
 from noregret.serve.scaling import Scaler, Scaling
 from noregret.serve.tokens import BadInput, Table, part, read_json
+from noregret.serve.work import MAX_MEMORY, footprint
 
 DEFAULT_AGENT = {"class": "Explore", "epsilon": 0.1, "agent": {"class": "LinUCB", "alpha": 0.5}}
 
@@ -70,9 +72,16 @@ class Creation(msgspec.Struct, forbid_unknown_fields=True):
             encoder = Encoder(**self.features)
         except (TypeError, ValueError) as error:
             raise BadInput(f"features: {error}") from None
+        if "class" not in self.agent:
+            raise BadInput(f"agent must say which one, such as class = 'LinUCB', got {self.agent}")
         agent = build(self.agent, encoder.dim, self.seed)
         if not isinstance(agent, Agent):
-            raise BadInput(f"agent: {self.agent.get('class')} is not an agent")
+            raise BadInput(f"agent: {self.agent['class']} is not an agent")
+        if (size := footprint(agent)) > MAX_MEMORY:
+            raise BadInput(
+                f"agent: it takes {size / 2**20:.0f} MB of memory, at most {MAX_MEMORY >> 20} are accepted: "
+                f"lower the dim of the features, which is {encoder.dim}, or the number of arms"
+            )
         model = Model(agent, encoder, self.arms, self.rewards)
         model.settings = msgspec.to_builtins(self.settings)
         model.check_reward(self.settings.default)
@@ -100,13 +109,15 @@ def build(spec: Any, dim: int, seed: int, where: str = "agent") -> Any:
         return given
     space, _, name = str(spec["class"]).rpartition(".")
     if space not in ("", "kernels", "policies", "noregret") or name not in dir(_room(space)):
-        raise BadInput(f"{where}: noregret has nothing called {spec['class']!r}")
+        near = difflib.get_close_matches(name, dir(noregret), 1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise BadInput(f"{where}: noregret has nothing called {spec['class']!r}{hint}")
     cls = getattr(_room(space), name)
     if not (inspect.isclass(cls) and issubclass(cls, persist.Saved)):
         raise BadInput(f"{where}: {spec['class']} is not something that can be saved")
     parameters = inspect.signature(cls).parameters
-    if "dim" in parameters and "dim" not in given:
-        given["dim"] = dim
+    if "dim" in parameters and given.setdefault("dim", dim) not in range(MAX_DIM + 1):
+        raise BadInput(f"{where}: dim must be a whole number up to {MAX_DIM}, got {given['dim']}")
     if "seed" in parameters and "seed" not in given:
         place = hashlib.blake2b(f"{seed}/{where}".encode(), digest_size=8).digest()
         given["seed"] = int.from_bytes(place, "little")
@@ -114,6 +125,8 @@ def build(spec: Any, dim: int, seed: int, where: str = "agent") -> Any:
         return cls(**given)
     except (TypeError, ValueError) as error:
         raise BadInput(f"{where}: {error}") from None
+    except (MemoryError, OverflowError) as error:
+        raise BadInput(f"{where}: it does not fit into memory: {error}") from None
 
 
 def _room(space: str) -> Any:
@@ -151,6 +164,8 @@ class Model(persist.Saved):
             raise BadInput(f"agent: dim is {agent.dim}, but the features have {encoder.dim}")
         if self.rewards and not (len(self.rewards) == 2 and -LARGEST <= self.rewards[0] < self.rewards[1] <= LARGEST):
             raise BadInput(f"rewards must be the lowest and the highest reward, got {self.rewards}")
+        if len(set(self.arms)) != len(self.arms):
+            raise BadInput(f"arms: {max(self.arms, key=self.arms.count)!r} is named twice")
         if self.arms and agent.n_arms != len(self.arms):
             raise BadInput(f"arms: {len(self.arms)} are named, but the agent has {agent.n_arms}")
 

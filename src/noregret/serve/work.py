@@ -1,10 +1,16 @@
-"""How much work a request asks for: what may be done in the loop that serves all others, and what is too much."""
+"""How much is asked for: what may be done in the loop that serves all others, and what is too much.
+
+What a request asks for is counted in pairs of features, what a configuration asks for in bytes of memory.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from noregret.persist import Saved
 from noregret.serve.tokens import BadInput, Part
 
 if TYPE_CHECKING:
@@ -13,6 +19,7 @@ if TYPE_CHECKING:
 SMALL = 4096  # bytes: two a token at least, so at most LEAST_PAIRS
 LEAST_PAIRS = 1 << 20
 MAX_PAIRS = 10_000_000  # about 50 ms, in a thread of its own
+MAX_MEMORY = 1 << 30  # bytes of an agent; there are about three copies of it at a time
 _COMMAS = 1000  # between the tokens: at most 250,000 pairs, about a millisecond
 
 
@@ -46,3 +53,18 @@ def check(call: Call, n: int) -> None:
             f"the features of the context and of the arms make {n} pairs, at most {most} are accepted: "
             "send fewer arms or features, or raise max_pairs of the application"
         )
+
+
+def footprint(value: Any) -> int:
+    """The bytes of all arrays in an agent, or in a part of one.
+
+    >>> footprint([np.zeros(3), {"a": np.zeros(2)}])
+    40
+    """
+    if isinstance(value, np.ndarray):
+        return value.nbytes
+    if isinstance(value, dict):
+        return sum(map(footprint, value.values()))
+    if isinstance(value, (list, tuple)):
+        return sum(map(footprint, value))
+    return footprint(vars(value)) if isinstance(value, Saved) else 0
