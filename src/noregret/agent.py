@@ -186,7 +186,7 @@ class Agent(persist.Saved, ABC):
         persist.save(self, path)
 
     def __repr__(self) -> str:
-        shown = ", ".join(f"{name}={value!r:.60}" for name, value in self.params().items())
+        shown = ", ".join(f"{name}={_shown(value)}" for name, value in self.params().items())
         return f"{type(self).__name__}({shown})"
 
     # ------------------------------------------------------------------ what an algorithm defines
@@ -328,6 +328,12 @@ class IndexAgent(Agent):
 
     def _probabilities(self, context: Any) -> Floats:
         return tied_probabilities(self._scores(context))
+
+
+def _shown(value: Any) -> str:
+    """A parameter's value as an agent shows it: an agent inside whole, anything else at most 60 characters."""
+    text = repr(value)
+    return text if isinstance(value, Agent) or len(text) <= 60 else f"{text[:57]}..."
 
 
 def _read_nothing(agent: Agent, context: Any) -> None:

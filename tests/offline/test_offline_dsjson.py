@@ -10,7 +10,7 @@ import pytest
 from offline_worlds import make
 
 import noregret as nr
-from noregret.offline import Log, LogError, evaluate
+from noregret.offline import Log, LogError, WeakLogWarning, evaluate
 from noregret.offline.dsjson import line
 
 # Events as Personalizer and VW's reinforcement learning library log them, with what they like to put in.
@@ -105,7 +105,7 @@ def test_we_read_what_vw_reads(tmp_path):
     assert log.arm_features.shape == (2, 3, 5)  # constant, three ids, hot
     assert log.timestamps[0].startswith("2026-03-01")
     path.write_text("\n".join(EVENTS[:2]) + "\n")
-    assert vw_loss(path, 2) == pytest.approx(-evaluate(log, nr.Uniform(3), "ips")["ips"].value, rel=1e-5)
+    assert vw_loss(path, 2) == pytest.approx(-evaluate(log, nr.Uniform(3), "ips", warn=False)["ips"].value, rel=1e-5)
 
 
 def test_we_read_the_log_of_the_decision_service(tmp_path):
@@ -120,6 +120,21 @@ def test_we_read_the_log_of_the_decision_service(tmp_path):
     assert log.n_arms == 2
     assert log.contexts.tolist() == [[7.0, 1.0]] * 2
     assert log.arm_features[0].tolist() == [[1.0, 0.0, 0.0], [0.0, 1.0, 2.5]]
+    assert log.support.tolist() == [[True, True]] * 2
+
+
+def test_the_distributions_say_which_actions_were_never_tried(tmp_path):
+    never = {"id": "e", "context": {}, "arms": ["a", "b", "c"], "index": 0, "probability": 1.0, "reward": 1.0,
+             "probabilities": [1.0, 0.0, 0.0]}  # fmt: skip
+    even = never | {"probability": 0.5, "probabilities": [0.5, 0.0, 0.5]}
+    path = tmp_path / "log.jsonl"
+    path.write_text("\n".join(json.dumps(e) for e in [never, even] * 50))
+    log = Log.from_dsjson(path)
+    assert log.support[:2].tolist() == [[True, False, False], [True, False, True]]
+    with pytest.warns(WeakLogWarning, match="in 50.0% of its decisions the target plays an arm"):  # 2/3 and 1/3
+        assert evaluate(log, nr.Uniform(3), "ips").diagnostics.unsupported == pytest.approx(0.5)
+    path.write_text("\n".join(json.dumps(e) for e in [never, even | {"probabilities": [0.5]}]))
+    assert Log.from_dsjson(path).support is None  # one event that does not say is enough
 
 
 def test_features_may_be_left_out(tmp_path):

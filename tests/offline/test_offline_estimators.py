@@ -184,11 +184,11 @@ def test_arms_that_change_from_row_to_row():
 
 def test_shared_and_arm_features_together():
     rng = np.random.default_rng(11)
-    shared, own = rng.normal(size=(50, 2)), rng.normal(size=(3, 1))
-    log = Log(contexts=shared, arms=rng.integers(0, 3, 50), rewards=rng.random(50), probabilities=np.full(50, 1 / 3),
+    shared, own = rng.normal(size=(200, 2)), rng.normal(size=(3, 1))
+    log = Log(contexts=shared, arms=rng.integers(0, 3, 200), rewards=rng.random(200), probabilities=np.full(200, 1 / 3),
               n_arms=3, arm_features=own)  # fmt: skip
     X = log.rows.features()
-    assert X.shape == (50, 3, 3)
+    assert X.shape == (200, 3, 3)
     np.testing.assert_array_equal(X[7, 2], [*shared[7], *own[2]])
     agent = nr.LinUCB(dim=3, alpha=1.0)
     table = np.stack([agent.probabilities(x) for x in X])

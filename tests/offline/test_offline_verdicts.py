@@ -132,3 +132,90 @@ def test_the_anchors_of_the_open_bandit_data():
     assert result.verdict == ""
     ridge = evaluate(log, policy, ["dm", "dr"])
     assert ridge["dr"].value == pytest.approx(0.004727, rel=0.1)
+
+
+def test_arms_that_the_log_never_tries_are_counted_and_named(tmp_path):
+    # Apprentice mode: the log has arm 0 with probability 1, and says nothing of arm 1.
+    sure = Log(arms=np.zeros(4000, int), rewards=np.ones(4000), probabilities=np.ones(4000), n_arms=2)
+    verdict = "in 50.0% of its decisions the target plays an arm that this log never tries"
+    with pytest.warns(WeakLogWarning, match=verdict):
+        result = evaluate(sure, nr.Uniform(2), ["ips", "snips", "dm", "dr"])
+    assert result.diagnostics.unsupported == 0.5
+    assert json.loads(result.to_json())["diagnostics"]["unsupported"] == 0.5
+    for name, text in channels(result, tmp_path).items():
+        assert verdict in text, name
+    assert all(verdict in " ".join(e.warnings) for e in result.values())
+    assert evaluate(sure, nr.Constant(0), ["ips", "snips"]).verdict == ""  # what it does try, it knows
+
+
+def test_the_whole_distribution_says_how_much_is_missing():
+    # A third of the rows never tries arm 2, though no row was drawn with probability 1.
+    rng = np.random.default_rng(5)
+    n = 6000
+    p = np.where((np.arange(n) % 3 == 0)[:, None], [0.5, 0.5, 0.0], [0.25, 0.25, 0.5])
+    arms = (rng.random(n)[:, None] > p.cumsum(axis=1)).sum(axis=1)
+    columns = {"arms": arms, "rewards": rng.random(n), "probabilities": p[np.arange(n), arms], "n_arms": 3}
+    target = np.array([0.2, 0.2, 0.6])
+    with pytest.warns(WeakLogWarning, match=r"in 20\.0% of its decisions"):
+        found = evaluate(Log(**columns, support=p > 0), target, "ips").diagnostics
+    assert found.unsupported == pytest.approx(0.2)
+    assert found.mean_weight == pytest.approx(0.8, abs=0.03)
+    assert len(found.verdicts) == 1  # the weights average what the missing part leaves: nothing else is wrong
+    with pytest.warns(WeakLogWarning, match="the weights average 0.798"):  # without it, only the weights tell
+        assert evaluate(Log(**columns), target, "ips").diagnostics.unsupported == 0.0
+    arms_only = evaluate(Log(**columns, support=p > 0), np.full(n, 2), "ips", warn=False)
+    assert arms_only.diagnostics.unsupported == pytest.approx(1 / 3)
+    with pytest.raises(ValueError, match=r"row 0: arm \d is outside the support"):
+        Log(**columns, support=np.zeros((n, 3), bool))
+    with pytest.raises(ValueError, match="support must have shape"):
+        Log(**columns, support=p[0] > 0)
+
+
+def test_a_handful_of_rows_is_never_certain():
+    for n in (1, 3, 29):
+        log = Log(arms=np.arange(n) % 2, rewards=np.ones(n), probabilities=np.full(n, 0.5), n_arms=2)
+        with pytest.warns(WeakLogWarning, match=f"too short to answer the question: effective sample size {n} of {n}"):
+            result = evaluate(log, [0.5, 0.5], ["ips", "snips"])
+        assert all(e.warnings for e in result.values())
+    four = Log(arms=[1] * 4, rewards=[-1.0] * 4, probabilities=[0.5] * 4, n_arms=2)
+    with pytest.warns(WeakLogWarning, match="the weights average 2, not 1.*or this is chance"):
+        evaluate(four, nr.Constant(1), "ips")
+    same = Log(arms=[0, 1] * 20, rewards=[1] * 40, probabilities=[0.5] * 40, n_arms=2)
+    with pytest.warns(WeakLogWarning, match="no width: all 40 rows that count say the same"):
+        evaluate(same, [0.5, 0.5], "snips")
+
+
+def test_weights_that_are_all_wrong_alike_are_noticed():
+    # Their standard error is 0, which says nothing of their mean.
+    log = Log(arms=[0, 1] * 30, rewards=[1, 0] * 30, probabilities=[0.25] * 60, n_arms=2)
+    with pytest.warns(WeakLogWarning, match="the weights average 2, not 1"):
+        evaluate(log, [0.5, 0.5], "ips")
+
+
+def test_a_short_log_that_is_fine_says_nothing():
+    # At 60 rows from a right log, a false alarm about the weights in more than 1 of 100 logs would be a nuisance.
+    alarms = 0
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        x = rng.random(60)
+        p = np.where(x < 0.5, 0.3, 0.6)
+        arms = (rng.random(60) < p).astype(int)
+        log = Log(arms=arms, rewards=rng.random(60), probabilities=np.where(arms == 1, p, 1 - p), n_arms=2)
+        alarms += bool(evaluate(log, [0.5, 0.5], ["ips", "snips"], warn=False).verdict)
+    assert alarms <= 2
+
+
+def test_quiet_evaluation_has_the_same_verdict():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        quiet = evaluate(hopeless(), nr.Constant(1), "ips", warn=False)
+    assert "cannot answer" in quiet.verdict
+
+
+def test_a_log_without_exploration_is_not_called_miscalibrated():
+    # An arm that other rows could not draw is rare in the log, and its probabilities are right all the same.
+    arms = np.repeat([0, 1, 2], [500, 300, 200])
+    log = Log(arms=arms, rewards=np.arange(1000) % 2, probabilities=np.ones(1000), n_arms=3)
+    result = evaluate(log, arms, ["ips", "snips"])
+    assert result.verdict == ""
+    np.testing.assert_allclose(result.diagnostics.calibration[:, 0], 1.0)

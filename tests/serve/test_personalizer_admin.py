@@ -21,7 +21,7 @@ from serving import Running
 from noregret import persist
 from noregret.serve.app import Service
 from noregret.serve.arms import read_arm
-from noregret.serve.config import Config
+from noregret.serve.config import Application, Config
 from noregret.serve.journal import Journal
 from noregret.serve.model import Creation
 from noregret.serve.personalizer_admin import duration, seconds
@@ -346,3 +346,57 @@ def test_the_journal_of_all_this_verifies(tmp_path: Path) -> None:
     running = Running(Service(config))
     assert running.service.engine.export("default") == before
     running.stop()
+
+
+def described(running: Running, prefix: str = "", **policies: Any) -> tuple[str, dict[str, Any]]:
+    """An evaluation's description and its results by name."""
+    listed = [{"name": name, "arguments": json.dumps(spec)} for name, spec in policies.items()]
+    body = {"name": "n", "startTime": EPOCH, "endTime": FUTURE, "policies": listed}
+    where = running.client.post(f"{prefix}/personalizer/v1.0/evaluations", json=body).headers["location"]
+    found = finished(lambda: running.client.get(where).json())
+    assert found["status"] == "completed", found
+    return found["description"], {each["name"]: each for each in found["policyResults"]}
+
+
+def test_an_evaluation_says_what_apprentice_mode_cannot_know(run: Callable[..., Any]) -> None:
+    running = run(applications={"ap": Application(apprentice=True)})
+    for k in range(40):
+        decided = running.client.post("/v1/decisions", json={"context": {}, "arms": ["a", "b"], "id": f"e{k}"}).json()
+        assert (decided["arm"], decided["probability"]) == ("a", 1.0)
+        running.client.post(f"/v1/decisions/e{k}/reward", json={"value": 1.0 - k % 2})
+    said, results = described(running)
+    assert "Random: in 50.0% of its decisions the target plays an arm that this log never tries" in said
+    assert "Baseline" not in said and "Online" not in said  # which showed the first action, as the log did
+    assert results["Baseline"]["totalSummary"]["averageReward"] == pytest.approx(0.5)
+
+
+def test_an_evaluation_of_a_handful_says_so(run: Callable[..., Any]) -> None:
+    running = run()
+    teach(running, 3)
+    said, _ = described(running)
+    for name in ("Online", "Baseline", "Random"):
+        assert f"{name}: this log is too short to answer the question" in said
+    assert "effective sample size 3 of 3" in said
+
+
+def test_a_policy_that_cannot_answer_is_said_not_failed(run: Callable[..., Any]) -> None:
+    running = run()
+    for k in range(40):
+        arms = ["a", "b", "c"] if k == 7 else ["a", "b"]
+        running.client.post("/v1/decisions", json={"context": {}, "arms": arms, "id": f"e{k}"})
+        running.client.post(f"/v1/decisions/e{k}/reward", json={"value": k % 2})
+    said, results = described(running, two={"class": "Exp3", "n_arms": 2}, four={"class": "Exp3", "n_arms": 4})
+    assert "two: it could not answer 1 of 40 decisions (this application has 2 arms, got 3)" in said
+    assert "four: it could not answer 40 of 40 decisions" in said
+    assert results["two"]["totalSummary"]["ipsEstimatorDenominator"] == 39.0
+    assert "four" not in results
+
+
+def test_the_location_of_an_evaluation_names_the_application(run: Callable[..., Any]) -> None:
+    running = run(applications={"first": Application(), "two words": Application()})
+    body = {"name": "n", "startTime": EPOCH, "endTime": FUTURE}
+    for prefix in ("", "/apps/first", "/apps/two%20words"):
+        made = running.client.post(f"{prefix}/personalizer/v1.0/evaluations", json=body)
+        where = made.headers["location"]
+        assert where == f"{prefix}/personalizer/v1.0/evaluations/{made.json()['id']}"
+        assert running.client.get(where).json()["id"] == made.json()["id"]

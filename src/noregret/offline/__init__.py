@@ -1,7 +1,7 @@
 """What another policy would have earned on logged decisions (survey 6).
 
 >>> import noregret as nr
->>> log = nr.offline.Log(arms=[0, 1, 0, 1], rewards=[1, 0, 1, 0], probabilities=[0.5] * 4, n_arms=2)
+>>> log = nr.offline.Log(arms=[0, 1] * 50, rewards=[1, 0] * 50, probabilities=[0.5] * 100, n_arms=2)
 >>> nr.offline.evaluate(log, nr.Constant(0), estimators=["ips"])["ips"].value
 1.0
 """

@@ -9,9 +9,10 @@ import numpy as np
 
 from noregret.agent import Floats
 from noregret.offline.intervals import Moments
-from noregret.offline.rows import Rows
+from noregret.offline.rows import SURE, Rows
 
 _TOP = 5  # largest weights kept
+_ENOUGH = 30  # effective rows below which no interval is to be relied on
 
 
 class WeakLogWarning(UserWarning):
@@ -27,8 +28,10 @@ class Diagnostics:
     """What the weights say about a log and a target.
 
     ``ess`` is Kish's effective sample size (sum w)^2 / sum w^2, ``mean_weight`` should be 1, ``no_overlap`` is the
-    share of rows whose arm the target never plays, ``calibration`` has for each arm the mean of 1/p over its rows
-    (times its share: 1 if the probabilities are right) and by how many standard errors it is off (NaN: too few rows).
+    share of rows whose arm the target never plays, ``unsupported`` the share of the target's decisions for arms that
+    the log had no chance to play (as far as it says: where it has whole distributions, or p = 1). ``calibration``
+    has for each arm the sum of 1/p over its rows, a row that could have drawn it (1 if the probabilities are right),
+    and by how many standard errors that is off (NaN: too few rows).
 
     >>> from noregret.offline import Log, evaluate
     >>> log = Log(arms=[0, 1] * 50, rewards=[1, 0] * 50, probabilities=[0.5] * 100, n_arms=2)
@@ -44,6 +47,7 @@ class Diagnostics:
     largest: tuple[tuple[int, float], ...]  # (row, weight)
     largest_share: float
     no_overlap: float
+    unsupported: float
     calibration: Floats  # (K, 2)
     clipped: float  # share of rows whose probability was raised to the clip
     verdicts: tuple[str, ...]
@@ -62,12 +66,14 @@ class Weighing:
         self._weights = Moments(1)
         self._raw = Moments(1)  # before clipping: only these should have mean 1
         self._zero = self._clipped = 0
+        self._unsupported = 0.0
         self._largest: list[tuple[int, float]] = []
         self._arm = np.zeros((3, n_arms))  # per arm: rows, sum of 1/p, sum of 1/p^2
         self._offered = np.zeros(n_arms)
 
-    def add(self, rows: Rows, weights: Floats, raw: Floats) -> None:
-        """Take in a block: its weights as used, and as they were before clipping."""
+    def add(self, rows: Rows, weights: Floats, raw: Floats, unsupported: float = 0.0) -> None:
+        """Take in a block: its weights as used and before clipping, and the target's mass on arms it could not draw."""
+        self._unsupported += unsupported
         self._weights.add(weights[:, None])
         if raw is not weights:
             self._raw.add(raw[:, None])
@@ -84,7 +90,7 @@ class Weighing:
         self._arm += np.stack(
             [np.bincount(rows.arms, v, minlength=K) for v in (np.ones(len(rows)), inverse, inverse**2)]
         )
-        self._offered += len(rows) if rows.available is None else rows.available.sum(axis=0)
+        self._offered += _chances(rows)
 
     @property
     def largest_weight(self) -> float:
@@ -100,9 +106,10 @@ class Weighing:
         raw_mean, raw_error = float(raw.mean[0]), float(np.sqrt(raw.covariance[0, 0] / n))
         share = self.largest_weight / (n * mean) if mean > 0 else 0.0
         calibration = self._calibration()
-        verdicts = _verdicts(n, ess, raw_mean, raw_error, self._largest, share, calibration)
-        return Diagnostics(n, ess, raw_mean, raw_error, tuple(self._largest), share, self._zero / n, calibration,
-                           self._clipped / n, tuple(verdicts))  # fmt: skip
+        missing = self._unsupported / n
+        verdicts = _verdicts(n, ess, raw_mean, raw_error, self._largest, share, missing, calibration)
+        return Diagnostics(n, ess, raw_mean, raw_error, tuple(self._largest), share, self._zero / n, missing,
+                           calibration, self._clipped / n, tuple(verdicts))  # fmt: skip
 
     def _calibration(self) -> Floats:
         n, (rows, first, second) = self._weights.n, self._arm
@@ -114,20 +121,42 @@ class Weighing:
         return np.column_stack([mean, off])
 
 
+def _chances(rows: Rows) -> Any:
+    """In how many rows each arm could have been drawn, as far as the log says."""
+    assert rows.probabilities is not None
+    if rows.support is not None:
+        return rows.support.sum(axis=0)
+    open_ = rows.probabilities < SURE
+    if open_.all():
+        return len(rows) if rows.available is None else rows.available.sum(axis=0)
+    sure = np.bincount(rows.arms[~open_], minlength=rows.n_arms)
+    return sure + (np.count_nonzero(open_) if rows.available is None else rows.available[open_].sum(axis=0))
+
+
 def _verdicts(
-    n: int, ess: float, mean: float, error: float, largest: list[tuple[int, float]], share: float, calibration: Floats
-) -> list[str]:
+    n: int, ess: float, mean: float, error: float, largest: list[tuple[int, float]], share: float, missing: float,
+    calibration: Floats,
+) -> list[str]:  # fmt: skip
     found = []
     size = f"effective sample size {ess:,.0f} of {n:,}"
+    if missing > 0.001:
+        found.append(
+            f"in {missing:.1%} of its decisions the target plays an arm that this log never tries there, so nothing "
+            f"says what they would earn (the weights average {mean:.3g}, not 1)"
+        )
     if ess < 0.01 * n and ess < 1000:
         found.append(f"this log cannot answer the question: {size}")
+    elif ess < _ENOUGH:
+        found.append(f"this log is too short to answer the question: {size}, where an interval needs about {_ENOUGH}")
     elif ess < 0.01 * n or (ess < 0.1 * n and ess < 500):
         found.append(f"this log barely answers the question: {size} ({ess / n:.1%})")
     if n >= 100 and share > 0.1:
         found.append(f"one row carries {share:.0%} of all weight (row {largest[0][0]}, weight {largest[0][1]:,.1f})")
-    if n >= 100 and abs(mean - 1.0) > max(5.0 * error, 0.02):
+    short = n < 100 or ess < _ENOUGH  # then the error of the mean says little, unless it is zero
+    if abs(mean - (1.0 - missing)) > max(5.0 * error, 0.02) and (n >= 100 or ess >= _ENOUGH or error < 1e-9):
         cause = "it never plays some arms that the target wants, or" if mean < 1 else "some rows are missing, or"
-        found.append(f"the weights average {mean:.3g}, not 1: {cause} its probabilities are wrong")
+        chance = ", or this is chance" if short else ""
+        found.append(f"the weights average {mean:.3g}, not 1: {cause} its probabilities are wrong{chance}")
     wrong = np.flatnonzero(np.abs(calibration[:, 1]) > 6.0)
     if wrong.size:
         worst = wrong[np.argmax(np.abs(calibration[wrong, 1]))]

@@ -39,6 +39,7 @@ class _Source:
         self.shared_names: dict[str, int] = {}
         self.arm_feature_names: dict[str, int] = {}
         self.n_arms, self.has_probabilities = 1, True
+        self._has_support = True  # whether every event has the probabilities of all its actions
         self.n_rows: int | None
         n_rows = 0
         problems: list[str] = []
@@ -49,6 +50,7 @@ class _Source:
             n_rows += 1
             self.n_arms = max(self.n_arms, len(event["c"]["_multi"]))
             self.has_probabilities = self.has_probabilities and _probability(event) is not None
+            self._has_support = self._has_support and _distribution(event) is not None
             if features:
                 for name in flatten(event["c"]):
                     self.shared_names.setdefault(name, len(self.shared_names))
@@ -111,13 +113,18 @@ class _Source:
                 for arm, action in enumerate(event["c"]["_multi"]):
                     for name, value in flatten(action).items():
                         own[i, arm, self.arm_feature_names[name]] = value
+        support = np.zeros((n, self.n_arms), np.bool_) if self._has_support else None
+        if support is not None:
+            for i, event in enumerate(events):
+                for arm, p in _distribution(event) or ():
+                    support[i, arm] = p > 0.0
         times = [event.get("Timestamp") for event in events]
         return Rows(
             arms=np.array([_arm(event) for event in events], np.int64),
             rewards=np.array([0.0 - float(event["_label_cost"]) for event in events]),
             n_arms=self.n_arms, contexts=shared, arm_features=own,
             probabilities=np.array([_probability(e) for e in events], np.float64) if self.has_probabilities else None,
-            available=None if available.all() else available,
+            available=None if available.all() else available, support=support,
             timestamps=np.array(times, dtype=object) if any(times) else None, start=start,
         )  # fmt: skip
 
@@ -152,6 +159,8 @@ def _from_service(event: Any) -> Any:
         "_label_cost": -event["reward"],
         "_label_probability": event["probability"],
         "_labelIndex": event["index"],
+        "a": list(range(1, len(actions) + 1)),
+        "p": event.get("probabilities"),
         "Timestamp": event.get("time"),
         "c": {"context": event["context"], "_multi": actions},
     }
@@ -176,6 +185,16 @@ def _probability(event: dict[str, Any]) -> float | None:
     if value is None and isinstance(event.get("p"), list) and event["p"]:
         value = event["p"][0]  # aligned to "a", which has the chosen action first
     return float(value) if value is not None and _is_number(value) else None
+
+
+def _distribution(event: dict[str, Any]) -> list[tuple[int, float]] | None:
+    """The probability of every action, as (action from 0, probability) pairs; None if the event does not say."""
+    actions, p, n = event.get("a"), event.get("p"), len(event["c"]["_multi"])
+    if not (isinstance(actions, list) and isinstance(p, list) and len(actions) == len(p) == n):
+        return None
+    if not all(_is_number(each) for each in p) or set(actions) != set(range(1, n + 1)):
+        return None
+    return [(action - 1, float(each)) for action, each in zip(actions, p, strict=True)]
 
 
 def flatten(features: Any, prefix: str = "") -> dict[str, float]:

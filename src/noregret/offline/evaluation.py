@@ -18,7 +18,7 @@ from noregret.offline.progress import bar
 from noregret.offline.result import Comparison, Estimate, Evaluation
 from noregret.offline.reward_models import Model, fitted_model
 from noregret.offline.rows import Rows
-from noregret.offline.targets import Target, of_logged
+from noregret.offline.targets import Target, of_logged, unsupported
 from noregret.offline.threads import one_thread
 
 Names = str | Estimator | Iterable[str | Estimator]
@@ -39,6 +39,7 @@ def evaluate(
     resamples: int = 1000,
     seed: int = 0,
     progress: bool = False,
+    warn: bool = True,
 ) -> Evaluation:
     """What ``policy`` would have earned in the rounds of ``log``, with intervals, diagnostics and a verdict.
 
@@ -48,6 +49,7 @@ def evaluate(
     largest possible weight: ``max_weight``, by default 1/clip, or one over the log's smallest probability.
     ``reward_model``: None for a ridge, a scikit-learn regressor or classifier (both cross-fitted), an object with
     ``predict(contexts) -> (n, K)``, or an (n, K) array. An interval does not know the bias of "dm".
+    What speaks against the numbers is the result's ``verdict``, and a ``WeakLogWarning`` unless ``warn`` is False.
 
     >>> rng = np.random.default_rng(2)
     >>> arms = rng.integers(0, 2, 1000)
@@ -68,7 +70,7 @@ def evaluate(
             advance(len(rows))
     found, diagnostics = tally.estimates(resamples, seed), tally.diagnostics()
     result = Evaluation({e.name: e for e in found}, diagnostics, target.name, interval, level)
-    if result.verdict:
+    if result.verdict and warn:
         warnings.warn(WeakLogWarning(result.verdict), stacklevel=2)
     return result
 
@@ -229,9 +231,10 @@ class _Tally:
             return
         facts = {}
         for target, weighing in self._weighings.items():
-            facts[target], raw = self._job.facts(rows, target.answers(rows), model)
+            answers = target.answers(rows)
+            facts[target], raw = self._job.facts(rows, answers, model)
             if rows.probabilities is not None:
-                weighing.add(rows, facts[target].weights, raw)
+                weighing.add(rows, facts[target].weights, raw, unsupported(rows, answers))
         columns = np.column_stack([c for e, target in self._pairs for c in e.columns(facts[target])])
         self._moments.add(columns)
         if self._job.bounded:

@@ -20,7 +20,7 @@ class Fitted:
     """A policy and what it is worth on the rows held out (``value``, ``low``, ``high``; all of it in ``estimate``).
 
     >>> import noregret as nr
-    >>> log = Log(contexts=np.zeros((100, 1)), arms=[0, 1] * 50, rewards=[1, 0] * 50, probabilities=[0.5] * 100)
+    >>> log = Log(contexts=np.zeros((4000, 1)), arms=[0, 1] * 2000, rewards=[1, 0] * 2000, probabilities=[0.5] * 4000)
     >>> fit(log, nr.FinitePolicies([nr.Constant(0), nr.Constant(1)]), "ips").policy
     Constant(arm=0)
     """

@@ -33,9 +33,10 @@ class Log:
     ``contexts`` is (n, d) where a round has one vector, (n, K, d) or a list of (K_t, d) arrays where each arm
     has its own, (n,) for keys, or None. ``arm_features`` ((K, d) or (n, K, d)) stands beside a shared context.
     ``available`` (n, K) says which arms a round offered, if not all. ``probabilities`` are those with which the
-    logged arms were drawn. Readers: ``from_pandas``, ``from_polars``, ``from_arrow``, ``from_parquet``,
-    ``from_csv``, ``from_obp``, ``from_dsjson``; Parquet and CSV files are streamed, and read into memory only
-    if an attribute such as ``rewards`` is asked for.
+    logged arms were drawn; ``support`` (n, K) says which arms had any, where that is known, so that an evaluation
+    can tell how much of a policy the log never tries. Readers: ``from_pandas``, ``from_polars``, ``from_arrow``,
+    ``from_parquet``, ``from_csv``, ``from_obp``, ``from_dsjson``; Parquet and CSV files are streamed, and read into
+    memory only if an attribute such as ``rewards`` is asked for.
 
     >>> log = Log(contexts=[[0.1], [0.7]], arms=[0, 1], rewards=[1.0, 0.0], probabilities=[0.5, 0.5], n_arms=2)
     >>> len(log), log.n_arms
@@ -52,12 +53,13 @@ class Log:
         n_arms: int | None = None,
         arm_features: Any = None,
         available: Any = None,
+        support: Any = None,
         timestamps: Any = None,
         arm_names: Sequence[Any] | None = None,
     ) -> None:
         if arms is None or rewards is None:
             raise LogError([f"{'arms' if arms is None else 'rewards'} must be given, one a row"])
-        rows = as_rows(contexts, arms, rewards, probabilities, n_arms, arm_features, available, timestamps)
+        rows = as_rows(contexts, arms, rewards, probabilities, n_arms, arm_features, available, timestamps, support)
         found = problems(rows)
         if found:
             raise LogError(found)
@@ -295,6 +297,11 @@ class Log:
         return self.rows.available
 
     @property
+    def support(self) -> NDArray[np.bool_] | None:
+        """Which arms each row could have drawn; None if the log does not say."""
+        return self.rows.support
+
+    @property
     def timestamps(self) -> Any:
         """When each row happened, if the log says so."""
         return self.rows.timestamps
@@ -313,7 +320,7 @@ class Log:
         >>> Log(arms=[0, 1], rewards=[0, 1]).with_probabilities([0.5, 0.5]).probabilities
         array([0.5, 0.5])
         """
-        rows = replace(self.rows, probabilities=floats("probabilities", probabilities))
+        rows = replace(self.rows, probabilities=floats("probabilities", probabilities), support=None)
         found = problems(rows)
         if found:
             raise LogError(found)

@@ -15,16 +15,18 @@ from noregret.offline import views
 from noregret.offline.diagnostics import Diagnostics
 from noregret.offline.estimators import Estimator
 
+_SAME = 100  # rows that all say the same still leave about 3/n unknown
+
 
 @dataclass(frozen=True)
 class Estimate:
     """One estimator's answer: the value, its interval, how many rows and how many effective ones, and warnings.
 
     >>> from noregret.offline import Log, evaluate
-    >>> log = Log(arms=[0, 1, 0, 0], rewards=[1, 0, 1, 0], probabilities=[0.5] * 4, n_arms=2)
+    >>> log = Log(arms=[0, 1, 0, 0] * 25, rewards=[1, 0, 1, 0] * 25, probabilities=[0.5] * 100, n_arms=2)
     >>> estimate = evaluate(log, [0.5, 0.5], "ips")["ips"]
     >>> estimate.value, estimate.n, estimate.ess
-    (0.5, 4, 4.0)
+    (0.5, 100, 100.0)
     """
 
     name: str
@@ -51,6 +53,8 @@ class Estimate:
         if math.isnan(value):
             verdicts = (*verdicts, "undefined: the target never plays a logged arm")
         ess = diagnostics.ess if diagnostics is not None else math.nan
+        if ess < _SAME and high - low <= 1e-12 * max(1.0, abs(value)):
+            verdicts = (*verdicts, f"no width: all {ess:.0f} rows that count say the same, which does not make it sure")
         error = math.sqrt(variance / n) if variance >= 0 else math.nan
         return cls(estimator.name, value, float(low), float(high), error, n, ess, verdicts, interval, level,
                    getattr(estimator, "parameter", None))  # fmt: skip
@@ -64,11 +68,11 @@ class Evaluation(Mapping[str, Estimate]):
     """The estimates by name; ``verdict`` says in plain words what is wrong with the log, and is empty if nothing is.
 
     >>> from noregret.offline import Log, evaluate
-    >>> log = Log(arms=[0, 1, 0, 0], rewards=[1, 0, 1, 0], probabilities=[0.5] * 4, n_arms=2)
+    >>> log = Log(arms=[0, 1, 0, 0] * 25, rewards=[1, 0, 1, 0] * 25, probabilities=[0.5] * 100, n_arms=2)
     >>> print(evaluate(log, [0.5, 0.5], ["ips", "snips"]).table())
-    estimator   value  95% interval       std. error  rows  ESS
-    ips        0.5000  -0.0658 to 1.0658      0.2887     4    4
-    snips      0.5000  -0.0658 to 1.0658      0.2887     4    4
+    estimator   value  95% interval      std. error  rows  ESS
+    ips        0.5000  0.4015 to 0.5985     0.05025   100  100
+    snips      0.5000  0.4015 to 0.5985     0.05025   100  100
     """
 
     def __init__(
@@ -90,16 +94,17 @@ class Evaluation(Mapping[str, Estimate]):
     def verdict(self) -> str:
         """Everything that speaks against trusting these numbers, in one line; empty if nothing does."""
         found = list(self.diagnostics.verdicts) if self.diagnostics is not None else []
-        found += [w for e in self._estimates.values() for w in e.warnings if w.startswith("undefined")][:1]
+        for word in ("undefined", "no width"):
+            found += [w for e in self._estimates.values() for w in e.warnings if w.startswith(word)][:1]
         return "; ".join(found)
 
     def table(self) -> str:
         """The estimates as lines of text, with the verdict below.
 
         >>> from noregret.offline import Log, evaluate
-        >>> log = Log(arms=[0, 1], rewards=[1, 0], probabilities=[0.5] * 2, n_arms=2)
+        >>> log = Log(arms=[0, 1] * 50, rewards=[1, 0] * 50, probabilities=[0.5] * 100, n_arms=2)
         >>> evaluate(log, [0.5, 0.5], "ips").table().splitlines()[0]
-        'estimator   value  95% interval       std. error  rows  ESS'
+        'estimator   value  95% interval      std. error  rows  ESS'
         """
         return views.text_table(self)
 
@@ -121,7 +126,7 @@ class Evaluation(Mapping[str, Estimate]):
         """Everything, as JSON.
 
         >>> from noregret.offline import Log, evaluate
-        >>> log = Log(arms=[0, 1], rewards=[1, 0], probabilities=[0.5] * 2, n_arms=2)
+        >>> log = Log(arms=[0, 1] * 50, rewards=[1, 0] * 50, probabilities=[0.5] * 100, n_arms=2)
         >>> json.loads(evaluate(log, [0.5, 0.5], "ips").to_json())["verdict"]
         ''
         """
@@ -131,7 +136,7 @@ class Evaluation(Mapping[str, Estimate]):
         """The intervals of all estimators side by side, as a matplotlib figure (written to ``path`` if given).
 
         >>> from noregret.offline import Log, evaluate
-        >>> log = Log(arms=[0, 1], rewards=[1, 0], probabilities=[0.5] * 2, n_arms=2)
+        >>> log = Log(arms=[0, 1] * 50, rewards=[1, 0] * 50, probabilities=[0.5] * 100, n_arms=2)
         >>> [text.get_text() for text in evaluate(log, [0.5, 0.5], "ips").plot().axes[0].get_yticklabels()]
         ['ips']
         """
@@ -142,7 +147,7 @@ class Evaluation(Mapping[str, Estimate]):
 
         >>> import tempfile, os
         >>> from noregret.offline import Log, evaluate
-        >>> log = Log(arms=[0, 1], rewards=[1, 0], probabilities=[0.5] * 2, n_arms=2)
+        >>> log = Log(arms=[0, 1] * 50, rewards=[1, 0] * 50, probabilities=[0.5] * 100, n_arms=2)
         >>> path = os.path.join(tempfile.mkdtemp(), "report.html")
         >>> evaluate(log, [0.5, 0.5], "ips").report(path)
         >>> os.path.exists(path)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from noregret.agent import Floats, count
 
 Ints = NDArray[np.int64]
+SURE = 1.0 - 1e-9  # a logged probability this large leaves nothing for other arms
 _SHOWN = 20  # problems printed by an error; all of them are in its attribute
 
 
@@ -46,6 +47,7 @@ class Rows:
     probabilities: Floats | None = None
     arm_features: Floats | None = None  # (K, d) or (n, K, d)
     available: NDArray[np.bool_] | None = None  # (n, K)
+    support: NDArray[np.bool_] | None = None  # (n, K): which arms could have been drawn, where the log says so
     timestamps: Any = None
     start: int = 0
 
@@ -77,7 +79,7 @@ class Rows:
         return np.concatenate([shared, own], axis=2)
 
 
-PER_ROW = ("contexts", "arms", "rewards", "probabilities", "available", "timestamps")
+PER_ROW = ("contexts", "arms", "rewards", "probabilities", "available", "support", "timestamps")
 
 
 def _pick(values: Any, which: Any) -> Any:
@@ -110,7 +112,7 @@ def _whole(values: Any) -> Ints:
 
 def as_rows(
     contexts: Any, arms: Any, rewards: Any, probabilities: Any, n_arms: int | None, arm_features: Any,
-    available: Any, timestamps: Any,
+    available: Any, timestamps: Any, support: Any = None,
 ) -> Rows:  # fmt: skip
     arm_numbers = _whole(arms)
     if isinstance(contexts, list) and contexts and all(np.ndim(x) == 2 for x in contexts):
@@ -133,6 +135,7 @@ def as_rows(
         arms=arm_numbers, rewards=floats("rewards", rewards), n_arms=count("n_arms", n_arms), contexts=contexts,
         probabilities=None if probabilities is None else floats("probabilities", probabilities),
         arm_features=features, available=mask,
+        support=None if support is None else np.asarray(support, dtype=bool),
         timestamps=None if timestamps is None else np.asarray(timestamps),
     )  # fmt: skip
 
@@ -200,10 +203,12 @@ def problems(rows: Rows) -> list[str]:
         if ndim(values) > 1 and not np.isfinite(values.sum()) and len(values) == n:
             bad = ~np.isfinite(values).reshape(n, -1).all(axis=1)
             report(bad, lambda i, name=name: f"{name} holds NaN or infinity, expected finite numbers")  # type: ignore[misc]
-    if rows.available is not None:
-        legal = (arms >= 0) & (arms < K)
-        there = rows.available[np.arange(n), np.where(legal, arms, 0)]
-        report(~there & legal, lambda i: f"arm {arms[i]} is not among the available arms")
+    legal = (arms >= 0) & (arms < K)
+    for name, mask in (("available", rows.available), ("support", rows.support)):
+        if mask is not None:
+            there = mask[np.arange(n), np.where(legal, arms, 0)]
+            said = "is not among the available arms" if name == "available" else "is outside the support"
+            report(~there & legal, lambda i, said=said: f"arm {arms[i]} {said}")  # type: ignore[misc]
     return [f"row {rows.start + i}: {text}" for i, text in sorted(found, key=lambda pair: pair[0])]
 
 
@@ -216,8 +221,10 @@ def _wrong_shapes(rows: Rows) -> list[str]:
     for name in ("arms", "rewards", "probabilities"):
         if ndim(getattr(rows, name)) not in (-1, 1):
             found.append(f"{name} must have one value a row, got shape {getattr(rows, name).shape}")
-    if rows.available is not None and rows.available.shape != (n, K):
-        found.append(f"available must have shape ({n}, {K}), got {rows.available.shape}")
+    for name in ("available", "support"):
+        mask = getattr(rows, name)
+        if mask is not None and mask.shape != (n, K):
+            found.append(f"{name} must have shape ({n}, {K}), got {mask.shape}")
     if ndim(rows.contexts) not in (-1, 1, 2, 3):
         found.append(f"contexts must have shape (n,), (n, d) or (n, K, d), got {rows.contexts.shape}")
     features = rows.arm_features

@@ -9,7 +9,7 @@ import numpy as np
 
 from noregret.agent import Agent, Floats
 from noregret.offline.log import Log
-from noregret.offline.rows import Rows, ndim
+from noregret.offline.rows import SURE, Rows, ndim
 from noregret.policies import Constant, Uniform, distributions
 
 _TOTAL = 1e-6  # how far from 1 the probabilities of a row may sum: they often come from files in single precision
@@ -65,6 +65,25 @@ def of_logged(answers: np.ndarray, arms: np.ndarray) -> Floats:
     if answers.ndim == 1:
         return np.asarray(answers == arms, np.float64)
     return np.asarray(answers[np.arange(len(arms)), arms], np.float64)
+
+
+def unsupported(rows: Rows, answers: np.ndarray) -> float:
+    """The target's probability, summed over the rows, of arms that these rows could not have drawn.
+
+    Known where the log has the whole distribution, and where it drew an arm with probability 1: it had no other.
+
+    >>> log = Log(arms=[0, 0], rewards=[1, 1], probabilities=[1.0, 0.5], n_arms=2)
+    >>> unsupported(log.rows, np.array([[0.25, 0.75], [0.25, 0.75]]))
+    0.75
+    """
+    if rows.support is not None:
+        if answers.ndim == 1:
+            return float(len(rows) - np.count_nonzero(rows.support[np.arange(len(rows)), answers]))
+        return float(answers.sum() - np.einsum("nk,nk->", answers, rows.support))
+    assert rows.probabilities is not None
+    if not len(rows) or rows.probabilities.max() < SURE:
+        return 0.0
+    return float((1.0 - of_logged(answers, rows.arms))[rows.probabilities >= SURE].sum())
 
 
 def _given(values: Any, log: Log) -> np.ndarray:

@@ -187,6 +187,7 @@ def _diagnostics(result: Evaluation) -> str:
         ("largest weights", largest),
         ("the largest row's share of all weight", f"{d.largest_share:.2%}"),
         ("rows whose arm the target never plays", f"{d.no_overlap:.1%}"),
+        ("the target's decisions that the log never tries", f"{d.unsupported:.1%}"),
         ("rows with a clipped probability", f"{d.clipped:.1%}"),
         ("calibration of the probabilities", _calibration(d)),
     ]

@@ -17,7 +17,7 @@ from noregret.serve.http import Call, Problem, Response, Route, Router, problem_
 from noregret.serve.keys import Keys
 from noregret.serve.metrics import Metrics
 from noregret.serve.openapi import document
-from noregret.serve.watch import Watch
+from noregret.serve.watch import Watch, policies
 
 log = logging.getLogger("noregret.serve")
 _PUBLIC = {("healthz",), ("readyz",), ("openapi.json",), ("",)}  # say nothing of what is stored
@@ -35,6 +35,8 @@ class Service:
 
     def __init__(self, config: Config, engine: Engine | None = None) -> None:
         self.config = config
+        for name, application in config.applications.items():
+            policies(name, application)  # a bad one is an error now, not when somebody looks
         self.engine = engine or Engine(config.store(), config.creations(), snapshot_every=config.snapshot_every)
         self.keys, self.metrics = Keys(config.keys), Metrics()
         self.default = next(iter(config.applications))
@@ -135,7 +137,7 @@ class Service:
         application = path[1] if named else self.default
         path = path[2:] if named else path
         call = Call(self.engine, scope["method"], path, scope["query_string"], scope["headers"], application)
-        call.service = self
+        call.service, call.named = self, named
         if self._guarded and (call.headers.get(b"host") not in self._local or b"origin" in call.headers):
             self._check_local(call)
         if path in _PUBLIC:

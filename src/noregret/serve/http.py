@@ -87,7 +87,9 @@ class Call:
     {'after': '3'}
     """
 
-    __slots__ = ("_query", "application", "body", "engine", "headers", "key", "method", "params", "path", "service")
+    __slots__ = (
+        "_query", "application", "body", "engine", "headers", "key", "method", "named", "params", "path", "service",
+    )  # fmt: skip
 
     def __init__(
         self, engine: Engine, method: str, path: tuple[str, ...], query: bytes, headers: Sequence[tuple[bytes, bytes]],
@@ -96,6 +98,7 @@ class Call:
         self.engine, self.method, self.path, self._query = engine, method, path, query
         self.headers = dict(reversed(headers))  # of a name that appears twice, the first
         self.application = application
+        self.named = False  # whether the path began with ``/apps/NAME``
         self.params: tuple[str, ...] = ()
         self.key: Key = ANYONE
         self.body = b""

@@ -13,13 +13,13 @@ import datetime
 import hashlib
 import threading
 import time
-import warnings
 from typing import Any
+from urllib.parse import quote
 
 import msgspec
 import numpy as np
 
-from noregret.offline import Log, WeakLogWarning, evaluate
+from noregret.offline import Log, evaluate
 from noregret.serve.arms import check_id, read_arm
 from noregret.serve.engine import Engine
 from noregret.serve.events import Decision, Row
@@ -54,9 +54,10 @@ async def create(call: Call) -> Response:
     retried = call.request_id  # a retry must find what it began
     id = hashlib.blake2b(retried.encode(), digest_size=16).hexdigest() if retried else call.engine.new_id()
     record = await asyncio.to_thread(begin, call.engine, call.application, id, call.body)
-    prefix = "/".join(call.path)
     body = msgspec.json.encode(told(record, call))
-    return Response(201, body, headers=((b"location", f"/{prefix}/{record['id']}".encode()),))
+    prefix = f"/apps/{quote(call.application, safe='')}" if call.named else ""
+    where = f"{prefix}/{'/'.join(call.path)}/{record['id']}"
+    return Response(201, body, headers=((b"location", where.encode()),))
 
 
 async def find(call: Call) -> Response:
@@ -229,7 +230,7 @@ def measure(
         return {"status": "Failed", "description": "no decision of this time has its reward settled"}
     rounds = list(newest)
     said = [f"the newest {MOST_EVENTS} of {n} decisions"] if n > MOST_EVENTS else []
-    tables: list[tuple[str, str, str, list[list[float]]]] = [
+    tables: list[tuple[str, str, str, list[Answer]]] = [
         ("Online", "Online", "", [decision.p for _, decision, _ in rounds]),
         ("Baseline", "Baseline", "", [[1.0] + [0.0] * (len(d.p) - 1) for _, d, _ in rounds]),
         ("Random", "Random", "", [[1.0 / len(d.p)] * len(d.p) for _, d, _ in rounds]),
@@ -238,36 +239,80 @@ def measure(
         model = anew(engine, app, described(policy["arguments"]), extra).build()
         tables.append((policy["name"], "Custom", policy["arguments"], followed(model, rounds)))
         if model.refused:
-            said.append(f"{policy['name']} could not learn {model.refused} of {len(rounds)} rewards")
-    results = []
+            said.append(f"{policy['name']}: it could not learn {model.refused} of {len(rounds)} rewards")
+    results, doubted = [], set()
     for name, source, arguments, table in tables:
-        result, verdict = judged(rounds, table)
-        results.append({"name": name, "policySource": source, "arguments": arguments} | result)
-        if verdict:
-            said.append(f"{name}: {verdict}")
-    best = max((r for r in results if r["total"]["averageReward"] is not None and r["policySource"] != "Random"),
-               key=lambda r: r["total"]["averageReward"])  # fmt: skip
+        answered = [i for i, answer in enumerate(table) if not isinstance(answer, str)]
+        verdicts = [missed(table)]
+        if answered:
+            result, verdict = judged([rounds[i] for i in answered], [table[i] for i in answered])
+            results.append({"name": name, "policySource": source, "arguments": arguments} | result)
+            verdicts.append(verdict)
+        if any(verdicts):
+            said.append(f"{name}: {'; '.join(filter(None, verdicts))}")
+            doubted.add(name)
+    sound = [r for r in results if r["name"] not in doubted and r["policySource"] != "Random"]
+    best = max(sound or results[:1], key=lambda r: r["total"]["averageReward"])  # what was online did happen
     return {
         "status": "Succeeded", "description": "; ".join(said)[:2000], "results": results, "optimalPolicy": best["name"],
     }  # fmt: skip
 
 
 Rounds = list[tuple[Row, Decision, float]]
+Answer = list[float] | str  # a policy's distribution over the arms of a round, or why it has none
 
 
-def followed(model: Model, rounds: Rounds) -> list[list[float]]:
-    """The distribution of a model in every round, which it then learns from the logged action."""
-    table = []
+def followed(model: Model, rounds: Rounds) -> list[Answer]:
+    """What a model answers in every round, which it then learns from the logged action."""
+    table: list[Answer] = []
     for row, decision, reward in rounds:
         arms = [read_arm(bytes(arm)) for arm in decision.arms[: len(decision.p)]]
-        drawn = model.choose(bytes(decision.context), arms, 0.5)
+        try:
+            drawn = model.choose(bytes(decision.context), arms, 0.5)
+            model.apply(row, None)
+        except (ValueError, ArithmeticError) as error:  # other arms than it was made for, say
+            table.append(str(error) or type(error).__name__)
+            continue
         table.append(drawn.p.tolist())
-        model.apply(row, None)
         model.learn(msgspec.structs.replace(decision, note=None, scaling=drawn.scaling.journal), reward)
     return table
 
 
-def judged(rounds: Rounds, table: list[list[float]]) -> tuple[dict[str, Any], str]:
+def missed(table: list[Answer]) -> str:
+    """In how many rounds a policy had no answer, and why not; empty if it always had one.
+
+    >>> missed([[1.0], "it has 2 arms, got 1"])
+    'it could not answer 1 of 2 decisions (it has 2 arms, got 1), which are left out'
+    """
+    reasons = [answer for answer in table if isinstance(answer, str)]
+    if not reasons:
+        return ""
+    return f"it could not answer {len(reasons)} of {len(table)} decisions ({reasons[-1]}), which are left out"
+
+
+def as_log(rounds: Rounds, table: list[Any]) -> tuple[Log, np.ndarray]:
+    """Rounds as a log, with all that is known of how their arms were drawn, and a policy's answers as an array.
+
+    >>> asked = Decision(msgspec.Raw(b"{}"), [], [1.0, 0.0], 0, 0, 1, 0.0)
+    >>> log, targets = as_log([(Row(1, 1, "shop", "decision", "e1", b""), asked, 1.0)], [[0.5, 0.5]])
+    >>> log.support, targets
+    (array([[ True, False]]), array([[0.5, 0.5]]))
+    """
+    n, K = len(rounds), max(len(decision.p) for _, decision, _ in rounds)
+    targets, available, support = np.zeros((n, K)), np.zeros((n, K), np.bool_), np.zeros((n, K), np.bool_)
+    for i, ((_, decision, _), distribution) in enumerate(zip(rounds, table, strict=True)):
+        k = len(decision.p)
+        targets[i, :k], available[i, :k], support[i, :k] = distribution, True, np.array(decision.p) > 0.0
+    log = Log(
+        arms=np.array([decision.arm for _, decision, _ in rounds]),
+        rewards=np.array([reward for _, _, reward in rounds]),
+        probabilities=np.array([decision.p[decision.arm] for _, decision, _ in rounds]),
+        n_arms=K, available=available, support=support,
+    )  # fmt: skip
+    return log, targets
+
+
+def judged(rounds: Rounds, table: list[Any]) -> tuple[dict[str, Any], str]:
     """The sums and estimates of one policy, in all and over time, and what speaks against trusting them.
 
     >>> asked = Decision(msgspec.Raw(b"{}"), [], [0.5, 0.5], 0, 0, 1, 0.0)
@@ -275,19 +320,10 @@ def judged(rounds: Rounds, table: list[list[float]]) -> tuple[dict[str, Any], st
     >>> judged(rounds, [[1.0, 0.0]] * 50)[0]["total"]["averageReward"]
     1.0
     """
-    n, K = len(rounds), max(len(decision.p) for _, decision, _ in rounds)
-    arms = np.array([decision.arm for _, decision, _ in rounds])
-    p = np.array([decision.p[decision.arm] for _, decision, _ in rounds])
-    rewards = np.array([reward for _, _, reward in rounds])
-    targets, available = np.zeros((n, K)), np.zeros((n, K), np.bool_)
-    for i, distribution in enumerate(table):
-        targets[i, : len(distribution)] = distribution
-        available[i, : len(distribution)] = True
-    log = Log(arms=arms, rewards=rewards, probabilities=p, n_arms=K, available=available)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", WeakLogWarning)  # told in the description
-        found = evaluate(log, targets, estimators=["ips", "snips"])
-    weights = targets[np.arange(n), arms] / p
+    log, targets = as_log(rounds, table)
+    found = evaluate(log, targets, estimators=["ips", "snips"], warn=False)  # told in the description
+    arms, rewards = log.arms, log.rewards
+    weights = targets[np.arange(len(arms)), arms] / np.array([d.p[d.arm] for _, d, _ in rounds])
     times = np.array([row.time for row, _, _ in rounds])
     total = _sums(weights, rewards) | {"timeStamp": stamp(int(times[0]))}
     snips = found["snips"]

@@ -5,20 +5,20 @@ from __future__ import annotations
 import collections
 import threading
 import time
-import warnings
 from typing import Any
 
 import msgspec
 import numpy as np
 
-from noregret.offline import ConfidenceSequence, Log, WeakLogWarning, evaluate
+from noregret.offline import ConfidenceSequence, evaluate
 from noregret.serve.arms import read_arm
 from noregret.serve.config import Application
 from noregret.serve.engine import Engine
 from noregret.serve.events import Decision, Row, lesson_of
 from noregret.serve.journal import Journal
 from noregret.serve.model import Model
-from noregret.serve.personalizer_evaluations import followed
+from noregret.serve.personalizer_evaluations import Answer, Rounds, as_log, followed, missed
+from noregret.serve.tokens import BadInput
 
 BACK = 20_000  # events that are read when the first one looks
 ROUNDS = 5_000  # settled decisions that other policies are judged on
@@ -27,42 +27,36 @@ POINTS = 120  # of the curve
 
 
 class Judged:
-    """One policy beside the one that decides: its probabilities in every settled round."""
+    """One policy beside the one that decides: its answer in every settled round."""
 
     def __init__(self, name: str, model: Model | None) -> None:
         self.name, self._model = name, model
-        self._table: list[list[float]] = []
+        self._table: list[Answer] = []
 
-    def follow(self, rounds: list[tuple[Row, Decision, float]]) -> None:
-        """See the next rounds; a model learns from them as it goes."""
+    def follow(self, rounds: Rounds) -> list[Answer]:
+        """Its answers in the next rounds; a model learns from them as it goes."""
         if self._model is not None:
-            self._table += followed(self._model, rounds)
-        elif self.name == "at random":
-            self._table += [[1.0 / len(d.p)] * len(d.p) for _, d, _ in rounds]
-        else:
-            self._table += [[1.0] + [0.0] * (len(d.p) - 1) for _, d, _ in rounds]
-        del self._table[:-ROUNDS]
+            return followed(self._model, rounds)
+        if self.name == "at random":
+            return [[1.0 / len(d.p)] * len(d.p) for _, d, _ in rounds]
+        return [[1.0] + [0.0] * (len(d.p) - 1) for _, d, _ in rounds]
 
-    def earned(self, rounds: list[tuple[Row, Decision, float]]) -> dict[str, Any]:
+    def add(self, answers: list[Answer]) -> None:
+        """Keep the newest answers."""
+        self._table = (self._table + answers)[-ROUNDS:]
+
+    def earned(self, rounds: Rounds) -> dict[str, Any]:
         """What it would have earned a decision, by inverse propensities, with what speaks against trusting that."""
-        n, K = len(rounds), max(len(d.p) for _, d, _ in rounds)
-        targets, available = np.zeros((n, K)), np.zeros((n, K), np.bool_)
-        for i, p in enumerate(self._table):
-            targets[i, : len(p)], available[i, : len(p)] = p, True
-        log = Log(
-            arms=np.array([d.arm for _, d, _ in rounds]),
-            rewards=np.array([reward for _, _, reward in rounds]),
-            probabilities=np.array([d.p[d.arm] for _, d, _ in rounds]),
-            n_arms=K,
-            available=available,
-        )
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", WeakLogWarning)  # it is shown instead
-            found = evaluate(log, targets, estimators=["ips"])
+        answered = [i for i, answer in enumerate(self._table) if not isinstance(answer, str)]
+        said = missed(self._table)
+        if not answered:
+            return {"name": self.name, "warning": said, "value": None, "low": None, "high": None, "ess": 0.0}
+        log, targets = as_log([rounds[i] for i in answered], [self._table[i] for i in answered])
+        found = evaluate(log, targets, estimators=["ips"], warn=False)
         ips = found["ips"]
         numbers = {"value": ips.value, "low": ips.low, "high": ips.high, "ess": ips.ess}
         plain = {key: float(value) if np.isfinite(value) else None for key, value in numbers.items()}
-        return {"name": self.name, "warning": found.verdict, **plain}
+        return {"name": self.name, "warning": "; ".join(filter(None, [said, found.verdict])), **plain}
 
 
 class Watch:
@@ -88,13 +82,13 @@ class Watch:
         self._recent: collections.deque[dict[str, Any]] = collections.deque(maxlen=SHOWN)
         self._listed: dict[int, dict[str, Any]] = {}
         self._arms: collections.deque[str] = collections.deque(maxlen=2000)
-        self._rounds: list[tuple[Row, Decision, float]] = []
-        self._fresh: list[tuple[Row, Decision, float]] = []
+        self._rounds: Rounds = []
+        self._fresh: Rounds = []
         self._curve: list[list[float]] = []
         self._n, self._sum = 0, 0.0
         self._range = [0.0, 1.0]
         self._sequence = ConfidenceSequence()
-        built = {name: _model(application, spec) for name, spec in application.policies.items()}
+        built = policies(app, application)
         self._judged = [Judged("at random", None), Judged("always the first", None)]
         self._judged += [Judged(name, model) for name, model in built.items()]
         self._policies: list[dict[str, Any]] = []
@@ -169,8 +163,9 @@ class Watch:
             self._curve = [self._curve[i] for i in keep]
 
     def _judge(self) -> None:
-        for judged in self._judged:
-            judged.follow(self._fresh)
+        answers = [judged.follow(self._fresh) for judged in self._judged]
+        for judged, some in zip(self._judged, answers, strict=True):  # all or none, so that they stay in step
+            judged.add(some)
         self._rounds = (self._rounds + self._fresh)[-ROUNDS:]
         self._fresh = []
         self._policies = [judged.earned(self._rounds) for judged in self._judged]
@@ -200,5 +195,18 @@ class Watch:
         }  # fmt: skip
 
 
-def _model(application: Application, spec: dict[str, Any]) -> Model:
-    return msgspec.structs.replace(application.creation(), agent=spec).build()
+def policies(app: str, application: Application) -> dict[str, Model]:
+    """The policies that an application is compared with, none of which has learnt anything; BadInput names a bad one.
+
+    >>> policies("shop", Application(policies={"bold": {"class": "Nonsense"}}))
+    Traceback (most recent call last):
+    ...
+    noregret.serve.tokens.BadInput: applications.shop.policies.bold: agent: noregret has nothing called 'Nonsense'
+    """
+    found = {}
+    for name, spec in application.policies.items():
+        try:
+            found[name] = msgspec.structs.replace(application.creation(), agent=spec).build()
+        except (BadInput, MemoryError, OverflowError) as error:
+            raise BadInput(f"applications.{app}.policies.{name}: {error}") from None
+    return found

@@ -1,0 +1,95 @@
+"""What the page is told: policies that cannot judge a round, and numbers that nothing supports."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import noregret as nr
+from noregret.serve.app import Service
+from noregret.serve.config import Application, Config
+from noregret.serve.engine import Engine
+from noregret.serve.tokens import BadInput
+from noregret.serve.watch import Watch
+
+
+def use(engine: Engine, ids: range, arms: int = 2, value: float | None = None) -> None:
+    for k in ids:
+        engine.decide("shop", b"{}", [b'"a"', b'"b"', b'"c"'][:arms], id=f"e{k}")
+        engine.reward("shop", f"e{k}", k % 2 if value is None else value)
+
+
+def looked(watch: Watch) -> dict[str, dict[str, Any]]:
+    """The policies as the page gets them now, by name."""
+    watch._answer, watch._judged_at = {}, -1e9  # as if five seconds had passed
+    return {each["name"]: each for each in watch.look()["policies"]}
+
+
+def test_a_policy_that_cannot_judge_a_round_leaves_the_others_alone(engines: Callable[..., Engine]) -> None:
+    policies = {"fixed": {"class": "Exp3", "n_arms": 2}, "wide": {"class": "LinUCB"}}
+    engine, application = engines(), Application(policies=policies)
+    watch = Watch(engine, "shop", application)
+    use(engine, range(1), arms=3)
+    found = looked(watch)
+    assert "could not answer 1 of 1 decisions (this application has 2 arms, got 3)" in found["fixed"]["warning"]
+    assert (found["fixed"]["value"], found["fixed"]["ess"]) == (None, 0.0)
+    use(engine, range(1, 41))
+    again = looked(watch)
+    assert "could not answer 1 of 41 decisions" in again["fixed"]["warning"]
+    assert again["fixed"]["value"] is not None
+    assert "could not" not in again["wide"]["warning"]
+    fresh = looked(Watch(engine, "shop", application))  # whoever reads it all at once sees the same
+    assert fresh == again
+    watch.close()
+
+
+def test_a_look_that_fails_does_not_put_policies_out_of_step(
+    engines: Callable[..., Engine], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = engines()
+    watch = Watch(engine, "shop", Application())
+    use(engine, range(40))
+    with monkeypatch.context() as broken:
+        broken.setattr(watch._judged[1], "follow", lambda rounds: 1 / 0)
+        for _ in range(3):
+            with pytest.raises(ZeroDivisionError):
+                looked(watch)
+    assert looked(watch) == looked(Watch(engine, "shop", Application()))
+    watch.close()
+
+
+def test_a_policy_that_cannot_be_built_stops_the_start() -> None:
+    applications = {"shop": Application(policies={"bold": {"class": "Nonsense"}})}
+    with pytest.raises(BadInput, match=r"applications\.shop\.policies\.bold: agent: noregret has nothing called 'Non"):
+        Service(Config(storage=":none:", applications=applications))
+
+
+def test_apprentice_mode_supports_only_the_first_arm(engines: Callable[..., Engine]) -> None:
+    engine = engines(apprentice=True)
+    watch = Watch(engine, "shop", Application(apprentice=True))
+    use(engine, range(40))
+    found = looked(watch)
+    assert (
+        "in 50.0% of its decisions the target plays an arm that this log never tries" in (found["at random"]["warning"])
+    )
+    assert found["always the first"]["warning"] == ""  # it is what was done
+    watch.close()
+
+
+def test_a_few_decisions_are_never_trusted(engines: Callable[..., Engine]) -> None:
+    engine = engines()
+    watch = Watch(engine, "shop", Application())
+    use(engine, range(4), value=1.0)
+    assert all("too short to answer" in each["warning"] for each in looked(watch).values())
+    watch.close()
+
+
+def test_a_nested_agent_is_shown_whole() -> None:
+    inner = nr.LinUCB(dim=128, alpha=0.5, lam=2.0, discount=0.999)
+    agent = nr.Explore(nr.Explore(inner, epsilon=0.2), epsilon=0.1)
+    assert repr(nr.Explore(inner, epsilon=0.1)) == f"Explore(agent={inner!r}, epsilon=0.1)"
+    assert repr(inner) in repr(agent)
+    long = repr(nr.SpectralUCB([[float(i == j) for i in range(30)] for j in range(30)], horizon=100))
+    assert "..." in long and long.endswith(")")
