@@ -126,6 +126,7 @@ class Remembered(SQLite):
 
     def __init__(self, path: Path, disk: Disk, synchronous: str = "FULL") -> None:
         super().__init__(path)
+        path.parent.mkdir(parents=True, exist_ok=True)
         raw = apsw.Connection(str(path), vfs=disk.name)
         raw.execute("PRAGMA locking_mode=EXCLUSIVE")
         from noregret.serve.store import make_tables

@@ -19,12 +19,11 @@ from noregret.serve.arms import read_arm
 from noregret.serve.engine import Engine
 from noregret.serve.events import Decision, Status, lesson_of
 from noregret.serve.export import lines
-from noregret.serve.features import stacked
 from noregret.serve.journal import Conflict, Journal, Unknown
 from noregret.serve.model import Creation
 from noregret.serve.own import described
 from noregret.serve.store import SQLite
-from noregret.serve.tokens import BadInput, part
+from noregret.serve.tokens import BadInput, part, stacked
 
 Make = Callable[..., Engine]
 

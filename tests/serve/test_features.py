@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from noregret.serve.arms import read_arm, read_arms
-from noregret.serve.features import Encoder, stacked
+from noregret.serve.features import Encoder
 from noregret.serve.scaling import UNSCALED, Scaler, Scaling
-from noregret.serve.tokens import BadInput, hash_token, part, read_json
+from noregret.serve.tokens import BadInput, hash_token, part, read_json, stacked
 
 MASK = 2**64 - 1
 
@@ -107,9 +107,9 @@ def test_a_row_never_changes() -> None:
     scaler, stack = Scaler(), stacked(context, [arm.hash], [arm.features])
     scaler.update(stack.table)
     scaler.update(
-        stacked(part(b'{"hour": 15, "tags": ["new", true, 5]}', "c"), [], [part(b'{"price": 10}', "a")]).table
+        stacked(part(b'{"hour": 15, "tags": ["new", true, 5]}', "c"), [bytes(8)], [part(b'{"price": 10}', "a")]).table
     )
-    X = Encoder(dim=8).rows(stack, scaler.scaling(stack.table))
+    X = Encoder(dim=8).rows(stack, scaler.scaling(stack))
     assert hashlib.sha256(X.astype("<f8").tobytes()).hexdigest()[:16] == "25b4d4a2a590b83e"
 
 
@@ -125,7 +125,7 @@ def test_scaler_has_the_mean_and_deviation_of_everything_before() -> None:
     scaler = Scaler()
     for number in numbers:
         scaler.update(part(json.dumps({"x": number}).encode(), "c").table)
-    scaling = scaler.scaling(part(b'{"x": 1}', "c").table)
+    scaling = scaler.scaling(stacked(part(b'{"x": 1}', "c"), [], []))
     assert scaling.means == pytest.approx(numbers.mean(), rel=1e-12)
     assert scaling.deviations == pytest.approx(numbers.std(), rel=1e-12)
 

@@ -32,9 +32,6 @@ To the bit, so that any program can build the same row:
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from itertools import accumulate
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,47 +39,19 @@ from numpy.typing import NDArray
 from noregret.agent import Floats, count
 from noregret.numerics.jit import exact, exact_block
 from noregret.persist import Saved
-from noregret.serve.scaling import Scaling, scaled
-from noregret.serve.tokens import ONE, Hashes, Part, Table, as_table
+from noregret.serve.scaling import Scaling, place, scaled
+from noregret.serve.tokens import ONE, Hashes, Stack
 
 MAX_DIM = 8192
-FEW = 600  # tokens of a request, the arms' ids and constants included: at most 90,000 pairs, half a millisecond
-
-
-class Stack(NamedTuple):
-    """The tokens of a request: the context's, then each arm's from its start on; and the hashes of the arms' ids.
-
-    >>> from noregret.serve.tokens import NOTHING, part
-    >>> ids = [bytes(8), bytes(8)]
-    >>> stacked(part(b'{"time": "morning"}', "c"), ids, [part(b'{"taste": "salty"}', "a"), NOTHING]).starts
-    array([1, 2, 2])
-    """
-
-    table: Table
-    starts: NDArray[np.int64]
-    ids: Hashes
-    numbers: frozenset[bytes]  # the parts' own: tables that agree in it want the same scaled
-
-
-def stacked(context: Part, ids: Sequence[bytes], arms: Sequence[Part]) -> Stack:
-    """Put the tokens of a request together.
-
-    >>> from noregret.serve.tokens import NOTHING
-    >>> stacked(NOTHING, [bytes(8)], [NOTHING]).starts
-    array([0, 0])
-    """
-    parts = [context, *arms]
-    table = as_table(*[part.rows for part in parts])
-    ends = np.array(list(accumulate([len(part.rows) // 24 for part in parts])), np.int64)
-    hashes = np.frombuffer(bytearray().join(ids), np.uint64)
-    return Stack(table, ends, hashes, frozenset([part.numbers for part in parts]))
+FEW = 600  # tokens of a request, the arms' ids included: at most 90,000 pairs, half a millisecond
+Count = int | np.int64  # in a kernel; unsigned words would turn sums with signed ones into floats
 
 
 class Encoder(Saved):
     """Rows of ``dim`` hashed features, one for each arm.
 
     >>> from noregret.serve.scaling import UNSCALED
-    >>> from noregret.serve.tokens import NOTHING, part
+    >>> from noregret.serve.tokens import NOTHING, part, stacked
     >>> ids = [bytes(8), bytes(8)]
     >>> stack = stacked(part(b'{"time": "morning"}', "c"), ids, [part(b'{"taste": "salty"}', "a"), NOTHING])
     >>> Encoder(dim=16).rows(stack, UNSCALED).shape
@@ -99,28 +68,28 @@ class Encoder(Saved):
         """The (K, dim) features of the arms, with the scaling that a decision used.
 
         >>> from noregret.serve.scaling import UNSCALED
-        >>> from noregret.serve.tokens import NOTHING
+        >>> from noregret.serve.tokens import NOTHING, stacked
         >>> row = Encoder(dim=8).rows(stacked(NOTHING, [bytes(8)], [NOTHING]), UNSCALED)[0]
         >>> float(round(row @ row, 12))
         1.0
         """
-        few = len(stack.table) + 2 * len(stack.ids) <= FEW
-        return (cross if few else cross_block)(
-            stack.table, stack.starts, stack.ids, scaling.names, scaling.means, scaling.deviations,
-            self.dim, self.interactions,
-        )  # fmt: skip
+        return self._cross(stack, scaling, alone=False)
 
     def shared(self, stack: Stack, scaling: Scaling) -> Floats:
         """The (dim,) features of the context alone, for agents that have their arms fixed.
 
         >>> from noregret.serve.scaling import UNSCALED
-        >>> from noregret.serve.tokens import NOTHING
+        >>> from noregret.serve.tokens import NOTHING, stacked
         >>> Encoder(dim=4).shared(stacked(NOTHING, [bytes(8)], [NOTHING]), UNSCALED).shape
         (4,)
         """
-        n = stack.starts[0]
-        alone = stack._replace(table=stack.table[:n], starts=np.array([n, n]), ids=stack.ids[:0])
-        return np.ascontiguousarray(self.rows(alone, scaling)[0])
+        row: Floats = self._cross(stack, scaling, alone=True)[0]
+        return row
+
+    def _cross(self, stack: Stack, scaling: Scaling, alone: bool) -> Floats:
+        names, means, deviations = scaling.names, scaling.means, scaling.deviations
+        kernel = cross if len(stack.words) <= 3 * FEW else cross_block
+        return kernel(stack.words, names, means, deviations, self.dim, self.interactions, alone)
 
 
 @exact
@@ -142,34 +111,69 @@ def add(row: Floats, c: np.uint64, a: np.uint64, value: float) -> None:
 
 
 @exact
+def valued(
+    words: NDArray[np.uint64], start: Count, n: Count, names: Hashes, means: Floats, deviations: Floats,
+    places: NDArray[np.int64], values: Floats,
+) -> None:  # fmt: skip
+    """The values of the n tokens from ``start`` on; ``places`` has where the names were found for the part before.
+
+    >>> from noregret.serve.tokens import part, stacked
+    >>> stack = stacked(part(b'{"hour": 5}', "c"), [], [])
+    >>> value, means = np.empty(1), np.array([2.0])
+    >>> valued(stack.words, 2, 1, stack.table[:, 0], means, means, np.zeros(1, np.int64), value)
+    >>> value
+    array([0.5])
+    """
+    numbers = words.view(np.float64)
+    for k in range(n):
+        at = start + 3 * k
+        values[k] = numbers[at + 1]
+        if words[at + 2]:
+            i = places[k]
+            if i >= len(names) or names[i] != words[at]:  # arms have mostly the same names in the same order
+                i = place(names, words[at])
+                places[k] = max(i, 0)
+            values[k] = 0.0 if i < 0 else scaled(values[k], means[i], deviations[i])
+
+
+@exact
 def cross(
-    table: Table, starts: NDArray[np.int64], ids: Hashes, names: Hashes, means: Floats, deviations: Floats,
-    dim: int, interactions: bool,
+    words: NDArray[np.uint64], names: Hashes, means: Floats, deviations: Floats, dim: int, interactions: bool,
+    alone: bool,
 ) -> Floats:  # fmt: skip
     """The normalised rows: (constant + context) x (constant + id + arm), hashed into ``dim`` entries.
 
+    With ``alone`` it is one row, of the context and the constant.
+
     >>> none, zero = np.zeros(0, np.uint64), np.zeros(0)
-    >>> X = cross(np.zeros((0, 3), np.uint64), np.zeros(2, np.int64), none, none, zero, zero, 4, True)
+    >>> X = cross(np.zeros(2, np.uint64), none, zero, zero, 4, True, True)
     >>> float(np.abs(X).sum())
     1.0
     """
-    values = scaled(table, names, means, deviations)
     one = np.uint64(ONE)
-    K = len(starts) - 1
+    K = np.int64(1) if alone else np.int64(words[0])
+    n = np.int64(words[1])
+    most = len(words) // 3 + 1
+    places, context, values = np.zeros(most, np.int64), np.empty(most), np.empty(most)
+    valued(words, 2, n, names, means, deviations, places, context)
+    at = 2 + 3 * n
     X = np.zeros((K, dim))
     for k in range(K):
         row = X[k]
-        for c in range(-1, starts[0]):
-            hc = one if c < 0 else table[c, 0]
-            vc = 1.0 if c < 0 else values[c]
+        m = np.int64(0) if alone else np.int64(words[at + 1])
+        valued(words, at + 2, m, names, means, deviations, places, values)
+        for c in range(-1, n):
+            hc = one if c < 0 else words[2 + 3 * c]
+            vc = 1.0 if c < 0 else context[c]
             add(row, hc, one, vc)
             if vc == 0.0 or (c >= 0 and not interactions):
                 continue
-            if len(ids):
-                add(row, hc, ids[k], vc)
-            for a in range(starts[k], starts[k + 1]):
+            if not alone:
+                add(row, hc, words[at], vc)
+            for a in range(m):
                 if values[a] != 0.0:
-                    add(row, hc, table[a, 0], vc * values[a])
+                    add(row, hc, words[at + 2 + 3 * a], vc * values[a])
+        at += 2 + 3 * m
         total = 0.0
         for i in range(dim):
             total += row[i] * row[i]
@@ -182,13 +186,13 @@ def cross(
 
 @exact_block
 def cross_block(
-    table: Table, starts: NDArray[np.int64], ids: Hashes, names: Hashes, means: Floats, deviations: Floats,
-    dim: int, interactions: bool,
+    words: NDArray[np.uint64], names: Hashes, means: Floats, deviations: Floats, dim: int, interactions: bool,
+    alone: bool,
 ) -> Floats:  # fmt: skip
     """``cross`` for requests that take long: other threads go on meanwhile.
 
     >>> none, zero = np.zeros(0, np.uint64), np.zeros(0)
-    >>> cross_block(np.zeros((0, 3), np.uint64), np.zeros(2, np.int64), none, none, zero, zero, 4, True).shape
+    >>> cross_block(np.zeros(2, np.uint64), none, zero, zero, 4, True, True).shape
     (1, 4)
     """
-    return cross(table, starts, ids, names, means, deviations, dim, interactions)
+    return cross(words, names, means, deviations, dim, interactions, alone)

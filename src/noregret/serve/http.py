@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, unquote_to_bytes
@@ -211,6 +212,7 @@ class Router:
         return route, params
 
 
+@functools.lru_cache(maxsize=256)
 def split_path(raw: bytes) -> tuple[str, ...]:
     """The segments of a raw path, each percent-decoded by itself.
 

@@ -16,10 +16,10 @@ from typing import Any
 import msgspec
 
 from noregret.serve.events import Decision, Row, Status
-from noregret.serve.features import Stack
 from noregret.serve.records import STATUS, Records, chunks, marks
 from noregret.serve.records import Base as Base
 from noregret.serve.records import Unknown as Unknown
+from noregret.serve.tokens import Stack
 
 _HELD = 2047  # bytes that are hashed without giving the interpreter away, for which a busy writer would wait long
 
@@ -34,8 +34,7 @@ class Conflict(Exception):
     """
 
 
-@dataclass
-class Write:
+class Write(msgspec.Struct):
     """One thing to append. ``fresh`` says that the id was made here, so that no other can have it.
 
     >>> Write("shop", "reward", "e1", 0.5).request
@@ -49,11 +48,10 @@ class Write:
     request: str = ""
     fresh: bool = False
     stack: Stack | None = None  # a decision's tokens, so that the learner need not read them again
-    names: list[str] = field(default_factory=list)  # a decision's arms, in the order they were sent
+    names: list[str] = []  # a decision's arms, in the order they were sent
 
 
-@dataclass
-class Written:
+class Written(msgspec.Struct):
     """What an append came to: the event's row; ``again`` if it was there before; the decision's status.
 
     >>> Written(Row(1, 0, "shop", "create", "", b"{}")).again
@@ -117,6 +115,7 @@ class Journal(Records):
     """
 
     told: Callable[[list[tuple[Row, Write]]], None] | None = None  # of what was committed, in order
+    _at: tuple[int, int, bytes] | None = None  # the last event, where no other process appends
 
     def append(self, groups: Sequence[Sequence[Write]], now: int) -> list[Outcome]:
         """Append groups of writes in one transaction; each group is taken whole or refused with the reason.
@@ -130,15 +129,18 @@ class Journal(Records):
         try:
             if self._lock:
                 self.connection.execute(self._lock)
-            last, time, chain = self.last()
+            last, time, chain = self._at or self.last()
             batch = _Batch(max(self.now(now), time), last, chain)
             self._read_touched(batch, groups)
             outcomes = [self._take(batch, group) for group in groups]
             self._write(batch)
             self.connection.commit()
         except BaseException:
+            self._at = None  # whether it is there is for the database to say
             self.connection.rollback()
             raise
+        if not self._lock:
+            self._at = batch.seq, batch.time, batch.chain
         if self.told is not None:
             self.told([(row, write) for row, _, write in batch.rows])
         return outcomes

@@ -20,9 +20,9 @@ from noregret.numerics.choice import draw
 from noregret.reduction.wrapper import Wrapper
 from noregret.serve.arms import Arm, read_arm
 from noregret.serve.events import EARLIEST, LARGEST, SUM, Decision, Row, lesson_of
-from noregret.serve.features import MAX_DIM, Encoder, Stack, stacked
+from noregret.serve.features import MAX_DIM, Encoder
 from noregret.serve.scaling import Scaler, Scaling
-from noregret.serve.tokens import BadInput, Table, part, read_json
+from noregret.serve.tokens import BadInput, Stack, Table, part, read_json, stacked
 from noregret.serve.work import MAX_MEMORY, footprint
 
 DEFAULT_AGENT = {"class": "Explore", "epsilon": 0.1, "agent": {"class": "LinUCB", "alpha": 0.5}}
@@ -180,7 +180,7 @@ class Model(persist.Saved):
         """
         read = part(context, "c")
         stack = stacked(read, [arm.hash for arm in arms], [arm.features for arm in arms])
-        scaling = self.scaler.scaling(stack.table, stack.numbers)
+        scaling = self.scaler.scaling(stack)
         view, positions = self._view(context, stack, arms, scaling)
         try:
             p, arm, note = self._draw(view, positions, u)

@@ -97,8 +97,7 @@ def prepare(call: Call) -> Write:
         raise BadInput(f"the body: {error}") from None
     context = b"{}" if asked.context is msgspec.UNSET else bytes(asked.context)
     arms = [bytes(arm) for arm in asked.arms]
-    optional = (asked.context, asked.id, asked.excluded, asked.defer)
-    present = 1 + sum([value is not msgspec.UNSET for value in optional])
+    present = 5 - [asked.context, asked.id, asked.excluded, asked.defer].count(msgspec.UNSET)
     read = read_arms(arms)
     shared = part(context, "c")
     if len(call.body) > work.SMALL:

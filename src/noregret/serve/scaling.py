@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -12,7 +11,7 @@ import numpy as np
 from noregret.agent import Floats
 from noregret.numerics.jit import exact, exact_block
 from noregret.persist import Saved
-from noregret.serve.tokens import Hashes, Table
+from noregret.serve.tokens import Hashes, Stack, Table
 
 MAX_NAMES = 4096  # numbers under later names stay 0: a hostile stream of names must not grow the model
 MOST_ASKED = 256  # sets of names whose scaling is remembered
@@ -63,11 +62,11 @@ UNSCALED = Scaling(np.empty(0, np.uint64), np.empty(0), np.empty(0))
 class Scaler(Saved):
     """The mean and spread of every named number, in a table that grows as names appear.
 
-    >>> from noregret.serve.tokens import part
+    >>> from noregret.serve.tokens import part, stacked
     >>> scaler = Scaler()
-    >>> seen = np.concatenate([part(b'{"hour": 9}', "c").table, part(b'{"hour": 15}', "c").table])
-    >>> scaler.update(seen)
-    >>> scaler.scaling(seen).means, scaler.scaling(seen).deviations
+    >>> scaler.update(part(b'{"hour": 9}', "c").table, part(b'{"hour": 15}', "c").table)
+    >>> scaling = scaler.scaling(stacked(part(b'{"hour": 9}', "c"), [], []))
+    >>> scaling.means, scaling.deviations
     (array([12.]), array([3.]))
     """
 
@@ -78,7 +77,7 @@ class Scaler(Saved):
         self.counts: Floats = np.zeros(0)
         self.means: Floats = np.zeros(0)
         self.squares: Floats = np.zeros(0)
-        self._asked: dict[Hashable, Scaling] = {}
+        self._asked: dict[frozenset[bytes], Scaling] = {}
 
     def update(self, *tables: Table) -> None:
         """Take in the numbers of some decisions, in order: the same to the bit as one after the other.
@@ -106,19 +105,18 @@ class Scaler(Saved):
         )
         welford(self.names, self.counts, self.means, self.squares, table, True)
 
-    def scaling(self, table: Table, numbers: Hashable = None) -> Scaling:
-        """Mean and deviation of each number in ``table`` that has varied.
+    def scaling(self, stack: Stack) -> Scaling:
+        """Mean and deviation of each number in a request that has varied; remembered until the next update.
 
-        ``numbers`` says which names the table has, so that the answer can be remembered until the next update.
-
-        >>> from noregret.serve.tokens import part
-        >>> Scaler().scaling(part(b'{"hour": 9}', "c").table).names.size
+        >>> from noregret.serve.tokens import NOTHING, part, stacked
+        >>> Scaler().scaling(stacked(part(b'{"hour": 9}', "c"), [], [])).names.size
         0
         """
-        found = self._asked.get(numbers) if numbers is not None else None
+        numbers = stack.numbers
+        found = self._asked.get(numbers)
         if found is None:
-            found = Scaling(*varied(self.names, self.counts, self.means, self.squares, table))
-            if numbers is not None and len(self._asked) < MOST_ASKED:
+            found = Scaling(*varied(self.names, self.counts, self.means, self.squares, stack.table))
+            if len(self._asked) < MOST_ASKED:
                 self._asked[numbers] = found
         return found
 
@@ -191,19 +189,10 @@ def welford(names: Hashes, counts: Floats, means: Floats, squares: Floats, table
 
 
 @exact
-def scaled(table: Table, names: Hashes, means: Floats, deviations: Floats) -> Floats:
-    """The value of each token: numbers brought into [-1, 1], 0 under a name that has not varied; others as they are.
+def scaled(value: float, mean: float, deviation: float) -> float:
+    """A number brought into [-1, 1]: step 3 of ``features``.
 
-    >>> one, table = np.array([7], np.uint64), np.array([[7, 0, 1]], np.uint64)
-    >>> table.view(np.float64)[:, 1] = 5.0
-    >>> scaled(table, one, np.array([2.0]), np.array([2.0]))
-    array([0.5])
+    >>> scaled(5.0, 2.0, 2.0)
+    0.5
     """
-    numbers = table.view(np.float64)
-    values = np.empty(len(table))
-    for k in range(len(table)):
-        values[k] = numbers[k, 1]
-        if table[k, 2]:
-            i = place(names, table[k, 0])
-            values[k] = 0.0 if i < 0 else min(max((values[k] - means[i]) / (SPAN * deviations[i]), -1.0), 1.0)
-    return values
+    return min(max((value - mean) / (SPAN * deviation), -1.0), 1.0)

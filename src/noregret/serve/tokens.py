@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import struct
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -38,7 +39,7 @@ class Part(NamedTuple):
     array([9., 1.])
     """
 
-    rows: bytes  # of a table; joining bytes is much quicker than joining small arrays
+    counted: bytes  # how many tokens, then the rows of the table: joining bytes is quicker than joining small arrays
     n_keys: int
     numbers: bytes  # the hashes of the numeric tokens: two parts that want the same scaled have the same
 
@@ -49,30 +50,70 @@ class Part(NamedTuple):
         >>> NOTHING.n_tokens
         0
         """
-        return len(self.rows) // _ROW.size
+        return len(self.counted) // _ROW.size
 
     @property
     def table(self) -> Table:
-        """The rows as an array.
+        """The tokens as an array.
 
         >>> NOTHING.table.shape
         (0, 3)
         """
-        return as_table(self.rows)
+        return _words([self.counted[8:]]).reshape(-1, 3)
 
 
-NOTHING = Part(b"", 0, b"")
+NOTHING = Part(bytes(8), 0, b"")
 _ROW = struct.Struct("8sdQ")
 
 
-def as_table(*pieces: bytes) -> Table:
-    """The rows of some parts, one below the other.
+class Stack(NamedTuple):
+    """The tokens of a request.
 
-    >>> as_table(part(b'{"a": 1}', "c").rows, part(b'{"b": 2}', "c").rows).shape
-    (2, 3)
+    ``words`` has the number of arms, then the context, then for each arm the hash of its id and its features; of
+    both the number of tokens and three words for each.
+
+    >>> stacked(part(b'{"time": "morning"}', "c"), [bytes(8)], [NOTHING]).words[[0, 1, 5, 6]]
+    array([1, 1, 0, 0], dtype=uint64)
     """
+
+    words: NDArray[np.uint64]
+    parts: list[Part]
+
+    @property
+    def numbers(self) -> frozenset[bytes]:
+        """What is to be scaled: stacks that agree in it want the same.
+
+        >>> len(stacked(NOTHING, [bytes(8)], [NOTHING]).numbers)
+        1
+        """
+        return frozenset([part.numbers for part in self.parts])
+
+    @property
+    def table(self) -> Table:
+        """All tokens as one table.
+
+        >>> stacked(part(b'{"a": 1}', "c"), [bytes(8)], [part(b'{"b": 2, "c": 3}', "a")]).table.shape
+        (3, 3)
+        """
+        return _words([part.counted[8:] for part in self.parts]).reshape(-1, 3)
+
+
+def stacked(context: Part, ids: Sequence[bytes], arms: Sequence[Part]) -> Stack:
+    """Put the tokens of a request together; ``ids`` are the hashes of the arms' ids.
+
+    >>> len(stacked(NOTHING, [bytes(8)], [NOTHING]).words)
+    4
+    """
+    parts = [context, *arms]
+    pieces = [b""] * (2 * len(parts))
+    pieces[0], pieces[2::2] = len(arms).to_bytes(8, "little"), ids
+    pieces[1::2] = [part.counted for part in parts]
+    return Stack(_words(pieces), parts)
+
+
+def _words(pieces: list[bytes]) -> NDArray[np.uint64]:
     # From a bytearray, because an array that may not be written to takes the slow way into compiled code.
-    return np.frombuffer(bytearray().join(pieces), np.uint64).reshape(-1, 3)
+    return np.frombuffer(bytearray().join(pieces), np.uint64)
 
 
 @functools.lru_cache(maxsize=65536)
@@ -169,7 +210,8 @@ def _part(text: bytes, space: str) -> Part:
     if len(tokens) > MAX_TOKENS:
         raise BadInput(f"{len(tokens)} features; at most {MAX_TOKENS} are accepted")
     numbers = sorted({name for name, _, numeric in tokens if numeric})
-    return Part(b"".join([_ROW.pack(*token) for token in tokens]), count_keys(value), b"".join(numbers))
+    rows = b"".join([_ROW.pack(*token) for token in tokens])
+    return Part(len(tokens).to_bytes(8, "little") + rows, count_keys(value), b"".join(numbers))
 
 
 _remembered = functools.lru_cache(maxsize=8192)(_part)
