@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from offline_worlds import D, draw_arms, expected, logging, make, target, truth
 
-from noregret.offline import ConfidenceSequence, confidence_sequence, evaluate
+from noregret.offline import ConfidenceSequence, Log, WeakLogWarning, compare, confidence_sequence, evaluate
 from noregret.offline.intervals import Blocks, Moments, bernstein, bootstrap, normal
 
 RUNS, N = 1000, 2000
@@ -177,3 +179,23 @@ def test_formulas():
     log = np.log(2 / 0.05)  # Maurer & Pontil, Theorem 4, with 0.05 for each side
     assert high - 0.3 == pytest.approx(np.sqrt(2 * 0.04 * log / 50) + 7 * 2.0 * log / (3 * 49))
     assert 0.3 - low == pytest.approx(high - 0.3)
+
+
+def test_large_rewards_give_numbers_or_say_that_they_cannot():
+    # Warnings are errors here: the squares of 1e140 are numbers, those of 1e149 / 1e-7 are not.
+    log = Log(arms=[0, 1] * 50, rewards=[1e140, 3e140] * 50, probabilities=[0.5] * 100, n_arms=2)
+    found = evaluate(log, [0.5, 0.5], ["ips", "snips"])
+    for name in found:
+        assert found[name].value == pytest.approx(2e140)
+        assert found[name].std_error == pytest.approx(1e139 * np.sqrt(100 / 99))
+    huge = Log(arms=[0, 1] * 50, rewards=[1e149, 0] * 50, probabilities=[1e-7, 1 - 1e-7] * 50, n_arms=2)
+    with pytest.warns(WeakLogWarning, match="undefined: the squares of these rewards are too large"):
+        said = evaluate(huge, [0.5, 0.5], ["ips", "snips"])
+    assert said["ips"].to_dict()["high"] is None
+    with pytest.warns(WeakLogWarning, match="too large"):
+        compare(huge, [0.5, 0.5], [0.4, 0.6], "snips")
+    for column, value in (("rewards", 1e200), ("rewards", np.inf), ("probabilities", 1e-200)):
+        columns = {"arms": [0, 1], "rewards": [0.0, 1.0], "probabilities": [0.5, 0.5], "n_arms": 2}
+        columns[column][1] = value
+        with pytest.raises(ValueError, match=rf"row 1: .* is {re.escape(str(value))}, expected"):
+            Log(**columns)

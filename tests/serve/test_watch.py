@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import io
+import json
+import logging
+import sys
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +16,7 @@ import noregret as nr
 from noregret.serve.app import Service
 from noregret.serve.config import Application, Config
 from noregret.serve.engine import Engine
+from noregret.serve.logs import set_up
 from noregret.serve.tokens import BadInput
 from noregret.serve.watch import Watch
 
@@ -93,3 +99,23 @@ def test_a_nested_agent_is_shown_whole() -> None:
     assert repr(inner) in repr(agent)
     long = repr(nr.SpectralUCB([[float(i == j) for i in range(30)] for j in range(30)], horizon=100))
     assert "..." in long and long.endswith(")")
+
+
+def test_warnings_are_lines_of_the_log_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    written = io.StringIO()
+    names = ("noregret", "uvicorn", "py.warnings")
+    before = {name: vars(logging.getLogger(name)).copy() for name in names}
+    monkeypatch.setattr(sys, "stderr", written)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("always")
+            logging.captureWarnings(False)  # whatever was captured before
+            set_up("info")
+            warnings.warn("a number overflowed", RuntimeWarning, stacklevel=1)
+            logging.captureWarnings(False)
+    finally:
+        for name, was in before.items():
+            vars(logging.getLogger(name)).update(was)
+    line = json.loads(written.getvalue())
+    assert (line["level"], line["logger"]) == ("warning", "py.warnings")
+    assert "RuntimeWarning: a number overflowed" in line["message"]

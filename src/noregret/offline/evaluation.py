@@ -276,6 +276,7 @@ class _Tally:
     def diagnostics(self, which: int = 0) -> Diagnostics | None:
         return list(self._weighings.values())[which].result() if self._job.log.has_probabilities else None
 
+    @np.errstate(over="ignore", invalid="ignore")  # an estimate that is not finite says so itself
     def estimates(self, resamples: int, seed: int) -> list[Estimate]:
         n = self._moments.n
         if n == 0:
@@ -316,6 +317,7 @@ class _Tally:
         count("resamples", resamples, least=2)
         return intervals.bootstrap(self._blocks, values, self._job.level, resamples=resamples, seed=seed)
 
+    @np.errstate(over="ignore", invalid="ignore")
     def difference(self, both: list[Estimate], resamples: int, seed: int) -> Comparison:
         (one, other), (a, b) = self._settled, self._slices
         mean, covariance, n = self._moments.mean, self._moments.covariance, self._moments.n

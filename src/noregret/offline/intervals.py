@@ -17,6 +17,8 @@ INTERVALS = ("normal", "bootstrap", "bernstein", "sequence")
 class Moments:
     """Running means and covariance of columns, added block by block without losing digits (Chan et al. 1979).
 
+    Where a square is too large for a number, the covariance is infinite or NaN.
+
     >>> moments = Moments(1)
     >>> moments.add(np.array([[1.0], [2.0]])); moments.add(np.array([[6.0]]))
     >>> moments.mean, moments.covariance
@@ -28,6 +30,7 @@ class Moments:
         self.mean = np.zeros(n_columns)
         self._scatter = np.zeros((n_columns, n_columns))
 
+    @np.errstate(over="ignore", invalid="ignore")
     def add(self, columns: Floats) -> None:
         """Take in an (n, m) block."""
         n = len(columns)
@@ -38,7 +41,9 @@ class Moments:
         shift, total = mean - self.mean, self.n + n
         # einsum: for a few columns the threads of a matrix product cost more than the product
         scatter = np.einsum("ni,nj->ij", centred, centred) if centred.shape[1] <= 8 else centred.T @ centred
-        self._scatter += scatter + np.outer(shift, shift) * (self.n * n / total)
+        if self.n:  # the first block moves nothing, and zero times the square of a huge mean would not be zero
+            scatter = scatter + np.outer(shift, shift) * (self.n * n / total)
+        self._scatter += scatter
         self.mean = self.mean + shift * (n / total)
         self.n = total
 

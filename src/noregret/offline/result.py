@@ -50,9 +50,10 @@ class Estimate:
         verdicts = diagnostics.verdicts if diagnostics is not None else ()
         if verdicts and not estimator.needs_weights:
             verdicts = (f"rests on the reward model alone; {verdicts[0]}",)
-        if math.isnan(value):
-            verdicts = (*verdicts, "undefined: the target never plays a logged arm")
         ess = diagnostics.ess if diagnostics is not None else math.nan
+        if not (math.isfinite(value) and math.isfinite(variance)):
+            cause = "the target never plays a logged arm" if ess == 0 else "the squares of these rewards are too large"
+            verdicts = (*verdicts, f"undefined: {cause}")
         if ess < _SAME and high - low <= 1e-12 * max(1.0, abs(value)):
             verdicts = (*verdicts, f"no width: all {ess:.0f} rows that count say the same, which does not make it sure")
         error = math.sqrt(variance / n) if variance >= 0 else math.nan

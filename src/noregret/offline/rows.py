@@ -13,6 +13,7 @@ from noregret.agent import Floats, count
 
 Ints = NDArray[np.int64]
 SURE = 1.0 - 1e-9  # a logged probability this large leaves nothing for other arms
+_LARGEST, _SMALLEST = 1e150, 1e-100  # a reward, a probability: their squares must be numbers
 _SHOWN = 20  # problems printed by an error; all of them are in its attribute
 
 
@@ -194,10 +195,12 @@ def problems(rows: Rows) -> list[str]:
     arms, rewards, p = rows.arms, rows.rewards, rows.probabilities
     if n and not (arms.min() >= 0 and arms.max() < K):
         report((arms < 0) | (arms >= K), lambda i: f"arm is {arms[i]}, expected a whole number from 0 to {K - 1}")
-    if not np.isfinite(rewards.sum()):  # one NaN or infinity makes the sum so; overflow is sorted out below
+    if n and not (rewards.min() > -_LARGEST and rewards.max() < _LARGEST):  # NaN fails, too
         report(~np.isfinite(rewards), lambda i: f"reward is {rewards[i]}, expected a finite number")
-    if p is not None and n and not (p.min() > 0.0 and p.max() <= 1.0 + 1e-9):
-        report(~((p > 0) & (p <= 1 + 1e-9)), lambda i: f"probability is {p[i]}, expected a number in (0, 1]")
+        large = np.isfinite(rewards) & (np.abs(rewards) >= _LARGEST)
+        report(large, lambda i: f"reward is {rewards[i]}, expected one below {_LARGEST:g} in magnitude")
+    if p is not None and n and not (p.min() > _SMALLEST and p.max() <= 1.0 + 1e-9):
+        report(~((p > _SMALLEST) & (p <= 1 + 1e-9)), lambda i: f"probability is {p[i]}, expected a number in (0, 1]")
     for name in ("contexts", "arm_features"):
         values = getattr(rows, name)
         if ndim(values) > 1 and not np.isfinite(values.sum()) and len(values) == n:

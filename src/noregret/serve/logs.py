@@ -24,7 +24,7 @@ class Lines(logging.Formatter):
             "time": moment.isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
             "logger": record.name,
-            "message": record.getMessage(),
+            "message": record.getMessage().strip(),
             **getattr(record, "data", {}),
         }
         if record.exc_info:
@@ -33,14 +33,15 @@ class Lines(logging.Formatter):
 
 
 def set_up(level: str) -> None:
-    """Send all logs of the service and its server to standard error, as lines.
+    """Send all logs of the service and its server, and Python's own warnings, to standard error, as lines.
 
     >>> set_up("warning"); logging.getLogger("noregret").level
     30
     """
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(Lines())
-    for name in ("noregret", "uvicorn"):
+    logging.captureWarnings(True)
+    for name in ("noregret", "uvicorn", "py.warnings"):
         logger = logging.getLogger(name)
         logger.handlers, logger.propagate = [handler], False
         logger.setLevel(level.upper() if name == "noregret" else "WARNING")

@@ -51,8 +51,11 @@ class Judged:
         said = missed(self._table)
         if not answered:
             return {"name": self.name, "warning": said, "value": None, "low": None, "high": None, "ess": 0.0}
-        log, targets = as_log([rounds[i] for i in answered], [self._table[i] for i in answered])
-        found = evaluate(log, targets, estimators=["ips"], warn=False)
+        try:
+            log, targets = as_log([rounds[i] for i in answered], [self._table[i] for i in answered])
+            found = evaluate(log, targets, estimators=["ips"], warn=False)
+        except ValueError as error:  # a row that cannot be evaluated, such as a reward no square of which is a number
+            return {"name": self.name, "warning": str(error), "value": None, "low": None, "high": None, "ess": 0.0}
         ips = found["ips"]
         numbers = {"value": ips.value, "low": ips.low, "high": ips.high, "ess": ips.ess}
         plain = {key: float(value) if np.isfinite(value) else None for key, value in numbers.items()}
