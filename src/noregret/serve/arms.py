@@ -9,7 +9,7 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from noregret.serve.tokens import NOTHING, BadInput, Part, hash_token, part, scan
+from noregret.serve.tokens import NOTHING, BadInput, Part, hash_token, part, scan, why
 
 MAX_ID = 256
 
@@ -53,7 +53,7 @@ def _read(text: bytes) -> Arm:
     try:
         sent = _decoder.decode(text)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise BadInput(f"an arm: {error}") from None
+        raise BadInput(f"an arm: {why(error, text)}") from None
     if isinstance(sent, str):
         return Arm(check_id("an arm's id", sent), NOTHING, 0, _hash(sent), msgspec.Raw(text))
     unset = sent.features is msgspec.UNSET

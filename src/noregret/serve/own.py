@@ -15,7 +15,7 @@ from noregret.serve.events import Activation, Decision, Reward, Status
 from noregret.serve.export import FORMATS, earned, stream
 from noregret.serve.http import Call, Response, Route, finite, read_object, reply
 from noregret.serve.journal import Write
-from noregret.serve.tokens import BadInput, part, scan
+from noregret.serve.tokens import BadInput, part, scan, why
 
 
 class DecisionRequest(msgspec.Struct, forbid_unknown_fields=True):
@@ -94,7 +94,7 @@ def prepare(call: Call) -> Write:
     try:
         asked = _decode.decode(call.body)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise BadInput(f"the body: {error}") from None
+        raise BadInput(f"the body: {why(error, call.body)}") from None
     context = b"{}" if asked.context is msgspec.UNSET else bytes(asked.context)
     arms = [bytes(arm) for arm in asked.arms]
     present = 5 - [asked.context, asked.id, asked.excluded, asked.defer].count(msgspec.UNSET)

@@ -7,6 +7,7 @@ Three dialects share one table of routes: ``/personalizer/v1.0``, ``/personalize
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Collection
 from typing import Any
 
@@ -18,7 +19,7 @@ from noregret.serve.arms import read_arm
 from noregret.serve.engine import Answer, answer
 from noregret.serve.http import Call, Handler, Problem, Response, Route, finite, read_object, reply
 from noregret.serve.journal import Write
-from noregret.serve.tokens import BadInput, part, scan
+from noregret.serve.tokens import BadInput, part, scan, why
 
 MAX_ACTIONS = 50
 PREFIXES = ("personalizer/v1.0", "personalizer/v1.1-preview.3", "personalizer")
@@ -42,6 +43,7 @@ class RankRequest(msgspec.Struct, forbid_unknown_fields=True):
 
 
 _decode = msgspec.json.Decoder(RankRequest)
+_SLOT = re.compile(r"\x1f\d+")  # see ``personalizer_slots``
 _CODES = {  # what the own API says, as the clients' lists of codes have it
     "BadArgument": "BadRequest",
     "NotFound": "ResourceNotFound",
@@ -84,7 +86,7 @@ def decoded(decoder: msgspec.json.Decoder[Any], body: bytes) -> Any:
     try:
         return decoder.decode(body)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise BadInput(f"the body: {error}") from None
+        raise BadInput(f"the body: {why(error, body)}") from None
 
 
 def read_actions(body: bytes, asked: Any, further: int = 0) -> tuple[bytes, list[bytes]]:
@@ -164,11 +166,12 @@ async def activate(call: Call) -> Response:
 
 
 def recoded(problem: Problem) -> Problem:
-    """A problem with the code that the clients know.
+    """A problem with the code that the clients know, and the event id that the caller sent (not that of a slot).
 
-    >>> recoded(Problem(404, "NotFound", "no decision has the id e1")).code
-    'ResourceNotFound'
+    >>> recoded(Problem(404, "NotFound", "no decision has the id e1\\x1f0")).response().body
+    b'{"error":{"code":"ResourceNotFound","message":"no decision has the id e1"}}'
     """
+    problem.args = (_SLOT.sub("", str(problem)),)
     problem.code = _CODES.get(problem.code, problem.code)
     return problem
 

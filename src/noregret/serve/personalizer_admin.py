@@ -31,7 +31,10 @@ _KEPT: dict[str, Any] = {  # told again as they were set: nothing here depends o
     "autoOptimizationFrequency": None,
     "autoOptimizationStartDate": None,
 }
-_REFUSED = {"logMirrorEnabled": "mirrors of the log", "isAutoOptimizationEnabled": "automatic optimization"}
+_REFUSED = {
+    "logMirrorEnabled": "are no mirrors of the log",
+    "isAutoOptimizationEnabled": "is no automatic optimization",
+}
 _IGNORED = {"lastConfigurationEditDate", "latestApprenticeModeMetrics", "logMirrorSasUri"}  # told by the service
 _SET = {"rewardWaitTime", "defaultReward", "rewardAggregation", "explorationPercentage", "learningMode"}
 _DURATION = re.compile(r"P(?:(\d{1,6})D)?(?:T(?:(\d{1,6})H)?(?:(\d{1,6})M)?(?:(\d{1,9}(?:\.\d{1,7})?)S)?)?")
@@ -108,6 +111,13 @@ def _configure(engine: Engine, app: str, sent: dict[str, Any]) -> dict[str, Any]
             raise _invalid("rewardWaitTime must lie between 5 seconds and 2 days")
         if "explorationPercentage" not in new:
             changes.pop("epsilon", None)  # an agent that does not explore so would refuse it
+        elif not hasattr(agent := engine.model(app).agent, "epsilon"):
+            raise _invalid(f"explorationPercentage cannot be set: {type(agent).__name__} has no epsilon")
+        if "default" in changes:
+            try:
+                engine.model(app).check_reward(changes["default"])
+            except BadInput as error:
+                raise _invalid(f"defaultReward: {error}") from None
         extra = engine.model(app).settings["extra"]
         kept = extra.get("configuration", {}) | {name: new[name] for name in _KEPT if name in new}
         kept["lastConfigurationEditDate"] = stamp(round(time.time() * 1000))
@@ -128,7 +138,7 @@ def read_configuration(sent: dict[str, Any]) -> dict[str, Any]:
     given = {name: value for name, value in sent.items() if value is not None}
     for name, what in _REFUSED.items():
         if given.get(name, False) is not False:
-            raise _invalid(f"{name} must be false: there are no {what} here")
+            raise _invalid(f"{name} must be false: there {what} here")
     if "rewardWaitTime" in given:
         changes["window"] = seconds(given["rewardWaitTime"], "rewardWaitTime")
     if "defaultReward" in given:
@@ -141,6 +151,8 @@ def read_configuration(sent: dict[str, Any]) -> dict[str, Any]:
             raise _invalid("rewardAggregation must be earliest or sum")
     if "explorationPercentage" in given:
         changes["epsilon"] = finite(given["explorationPercentage"], "explorationPercentage")
+        if not 0.0 <= changes["epsilon"] <= 1.0:
+            raise _invalid(f"explorationPercentage must lie in [0, 1], where 0.2 is 20 %, got {changes['epsilon']}")
     if "learningMode" in given:
         if given["learningMode"] not in ("Online", "Apprentice"):
             raise _invalid("learningMode must be Online or Apprentice")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import re
 import struct
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -62,7 +63,10 @@ class Part(NamedTuple):
         return _words([self.counted[8:]]).reshape(-1, 3)
 
 
+_WHAT = {"c": "the context", "a": "an arm's features"}
 NOTHING = Part(bytes(8), 0, b"")
+# An escape of the first half of a pair, itself not escaped, without the second half after it.
+_LONE = re.compile(rb"(?<!\\)(?:\\\\)*\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])")
 _ROW = struct.Struct("8sdQ")
 
 
@@ -171,10 +175,21 @@ def read_json(text: bytes) -> Any:
     try:
         value = msgspec.json.decode(text)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise BadInput(f"not JSON: {error}") from None
+        raise BadInput(f"not JSON: {why(error, text)}") from None
     if count_keys(value) != n_keys:
         raise BadInput("a key appears twice in one object")
     return value
+
+
+def why(error: Exception, text: bytes) -> str:
+    """What an error of the JSON reader says, or what is the matter where that misleads.
+
+    >>> text = b'{"name": "\\\\ud800"}'
+    >>> why(ValueError("Input data was truncated"), text)
+    'half a surrogate pair in a string'
+    """
+    lone = re.search("truncated|escape|surrogate", str(error)) and _LONE.search(text)
+    return "half a surrogate pair in a string" if lone else str(error)
 
 
 def count_keys(value: Any) -> int:
@@ -202,9 +217,11 @@ def part(text: bytes, space: str) -> Part:
 def _part(text: bytes, space: str) -> Part:
     value = read_json(text)
     if not isinstance(value, (dict, list)):
-        raise BadInput(f"expected an object or a list of objects, got {text[:40]!r}")
+        raise BadInput(
+            f"{_WHAT[space]} must be an object or a list of objects, got {text[:40].decode(errors='replace')}"
+        )
     if isinstance(value, list) and not all(isinstance(v, dict) for v in value):
-        raise BadInput("expected a list of objects, got something else among its elements")
+        raise BadInput(f"{_WHAT[space]} must be an object or a list of objects, got a list with something else in it")
     tokens: list[tuple[bytes, float, bool]] = []
     _walk(space.encode(), value, tokens, b"")
     if len(tokens) > MAX_TOKENS:
