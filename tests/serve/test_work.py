@@ -16,7 +16,7 @@ from noregret.serve import features, work
 from noregret.serve.arms import read_arm
 from noregret.serve.config import Application
 from noregret.serve.scaling import UNSCALED
-from noregret.serve.tokens import part
+from noregret.serve.tokens import part, stacked
 
 OLD = "/personalizer/v1.1-preview.3"
 
@@ -105,10 +105,9 @@ def test_agents_without_features_cross_nothing(run: Callable[..., Any]) -> None:
 
 def test_the_kernel_that_lets_others_go_on_gives_the_same_bits() -> None:
     arms = [read_arm(json.dumps({"id": str(i), "features": {"x": i, "k": [True] * i}}).encode()) for i in range(30)]
-    stack = features.stacked(part(b'{"a": 1, "b": "c"}', "c"), [a.hash for a in arms], [a.features for a in arms])
-    rest = (UNSCALED.names, UNSCALED.means, UNSCALED.deviations, 48, True)
-    one = features.cross(stack.table, stack.starts, stack.ids, *rest)
-    two = features.cross_block(stack.table, stack.starts, stack.ids, *rest)
+    stack = stacked(part(b'{"a": 1, "b": "c"}', "c"), [a.hash for a in arms], [a.features for a in arms])
+    rest = (UNSCALED.names, UNSCALED.means, UNSCALED.deviations, 48, True, False)
+    one, two = features.cross(stack.words, *rest), features.cross_block(stack.words, *rest)
     assert np.array_equal(one, two)
     assert len(one) == 30
 
