@@ -89,6 +89,15 @@ def test_what_may_be_large_is_answered_in_a_thread(run: Callable[..., Any], face
     assert face == "slots" or not any(name.startswith("asyncio_") for name in where)
 
 
+def test_rows_for_too_many_arms_are_not_even_made(run: Callable[..., Any]) -> None:
+    """A megabyte of ids would be a quarter of a gigabyte of features."""
+    client = run().client
+    assert client.post("/v1/decisions", json={"arms": [str(i) for i in range(2000)]}).status_code == 201
+    refused = client.post("/v1/decisions", json={"arms": [str(i) for i in range(90_000)]})
+    assert refused.status_code == 400
+    assert "90000 arms, each a row of 128, make 11520000 numbers" in refused.json()["error"]["message"]
+
+
 def test_no_small_body_can_ask_for_more_than_the_least_bound() -> None:
     ones = [1] * 1004
     body = {"context": {"k": ones}, "arms": [{"id": "a", "features": {"k": ones}}]}

@@ -101,7 +101,7 @@ def prepare(call: Call) -> Write:
     read = read_arms(arms)
     shared = part(context, "c")
     if len(call.body) > work.SMALL:
-        work.check(call, work.pairs([shared], [arm.features for arm in read]))
+        work.check(call, [shared], [arm.features for arm in read])
     keys = present + shared.n_keys + sum([arm.n_keys for arm in read])
     # Every key has a colon: no more colons than different keys, no key twice.
     if call.body.count(b":") != keys and scan(np.frombuffer(call.body, np.uint8))[1] != keys:

@@ -65,7 +65,7 @@ def prepare(call: Call) -> tuple[Write, list[str]]:
     context, arms = read_actions(call.body, asked)
     read = [read_arm(arm) for arm in arms]
     if len(call.body) > work.SMALL:
-        work.check(call, work.pairs([part(context, "c")], [arm.features for arm in read]))
+        work.check(call, [part(context, "c")], [arm.features for arm in read])
     known = {arm.id for arm in read}
     excluded = [id for id in asked.excludedActions or () if id in known]  # others need no excluding
     write = call.engine.prepare(

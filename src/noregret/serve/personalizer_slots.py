@@ -79,7 +79,7 @@ def prepare(call: Call) -> list[Write]:
     context, arms = read_actions(call.body, asked, keys)
     read = [read_arm(arm) for arm in arms]
     contexts = [part(_with_slot(context, slot), "c") for slot in asked.slots]
-    work.check(call, work.pairs(contexts, [arm.features for arm in read]))
+    work.check(call, contexts, [arm.features for arm in read])
     ids = [arm.id for arm in read]
     allowed = read_slots(asked.slots, ids)
     digest = hashlib.blake2b(_canonical(call.body), digest_size=16).hexdigest()

@@ -42,16 +42,23 @@ def pairs(contexts: Sequence[Part], arms: Sequence[Part]) -> int:
     return sum([c.n_tokens + 1 for c in contexts]) * sum([a.n_tokens + 2 for a in arms])
 
 
-def check(call: Call, n: int) -> None:
-    """BadInput if the application does not take that many pairs; only agents that see features cross any."""
-    if call.engine.model(call.application).agent.sees != "features":
+def check(call: Call, contexts: Sequence[Part], arms: Sequence[Part]) -> None:
+    """BadInput if the application does not take so much at once; only agents that see features cross any."""
+    model = call.engine.model(call.application)
+    if model.agent.sees != "features":
         return
     application = call.service.config.applications.get(call.application)
     most = MAX_PAIRS if application is None else application.max_pairs
+    n, numbers = pairs(contexts, arms), len(arms) * model.encoder.dim
     if n > most:
         raise BadInput(
             f"the features of the context and of the arms make {n} pairs, at most {most} are accepted: "
             "send fewer arms or features, or raise max_pairs of the application"
+        )
+    if numbers > most:
+        raise BadInput(
+            f"{len(arms)} arms, each a row of {model.encoder.dim}, make {numbers} numbers, at most {most} are accepted: "
+            "send fewer arms, or raise max_pairs of the application"
         )
 
 
