@@ -77,8 +77,8 @@ def test_what_may_be_large_is_answered_in_a_thread(run: Callable[..., Any], face
         return prepare(*args, **options)
 
     running.service.engine.prepare = spied
-    body = make(5, 200)
-    assert len(json.dumps(body)) > work.SMALL
+    body = make(5, 200 if face == "slots" else 250)
+    assert len(json.dumps(body)) < work.SMALL  # read in the loop, which then finds 300,000 pairs or more
     assert running.client.post(path, json=body).status_code == 201
     assert all(name.startswith("asyncio_") for name in where)
     refused = running.client.post(path, json=make(5, 700))
@@ -86,7 +86,7 @@ def test_what_may_be_large_is_answered_in_a_thread(run: Callable[..., Any], face
     where.clear()
     small = make(2, 5)
     assert running.client.post(path, json=small).status_code == 201
-    assert face == "slots" or not any(name.startswith("asyncio_") for name in where)
+    assert not any(name.startswith("asyncio_") for name in where)
 
 
 def test_rows_for_too_many_arms_are_not_even_made(run: Callable[..., Any]) -> None:
@@ -96,15 +96,6 @@ def test_rows_for_too_many_arms_are_not_even_made(run: Callable[..., Any]) -> No
     refused = client.post("/v1/decisions", json={"arms": [str(i) for i in range(90_000)]})
     assert refused.status_code == 400
     assert "90000 arms, each a row of 128, make 11520000 numbers" in refused.json()["error"]["message"]
-
-
-def test_no_small_body_can_ask_for_more_than_the_least_bound() -> None:
-    ones = [1] * 1004
-    body = {"context": {"k": ones}, "arms": [{"id": "a", "features": {"k": ones}}]}
-    text = json.dumps(body, separators=(",", ":")).encode()
-    assert work.SMALL - 50 < len(text) <= work.SMALL
-    worst = work.pairs([part(json.dumps({"k": ones}).encode(), "c")], [part(json.dumps({"k": ones}).encode(), "a")])
-    assert work.LEAST_PAIRS * 0.9 < worst <= work.LEAST_PAIRS
 
 
 def test_agents_without_features_cross_nothing(run: Callable[..., Any]) -> None:

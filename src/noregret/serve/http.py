@@ -89,7 +89,8 @@ class Call:
     """
 
     __slots__ = (
-        "_query", "application", "body", "engine", "headers", "key", "method", "named", "params", "path", "service",
+        "_query", "alone", "application", "body", "engine", "headers", "key", "method", "named", "params", "path",
+        "service",
     )  # fmt: skip
 
     def __init__(
@@ -99,6 +100,7 @@ class Call:
         self.engine, self.method, self.path, self._query = engine, method, path, query
         self.headers = dict(reversed(headers))  # of a name that appears twice, the first
         self.application = application
+        self.alone = False  # in a thread of its own, where it may take its time
         self.named = False  # whether the path began with ``/apps/NAME``
         self.params: tuple[str, ...] = ()
         self.key: Key = ANYONE

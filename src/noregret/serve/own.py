@@ -84,7 +84,7 @@ _decode = msgspec.json.Decoder(DecisionRequest)
 
 async def decide(call: Call) -> Response:
     """``POST /v1/decisions``."""
-    write = prepare(call) if work.light(call.body) else await asyncio.to_thread(prepare, call)
+    write = await work.prepared(prepare, call)
     written = (await call.submit([write]))[0]
     return reply(DecisionAnswer.of(answer(written, write)), 200 if written.again else 201)
 
@@ -100,8 +100,7 @@ def prepare(call: Call) -> Write:
     present = 5 - [asked.context, asked.id, asked.excluded, asked.defer].count(msgspec.UNSET)
     read = read_arms(arms)
     shared = part(context, "c")
-    if len(call.body) > work.SMALL:
-        work.check(call, [shared], [arm.features for arm in read])
+    work.check(call, [shared], [arm.features for arm in read])
     keys = present + shared.n_keys + sum([arm.n_keys for arm in read])
     # Every key has a colon: no more colons than different keys, no key twice.
     if call.body.count(b":") != keys and scan(np.frombuffer(call.body, np.uint8))[1] != keys:

@@ -6,7 +6,6 @@ Three dialects share one table of routes: ``/personalizer/v1.0``, ``/personalize
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Collection
 from typing import Any
@@ -54,7 +53,7 @@ _CODES = {  # what the own API says, as the clients' lists of codes have it
 
 async def rank(call: Call) -> Response:
     """``POST rank``: 201 with the ranking, the event's id and the action to show."""
-    write, excluded = prepare(call) if work.light(call.body) else await asyncio.to_thread(prepare, call)
+    write, excluded = await work.prepared(prepare, call)
     it = answer((await call.submit([write]))[0])
     return reply({"ranking": ranking(it, excluded), "eventId": it.id, "rewardActionId": it.arm}, 201)
 
@@ -64,8 +63,7 @@ def prepare(call: Call) -> tuple[Write, list[str]]:
     asked = decoded(_decode, call.body)
     context, arms = read_actions(call.body, asked)
     read = [read_arm(arm) for arm in arms]
-    if len(call.body) > work.SMALL:
-        work.check(call, [part(context, "c")], [arm.features for arm in read])
+    work.check(call, [part(context, "c")], [arm.features for arm in read])
     known = {arm.id for arm in read}
     excluded = [id for id in asked.excludedActions or () if id in known]  # others need no excluding
     write = call.engine.prepare(

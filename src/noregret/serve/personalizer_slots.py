@@ -61,7 +61,7 @@ _decode = msgspec.json.Decoder(MultiSlotRequest)
 
 async def rank(call: Call) -> Response:
     """``POST multislot/rank``: 201 with the action of every slot."""
-    writes = await asyncio.to_thread(prepare, call)  # fifty slots take their time
+    writes = await work.prepared(prepare, call)
     written = await call.submit(writes)
     answers = [answer(each) for each in written]
     names = msgspec.json.decode(written[0].row.body, type=Decision).slots

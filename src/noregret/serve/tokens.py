@@ -45,15 +45,6 @@ class Part(NamedTuple):
     numbers: bytes  # the hashes of the numeric tokens: two parts that want the same scaled have the same
 
     @property
-    def n_tokens(self) -> int:
-        """How many there are.
-
-        >>> NOTHING.n_tokens
-        0
-        """
-        return len(self.counted) // _ROW.size
-
-    @property
     def table(self) -> Table:
         """The tokens as an array.
 
@@ -64,6 +55,17 @@ class Part(NamedTuple):
 
 
 _WHAT = {"c": "the context", "a": "an arm's features"}
+
+
+def count_tokens(parts: Sequence[Part]) -> int:
+    """How many tokens some parts have.
+
+    >>> count_tokens([part(b'{"a": 1}', "c"), NOTHING])
+    1
+    """
+    return (sum([len(part.counted) for part in parts]) - 8 * len(parts)) // _ROW.size
+
+
 NOTHING = Part(bytes(8), 0, b"")
 # An escape of the first half of a pair, itself not escaped, without the second half after it.
 _LONE = re.compile(rb"(?<!\\)(?:\\\\)*\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])")

@@ -5,31 +5,39 @@ What a request asks for is counted in pairs of features, what a configuration as
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from noregret.persist import Saved
-from noregret.serve.tokens import BadInput, Part
+from noregret.serve.tokens import BadInput, Part, count_tokens
 
 if TYPE_CHECKING:
     from noregret.serve.http import Call
 
-SMALL = 4096  # bytes: two a token at least, so at most LEAST_PAIRS
-LEAST_PAIRS = 1 << 20
+SMALL = 32_768  # bytes that are read in the loop: a millisecond or two at worst
+FEW_PAIRS = 250_000  # that are crossed in the loop: about a millisecond
+LEAST_PAIRS = 1 << 20  # that every application takes
 MAX_PAIRS = 10_000_000  # about 50 ms, in a thread of its own
 MAX_MEMORY = 1 << 30  # bytes of an agent; there are about three copies of it at a time
-_COMMAS = 1000  # between the tokens: at most 250,000 pairs, about a millisecond
+T = TypeVar("T")
 
 
-def light(body: bytes) -> bool:
-    """Whether a request keeps nobody waiting: few tokens to read, few pairs of them to cross.
+class Heavy(Exception):
+    """A request that would keep the loop from all others."""
 
-    >>> light(b'{"arms": ["a", "b"]}'), light(b"1," * 5000)
-    (True, False)
-    """
-    return len(body) <= SMALL or body.count(b",") <= _COMMAS
+
+async def prepared(prepare: Callable[[Call], T], call: Call) -> T:
+    """What ``prepare`` makes of a request: at once, or in a thread where that would keep others waiting."""
+    if len(call.body) <= SMALL:
+        try:
+            return prepare(call)
+        except Heavy:
+            pass
+    call.alone = True
+    return await asyncio.to_thread(prepare, call)
 
 
 def pairs(contexts: Sequence[Part], arms: Sequence[Part]) -> int:
@@ -39,17 +47,20 @@ def pairs(contexts: Sequence[Part], arms: Sequence[Part]) -> int:
     >>> pairs([part(b'{"hour": 9}', "c")], [part(b'{"taste": "salty"}', "a"), NOTHING])
     10
     """
-    return sum([c.n_tokens + 1 for c in contexts]) * sum([a.n_tokens + 2 for a in arms])
+    left = count_tokens(contexts) + len(contexts)
+    return left * (count_tokens(arms) + 2 * len(arms))
 
 
 def check(call: Call, contexts: Sequence[Part], arms: Sequence[Part]) -> None:
-    """BadInput if the application does not take so much at once; only agents that see features cross any."""
+    """BadInput if the application does not take so much at once, Heavy if it is not for the loop."""
     model = call.engine.model(call.application)
-    if model.agent.sees != "features":
+    n, numbers = pairs(contexts, arms), len(arms) * model.encoder.dim
+    if max(n, numbers) <= FEW_PAIRS or model.agent.sees != "features":  # others cross nothing
         return
+    if not call.alone:
+        raise Heavy
     application = call.service.config.applications.get(call.application)
     most = MAX_PAIRS if application is None else application.max_pairs
-    n, numbers = pairs(contexts, arms), len(arms) * model.encoder.dim
     if n > most:
         raise BadInput(
             f"the features of the context and of the arms make {n} pairs, at most {most} are accepted: "
