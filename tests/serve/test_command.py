@@ -6,6 +6,7 @@ import json
 import re
 import shlex
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -67,6 +68,14 @@ def test_what_cannot_be_served_is_said_in_one_line(
     error = capfd.readouterr().err
     assert why in error
     assert "Traceback" not in error
+
+
+def test_an_address_that_is_taken_is_named(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        assert main(["serve", "--listen", address, "--storage", str(tmp_path / "data")]) == 2
+    assert f"cannot listen on {address}: Address already in use" in capfd.readouterr().err
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_new_key(capfd: pytest.CaptureFixture[str]) -> None:

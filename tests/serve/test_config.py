@@ -142,6 +142,11 @@ def test_every_line_that_the_documentation_lists_is_honoured(tmp_path: Path, run
     assert large.status_code == 413
 
 
+def test_the_example_is_accepted() -> None:
+    config = load_config(Path(__file__).parents[2] / "deploy" / "noregret.toml")
+    assert (config.port, list(config.applications)) == (8484, ["shop"])
+
+
 def test_two_keys_alike_are_refused_in_code_too() -> None:
     Config(keys=[key("a", "1"), key("b", "2", applications=["default"])])
     with pytest.raises(ValueError, match="same sha256"):

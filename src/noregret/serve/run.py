@@ -58,7 +58,10 @@ def serve(config: Config, out: TextIO, as_json: bool = False) -> int:
     family = socket.AF_INET6 if ":" in config.host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind((config.host, config.port))
+        try:
+            listener.bind((config.host, config.port))
+        except OSError as error:
+            raise OSError(f"cannot listen on {config.listen}: {error.strerror or error}") from None
         shown = f"[{config.host}]" if ":" in config.host else config.host
         address = f"http://{shown}:{listener.getsockname()[1]}"
         text = json.dumps({"address": address}) if as_json else greeting(address, bool(config.keys))

@@ -68,8 +68,8 @@ def check(call: Call, contexts: Sequence[Part], arms: Sequence[Part]) -> None:
         )
     if numbers > most:
         raise BadInput(
-            f"{len(arms)} arms, each a row of {model.encoder.dim}, make {numbers} numbers, at most {most} are accepted: "
-            "send fewer arms, or raise max_pairs of the application"
+            f"{len(arms)} arms, each a row of {model.encoder.dim}, make {numbers} numbers, at most {most} are "
+            "accepted: send fewer arms, or raise max_pairs of the application"
         )
 
 
