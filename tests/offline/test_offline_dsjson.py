@@ -108,6 +108,25 @@ def test_we_read_what_vw_reads(tmp_path):
     assert vw_loss(path, 2) == pytest.approx(-evaluate(log, nr.Uniform(3), "ips", warn=False)["ips"].value, rel=1e-5)
 
 
+def tagged(path, *rows):
+    path.write_text("\n".join(
+        line(event_id="e", arm=0, reward=1.0, probabilities=[1.0 / len(tags)] * len(tags), context={},
+             actions=[{} if tag is None else {"_tag": tag} for tag in tags]) for tags in rows
+    ))  # fmt: skip
+    return Log.from_dsjson(path).arm_names
+
+
+def test_tags_are_the_names_of_the_arms(tmp_path):
+    path = tmp_path / "log.dsjson"
+    assert tagged(path, ["pasta", "salad"], ["pasta"], ["pasta", "salad", "soup"]) == ["pasta", "salad", "soup"]
+    assert tagged(path, ["pasta", "salad"], ["salad", "pasta"]) is None  # a position is not one arm
+    assert tagged(path, ["pasta", "pasta"]) is None
+    assert tagged(path, ["pasta", None]) is None
+    log, _ = make(50, seed=1)
+    log.to_dsjson(path)
+    assert Log.from_dsjson(path).arm_names is log.arm_names is None
+
+
 def test_we_read_the_log_of_the_decision_service(tmp_path):
     event = {"seq": 1, "id": "e1", "time": "2026-03-01T10:00:00.000Z", "context": {"hour": 7, "geo": "UK"},
              "arms": ["a", {"id": "b", "features": {"price": 2.5}}, "excluded"], "offered": 2, "arm": "b", "index": 1,

@@ -18,7 +18,8 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("task", choices=("verify", "export", "compact"))
     parser.add_argument("--storage", default="noregret-data", metavar="FOLDER|URL", help="where the journal is")
     parser.add_argument("--application", help="export: which one (default: the only one)")
-    parser.add_argument("--format", choices=("json", "dsjson"), default="json", help="export: JSON lines, or VW's")
+    parser.add_argument("--format", choices=("json", "dsjson", "parquet"), default="json",
+                        help="export: JSON lines, VW's, or Parquet")  # fmt: skip
     parser.add_argument("--output", metavar="FILE", help="export: where to (default: standard output)")
     parser.add_argument("--keep-days", type=float, default=30.0, help="compact: drop events older than this")
 
@@ -55,8 +56,14 @@ def _verify(args: argparse.Namespace, journal: Any, store: Any) -> int:
 
 
 def _export(args: argparse.Namespace, journal: Any, store: Any) -> int:
-    from noregret.serve.export import lines
+    from noregret.serve import parquet
+    from noregret.serve.export import pieces
 
+    if args.format == "parquet":
+        try:
+            parquet.check()
+        except parquet.Missing as error:
+            raise BadInput(str(error)) from None
     names = [
         name
         for (name,) in journal.connection.execute(
@@ -69,8 +76,8 @@ def _export(args: argparse.Namespace, journal: Any, store: Any) -> int:
     if app not in names:
         raise BadInput(f"no application is called {app!r}; there is {', '.join(sorted(names))}")
     with open(args.output, "wb") if args.output else contextlib.nullcontext(sys.stdout.buffer) as out:
-        for line in lines(journal, app, args.format):
-            out.write(line)
+        for piece in pieces(journal, app, args.format):
+            out.write(piece)
         out.flush()
     return 0
 

@@ -68,8 +68,9 @@ def mapping(args: argparse.Namespace) -> dict[str, Any]:
 def same_file(args: argparse.Namespace, log: Any, **changes: Any) -> Any:
     """The same file read with other columns, its arms numbered as in ``log``."""
     from noregret import offline
+    from noregret.offline.dsjson import Events
 
-    if _kind(args) == "dsjson":
+    if _kind(args) == "dsjson" or isinstance(log._source, Events):
         raise BadInput("a policy from columns needs a Parquet or CSV log")
     reader = offline.Log.from_parquet if _kind(args) == "parquet" else offline.Log.from_csv
     numbering = {"n_arms": log.n_arms, "arm_names": log.arm_names}

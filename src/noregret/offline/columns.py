@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from noregret.agent import Floats, count
+from noregret.offline import dsjson, service
 from noregret.offline.log import Log
 from noregret.offline.rows import Ints, LogError, Rows, padded
 
@@ -299,12 +300,14 @@ def from_arrow(table: Any, *, n_arms: int | None = None, arm_names: Sequence[Any
 def from_parquet(
     path: Any, *, n_arms: int | None = None, arm_names: Sequence[Any] | None = None, **mapping: Any
 ) -> Log:
-    """A streamed log from one Parquet file, several, a pattern, or a folder."""
+    """A streamed log from one Parquet file, several, a pattern, or a folder; the service's own are known as such."""
     import pyarrow.parquet as pq
 
     paths = _paths(path, "*.parquet")
     opened = [pq.ParquetFile(p) for p in paths]
     names = opened[0].schema_arrow.names
+    if service.is_log(names) and service.as_usual(mapping, n_arms, arm_names):
+        return dsjson.from_parquet(paths)
     columns = Columns.read(names, **mapping)
     n_rows = sum(f.metadata.num_rows for f in opened)
     for file in opened:

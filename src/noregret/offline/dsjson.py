@@ -4,6 +4,7 @@ Features are flattened with their namespaces: a number ``{"User": {"age": 30}}``
 string ``{"User": {"geo": "UK"}}`` the indicator ``User.geo=UK``, a list of numbers one feature a place; keys that begin
 with an underscore are VW's own. Shared features make the contexts (n, d), those of the actions the arm features
 (n, K, d); absent ones are 0. A row's arm is the position of its action; rows with fewer actions offer fewer arms.
+Where a position has the same ``_tag`` in every row, the tags are the arms' names.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from noregret.offline import service
 from noregret.offline.log import Log
 from noregret.offline.rows import LogError, Rows
 
@@ -30,18 +32,32 @@ def read(path: Any, *, features: bool = True, skip: bool = False, max_features: 
     with an outcome (they are errors otherwise, each with its line number). Events marked ``_skipLearn`` are left out
     of both: they were never activated.
     """
-    return Log.from_source(_Source(path, features, skip, max_features))
+    return _log(Events(path, features, skip, max_features))
 
 
-class _Source:
-    def __init__(self, path: Any, features: bool, skip: bool, max_features: int) -> None:
-        self._path, self._features, self._skip = Path(path), features, skip
+def from_parquet(paths: Sequence[str]) -> Log:
+    """A streamed log from Parquet files that the decision service wrote."""
+    return _log(_Table(", ".join(paths), True, False, 10_000, paths))
+
+
+def _log(source: Events) -> Log:
+    return Log.from_source(source, source.arm_names)
+
+
+class Events:
+    """The rows of a log of events, a line each."""
+
+    def __init__(
+        self, path: Any, features: bool, skip: bool, max_features: int, paths: Sequence[str] | None = None
+    ) -> None:
+        self._path, self._paths, self._features, self._skip = Path(path), paths, features, skip
         self.shared_names: dict[str, int] = {}
         self.arm_feature_names: dict[str, int] = {}
         self.n_arms, self.has_probabilities = 1, True
         self._has_support = True  # whether every event has the probabilities of all its actions
         self.n_rows: int | None
         n_rows = 0
+        tags: list[Any] | None = []
         problems: list[str] = []
         for number, event, wrong in self._events():
             if wrong:
@@ -49,6 +65,7 @@ class _Source:
                 continue
             n_rows += 1
             self.n_arms = max(self.n_arms, len(event["c"]["_multi"]))
+            tags = _agreed(tags, event["c"]["_multi"])
             self.has_probabilities = self.has_probabilities and _probability(event) is not None
             self._has_support = self._has_support and _distribution(event) is not None
             if features:
@@ -65,25 +82,27 @@ class _Source:
         if problems:
             raise LogError(problems)
         self.n_rows = n_rows
+        self.arm_names = _names(tags)
 
-    def _events(self) -> Iterator[tuple[int, dict[str, Any], str]]:
-        """(line number, event, what is wrong with it); lines to be left out are left out."""
+    def _lines(self) -> Iterator[tuple[int, Any, str]]:
+        """(line number, what stands there, what is wrong with it)."""
         opener: Any = gzip.open if self._path.suffix == ".gz" else open
         with opener(self._path, "rt", encoding="utf-8") as file:
             for number, line in enumerate(file, start=1):
-                if not line.strip():
-                    continue
-                try:
-                    event = json.loads(line)
-                except ValueError as error:
-                    event, wrong = {}, f"not JSON: {error}"
-                else:
-                    event = _from_service(event)
-                    if isinstance(event, dict) and event.get("_skipLearn") is True:
-                        continue
-                    wrong = _wrong(event)
-                if wrong and self._skip:
-                    continue
+                if line.strip():
+                    try:
+                        yield number, json.loads(line), ""
+                    except ValueError as error:
+                        yield number, {}, f"not JSON: {error}"
+
+    def _events(self) -> Iterator[tuple[int, dict[str, Any], str]]:
+        """(line number, event, what is wrong with it); lines to be left out are left out."""
+        for number, line, unread in self._lines():
+            event = service.as_event(line) if isinstance(line, dict) and service.is_log(line) else line
+            if isinstance(event, dict) and event.get("_skipLearn") is True:
+                continue
+            wrong = unread or _wrong(event)
+            if not (wrong and self._skip):
                 yield number, event, wrong
 
     def batches(self, size: int, contexts: bool) -> Iterator[Rows]:
@@ -129,6 +148,27 @@ class _Source:
         )  # fmt: skip
 
 
+class _Table(Events):
+    def _lines(self) -> Iterator[tuple[int, Any, str]]:
+        assert self._paths is not None
+        return service.parquet_lines(self._paths)
+
+
+def _agreed(tags: list[Any] | None, actions: Sequence[Any]) -> list[Any] | None:
+    """The tag of each position, as long as every row says the same; None from where one does not."""
+    found = [action.get("_tag") if isinstance(action, dict) else None for action in actions]
+    if tags is None or any(a != b for a, b in zip(tags, found)):
+        return None
+    return found if len(found) > len(tags) else tags
+
+
+def _names(tags: list[Any] | None) -> list[str] | None:
+    """Tags as the arms' names: strings, all different, and more than the arms' numbers."""
+    if not tags or not all(isinstance(tag, str) for tag in tags) or len(set(tags)) < len(tags):
+        return None
+    return None if tags == [str(i) for i in range(len(tags))] else tags
+
+
 def _wrong(event: Any) -> str:
     """Why this is not a decision with an outcome; empty if it is one."""
     if not isinstance(event, dict) or not isinstance(event.get("c"), dict) or "_multi" not in event["c"]:
@@ -143,27 +183,6 @@ def _wrong(event: Any) -> str:
     if not 0 <= arm < len(event["c"]["_multi"]):
         return f"the chosen action is number {arm + 1}, but there are {len(event['c']['_multi'])}"
     return ""
-
-
-def _from_service(event: Any) -> Any:
-    """A line of the decision service's own log (``GET /v1/log``) in VW's terms; anything else as it is."""
-    if not isinstance(event, dict) or not {"context", "arms", "index", "probability", "reward"} <= event.keys():
-        return event
-    arms = [{"id": arm} if isinstance(arm, str) else arm for arm in event["arms"][: event.get("offered")]]
-    actions: list[dict[str, Any]] = [
-        {"_tag": arm.get("id"), "id": arm.get("id"), "features": arm.get("features", {})} for arm in arms
-    ]
-    if event["reward"] is None:  # its window is still open, or it was never shown
-        return {"_skipLearn": True}
-    return {
-        "_label_cost": -event["reward"],
-        "_label_probability": event["probability"],
-        "_labelIndex": event["index"],
-        "a": list(range(1, len(actions) + 1)),
-        "p": event.get("probabilities"),
-        "Timestamp": event.get("time"),
-        "c": {"context": event["context"], "_multi": actions},
-    }
 
 
 def _is_number(value: Any) -> bool:

@@ -20,7 +20,7 @@ import msgspec
 
 from noregret import persist
 from noregret.serve.arms import Arm, check_id, read_arm, read_arms
-from noregret.serve.events import Decision, Status
+from noregret.serve.events import Decision, Row, Status
 from noregret.serve.features import FEW
 from noregret.serve.journal import Journal, Unknown, Write, Written
 from noregret.serve.learner import Learner, Snapshots
@@ -392,6 +392,17 @@ class Engine:
                 raise Unknown(f"no decision has the id {id}")
             row = self._reader.row(found[0].seq)
         return answer(Written(row)), msgspec.json.decode(row.body, type=Decision), found[0]
+
+    def rewards(self, app: str, id: str) -> list[Row]:
+        """Every reward that a decision was given, late ones too.
+
+        >>> from noregret.serve.store import SQLite
+        >>> engine = Engine(SQLite.temporary(), {"shop": Creation()})
+        >>> engine.start(); engine.rewards("shop", "e1"); engine.stop()
+        []
+        """
+        with self._reading:
+            return self._reader.rewards([(app, id)]).get((app, id), [])
 
     def uniform(self, app: str, id: str) -> float:
         """The number in [0, 1) that an event's arm is drawn with: fixed by the journal's secret, the names alone.

@@ -168,7 +168,8 @@ class Journal(Records):
         if seq is not None:
             row = self._row(batch, seq)
             if row.kind != write.kind or (row.id != write.id and not write.fresh) or not _same(row, write):
-                raise Conflict(f"request {write.request} came before with other content")
+                key = write.request.rpartition("\x1f")[2]  # as it was sent
+                raise Conflict(f"request {key} came before with other content")
             return
         status = batch.known.get((write.app, write.id))
         if write.kind == "decision":

@@ -10,7 +10,7 @@ _NAME = {"type": "string", "minLength": 1, "maxLength": 256, "pattern": r"^[^\x0
 _ID = {"name": "id", "in": "path", "required": True, "schema": _NAME}
 _RETRY = {
     "name": "Idempotency-Key", "in": "header", "required": False, "schema": {"type": "string", "maxLength": 256},
-    "description": "The same key again gets the same answer, and nothing is counted twice.",
+    "description": "The same key again, for the same operation, gets the same answer; nothing is counted twice.",
 }  # fmt: skip
 _NUMBER = {"type": "number", "minimum": -1e308, "maximum": 1e308}
 _OBJECT = {"$ref": "#/components/schemas/Features"}
@@ -84,15 +84,26 @@ SCHEMAS: dict[str, Any] = {
             "version": {"type": "integer", "description": "The event up to which the model had learnt."},
         },
     },
+    "Outcome": {
+        "type": "object",
+        "description": "A reward as it came; a late one is kept and not learnt.",
+        "required": ["value", "time", "late"],
+        "properties": {
+            "value": {"type": "number"},
+            "time": {"type": "string", "format": "date-time"},
+            "late": {"type": "boolean"},
+        },
+    },
     "JournaledDecision": {
         "allOf": [{"$ref": "#/components/schemas/Decision"}],
         "type": "object",
-        "required": ["context", "deadline", "active", "rewards", "reward", "closed"],
+        "required": ["context", "deadline", "active", "rewards", "reward", "closed", "outcomes"],
         "properties": {
             "context": _FEATURES,
             "deadline": {"type": "integer"},
             "active": {"type": "boolean"},
-            "rewards": {"type": "integer"},
+            "rewards": {"type": "integer", "description": "How many came within the window."},
+            "outcomes": {"type": "array", "items": {"$ref": "#/components/schemas/Outcome"}},
             "reward": {"type": ["number", "null"]},
             "closed": {"type": "boolean"},
         },
@@ -248,11 +259,20 @@ def _operations() -> dict[tuple[str, str], dict[str, Any]]:
             "body": "SettingsChange",
         },
         ("get", "/v1/log"): {
-            "summary": "The log, line by line",
+            "summary": "The log: a line or a row for each decision, ready for noregret evaluate",
             "operationId": "log",
-            "answers": {"200": {"description": "JSON lines", "content": {"application/x-ndjson": text}}},
+            "answers": {
+                "200": {
+                    "description": "JSON lines, or a Parquet file; sent while it is read",
+                    "content": {
+                        "application/x-ndjson": text,
+                        "application/vnd.apache.parquet": {"schema": {"type": "string", "format": "binary"}},
+                    },
+                },
+                "501": _json("Error", "Parquet, where pyarrow is not installed"),
+            },
             "parameters": [
-                {"name": "format", "in": "query", "schema": {"enum": ["json", "dsjson"]}},
+                {"name": "format", "in": "query", "schema": {"enum": ["json", "dsjson", "parquet"]}},
                 {"name": "after", "in": "query", "schema": whole},
                 {"name": "limit", "in": "query", "schema": whole},
             ],

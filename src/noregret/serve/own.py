@@ -8,12 +8,12 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from noregret.serve import work
+from noregret.serve import parquet, work
 from noregret.serve.arms import read_arms
 from noregret.serve.engine import Answer, Engine, answer
 from noregret.serve.events import Activation, Decision, Reward, Status
-from noregret.serve.export import FORMATS, earned, stream
-from noregret.serve.http import Call, Response, Route, finite, read_object, reply
+from noregret.serve.export import FORMATS, earned, outcomes, stream
+from noregret.serve.http import Call, Problem, Response, Route, finite, read_object, reply
 from noregret.serve.journal import Write
 from noregret.serve.tokens import BadInput, part, scan, why
 
@@ -109,8 +109,17 @@ def prepare(call: Call) -> Write:
         call.application, context, arms,
         id=None if asked.id is msgspec.UNSET else asked.id,
         excluded=() if asked.excluded is msgspec.UNSET else asked.excluded,
-        deferred=asked.defer is True, request=call.request_id, by=call.key.name, read=read,
+        deferred=asked.defer is True, request=retry_key(call, "decide"), by=call.key.name, read=read,
     )  # fmt: skip
+
+
+def retry_key(call: Call, *what: str) -> str:
+    """The idempotency key for one operation: a decision and its reward may share one, and no other API's is meant.
+
+    >>> retry_key(Call(None, "POST", (), b"", [(b"idempotency-key", b"7")], ""), "reward", "e1").split(chr(31))
+    ['v1', 'reward', 'e1', '7']
+    """
+    return "\x1f".join(("v1", *what, call.request_id)) if call.request_id else ""
 
 
 async def reward(call: Call) -> Response:
@@ -119,7 +128,8 @@ async def reward(call: Call) -> Response:
     value = body.get("value")
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise BadInput('the body must be an object with a number: {"value": 1.0}')
-    write = call.engine.prepare_reward(call.application, call.params[0], finite(value), call.request_id)
+    key = retry_key(call, "reward", call.params[0])
+    write = call.engine.prepare_reward(call.application, call.params[0], finite(value), key)
     written = (await call.submit([write]))[0]
     event = msgspec.json.decode(written.row.body, type=Reward)
     return reply(RewardAnswer(written.row.id, event.late, event.lesson is not None))
@@ -127,17 +137,20 @@ async def reward(call: Call) -> Response:
 
 async def activate(call: Call) -> Response:
     """``POST /v1/decisions/{id}/activate``."""
-    written = (await call.submit([call.engine.prepare_activation(call.application, call.params[0], call.request_id)]))[
-        0
-    ]
+    key = retry_key(call, "activate", call.params[0])
+    written = (await call.submit([call.engine.prepare_activation(call.application, call.params[0], key)]))[0]
     event = msgspec.json.decode(written.row.body, type=Activation)
     return reply(RewardAnswer(written.row.id, event.late, event.lesson is not None))
 
 
 async def find(call: Call) -> Response:
     """``GET /v1/decisions/{id}``."""
-    it, decision, status = await asyncio.to_thread(call.engine.find, call.application, call.params[0])
-    return reply(described(it, decision, status))
+    return reply(await asyncio.to_thread(_found, call.engine, call.application, call.params[0]))
+
+
+def _found(engine: Engine, app: str, id: str) -> dict[str, Any]:
+    shown = described(*engine.find(app, id))
+    return shown | {"outcomes": [outcome.told() for outcome in outcomes(engine.rewards(app, id))]}
 
 
 def described(it: Answer, decision: Decision, status: Status) -> dict[str, Any]:
@@ -197,13 +210,18 @@ async def change_settings(call: Call) -> Response:
 
 
 async def log(call: Call) -> Response:
-    """``GET /v1/log``: decisions with what they earned, as JSON lines or dsjson, while they are read."""
+    """``GET /v1/log``: decisions with what they earned, as JSON lines, dsjson or Parquet, while they are read."""
     query = call.query
     kind = query.get("format", "json")
     if kind not in FORMATS:
         raise BadInput(f"format must be one of {', '.join(FORMATS)}, got {kind[:40]!r}")
     after, limit = (_whole(query, name, default) for name, default in (("after", 0), ("limit", 10**18)))
     after = max(after, call.engine.model(call.application).settings["extra"].get("forgotten", 0))
+    if kind == "parquet":
+        try:
+            await asyncio.to_thread(parquet.check)
+        except parquet.Missing as error:
+            raise Problem(501, "NotImplemented", str(error)) from None
     return Response(200, stream(call.engine, call.application, kind, after, limit), FORMATS[kind])
 
 
