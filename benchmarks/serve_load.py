@@ -46,8 +46,8 @@ end
 """
 
 
-def bodies(path: Path, arms: int = 10, features: int = 20, n: int = 2000) -> None:
-    """Requests with arms from a catalogue of 200, each with its own context."""
+def bodies(path: Path, arms: int = 10, features: int = 20, n: int = 20_000) -> None:
+    """Requests with arms from a catalogue of 200; more of them than the service remembers contexts or sets of arms."""
     chance = random.Random(1)
     catalogue = [
         {"id": f"item-{i}", "features": {f"f{j}": round(chance.gauss(0, 1), 4) for j in range(features)}}
