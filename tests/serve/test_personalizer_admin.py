@@ -146,6 +146,24 @@ def test_learning_settings_bring_another_agent(tmp_path: Path) -> None:
     running.stop()
 
 
+def test_every_accepted_policy_ranks_now_and_after_a_restart(tmp_path: Path) -> None:
+    config = Config(storage=str(tmp_path / "data"))
+    linear = {"class": "kernels.Linear"}
+    strange = {"class": "CGPUCB", "context_kernel": linear, "arm_kernel": linear, "context_dim": 127}
+    running = Running(Service(config))
+    before = admin(running).get_policy()
+    with pytest.raises(HttpResponseError, match="CGPUCB cannot be served"):
+        admin(running).update_policy({"name": "n", "arguments": json.dumps(strange)})
+    assert admin(running).get_policy() == before
+    admin(running).update_policy({"name": "n", "arguments": '{"class": "LogisticThompson"}'})
+    teach(running, 3)
+    running.stop()
+    running = Running(Service(config))
+    assert running.service.engine.models["default"].lessons == 3
+    assert running.client.post("/personalizer/v1.0/rank", json={"actions": ACTIONS}).status_code == 201
+    running.stop()
+
+
 def test_models_travel_and_begin_anew(run: Callable[..., Any]) -> None:
     old, new = run(), run()
     teach(old, 20)

@@ -3,9 +3,10 @@
 import msgspec
 
 import noregret.serve.run  # noqa: F401
-from noregret.serve.engine import _warm
 from noregret.serve.model import Creation
+from noregret.serve.trial import rehearse
 
 model = Creation().build()
-_warm(model.copy())
+for k in range(2):
+    rehearse(model, k)
 msgspec.json.encode(model.settings)

@@ -21,6 +21,7 @@ from noregret.serve.watch import Watch, policies
 
 log = logging.getLogger("noregret.serve")
 _PUBLIC = {("healthz",), ("readyz",), ("openapi.json",), ("",)}  # say nothing of what is stored
+_WHOLE = {"metrics", "v1/agents"}  # tell of all applications: one that cannot be served is no reason to refuse them
 _DRAINED = 256 << 20  # bytes of a body too large that are read and thrown away
 _SCHEME = re.compile("^https?://")
 _KEY_HEADERS = (b"ocp-apim-subscription-key", b"x-api-key")
@@ -154,8 +155,8 @@ class Service:
             raise Problem(403, "Forbidden", "this key does not allow that")
         if not self.ready:
             raise Problem(503, "Unavailable", "the service is starting or stopping", ((b"retry-after", b"1"),))
-        if call.application not in self.engine.models:
-            raise Problem(404, "NotFound", "there is no such application")
+        if call.application not in self.engine.models and (named or route.path not in _WHOLE):
+            self.engine.model(call.application)  # says why not
         return route, call
 
     def _check_local(self, call: Call) -> None:

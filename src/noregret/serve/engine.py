@@ -21,15 +21,16 @@ import msgspec
 from noregret import persist
 from noregret.serve.arms import Arm, check_id, read_arm, read_arms
 from noregret.serve.events import Decision, Row, Status
-from noregret.serve.features import FEW
 from noregret.serve.journal import Journal, Unknown, Write, Written
 from noregret.serve.learner import Learner, Snapshots
 from noregret.serve.model import Creation, Model, Settings
 from noregret.serve.store import Store
 from noregret.serve.tokens import BadInput
-from noregret.serve.writer import Writer
+from noregret.serve.trial import check_import, rehearse, tried
+from noregret.serve.writer import Unavailable, Writer
 
 log = logging.getLogger("noregret.serve")
+_CREATED = "SELECT max(seq) FROM events WHERE app = ? AND kind = 'create'"
 
 
 class Answer(msgspec.Struct):
@@ -71,7 +72,12 @@ class Engine:
     ) -> None:
         self.store, self.creations, self._clock = store, applications, clock
         self.learner = Learner(
-            store, self._journal, self._save, publish_every=publish_every, snapshot_every=snapshot_every
+            store,
+            self._journal,
+            self._save,
+            applications=applications,
+            publish_every=publish_every,
+            snapshot_every=snapshot_every,
         )
         self.writer = Writer(self._telling_journal, self._now, self._expire)
         self._reading = threading.Lock()
@@ -97,8 +103,8 @@ class Engine:
             self._create()
         self.learner.start()
         self._await_applications()
-        for model in self.models.values():
-            _warm(model.copy())
+        for app, model in self.models.items():
+            self._warm(app, model.copy())
 
     def stop(self) -> None:
         """Commit what was submitted, learn it, snapshot, end. What is acknowledged is kept in any case.
@@ -124,12 +130,12 @@ class Engine:
 
     @property
     def models(self) -> dict[str, Model]:
-        """The published models: what decisions are made from.
+        """The published models of the configured applications: what decisions are made from.
 
         >>> Engine(None, {}).models
         {}
         """
-        return self.learner.models
+        return self.learner.served
 
     @property
     def leader(self) -> bool:
@@ -152,6 +158,7 @@ class Engine:
                 continue
             if made is not None:
                 log.warning("the configuration of %s changed: its model begins anew", app)
+            tried(creation)
             changed.append(Write(app, "create", "", body))
         if changed:
             self.writer.write(changed)
@@ -160,11 +167,28 @@ class Engine:
     def _await_applications(self) -> None:
         """A process that does not lead has its models from the one that does."""
         for _ in range(600):
-            missing = [app for app in self.creations if app not in self.models]
+            missing = [app for app in self.creations if app not in self.models and not self._lost(app)]
             if not missing:
                 return
             time.sleep(0.1)
         raise RuntimeError(f"the process that leads does not serve {missing[0]!r}")
+
+    def _lost(self, app: str) -> bool:
+        """Whether an application was created before what is learnt here, and yet has no model."""
+        with self._reading:
+            made = self._reader.connection.execute(_CREATED, (app,))[0][0]
+        return app in self.learner.broken or (made is not None and made <= self.learner.position)
+
+    def _warm(self, app: str, model: Model) -> None:
+        """Compile what decisions and lessons need before the first ones come; the model is thrown away."""
+        try:
+            for k in range(2):
+                rehearse(model, k)
+        except (ValueError, ArithmeticError) as error:  # wishes of its own for the context: compiled when first asked
+            log.debug("not warmed: %s", error)
+        except Exception as error:
+            log.exception("%s cannot be served", app)
+            self.learner.withhold(app, f"it does not decide: {error}")
 
     # ------------------------------------------------------------------ the four requests
 
@@ -324,13 +348,7 @@ class Engine:
         >>> engine.start()
         >>> engine.replace("shop", engine.export("shop")); engine.stop()
         """
-        self.model(app)
-        try:
-            loaded = persist.loads(model)
-        except persist.LoadError as error:
-            raise BadInput(f"the model cannot be loaded: {error}") from None
-        if not isinstance(loaded, Model):
-            raise BadInput(f"expected a model that this service exported, got a {type(loaded).__name__}")
+        check_import(model, self.model(app))
         self._journal_change(app, "import", {"model": base64.b64encode(model).decode()})
 
     def reset(self, app: str, creation: Creation | None = None) -> None:
@@ -343,7 +361,7 @@ class Engine:
         """
         self.model(app)
         if creation is not None:
-            creation.build()  # says what is wrong with it before it is journaled
+            tried(creation)
         self._journal_change(app, "create", creation or self.creations[app], id="reset")
 
     def export(self, app: str) -> bytes:
@@ -373,7 +391,10 @@ class Engine:
         try:
             return self.models[app]
         except KeyError:
-            raise Unknown(f"no application is called {app!r}") from None
+            if app not in self.creations:
+                raise Unknown(f"no application is called {app!r}") from None
+            reason = self.learner.broken.get(app, "it has no model yet")
+            raise Unavailable(f"{app!r} cannot be served: {reason}") from None
 
     def find(self, app: str, id: str) -> tuple[Answer, Decision, Status]:
         """A decision as it was answered and journaled, and where it stands.
@@ -523,19 +544,6 @@ def uniform(secret: bytes, app: str, id: str) -> float:
     """
     digest = hashlib.blake2b(f"{app}\0{id}".encode(), digest_size=8, key=secret).digest()
     return (int.from_bytes(digest, "little") >> 11) / 2.0**53
-
-
-def _warm(model: Model) -> None:
-    """Compile what a decision and a lesson need before the first one comes; the model is thrown away."""
-    texts = [msgspec.json.encode(name) for name in model.arms or [str(i) for i in range(model.agent.n_arms or 2)]]
-    context = b'{"key": "value", "number": 1}'
-    try:
-        model.choose(b'{"key": [' + b"true, " * FEW + b"true]}", read_arms(texts), 0.5)  # the kernel for many
-        drawn = model.choose(context, read_arms(texts), 0.5)
-        arms = [msgspec.Raw(text) for text in texts]
-        model.learn(Decision(msgspec.Raw(context), arms, drawn.p.tolist(), drawn.arm, 0, 1, 0.0, note=drawn.note), 0.5)
-    except BadInput as error:  # an agent with wishes of its own for the context compiles when it is first asked
-        log.debug("not warmed: %s", error)
 
 
 def _order(arms: Sequence[Arm], excluded: Sequence[str]) -> list[int]:

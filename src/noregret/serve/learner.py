@@ -1,6 +1,9 @@
 """The learner: folds the journal into the models, in order, and publishes copies for the deciders.
 
 Where several processes share a journal, one of them leads: it learns, and stores snapshots that the others load.
+
+Every application's model is a function of its own events alone. One whose events cannot be folded is left out, with the
+reason in ``broken``, until it is created anew or a restart can fold it; the others never notice.
 """
 
 from __future__ import annotations
@@ -10,7 +13,7 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import msgspec
 
@@ -31,6 +34,8 @@ MOST_RECENT = 2_000  # decisions kept in memory for their rewards
 class Learner:
     """One thread that owns the models; ``models`` holds what it published last, which nobody changes.
 
+    ``served`` are those of them that are configured (``applications``; None: all) and work.
+
     >>> from noregret.serve.store import SQLite
     >>> store = SQLite.temporary()
     >>> learner = Learner(store, lambda: Journal(store.connect()), save=print)
@@ -43,13 +48,17 @@ class Learner:
         journal: Callable[[], Journal],
         save: Callable[[Snapshots], None],
         *,
+        applications: Collection[str] | None = None,
         publish_every: float = 0.05,
         snapshot_every: float = 30.0,
     ) -> None:
         self._store, self._open, self._save = store, journal, save
         self._publish_every = publish_every
         self._snapshot_every = min(1.0, snapshot_every) if store is not None and store.shared else snapshot_every
+        self._applications = applications
         self.models: dict[str, Model] = {}
+        self.served: dict[str, Model] = {}
+        self.broken: dict[str, str] = {}  # why an application cannot be served
         self.masters: dict[str, Model] = {}
         self.position = 0  # the last event folded into the masters
         self.published = 0  # the last event the published models know
@@ -79,11 +88,18 @@ class Learner:
             self._journal = self._open()
         started = time.perf_counter()
         self.leader = self._store.lead()
+        self.broken = {
+            app: reason for app, reason in self.broken.items() if app in self.masters
+        }  # the others may fold now
         self.masters, self.position = restore(self._journal)
         snapshot = self.position
         if self.leader:
+            for app in self._applications or ():
+                if app not in self.masters:
+                    refold(self.masters, self._journal, app, self.position, self.broken)
             self.catch_up()
         self._publish()
+        self.served = self._to_serve()
         seconds = round(time.perf_counter() - started, 3)
         data = {"snapshot": snapshot, "position": self.position, "seconds": seconds, "leader": self.leader}
         log.info("recovered", extra={"data": data})
@@ -147,7 +163,24 @@ class Learner:
         """
         with self._changed:  # models and position belong together
             models, seq = self.models, self.published
-        return [(app, seq, persist.dumps(model)) for app, model in models.items()]
+        found: Snapshots = []
+        for app, model in models.items():
+            try:
+                found.append((app, seq, persist.dumps(model)))
+            except Exception:  # it is folded from its events when the service starts again
+                log.exception("the model of %s cannot be stored", app)
+        return found
+
+    def withhold(self, app: str, reason: str) -> None:
+        """Serve an application no longer, until it is created anew.
+
+        >>> learner = Learner(None, None, None)
+        >>> learner.withhold("shop", "it does not decide"); learner.broken
+        {'shop': 'it does not decide'}
+        """
+        with self._changed:
+            self.broken[app] = reason
+            self.served = self._to_serve()
 
     # ------------------------------------------------------------------ the thread
 
@@ -212,7 +245,7 @@ class Learner:
         assert self._journal is not None
         heard = self._next_heard()
         rows = [row for row, _ in heard] if heard else self._journal.after(self.position)
-        fold(self.masters, rows, self._journal, {row.seq: write for row, write in heard}, self._recent)
+        fold(self.masters, rows, self._journal, {row.seq: write for row, write in heard}, self._recent, self.broken)
         while len(self._recent) > MOST_RECENT:
             del self._recent[next(iter(self._recent))]
         if rows:
@@ -235,14 +268,20 @@ class Learner:
             return
         if pause and time.monotonic() - self._published_at < pause:
             return
-        old = self.models
-        models = {
-            app: old[app] if app in old and old[app].version == model.version else model.copy()
-            for app, model in self.masters.items()
-        }
+        old, models = self.models, {}
+        for app, model in list(self.masters.items()):
+            try:
+                models[app] = old[app] if app in old and old[app].version == model.version else model.copy()
+            except Exception as error:
+                _give_up(self.masters, self.broken, app, f"its model cannot be copied: {error}")
         with self._changed:
             self.models, self.published, self._published_at = models, self.position, time.monotonic()
+            self.served = self._to_serve()
             self._changed.notify_all()
+
+    def _to_serve(self) -> dict[str, Model]:
+        names = self.models if self._applications is None else self._applications
+        return {app: self.models[app] for app in names if app in self.models and app not in self.broken}
 
 
 def fold(
@@ -251,9 +290,11 @@ def fold(
     journal: Journal,
     writes: dict[int, Write] | None = None,
     recent: dict[int, Decision] | None = None,
+    broken: dict[str, str] | None = None,
 ) -> None:
     """Fold events into the models of their applications, in order.
 
+    An application whose events cannot be folded goes from ``models`` to ``broken`` (None: it is an error).
     ``writes`` and ``recent`` spare reading what is still in memory: they change how fast it is, and nothing else.
 
     >>> models = {}
@@ -271,29 +312,74 @@ def fold(
     for row in rows:
         if row.kind in ("create", "import"):
             met.pop(row.app, None)  # the scaler that they were for goes
-        if row.kind == "create":
-            models[row.app] = msgspec.json.decode(row.body, type=Creation).build()
-        elif row.app not in models:
-            raise ValueError(f"event {row.seq} is for {row.app!r}, which was never created")
-        elif row.kind == "import":
-            settings = models[row.app].settings  # they are the application's, not the model's
-            models[row.app] = persist.loads(base64.b64decode(msgspec.json.decode(row.body)["model"]))
-            models[row.app].settings = settings
-        elif row.kind == "decision":
-            write = writes.get(row.seq)
-            met.setdefault(row.app, []).append(models[row.app].numbers(row, write.stack if write else None))
-        else:
-            lesson = lessons.get(row.seq)
-            models[row.app].apply(row, recent[lesson[0]] if lesson else None)
-        models[row.app].version = row.seq
+        if broken is not None and row.app not in models and row.kind != "create":
+            broken.setdefault(row.app, f"event {row.seq} is for it, but it has no model")
+            continue
+        try:
+            if row.kind == "create":
+                models[row.app] = msgspec.json.decode(row.body, type=Creation).build()
+            elif row.app not in models:
+                raise ValueError(f"event {row.seq} is for {row.app!r}, which was never created")
+            elif row.kind == "import":
+                settings = models[row.app].settings  # they are the application's, not the model's
+                models[row.app] = persist.loads(base64.b64decode(msgspec.json.decode(row.body)["model"]))
+                models[row.app].settings = settings
+            elif row.kind == "decision":
+                write = writes.get(row.seq)
+                met.setdefault(row.app, []).append(models[row.app].numbers(row, write.stack if write else None))
+            else:
+                lesson = lessons.get(row.seq)
+                models[row.app].apply(row, recent[lesson[0]] if lesson else None)
+            models[row.app].version = row.seq
+        except Exception as error:
+            if broken is None:
+                raise
+            met.pop(row.app, None)
+            _give_up(models, broken, row.app, f"event {row.seq} ({row.kind}) cannot be folded in: {error}")
+            continue
+        if broken and row.kind in ("create", "import"):
+            broken.pop(row.app, None)
     for app, tables in met.items():
-        models[app].scaler.update(*tables)
+        try:
+            models[app].scaler.update(*tables)
+        except Exception as error:
+            if broken is None:
+                raise
+            _give_up(models, broken, app, f"the numbers of its decisions cannot be folded in: {error}")
+
+
+def _give_up(models: dict[str, Model], broken: dict[str, str], app: str, reason: str) -> None:
+    """Called where an error is caught: the log has where it came from."""
+    log.exception("%s cannot be served: %s", app, reason)
+    models.pop(app, None)
+    broken[app] = reason
+
+
+def refold(models: dict[str, Model], journal: Journal, app: str, upto: int, broken: dict[str, str]) -> None:
+    """The model of one application that has no snapshot, from its own events up to one of the journal's.
+
+    >>> from noregret.serve.store import SQLite
+    >>> models = {}
+    >>> refold(models, Journal(SQLite(":memory:").connect()), "shop", 10, {}); models
+    {}
+    """
+    seq = journal.base().seq
+    kept = journal.connection.execute("SELECT data FROM snapshots WHERE app = ? AND seq = ?", (app, seq))
+    for (data,) in kept:  # what a compaction left of it
+        try:
+            models[app] = persist.loads(bytes(data))
+        except persist.LoadError as error:
+            _give_up(models, broken, app, f"the snapshot that its events begin with cannot be loaded: {error}")
+    while seq < upto:
+        rows = [row for row in journal.after(seq) if row.seq <= upto]
+        fold(models, [row for row in rows if row.app == app], journal, broken=broken)
+        seq = rows[-1].seq if rows else upto
 
 
 def restore(journal: Journal) -> tuple[dict[str, Model], int]:
     """The models of the newest snapshots, and the event from which to fold on.
 
-    Snapshots of all applications are written together; where they do not agree, everything is folded anew.
+    Snapshots of all applications are written together; one that is missing or cannot be loaded is left out.
 
     >>> from noregret.serve.store import SQLite
     >>> restore(Journal(SQLite(":memory:").connect()))
@@ -303,4 +389,10 @@ def restore(journal: Journal) -> tuple[dict[str, Model], int]:
     rows = journal.connection.execute(newest)
     if not rows:
         return {}, 0
-    return {app: persist.loads(bytes(data), f"snapshot of {app}") for app, _, data in rows}, rows[0][1]
+    models = {}
+    for app, _, data in rows:
+        try:
+            models[app] = persist.loads(bytes(data), f"snapshot of {app}")
+        except persist.LoadError:
+            log.exception("the snapshot of %s cannot be loaded", app)
+    return models, rows[0][1]

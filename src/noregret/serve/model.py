@@ -127,6 +127,8 @@ def build(spec: Any, dim: int, seed: int, where: str = "agent") -> Any:
         raise BadInput(f"{where}: {error}") from None
     except (MemoryError, OverflowError) as error:
         raise BadInput(f"{where}: it does not fit into memory: {error}") from None
+    except Exception as error:  # arguments of a kind that nobody foresaw
+        raise BadInput(f"{where}: {type(error).__name__}: {error}") from error
 
 
 def _room(space: str) -> Any:

@@ -87,6 +87,7 @@ def verify(journal: Journal, models: bool = True) -> Report:
     replayed = dict(base_models(journal, base))
     if base.seq and not replayed:
         report.wrong(f"the journal begins after event {base.seq}, but the snapshot there is missing")
+    broken: dict[str, str] = {}
     stored = {row[0] for row in journal.connection.execute("SELECT DISTINCT seq FROM snapshots")}
     for row, kept in chained(journal, base.seq):
         report.events += 1
@@ -103,9 +104,11 @@ def verify(journal: Journal, models: bool = True) -> Report:
         time = row.time
         _check_rules(report, statuses, row, secret)
         if models:
-            fold(replayed, [row], journal)
+            fold(replayed, [row], journal, broken=broken)
             if row.seq in stored:
                 _check_snapshots(report, journal, replayed, row.seq)
+    for app, reason in broken.items():
+        report.wrong(f"the model of {app} cannot be replayed: {reason}")
     _check_statuses(report, journal, statuses)
     return report
 
