@@ -50,6 +50,7 @@ class Diagnostics:
     unsupported: float
     calibration: Floats  # (K, 2)
     clipped: float  # share of rows whose probability was raised to the clip
+    clipped_weight: float  # how much that took from the mean weight
     verdicts: tuple[str, ...]
 
     def to_dict(self) -> dict[str, Any]:
@@ -109,7 +110,7 @@ class Weighing:
         missing = self._unsupported / n
         verdicts = _verdicts(n, ess, raw_mean, raw_error, self._largest, share, missing, calibration)
         return Diagnostics(n, ess, raw_mean, raw_error, tuple(self._largest), share, self._zero / n, missing,
-                           calibration, self._clipped / n, tuple(verdicts))  # fmt: skip
+                           calibration, self._clipped / n, raw_mean - mean, tuple(verdicts))  # fmt: skip
 
     def _calibration(self) -> Floats:
         n, (rows, first, second) = self._weights.n, self._arm

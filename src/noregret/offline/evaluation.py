@@ -44,7 +44,8 @@ def evaluate(
     """What ``policy`` would have earned in the rounds of ``log``, with intervals, diagnostics and a verdict.
 
     ``policy`` is a policy, an agent (frozen as it is), an (n, K) array of probabilities, or (n,) arms.
-    ``clip`` replaces a logged probability p by max(p, clip) (Strehl et al. 2010). ``interval`` is "normal",
+    ``clip`` replaces a logged probability p by max(p, clip) (Strehl et al. 2010): less variance, for a bias that the
+    intervals do not know; the verdict says so where it matters. ``interval`` is "normal",
     "bootstrap", "bernstein" or "sequence" (valid at all times at once); the last two need ``reward_range`` and the
     largest possible weight: ``max_weight``, by default 1/clip, or one over the log's smallest probability.
     ``reward_model``: None for a ridge, a scikit-learn regressor or classifier (both cross-fitted), an object with
@@ -70,7 +71,7 @@ def evaluate(
             advance(len(rows))
     found, diagnostics = tally.estimates(resamples, seed), tally.diagnostics()
     result = Evaluation({e.name: e for e in found}, diagnostics, target.name, interval, level)
-    if result.verdict and warn:
+    if result.weaknesses and warn:
         warnings.warn(WeakLogWarning(result.verdict), stacklevel=2)
     return result
 
@@ -113,7 +114,7 @@ def compare(
             advance(len(rows))
     both = tally.estimates(resamples, seed)
     comparison = tally.difference(both, resamples, seed)
-    if comparison.warnings:
+    if any(": biased" not in text for text in comparison.warnings):  # clipping was asked for
         warnings.warn(WeakLogWarning("; ".join(comparison.warnings)), stacklevel=2)
     return comparison
 

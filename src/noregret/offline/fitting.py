@@ -82,7 +82,8 @@ def fit(
 
     Every row becomes an estimated reward for each arm (``method`` "ips" or "dr"), and ``oracle.argmax`` finds the
     policy with the largest total. Choosing the best overfits its own estimate, so only the other rows judge it;
-    ``evaluation`` goes to ``evaluate``.
+    ``evaluation`` goes to ``evaluate``. ``clip`` steadies the learning alone: clipped weights would take from the
+    arms that are rare in the log, and an interval around that would miss the truth.
 
     >>> import noregret as nr
     >>> rng = np.random.default_rng(0)
@@ -112,7 +113,7 @@ def fit(
     found = oracle.argmax(train.contexts, _reward_table(train, method, reward_model, clip, folds, seed))
     policy = _policy(oracle, found)
     estimators = evaluation.pop("estimators", [method, "snips"])
-    judged = evaluate(log.take(test), policy, estimators, reward_model, clip, folds=folds, seed=seed, **evaluation)
+    judged = evaluate(log.take(test), policy, estimators, reward_model, folds=folds, seed=seed, **evaluation)
     return Fitted(policy, judged, method, int((~test).sum()), int(test.sum()))
 
 

@@ -54,6 +54,9 @@ class Estimate:
         if not (math.isfinite(value) and math.isfinite(variance)):
             cause = "the target never plays a logged arm" if ess == 0 else "the squares of these rewards are too large"
             verdicts = (*verdicts, f"undefined: {cause}")
+        if diagnostics is not None and diagnostics.clipped_weight > 0.005 and estimator.needs_weights:
+            taken = f"clipping takes {diagnostics.clipped_weight:.1%} of the weight away"
+            verdicts = (*verdicts, f"biased: {taken}, which the interval does not know")
         if ess < _SAME and high - low <= 1e-12 * max(1.0, abs(value)):
             verdicts = (*verdicts, f"no width: all {ess:.0f} rows that count say the same, which does not make it sure")
         error = math.sqrt(variance / n) if variance >= 0 else math.nan
@@ -94,10 +97,23 @@ class Evaluation(Mapping[str, Estimate]):
     @property
     def verdict(self) -> str:
         """Everything that speaks against trusting these numbers, in one line; empty if nothing does."""
+        return "; ".join([*self.weaknesses, *self._said("biased")])
+
+    @property
+    def weaknesses(self) -> list[str]:
+        """What is wrong with the log, of which ``evaluate`` warns: the verdict but for clipping, which was asked for.
+
+        >>> from noregret.offline import Log, evaluate
+        >>> log = Log(arms=[0, 1] * 50, rewards=[1, 0] * 50, probabilities=[0.5] * 100, n_arms=2)
+        >>> found = evaluate(log, [0.5, 0.5], "ips", clip=0.8)
+        >>> found.weaknesses, found.verdict
+        ([], 'biased: clipping takes 37.5% of the weight away, which the interval does not know')
+        """
         found = list(self.diagnostics.verdicts) if self.diagnostics is not None else []
-        for word in ("undefined", "no width"):
-            found += [w for e in self._estimates.values() for w in e.warnings if w.startswith(word)][:1]
-        return "; ".join(found)
+        return [*found, *self._said("undefined"), *self._said("no width")]
+
+    def _said(self, word: str) -> list[str]:
+        return [w for e in self._estimates.values() for w in e.warnings if w.startswith(word)][:1]
 
     def table(self) -> str:
         """The estimates as lines of text, with the verdict below.

@@ -189,6 +189,7 @@ def _diagnostics(result: Evaluation) -> str:
         ("rows whose arm the target never plays", f"{d.no_overlap:.1%}"),
         ("the target's decisions that the log never tries", f"{d.unsupported:.1%}"),
         ("rows with a clipped probability", f"{d.clipped:.1%}"),
+        ("weight that clipping takes", f"{d.clipped_weight:.1%}"),
         ("calibration of the probabilities", _calibration(d)),
     ]
     lines = "".join(f'<tr><td>{name}</td><td class="text">{html.escape(text)}</td></tr>' for name, text in facts)
