@@ -17,7 +17,8 @@ from noregret.serve.tokens import BadInput, Part, count_tokens
 if TYPE_CHECKING:
     from noregret.serve.http import Call
 
-SMALL = 32_768  # bytes that are read in the loop: a millisecond or two at worst
+SMALL = 8192  # bytes that are read in the loop, whatever they are: 4000 numbers of one digit take 10 ms
+_COMMAS = 2000  # of larger bodies: between 2001 features at most
 FEW_PAIRS = 250_000  # that are crossed in the loop: about a millisecond
 LEAST_PAIRS = 1 << 20  # that every application takes
 MAX_PAIRS = 10_000_000  # about 50 ms, in a thread of its own
@@ -31,7 +32,7 @@ class Heavy(Exception):
 
 async def prepared(prepare: Callable[[Call], T], call: Call) -> T:
     """What ``prepare`` makes of a request: at once, or in a thread where that would keep others waiting."""
-    if len(call.body) <= SMALL:
+    if len(call.body) <= SMALL or call.body.count(b",") <= _COMMAS:
         try:
             return prepare(call)
         except Heavy:
@@ -55,7 +56,7 @@ def check(call: Call, contexts: Sequence[Part], arms: Sequence[Part]) -> None:
     """BadInput if the application does not take so much at once, Heavy if it is not for the loop."""
     model = call.engine.model(call.application)
     n, numbers = pairs(contexts, arms), len(arms) * model.encoder.dim
-    if max(n, numbers) <= FEW_PAIRS or model.agent.sees != "features":  # others cross nothing
+    if max(n, len(contexts) * numbers) <= FEW_PAIRS or model.agent.sees != "features":  # others cross nothing
         return
     if not call.alone:
         raise Heavy
