@@ -18,7 +18,7 @@ from noregret.numerics.choice import draw
 from noregret.serve.arms import read_arm
 from noregret.serve.engine import Engine
 from noregret.serve.events import Decision, Status, lesson_of
-from noregret.serve.export import lines
+from noregret.serve.export import pieces
 from noregret.serve.journal import Conflict, Journal, Unknown
 from noregret.serve.model import Creation
 from noregret.serve.own import described
@@ -176,7 +176,7 @@ def test_a_decision_and_the_log_tell_the_same_reward(engines: Make, clock: Any) 
     engine.expire()
     told = {id: described(*engine.find("shop", id))["reward"] for id in ("none", "some", "never", "never, rewarded")}
     assert told == {"none": -0.5, "some": 1.0, "never": None, "never, rewarded": None}
-    logged = [json.loads(line) for line in lines(engine._journal(), "shop")]
+    logged = [json.loads(line) for line in b"".join(pieces(engine._journal(), "shop")).splitlines()]
     assert told == {line["id"]: line["reward"] for line in logged}
 
 
