@@ -12,8 +12,9 @@ import httpx
 import uvicorn
 
 from noregret import persist
+from noregret.serve.answers import Answer
 from noregret.serve.app import Service
-from noregret.serve.engine import Answer, Engine
+from noregret.serve.engine import Engine
 from noregret.serve.learner import fold
 from noregret.serve.model import Model
 

@@ -13,8 +13,8 @@ import pytest
 from powerloss import Disk, Remembered
 from torture import torture
 
+from noregret.serve.answers import answer as said
 from noregret.serve.engine import Engine
-from noregret.serve.engine import answer as said
 from noregret.serve.journal import Journal, Written
 from noregret.serve.model import Creation
 from noregret.serve.own import DecisionAnswer

@@ -24,8 +24,9 @@ from typing import Any
 
 import msgspec
 
+from noregret.serve.answers import answer
 from noregret.serve.config import Config, open_store
-from noregret.serve.engine import Engine, answer
+from noregret.serve.engine import Engine
 from noregret.serve.events import Decision
 from noregret.serve.journal import Journal, Written
 from noregret.serve.own import DecisionAnswer

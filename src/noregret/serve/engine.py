@@ -8,8 +8,6 @@ the copies. So learning never blocks deciding, and the models are a function of 
 from __future__ import annotations
 
 import base64
-import hashlib
-import logging
 import os
 import threading
 import time
@@ -19,34 +17,17 @@ from typing import Any
 import msgspec
 
 from noregret import persist
-from noregret.serve.arms import Arm, check_id, read_arm, read_arms
+from noregret.serve.answers import Answer, answer, order_of, uniform
+from noregret.serve.arms import Arm, check_id, read_arms
 from noregret.serve.events import Decision, Row, Status
 from noregret.serve.journal import Journal, Unknown, Write, Written
 from noregret.serve.learner import Learner, Snapshots
 from noregret.serve.model import Creation, Model, Settings
+from noregret.serve.startup import await_applications, create, warm
 from noregret.serve.store import Store
 from noregret.serve.tokens import BadInput
-from noregret.serve.trial import check_import, rehearse, tried
+from noregret.serve.trial import check_import, tried
 from noregret.serve.writer import Unavailable, Writer
-
-log = logging.getLogger("noregret.serve")
-_CREATED = "SELECT max(seq) FROM events WHERE app = ? AND kind = 'create'"
-
-
-class Answer(msgspec.Struct):
-    """What a decision is answered with; ``probabilities`` of all arms sent, in their order (0 if excluded).
-
-    >>> Answer("e1", "a", 1.0, [("a", 1.0)], 0, 1, False).arm
-    'a'
-    """
-
-    id: str
-    arm: str
-    probability: float
-    probabilities: list[tuple[str, float]]
-    version: int
-    seq: int
-    again: bool  # it had been decided before; this is the same answer
 
 
 class Engine:
@@ -100,11 +81,10 @@ class Engine:
         self.recover()
         self.writer.start()
         if self.leader:
-            self._create()
+            create(self)
         self.learner.start()
-        self._await_applications()
-        for app, model in self.models.items():
-            self._warm(app, model.copy())
+        await_applications(self)
+        warm(self)
 
     def stop(self) -> None:
         """Commit what was submitted, learn it, snapshot, end. What is acknowledged is kept in any case.
@@ -146,50 +126,6 @@ class Engine:
         """
         return self.learner.leader
 
-    def _create(self) -> None:
-        for app, creation in self.creations.items():
-            check_id("the application's name", app)
-            creation.build()  # says what is wrong with it before anything is journaled
-        changed = []
-        for app, creation in self.creations.items():
-            body = msgspec.json.encode(creation)
-            made = self._reader.created(app)
-            if made == body:
-                continue
-            if made is not None:
-                log.warning("the configuration of %s changed: its model begins anew", app)
-            tried(creation)
-            changed.append(Write(app, "create", "", body))
-        if changed:
-            self.writer.write(changed)
-        self.learner.catch_up()
-
-    def _await_applications(self) -> None:
-        """A process that does not lead has its models from the one that does."""
-        for _ in range(600):
-            missing = [app for app in self.creations if app not in self.models and not self._lost(app)]
-            if not missing:
-                return
-            time.sleep(0.1)
-        raise RuntimeError(f"the process that leads does not serve {missing[0]!r}")
-
-    def _lost(self, app: str) -> bool:
-        """Whether an application was created before what is learnt here, and yet has no model."""
-        with self._reading:
-            made = self._reader.connection.execute(_CREATED, (app,))[0][0]
-        return app in self.learner.broken or (made is not None and made <= self.learner.position)
-
-    def _warm(self, app: str, model: Model) -> None:
-        """Compile what decisions and lessons need before the first ones come; the model is thrown away."""
-        try:
-            for k in range(2):
-                rehearse(model, k)
-        except (ValueError, ArithmeticError) as error:  # wishes of its own for the context: compiled when first asked
-            log.debug("not warmed: %s", error)
-        except Exception as error:
-            log.exception("%s cannot be served", app)
-            self.learner.withhold(app, f"it does not decide: {error}")
-
     # ------------------------------------------------------------------ the four requests
 
     def prepare(
@@ -210,7 +146,7 @@ class Engine:
         """
         model = self.model(app)
         read = read_arms(arms) if read is None else read
-        order = _order(read, excluded)
+        order = order_of(read, excluded)
         offered = [read[i] for i in order[: len(order) - len(set(excluded))]] if excluded else read
         fresh = id is None
         id = (check_id("the event id", id) if id is not None else self.new_id()) + slot
@@ -509,51 +445,3 @@ class Engine:
             self.writer.work(lambda journal: journal.put_snapshots(snapshots))
         else:  # in the session that holds the lead: once that is lost, so is the right to publish
             Journal(leading).put_snapshots(snapshots)
-
-
-def answer(written: Written, write: Write | None = None) -> Answer:
-    """The answer to a journaled decision; quicker with the write that it came from.
-
-    >>> from noregret.serve.events import Row
-    >>> body = b'{"context":{},"arms":["b","a"],"p":[1.0],"arm":0,"version":3,"window":1,"default":0.0,"order":[1,0]}'
-    >>> answer(Written(Row(9, 0, "shop", "decision", "e1", body))).probabilities
-    [('a', 0.0), ('b', 1.0)]
-    """
-    if write is not None and not written.again:
-        decision: Decision = write.content
-        if not decision.order:
-            pairs, arm = list(zip(write.names, decision.p)), decision.arm
-            return Answer(written.row.id, *pairs[arm], pairs, decision.version, written.row.seq, False)
-    else:
-        decision = msgspec.json.decode(written.row.body, type=Decision)
-    arms = [read_arm(bytes(arm)).id for arm in decision.arms]
-    p = decision.p + [0.0] * (len(arms) - len(decision.p))
-    pairs = list(zip(arms, p))
-    if decision.order:
-        pairs = [pair for _, pair in sorted(zip(decision.order, pairs))]
-    return Answer(
-        written.row.id, arms[decision.arm], p[decision.arm], pairs, decision.version, written.row.seq, written.again
-    )
-
-
-def uniform(secret: bytes, app: str, id: str) -> float:
-    """See ``Engine.uniform``.
-
-    >>> uniform(b"secret", "shop", "e1")
-    0.4446430623055688
-    """
-    digest = hashlib.blake2b(f"{app}\0{id}".encode(), digest_size=8, key=secret).digest()
-    return (int.from_bytes(digest, "little") >> 11) / 2.0**53
-
-
-def _order(arms: Sequence[Arm], excluded: Sequence[str]) -> list[int]:
-    """Positions of the offered arms, then of the excluded ones."""
-    if not excluded:
-        return list(range(len(arms)))
-    out = set(excluded)
-    if strange := out - {arm.id for arm in arms}:
-        raise BadInput(f"excluded: {sorted(strange)[0]!r} is not one of the arms")
-    order = sorted(range(len(arms)), key=lambda i: arms[i].id in out)
-    if len(out) == len(arms):
-        raise BadInput("every arm is excluded")
-    return order

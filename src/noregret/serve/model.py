@@ -17,10 +17,10 @@ import noregret
 from noregret import persist
 from noregret.agent import Agent, Choice, Floats
 from noregret.numerics.choice import draw
-from noregret.reduction.wrapper import Wrapper
 from noregret.serve.arms import Arm, read_arm
 from noregret.serve.events import EARLIEST, LARGEST, SUM, Decision, Row, lesson_of
 from noregret.serve.features import MAX_DIM, Encoder
+from noregret.serve.inside import reads_plainly, reseed, within
 from noregret.serve.scaling import Scaler, Scaling
 from noregret.serve.tokens import BadInput, Stack, Table, part, read_json, stacked
 from noregret.serve.work import MAX_MEMORY, footprint
@@ -156,7 +156,7 @@ class Model(persist.Saved):
         self._lock = threading.Lock()
         self._twin: Agent | None = None
         self._plain = [False]  # whether the agent is known to have nothing to note; copies share what one finds out
-        self._direct = agent.sees in ("features", "shared") and _reads_plainly(agent)
+        self._direct = agent.sees in ("features", "shared") and reads_plainly(agent)
         self._counts = any(isinstance(each, noregret.EpochGreedy) for each in within(agent))
         if agent.sees not in ("features", "nothing", "shared", "key", "advice"):
             raise BadInput(f"agent: the service cannot give what {type(agent).__name__} sees: {agent.sees}")
@@ -395,38 +395,3 @@ def _restricted(p: Floats, positions: list[int] | None) -> Floats:
     if len(positions) == len(p):
         return offered
     return offered / total if total > 0.0 else np.full(len(positions), 1.0 / len(positions))
-
-
-def _reads_plainly(agent: Agent) -> bool:
-    """Whether an agent's algorithm takes the rows of a context as they are, however many agents are around it."""
-    while isinstance(agent, Wrapper) and type(agent)._read is Wrapper._read:
-        agent = agent._inner
-    return type(agent)._read is Agent._read
-
-
-def within(agent: Agent) -> list[Agent]:
-    """An agent and all agents inside it.
-
-    >>> len(within(noregret.Explore(noregret.LinUCB(dim=2), epsilon=0.1)))
-    2
-    """
-    found, waiting = [], [agent]
-    while waiting:
-        each = waiting.pop()
-        if each not in found:
-            found.append(each)
-            values = [v for value in vars(each).values() for v in (value if isinstance(value, list) else [value])]
-            waiting += [v for v in values if isinstance(v, Agent)]
-    return found
-
-
-def reseed(agent: Agent, seed: int) -> None:
-    """Give an agent, and the agents within it, the randomness of one event.
-
-    >>> agent = noregret.LinUCB(dim=2)
-    >>> reseed(agent, 5)
-    >>> agent._rng.random() == np.random.default_rng([0, 5]).random()
-    True
-    """
-    for place, each in enumerate(within(agent)):
-        each._rng = np.random.default_rng([place, seed])

@@ -9,8 +9,9 @@ import msgspec
 import numpy as np
 
 from noregret.serve import parquet, work
+from noregret.serve.answers import Answer, answer
 from noregret.serve.arms import read_arms
-from noregret.serve.engine import Answer, Engine, answer
+from noregret.serve.engine import Engine
 from noregret.serve.events import Activation, Decision, Reward, Status
 from noregret.serve.export import FORMATS, earned, outcomes, stream
 from noregret.serve.http import Call, Problem, Response, Route, finite, read_object, reply

@@ -14,8 +14,8 @@ import msgspec
 import numpy as np
 
 from noregret.serve import work
+from noregret.serve.answers import Answer, answer
 from noregret.serve.arms import read_arm
-from noregret.serve.engine import Answer, answer
 from noregret.serve.http import Call, Handler, Problem, Response, Route, finite, read_object, reply
 from noregret.serve.journal import Write
 from noregret.serve.tokens import BadInput, part, scan, why

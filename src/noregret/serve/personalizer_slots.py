@@ -17,8 +17,8 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import maximum_bipartite_matching
 
 from noregret.serve import work
+from noregret.serve.answers import answer
 from noregret.serve.arms import check_id, read_arm
-from noregret.serve.engine import answer
 from noregret.serve.events import Decision
 from noregret.serve.http import Call, Response, Route, read_object, reply
 from noregret.serve.journal import Write

@@ -15,7 +15,7 @@ import numpy as np
 
 from noregret import persist
 from noregret.numerics.choice import draw
-from noregret.serve.engine import uniform
+from noregret.serve.answers import uniform
 from noregret.serve.events import Decision, Reward, Row, Status
 from noregret.serve.journal import Base, Journal, link
 from noregret.serve.learner import fold
