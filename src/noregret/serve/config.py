@@ -55,6 +55,8 @@ class Application(msgspec.Struct, forbid_unknown_fields=True):
         ...
         noregret.serve.tokens.BadInput: window must be seconds above 0 and within ten years, got -1.0
         """
+        for arm in self.arms:
+            check_id("an arm's id", arm)
         creation = self.creation()
         creation.build()
         for name, agent in self.policies.items():

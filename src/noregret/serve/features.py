@@ -62,7 +62,9 @@ class Encoder(Saved):
         self.dim = count("dim", dim)
         if dim > MAX_DIM:
             raise ValueError(f"dim must be at most {MAX_DIM}, since agents keep dim x dim numbers, got {dim}")
-        self.interactions = bool(interactions)
+        if not isinstance(interactions, bool):
+            raise ValueError(f"interactions must be true or false, got {interactions!r}")
+        self.interactions = interactions
 
     def rows(self, stack: Stack, scaling: Scaling) -> Floats:
         """The (K, dim) features of the arms, with the scaling that a decision used.

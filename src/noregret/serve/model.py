@@ -84,7 +84,10 @@ class Creation(msgspec.Struct, forbid_unknown_fields=True):
             )
         model = Model(agent, encoder, self.arms, self.rewards)
         model.settings = msgspec.to_builtins(self.settings)
-        model.check_reward(self.settings.default)
+        try:
+            model.check_reward(self.settings.default)
+        except BadInput as error:
+            raise BadInput(f"default: {error}") from None
         return model
 
 
