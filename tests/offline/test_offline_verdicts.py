@@ -174,7 +174,7 @@ def test_the_whole_distribution_says_how_much_is_missing():
 def test_a_handful_of_rows_is_never_certain():
     for n in (1, 3, 29):
         log = Log(arms=np.arange(n) % 2, rewards=np.ones(n), probabilities=np.full(n, 0.5), n_arms=2)
-        with pytest.warns(WeakLogWarning, match=f"too short to answer the question: effective sample size {n} of {n}"):
+        with pytest.warns(WeakLogWarning, match=f"too few rows answer the question: effective sample size {n} of {n}"):
             result = evaluate(log, [0.5, 0.5], ["ips", "snips"])
         assert all(e.warnings for e in result.values())
     four = Log(arms=[1] * 4, rewards=[-1.0] * 4, probabilities=[0.5] * 4, n_arms=2)

@@ -18,6 +18,8 @@ from noregret.serve.keys import Key, digest
 FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
          "--disable-component-update", "--disable-sync"]  # fmt: skip
 
+ON_ONE_LINE = "b => b.scrollWidth <= b.clientWidth && b.offsetHeight < 2 * parseFloat(getComputedStyle(b).fontSize)"
+
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
@@ -64,6 +66,8 @@ def test_the_page_follows_decisions(run: Callable[..., Any], browser: Browser, t
             assert "a curious one" in page.inner_text("#others")
             assert page.inner_text("#bars .bar:first-child span") == "salad"  # it pays best
             assert page.locator("#bars b b").count() == 0  # what callers send is text, never markup
+            page.evaluate("document.querySelector('#bars b').textContent = '100.0 %'")
+            assert page.locator("#bars b").first.evaluate(ON_ONE_LINE), f"100.0 % wraps at {width}"
             overflow = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
             assert overflow <= 0, f"{overflow} pixels too wide at {width}"
             page.screenshot(path=str(tmp_path / f"page-{scheme}-{width}.png"), full_page=True)
@@ -88,12 +92,18 @@ def test_the_page_asks_for_a_key(run: Callable[..., Any], browser: Browser) -> N
     page = browser.new_page()
     page.goto(service.url)
     page.wait_for_selector("#key.asked")
+    expect(page.locator("main")).to_be_hidden()  # no empty tables, but what to do
+    expect(page.locator("#closed")).to_contain_text("shown to a key with the role read")
     for secret, state in (("guess", "wrong"), ("s", "wrong"), ("eyes", "ok")):
         page.fill("#secret", secret)
         page.click("#key button")
         expect(page.locator("#secret")).to_have_value("")
         page.wait_for_selector(f"#state.{state}")
+        if state == "wrong":
+            expect(page.locator("#closed")).to_contain_text("may not look at this")
     assert page.locator("#key.asked").count() == 0
+    expect(page.locator("main")).to_be_visible()
+    expect(page.locator("#closed")).to_be_hidden()
     page.close()
 
 
@@ -111,3 +121,18 @@ def test_the_frame_allows_nothing_but_itself(run: Callable[..., Any]) -> None:
     answer = run().client.get("/")
     assert answer.headers["content-security-policy"].startswith("default-src 'none'; script-src 'sha256-")
     assert "http" not in answer.text.replace("http://www.w3.org/2000/svg", "")
+
+
+def test_the_page_never_says_yes_to_a_few_decisions(run: Callable[..., Any], browser: Browser) -> None:
+    fixed = {"class": "Exp3", "n_arms": 2}
+    service = run(applications={"shop": Application(apprentice=True, policies={"fixed": fixed})})
+    use(service.client, 4)  # three arms, of which only the first is ever shown
+    page = browser.new_page()
+    page.goto(service.url)
+    expect(page.locator("#others tr")).to_have_count(3, timeout=30_000)
+    random_, first, other = (page.locator("#others tr").nth(i).inner_text() for i in range(3))
+    assert "66.7% of its decisions" in random_ and "too few rows answer" in first
+    assert "could not answer 4 of 4 decisions (this application has 2 arms, got 3)" in other
+    assert "yes" not in random_ + first + other
+    expect(page.locator("#state.ok")).to_have_count(1)  # the page lives
+    page.close()

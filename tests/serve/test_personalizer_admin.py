@@ -393,7 +393,7 @@ def test_an_evaluation_of_a_handful_says_so(run: Callable[..., Any]) -> None:
     teach(running, 3)
     said, _ = described(running)
     for name in ("Online", "Baseline", "Random"):
-        assert f"{name}: this log is too short to answer the question" in said
+        assert f"{name}: too few rows answer the question" in said
     assert "effective sample size 3 of 3" in said
 
 

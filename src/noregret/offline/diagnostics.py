@@ -148,7 +148,7 @@ def _verdicts(
     if ess < 0.01 * n and ess < 1000:
         found.append(f"this log cannot answer the question: {size}")
     elif ess < _ENOUGH:
-        found.append(f"this log is too short to answer the question: {size}, where an interval needs about {_ENOUGH}")
+        found.append(f"too few rows answer the question: {size}, where an interval needs about {_ENOUGH}")
     elif ess < 0.01 * n or (ess < 0.1 * n and ess < 500):
         found.append(f"this log barely answers the question: {size} ({ess / n:.1%})")
     if n >= 100 and share > 0.1:
