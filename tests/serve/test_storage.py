@@ -12,6 +12,7 @@ import msgspec
 import pytest
 
 from noregret.cli.main import main
+from noregret.serve import verify as verifying
 from noregret.serve.engine import Engine
 from noregret.serve.events import Decision
 from noregret.serve.journal import Journal, Write
@@ -73,3 +74,104 @@ def test_a_commit_never_reads_a_whole_table() -> None:
     assert {status.n for status in journal.statuses([(app, id) for app in ("shop", "site") for id in ids])} == {1}
     assert connection.scans == []
     assert journal.last()[0] == 20
+
+
+# ---------------------------------------------------------------------- damage
+
+
+def full(engines: Callable[..., Engine], tmp_path: Path, n: int = 60) -> Path:
+    engine = engines(window=1000.0)
+    for k in range(n):
+        engine.decide("shop", b'{"x": %d}' % k, ARMS, id=f"e{k}")
+        engine.reward("shop", f"e{k}", 0.5)
+    engine.stop()
+    return tmp_path / "journal.db"
+
+
+def checked(path: Path, capfd: pytest.CaptureFixture[str]) -> tuple[int, str]:
+    capfd.readouterr()
+    code = main(["journal", "verify", "--storage", str(path)])
+    said = capfd.readouterr()
+    return code, said.out + said.err
+
+
+def test_what_is_no_database_is_called_so(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "journal.db"
+    path.write_bytes(b"this is a letter, not a journal" * 100)
+    code, said = checked(path, capfd)
+    assert (code, said.count("\n")) == (2, 1)
+    assert f"the journal at {path} cannot be read: file is not a database" in said
+
+
+def test_a_damaged_page_is_reported(
+    engines: Callable[..., Engine], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path = full(engines, tmp_path, 600)
+    connection = SQLite(path).connect()
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    [[root]] = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'events'")
+    [[size]] = connection.execute("PRAGMA page_size")
+    connection.close()
+    data = bytearray(path.read_bytes())
+    start = (root - 1) * size
+    data[start : start + size] = bytes(size)
+    path.write_bytes(data)
+    code, said = checked(path, capfd)
+    assert code in (1, 2)
+    assert "malformed" in said
+    assert "Traceback" not in said
+
+
+@pytest.mark.parametrize(
+    ("damage", "found"),
+    [
+        ("UPDATE events SET body = CAST(body AS TEXT) WHERE seq = 20", "event 20: its body is stored as str"),
+        ("UPDATE events SET chain = 'abc' WHERE seq = 20", "event 20: its chain is stored as str"),
+        ("UPDATE events SET body = CAST(substr(body, 1, 30) AS BLOB) WHERE seq = 20", "event 20 (decision) is against"),
+        ("UPDATE events SET body = CAST(substr(body, 1, 30) AS BLOB) WHERE seq = 20", "replayed: event 20 (decision):"),
+        ("UPDATE events SET body = CAST('[]' AS BLOB) WHERE seq = 21", "event 21 (reward) is against the rules"),
+        ("UPDATE events SET time = 'now' WHERE seq = 20", "event 20 cannot be checked"),
+        ("DELETE FROM events WHERE seq = 20", "there is no decision e9 before it"),
+        ("UPDATE meta SET value = CAST('{' AS BLOB) WHERE key = 'base'", "it cannot be read further than 0 events"),
+        ("DELETE FROM meta WHERE key = 'secret'", "meta has no secret"),
+        ("DELETE FROM events WHERE seq = (SELECT max(seq) FROM events)", "there is a snapshot of event 121"),
+    ],
+)  # fmt: skip
+def test_damage_is_reported_with_the_event(
+    engines: Callable[..., Engine], tmp_path: Path, capfd: pytest.CaptureFixture[str], damage: str, found: str
+) -> None:
+    path = full(engines, tmp_path)
+    SQLite(path).connect().execute(damage)
+    code, said = checked(path, capfd)
+    assert code == 1
+    assert found in said
+
+
+def test_a_database_that_cannot_be_reached_is_called_so(capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["journal", "verify", "--storage", "postgresql://me:secret@127.0.0.1:1/none"]) == 2
+    said = capfd.readouterr().err
+    assert "the journal at 127.0.0.1:1/none cannot be read" in said
+    assert "secret" not in said
+
+
+def test_a_service_may_write_while_its_journal_is_verified(
+    engines: Callable[..., Engine], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Everything is read as it was when the check began; else the statuses are ahead of the events."""
+    engine = engines(window=1000.0)
+    for k in range(30):
+        engine.decide("shop", b"{}", ARMS, id=f"e{k}")
+    check = verifying._check_statuses
+
+    def later(*args: Any) -> None:
+        for k in range(30):
+            engine.reward("shop", f"e{k}", 0.5)
+        engine.decide("shop", b"{}", ARMS, id="new")
+        check(*args)
+
+    monkeypatch.setattr(verifying, "_check_statuses", later)
+    report = verifying.verify(engine._journal())
+    assert report.problems == []
+    assert (report.decisions, report.rewards) == (30, 0)
+    monkeypatch.setattr(verifying, "_check_statuses", check)
+    assert verifying.verify(engine._journal()).rewards == 30

@@ -21,7 +21,18 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--format", choices=("json", "dsjson", "parquet"), default="json",
                         help="export: JSON lines, VW's, or Parquet")  # fmt: skip
     parser.add_argument("--output", metavar="FILE", help="export: where to (default: standard output)")
-    parser.add_argument("--keep-days", type=float, default=30.0, help="compact: drop events older than this")
+    parser.add_argument("--keep-days", type=_days, default=30.0, metavar="N",
+                        help="compact: drop what is settled and older than this")  # fmt: skip
+
+
+def _days(text: str) -> float:
+    try:
+        days = float(text)
+    except ValueError:
+        days = -1.0
+    if not 0.0 <= days <= 36500.0:  # False for nan
+        raise argparse.ArgumentTypeError(f"expected a number of days from 0 to 36500, got {text!r}")
+    return days
 
 
 def run(args: argparse.Namespace) -> int:
@@ -35,11 +46,15 @@ def run(args: argparse.Namespace) -> int:
 
         if not Path(path).exists():
             raise BadInput(f"there is no journal at {path}")
-    journal = Journal(store.connect(), store.lock, store.clock)
     try:
-        return {"verify": _verify, "export": _export, "compact": _compact}[args.task](args, journal, store)
+        journal = Journal(store.connect(), store.lock, store.clock)
+        try:
+            return {"verify": _verify, "export": _export, "compact": _compact}[args.task](args, journal, store)
+        finally:
+            journal.connection.close()
+    except store.errors as error:
+        raise BadInput(f"the journal at {store} cannot be read: {error}") from None
     finally:
-        journal.connection.close()
         store.close()
 
 
@@ -58,6 +73,7 @@ def _verify(args: argparse.Namespace, journal: Any, store: Any) -> int:
 def _export(args: argparse.Namespace, journal: Any, store: Any) -> int:
     from noregret.serve import parquet
     from noregret.serve.export import pieces
+    from noregret.serve.verify import forgotten
 
     if args.format == "parquet":
         try:
@@ -76,7 +92,7 @@ def _export(args: argparse.Namespace, journal: Any, store: Any) -> int:
     if app not in names:
         raise BadInput(f"no application is called {app!r}; there is {', '.join(sorted(names))}")
     with open(args.output, "wb") if args.output else contextlib.nullcontext(sys.stdout.buffer) as out:
-        for piece in pieces(journal, app, args.format):
+        for piece in pieces(journal, app, args.format, forgotten(journal).get(app, 0)):
             out.write(piece)
         out.flush()
     return 0

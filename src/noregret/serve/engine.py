@@ -332,8 +332,18 @@ class Engine:
             reason = self.learner.broken.get(app, "it has no model yet")
             raise Unavailable(f"{app!r} cannot be served: {reason}") from None
 
-    def find(self, app: str, id: str) -> tuple[Answer, Decision, Status]:
-        """A decision as it was answered and journaled, and where it stands.
+    def forgotten(self, app: str) -> int:
+        """The event up to which the application's log was deleted: nothing shows what is before.
+
+        >>> from noregret.serve.store import SQLite
+        >>> engine = Engine(SQLite.temporary(), {"shop": Creation()})
+        >>> engine.start(); engine.forgotten("shop"); engine.stop()
+        0
+        """
+        return int(self.model(app).settings["extra"].get("forgotten", 0))
+
+    def find(self, app: str, id: str, deleted: bool = False) -> tuple[Answer, Decision, Status]:
+        """A decision as it was answered and journaled, and where it stands; with ``deleted`` even if its log was.
 
         >>> from noregret.serve.store import SQLite
         >>> engine = Engine(SQLite.temporary(), {"shop": Creation()})
@@ -342,10 +352,10 @@ class Engine:
         ...
         noregret.serve.records.Unknown: no decision has the id e1
         """
-        self.model(app)
+        first = 0 if deleted else self.forgotten(app)
         with self._reading:
             found = self._reader.statuses([(app, id)])
-            if not found:
+            if not found or found[0].seq <= first:
                 raise Unknown(f"no decision has the id {id}")
             row = self._reader.row(found[0].seq)
         return answer(Written(row)), msgspec.json.decode(row.body, type=Decision), found[0]

@@ -317,7 +317,11 @@ def fold(
             continue
         try:
             if row.kind == "create":
+                before = models.get(row.app)
                 models[row.app] = msgspec.json.decode(row.body, type=Creation).build()
+                if before is not None and "forgotten" in before.settings["extra"]:  # what was deleted stays so
+                    kept = {"forgotten": before.settings["extra"]["forgotten"]}
+                    models[row.app].settings["extra"] = kept | models[row.app].settings["extra"]
             elif row.app not in models:
                 raise ValueError(f"event {row.seq} is for {row.app!r}, which was never created")
             elif row.kind == "import":

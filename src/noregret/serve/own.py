@@ -217,7 +217,7 @@ async def log(call: Call) -> Response:
     if kind not in FORMATS:
         raise BadInput(f"format must be one of {', '.join(FORMATS)}, got {kind[:40]!r}")
     after, limit = (_whole(query, name, default) for name, default in (("after", 0), ("limit", 10**18)))
-    after = max(after, call.engine.model(call.application).settings["extra"].get("forgotten", 0))
+    after = max(after, call.engine.forgotten(call.application))
     if kind == "parquet":
         try:
             await asyncio.to_thread(parquet.check)

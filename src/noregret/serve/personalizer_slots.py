@@ -177,7 +177,7 @@ async def activate(call: Call) -> Response:
 async def slots_of(call: Call, event: str) -> list[str]:
     """The names of an event's slots, or Unknown."""
     id = f"{check_id('the event id', event)}{_MARK}0"
-    return (await asyncio.to_thread(call.engine.find, call.application, id))[1].slots
+    return (await asyncio.to_thread(call.engine.find, call.application, id, deleted=True))[1].slots
 
 
 def _features(slot: Slot) -> bytes:

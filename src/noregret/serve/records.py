@@ -36,6 +36,7 @@ class Base(msgspec.Struct):
     seq: int = 0
     chain: str = ""
     open: list[Status] = []
+    kept: str = ""  # the chain over the events before it that were kept nevertheless
 
 
 class Records:
@@ -102,7 +103,10 @@ class Records:
         >>> Records(SQLite(":memory:").connect()).meta("format")
         b'1'
         """
-        return bytes(self.connection.execute("SELECT value FROM meta WHERE key = ?", (key,))[0][0])
+        rows = self.connection.execute("SELECT value FROM meta WHERE key = ?", (key,))
+        if not rows:
+            raise ValueError(f"the journal's table meta has no {key}")
+        return bytes(rows[0][0])
 
     def row(self, seq: int) -> Row:
         """One event by its number.

@@ -140,11 +140,15 @@ class SQLite:
         if self.path != ":memory:":
             os.close(self._private(""))  # -wal and -shm are given the file's own mode
         connection = _SQLiteConnection(self._opener(self.path))
-        connection.execute("PRAGMA journal_mode=WAL")
-        connection.execute("PRAGMA synchronous=FULL")
-        connection.execute("PRAGMA wal_autocheckpoint=4000")
-        connection.execute("PRAGMA mmap_size=0")
-        make_tables(connection, bytes="BLOB", integer="INTEGER", real="REAL", suffix=" WITHOUT ROWID")
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+            connection.execute("PRAGMA synchronous=FULL")
+            connection.execute("PRAGMA wal_autocheckpoint=4000")
+            connection.execute("PRAGMA mmap_size=0")
+            make_tables(connection, bytes="BLOB", integer="INTEGER", real="REAL", suffix=" WITHOUT ROWID")
+        except BaseException:
+            connection.close()
+            raise
         return connection
 
     def __str__(self) -> str:

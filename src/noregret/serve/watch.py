@@ -77,10 +77,15 @@ class Watch:
     """
 
     def __init__(self, engine: Engine, app: str, application: Application) -> None:
-        self._engine, self._app = engine, app
+        self._engine, self._app, self._application = engine, app, application
         self._lock = threading.Lock()
         self._journal: Journal = engine._journal()
-        self._seq = max(self._journal.base().seq, self._journal.last()[0] - BACK)
+        self._begin()
+
+    def _begin(self) -> None:
+        """Know nothing yet; of a log that was deleted, nothing is ever read."""
+        self._forgotten = self._engine.forgotten(self._app)
+        self._seq = max(self._forgotten, self._journal.last()[0] - BACK)
         self._waiting: dict[int, tuple[Row, Decision]] = {}  # decisions without their lesson yet
         self._recent: collections.deque[dict[str, Any]] = collections.deque(maxlen=SHOWN)
         self._listed: dict[int, dict[str, Any]] = {}
@@ -91,7 +96,7 @@ class Watch:
         self._n, self._sum = 0, 0.0
         self._range = [0.0, 1.0]
         self._sequence = ConfidenceSequence()
-        built = policies(app, application)
+        built = policies(self._app, self._application)
         self._judged = [Judged("at random", None), Judged("always the first", None)]
         self._judged += [Judged(name, model) for name, model in built.items()]
         self._policies: list[dict[str, Any]] = []
@@ -102,6 +107,8 @@ class Watch:
         """Everything that the page shows; read anew at most about once a second, for however many look."""
         with self._lock:
             now = time.monotonic()
+            if self._engine.forgotten(self._app) > self._forgotten:
+                self._begin()
             if not self._answer or now - self._looked_at > 0.8:
                 self._read()
                 if self._fresh and (now - self._judged_at > 5.0 or not self._policies):
