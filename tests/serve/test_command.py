@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import time
+import tomllib
 from pathlib import Path
 
 import httpx
@@ -76,6 +77,19 @@ def test_an_address_that_is_taken_is_named(capfd: pytest.CaptureFixture[str], tm
         assert main(["serve", "--listen", address, "--storage", str(tmp_path / "data")]) == 2
     assert f"cannot listen on {address}: Address already in use" in capfd.readouterr().err
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ['a"b', "a\\b", "caf\u00e9 \U0001f600", "'"])
+def test_a_new_key_of_any_name_is_valid_toml(capfd: pytest.CaptureFixture[str], name: str) -> None:
+    assert main(["serve", "--new-key", name]) == 0
+    lines = capfd.readouterr().out.partition("For the configuration:\n")[2]
+    assert tomllib.loads(lines)["keys"][0]["name"] == name
+
+
+@pytest.mark.parametrize("name", ["", "  ", "a\nb", "a\x7f", "x" * 257, "\udcff"])
+def test_a_new_key_needs_a_name(capfd: pytest.CaptureFixture[str], name: str) -> None:
+    assert main(["serve", f"--new-key={name}"]) == 2
+    assert "--new-key must be a name" in capfd.readouterr().err
 
 
 def test_a_new_key(capfd: pytest.CaptureFixture[str]) -> None:

@@ -69,6 +69,24 @@ def test_all_formats_are_judged_alike(
     assert told[0]["value"] == pytest.approx(by_hand, rel=1e-12)
 
 
+def test_an_arm_is_judged_wherever_it_stands(
+    engines: Callable[..., Engine], clock: Any, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    engine = engines(window=1000.0)
+    for k in range(60):
+        turned = ARMS[k % 4 :] + ARMS[: k % 4]
+        arm = engine.decide("shop", b"{}", turned, excluded=["soup"] if k % 2 else [], id=f"e{k}").arm
+        engine.reward("shop", f"e{k}", 1.0 if arm == "salad" else 0.0)
+    engine.stop()
+    for kind in ("json", "dsjson", "parquet"):
+        log = export(tmp_path / "journal.db", kind, capfd)
+        lines = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
+        by_hand = np.mean([x["reward"] / x["probability"] for x in lines])
+        assert ips(log, "arm:salad", capfd)["value"] == pytest.approx(by_hand, rel=1e-12)
+        assert main(["evaluate", str(log), "--policy", "arm:soup", "--estimators", "ips"]) == 2
+        assert "30 of 60 decisions did not offer it" in capfd.readouterr().err
+
+
 def test_parquet_says_what_the_lines_say(
     engines: Callable[..., Engine], clock: Any, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -104,9 +104,16 @@ def _uniform(log: Any) -> Any:
 
 
 def _constant(name: str, log: Any) -> Any:
+    from noregret.offline.dsjson import Events
     from noregret.policies import Constant
 
     labels = [str(label) for label in (log.arm_names if log.arm_names is not None else range(log.n_arms))]
+    if name not in labels and isinstance(log._source, Events):  # there, it may have another place in every row
+        arms = log._source.positions(name)
+        if (arms >= 0).all():
+            return arms
+        if (arms >= 0).any():
+            raise BadInput(f"--policy arm:{name}: {(arms < 0).sum()} of {len(arms)} decisions did not offer it")
     if name not in labels:
         raise BadInput(
             f"--policy arm:{name}: the arms are {', '.join(labels[:20])}{', ...' if len(labels) > 20 else ''}"

@@ -7,7 +7,7 @@ import os
 import sys
 from typing import Any
 
-from noregret.cli.shared import command_parser, show
+from noregret.cli.shared import BadInput, command_parser, show
 
 
 def add_parser(commands: Any) -> None:
@@ -23,7 +23,7 @@ def add_parser(commands: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     # A decision is a handful of small products: threads of the linear algebra library only get in each other's way.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    if args.new_key:
+    if args.new_key is not None:
         _new_key(args)
         return 0
     import msgspec
@@ -43,7 +43,11 @@ def run(args: argparse.Namespace) -> int:
 def _new_key(args: argparse.Namespace) -> None:
     from noregret.serve.keys import digest, new_secret
 
+    name = args.new_key
+    if not name.strip() or not name.isprintable() or len(name) > 256:
+        raise BadInput(f"--new-key must be a name of 1 to 256 printable characters, got {name[:40]!r}")
     secret = new_secret()
-    lines = f'[[keys]]\nname = "{args.new_key}"\nsha256 = "{digest(secret)}"\nroles = ["decide", "reward"]'
+    quoted = name.replace("\\", "\\\\").replace('"', '\\"')
+    lines = f'[[keys]]\nname = "{quoted}"\nsha256 = "{digest(secret)}"\nroles = ["decide", "reward"]'
     text = f"The key, shown only now:\n  {secret}\nFor the configuration:\n{lines}"
-    show(args, text, {"name": args.new_key, "key": secret, "sha256": digest(secret)})
+    show(args, text, {"name": name, "key": secret, "sha256": digest(secret)})

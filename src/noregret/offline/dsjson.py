@@ -20,7 +20,7 @@ import numpy as np
 
 from noregret.offline import service
 from noregret.offline.log import Log
-from noregret.offline.rows import LogError, Rows
+from noregret.offline.rows import Ints, LogError, Rows
 
 _MOST = 20_000_000  # numbers in a block of arm features
 
@@ -83,6 +83,11 @@ class Events:
             raise LogError(problems)
         self.n_rows = n_rows
         self.arm_names = _names(tags)
+
+    def positions(self, tag: str) -> Ints:
+        """Where each row has the action with this tag, for logs in which arms change places; -1 where it has not."""
+        tags = ([a.get("_tag") for a in event["c"]["_multi"] if isinstance(a, dict)] for _, event, _ in self._events())
+        return np.array([row.index(tag) if tag in row else -1 for row in tags], np.int64)
 
     def _lines(self) -> Iterator[tuple[int, Any, str]]:
         """(line number, what stands there, what is wrong with it)."""
