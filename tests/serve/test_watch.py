@@ -8,16 +8,16 @@ import logging
 import sys
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import noregret as nr
-from noregret.serve.app import Service
-from noregret.serve.config import Application, Config
+from noregret.cli.main import main
+from noregret.serve.config import Application
 from noregret.serve.engine import Engine
 from noregret.serve.logs import set_up
-from noregret.serve.tokens import BadInput
 from noregret.serve.watch import Watch
 
 
@@ -66,10 +66,12 @@ def test_a_look_that_fails_does_not_put_policies_out_of_step(
     watch.close()
 
 
-def test_a_policy_that_cannot_be_built_stops_the_start() -> None:
-    applications = {"shop": Application(policies={"bold": {"class": "Nonsense"}})}
-    with pytest.raises(BadInput, match=r"applications\.shop\.policies\.bold: agent: noregret has nothing called 'Non"):
-        Service(Config(storage=":none:", applications=applications))
+def test_a_policy_that_cannot_be_built_stops_the_start(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "shop.toml").write_text(
+        f'storage = "{tmp_path}/data"\n[applications.shop]\npolicies.bold = {{class = "Nonsense"}}'
+    )
+    assert main(["serve", str(tmp_path / "shop.toml")]) == 2
+    assert "applications.shop: policies.bold: agent: noregret has nothing called 'Nonsense'" in capsys.readouterr().err
 
 
 def test_apprentice_mode_supports_only_the_first_arm(engines: Callable[..., Engine]) -> None:

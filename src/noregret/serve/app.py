@@ -17,7 +17,7 @@ from noregret.serve.http import Call, Problem, Response, Route, Router, problem_
 from noregret.serve.keys import Keys
 from noregret.serve.metrics import Metrics
 from noregret.serve.openapi import document
-from noregret.serve.watch import Watch, policies
+from noregret.serve.watch import Watch
 
 log = logging.getLogger("noregret.serve")
 _PUBLIC = {("healthz",), ("readyz",), ("openapi.json",), ("",)}  # say nothing of what is stored
@@ -36,8 +36,6 @@ class Service:
 
     def __init__(self, config: Config, engine: Engine | None = None) -> None:
         self.config = config
-        for name, application in config.applications.items():
-            policies(name, application)  # a bad one is an error now, not when somebody looks
         self.engine = engine or Engine(config.store(), config.creations(), snapshot_every=config.snapshot_every)
         self.keys, self.metrics = Keys(config.keys), Metrics()
         self.default = next(iter(config.applications))

@@ -15,7 +15,7 @@ import msgspec
 from noregret.serve.arms import check_id
 from noregret.serve.keys import Key
 from noregret.serve.logs import LEVELS
-from noregret.serve.model import DEFAULT_AGENT, Creation, Settings
+from noregret.serve.model import DEFAULT_AGENT, Creation, Model, Settings
 from noregret.serve.store import SQLite, Store
 from noregret.serve.tokens import BadInput
 from noregret.serve.work import LEAST_PAIRS, MAX_PAIRS
@@ -57,13 +57,24 @@ class Application(msgspec.Struct, forbid_unknown_fields=True):
         """
         for arm in self.arms:
             check_id("an arm's id", arm)
-        creation = self.creation()
-        creation.build()
+        self.creation().build()
+        self.rivals()
+
+    def rivals(self) -> dict[str, Model]:
+        """The policies to compare with, by name, none of which has learnt anything; BadInput names a bad one.
+
+        >>> Application(policies={"bold": {"class": "Nonsense"}}).rivals()
+        Traceback (most recent call last):
+        ...
+        noregret.serve.tokens.BadInput: policies.bold: agent: noregret has nothing called 'Nonsense'
+        """
+        found = {}
         for name, agent in self.policies.items():
             try:
-                msgspec.structs.replace(creation, agent=agent).build()
-            except BadInput as error:
+                found[name] = msgspec.structs.replace(self.creation(), agent=agent).build()
+            except (BadInput, MemoryError, OverflowError) as error:
                 raise BadInput(f"policies.{name}: {error}") from None
+        return found
 
     def creation(self) -> Creation:
         """What is journaled when the application first appears.

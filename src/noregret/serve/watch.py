@@ -18,7 +18,6 @@ from noregret.serve.events import Decision, Row, lesson_of
 from noregret.serve.journal import Journal
 from noregret.serve.model import Model
 from noregret.serve.personalizer_evaluations import Answer, Rounds, as_log, followed, missed
-from noregret.serve.tokens import BadInput
 
 BACK = 20_000  # events that are read when the first one looks
 ROUNDS = 5_000  # settled decisions that other policies are judged on
@@ -96,7 +95,7 @@ class Watch:
         self._n, self._sum = 0, 0.0
         self._range = [0.0, 1.0]
         self._sequence = ConfidenceSequence()
-        built = policies(self._app, self._application)
+        built = self._application.rivals()
         self._judged = [Judged("at random", None), Judged("always the first", None)]
         self._judged += [Judged(name, model) for name, model in built.items()]
         self._policies: list[dict[str, Any]] = []
@@ -203,20 +202,3 @@ class Watch:
             "policies": self._policies,
             "judged": len(self._rounds),
         }  # fmt: skip
-
-
-def policies(app: str, application: Application) -> dict[str, Model]:
-    """The policies that an application is compared with, none of which has learnt anything; BadInput names a bad one.
-
-    >>> policies("shop", Application(policies={"bold": {"class": "Nonsense"}}))
-    Traceback (most recent call last):
-    ...
-    noregret.serve.tokens.BadInput: applications.shop.policies.bold: agent: noregret has nothing called 'Nonsense'
-    """
-    found = {}
-    for name, spec in application.policies.items():
-        try:
-            found[name] = msgspec.structs.replace(application.creation(), agent=spec).build()
-        except (BadInput, MemoryError, OverflowError) as error:
-            raise BadInput(f"applications.{app}.policies.{name}: {error}") from None
-    return found
