@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import stat
+import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -175,3 +177,16 @@ def test_a_service_may_write_while_its_journal_is_verified(
     assert (report.decisions, report.rewards) == (30, 0)
     monkeypatch.setattr(verifying, "_check_statuses", check)
     assert verifying.verify(engine._journal()).rewards == 30
+
+
+def test_a_session_more_does_not_drop_the_locks_of_the_others(engines: Callable[..., Engine], tmp_path: Path) -> None:
+    """The system drops all locks of a process on a file when it closes it once; SQLite knows, we must not do it.
+
+    Without them another process takes itself for the last one, and removes the write-ahead log under the service.
+    """
+    engine = engines()
+    engine.decide("shop", b"{}", ARMS)
+    engine._journal().connection.close()
+    look = "import sqlite3; c = sqlite3.connect({!r}); c.execute('SELECT count(*) FROM events').fetchall(); c.close()"
+    subprocess.run([sys.executable, "-c", look.format(str(tmp_path / "journal.db"))], check=True)
+    assert (tmp_path / "journal.db-wal").stat().st_size > 0

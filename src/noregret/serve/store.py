@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import tempfile
+import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -100,6 +101,9 @@ def _open_sqlite(path: str) -> Any:
     return sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=30.0)
 
 
+_making = threading.Lock()
+
+
 class SQLite:
     """One file in write-ahead mode; a commit returns only when the disk has it (``synchronous=FULL``).
 
@@ -138,7 +142,7 @@ class SQLite:
         [(0,)]
         """
         if self.path != ":memory:":
-            os.close(self._private(""))  # -wal and -shm are given the file's own mode
+            self._make()
         connection = _SQLiteConnection(self._opener(self.path))
         try:
             connection.execute("PRAGMA journal_mode=WAL")
@@ -173,11 +177,22 @@ class SQLite:
         self._lock = handle
         return True
 
-    def _private(self, suffix: str) -> int:
+    def _make(self) -> None:
+        """Make the file if it is not there; -wal and -shm are given its mode.
+
+        One that is there must not be opened here: to close it again would drop SQLite's locks of this whole process.
+        """
+        with _making:
+            try:
+                os.close(self._private("", os.O_EXCL))
+            except FileExistsError:
+                return
+
+    def _private(self, suffix: str, flags: int = 0) -> int:
         """Open a file, made if it is not there: whoever reads the secret in it knows the arms before they are drawn."""
         path = Path(self.path + suffix)
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | flags, 0o600)
 
     def leading(self) -> None:
         """No session of its own holds the lead here.
