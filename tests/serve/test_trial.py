@@ -58,6 +58,15 @@ def test_an_agent_that_cannot_be_served_is_refused(engines: Make, tmp_path: Path
     ask(engine, "e1")
 
 
+def test_probabilities_that_are_none_are_not_journaled(engines: Make) -> None:
+    engine = engines(**SMALL)
+    last = engine._journal().last()
+    engine.models["shop"].agent.epsilon = float("nan")
+    with pytest.raises(ArithmeticError, match="nan"):
+        ask(engine, "e1")
+    assert engine._journal().last() == last
+
+
 OTHERS: dict[str, dict[str, Any]] = {
     "agent is Exp3": {"agent": {"class": "Exp3", "n_arms": 3}, "arms": ["pasta", "salad", "soup"]},
     "agent is LinUCB": {"agent": {"class": "LinUCB"}},

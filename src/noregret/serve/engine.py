@@ -330,7 +330,7 @@ class Engine:
             if app not in self.creations:
                 raise Unknown(f"no application is called {app!r}") from None
             reason = self.learner.broken.get(app, "it has no model yet")
-            raise Unavailable(f"{app!r} cannot be served: {reason}") from None
+            raise Unavailable(f"{app!r} cannot be served: {reason}; see the log") from None
 
     def forgotten(self, app: str) -> int:
         """The event up to which the application's log was deleted: nothing shows what is before.

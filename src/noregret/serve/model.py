@@ -191,6 +191,8 @@ class Model(persist.Saved):
             p, arm, note = self._draw(view, positions, u)
         except ValueError as error:
             raise BadInput(str(error)) from None
+        if p[arm] != p[arm]:  # NaN could be journaled, but never be read again
+            raise ArithmeticError(f"{self.agent} gives the arms the probabilities {p}")
         return Drawn(arm, p, note, scaling, stack)
 
     def _draw(self, view: Any, positions: list[int] | None, u: float) -> tuple[Floats, int, Any]:
