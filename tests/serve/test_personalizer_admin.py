@@ -6,6 +6,7 @@ import base64
 import datetime
 import io
 import json
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -392,8 +393,8 @@ def test_an_evaluation_of_a_handful_says_so(run: Callable[..., Any]) -> None:
     running = run()
     teach(running, 3)
     said, _ = described(running)
-    for name in ("Online", "Baseline", "Random"):
-        assert f"{name}: too few rows answer the question" in said
+    for name in ("Online", "Baseline", "Random"):  # the baseline may match none of them
+        assert re.search(rf"{name}: [^:]*answer the question: effective sample size \d of 3", said)
     assert "effective sample size 3 of 3" in said
 
 

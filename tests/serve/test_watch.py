@@ -90,7 +90,7 @@ def test_a_few_decisions_are_never_trusted(engines: Callable[..., Engine]) -> No
     engine = engines()
     watch = Watch(engine, "shop", Application())
     use(engine, range(4), value=1.0)
-    assert all("too few rows answer" in each["warning"] for each in looked(watch).values())
+    assert all("answer the question: effective sample size" in each["warning"] for each in looked(watch).values())
     watch.close()
 
 
