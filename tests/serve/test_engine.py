@@ -15,7 +15,7 @@ from serving import ARMS, ask, replayed, settled, state
 from noregret import persist
 from noregret.agent import Choice
 from noregret.numerics.choice import draw
-from noregret.serve.arms import read_arm
+from noregret.serve.arms import read_arm, read_arms
 from noregret.serve.engine import Engine
 from noregret.serve.events import Decision, Status, lesson_of
 from noregret.serve.export import pieces
@@ -226,7 +226,7 @@ def test_learning_uses_exactly_what_was_seen_when_deciding(engines: Make) -> Non
     for k in range(40):
         context = json.dumps({"x": rng.normal(), "y": rng.normal() * 100.0}).encode()
         model = engine.models["shop"]
-        drawn = model.choose(context, [read_arm(arm) for arm in ARMS], engine.uniform("shop", f"e{k}"))
+        drawn = model.choose(context, read_arms(ARMS), engine.uniform("shop", f"e{k}"))
         view = model.encoder.rows(_stack(context), drawn.scaling)
         answer = engine.decide("shop", context, ARMS, id=f"e{k}")
         seen[k], choices[k] = view, Choice(drawn.arm, answer.probability)
@@ -243,8 +243,8 @@ def test_learning_uses_exactly_what_was_seen_when_deciding(engines: Make) -> Non
 
 
 def _stack(context: bytes) -> Any:
-    arms = [read_arm(arm) for arm in ARMS]
-    return stacked(part(context, "c"), [arm.hash for arm in arms], [arm.features for arm in arms])
+    arms = read_arms(ARMS)
+    return stacked(part(context, "c"), arms.hashes, arms.features)
 
 
 def test_the_same_id_gets_the_same_answer_and_other_content_is_refused(engines: Make) -> None:

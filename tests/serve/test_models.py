@@ -11,7 +11,7 @@ import pytest
 from serving import ARMS, ask, replayed, settled, state
 
 import noregret
-from noregret.serve.arms import read_arm
+from noregret.serve.arms import read_arms
 from noregret.serve.engine import Engine
 
 Make = Callable[..., Engine]
@@ -119,5 +119,5 @@ def test_deciding_changes_nothing(engines: Make, name: str) -> None:
     before = engine.export("shop")
     context = b'{"x": 1.0, "advice": [[1, 0, 0], [0, 0.5, 0.5]]}' if name != "PerContext" else b'{"day": 1}'
     for k in range(5):
-        engine.models["shop"].choose(context, [read_arm(arm) for arm in ARMS], k / 5.0)
+        engine.models["shop"].choose(context, read_arms(ARMS), k / 5.0)
     assert engine.export("shop") == before

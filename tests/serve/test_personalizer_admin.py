@@ -21,7 +21,7 @@ from serving import Running
 
 from noregret import persist
 from noregret.serve.app import Service
-from noregret.serve.arms import read_arm
+from noregret.serve.arms import read_arms
 from noregret.serve.config import Application, Config
 from noregret.serve.journal import Journal
 from noregret.serve.model import Creation
@@ -175,7 +175,7 @@ def test_models_travel_and_begin_anew(run: Callable[..., Any]) -> None:
     there = new.service.engine.models["default"]
     assert there.lessons == 20
     assert there.settings["window"] == 540.0  # the application's settings are its own
-    arms = [read_arm(json.dumps(action).encode()) for action in ACTIONS]
+    arms = read_arms([json.dumps(action).encode() for action in ACTIONS])
     here = old.service.engine.models["default"]
     np.testing.assert_array_equal(there.choose(b"[]", arms, 0.5).p, here.choose(b"[]", arms, 0.5).p)
     told = admin(new).get_model_properties()

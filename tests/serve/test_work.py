@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from noregret.serve import features, work
-from noregret.serve.arms import read_arm
+from noregret.serve.arms import read_arms
 from noregret.serve.config import Application
 from noregret.serve.scaling import UNSCALED
 from noregret.serve.tokens import part, stacked
@@ -131,8 +131,9 @@ def test_agents_without_features_cross_nothing(run: Callable[..., Any]) -> None:
 
 
 def test_the_kernel_that_lets_others_go_on_gives_the_same_bits() -> None:
-    arms = [read_arm(json.dumps({"id": str(i), "features": {"x": i, "k": [True] * i}}).encode()) for i in range(30)]
-    stack = stacked(part(b'{"a": 1, "b": "c"}', "c"), [a.hash for a in arms], [a.features for a in arms])
+    sent = [{"id": str(i), "features": {"x": i, "k": [True] * i}} for i in range(30)]
+    arms = read_arms([json.dumps(arm).encode() for arm in sent])
+    stack = stacked(part(b'{"a": 1, "b": "c"}', "c"), arms.hashes, arms.features)
     rest = (UNSCALED.names, UNSCALED.means, UNSCALED.deviations, 48, True, False)
     one, two = features.cross(stack.words, *rest), features.cross_block(stack.words, *rest)
     assert np.array_equal(one, two)

@@ -28,6 +28,28 @@ class Arm(NamedTuple):
     raw: msgspec.Raw  # as it came; remembered with the arm, so that a thousand decisions share it
 
 
+class Arms(NamedTuple):
+    """The arms of a request, field by field: what is done with a field is done for all arms at once.
+
+    >>> read_arms([b'"a"', b'"b"']).ids
+    ('a', 'b')
+    """
+
+    ids: tuple[str, ...]
+    features: tuple[Part, ...]
+    n_keys: tuple[int, ...]
+    hashes: tuple[bytes, ...]
+    raws: tuple[msgspec.Raw, ...]
+
+    def picked(self, positions: Sequence[int]) -> Arms:
+        """Some of them, in this order.
+
+        >>> read_arms([b'"a"', b'"b"']).picked([1]).ids
+        ('b',)
+        """
+        return Arms(*[tuple([column[i] for i in positions]) for column in self])  # type: ignore[arg-type]
+
+
 class _Sent(msgspec.Struct, forbid_unknown_fields=True):
     id: str
     features: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
@@ -86,17 +108,18 @@ def check_id(what: str, id: str) -> str:
     return id
 
 
-def read_arms(texts: Sequence[bytes]) -> list[Arm]:
+def read_arms(texts: Sequence[bytes]) -> Arms:
     """All arms of a request; their ids must differ.
 
-    >>> [arm.id for arm in read_arms([b'"a"', b'{"id": "b"}'])]
-    ['a', 'b']
+    >>> read_arms([b'"a"', b'{"id": "a"}'])
+    Traceback (most recent call last):
+    ...
+    noregret.serve.tokens.BadInput: two arms have the id 'a'
     """
-    arms = [_remembered(text) if len(text) <= 4096 else _read(text) for text in texts]
-    if not arms:
+    if not texts:
         raise BadInput("arms must not be empty")
-    if len({arm.id for arm in arms}) != len(arms):
-        seen: set[str] = set()
-        twice = next(arm.id for arm in arms if arm.id in seen or seen.add(arm.id))  # type: ignore[func-returns-value]
+    arms = Arms(*zip(*[_remembered(text) if len(text) <= 4096 else _read(text) for text in texts]))
+    if len(set(arms.ids)) != len(arms.ids):
+        twice = next(id for k, id in enumerate(arms.ids) if id in arms.ids[:k])
         raise BadInput(f"two arms have the id {twice!r}")
     return arms

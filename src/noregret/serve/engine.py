@@ -18,7 +18,7 @@ import msgspec
 
 from noregret import persist
 from noregret.serve.answers import Answer, answer, order_of, uniform
-from noregret.serve.arms import Arm, check_id, read_arms
+from noregret.serve.arms import Arms, check_id, read_arms
 from noregret.serve.events import Decision, Row, Status
 from noregret.serve.journal import Journal, Unknown, Write, Written
 from noregret.serve.learner import Learner, Snapshots
@@ -131,7 +131,7 @@ class Engine:
     def prepare(
         self, app: str, context: bytes, arms: Sequence[bytes], *, id: str | None = None,
         excluded: Sequence[str] = (), deferred: bool = False, request: str = "", by: str = "", slot: str = "",
-        read: list[Arm] | None = None,
+        read: Arms | None = None,
     ) -> Write:  # fmt: skip
         """Decide, without journaling yet: what ``submit`` of the writer must make durable before it is answered.
 
@@ -146,14 +146,15 @@ class Engine:
         """
         model = self.model(app)
         read = read_arms(arms) if read is None else read
-        order = order_of(read, excluded)
-        offered = [read[i] for i in order[: len(order) - len(set(excluded))]] if excluded else read
+        order = order_of(read.ids, excluded) if excluded else []
+        sent = read.picked(order) if excluded else read
+        offered = read.picked(order[: len(order) - len(set(excluded))]) if excluded else read
         fresh = id is None
         id = (check_id("the event id", id) if id is not None else self.new_id()) + slot
         settings = model.settings
         if settings["apprentice"]:
             drawn = model.choose(context, offered, 0.0)  # refuses what could not be learnt
-            p, arm, note, scaling = [1.0] + [0.0] * (len(offered) - 1), 0, None, ""
+            p, arm, note, scaling = [1.0] + [0.0] * (len(offered.ids) - 1), 0, None, ""
         else:
             drawn = model.choose(context, offered, self.uniform(app, id))
             p, arm, note, scaling = drawn.p.tolist(), drawn.arm, drawn.note, drawn.scaling.journal
@@ -161,12 +162,12 @@ class Engine:
                 note = msgspec.json.decode(msgspec.json.encode(note))  # as a replay will find it
         decision = Decision(
             context=msgspec.Raw(context),
-            arms=[read[i].raw for i in order],
+            arms=list(sent.raws),
             p=p, arm=int(arm), version=model.version, window=round(settings["window"] * 1000),
             default=settings["default"], rule=settings["rule"], deferred=deferred, apprentice=settings["apprentice"],
-            note=note, scaling=scaling, order=order if excluded else [], by=by,
+            note=note, scaling=scaling, order=order, by=by,
         )  # fmt: skip
-        return Write(app, "decision", id, decision, request, fresh, drawn.stack, [arm.id for arm in read])
+        return Write(app, "decision", id, decision, request, fresh, drawn.stack, read.ids)
 
     def decide(self, app: str, context: bytes, arms: Sequence[bytes], **options: Any) -> Answer:
         """Decide and wait until it is durable; options as for ``prepare``.

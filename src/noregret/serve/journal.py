@@ -48,7 +48,7 @@ class Write(msgspec.Struct):
     request: str = ""
     fresh: bool = False
     stack: Stack | None = None  # a decision's tokens, so that the learner need not read them again
-    names: list[str] = []  # a decision's arms, in the order they were sent
+    names: Sequence[str] = ()  # a decision's arms, in the order they were sent
 
 
 class Written(msgspec.Struct):

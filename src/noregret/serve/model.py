@@ -17,7 +17,7 @@ import noregret
 from noregret import persist
 from noregret.agent import Agent, Choice, Floats
 from noregret.numerics.choice import draw
-from noregret.serve.arms import Arm, read_arm
+from noregret.serve.arms import Arms, read_arms
 from noregret.serve.events import EARLIEST, LARGEST, SUM, Decision, Row, lesson_of
 from noregret.serve.features import MAX_DIM, Encoder
 from noregret.serve.inside import reads_plainly, reseed, within
@@ -142,7 +142,7 @@ class Model(persist.Saved):
     """An agent that reads JSON, and learns a journal row by row.
 
     >>> model = Creation(agent={"class": "LinUCB"}).build()
-    >>> arms = [read_arm(b'"a"'), read_arm(b'"b"')]
+    >>> arms = read_arms([b'"a"', b'"b"'])
     >>> model.choose(b"{}", arms, u=0.7).p
     array([0.5, 0.5])
     """
@@ -176,17 +176,16 @@ class Model(persist.Saved):
 
     # ------------------------------------------------------------------ deciding
 
-    def choose(self, context: bytes, arms: Sequence[Arm], u: float) -> Drawn:
+    def choose(self, context: bytes, arms: Arms, u: float) -> Drawn:
         """Draw an arm with ``u`` in [0, 1); the answer has the very distribution it was drawn from.
 
         >>> model = Creation(agent={"class": "Exp3", "n_arms": 2}, arms=["a", "b"]).build()
-        >>> model.choose(b"{}", [read_arm(b'"b"')], u=0.9).p
+        >>> model.choose(b"{}", read_arms([b'"b"']), u=0.9).p
         array([1.])
         """
-        read = part(context, "c")
-        stack = stacked(read, [arm.hash for arm in arms], [arm.features for arm in arms])
+        stack = stacked(part(context, "c"), arms.hashes, arms.features)
         scaling = self.scaler.scaling(stack)
-        view, positions = self._view(context, stack, arms, scaling)
+        view, positions = self._view(context, stack, arms.ids, scaling)
         try:
             p, arm, note = self._draw(view, positions, u)
         except ValueError as error:
@@ -223,23 +222,21 @@ class Model(persist.Saved):
         p[arm] = choice.probability
         return p, arm, choice.note
 
-    def _view(
-        self, context: bytes, stack: Stack, arms: Sequence[Arm], scaling: Scaling
-    ) -> tuple[Any, list[int] | None]:
+    def _view(self, context: bytes, stack: Stack, ids: Sequence[str], scaling: Scaling) -> tuple[Any, list[int] | None]:
         """What the agent sees of a request, and which of its arms are offered (None: these, in order)."""
         sees = self.agent.sees
         if sees == "features":
             return self.encoder.rows(stack, scaling), None
         if self.arms:
             try:
-                positions = [self.arms.index(arm.id) for arm in arms]
+                positions = [self.arms.index(id) for id in ids]
             except ValueError:
-                strange = next(arm.id for arm in arms if arm.id not in self.arms)
+                strange = next(id for id in ids if id not in self.arms)
                 raise BadInput(f"this application has fixed arms, and {strange!r} is not one of them") from None
         else:
-            positions = list(range(len(arms)))
-            if len(arms) != (self.agent.n_arms or len(arms)):
-                raise BadInput(f"this application has {self.agent.n_arms} arms, got {len(arms)}")
+            positions = list(range(len(ids)))
+            if len(ids) != (self.agent.n_arms or len(ids)):
+                raise BadInput(f"this application has {self.agent.n_arms} arms, got {len(ids)}")
         if sees == "nothing":
             return None, positions
         if sees == "shared":
@@ -321,13 +318,12 @@ class Model(persist.Saved):
 
     def _seen(self, decision: Decision) -> tuple[Any, list[int] | None]:
         """What the agent saw when a journaled decision was made."""
-        arms, stack = self._stack(decision)
-        return self._view(bytes(decision.context), stack, arms, Scaling.of(decision.scaling))
+        ids, stack = self._stack(decision)
+        return self._view(bytes(decision.context), stack, ids, Scaling.of(decision.scaling))
 
-    def _stack(self, decision: Decision) -> tuple[list[Arm], Stack]:
-        arms = [read_arm(bytes(arm)) for arm in decision.arms[: len(decision.p)]]
-        context = part(bytes(decision.context), "c")
-        return arms, stacked(context, [arm.hash for arm in arms], [arm.features for arm in arms])
+    def _stack(self, decision: Decision) -> tuple[Sequence[str], Stack]:
+        arms = offered(decision)
+        return arms.ids, stacked(part(bytes(decision.context), "c"), arms.hashes, arms.features)
 
     def _configure(self, changes: dict[str, Any]) -> None:
         epsilon = changes.pop("epsilon", None)
@@ -375,6 +371,15 @@ class Model(persist.Saved):
         twin.settings, twin._plain = dict(self.settings), self._plain
         twin.version, twin.lessons, twin.refused = self.version, self.lessons, self.refused
         return twin
+
+
+def offered(decision: Decision) -> Arms:
+    """The arms that a journaled decision was between.
+
+    >>> offered(Decision(msgspec.Raw(b"{}"), [msgspec.Raw(b'"a"'), msgspec.Raw(b'"b"')], [1.0], 0, 0, 1, 0.0)).ids
+    ('a',)
+    """
+    return read_arms([bytes(arm) for arm in decision.arms[: len(decision.p)]])
 
 
 class Drawn(msgspec.Struct):

@@ -101,8 +101,8 @@ def prepare(call: Call) -> Write:
     present = 5 - [asked.context, asked.id, asked.excluded, asked.defer].count(msgspec.UNSET)
     read = read_arms(arms)
     shared = part(context, "c")
-    work.check(call, [shared], [arm.features for arm in read])
-    keys = present + shared.n_keys + sum([arm.n_keys for arm in read])
+    work.check(call, [shared], read.features)
+    keys = present + shared.n_keys + sum(read.n_keys)
     # Every key has a colon: no more colons than different keys, no key twice.
     if call.body.count(b":") != keys and scan(np.frombuffer(call.body, np.uint8))[1] != keys:
         raise BadInput("the body: a key appears twice in one object")

@@ -15,7 +15,7 @@ import numpy as np
 
 from noregret.serve import work
 from noregret.serve.answers import Answer, answer
-from noregret.serve.arms import read_arm
+from noregret.serve.arms import read_arm, read_arms
 from noregret.serve.http import Call, Handler, Problem, Response, Route, finite, read_object, reply
 from noregret.serve.journal import Write
 from noregret.serve.tokens import BadInput, part, scan, why
@@ -62,13 +62,13 @@ def prepare(call: Call) -> tuple[Write, list[str]]:
     """The decision that ``rank`` asks for, not yet durable, and the actions it excludes."""
     asked = decoded(_decode, call.body)
     context, arms = read_actions(call.body, asked)
-    read = [read_arm(arm) for arm in arms]
-    work.check(call, [part(context, "c")], [arm.features for arm in read])
-    known = {arm.id for arm in read}
-    excluded = [id for id in asked.excludedActions or () if id in known]  # others need no excluding
+    read = read_arms(arms)
+    work.check(call, [part(context, "c")], read.features)
+    excluded = [id for id in asked.excludedActions or () if id in read.ids]  # others need no excluding
     write = call.engine.prepare(
         call.application, context, arms, id=asked.eventId if isinstance(asked.eventId, str) else None,
         excluded=excluded, deferred=asked.deferActivation is True, request=retry_key(call, "rank"), by=call.key.name,
+        read=read,
     )  # fmt: skip
     return write, excluded
 

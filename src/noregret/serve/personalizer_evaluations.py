@@ -20,13 +20,13 @@ import msgspec
 import numpy as np
 
 from noregret.offline import Log, evaluate
-from noregret.serve.arms import check_id, read_arm
+from noregret.serve.arms import check_id
 from noregret.serve.engine import Engine
 from noregret.serve.events import Decision, Row
 from noregret.serve.export import decisions, earned, stamp
 from noregret.serve.http import Call, Problem, Response, Route, read_object, reply
 from noregret.serve.journal import Journal
-from noregret.serve.model import Model
+from noregret.serve.model import Model, offered
 from noregret.serve.personalizer import everywhere
 from noregret.serve.personalizer_admin import anew, changing, described, read_policy, reading, use_policy
 from noregret.serve.tokens import BadInput
@@ -266,9 +266,8 @@ def followed(model: Model, rounds: Rounds) -> list[Answer]:
     """What a model answers in every round, which it then learns from the logged action."""
     table: list[Answer] = []
     for row, decision, reward in rounds:
-        arms = [read_arm(bytes(arm)) for arm in decision.arms[: len(decision.p)]]
         try:
-            drawn = model.choose(bytes(decision.context), arms, 0.5)
+            drawn = model.choose(bytes(decision.context), offered(decision), 0.5)
             model.apply(row, None)
         except (ValueError, ArithmeticError) as error:  # other arms than it was made for, say
             table.append(str(error) or type(error).__name__)

@@ -18,7 +18,7 @@ from scipy.sparse.csgraph import maximum_bipartite_matching
 
 from noregret.serve import work
 from noregret.serve.answers import answer
-from noregret.serve.arms import check_id, read_arm
+from noregret.serve.arms import check_id, read_arm, read_arms
 from noregret.serve.events import Decision
 from noregret.serve.http import Call, Response, Route, read_object, reply
 from noregret.serve.journal import Write
@@ -77,10 +77,10 @@ def prepare(call: Call) -> list[Write]:
     keys = sum(getattr(slot, name) is not msgspec.UNSET for slot in asked.slots for name in Slot.__struct_fields__)
     keys += sum(part(_features(slot), "c").n_keys for slot in asked.slots)
     context, arms = read_actions(call.body, asked, keys)
-    read = [read_arm(arm) for arm in arms]
+    read = read_arms(arms)
     contexts = [part(_with_slot(context, slot), "c") for slot in asked.slots]
-    work.check(call, contexts, [arm.features for arm in read])
-    ids = [arm.id for arm in read]
+    work.check(call, contexts, read.features)
+    ids = read.ids
     allowed = read_slots(asked.slots, ids)
     digest = hashlib.blake2b(_canonical(call.body), digest_size=16).hexdigest()
     writes: list[Write] = []

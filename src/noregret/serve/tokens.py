@@ -83,16 +83,8 @@ class Stack(NamedTuple):
     """
 
     words: NDArray[np.uint64]
-    parts: list[Part]
-
-    @property
-    def numbers(self) -> frozenset[bytes]:
-        """What is to be scaled: stacks that agree in it want the same.
-
-        >>> len(stacked(NOTHING, [bytes(8)], [NOTHING]).numbers)
-        1
-        """
-        return frozenset([part.numbers for part in self.parts])
+    counted: tuple[bytes, ...]  # the parts' own
+    numbers: frozenset[bytes]  # of all parts: stacks that agree in it want the same scaled
 
     @property
     def table(self) -> Table:
@@ -101,7 +93,7 @@ class Stack(NamedTuple):
         >>> stacked(part(b'{"a": 1}', "c"), [bytes(8)], [part(b'{"b": 2, "c": 3}', "a")]).table.shape
         (3, 3)
         """
-        return _words([part.counted[8:] for part in self.parts]).reshape(-1, 3)
+        return _words([counted[8:] for counted in self.counted]).reshape(-1, 3)
 
 
 def stacked(context: Part, ids: Sequence[bytes], arms: Sequence[Part]) -> Stack:
@@ -110,11 +102,10 @@ def stacked(context: Part, ids: Sequence[bytes], arms: Sequence[Part]) -> Stack:
     >>> len(stacked(NOTHING, [bytes(8)], [NOTHING]).words)
     4
     """
-    parts = [context, *arms]
-    pieces = [b""] * (2 * len(parts))
-    pieces[0], pieces[2::2] = len(arms).to_bytes(8, "little"), ids
-    pieces[1::2] = [part.counted for part in parts]
-    return Stack(_words(pieces), parts)
+    counted, _, numbers = zip(context, *arms)
+    pieces = [b""] * (2 * len(counted))
+    pieces[0], pieces[2::2], pieces[1::2] = len(arms).to_bytes(8, "little"), ids, counted
+    return Stack(_words(pieces), counted, frozenset(numbers))
 
 
 def _words(pieces: list[bytes]) -> NDArray[np.uint64]:

@@ -39,14 +39,14 @@ def rehearse(model: Model, k: int = 0) -> None:
     arms = read_arms([msgspec.json.encode(name) for name in names[:MOST_ARMS]])
     context: dict[str, Any] = {"key": f"value {k}", "number": k}
     if model.agent.sees == "advice":
-        context["advice"] = np.full((model.agent.n_experts or 1, len(arms)), 1.0 / len(arms)).tolist()
+        context["advice"] = np.full((model.agent.n_experts or 1, len(arms.ids)), 1.0 / len(arms.ids)).tolist()
     elif k % 2:
         context["many"] = [True] * FEW  # there is a kernel of its own for these
     text = msgspec.json.encode(context)
     drawn = model.choose(text, arms, (0.5 + 0.3 * k) % 1.0)
     if not (np.all(drawn.p >= 0.0) and abs(drawn.p.sum() - 1.0) < 1e-6):  # False for NaN
         raise BadInput(f"its probabilities are {drawn.p.tolist()[:10]}")
-    sent, p = [arm.raw for arm in arms], drawn.p.tolist()
+    sent, p = list(arms.raws), drawn.p.tolist()
     decision = Decision(
         msgspec.Raw(text), sent, p, int(drawn.arm), 0, 1, 0.0, note=drawn.note, scaling=drawn.scaling.journal
     )

@@ -15,7 +15,6 @@ log = logging.getLogger("noregret.serve")
 
 Done = Callable[[Outcome], None]
 MOST = 512  # groups in one commit
-LINGER = 0.001  # seconds that a busy writer waits for more to commit together, a few times over while more comes
 
 
 class Unavailable(Exception):
@@ -150,14 +149,12 @@ class Writer:
         return result[0]
 
     def _run(self, journal: Journal) -> None:
-        running, looked, busy = True, 0.0, False
+        running, looked = True, 0.0
         while running:
             groups: list[tuple[Sequence[Write], Done]] = []
             tasks: list[Callable[[Journal], None]] = []
             try:
                 item = self._queue.get(timeout=self._pause)
-                if busy:
-                    self._linger()
                 while True:
                     if item is None:
                         running = False
@@ -170,7 +167,6 @@ class Writer:
                     item = self._queue.get_nowait()
             except queue.Empty:
                 pass
-            busy = len(groups) >= 4
             if groups:
                 self._commit(journal, groups)
             for task in tasks:
@@ -181,13 +177,6 @@ class Writer:
                 self._guarded(self._idle, journal)
         if hasattr(journal, "connection"):
             journal.connection.close()
-
-    def _linger(self) -> None:
-        for _ in range(6):
-            before = self._queue.qsize()
-            time.sleep(LINGER)
-            if not before < self._queue.qsize() < MOST:
-                return
 
     def _commit(self, journal: Journal, groups: list[tuple[Sequence[Write], Done]]) -> None:
         try:
