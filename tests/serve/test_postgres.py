@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import json
 import os
 import pathlib
 import pwd
@@ -15,16 +17,20 @@ from collections.abc import Iterator
 from typing import Any
 
 import httpx
+import pyarrow.parquet as pq
 import pytest
 from serving import Running
 from torture import _FORKING, _serve, _wait_ready, _warm_up
 
 from noregret import persist
+from noregret.serve import verify as verifying
 from noregret.serve.app import Service
 from noregret.serve.config import Config, open_store
 from noregret.serve.engine import Engine
+from noregret.serve.export import pieces
 from noregret.serve.journal import Conflict, Journal
 from noregret.serve.model import Creation
+from noregret.serve.personalizer_admin import _forget_logs
 from noregret.serve.verify import compact, verify
 
 ARMS = [b'"a"', b'{"id": "b", "features": {"x": 2}}', b'"c"']
@@ -103,6 +109,38 @@ def test_the_journal_keeps_its_promises_here_too(url: str) -> None:
     again.stop()
     assert compact(journal, 10**15) == 40
     assert verify(journal).problems == []
+    journal.connection.close()
+
+
+def test_a_journal_here_is_verified_exported_and_forgotten_too(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    creation = Creation(features={"dim": 16})
+    engine = Engine(open_store(url), {"shop": creation, "site": creation})
+    engine.start()
+    for k in range(20):
+        for app in ("shop", "site"):
+            engine.decide(app, b'{"x": %d}' % k, ARMS, id=f"e{k}", request=f"r{k}")
+    check = verifying._check_statuses
+
+    def later(*args: Any) -> None:
+        for k in range(20):
+            for app in ("shop", "site"):
+                engine.reward(app, f"e{k}", k / 20.0)
+        check(*args)
+
+    monkeypatch.setattr(verifying, "_check_statuses", later)
+    journal = engine._journal()
+    report = verify(journal)
+    assert report.problems == []  # all was read as it was when the check began
+    assert report.rewards == 0
+    monkeypatch.setattr(verifying, "_check_statuses", check)
+    _forget_logs(engine, "site")
+    engine.stop()
+    lines = [json.loads(line) for line in b"".join(pieces(journal, "shop")).splitlines()]
+    assert [line["outcomes"][0]["value"] for line in lines] == [k / 20.0 for k in range(20)]
+    assert pq.read_table(io.BytesIO(b"".join(pieces(journal, "shop", "parquet")))).num_rows == 20
+    assert compact(journal, 0) == 41  # the decisions of one, their rewards, and that they are to be forgotten
+    assert verify(journal).problems == []
+    assert len(b"".join(pieces(journal, "shop")).splitlines()) == 20
     journal.connection.close()
 
 
