@@ -199,3 +199,11 @@ def test_large_rewards_give_numbers_or_say_that_they_cannot():
         columns[column][1] = value
         with pytest.raises(ValueError, match=rf"row 1: .* is {re.escape(str(value))}, expected"):
             Log(**columns)
+
+
+def test_a_huge_mean_is_no_spread():
+    moments = Moments(1)
+    for _ in range(2):
+        moments.add(np.full((10, 1), 1e160))  # its square is no number
+    assert moments.mean == [1e160]
+    assert moments.covariance == [[0.0]]
