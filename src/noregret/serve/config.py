@@ -14,7 +14,7 @@ import msgspec
 
 from noregret.serve.arms import check_id
 from noregret.serve.keys import Key
-from noregret.serve.logs import LEVELS
+from noregret.serve.logs import check_level
 from noregret.serve.model import DEFAULT_AGENT, Creation, Model, Settings
 from noregret.serve.store import SQLite, Store
 from noregret.serve.tokens import BadInput
@@ -109,8 +109,7 @@ class Config(msgspec.Struct, forbid_unknown_fields=True):
         check_storage(self.storage)
         if not 0.0 < self.snapshot_every < math.inf:
             raise ValueError(f"snapshot_every must be seconds above 0, got {self.snapshot_every}")
-        if self.log_level not in LEVELS:
-            raise ValueError(f"log_level must be {', '.join(LEVELS[:-1])} or {LEVELS[-1]}, got {self.log_level!r}")
+        check_level(self.log_level)
         if not self.keys and not is_loopback(self.host):
             raise ValueError(
                 f"listen is {self.listen}, which others can reach, but there are no keys: add [[keys]] "

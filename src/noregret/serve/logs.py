@@ -32,12 +32,24 @@ class Lines(logging.Formatter):
         return json.dumps(line, default=str)
 
 
+def check_level(level: str) -> None:
+    """ValueError if there is no such level.
+
+    >>> check_level("info")
+    """
+    if level not in LEVELS:
+        raise ValueError(f"log_level must be {', '.join(LEVELS[:-1])} or {LEVELS[-1]}, got {level!r}")
+
+
 def set_up(level: str) -> None:
     """Send all logs of the service and its server, and Python's own warnings, to standard error, as lines.
 
-    >>> set_up("warning"); logging.getLogger("noregret").level
-    30
+    >>> set_up("verbose")
+    Traceback (most recent call last):
+    ...
+    ValueError: log_level must be debug, info, warning or error, got 'verbose'
     """
+    check_level(level)
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(Lines())
     logging.captureWarnings(True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from noregret import __version__
+from noregret.serve.events import LARGEST
 
 _NAME = {"type": "string", "minLength": 1, "maxLength": 256, "pattern": r"^[^\x00-\x1f\x7f]*$"}
 _ID = {"name": "id", "in": "path", "required": True, "schema": _NAME}
@@ -12,7 +13,7 @@ _RETRY = {
     "name": "Idempotency-Key", "in": "header", "required": False, "schema": {"type": "string", "maxLength": 256},
     "description": "The same key again, for the same operation, gets the same answer; nothing is counted twice.",
 }  # fmt: skip
-_NUMBER = {"type": "number", "minimum": -1e308, "maximum": 1e308}
+_NUMBER = {"type": "number", "minimum": -LARGEST, "maximum": LARGEST}
 _OBJECT = {"$ref": "#/components/schemas/Features"}
 _FEATURES = {"anyOf": [_OBJECT, {"type": "array", "items": _OBJECT}]}
 
