@@ -125,6 +125,14 @@ def test_rows_for_too_many_arms_are_not_even_made(run: Callable[..., Any]) -> No
     assert "90000 arms, each a row of 128, make 11520000 numbers" in refused.json()["error"]["message"]
 
 
+def test_two_of_very_many_arms_alike_are_found_soon(run: Callable[..., Any]) -> None:
+    started = time.monotonic()
+    ids = [f"{i:x}" for i in range(100_000)]
+    refused = run().client.post("/v1/decisions", json={"arms": [*ids, ids[-1]]})
+    assert (refused.status_code, "two arms have the id '1869f'" in refused.text) == (400, True)
+    assert time.monotonic() - started < 15.0  # looking back from each arm takes minutes
+
+
 def test_agents_without_features_cross_nothing(run: Callable[..., Any]) -> None:
     app = Application(agent={"class": "UCB1", "n_arms": 47}, arms=[str(i) for i in range(47)])
     assert run(applications={"shop": app}).client.post("/v1/decisions", json=decision(47, 4000)).status_code == 201

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -120,6 +121,6 @@ def read_arms(texts: Sequence[bytes]) -> Arms:
         raise BadInput("arms must not be empty")
     arms = Arms(*zip(*[_remembered(text) if len(text) <= 4096 else _read(text) for text in texts]))
     if len(set(arms.ids)) != len(arms.ids):
-        twice = next(id for k, id in enumerate(arms.ids) if id in arms.ids[:k])
-        raise BadInput(f"two arms have the id {twice!r}")
+        twice, n = Counter(arms.ids).most_common(1)[0]  # not by looking back from each: there may be many
+        raise BadInput(f"{'two' if n == 2 else n} arms have the id {twice!r}")
     return arms
