@@ -133,6 +133,15 @@ def test_two_of_very_many_arms_alike_are_found_soon(run: Callable[..., Any]) -> 
     assert time.monotonic() - started < 15.0  # looking back from each arm takes minutes
 
 
+def test_no_tiny_body_can_ask_for_more_than_the_least_bound() -> None:
+    """So those are not even counted."""
+    ones = [1] * 1004
+    text = json.dumps({"context": {"k": ones}, "arms": [{"id": "a", "features": {"k": ones}}]}, separators=(",", ":"))
+    assert work._TINY - 50 < len(text) <= work._TINY
+    worst = work.pairs([part(json.dumps({"k": ones}).encode(), "c")], [part(json.dumps({"k": ones}).encode(), "a")])
+    assert work.LEAST_PAIRS * 0.9 < worst <= work.LEAST_PAIRS
+
+
 def test_agents_without_features_cross_nothing(run: Callable[..., Any]) -> None:
     app = Application(agent={"class": "UCB1", "n_arms": 47}, arms=[str(i) for i in range(47)])
     assert run(applications={"shop": app}).client.post("/v1/decisions", json=decision(47, 4000)).status_code == 201
