@@ -60,7 +60,7 @@ def test_a_megabyte_of_features_is_refused_and_keeps_nobody_waiting(run: Callabl
         waits.append(time.monotonic() - started)
     assert answers[0].status_code == 400
     assert "pairs, at most 10000000 are accepted" in answers[0].json()["error"]["message"]
-    assert max(waits) < 0.5  # seconds; half of it is another's processor
+    assert max(waits) < 1.5  # seconds; about 0.1 where the processors have nothing else to do
 
 
 @pytest.mark.parametrize("face", FACES)
