@@ -149,6 +149,17 @@ def test_damage_is_reported_with_the_event(
     assert found in said
 
 
+@pytest.mark.parametrize("task", ["export", "compact"])
+@pytest.mark.parametrize("body", ["CAST(body AS TEXT)", "CAST(substr(body, 1, 30) AS BLOB)"])
+def test_what_cannot_be_exported_or_compacted_is_named(
+    engines: Callable[..., Engine], tmp_path: Path, capfd: pytest.CaptureFixture[str], task: str, body: str
+) -> None:
+    path = full(engines, tmp_path)
+    SQLite(path).connect().execute(f"UPDATE events SET body = {body} WHERE seq = 20")
+    assert main(["journal", task, "--storage", str(path)]) == 2
+    assert "event 20" in capfd.readouterr().err
+
+
 def test_a_database_that_cannot_be_reached_is_called_so(capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["journal", "verify", "--storage", "postgresql://me:secret@127.0.0.1:1/none"]) == 2
     said = capfd.readouterr().err

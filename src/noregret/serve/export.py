@@ -74,7 +74,7 @@ def decisions(journal: Records, app: str, after: int = 0) -> Iterator[tuple[Row,
     """
     for mine, statuses in _pages(journal, app, after):
         for row in mine:
-            yield row, msgspec.json.decode(row.body, type=Decision), statuses[row.id]
+            yield row, _decision(row), statuses[row.id]
 
 
 def entries(journal: Records, app: str, after: int = 0) -> Iterator[Entry]:
@@ -87,8 +87,14 @@ def entries(journal: Records, app: str, after: int = 0) -> Iterator[Entry]:
     for mine, statuses in _pages(journal, app, after):
         given = journal.rewards([(app, row.id) for row in mine])
         for row in mine:
-            decision = msgspec.json.decode(row.body, type=Decision)
-            yield Entry(row, decision, statuses[row.id], outcomes(given.get((app, row.id), ())))
+            yield Entry(row, _decision(row), statuses[row.id], outcomes(given.get((app, row.id), ())))
+
+
+def _decision(row: Row) -> Decision:
+    try:
+        return msgspec.json.decode(row.body, type=Decision)
+    except msgspec.MsgspecError as error:
+        raise ValueError(f"event {row.seq} is damaged: {error}") from None
 
 
 def _pages(journal: Records, app: str, after: int) -> Iterator[tuple[list[Row], dict[str, Status]]]:

@@ -256,7 +256,10 @@ class Records:
 
 
 def _as_row(raw: Any) -> Row:
-    return Row(raw[0], raw[1], raw[2], raw[3], raw[4], bytes(raw[5]))
+    try:
+        return Row(raw[0], raw[1], raw[2], raw[3], raw[4], bytes(raw[5]))
+    except TypeError:
+        raise ValueError(f"event {raw[0]} is damaged: its body is not stored as bytes") from None
 
 
 def _as_status(raw: Any) -> Status:

@@ -287,8 +287,11 @@ def compact(journal: Journal, before: int) -> int:
     later: set[tuple[str, str]] = set()  # decisions with events after the end
     for row, kept in chained(journal, old.seq):
         if row.seq <= end:
-            fold(models, [row], journal)
-            expected(statuses, row)
+            try:
+                fold(models, [row], journal)
+                expected(statuses, row)
+            except Exception as error:
+                raise ValueError(f"event {row.seq} ({row.kind}) cannot be replayed: {_said(error)}") from error
             last, chain = row.seq, kept
         elif row.kind in ("reward", "activate", "expire"):
             later.add((row.app, row.id))
