@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from noregret.numerics.jit import jit
+from noregret.numerics.jit import exact, jit
 
 
 @jit
@@ -36,3 +36,16 @@ def mixed(log_weights: np.ndarray, gamma: float) -> np.ndarray:
     array([0.25, 0.25, 0.25, 0.25])
     """
     return (1.0 - gamma) * normalised(log_weights) + gamma / log_weights.size
+
+
+@exact
+def floored(p: np.ndarray, epsilon: float) -> np.ndarray:
+    """A distribution with a share ``epsilon`` spread uniformly: no entry is below epsilon / K.
+
+    >>> floored(np.array([1.0, 0.0]), 0.2)
+    array([0.9, 0.1])
+    """
+    result = np.empty(p.size)
+    for a in range(p.size):
+        result[a] = (1.0 - epsilon) * p[a] + epsilon / p.size
+    return result

@@ -6,6 +6,7 @@ from typing import Any
 
 from noregret import bounds
 from noregret.agent import Agent, Choice, Floats, Seed, Theory, fraction
+from noregret.numerics.weights import floored
 from noregret.reduction.wrapper import Wrapper, expect_agent, own_stream, teach
 
 
@@ -40,8 +41,7 @@ class Explore(Wrapper):
         self._around(self.agent)
 
     def _probabilities(self, context: Any) -> Floats:
-        q = self.agent._probabilities(context)
-        return (1.0 - self.epsilon) * q + self.epsilon / q.size
+        return floored(self.agent._probabilities(context), self.epsilon)
 
     def _choose(self, context: Any) -> Choice:
         if self._rng.random() >= self.epsilon:

@@ -95,18 +95,26 @@ class Encoder(Saved):
 
 
 @exact
-def add(row: Floats, c: np.uint64, a: np.uint64, value: float) -> None:
-    """Add one crossed pair to a row: steps 4 of the module's description.
+def mix(c: np.uint64, a: np.uint64) -> np.uint64:
+    """The hash of a pair: step 4 of the module's description.
 
-    >>> row = np.zeros(4)
-    >>> add(row, np.uint64(1), np.uint64(2), 1.0)
-    >>> float(np.abs(row).sum())
-    1.0
+    >>> hex(mix(np.uint64(1), np.uint64(2)))
+    '0x975835de1c9756ce'
     """
     z = c * np.uint64(0x9E3779B97F4A7C15) + a
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    z = z ^ (z >> np.uint64(31))
+    return z ^ (z >> np.uint64(31))
+
+
+@exact
+def add(row: Floats, z: np.uint64, value: float) -> None:
+    """Add a pair with this hash to a row.
+
+    >>> row = np.zeros(4)
+    >>> add(row, np.uint64(2**63 + 2), 1.0); row
+    array([ 0.,  0., -1.,  0.])
+    """
     n, rest = np.uint64(len(row)), z & np.uint64(0x7FFFFFFFFFFFFFFF)
     i = rest & (n - np.uint64(1)) if n & (n - np.uint64(1)) == 0 else rest % n  # division is slow
     row[np.int64(i)] += -value if z >> np.uint64(63) else value
@@ -157,6 +165,7 @@ def cross(
     n = np.int64(words[1])
     most = len(words) // 3 + 1
     places, context, values = np.zeros(most, np.int64), np.empty(most), np.empty(most)
+    hashes = np.empty(most, np.uint64)
     valued(words, 2, n, names, means, deviations, places, context)
     at = 2 + 3 * n
     X = np.zeros((K, dim))
@@ -167,14 +176,15 @@ def cross(
         for c in range(-1, n):
             hc = one if c < 0 else words[2 + 3 * c]
             vc = 1.0 if c < 0 else context[c]
-            add(row, hc, one, vc)
+            add(row, mix(hc, one), vc)
             if vc == 0.0 or (c >= 0 and not interactions):
                 continue
             if not alone:
-                add(row, hc, words[at], vc)
+                add(row, mix(hc, words[at]), vc)
+            for a in range(m):  # by itself, so that it vectorises
+                hashes[a] = mix(hc, words[at + 2 + 3 * a])
             for a in range(m):
-                if values[a] != 0.0:
-                    add(row, hc, words[at + 2 + 3 * a], vc * values[a])
+                add(row, hashes[a], vc * values[a])
         at += 2 + 3 * m
         total = 0.0
         for i in range(dim):
