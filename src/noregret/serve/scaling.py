@@ -11,7 +11,7 @@ import numpy as np
 from noregret.agent import Floats
 from noregret.numerics.jit import exact, exact_block
 from noregret.persist import Saved
-from noregret.serve.tokens import Hashes, Stack, Table
+from noregret.serve.tokens import Hashes, Stack, Table, as_table
 
 MAX_NAMES = 4096  # numbers under later names stay 0: a hostile stream of names must not grow the model
 MOST_ASKED = 256  # sets of names whose scaling is remembered
@@ -89,7 +89,7 @@ class Scaler(Saved):
         array([1., 1.])
         """
         self._asked = {}
-        table = np.concatenate(tables) if len(tables) > 1 else tables[0]
+        table = tables[0] if len(tables) == 1 else as_table(tables)
         if welford(self.names, self.counts, self.means, self.squares, table, False):
             return
         if len(tables) > 1:  # each may bring new names while there is room

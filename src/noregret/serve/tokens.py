@@ -6,7 +6,7 @@ import functools
 import hashlib
 import re
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -51,7 +51,7 @@ class Part(NamedTuple):
         >>> NOTHING.table.shape
         (0, 3)
         """
-        return _words([self.counted[8:]]).reshape(-1, 3)
+        return as_table([self.counted[8:]])
 
 
 _WHAT = {"c": "the context", "a": "an arm's features"}
@@ -93,7 +93,7 @@ class Stack(NamedTuple):
         >>> stacked(part(b'{"a": 1}', "c"), [bytes(8)], [part(b'{"b": 2, "c": 3}', "a")]).table.shape
         (3, 3)
         """
-        return _words([counted[8:] for counted in self.counted]).reshape(-1, 3)
+        return as_table([counted[8:] for counted in self.counted])
 
 
 def stacked(context: Part, ids: Sequence[bytes], arms: Sequence[Part]) -> Stack:
@@ -108,9 +108,20 @@ def stacked(context: Part, ids: Sequence[bytes], arms: Sequence[Part]) -> Stack:
     return Stack(_words(pieces), counted, frozenset(numbers))
 
 
-def _words(pieces: list[bytes]) -> NDArray[np.uint64]:
-    # From a bytearray, because an array that may not be written to takes the slow way into compiled code.
+def _words(pieces: Iterable[Any]) -> NDArray[np.uint64]:
+    # From a bytearray, because an array that may not be written to takes the slow way into compiled code; and not by
+    # numpy, which gives the interpreter away for each piece.
     return np.frombuffer(bytearray().join(pieces), np.uint64)
+
+
+def as_table(pieces: Iterable[Any]) -> Table:
+    """Tokens, one below the other.
+
+    >>> table = part(b'{"a": 1}', "c").table
+    >>> as_table([table, table]).shape
+    (2, 3)
+    """
+    return _words(pieces).reshape(-1, 3)
 
 
 @functools.lru_cache(maxsize=65536)
