@@ -129,14 +129,17 @@ class Remembered(SQLite):
         path.parent.mkdir(parents=True, exist_ok=True)
         raw = apsw.Connection(str(path), vfs=disk.name)
         raw.execute("PRAGMA locking_mode=EXCLUSIVE")
-        from noregret.serve.store import make_tables
+        from noregret.serve.store import ENTRIES, make_tables
 
         raw.execute("PRAGMA journal_mode=WAL")
         raw.execute(f"PRAGMA synchronous={synchronous}")
         raw.execute("PRAGMA wal_autocheckpoint=30")  # so that checkpoints happen in a short run
         self._one = _Shared(raw)
         self._raw = raw
+        raw.execute("PRAGMA temp_store=MEMORY")
         make_tables(self._one, bytes="BLOB", integer="INTEGER", real="REAL", suffix=" WITHOUT ROWID")
+        for statement in ENTRIES:
+            raw.execute(statement)
 
     def connect(self) -> Any:
         return self._one

@@ -21,6 +21,7 @@ from noregret.serve.records import Base as Base
 from noregret.serve.records import Unknown as Unknown
 from noregret.serve.tokens import Stack
 
+_NO_STATUS = (None,) * 9
 _HELD = 2047  # bytes that are hashed without giving the interpreter away, for which a busy writer would wait long
 
 
@@ -89,6 +90,15 @@ class _Batch:
             self.asked.append((write.app, write.request, row.seq))
         return row
 
+    def entries(self, rows: Sequence[tuple[Row, bytes, Write]]) -> list[Any]:
+        """The values of rows of ``store.ENTRIES``, one after the other."""
+        values: list[Any] = []
+        for r, chain, write in rows:
+            s = self.known[r.app, r.id] if (r.app, r.id) in self.dirty else None
+            values += (r.seq, r.time, r.app, r.kind, r.id, r.body, chain, write.request)
+            values += _NO_STATUS if s is None else _columns(s)[2:]
+        return values
+
 
 def link(chain: bytes, row: Row) -> bytes:
     """The chain after ``row``.
@@ -125,7 +135,9 @@ class Journal(Records):
         >>> journal.append([[Write("shop", "reward", "e1", 0.5)]], now=5)
         [Unknown('no decision has the id e1')]
         """
-        self.connection.begin()
+        begun = bool(self._lock)  # where it is alone, nothing can change between reading and writing
+        if begun:
+            self.connection.begin()
         try:
             if self._lock:
                 self.connection.execute(self._lock)
@@ -133,11 +145,20 @@ class Journal(Records):
             batch = _Batch(max(self.now(now), time), last, chain)
             self._read_touched(batch, groups)
             outcomes = [self._take(batch, group) for group in groups]
-            self._write(batch)
-            self.connection.commit()
+            entries = list(chunks(batch.rows))
+            if not begun and len(entries) > 1:
+                self.connection.begin()
+                begun = True
+            if self._lock:
+                self._write(batch)
+            for chunk in [] if self._lock else entries:
+                self.connection.execute(f"INSERT INTO entries VALUES {marks(chunk, 17)}", batch.entries(chunk))
+            if begun:
+                self.connection.commit()
         except BaseException:
             self._at = None  # whether it is there is for the database to say
-            self.connection.rollback()
+            if begun:
+                self.connection.rollback()
             raise
         if not self._lock:
             self._at = batch.seq, batch.time, batch.chain
