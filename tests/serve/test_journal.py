@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
 from noregret import persist
 from noregret.cli.main import main
 from noregret.serve.engine import Engine
-from noregret.serve.journal import Journal
+from noregret.serve.events import Decision
+from noregret.serve.journal import Journal, Write
 from noregret.serve.store import SQLite
 from noregret.serve.verify import compact, verify
 
@@ -140,3 +142,32 @@ def test_commands(
     assert main(["journal", "verify", "--storage", path]) == 0
     assert main(["journal", "verify", "--storage", str(tmp_path / "nothing")]) == 2
     assert main(["journal", "export", "--storage", path, "--application", "other"]) == 2
+
+
+def test_a_large_batch_is_taken_whole_or_not_at_all() -> None:
+    """Beyond 500 events a batch is several statements; if this fails, a crash between them could split a commit."""
+    store = SQLite.temporary()
+    journal = Journal(store.connect())
+    decision = Decision(msgspec.Raw(b"{}"), [msgspec.Raw(b'"a"')], [1.0], 0, 0, 60_000, 0.0)
+    journal.append([[Write("shop", "decision", f"e{k}", decision, fresh=True)] for k in range(1200)], now=1)
+    rewards = [[Write("shop", "reward", f"e{k}", 1.0, request=f"r{k}")] for k in range(1200)]
+    execute, inserted = journal.connection.execute, []
+
+    def failing(sql: str, values: Sequence[Any] = ()) -> list[Any]:
+        inserted.append(sql.startswith("INSERT"))
+        if sum(inserted) == 2:
+            raise OSError("the disk is full")
+        return execute(sql, values)
+
+    journal.connection.execute = failing  # type: ignore[method-assign]
+    with pytest.raises(OSError, match="disk is full"):
+        journal.append(rewards, now=2)
+    assert execute("SELECT count(*) FROM events") == [(1200,)]
+    assert execute("SELECT count(*) FROM decisions WHERE closed = 1") == [(0,)]
+    journal.connection.execute = execute  # type: ignore[method-assign]
+    outcomes = journal.append(rewards, now=3)
+    assert [outcome[0].row.seq for outcome in outcomes] == list(range(1201, 2401))
+    assert execute("SELECT count(*), sum(n), sum(total) FROM decisions WHERE closed = 1") == [(1200, 1200, 1200.0)]
+    assert execute("SELECT count(*) FROM requests") == [(1200,)]
+    assert journal.append(rewards[:1], now=4)[0][0].again
+    store.close()

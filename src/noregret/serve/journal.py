@@ -146,13 +146,14 @@ class Journal(Records):
             self._read_touched(batch, groups)
             outcomes = [self._take(batch, group) for group in groups]
             entries = list(chunks(batch.rows))
-            if not begun and len(entries) > 1:
+            if not begun and len(entries) > 1:  # one statement is a transaction by itself
                 self.connection.begin()
                 begun = True
             if self._lock:
                 self._write(batch)
-            for chunk in [] if self._lock else entries:
-                self.connection.execute(f"INSERT INTO entries VALUES {marks(chunk, 17)}", batch.entries(chunk))
+            else:
+                for chunk in entries:
+                    self.connection.execute(f"INSERT INTO entries VALUES {marks(chunk, 17)}", batch.entries(chunk))
             if begun:
                 self.connection.commit()
         except BaseException:
