@@ -155,7 +155,7 @@ def test_scaler_does_not_grow_without_bound() -> None:
         (b"[1, 2]", "list of objects"),
         (b'"text"', "object"),
         (b"", "not JSON"),
-        (json.dumps({str(i): i for i in range(5000)}).encode(), "5000 features"),
+        (json.dumps({str(i): i for i in range(5000)}).encode(), "more than 4096 features"),
         (b'{"a": ' + b"9" * 400 + b"}", "1e150"),
     ],
 )
@@ -185,3 +185,14 @@ def test_colons_and_brackets_inside_strings_do_not_count() -> None:
 def test_bad_arms_are_refused_with_the_reason(texts: list[bytes], why: str) -> None:
     with pytest.raises(BadInput, match=why):
         read_arms(texts)
+
+
+def test_what_would_take_long_to_read_is_refused_before_it_is_read() -> None:
+    """Every value is hashed with the keys above it: 2000 values below 120 KB of keys took a second."""
+    deep = "".join(f'{{"{chr(97 + i % 26) * 4096}":' for i in range(30)) + str(list(range(1990))) + "}" * 30
+    with pytest.raises(BadInput, match="bytes on the way to one value"):
+        part(deep.encode(), "c")
+    for many in ([1] * 400_000, [{}] * 250_000, [None] * 190_000):
+        with pytest.raises(BadInput, match="more than 4096 features"):
+            part(json.dumps({"v": many}).encode(), "c")
+    assert len(part(json.dumps({"v": [1] * 4096}).encode(), "c").table) == 4096

@@ -140,7 +140,13 @@ def test_bad_requests_get_400(shared: Any, name: str) -> None:
 def test_bad_rewards_are_refused_whole(shared: Any) -> None:
     shared.client.post(f"{PATH}/rank", json={**RANK, "eventId": "e"})
     good = {"slotId": "top", "value": 1}
-    for bad in ({"slotId": "none", "value": 1}, {"slotId": "side", "value": 2}, {"slotId": "side"}, 7):
+    for bad in (
+        {"slotId": "none", "value": 1},
+        {"slotId": "side", "value": 2},
+        {"slotId": "side"},
+        {"slotId": "top", "value": 0},
+        7,
+    ):
         assert shared.client.post(f"{PATH}/events/e/reward", json={"reward": [good, bad]}).status_code == 400
     assert shared.service.engine.find("default", "e\x1f0")[2].n == 0
     assert shared.client.post(f"{PATH}/events/f/reward", json={"reward": [good]}).status_code == 404

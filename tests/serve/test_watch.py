@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import noregret as nr
@@ -18,7 +19,7 @@ from noregret.cli.main import main
 from noregret.serve.config import Application
 from noregret.serve.engine import Engine
 from noregret.serve.logs import set_up
-from noregret.serve.watch import Watch
+from noregret.serve.watch import Watch, radius
 
 
 def use(engine: Engine, ids: range, arms: int = 2, value: float | None = None) -> None:
@@ -121,3 +122,43 @@ def test_warnings_are_lines_of_the_log_too(monkeypatch: pytest.MonkeyPatch) -> N
     line = json.loads(written.getvalue())
     assert (line["level"], line["logger"]) == ("warning", "py.warnings")
     assert "RuntimeWarning: a number overflowed" in line["message"]
+
+
+def test_a_mean_that_rises_stays_within_its_band(engines: Callable[..., Engine]) -> None:
+    """A learning service earns more and more: if this fails, the page contradicts itself as soon as it works."""
+    engine = engines()
+    watch = Watch(engine, "shop", Application())
+    for start, value in ((0, 0.0), (30, 1.0)):
+        use(engine, range(start, start + 30), value=value)
+        engine.wait_learnt()
+        watch._answer = {}
+        rewards = watch.look()["rewards"]
+        assert rewards["low"] <= rewards["mean"] <= rewards["high"]
+    assert all(low <= mean <= high for _, mean, low, high in rewards["curve"])
+    assert rewards["n"] == 60
+    watch.close()
+
+
+def test_the_band_covers_means_that_change_at_every_moment() -> None:
+    """200 runs of 2,000 rewards whose mean jumps: more than 5 % outside at any moment means that the band is wrong."""
+    rng = np.random.default_rng(8)
+    n = np.arange(1, 2001)
+    mu = np.where(n < 700, 0.2, 0.9)
+    rewards = rng.random((200, 2000)) < mu
+    room = np.array([radius(k, 0.0, 1.0) for k in n])
+    outside = np.abs((rewards - mu).cumsum(axis=1) / n) > room
+    assert outside.any(axis=1).mean() <= 0.05
+
+
+def test_rewards_beyond_the_range_widen_it_and_forget_nothing(engines: Callable[..., Engine]) -> None:
+    engine = engines()
+    watch = Watch(engine, "shop", Application(rewards=[-1.0, 1.0]))
+    use(engine, range(6), value=1.0)
+    engine.wait_learnt()
+    assert watch.look()["rewards"]["range"] == [-1.0, 1.0]
+    use(engine, range(6, 7), value=-3.0)
+    engine.wait_learnt()
+    watch._answer = {}
+    rewards = watch.look()["rewards"]
+    assert (rewards["n"], rewards["range"], len(rewards["curve"])) == (7, [-3.0, 1.0], 7)
+    watch.close()

@@ -195,10 +195,10 @@ def problems(rows: Rows) -> list[str]:
     arms, rewards, p = rows.arms, rows.rewards, rows.probabilities
     if n and not (arms.min() >= 0 and arms.max() < K):
         report((arms < 0) | (arms >= K), lambda i: f"arm is {arms[i]}, expected a whole number from 0 to {K - 1}")
-    if n and not (rewards.min() > -_LARGEST and rewards.max() < _LARGEST):  # NaN fails, too
+    if n and not (rewards.min() >= -_LARGEST and rewards.max() <= _LARGEST):  # NaN fails, too
         report(~np.isfinite(rewards), lambda i: f"reward is {rewards[i]}, expected a finite number")
-        large = np.isfinite(rewards) & (np.abs(rewards) >= _LARGEST)
-        report(large, lambda i: f"reward is {rewards[i]}, expected one below {_LARGEST:g} in magnitude")
+        large = np.isfinite(rewards) & (np.abs(rewards) > _LARGEST)
+        report(large, lambda i: f"reward is {rewards[i]}, expected one of at most {_LARGEST:g} in magnitude")
     if p is not None and n and not (p.min() > _SMALLEST and p.max() <= 1.0 + 1e-9):
         report(~((p > _SMALLEST) & (p <= 1 + 1e-9)), lambda i: f"probability is {p[i]}, expected a number in (0, 1]")
     for name in ("contexts", "arm_features"):

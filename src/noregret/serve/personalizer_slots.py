@@ -154,6 +154,8 @@ async def reward(call: Call) -> Response:
     event, model = call.params[0], call.engine.model(call.application)
     names = await slots_of(call, event)
     writes = []
+    if twice := [each["slotId"] for i, each in enumerate(sent) if each["slotId"] in [r["slotId"] for r in sent[:i]]]:
+        raise BadInput(f"reward names the slot {str(twice[0])[:40]!r} twice")
     for i, each in enumerate(sent):
         if each["slotId"] not in names:
             raise BadInput(f"event {event} has no slot {str(each['slotId'])[:40]!r}")

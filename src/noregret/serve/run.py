@@ -7,6 +7,7 @@ import gc
 import json
 import signal
 import socket
+from collections.abc import Sequence
 from typing import Any, TextIO
 
 import uvicorn
@@ -18,17 +19,21 @@ from noregret.serve.logs import set_up
 GRACE = 5  # seconds that open requests get when the service stops
 
 
-def greeting(address: str, keyed: bool) -> str:
-    """The first lines printed: how to ask for a decision.
+def greeting(address: str, keyed: bool, arms: Sequence[str] = ()) -> str:
+    """The first lines printed: how to ask for a decision, between the arms of an application that has them fixed.
 
     >>> print(greeting("http://127.0.0.1:8484", keyed=False).splitlines()[0])
     noregret is serving on http://127.0.0.1:8484 (stop with Ctrl-C). Ask for a decision:
+    >>> print(greeting("http://127.0.0.1:8484", keyed=False, arms=["x", "y"]).splitlines()[1])
+      curl http://127.0.0.1:8484/v1/decisions -d '{"context": {"hour": 9}, "arms": ["x", "y"]}'
     """
+    shown = json.dumps(list(arms)) if arms else '["pasta", {"id": "salad", "features": {"fresh": true}}]'
+    quoted = shown.replace("'", "'\\''")
     key = " -H 'Authorization: Bearer KEY'" if keyed else ""
     return (
         f"noregret is serving on {address} (stop with Ctrl-C). Ask for a decision:\n"
         f"  curl {address}/v1/decisions{key} -d "
-        '\'{"context": {"hour": 9}, "arms": ["pasta", {"id": "salad", "features": {"fresh": true}}]}\'\n'
+        f'\'{{"context": {{"hour": 9}}, "arms": {quoted}}}\'\n'
         f"and say what it was worth, with the id of the answer:\n"
         f"  curl {address}/v1/decisions/ID/reward{key} -d '{{\"value\": 1}}'"
     )
@@ -64,7 +69,8 @@ def serve(config: Config, out: TextIO, as_json: bool = False) -> int:
             raise OSError(f"cannot listen on {config.listen}: {error.strerror or error}") from None
         shown = f"[{config.host}]" if ":" in config.host else config.host
         address = f"http://{shown}:{listener.getsockname()[1]}"
-        text = json.dumps({"address": address}) if as_json else greeting(address, bool(config.keys))
+        first = next(iter(config.applications.values()))
+        text = json.dumps({"address": address}) if as_json else greeting(address, bool(config.keys), first.arms)
         service = Service(config)
         try:
             service.engine.start()

@@ -18,6 +18,7 @@ from noregret.numerics.jit import exact
 MAX_DEPTH = 32
 MAX_STRING = 4096
 MAX_TOKENS = 4096
+MAX_PATH = 8192  # bytes of the keys on the way to a value: each value is hashed with all of them
 
 Hashes = NDArray[np.uint64]
 Table = NDArray[np.uint64]  # rows of three: hash of a token, the bits of its number, 1 if it is to be scaled
@@ -228,8 +229,6 @@ def _part(text: bytes, space: str) -> Part:
         raise BadInput(f"{_WHAT[space]} must be an object or a list of objects, got a list with something else in it")
     tokens: list[tuple[bytes, float, bool]] = []
     _walk(space.encode(), value, tokens, b"")
-    if len(tokens) > MAX_TOKENS:
-        raise BadInput(f"{len(tokens)} features; at most {MAX_TOKENS} are accepted")
     numbers = sorted({name for name, _, numeric in tokens if numeric})
     rows = b"".join([_ROW.pack(*token) for token in tokens])
     return Part(len(tokens).to_bytes(8, "little") + rows, count_keys(value), b"".join(numbers))
@@ -239,6 +238,11 @@ _remembered = functools.lru_cache(maxsize=8192)(_part)
 
 
 def _walk(path: bytes, value: Any, tokens: list[tuple[bytes, float, bool]], separator: bytes = b"\x1f") -> None:
+    size = len(value) if isinstance(value, (dict, list)) else 1
+    if len(tokens) + (size if size > MAX_TOKENS else 1) > MAX_TOKENS and value is not None:  # before they are read
+        raise BadInput(f"more than {MAX_TOKENS} features; at most {MAX_TOKENS} are accepted")
+    if len(path) > MAX_PATH:
+        raise BadInput(f"keys of {len(path)} bytes on the way to one value; at most {MAX_PATH} are accepted")
     if isinstance(value, dict):
         for key, item in value.items():
             if len(key) > MAX_STRING:

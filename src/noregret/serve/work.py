@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -25,6 +26,7 @@ LEAST_PAIRS = 1 << 20  # that every application takes
 MAX_PAIRS = 10_000_000  # about 50 ms, in a thread of its own
 MAX_MEMORY = 1 << 30  # bytes of an agent; there are about three copies of it at a time
 T = TypeVar("T")
+_THREADS = ThreadPoolExecutor(2, "noregret-heavy")  # not those that answer questions, which would wait behind
 
 
 class Heavy(Exception):
@@ -39,7 +41,7 @@ async def prepared(prepare: Callable[[Call], T], call: Call) -> T:
         except Heavy:
             pass
     call.alone = True
-    return await asyncio.to_thread(prepare, call)
+    return await asyncio.get_running_loop().run_in_executor(_THREADS, prepare, call)
 
 
 def pairs(contexts: Sequence[Part], arms: Sequence[Part]) -> int:
