@@ -30,8 +30,9 @@ TUNED = 500  # rewards for which the confidence sequence is narrowest
 def radius(n: float, low: float, high: float, delta: float = 0.05) -> float:
     """How far the mean of n rewards in [low, high] may be from what was expected of them, at any time.
 
-    The two-sided normal mixture (Robbins 1970; Howard, Ramdas, McAuliffe, Sekhon 2021), at its narrowest around ``TUNED`` rewards. It holds for all n at once, and also where the expectation changes, as it
-    does when a service learns; so, unlike a sequence for one fixed mean, it is never narrowed by what held before.
+    The two-sided normal mixture (Robbins 1970; Howard, Ramdas, McAuliffe, Sekhon 2021), at its narrowest around
+    ``TUNED`` rewards. It holds for all n at once, and also where the expectation changes, as it does when a service
+    learns; so, unlike a sequence for one fixed mean, it is never narrowed by what held before.
 
     >>> [round(radius(n, 0.0, 1.0), 3) for n in (10, 100, 1000, 100_000)]
     [1.058, 0.168, 0.048, 0.006]
