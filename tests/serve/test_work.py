@@ -63,12 +63,8 @@ def test_a_megabyte_of_features_is_refused_and_keeps_nobody_waiting(run: Callabl
     assert max(waits) < 1.5  # seconds; about 0.1 where the processors have nothing else to do
 
 
-@pytest.mark.parametrize("face", FACES)
-def test_what_may_be_large_is_answered_in_a_thread(run: Callable[..., Any], face: str) -> None:
-    path, make, *_ = FACES[face]
-    running = run(applications={"shop": Application(max_pairs=work.LEAST_PAIRS)})
-    body = make(5, 150)  # 5 arms, for slots 5 times
-    assert running.client.post(path, json=body).status_code == 201
+def watched(running: Any) -> list[str]:
+    """The names of the threads in which decisions are prepared from now on."""
     where: list[str] = []
     prepare = running.service.engine.prepare
 
@@ -77,6 +73,16 @@ def test_what_may_be_large_is_answered_in_a_thread(run: Callable[..., Any], face
         return prepare(*args, **options)
 
     running.service.engine.prepare = spied
+    return where
+
+
+@pytest.mark.parametrize("face", FACES)
+def test_what_may_be_large_is_answered_in_a_thread(run: Callable[..., Any], face: str) -> None:
+    path, make, *_ = FACES[face]
+    running = run(applications={"shop": Application(max_pairs=work.LEAST_PAIRS)})
+    body = make(5, 150)  # 5 arms, for slots 5 times
+    assert running.client.post(path, json=body).status_code == 201
+    where = watched(running)
     body = make(5, 200 if face == "slots" else 250)
     assert json.dumps(body).count(",") < 2000  # read in the loop, which then finds 300,000 pairs or more
     assert running.client.post(path, json=body).status_code == 201
@@ -103,14 +109,7 @@ def test_what_takes_long_only_to_read_is_read_in_a_thread(
     run: Callable[..., Any], path: str, body: Any, alone: bool
 ) -> None:
     running = run()
-    where: list[str] = []
-    prepare = running.service.engine.prepare
-
-    def spied(*args: Any, **options: Any) -> Any:
-        where.append(threading.current_thread().name)
-        return prepare(*args, **options)
-
-    running.service.engine.prepare = spied
+    where = watched(running)
     text = json.dumps(body, separators=(",", ":")).encode()
     assert running.client.post(path, content=text).status_code == 201
     assert {name.startswith("noregret-heavy") for name in where} == {alone}

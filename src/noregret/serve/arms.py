@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import msgspec
-import numpy as np
 
-from noregret.serve.tokens import NOTHING, BadInput, Part, hash_token, part, scan, why
+from noregret.serve.tokens import NOTHING, BadInput, Part, hash_token, part, refuse_twice, why
 
 MAX_ID = 256
 
@@ -82,8 +81,7 @@ def _read(text: bytes) -> Arm:
     unset = sent.features is msgspec.UNSET
     features = NOTHING if unset else part(bytes(sent.features), "a")
     n_keys = features.n_keys + (1 if unset else 2)
-    if scan(np.frombuffer(text, np.uint8))[1] != n_keys:
-        raise BadInput("an arm: a key appears twice in one object")
+    refuse_twice("an arm", text, n_keys)
     return Arm(check_id("an arm's id", sent.id), features, n_keys, _hash(sent.id), msgspec.Raw(text))
 
 

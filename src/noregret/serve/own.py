@@ -6,7 +6,6 @@ import asyncio
 from typing import Any
 
 import msgspec
-import numpy as np
 
 from noregret.serve import parquet, work
 from noregret.serve.answers import Answer, answer
@@ -16,7 +15,7 @@ from noregret.serve.events import Activation, Decision, Reward, Status
 from noregret.serve.export import FORMATS, earned, outcomes, stream
 from noregret.serve.http import Call, Problem, Response, Route, finite, read_object, reply
 from noregret.serve.journal import Write
-from noregret.serve.tokens import BadInput, part, scan, why
+from noregret.serve.tokens import BadInput, part, refuse_twice, why
 
 
 class DecisionRequest(msgspec.Struct, forbid_unknown_fields=True):
@@ -103,9 +102,7 @@ def prepare(call: Call) -> Write:
     shared = part(context, "c")
     work.check(call, [shared], read.features)
     keys = present + shared.n_keys + sum(read.n_keys)
-    # Every key has a colon: no more colons than different keys, no key twice.
-    if call.body.count(b":") != keys and scan(np.frombuffer(call.body, np.uint8))[1] != keys:
-        raise BadInput("the body: a key appears twice in one object")
+    refuse_twice("the body", call.body, keys)
     return call.engine.prepare(
         call.application, context, arms,
         id=None if asked.id is msgspec.UNSET else asked.id,

@@ -11,14 +11,13 @@ from collections.abc import Collection
 from typing import Any
 
 import msgspec
-import numpy as np
 
 from noregret.serve import work
 from noregret.serve.answers import Answer, answer
 from noregret.serve.arms import read_arm, read_arms
 from noregret.serve.http import Call, Handler, Problem, Response, Route, finite, read_object, reply
 from noregret.serve.journal import Write
-from noregret.serve.tokens import BadInput, part, scan, why
+from noregret.serve.tokens import BadInput, part, refuse_twice, why
 
 MAX_ACTIONS = 50
 PREFIXES = ("personalizer/v1.0", "personalizer/v1.1-preview.3", "personalizer")
@@ -105,8 +104,7 @@ def read_actions(body: bytes, asked: Any, further: int = 0) -> tuple[bytes, list
         raise BadInput("an action must be an object with id and features")
     present = sum(getattr(asked, name) is not msgspec.UNSET for name in asked.__struct_fields__)
     keys = present + further + part(context, "c").n_keys + sum(read_arm(arm).n_keys for arm in arms)
-    if scan(np.frombuffer(body, np.uint8))[1] != keys:
-        raise BadInput("the body: a key appears twice in one object")
+    refuse_twice("the body", body, keys)
     return context, arms
 
 

@@ -166,6 +166,19 @@ def scan(text: NDArray[np.uint8]) -> tuple[int, int]:
     return deepest, keys
 
 
+def refuse_twice(what: str, text: bytes, n_keys: int) -> None:
+    """BadInput if a JSON text has more keys than its reader found: then one appears twice in an object.
+
+    >>> refuse_twice("the body", b'{"a": "b:", "a": 2}', 1)
+    Traceback (most recent call last):
+    ...
+    noregret.serve.tokens.BadInput: the body: a key appears twice in one object
+    """
+    # Every key has a colon: where there are no more colons than different keys, no key is there twice.
+    if text.count(b":") != n_keys and scan(np.frombuffer(text, np.uint8))[1] != n_keys:
+        raise BadInput(f"{what}: a key appears twice in one object")
+
+
 def read_json(text: bytes) -> Any:
     """Decode JSON within bounds: nesting, no repeated keys, no NaN; BadInput with the reason otherwise.
 
