@@ -171,3 +171,17 @@ def test_a_large_batch_is_taken_whole_or_not_at_all() -> None:
     assert execute("SELECT count(*) FROM requests") == [(1200,)]
     assert journal.append(rewards[:1], now=4)[0][0].again
     store.close()
+
+
+def test_verify_counts_what_a_compaction_kept(engines: Callable[..., Engine], tmp_path: Path) -> None:
+    engine = engines()
+    for k in range(5):
+        engine.decide("shop", b"{}", ARMS, id=f"e{k}")
+    engine.wait_learnt()
+    engine.stop()
+    journal = journal_at(tmp_path)
+    before = verify(journal)
+    assert compact(journal, before=10**15) == 0  # all are open still
+    after = verify(journal)
+    assert (after.problems, after.decisions, after.events) == ([], before.decisions, before.events)
+    assert before.decisions == 5
