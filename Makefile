@@ -14,7 +14,7 @@ $(STAMP): pyproject.toml
 	touch $(STAMP)
 
 run: setup
-	$(BIN)/noregret race
+	$(BIN)/armwise race
 
 check: setup
 	$(BIN)/ruff check .

@@ -46,17 +46,17 @@ PARTS = [
          "for batches; here they decide one at a time, as a service has to.",
          ("--only", "decisions"), ("--only", "decisions"), ("data", "peers")),
     Part("bulk", "Whole data sets, natively", "linucb",
-         "A set with labels, played as a bandit: noregret's `play` (disjoint LinUCB, exact ridge) beside VW's own "
+         "A set with labels, played as a bandit: armwise's `play` (disjoint LinUCB, exact ridge) beside VW's own "
          "driver reading its file from the cache (`--cbify --cb_explore_adf --epsilon 0`, its cheapest exploration). "
          "Turns of one pass each.",
          ("--only", "bulk"), ("--only", "bulk"), ("data", "peers")),
     Part("quality", "Progressive error, everybody at their best", "quality",
          "The same rows in the same order for all, learning after every round. Each side gets the best of its own "
-         "small grid on that order: noregret, contextualbandits and MABWiser the same grid for LinUCB (exploration "
-         "0.1, 0.3, 1; ridge 0.1, 1) and Thompson sampling (scale 0.1, 0.3), noregret also SquareCB and RegCB; "
+         "small grid on that order: armwise, contextualbandits and MABWiser the same grid for LinUCB (exploration "
+         "0.1, 0.3, 1; ridge 0.1, 1) and Thompson sampling (scale 0.1, 0.3), armwise also SquareCB and RegCB; "
          "VW greedy, epsilon, SquareCB, RegCB and cover over their own parameter, the learning rate, and costs 0/1 and "
          "-1/0. Sets under 1,000 rows: mean of three orders. The note has the settings that won. A ratio is the peer's "
-         "error over noregret's. LinUCB is the same algorithm in three of the four: there a ratio near 1 is right, and "
+         "error over armwise's. LinUCB is the same algorithm in three of the four: there a ratio near 1 is right, and "
          "what is left is luck (an error of 0.2 over 1,000 rounds has a standard error of 0.013).",
          (), ("--rows", "150", "--sets", "iris"), ("data", "peers")),
     Part("bakeoff", "The regression agents on whole sets, with default settings", "bakeoff",
@@ -75,7 +75,7 @@ PARTS = [
          ("--rows", "1000000"), ("--rows", "50000")),
     Part("dr", "Doubly robust, beside a peer", "ope_peers",
          "A log in memory. Each side as its documentation has it: contextualbandits fits a logistic regression for "
-         "each arm on the rows it then evaluates; noregret a ridge for each arm, cross-fitted in three folds.",
+         "each arm on the rows it then evaluates; armwise a ridge for each arm, cross-fitted in three folds.",
          (), ("--rows", "2000", "--turns", "1"), ("peers",)),
     Part("kernel", "A step of a kernel agent", "kernel_bench",
          "GPUCB beside scikit-learn's GaussianProcessRegressor refitted every round on the same data with the same "
@@ -85,7 +85,7 @@ PARTS = [
          "A decision and a reward of LogisticThompson must not cost more when the dimension grows.",
          ("--rounds", "1000"), ("--rounds", "50")),
     Part("service", "The decision service", "serve_load",
-         "`noregret serve` beside the least that any durable service has to do: Starlette, msgspec, and one SQLite row "
+         "`armwise serve` beside the least that any durable service has to do: Starlette, msgspec, and one SQLite row "
          "on disk before each reply. wrk on the same machine, turns of five seconds.",
          ("--seconds", "5", "--turns", "3"), ("--seconds", "1", "--turns", "1")),
 ]  # fmt: skip
@@ -114,7 +114,7 @@ def run(part: Part, options: Any) -> tuple[list[dict[str, Any]], float, str]:
 
 def table(rows: list[dict[str, Any]]) -> str:
     """Rows as a Markdown table; the notes that differ get a column."""
-    lines = ["| what | noregret | peer | | ratio | note |", "|---|---:|---|---:|---:|---|"]
+    lines = ["| what | armwise | peer | | ratio | note |", "|---|---:|---|---:|---:|---|"]
     for row in rows:
         ratio = (
             "" if row["ratio"] is None else f"**{row['ratio']:.3g}**" if row["ratio"] >= 1 else f"{row['ratio']:.3g}"
@@ -130,7 +130,7 @@ def header(options: Any) -> str:
     there = subprocess.run([peers.interpreter(options.peers_python), "-c", script], cwd=ROOT, text=True, check=True,
                            stdout=subprocess.PIPE, env=os.environ | {"PYTHONPATH": str(ROOT)}).stdout  # fmt: skip
     ours = common.versions("numpy", "scipy", "numba", "scikit-learn", "pyarrow")
-    import noregret
+    import armwise
 
     def listed(found: dict[str, str]) -> str:
         return ", ".join(f"{name} {version}" for name, version in found.items())
@@ -142,13 +142,13 @@ def header(options: Any) -> str:
 Made by `python -m benchmarks`; nothing here is typed by hand.{quick}
 
 - {datetime.datetime.now(datetime.UTC):%Y-%m-%d %H:%M} UTC, on {common.machine()}; load when it began: {load}
-- noregret {noregret.__version__}, {listed(ours)}
+- armwise {armwise.__version__}, {listed(ours)}
 - peers: {listed(json.loads(there))}
 - BLAS on one thread for everybody.
 
-A ratio says how many times better noregret is (faster, fewer errors); below 1 the peer is better.
+A ratio says how many times better armwise is (faster, fewer errors); below 1 the peer is better.
 Where two sides are timed they take turns. Other work on the machine interrupts the slower side more often, which helps
-noregret's ratio: compare it with that of the fastest turns, and the load with the cores, before you trust it.
+armwise's ratio: compare it with that of the fastest turns, and the load with the cores, before you trust it.
 """
 
 

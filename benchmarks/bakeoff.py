@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-import noregret as nr
+import armwise as aw
 from benchmarks import common
 
 SETS = ("optdigits", "letter")
@@ -51,13 +51,13 @@ for name, settings in tried.items():
 """
 
 
-def agents(d: int, K: int, seed: int) -> dict[str, nr.Agent]:
+def agents(d: int, K: int, seed: int) -> dict[str, aw.Agent]:
     """The agents with their default settings."""
     return {
-        "SquareCB": nr.SquareCB(d, n_arms=K, seed=seed),
-        "RegCB": nr.RegCB(d, n_arms=K, seed=seed),
-        "RegCB elimination": nr.RegCB(d, n_arms=K, elimination=True, seed=seed),
-        "OnlineCover": nr.OnlineCover(nr.LinearOracle(d, intercept=False), K, seed=seed),
+        "SquareCB": aw.SquareCB(d, n_arms=K, seed=seed),
+        "RegCB": aw.RegCB(d, n_arms=K, seed=seed),
+        "RegCB elimination": aw.RegCB(d, n_arms=K, elimination=True, seed=seed),
+        "OnlineCover": aw.OnlineCover(aw.LinearOracle(d, intercept=False), K, seed=seed),
     }
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-ROWS = "NOREGRET_BENCH_ROWS"  # names a file: rows are then collected there too (python -m benchmarks does)
+ROWS = "ARMWISE_BENCH_ROWS"  # names a file: rows are then collected there too (python -m benchmarks does)
 
 
 def parser(doc: str | None, *, data: str = "", peers: bool = False) -> argparse.ArgumentParser:
@@ -29,9 +29,9 @@ def parser(doc: str | None, *, data: str = "", peers: bool = False) -> argparse.
 
 
 def report(what: str, ours: str, peer: str, theirs: str, ratio: float | None, note: str = "") -> None:
-    """Print one comparison; the ratio says how many times better noregret is, in whatever is measured."""
+    """Print one comparison; the ratio says how many times better armwise is, in whatever is measured."""
     shown = "" if ratio is None else f"{ratio:.3g}x"
-    print(f"{what:52s} noregret {ours:>20s}   {peer} {theirs:>18s}   {shown:>6s}  {note}".rstrip(), flush=True)
+    print(f"{what:52s} armwise {ours:>20s}   {peer} {theirs:>18s}   {shown:>6s}  {note}".rstrip(), flush=True)
     if ROWS in os.environ:
         row = {"what": what, "ours": ours, "peer": peer, "theirs": theirs, "ratio": ratio, "note": note}
         with open(os.environ[ROWS], "a") as file:

@@ -17,9 +17,9 @@ from pathlib import Path
 
 import numpy as np
 
-import noregret as nr
+import armwise as aw
+from armwise import kernels, persist
 from benchmarks import common
-from noregret import kernels, persist
 
 
 def gp_rounds(kernel: kernels.Kernel, dim: int, noise: float, seed: int, T: int, K: int) -> tuple[np.ndarray, ...]:
@@ -38,8 +38,8 @@ def refit(T: int = 2000, K: int = 20) -> None:
     from sklearn.gaussian_process.kernels import RBF
 
     X, _, rewards = gp_rounds(kernels.RBF(0.3), 3, 0.1, seed=0, T=T, K=K)
-    nr.GPUCB(kernels.RBF(0.3), noise=0.1).play(X[:5], rewards[:5])  # compile before the clock starts
-    agent = nr.GPUCB(kernels.RBF(0.3), noise=0.1, beta=2.0, seed=0)
+    aw.GPUCB(kernels.RBF(0.3), noise=0.1).play(X[:5], rewards[:5])  # compile before the clock starts
+    agent = aw.GPUCB(kernels.RBF(0.3), noise=0.1, beta=2.0, seed=0)
     points, got, ours, theirs, apart = [], [], 0.0, 0.0, 0.0
     for t in range(T):
         start = time.perf_counter()
@@ -61,14 +61,14 @@ def refit(T: int = 2000, K: int = 20) -> None:
                   common.duration(theirs), theirs / ours, f"largest loss of score by our arm {apart:.1e}")  # fmt: skip
     fixed = np.repeat(X[:1], T, axis=0)
     start = time.perf_counter()
-    nr.GPUCB(kernels.RBF(0.3), noise=0.1, beta=2.0, seed=0).play(fixed, rewards)
+    aw.GPUCB(kernels.RBF(0.3), noise=0.1, beta=2.0, seed=0).play(fixed, rewards)
     print(f"refit: the same number of rounds over {K} fixed arms: {time.perf_counter() - start:.4f} s")
 
 
 def flat(budget: int = 200, K: int = 10, early: int = 2000, late: int = 20_000, window: int = 1000) -> None:
     kernel = kernels.Matern(0.3, nu=1.5)  # rough: the budget is full long before round 2,000
     X, _, rewards = gp_rounds(kernel, 3, 0.1, seed=1, T=late + window, K=K)
-    agent = nr.GPUCB(kernel, noise=0.1, beta=2.0, budget=budget, seed=0)
+    agent = aw.GPUCB(kernel, noise=0.1, beta=2.0, budget=budget, seed=0)
     agent.play(X[:early], rewards[:early])
     young = persist.loads(persist.dumps(agent))
     agent.play(X[early:late], rewards[early:late])
@@ -92,7 +92,7 @@ def regret(seeds: int, T: int = 3000, K: int = 8, budget: int = 60) -> None:
     for seed in range(seeds):
         X, values, rewards = gp_rounds(kernel, 2, 0.1, seed=seed, T=T, K=K)
         for column, m in enumerate((None, budget)):
-            agent = nr.GPUCB(kernel, noise=0.1, beta=nr.FiniteArmsBeta(delta=0.1), budget=m, seed=seed)
+            agent = aw.GPUCB(kernel, noise=0.1, beta=aw.FiniteArmsBeta(delta=0.1), budget=m, seed=seed)
             arms = agent.play(X, rewards).arms
             totals[seed, column] = (values.max(axis=1) - values[np.arange(T), arms]).sum()
         print(f"regret: world {seed}: exact {totals[seed, 0]:.2f}, budget {totals[seed, 1]:.2f}", flush=True)
@@ -111,15 +111,15 @@ def digits(data: Path, budget: int = 600) -> None:
     errors = {}
     for lam in (0.1, 1.0, 10.0):
         for alpha in (0.0, 0.03, 0.1, 0.3, 1.0):
-            agent: nr.Agent = nr.LinUCB(65, alpha, lam, n_arms=10, seed=0)
+            agent: aw.Agent = aw.LinUCB(65, alpha, lam, n_arms=10, seed=0)
             errors[f"LinUCB, disjoint, alpha={alpha}, lam={lam}"] = 1 - agent.play(with_one, rewards).rewards.mean()
         for v in (0.03, 0.1, 0.3):
-            agent = nr.LinThompson(65, v, lam, n_arms=10, seed=0)
+            agent = aw.LinThompson(65, v, lam, n_arms=10, seed=0)
             errors[f"LinThompson, disjoint, v={v}, lam={lam}"] = 1 - agent.play(with_one, rewards).rewards.mean()
     for name, error in sorted(errors.items(), key=lambda item: item[1])[:5]:
         print(f"digits: {error:.4f} {name}")
     X = np.concatenate([np.repeat(Z[:, None], 10, axis=1), np.repeat(np.eye(10)[None], len(Z), axis=0)], axis=2)
-    kernel_agent = nr.CGPUCB(kernels.RBF(2.0), kernels.Linear(), 64, noise=0.2, beta=0.3, budget=budget, seed=0)
+    kernel_agent = aw.CGPUCB(kernels.RBF(2.0), kernels.Linear(), 64, noise=0.2, beta=0.3, budget=budget, seed=0)
     start = time.perf_counter()
     error = 1 - kernel_agent.play(X, rewards).rewards.mean()
     print(f"digits: progressive error {error:.4f} for CGPUCB with a budget of {budget} ({len(Z)} rounds in "

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-import noregret as nr
+import armwise as aw
 from benchmarks import common, peers
 
 STRETCH = 50  # decisions before the other side has its turn
@@ -34,7 +34,7 @@ def stretch(turn: int, n: int) -> range:
     return range(start, start + STRETCH)
 
 
-def looped(agent: nr.Agent, X: Any, R: Any) -> Step:
+def looped(agent: aw.Agent, X: Any, R: Any) -> Step:
     """Choose and learn, one decision after the other."""
 
     def step(turn: int) -> None:
@@ -50,18 +50,18 @@ def decisions() -> None:
     K, d = 10, 20
     X, R = data(K, d)
     for peer, step, turns in (("PyMAB LinUCB", pymab(K, d, X, R), 40), ("VW SquareCB, text", vw_text(K, X, R), 10)):
-        sides = common.in_turns(looped(nr.LinUCB(d, 1.0, 1.0, seed=1), X, R), step, turns)
+        sides = common.in_turns(looped(aw.LinUCB(d, 1.0, 1.0, seed=1), X, R), step, turns)
         common.compare(f"choose + learn, features of {K} arms, d={d}", peer, sides, STRETCH)
     for K, d in [(10, 20), (20, 50), (50, 50), (100, 100)]:
         X, R = data(K, d, 500)
-        sides = common.in_turns(looped(nr.LinUCB(d, 1.0, 1.0, seed=1), X, R), numpy_linucb(d, X, R), 40)
+        sides = common.in_turns(looped(aw.LinUCB(d, 1.0, 1.0, seed=1), X, R), numpy_linucb(d, X, R), 40)
         common.compare(f"choose + learn, features of {K} arms, d={d}", "NumPy, by hand", sides, STRETCH)
     K, d = 10, 20
     rng = np.random.default_rng(0)
     shared = rng.normal(size=(2000, d)) / np.sqrt(d)
     R = (shared @ rng.normal(size=(d, K))).tolist()
     for peer, make in (("MABWiser", mabwiser), ("contextualbandits", contextualbandits), ("river", river)):
-        agent = nr.LinUCB(d, 1.0, 1.0, n_arms=K, seed=1)
+        agent = aw.LinUCB(d, 1.0, 1.0, n_arms=K, seed=1)
         sides = common.in_turns(looped(agent, shared, R), make(K, shared, R), 8)
         common.compare(f"choose + learn, a model for each of {K} arms, d={d}", f"{peer} LinUCB", sides, STRETCH)
 
@@ -185,7 +185,7 @@ def bulk(folder: Path | None) -> None:
                 turn: int, X: np.ndarray = X, R: np.ndarray = R, alpha: float = alpha, lam: float = lam,
                 errors: list[float] = errors,
             ) -> None:  # fmt: skip
-                played = nr.LinUCB(X.shape[1], alpha, lam, n_arms=R.shape[1], seed=1).play(X, R)
+                played = aw.LinUCB(X.shape[1], alpha, lam, n_arms=R.shape[1], seed=1).play(X, R)
                 errors.append(1.0 - float(played.rewards.mean()))
 
             def theirs(turn: int, path: Path = path, K: int = R.shape[1]) -> None:

@@ -13,7 +13,7 @@ import time
 import numpy as np
 from scipy.sparse import csr_array
 
-import noregret as nr
+import armwise as aw
 from benchmarks import common
 
 
@@ -32,7 +32,7 @@ def measure(dim: int, arms: int, non_zeros: int, rounds: int, batch_size: int) -
     rng = np.random.default_rng(0)
     contexts = worlds(rng, dim, arms, non_zeros, rounds)
     rewards = (rng.random(rounds) < 0.5).astype(float)
-    agent = nr.LogisticThompson(dim, batch_size=batch_size, seed=1)
+    agent = aw.LogisticThompson(dim, batch_size=batch_size, seed=1)
     choosing, learning = np.empty(rounds), np.empty(rounds)
     for t, X in enumerate(contexts):
         start = time.perf_counter()

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-import noregret as nr
+import armwise as aw
 from benchmarks import common
 
 PUBLISHED = 4140
@@ -42,7 +42,7 @@ def rounds(folder: Path, seed: int, report: bool = False) -> Rounds:
 
 
 def total(lam: float, v: float, data: Rounds, seed: int) -> float:
-    agent = nr.LinThompson(dim=data[0].shape[1], n_arms=2, v=v, lam=lam, seed=seed)
+    agent = aw.LinThompson(dim=data[0].shape[1], n_arms=2, v=v, lam=lam, seed=seed)
     return float(agent.play(*data).rewards.sum())
 
 

@@ -62,7 +62,7 @@ def read_alone(path: str, ahead: bool) -> dict[str, Any]:
     """Every column, block after block, and nothing done with them."""
     import pyarrow.parquet as pq
 
-    from noregret.offline.log import BATCH
+    from armwise.offline.log import BATCH
 
     rows = 0
     with pq.ParquetFile(path, pre_buffer=ahead) as file:
@@ -77,16 +77,16 @@ def judge(path: str, estimators: list[str]) -> dict[str, Any]:
     import pyarrow.parquet  # noqa: F401
     import threadpoolctl  # noqa: F401
 
-    import noregret as nr
+    import armwise as aw
 
-    policy = nr.Linear(np.random.default_rng(1).normal(size=(ARMS, FEATURES)))
-    small = nr.offline.Log(
+    policy = aw.Linear(np.random.default_rng(1).normal(size=(ARMS, FEATURES)))
+    small = aw.offline.Log(
         contexts=np.zeros((4, FEATURES)), arms=[0] * 4, rewards=[0] * 4, probabilities=[0.5] * 4, n_arms=ARMS
     )
-    nr.offline.evaluate(small, np.eye(ARMS)[[0] * 4], ["ips"])  # imports are not what is measured
+    aw.offline.evaluate(small, np.eye(ARMS)[[0] * 4], ["ips"])  # imports are not what is measured
     start, used = time.perf_counter(), processor()
-    log = nr.offline.Log.from_parquet(path, contexts=NAMES, n_arms=ARMS)
-    result = nr.offline.evaluate(log, policy, estimators)
+    log = aw.offline.Log.from_parquet(path, contexts=NAMES, n_arms=ARMS)
+    result = aw.offline.evaluate(log, policy, estimators)
     values = {e: result[e].value for e in estimators}
     return {"seconds": time.perf_counter() - start, "processor": processor() - used, "values": values}
 

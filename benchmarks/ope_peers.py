@@ -3,7 +3,7 @@
     python -m benchmarks.ope_peers [--rows 100000] [--turns 3] [--peers-python PYTHON]
 
 Each side as its documentation has it: contextualbandits fits a logistic regression for each arm on the rows it then
-evaluates; noregret a ridge for each arm, cross-fitted in three folds, and gives an interval as well. The log is drawn
+evaluates; armwise a ridge for each arm, cross-fitted in three folds, and gives an interval as well. The log is drawn
 from a softmax policy over 10 arms and 20 features with logistic rewards, so that the value of the target is known.
 """
 
@@ -13,7 +13,7 @@ import argparse
 
 import numpy as np
 
-import noregret as nr
+import armwise as aw
 from benchmarks import common, peers
 
 ARMS, FEATURES = 10, 20
@@ -45,8 +45,8 @@ def main(arguments: list[str] | None = None) -> None:
     values: dict[str, float] = {}
 
     def ours(turn: int) -> None:
-        log = nr.offline.Log(contexts=X, arms=arms, rewards=rewards, probabilities=logged, n_arms=ARMS)
-        values["ours"] = nr.offline.evaluate(log, target, "dr")["dr"].value
+        log = aw.offline.Log(contexts=X, arms=arms, rewards=rewards, probabilities=logged, n_arms=ARMS)
+        values["ours"] = aw.offline.evaluate(log, target, "dr")["dr"].value
 
     def theirs(turn: int) -> None:
         model = LogisticRegression()
@@ -54,7 +54,7 @@ def main(arguments: list[str] | None = None) -> None:
 
     sides = common.in_turns(ours, theirs, options.turns)
     off = {side: abs(value - truth) for side, value in values.items()}
-    note = f"off the truth {truth:.4f} by {off['ours']:.4f} and {off['theirs']:.4f}; only noregret has an interval"
+    note = f"off the truth {truth:.4f} by {off['ours']:.4f} and {off['theirs']:.4f}; only armwise has an interval"
     common.compare(f"DR of {n:,} rows in memory, {ARMS} arms, {FEATURES} features", "contextualbandits", sides, 1, note)
 
 

@@ -19,9 +19,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-import noregret as nr
-from noregret.oracle.cutting_planes import LeastGap
-from noregret.oracle.variance import Sample, spread
+import armwise as aw
+from armwise.oracle.cutting_planes import LeastGap
+from armwise.oracle.variance import Sample, spread
 
 
 class World(NamedTuple):
@@ -60,7 +60,7 @@ def calls() -> None:
     for agree in (0.0, 0.9):
         world = planted(200, 1000, 5, seed=0, agree=agree)
         contexts, rewards = world.rounds(50_000, seed=0)
-        agent = nr.ILoveToConBandits(nr.FinitePolicies(world.table), 5, seed=0)
+        agent = aw.ILoveToConBandits(aw.FinitePolicies(world.table), 5, seed=0)
         counted: list[tuple[int, int]] = []
         start, T = time.perf_counter(), 0
         for end in [*(2**m for m in range(6, 16)), 50_000]:
@@ -105,7 +105,7 @@ def elimination(runs: int = 200, T: int = 3000) -> None:
     start = time.perf_counter()
     for seed in range(runs):
         world = planted(2, 10, 2, seed=seed, agree=0.0, gap=0.9)
-        agent = nr.PolicyElimination(nr.FinitePolicies(world.table), 2, contexts=[[0.0], [1.0]], seed=seed)
+        agent = aw.PolicyElimination(aw.FinitePolicies(world.table), 2, contexts=[[0.0], [1.0]], seed=seed)
         agent.play(*world.rounds(T, seed))
         lost += world.best not in agent.survivors
         dropped += 10 - len(agent.survivors)
@@ -114,19 +114,19 @@ def elimination(runs: int = 200, T: int = 3000) -> None:
           f"{runs / 20:.0f}), {dropped / runs:.1f} of 10 policies a run, {seconds:.0f} s")  # fmt: skip
 
 
-AGENTS: dict[str, Callable[[nr.FinitePolicies, int, int], nr.Agent]] = {
-    "EpochGreedy, c = 1": lambda oracle, K, seed: nr.EpochGreedy(oracle, K, seed=seed),
+AGENTS: dict[str, Callable[[aw.FinitePolicies, int, int], aw.Agent]] = {
+    "EpochGreedy, c = 1": lambda oracle, K, seed: aw.EpochGreedy(oracle, K, seed=seed),
     # 2 epsilon_l s(l) <= 1, as the proof asks, with epsilon_l = sqrt(2 K ln(N / delta) / l)
-    "EpochGreedy, c = 0.35": lambda oracle, K, seed: nr.EpochGreedy(oracle, K, schedule=8**-0.5, seed=seed),
-    "RandomizedUCB": lambda oracle, K, seed: nr.RandomizedUCB(oracle, K, seed=seed),
-    "ILoveToConBandits": lambda oracle, K, seed: nr.ILoveToConBandits(oracle, K, seed=seed),
+    "EpochGreedy, c = 0.35": lambda oracle, K, seed: aw.EpochGreedy(oracle, K, schedule=8**-0.5, seed=seed),
+    "RandomizedUCB": lambda oracle, K, seed: aw.RandomizedUCB(oracle, K, seed=seed),
+    "ILoveToConBandits": lambda oracle, K, seed: aw.ILoveToConBandits(oracle, K, seed=seed),
     # the proof's psi = 100 keeps every b_pi far below 2K at these horizons: Q explores all policies alike
-    "ILoveToCon..., psi = 0.3": lambda oracle, K, seed: nr.ILoveToConBandits(oracle, K, psi=0.3, seed=seed),
+    "ILoveToCon..., psi = 0.3": lambda oracle, K, seed: aw.ILoveToConBandits(oracle, K, psi=0.3, seed=seed),
 }
 
 
-def best_found(agent: nr.Agent) -> int:
-    if isinstance(agent, nr.ILoveToConBandits):
+def best_found(agent: aw.Agent) -> int:
+    if isinstance(agent, aw.ILoveToConBandits):
         return int(agent.leader)
     return int(agent._own().best())  # type: ignore[attr-defined]
 
@@ -140,7 +140,7 @@ def regret(seeds: int = 20, T: int = 20_000) -> None:
             for seed in range(seeds):
                 world = planted(50, N, K, seed, agree)
                 contexts, rewards = world.rounds(T, seed)
-                agent = make(nr.FinitePolicies(world.table), K, seed)
+                agent = make(aw.FinitePolicies(world.table), K, seed)
                 losses.append(world.regret(contexts, agent.play(contexts, rewards).arms)[-1])
                 found += np.array_equal(world.table[:, best_found(agent)], world.table[:, world.best])
             error = np.std(losses, ddof=1) / np.sqrt(seeds)
@@ -157,7 +157,7 @@ def long(seeds: int = 1, T: int = 320_000) -> None:
         for seed in range(seeds):
             world = planted(50, 100, 2, seed, 0.9)
             contexts, rewards = world.rounds(T, seed)
-            arms = make(nr.FinitePolicies(world.table), 2, seed).play(contexts, rewards).arms
+            arms = make(aw.FinitePolicies(world.table), 2, seed).play(contexts, rewards).arms
             curves.append(world.regret(contexts, arms)[[end - 1 for end in ends]])
         means = np.mean(curves, axis=0)
         slope = np.polyfit(np.log(ends), np.log(means), 1)[0]
@@ -168,9 +168,9 @@ def scale(N: int = 10_000, K: int = 5, T: int = 5000) -> None:
     for agree in (0.9, 0.0):
         world = planted(1000, N, K, seed=0, agree=agree)
         contexts, rewards = world.rounds(T, seed=0)
-        oracle = nr.FinitePolicies(world.table)
+        oracle = aw.FinitePolicies(world.table)
         agents = [make(oracle, K, 0) for name, make in AGENTS.items() if "," not in name or name.endswith("c = 1")]
-        agents.append(nr.PolicyElimination(oracle, K, contexts=np.arange(1000)[:, None], seed=0))
+        agents.append(aw.PolicyElimination(oracle, K, contexts=np.arange(1000)[:, None], seed=0))
         for agent in agents:
             start = time.perf_counter()
             agent.play(contexts, rewards)

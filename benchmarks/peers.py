@@ -1,4 +1,4 @@
-"""The peers' own virtual environment, made on demand, with noregret installed beside them.
+"""The peers' own virtual environment, made on demand, with armwise installed beside them.
 
 Both sides of a comparison run in this one interpreter, in turns, so that a busy machine slows both alike.
 """

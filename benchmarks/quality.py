@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-import noregret as nr
+import armwise as aw
 from benchmarks import common, peers
 
 Rounds = tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -26,17 +26,17 @@ GRID = [(alpha, lam) for alpha in (0.1, 0.3, 1.0) for lam in (0.1, 1.0)]  # the 
 SCALES = (0.1, 0.3)  # of Thompson sampling
 
 
-def of_noregret() -> Contest:
+def of_armwise() -> Contest:
     """The linear agents over a grid, and the regression agents as they are."""
-    makers: dict[str, Callable[[int, int], nr.Agent]] = {}
+    makers: dict[str, Callable[[int, int], aw.Agent]] = {}
     for alpha, lam in GRID:
-        makers[f"LinUCB alpha={alpha} lam={lam}"] = lambda d, K, a=alpha, m=lam: nr.LinUCB(d, a, m, n_arms=K, seed=1)
+        makers[f"LinUCB alpha={alpha} lam={lam}"] = lambda d, K, a=alpha, m=lam: aw.LinUCB(d, a, m, n_arms=K, seed=1)
     for v in SCALES:
-        makers[f"LinThompson v={v} lam=1.0"] = lambda d, K, v=v: nr.LinThompson(d, v, 1.0, n_arms=K, seed=1)
-    makers["SquareCB"] = lambda d, K: nr.SquareCB(d, n_arms=K, seed=1)
-    makers["RegCB"] = lambda d, K: nr.RegCB(d, n_arms=K, seed=1)
+        makers[f"LinThompson v={v} lam=1.0"] = lambda d, K, v=v: aw.LinThompson(d, v, 1.0, n_arms=K, seed=1)
+    makers["SquareCB"] = lambda d, K: aw.SquareCB(d, n_arms=K, seed=1)
+    makers["RegCB"] = lambda d, K: aw.RegCB(d, n_arms=K, seed=1)
 
-    def error(rounds: Rounds, make: Callable[[int, int], nr.Agent]) -> float:
+    def error(rounds: Rounds, make: Callable[[int, int], aw.Agent]) -> float:
         X, _, R = rounds
         return 1.0 - float(make(X.shape[1], R.shape[1]).play(X, R).rewards.mean())
 
@@ -143,12 +143,12 @@ def main(arguments: list[str] | None = None) -> None:
         n = min(len(y), options.rows)
         repeats = 3 if n < 1000 else 1
         orders = [tuple(part[:n] for part in common.as_rounds(X, y, seed)) for seed in range(repeats)]
-        ours, how = best(of_noregret(), orders)
+        ours, how = best(of_armwise(), orders)
         for peer, contest in contests.items():
             error, setting = best(contest, orders)
             what = f"{name}: error over {n:,} rounds, {int(y.max()) + 1} arms"
             ratio = error / ours if ours else None
-            common.report(what, f"{ours:.4f}", peer, f"{error:.4f}", ratio, f"noregret: {how}; {peer}: {setting}")
+            common.report(what, f"{ours:.4f}", peer, f"{error:.4f}", ratio, f"armwise: {how}; {peer}: {setting}")
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from typing import Any
 
 import numba
 
-import noregret as nr
+import armwise as aw
 from benchmarks import common, peers
 
 T, K, D, SEEDS = 10_000, 10, 20, 20
@@ -26,14 +26,14 @@ T, K, D, SEEDS = 10_000, 10, 20, 20
 
 def race(seeds: int, workers: int = 1) -> tuple[float, float, Any]:
     """Seconds that the race takes, by the wall clock and of the processor, and its result."""
-    world = nr.environments.Linear(n_arms=K, dim=D, noise=0.1)
+    world = aw.environments.Linear(n_arms=K, dim=D, noise=0.1)
     agents = {
-        "LinUCB": nr.LinUCB(dim=D, alpha=1.0),
-        "LinThompson": nr.LinThompson(dim=D, v=1.0),
-        "Exp3": nr.Exp3.tuned(K, T),
+        "LinUCB": aw.LinUCB(dim=D, alpha=1.0),
+        "LinThompson": aw.LinThompson(dim=D, v=1.0),
+        "Exp3": aw.Exp3.tuned(K, T),
     }
     start, processor = time.perf_counter(), time.process_time()
-    result = nr.race(agents, world, horizon=T, seeds=seeds, workers=workers, progress=False)
+    result = aw.race(agents, world, horizon=T, seeds=seeds, workers=workers, progress=False)
     return time.perf_counter() - start, time.process_time() - processor, result
 
 
@@ -62,11 +62,11 @@ def coba(seeds: int) -> dict[str, float]:
     """Seconds of a coba experiment on the same worlds, and LinUCB's average reward there."""
     import coba as cb
 
-    from noregret.racing.run import world_seed
+    from armwise.racing.run import world_seed
 
     environments = []
     for seed in range(seeds):
-        blocks = list(nr.environments.Linear(n_arms=K, dim=D, noise=0.1).blocks(T, world_seed(seed)))
+        blocks = list(aw.environments.Linear(n_arms=K, dim=D, noise=0.1).blocks(T, world_seed(seed)))
         actions = [[tuple(row) for row in X] for block in blocks for X in block.view("features").tolist()]
         rewards = [dict(zip(a, r)) for a, r in zip(actions, (row for b in blocks for row in b.rewards.tolist()))]
         environments.append(
@@ -102,7 +102,7 @@ def main() -> None:
     theirs_processor = answer["processor"] * SEEDS / args.peer_seeds
     ours = result.reward("LinUCB")[: args.peer_seeds, -1].mean() / T
     what = f"LinUCB and LinThompson, {SEEDS} seeds of {T:,} rounds"
-    note = (f"noregret: and Exp3, the worlds included; coba: {args.peer_seeds} seeds, scaled up; processor seconds "
+    note = (f"armwise: and Exp3, the worlds included; coba: {args.peer_seeds} seeds, scaled up; processor seconds "
             f"{processor:.2f} and {theirs_processor:.0f}; LinUCB's average reward {ours:.4f} and "
             f"{answer['reward']:.4f}")  # fmt: skip
     common.report(what, common.duration(seconds), "coba", common.duration(theirs), theirs / seconds, note)

@@ -14,10 +14,10 @@ import threading
 import time
 from pathlib import Path
 
-from noregret.serve.engine import Engine
-from noregret.serve.journal import Write
-from noregret.serve.model import Creation
-from noregret.serve.store import SQLite
+from armwise.serve.engine import Engine
+from armwise.serve.journal import Write
+from armwise.serve.model import Creation
+from armwise.serve.store import SQLite
 
 ARMS = [b'"a"', b'{"id": "b", "features": {"x": 1.5}}', b'"c"']
 

@@ -1,7 +1,7 @@
 """Decisions a second, beside the least that any durable service must do.
 
 In one run, by turns: a bare handler (Starlette, msgspec, one SQLite row with ``synchronous=FULL`` and group commit
-before the reply) and ``noregret serve``, both asked by wrk from a process of its own, for 10 arms of 20 features each.
+before the reply) and ``armwise serve``, both asked by wrk from a process of its own, for 10 arms of 20 features each.
 The ratio is what counts: the machine is the same, the disk is the same.
 
     python -m benchmarks.serve_load [--seconds 5] [--turns 5] [--connections 64]
@@ -105,7 +105,7 @@ def start(kind: str, port: int, folder: str) -> subprocess.Popen[bytes]:
     if kind == "bare":
         words = ["-m", "benchmarks.serve_load", "--bare", str(port), folder]
     else:
-        code = "from noregret.cli.main import main; main()"
+        code = "from armwise.cli.main import main; main()"
         words = ["-c", code, "serve", "--listen", f"127.0.0.1:{port}", "--storage", f"{folder}/data"]
     process = subprocess.Popen([sys.executable, *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     for _ in range(600):
@@ -155,7 +155,7 @@ def main() -> None:
     args = parser.parse_args()
     if not shutil.which("wrk"):
         sys.exit("wrk is needed (Debian: wrk)")
-    results: dict[str, list[tuple[float, float, float]]] = {"bare": [], "noregret": []}
+    results: dict[str, list[tuple[float, float, float]]] = {"bare": [], "armwise": []}
     with tempfile.TemporaryDirectory() as folder:
         bodies(Path(folder) / "bodies")
         script = Path(folder) / "ask.lua"
@@ -170,13 +170,13 @@ def main() -> None:
                 line = f"{kind:9} {rate:8.0f} decisions/s   p99 {p99:6.1f} ms   {used:4.0f} us of processor each"
                 print(f"{line}   {errors} errors", flush=True)
     middle = {kind: [statistics.median(column) for column in zip(*rows)] for kind, rows in results.items()}
-    ratios = [ours[0] / theirs[0] for ours, theirs in zip(results["noregret"], results["bare"])]
-    print(f"median: {middle['noregret'][0]:.0f}/s against {middle['bare'][0]:.0f}/s bare, ", end="")
-    print(f"p99 {middle['noregret'][1]:.1f} against {middle['bare'][1]:.1f} ms, ", end="")
-    print(f"processor {middle['noregret'][2]:.0f} against {middle['bare'][2]:.0f} us a decision")
-    ours, least = middle["noregret"], middle["bare"]
+    ratios = [ours[0] / theirs[0] for ours, theirs in zip(results["armwise"], results["bare"])]
+    print(f"median: {middle['armwise'][0]:.0f}/s against {middle['bare'][0]:.0f}/s bare, ", end="")
+    print(f"p99 {middle['armwise'][1]:.1f} against {middle['bare'][1]:.1f} ms, ", end="")
+    print(f"processor {middle['armwise'][2]:.0f} against {middle['bare'][2]:.0f} us a decision")
+    ours, least = middle["armwise"], middle["bare"]
     note = f"p99 {ours[1]:.1f} and {least[1]:.1f} ms; processor {ours[2]:.0f} and {least[2]:.0f} us a decision"
-    rates = [f"{middle[kind][0]:,.0f}/s" for kind in ("noregret", "bare")]
+    rates = [f"{middle[kind][0]:,.0f}/s" for kind in ("armwise", "bare")]
     common.report("durable decisions over HTTP, 10 arms of 20 features", rates[0], "bare handler, same disk", rates[1],
                   statistics.median(ratios), note)  # fmt: skip
     print(f"ratio {statistics.median(ratios):.2f} (turns {', '.join(f'{r:.2f}' for r in ratios)}); required 0.6")

@@ -1,6 +1,6 @@
 """An A/B test, replaced: the service shows the better page to each kind of visitor while it is still finding out.
 
-    python examples/ab_test.py        # starts `noregret serve` on a free port of this machine, and stops it again
+    python examples/ab_test.py        # starts `armwise serve` on a free port of this machine, and stops it again
 
 Visitors on phones prefer the short page and the others the long one, so no single winner of an A/B test is right for
 all. The client below is all that a web site needs; any language that speaks HTTP will do.
@@ -54,14 +54,12 @@ def main(arguments=None):
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as folder:
         words = ["serve", "--json", "--listen", "127.0.0.1:0", "--storage", folder]
-        server = subprocess.Popen([sys.executable, "-m", "noregret", *words], stdout=subprocess.PIPE, text=True)
+        server = subprocess.Popen([sys.executable, "-m", "armwise", *words], stdout=subprocess.PIPE, text=True)
         try:
             address = json.loads(server.stdout.readline())["address"]
             better = visits(address, options.visitors)
             with urlopen(f"{address}/v1/log?limit=1") as log:
-                print(
-                    "every decision is in the log, ready for `noregret evaluate`:\n ", log.readline().decode().strip()
-                )
+                print("every decision is in the log, ready for `armwise evaluate`:\n ", log.readline().decode().strip())
         finally:
             server.terminate()
             server.wait()

@@ -1,7 +1,7 @@
 """A race on a Dask cluster: the same call, with the address of a scheduler.
 
     python examples/dask_race.py                        # starts a small cluster on this machine
-    python examples/dask_race.py --scheduler host:8786  # one that runs already, with noregret installed on its workers
+    python examples/dask_race.py --scheduler host:8786  # one that runs already, with armwise installed on its workers
 
 Each world and seed is a task; a worker that dies has its tasks run elsewhere. The numbers do not depend on where a
 task ran: the same race on one core gives the same regrets, to the last bit.
@@ -9,14 +9,14 @@ task ran: the same race on one core gives the same regrets, to the last bit.
 
 import argparse
 
-import noregret as nr
+import armwise as aw
 
-AGENTS = {"LinUCB": nr.LinUCB(dim=10, alpha=0.3), "LinThompson": nr.LinThompson(dim=10, v=0.1), "Exp3": nr.Exp3(8)}
-WORLD = nr.environments.Linear(n_arms=8, dim=10, noise=0.1)
+AGENTS = {"LinUCB": aw.LinUCB(dim=10, alpha=0.3), "LinThompson": aw.LinThompson(dim=10, v=0.1), "Exp3": aw.Exp3(8)}
+WORLD = aw.environments.Linear(n_arms=8, dim=10, noise=0.1)
 
 
 def race(scheduler, rounds, seeds):
-    return nr.race(AGENTS, WORLD, horizon=rounds, seeds=seeds, engine=f"dask://{scheduler}")
+    return aw.race(AGENTS, WORLD, horizon=rounds, seeds=seeds, engine=f"dask://{scheduler}")
 
 
 def main(arguments=None):

@@ -11,7 +11,7 @@ import argparse
 
 import numpy as np
 
-import noregret as nr
+import armwise as aw
 
 DOSES = ("low", "medium", "high")  # under 21 mg a week, 21 to 49 mg, over 49 mg
 
@@ -35,14 +35,14 @@ def main(arguments=None):
     parser.add_argument("--orders", type=int, default=10, help="in how many orders they arrive")
     options = parser.parse_args(arguments)
     known, right = patients(options.patients)
-    world = nr.environments.Classification(known, right)  # scaled columns and a constant; the right arm pays 1
+    world = aw.environments.Classification(known, right)  # scaled columns and a constant; the right arm pays 1
     dim = world.width("shared")
     agents = {
-        "LinUCB": nr.LinUCB(dim, alpha=0.2, n_arms=3),
-        "LinThompson": nr.LinThompson(dim, v=0.1, n_arms=3),
-        "UCB1 (no context)": nr.UCB1(3),
+        "LinUCB": aw.LinUCB(dim, alpha=0.2, n_arms=3),
+        "LinThompson": aw.LinThompson(dim, v=0.1, n_arms=3),
+        "UCB1 (no context)": aw.UCB1(3),
     }
-    result = nr.race(agents, world, horizon=options.patients, seeds=options.orders, name="dosing")
+    result = aw.race(agents, world, horizon=options.patients, seeds=options.orders, name="dosing")
     share = {name: result.reward(name)[:, -1].mean() / options.patients for name in agents}
     share["always medium"] = float((right == 1).mean())
     for name, value in sorted(share.items(), key=lambda pair: -pair[1]):

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-import noregret as nr
+import armwise as aw
 
 EMAILS = ["none", "mens", "womens", "catalogue"]
 KNOWN = ["months_since_visit", "spent", "bought_mens", "bought_womens", "newcomer"]
@@ -52,8 +52,8 @@ def campaign(n=20_000, seed=7):
 
 
 def read(path):
-    """The log as noregret reads it."""
-    return nr.offline.Log.from_csv(path, contexts=KNOWN, arms="email", rewards="visited", arm_names=EMAILS)
+    """The log as armwise reads it."""
+    return aw.offline.Log.from_csv(path, contexts=KNOWN, arms="email", rewards="visited", arm_names=EMAILS)
 
 
 def same_department(customer):
@@ -79,25 +79,25 @@ def main(arguments=None):
     print(f"{len(log):,} customers; {log.rewards.mean():.4f} of them came\n")
 
     # The best rule that asks one question, chosen on 70 % of the rows and judged on the others.
-    stumps = [nr.Stump(j, 0.5, no, yes) for j in (2, 3, 4) for no in range(3) for yes in range(3)]
-    fitted = nr.offline.fit(log, nr.FinitePolicies(stumps, len(EMAILS)))
-    policies = {"womens for all": nr.Constant(2), "same department": same_department, "best question": fitted.policy}
+    stumps = [aw.Stump(j, 0.5, no, yes) for j in (2, 3, 4) for no in range(3) for yes in range(3)]
+    fitted = aw.offline.fit(log, aw.FinitePolicies(stumps, len(EMAILS)))
+    policies = {"womens for all": aw.Constant(2), "same department": same_department, "best question": fitted.policy}
     found = {}
     for name, policy in policies.items():
-        judged = fitted.estimate if name == "best question" else nr.offline.evaluate(log, policy, ["snips", "dr"])
+        judged = fitted.estimate if name == "best question" else aw.offline.evaluate(log, policy, ["snips", "dr"])
         found[name] = judged["dr"]
         known = "" if options.csv else f"   truth {truth(policy, frame):.4f}"
         print(f"{name:16s} {found[name].value:.4f}  [{found[name].low:.4f}, {found[name].high:.4f}]{known}")
 
     print("\nis the rule better than the women's e-mail for all?")
-    print(nr.offline.compare(log, same_department, nr.Constant(2)).table())
+    print(aw.offline.compare(log, same_department, aw.Constant(2)).table())
 
-    print("\nand the catalogue for all?")  # one customer in 250 got it: noregret answers, and warns
+    print("\nand the catalogue for all?")  # one customer in 250 got it: armwise answers, and warns
     with warnings.catch_warnings(record=True) as said:
-        warnings.simplefilter("always", nr.offline.WeakLogWarning)
-        print(nr.offline.evaluate(log, nr.Constant(3), ["ips", "dr"]).table())
+        warnings.simplefilter("always", aw.offline.WeakLogWarning)
+        print(aw.offline.evaluate(log, aw.Constant(3), ["ips", "dr"]).table())
     if options.csv is None:
-        print(f"(rightly: the truth is {truth(nr.Constant(3), frame):.4f})")
+        print(f"(rightly: the truth is {truth(aw.Constant(3), frame):.4f})")
     return found, [str(warning.message) for warning in said]
 
 

@@ -11,7 +11,7 @@ import argparse
 
 import numpy as np
 
-import noregret as nr
+import armwise as aw
 
 
 def made_up_ratings(n_users=300, n_items=200, rank=4, seed=0):
@@ -30,12 +30,12 @@ def race(world, horizon, seeds=5):
     """Three learners beside one that picks at random, all on the same visitors."""
     dim = world.width("features")
     agents = {
-        "LinUCB": nr.LinUCB(dim, alpha=0.3),
-        "LinThompson": nr.LinThompson(dim, v=0.1),
-        "SquareCB": nr.SquareCB(dim),
-        "random": nr.EpsilonGreedy(world.n_arms, epsilon=1.0),
+        "LinUCB": aw.LinUCB(dim, alpha=0.3),
+        "LinThompson": aw.LinThompson(dim, v=0.1),
+        "SquareCB": aw.SquareCB(dim),
+        "random": aw.EpsilonGreedy(world.n_arms, epsilon=1.0),
     }
-    return nr.race(agents, world, horizon=horizon, seeds=seeds, name="news")
+    return aw.race(agents, world, horizon=horizon, seeds=seeds, name="news")
 
 
 def main(arguments=None):
@@ -45,9 +45,9 @@ def main(arguments=None):
     parser.add_argument("--report", help="write a page with pictures to this file")
     options = parser.parse_args(arguments)
     if options.data:
-        world = nr.environments.Ratings.from_file(options.data)
+        world = aw.environments.Ratings.from_file(options.data)
     else:
-        world = nr.environments.Ratings(*made_up_ratings())
+        world = aw.environments.Ratings(*made_up_ratings())
     result = race(world, options.rounds)
     table = result.table()
     table["stars"] = 0.5 + 4.5 * table["reward"] / options.rounds

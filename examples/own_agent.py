@@ -8,15 +8,15 @@ LinUCB uses. It passes every check in tests/checks.py, which is the way to find 
 
 import numpy as np
 
-import noregret as nr
-from noregret.agent import positive
-from noregret.ridge import Ridge
+import armwise as aw
+from armwise.agent import positive
+from armwise.ridge import Ridge
 
 
-class Softmax(nr.Agent):
+class Softmax(aw.Agent):
     """Better arms more often: p(a) ~ exp(x_a' theta / temperature)."""
 
-    theory = nr.Theory(
+    theory = aw.Theory(
         section="-",
         regret="not proved",
         comparator="the best arm of each round",
@@ -44,9 +44,9 @@ class Softmax(nr.Agent):
 
 
 def main():
-    world = nr.environments.Linear(n_arms=5, dim=6, noise=0.1)
-    agents = {"Softmax": Softmax(6, temperature=0.02), "LinUCB": nr.LinUCB(6, alpha=0.3), "Exp3": nr.Exp3(5)}
-    result = nr.race(agents, world, horizon=2000, seeds=5, name="own agent")
+    world = aw.environments.Linear(n_arms=5, dim=6, noise=0.1)
+    agents = {"Softmax": Softmax(6, temperature=0.02), "LinUCB": aw.LinUCB(6, alpha=0.3), "Exp3": aw.Exp3(5)}
+    result = aw.race(agents, world, horizon=2000, seeds=5, name="own agent")
     print(result.table()[["agent", "regret", "std_error", "us_per_decision"]].round(2).to_string(index=False))
     return result
 

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-import noregret as nr
-from noregret import persist
+import armwise as aw
+from armwise import persist
 
 K, D, N = 4, 3, 5  # arms, features, experts or policies
 
@@ -25,7 +25,7 @@ class Case:
     """``make(seed)`` gives a fresh agent; the flags say what holds for it by design."""
 
     name: str
-    make: Callable[[int], nr.Agent]
+    make: Callable[[int], aw.Agent]
     horizon: int = 600  # rounds after which it must beat uniform play
     symmetric: bool = True  # renaming the arms renames the probabilities (not if arms have a meaning of their own)
     saves: bool = True
@@ -76,7 +76,7 @@ def rounds(sees: str, T: int, seed: int, n_arms: int = K) -> Rounds:
     return Rounds(contexts, (rng.random(means.shape) < means).astype(float))
 
 
-def run(agent: nr.Agent, data: Rounds, start: int = 0, stop: int | None = None) -> list[nr.Choice]:
+def run(agent: aw.Agent, data: Rounds, start: int = 0, stop: int | None = None) -> list[aw.Choice]:
     choices = []
     for t in range(start, len(data.rewards) if stop is None else stop):
         choice = agent.choose(data.context(t))
@@ -85,7 +85,7 @@ def run(agent: nr.Agent, data: Rounds, start: int = 0, stop: int | None = None) 
     return choices
 
 
-def state(agent: nr.Agent) -> bytes:
+def state(agent: aw.Agent) -> bytes:
     """Everything the agent is, as bytes; for agents that cannot be saved, what they would do next."""
     try:
         return persist.dumps(agent)
@@ -98,7 +98,7 @@ def state(agent: nr.Agent) -> bytes:
 
 def carries_its_theory(case: Case) -> None:
     theory = type(case.make(0)).theory
-    assert isinstance(theory, nr.Theory)
+    assert isinstance(theory, aw.Theory)
     assert theory.comparator and theory.reference and theory.assumes
 
 
@@ -110,7 +110,7 @@ def valid_probabilities(case: Case) -> None:
         assert p.shape == (K,) and p.dtype == np.float64
         assert np.all(p >= 0.0) and abs(p.sum() - 1.0) < 1e-9
         choice = agent.choose(data.context(t))
-        assert type(choice) is nr.Choice and type(choice.arm) is int and 0 <= choice.arm < K
+        assert type(choice) is aw.Choice and type(choice.arm) is int and 0 <= choice.arm < K
         if choice.probability is not None:
             assert type(choice.probability) is float and 0.0 < choice.probability <= 1.0 + 1e-12
         agent.learn(data.context(t), choice, data.rewards[t, choice.arm])
@@ -137,7 +137,7 @@ def choose_and_probabilities_agree(case: Case) -> None:
     assert np.all(np.abs(counts / draws - p) < slack), (counts / draws, p)
 
 
-def _reseed(agent: nr.Agent, i: int) -> nr.Agent:
+def _reseed(agent: aw.Agent, i: int) -> aw.Agent:
     """Give every generator inside a copied agent a new stream."""
     seen, queue = set(), [agent]
     while queue:
@@ -145,9 +145,9 @@ def _reseed(agent: nr.Agent, i: int) -> nr.Agent:
         if id(thing) in seen:
             continue
         seen.add(id(thing))
-        if isinstance(thing, nr.Agent):
+        if isinstance(thing, aw.Agent):
             thing._rng = np.random.default_rng([11, i, len(seen)])
-        if isinstance(thing, (nr.Agent, persist.Saved)):
+        if isinstance(thing, (aw.Agent, persist.Saved)):
             queue.extend(vars(thing).values())
         elif isinstance(thing, dict):
             queue.extend(thing.values())
@@ -251,7 +251,7 @@ def bad_input_is_refused_and_changes_nothing(case: Case) -> None:
         assert state(agent) == before, f"bad input {i} changed the agent"
 
 
-def bad_contexts(agent: nr.Agent) -> list[Any]:
+def bad_contexts(agent: aw.Agent) -> list[Any]:
     sees = agent.sees
     if sees == "nothing":
         return [np.ones(3), "context", 3]

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from noregret.guide import agents
+from armwise.guide import agents
 
 PAGE = Path(__file__).parent.parent / "docs" / "errata.md"
 

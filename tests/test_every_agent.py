@@ -4,7 +4,7 @@ import inspect
 
 import pytest
 
-import noregret as nr
+import armwise as aw
 from cases import CASES
 from checks import CHECKS, Case
 
@@ -13,8 +13,8 @@ ABSTRACT = {"Agent", "IndexAgent"}
 
 
 def public_agents() -> set[str]:
-    things = {name: getattr(nr, name) for name in nr.__all__}
-    return {n for n, thing in things.items() if inspect.isclass(thing) and issubclass(thing, nr.Agent)} - ABSTRACT
+    things = {name: getattr(aw, name) for name in aw.__all__}
+    return {n for n, thing in things.items() if inspect.isclass(thing) and issubclass(thing, aw.Agent)} - ABSTRACT
 
 
 def test_every_public_agent_has_a_case() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-import noregret as nr
+import armwise as aw
 
 ROOT = Path(__file__).parent.parent
 
@@ -21,12 +21,12 @@ def imported_by(statement: str) -> set[str]:
 
 
 def test_importing_the_package_loads_nothing_heavy():
-    assert not imported_by("import noregret") & {"numpy", "scipy", "numba", "sklearn", "pandas", "matplotlib"}
+    assert not imported_by("import armwise") & {"numpy", "scipy", "numba", "sklearn", "pandas", "matplotlib"}
 
 
 def test_an_agent_needs_only_the_core_dependencies():
     heavy = {"sklearn", "pandas", "pyarrow", "matplotlib", "joblib", "dask", "starlette", "tqdm", "polars"}
-    assert not imported_by("import noregret as nr; nr.LinUCB(2); nr.Exp4P; nr.GPUCB; nr.ILoveToConBandits") & heavy
+    assert not imported_by("import armwise as aw; aw.LinUCB(2); aw.Exp4P; aw.GPUCB; aw.ILoveToConBandits") & heavy
 
 
 def test_the_core_depends_on_numpy_scipy_and_numba_alone():
@@ -36,14 +36,14 @@ def test_the_core_depends_on_numpy_scipy_and_numba_alone():
 
 
 def test_the_version_stands_in_one_place():
-    assert re.fullmatch(r"\d+\.\d+\.\d+", nr.__version__)
-    assert f"version: {nr.__version__}" in (ROOT / "CITATION.cff").read_text()
+    assert re.fullmatch(r"\d+\.\d+\.\d+", aw.__version__)
+    assert f"version: {aw.__version__}" in (ROOT / "CITATION.cff").read_text()
 
 
 def public_things():
     """Every public function and class of the package, and their public methods."""
-    for name in nr.__all__:
-        thing = getattr(nr, name)
+    for name in aw.__all__:
+        thing = getattr(aw, name)
         if inspect.ismodule(thing):
             for inner in getattr(thing, "__all__", ()):
                 yield f"{name}.{inner}", getattr(thing, inner)
@@ -65,4 +65,4 @@ def test_every_public_name_has_a_docstring_with_an_example(name):
 
 def test_unknown_names_are_refused_as_by_any_module():
     with pytest.raises(AttributeError, match="no attribute 'LinUCBB'"):
-        nr.LinUCBB  # noqa: B018
+        aw.LinUCBB  # noqa: B018

@@ -7,22 +7,22 @@ import struct
 import numpy as np
 import pytest
 
-import noregret as nr
-from noregret import persist
+import armwise as aw
+from armwise import persist
 
 
 @pytest.fixture
 def trained():
-    agent = nr.LinUCB(3, 0.5, 0.3, seed=4)
+    agent = aw.LinUCB(3, 0.5, 0.3, seed=4)
     rng = np.random.default_rng(1)
     agent.play(rng.normal(size=(50, 4, 3)), rng.normal(size=(50, 4)))
     return agent
 
 
 def test_a_saved_agent_continues_as_if_nothing_had_happened(trained, tmp_path):
-    path = tmp_path / "model.nr"
+    path = tmp_path / "model.aw"
     trained.save(path)
-    again = nr.load(path)
+    again = aw.load(path)
     rng = np.random.default_rng(2)
     X, R = rng.normal(size=(200, 4, 3)), rng.normal(size=(200, 4))
     assert trained.play(X, R).arms.tolist() == again.play(X, R).arms.tolist()
@@ -32,7 +32,7 @@ def test_a_saved_agent_continues_as_if_nothing_had_happened(trained, tmp_path):
 @pytest.mark.parametrize("keep", [0, 5, 8, 19, 30, 100, -33, -32, -1])
 def test_a_truncated_file_is_refused(trained, keep):
     data = persist.dumps(trained)
-    with pytest.raises(nr.LoadError, match=r"truncated|not a noregret file"):
+    with pytest.raises(aw.LoadError, match=r"truncated|not an armwise file"):
         persist.loads(data[:keep])
 
 
@@ -41,7 +41,7 @@ def test_every_altered_byte_is_noticed(trained):
     for position in range(0, len(data), 7):
         altered = bytearray(data)
         altered[position] ^= 0x10
-        with pytest.raises(nr.LoadError):
+        with pytest.raises(aw.LoadError):
             persist.loads(bytes(altered))
 
 
@@ -53,7 +53,7 @@ def sealed(version, header, body=b""):
 
 
 def test_a_newer_format_says_upgrade():
-    with pytest.raises(nr.LoadError, match="upgrade noregret"):
+    with pytest.raises(aw.LoadError, match="upgrade armwise"):
         persist.loads(sealed(persist.FORMAT + 1, {}))
 
 
@@ -61,13 +61,13 @@ def test_a_newer_format_says_upgrade():
     "tree",
     [
         {"$": "object", "class": "os:system", "params": {"command": "true"}, "state": {}},
-        {"$": "object", "class": "noregret:NoSuchAgent", "params": {}, "state": {}},
-        {"$": "object", "class": "noregret:load", "params": {"path": "x"}, "state": {}},
+        {"$": "object", "class": "armwise:NoSuchAgent", "params": {}, "state": {}},
+        {"$": "object", "class": "armwise:load", "params": {"path": "x"}, "state": {}},
         {"$": "spell", "words": 1},
         {"$": "rng", "state": {"$": "dict", "items": [["bit_generator", "Mystery"]]}},
         {"$": "array", "index": 3},
-        {"$": "object", "class": "noregret:LinUCB", "params": {"dim": -1}, "state": {}},
-        {"$": "object", "class": "noregret:LinUCB", "params": {"colour": 1}, "state": {}},
+        {"$": "object", "class": "armwise:LinUCB", "params": {"dim": -1}, "state": {}},
+        {"$": "object", "class": "armwise:LinUCB", "params": {"colour": 1}, "state": {}},
     ],
     ids=[
         "foreign code",
@@ -81,15 +81,15 @@ def test_a_newer_format_says_upgrade():
     ],
 )
 def test_contents_that_are_not_ours_are_refused_with_a_reason(tree):
-    with pytest.raises(nr.LoadError):
+    with pytest.raises(aw.LoadError):
         persist.loads(sealed(persist.FORMAT, {"object": tree, "arrays": []}))
 
 
 def test_what_has_no_safe_format_says_so_and_leaves_the_old_file(tmp_path):
-    path = tmp_path / "model.nr"
-    nr.Exp3(3).save(path)
+    path = tmp_path / "model.aw"
+    aw.Exp3(3).save(path)
     before = path.read_bytes()
-    agent = nr.PolicyArms(nr.UCB1(2), [lambda x: 0, lambda x: 1], 2)
+    agent = aw.PolicyArms(aw.UCB1(2), [lambda x: 0, lambda x: 1], 2)
     with pytest.raises(ValueError, match="cannot be saved"):
         agent.save(path)
     assert path.read_bytes() == before

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noregret import persist
-from noregret.numerics import ridge
-from noregret.numerics.jit import jit
-from noregret.ridge import Ridge
+from armwise import persist
+from armwise.numerics import ridge
+from armwise.numerics.jit import jit
+from armwise.ridge import Ridge
 
 
 @jit

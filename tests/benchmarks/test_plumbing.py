@@ -62,7 +62,7 @@ def test_turns_alternate_and_the_first_is_not_counted():
     assert [len(side) for side in sides] == [2, 2]
 
 
-def test_ratio_says_how_many_times_better_noregret_is(tmp_path, monkeypatch, capsys):
+def test_ratio_says_how_many_times_better_armwise_is(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv(common.ROWS, str(tmp_path / "rows"))
     common.compare("a step", "a peer", ([0.2, 0.1, 0.3], [0.8, 0.4, 0.6]))
     row = json.loads((tmp_path / "rows").read_text())

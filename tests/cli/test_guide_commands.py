@@ -1,36 +1,36 @@
-"""noregret table and noregret advise."""
+"""armwise table and armwise advise."""
 
 import json
 
 import pytest
 
-import noregret as nr
-from noregret.cli.main import main
+import armwise as aw
+from armwise.cli.main import main
 
 
 @pytest.mark.parametrize("format", ["text", "markdown", "latex", "json"])
 def test_table_prints_what_the_function_gives(format, capsys):
     assert main(["table", "--format", format]) == 0
-    assert capsys.readouterr().out == str(nr.table(format)) + "\n"
+    assert capsys.readouterr().out == str(aw.table(format)) + "\n"
 
 
 def test_table_as_json_and_one_row_of_it(capsys):
     assert main(["table", "--json"]) == 0
-    assert len(json.loads(capsys.readouterr().out)) == len(nr.table().rows)
+    assert len(json.loads(capsys.readouterr().out)) == len(aw.table().rows)
     assert main(["table", "--agent", "LINUCB"]) == 0
     assert "adversarial: no\n" in capsys.readouterr().out
     assert main(["table", "--agent", "linucv"]) == 2
     assert (
-        capsys.readouterr().err == "noregret table: error: unknown agent 'linucv'; did you mean LinUCB or SupLinUCB?\n"
+        capsys.readouterr().err == "armwise table: error: unknown agent 'linucv'; did you mean LinUCB or SupLinUCB?\n"
     )
 
 
 def test_advise(capsys):
     assert main(["advise", "--linear", "--no-horizon-known", "--dim", "7"]) == 0
     out = capsys.readouterr().out
-    assert out == str(nr.advise(linear=True, horizon_known=False, dim=7)) + "\n"
+    assert out == str(aw.advise(linear=True, horizon_known=False, dim=7)) + "\n"
     assert main(["advise", "--no-linear", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == nr.advise(linear=False).data()
+    assert json.loads(capsys.readouterr().out) == aw.advise(linear=False).data()
 
 
 @pytest.mark.parametrize(

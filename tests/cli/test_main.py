@@ -6,13 +6,13 @@ import time
 
 import pytest
 
-from noregret.cli import main as cli
-from noregret.cli.main import COMMANDS, main
+from armwise.cli import main as cli
+from armwise.cli.main import COMMANDS, main
 
 
 def test_help_lists_the_commands_and_is_quick_because_it_loads_no_room():
     script = (
-        "import sys; from noregret.cli.main import main; code = main(['--help']);"
+        "import sys; from armwise.cli.main import main; code = main(['--help']);"
         "assert 'numpy' not in sys.modules and 'numba' not in sys.modules; sys.exit(code)"
     )
     start = time.perf_counter()
@@ -24,17 +24,17 @@ def test_help_lists_the_commands_and_is_quick_because_it_loads_no_room():
 
 
 def test_python_dash_m():
-    done = subprocess.run([sys.executable, "-m", "noregret", "--version"], capture_output=True, text=True)
-    assert (done.returncode, done.stdout.split()[0]) == (0, "noregret")
+    done = subprocess.run([sys.executable, "-m", "armwise", "--version"], capture_output=True, text=True)
+    assert (done.returncode, done.stdout.split()[0]) == (0, "armwise")
 
 
 @pytest.mark.parametrize(
     ("words", "line"),
     [
-        (["tabel"], "noregret: error: unknown command 'tabel'; did you mean table?"),
-        (["--verbos"], "noregret: error: unknown option --verbos (see noregret --help)"),
+        (["tabel"], "armwise: error: unknown command 'tabel'; did you mean table?"),
+        (["--verbos"], "armwise: error: unknown option --verbos (see armwise --help)"),
         (["table", "--formt", "text"], "did you mean --format?"),
-        (["table", "extra"], "noregret table: error: unknown argument extra"),
+        (["table", "extra"], "armwise table: error: unknown argument extra"),
         (["table", "--format", "pdf"], "argument --format: invalid choice: 'pdf'"),
     ],
 )
@@ -62,14 +62,14 @@ def test_a_missing_extra_says_what_to_install(capsys, monkeypatch):
 
     monkeypatch.setattr(cli, "_run", fail)
     assert main(["race"]) == 2
-    assert "pip install 'noregret[all]'" in capsys.readouterr().err
+    assert "pip install 'armwise[all]'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_has_help_with_an_example_and_json(name, capsys):
     assert main([name, "--help"]) == 0
     out = capsys.readouterr().out
-    assert f"example:\n  noregret {name}" in out
+    assert f"example:\n  armwise {name}" in out
     assert "--json" in out
 
 

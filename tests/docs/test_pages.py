@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from pages import PAGES, ROOT, name
 
-from noregret.guide import agents
+from armwise.guide import agents
 
 sys.path.insert(0, str(ROOT / "tools"))
 

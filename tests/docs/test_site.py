@@ -11,12 +11,12 @@ from urllib.parse import unquote
 
 from pages import ROOT
 
-from noregret.guide import agents
+from armwise.guide import agents
 
 
 def test_the_site(tmp_path: Path):
     """One build, then every check of it. Races are of a few rounds: the pictures of ``make docs`` are only longer."""
-    env = os.environ | {"NOREGRET_DOCS_SCALE": "0.01", "NO_MKDOCS_2_WARNING": "1"}
+    env = os.environ | {"ARMWISE_DOCS_SCALE": "0.01", "NO_MKDOCS_2_WARNING": "1"}
     build = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path)]
     done = subprocess.run(build, cwd=ROOT, env=env, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr

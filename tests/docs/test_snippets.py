@@ -22,7 +22,7 @@ from pathlib import Path
 import pytest
 from pages import PAGES, ROOT, Block, blocks, name
 
-import noregret as nr
+import armwise as aw
 
 RUN = [page for page in PAGES if any(block.kind == "python" or block.mark == "run" for block in blocks(page))]
 
@@ -54,9 +54,9 @@ def free_port() -> int:
 
 
 def commands(block: Block) -> list[list[str]]:
-    """The lines of a console block that begin with ``$ noregret``, for this Python."""
+    """The lines of a console block that begin with ``$ armwise``, for this Python."""
     lines = [shlex.split(line[2:], comments=True) for line in block.code.splitlines() if line.startswith("$ ")]
-    assert lines and all(line[0] == "noregret" for line in lines), block.code
+    assert lines and all(line[0] == "armwise" for line in lines), block.code
     return [[sys.executable, "-m", *line] for line in lines]
 
 
@@ -104,6 +104,6 @@ def test_no_page_goes_untested():
 
 
 def test_the_call_on_every_algorithm_page_is_one_that_the_guide_tests():
-    assert {verdict.agent for verdict in nr.advise()} == {
+    assert {verdict.agent for verdict in aw.advise()} == {
         page.stem for page in PAGES if page.parent.name == "algorithms"
     }

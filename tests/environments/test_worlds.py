@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from noregret import environments
-from noregret.environments import base
-from noregret.policies import distributions
+from armwise import environments
+from armwise.environments import base
+from armwise.policies import distributions
 
 rng = np.random.default_rng(5)
 WORLDS = {

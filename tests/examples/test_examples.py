@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import noregret as nr
+import armwise as aw
 from checks import CHECKS, Case, D
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -16,7 +16,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 @pytest.fixture(autouse=True)
 def beside_the_examples(monkeypatch, tmp_path):
     monkeypatch.syspath_prepend(str(EXAMPLES))
-    monkeypatch.setenv("PYTHONPATH", str(Path(nr.__file__).parents[1]))  # for the processes that examples start
+    monkeypatch.setenv("PYTHONPATH", str(Path(aw.__file__).parents[1]))  # for the processes that examples start
     monkeypatch.chdir(tmp_path)
 
 
@@ -95,7 +95,7 @@ def test_dask_race_gives_the_numbers_of_one_core():
     import dask_race
 
     there = dask_race.main(["--rounds", "300", "--seeds", "2"])
-    here = nr.race(dask_race.AGENTS, dask_race.WORLD, horizon=300, seeds=2)
+    here = aw.race(dask_race.AGENTS, dask_race.WORLD, horizon=300, seeds=2)
     for name in dask_race.AGENTS:
         np.testing.assert_array_equal(there.regret(name), here.regret(name))
 

@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-import noregret as nr
-from noregret import persist
+import armwise as aw
+from armwise import persist
 
 N, K, T = 7, 4, 10_000
 
@@ -26,12 +26,12 @@ def naive(kind, advice, choices, rewards, *, gamma=None, delta=None):
     p_min = math.sqrt(math.log(N) / (K * T))
     for xi, choice, r in zip(advice, choices, rewards):
         share = sum(w[i] * xi[i] for i in range(N)) / sum(w)
-        p = (1 - gamma) * share + gamma / K if kind is nr.Exp4 else (1 - K * p_min) * share + p_min
+        p = (1 - gamma) * share + gamma / K if kind is aw.Exp4 else (1 - K * p_min) * share + p_min
         yield p
         r_hat = np.zeros(K)
         r_hat[choice.arm] = r / p[choice.arm]
         y = xi @ r_hat
-        if kind is nr.Exp4:
+        if kind is aw.Exp4:
             w = w * np.exp(gamma * y / K)
         else:
             v = (xi / p).sum(axis=1)
@@ -39,10 +39,10 @@ def naive(kind, advice, choices, rewards, *, gamma=None, delta=None):
         w /= w.sum()
 
 
-@pytest.mark.parametrize("kind", [nr.Exp4, nr.Exp4P])
+@pytest.mark.parametrize("kind", [aw.Exp4, aw.Exp4P])
 def test_probabilities_equal_the_naive_formulas_over_10000_rounds(kind, rounds):
     advice, rewards = rounds
-    agent = nr.Exp4(N, K, gamma=0.07, seed=3) if kind is nr.Exp4 else nr.Exp4P(N, K, horizon=T, delta=0.01, seed=3)
+    agent = aw.Exp4(N, K, gamma=0.07, seed=3) if kind is aw.Exp4 else aw.Exp4P(N, K, horizon=T, delta=0.01, seed=3)
     choices, got, reported = [], [], []
     for t in range(T):
         reported.append(agent.probabilities(advice[t]))
@@ -54,7 +54,7 @@ def test_probabilities_equal_the_naive_formulas_over_10000_rounds(kind, rounds):
     assert all(c.probability == p[c.arm] for c, p in zip(choices, reported))
 
 
-@pytest.mark.parametrize("make", [lambda: nr.Exp4(N, K, 0.07, seed=3), lambda: nr.Exp4P(N, K, T, seed=3)])
+@pytest.mark.parametrize("make", [lambda: aw.Exp4(N, K, 0.07, seed=3), lambda: aw.Exp4P(N, K, T, seed=3)])
 def test_play_is_the_loop(make, rounds):
     advice, rewards = (block[:500] for block in rounds)
     fast, slow = make(), make()
@@ -66,7 +66,7 @@ def test_play_is_the_loop(make, rounds):
     assert persist.dumps(fast) == persist.dumps(slow)
 
 
-@pytest.mark.parametrize("make", [lambda: nr.Exp4(N, K, 0.07, seed=3), lambda: nr.Exp4P(N, K, T, seed=3)])
+@pytest.mark.parametrize("make", [lambda: aw.Exp4(N, K, 0.07, seed=3), lambda: aw.Exp4P(N, K, T, seed=3)])
 def test_rewards_may_come_late_and_in_any_order(make, rounds):
     """Choices made before any reward carry the p_t of that moment, so the order of learning cannot matter."""
     advice, rewards = (block[:60] for block in rounds)
@@ -84,17 +84,17 @@ def test_rewards_may_come_late_and_in_any_order(make, rounds):
 
 def test_no_overflow_and_no_lost_digits_at_ten_million_rounds():
     """Ten million rounds' worth of weight at once: log weights far beyond exp's range, still the right p."""
-    agent = nr.Exp4(3, 2, gamma=1.0, seed=1)
+    agent = aw.Exp4(3, 2, gamma=1.0, seed=1)
     advice = np.array([[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]])
     for _ in range(1000):  # each is as 10^4 rounds: a reward of 1 at probability 1e-4
-        agent.learn(advice, nr.Choice(0, 1e-4), 1.0)
-        agent.learn(advice, nr.Choice(1, 1e-4), 1.0)
-    agent.learn(advice, nr.Choice(1, 0.5), 1.0)  # weights e^(5e6): one more factor e for expert 1, e^(1/2) for 2
+        agent.learn(advice, aw.Choice(0, 1e-4), 1.0)
+        agent.learn(advice, aw.Choice(1, 1e-4), 1.0)
+    agent.learn(advice, aw.Choice(1, 0.5), 1.0)  # weights e^(5e6): one more factor e for expert 1, e^(1/2) for 2
     w = np.exp([0.0, 1.0, 0.5])
     assert np.abs(agent.weights - w / w.sum()).max() < 1e-12
-    one_sided = nr.Exp4P(2, 2, horizon=10**7, seed=1)
+    one_sided = aw.Exp4P(2, 2, horizon=10**7, seed=1)
     for _ in range(1000):
-        one_sided.learn(np.eye(2), nr.Choice(0, 1e-6, [1e-6, 1 - 1e-6]), 1.0)
+        one_sided.learn(np.eye(2), aw.Choice(0, 1e-6, [1e-6, 1 - 1e-6]), 1.0)
     p = one_sided.probabilities(np.eye(2))
     assert np.isfinite(p).all()
     assert p.sum() == pytest.approx(1.0)
@@ -102,21 +102,21 @@ def test_no_overflow_and_no_lost_digits_at_ten_million_rounds():
 
 
 def test_tuned_gamma_and_p_min():
-    assert nr.Exp4.tuned(8, 10, 10_000).gamma == math.sqrt(10 * math.log(8) / ((math.e - 1) * 10_000))
-    assert nr.Exp4.tuned(8, 10, 5).gamma == 1.0
-    assert nr.Exp4.tuned(1, 10, 5).gamma == 1.0
-    assert nr.Exp4P(8, 10, 10_000).p_min == math.sqrt(math.log(8) / (10 * 10_000))
+    assert aw.Exp4.tuned(8, 10, 10_000).gamma == math.sqrt(10 * math.log(8) / ((math.e - 1) * 10_000))
+    assert aw.Exp4.tuned(8, 10, 5).gamma == 1.0
+    assert aw.Exp4.tuned(1, 10, 5).gamma == 1.0
+    assert aw.Exp4P(8, 10, 10_000).p_min == math.sqrt(math.log(8) / (10 * 10_000))
     with pytest.raises(ValueError, match=r"horizon is 20.*at least 21 rounds"):
-        nr.Exp4P(8, 10, 20)
-    nr.Exp4P(8, 10, 21)
+        aw.Exp4P(8, 10, 20)
+    aw.Exp4P(8, 10, 21)
 
 
 @pytest.mark.parametrize("note", [None, "p", [0.5, 0.5], [0.7, 0.7, 0.7, 0.7], [np.nan, 0.3, 0.3, 0.4]])
 def test_exp4p_refuses_a_choice_without_its_probabilities(note):
-    agent = nr.Exp4P(N, K, T, seed=3)
+    agent = aw.Exp4P(N, K, T, seed=3)
     before = persist.dumps(agent)
     with pytest.raises(ValueError, match="note"):
-        agent.learn(np.full((N, K), 1 / K), nr.Choice(0, 0.25, note), 1.0)
+        agent.learn(np.full((N, K), 1 / K), aw.Choice(0, 0.25, note), 1.0)
     assert persist.dumps(agent) == before
 
 
@@ -135,9 +135,9 @@ def test_regret_against_the_best_expert_stays_under_the_bound(name):
         p_reward[horizon // 3 : 2 * horizon // 3] = 0.5
         rewards = (rng.random((horizon, k)) < p_reward).astype(float)
         if name == "Exp4":
-            agent, bound = nr.Exp4.tuned(n, k, horizon, seed=seed), nr.bounds.exp4(T=horizon, K=k, N=n)
+            agent, bound = aw.Exp4.tuned(n, k, horizon, seed=seed), aw.bounds.exp4(T=horizon, K=k, N=n)
         else:
-            agent, bound = nr.Exp4P(n, k, horizon, 0.05, seed=seed), nr.bounds.exp4p(T=horizon, K=k, N=n, delta=0.05)
+            agent, bound = aw.Exp4P(n, k, horizon, 0.05, seed=seed), aw.bounds.exp4p(T=horizon, K=k, N=n, delta=0.05)
         total = agent.play(advice, rewards).rewards.sum()
         best = np.einsum("tnk,tk->n", advice, rewards).max()
         uniform = rewards.mean(axis=1).sum()
@@ -148,9 +148,9 @@ def test_regret_against_the_best_expert_stays_under_the_bound(name):
 def test_advised_is_the_agent_on_the_experts_advice():
     rng = np.random.default_rng(5)
     contexts, rewards = rng.normal(size=(300, 2)), rng.random((300, 3))
-    experts = [nr.Constant(1), lambda x: int(x[0] > 0), nr.Linear(rng.normal(size=(3, 2))), lambda x: [0.2, 0.3, 0.5]]
-    agent = nr.Advised(nr.Exp4(5, 3, 0.1, seed=6), experts, uniform=True)
-    bare = nr.Exp4(5, 3, 0.1, seed=6)
+    experts = [aw.Constant(1), lambda x: int(x[0] > 0), aw.Linear(rng.normal(size=(3, 2))), lambda x: [0.2, 0.3, 0.5]]
+    agent = aw.Advised(aw.Exp4(5, 3, 0.1, seed=6), experts, uniform=True)
+    bare = aw.Exp4(5, 3, 0.1, seed=6)
     for x, r in zip(contexts, rewards):
         one_hot = np.eye(3)
         scores = experts[2].weights @ x
@@ -172,38 +172,38 @@ def test_advised_is_the_agent_on_the_experts_advice():
 
 @pytest.mark.parametrize("context", [np.zeros((3, 2)), "a word", 7, ("a", 2), {"age": 3}])
 def test_advised_accepts_any_context_that_its_experts_read(context):
-    agent = nr.Advised(nr.Exp4P(2, 2, 100, seed=1), [lambda c: 0, lambda c: [0.5, 0.5]])
+    agent = aw.Advised(aw.Exp4P(2, 2, 100, seed=1), [lambda c: 0, lambda c: [0.5, 0.5]])
     agent.learn(context, agent.choose(context), 1.0)
     assert agent.t == 2
 
 
 def test_advised_saves_unless_an_expert_is_a_plain_function(tmp_path):
-    agent = nr.Advised(nr.Exp4P(2, 2, 100, seed=1), [nr.Stump(0, 0.5), nr.Constant(1)], uniform=False)
+    agent = aw.Advised(aw.Exp4P(2, 2, 100, seed=1), [aw.Stump(0, 0.5), aw.Constant(1)], uniform=False)
     x = np.array([0.7])
     agent.learn(x, agent.choose(x), 1.0)
-    agent.save(tmp_path / "a.nr")
-    again = nr.load(tmp_path / "a.nr")
+    agent.save(tmp_path / "a.aw")
+    again = aw.load(tmp_path / "a.aw")
     assert again.t == 2
     assert np.array_equal(again.probabilities(x), agent.probabilities(x))
     assert [again.choose(x) for _ in range(20)] == [agent.choose(x) for _ in range(20)]
     with pytest.raises(ValueError, match=r"experts\[1\] cannot be saved: function"):
-        nr.Advised(nr.Exp4(2, 2), [nr.Constant(1), lambda x: 0]).save(tmp_path / "b.nr")
+        aw.Advised(aw.Exp4(2, 2), [aw.Constant(1), lambda x: 0]).save(tmp_path / "b.aw")
 
 
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: nr.Advised(nr.Exp3(2), [nr.Constant(0)]), "sees advice"),
-        (lambda: nr.Advised(nr.Exp4(2, 2), [nr.Constant(0)]), "n_experts=2"),
-        (lambda: nr.Advised(nr.Exp4(1, 2), [nr.Constant(0)], uniform=True), "n_experts=1"),
-        (lambda: nr.Advised(nr.Exp4(1, 2), ["left"]), r"experts\[0\]"),
-        (lambda: nr.Advised(nr.Exp4(1, 2), [nr.Constant(0)], sees="all"), "sees"),
-        (lambda: nr.Advised(nr.Exp4(1, 2), [nr.Constant(2)]).choose([1.0]), r"experts\[0\].*arm 2"),
-        (lambda: nr.Advised(nr.Exp4(1, 2), [nr.Stump(3, 0.0)]).choose([1.0]), r"experts\[0\]"),
-        (lambda: nr.Advised(nr.Exp4(1, 2), [lambda x: x[4]]).choose([1.0]), r"experts\[0\]"),
-        (lambda: nr.Advised(nr.Exp4(1, 2), [nr.Constant(0)]).choose([np.nan]), "finite"),
-        (lambda: nr.Advised(nr.Exp4(1, 2), [nr.Constant(0)]).choose(), "None"),
-        (lambda: nr.Advised(nr.Exp4(1, 2), [nr.Constant(0)]).play([[1.0]], np.zeros((2, 2))), "2 rows"),
+        (lambda: aw.Advised(aw.Exp3(2), [aw.Constant(0)]), "sees advice"),
+        (lambda: aw.Advised(aw.Exp4(2, 2), [aw.Constant(0)]), "n_experts=2"),
+        (lambda: aw.Advised(aw.Exp4(1, 2), [aw.Constant(0)], uniform=True), "n_experts=1"),
+        (lambda: aw.Advised(aw.Exp4(1, 2), ["left"]), r"experts\[0\]"),
+        (lambda: aw.Advised(aw.Exp4(1, 2), [aw.Constant(0)], sees="all"), "sees"),
+        (lambda: aw.Advised(aw.Exp4(1, 2), [aw.Constant(2)]).choose([1.0]), r"experts\[0\].*arm 2"),
+        (lambda: aw.Advised(aw.Exp4(1, 2), [aw.Stump(3, 0.0)]).choose([1.0]), r"experts\[0\]"),
+        (lambda: aw.Advised(aw.Exp4(1, 2), [lambda x: x[4]]).choose([1.0]), r"experts\[0\]"),
+        (lambda: aw.Advised(aw.Exp4(1, 2), [aw.Constant(0)]).choose([np.nan]), "finite"),
+        (lambda: aw.Advised(aw.Exp4(1, 2), [aw.Constant(0)]).choose(), "None"),
+        (lambda: aw.Advised(aw.Exp4(1, 2), [aw.Constant(0)]).play([[1.0]], np.zeros((2, 2))), "2 rows"),
     ],
 )
 def test_advised_refuses_what_it_cannot_use(make, message):

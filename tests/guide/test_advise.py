@@ -5,8 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
-import noregret as nr
-from noregret.guide import agents
+import armwise as aw
+from armwise.guide import agents
 
 NAMES = ("adversarial", "horizon_known", "infinite_policies", "high_probability")
 
@@ -14,7 +14,7 @@ NAMES = ("adversarial", "horizon_known", "infinite_policies", "high_probability"
 @pytest.mark.parametrize("values", list(itertools.product([True, False, None], repeat=4)))
 def test_what_stays_is_what_the_rows_allow(values):
     said = dict(zip(NAMES, values))
-    advice = nr.advise(**said)
+    advice = aw.advise(**said)
     for name, agent in agents().items():
         theory = agent.theory
         fits = (
@@ -33,17 +33,17 @@ def test_what_stays_is_what_the_rows_allow(values):
 
 def test_linear_and_smooth_take_out_the_rooms_that_assume_them():
     rooms = {name: agent.__module__.split(".")[1] for name, agent in agents().items()}
-    assert {v.agent for v in nr.advise(linear=False).go} == {n for n, room in rooms.items() if room == "linear"}
-    assert {v.agent for v in nr.advise(smooth=False).go} == {n for n, room in rooms.items() if room == "kernel"}
-    best = nr.advise(linear=True, adversarial=False).stay
+    assert {v.agent for v in aw.advise(linear=False).go} == {n for n, room in rooms.items() if room == "linear"}
+    assert {v.agent for v in aw.advise(smooth=False).go} == {n for n, room in rooms.items() if room == "kernel"}
+    best = aw.advise(linear=True, adversarial=False).stay
     assert [rooms[v.agent] for v in best[:3]] == ["linear"] * 3  # what uses the assumption comes first
 
 
 @pytest.mark.parametrize("linear", [True, None])
 @pytest.mark.parametrize("sizes", [{}, {"n_arms": 3, "dim": 4, "horizon": 500, "n_policies": 5, "delta": 0.1}])
 def test_every_proposed_call_runs(linear, sizes):
-    for verdict in nr.advise(linear=linear, **sizes):
-        agent = eval(verdict.call, {"nr": nr, "np": np})
+    for verdict in aw.advise(linear=linear, **sizes):
+        agent = eval(verdict.call, {"aw": aw, "np": np})
         assert type(agent).__name__ == verdict.agent
 
 
@@ -56,8 +56,8 @@ def test_the_proposed_agents_choose_and_learn():
         "key": "anna",
         "advice": np.full((N, K), 1 / K),
     }
-    for verdict in nr.advise(n_arms=K, dim=d, n_policies=N, horizon=500):
-        agent = eval(verdict.call, {"nr": nr, "np": np})
+    for verdict in aw.advise(n_arms=K, dim=d, n_policies=N, horizon=500):
+        agent = eval(verdict.call, {"aw": aw, "np": np})
         context = views[agent.sees]
         if verdict.agent == "CGPUCB":
             context = np.c_[np.full(K, 0.5), rng.random((K, d - 1))]
@@ -67,18 +67,18 @@ def test_the_proposed_agents_choose_and_learn():
 
 
 def test_bounds_in_the_user_s_sizes():
-    assert nr.advise(horizon=500, n_arms=4)["Exp3"].bound == nr.bounds.exp3(T=500, K=4)
-    assert nr.advise()["Doubling"].bound is None
+    assert aw.advise(horizon=500, n_arms=4)["Exp3"].bound == aw.bounds.exp3(T=500, K=4)
+    assert aw.advise()["Doubling"].bound is None
 
 
 def test_it_prints_well_and_is_data():
-    advice = nr.advise(adversarial=True, infinite_policies=True, high_probability=True, horizon_known=False)
+    advice = aw.advise(adversarial=True, infinite_policies=True, high_probability=True, horizon_known=False)
     assert "No agent fits" in str(advice) or advice.stay
-    text = str(nr.advise(linear=True))
+    text = str(aw.advise(linear=True))
     assert text.startswith("Assumed: linear=True.")
     assert "\n+ " in text
-    assert repr(nr.advise()) == str(nr.advise())
-    assert nr.advise(linear=True).data()["verdicts"][0]["stays"] is True
+    assert repr(aw.advise()) == str(aw.advise())
+    assert aw.advise(linear=True).data()["verdicts"][0]["stays"] is True
 
 
 @pytest.mark.parametrize(
@@ -91,4 +91,4 @@ def test_it_prints_well_and_is_data():
 )
 def test_bad_input_is_refused(said, message):
     with pytest.raises(ValueError, match=message):
-        nr.advise(**said)
+        aw.advise(**said)

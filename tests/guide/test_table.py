@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-import noregret as nr
-from noregret.guide import SURVEY_ROWS, agents
+import armwise as aw
+from armwise.guide import SURVEY_ROWS, agents
 
 # The survey's Table 2: high probability, infinite policies, needs T, adversarial.
 SURVEY = {
@@ -26,7 +26,7 @@ SURVEY = {
 
 @pytest.mark.parametrize("row", SURVEY)
 def test_the_survey_s_rows_are_the_agents_own(row):
-    rows = {each.agent: each for each in nr.table().rows if each.survey_row == row}
+    rows = {each.agent: each for each in aw.table().rows if each.survey_row == row}
     assert set(rows) == set(SURVEY_ROWS[row])
     first = rows[SURVEY_ROWS[row][0]]
     flags = (first.high_probability, first.infinite_policies, first.needs_horizon, first.adversarial)
@@ -37,10 +37,10 @@ def test_the_survey_s_rows_are_the_agents_own(row):
 def test_every_public_agent_has_a_row_and_every_row_says_what_it_competes_with():
     public = {
         name
-        for name in nr.__all__
-        if isinstance(thing := getattr(nr, name), type) and issubclass(thing, nr.Agent) and hasattr(thing, "theory")
+        for name in aw.__all__
+        if isinstance(thing := getattr(aw, name), type) and issubclass(thing, aw.Agent) and hasattr(thing, "theory")
     }
-    rows = {row.agent: row for row in nr.table().rows}
+    rows = {row.agent: row for row in aw.table().rows}
     assert set(rows) == public == set(agents())
     for row in rows.values():
         assert row.comparator
@@ -52,16 +52,16 @@ def test_every_public_agent_has_a_row_and_every_row_says_what_it_competes_with()
 def test_every_format_has_every_agent():
     names = list(agents())
     for format in ("text", "markdown", "latex", "json"):
-        printed = nr.table(format)
+        printed = aw.table(format)
         assert all(name in printed for name in names)
         assert repr(printed) == str(printed)
-    assert [row["agent"] for row in json.loads(nr.table("json"))] == names
-    assert all(line.count("|") - line.count("\\|") == 8 for line in nr.table("markdown").splitlines())
-    latex = nr.table("latex")
+    assert [row["agent"] for row in json.loads(aw.table("json"))] == names
+    assert all(line.count("|") - line.count("\\|") == 8 for line in aw.table("markdown").splitlines())
+    latex = aw.table("latex")
     assert latex.count("{") == latex.count("}")
     assert all(line.count(" & ") == 6 for line in latex.splitlines() if line.endswith("\\\\"))
 
 
 def test_an_unknown_format_is_refused():
     with pytest.raises(ValueError, match="format must be one of 'text'"):
-        nr.table("pdf")
+        aw.table("pdf")

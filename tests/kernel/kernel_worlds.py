@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from noregret.kernel.kernels import Kernel
+from armwise.kernel.kernels import Kernel
 
 
 class KernelWorld:

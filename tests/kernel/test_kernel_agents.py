@@ -10,8 +10,8 @@ from kernel_worlds import gp_world, rkhs_world
 from sklearn.gaussian_process import kernels as sk
 from threadpoolctl import threadpool_limits
 
-import noregret as nr
-from noregret import kernels, persist
+import armwise as aw
+from armwise import kernels, persist
 
 RBF = kernels.RBF(0.5)
 
@@ -54,35 +54,35 @@ class Naive:
 PRODUCT = kernels.Columns(kernels.RBF(0.8), 0, 2) * kernels.Columns(kernels.Matern(1.0, nu=1.5) + 0.5, 2)
 CASES = {
     "GPUCB, a number": (
-        lambda: nr.GPUCB(RBF, noise=0.3, beta=4.0, seed=1),
+        lambda: aw.GPUCB(RBF, noise=0.3, beta=4.0, seed=1),
         lambda: Naive(RBF, 0.09, lambda K, t, gain: 2.0),
     ),
     "GPUCB, finite arms": (
-        lambda: nr.GPUCB(kernels.Matern(0.5, nu=2.5), noise=0.3, beta=nr.FiniteArmsBeta(delta=0.1), seed=1),
+        lambda: aw.GPUCB(kernels.Matern(0.5, nu=2.5), noise=0.3, beta=aw.FiniteArmsBeta(delta=0.1), seed=1),
         lambda: Naive(
             kernels.Matern(0.5, nu=2.5), 0.09,
             lambda K, t, gain: math.sqrt(2 * math.log(K * t**2 * math.pi**2 / (6 * 0.1))),
         ),
     ),
     "GPUCB, agnostic": (
-        lambda: nr.GPUCB(2.0 * RBF + kernels.Linear(), noise=0.7, beta=nr.AgnosticBeta(norm=2.0, delta=0.2), seed=1),
+        lambda: aw.GPUCB(2.0 * RBF + kernels.Linear(), noise=0.7, beta=aw.AgnosticBeta(norm=2.0, delta=0.2), seed=1),
         lambda: Naive(
             2.0 * RBF + kernels.Linear(), 0.49,
             lambda K, t, gain: math.sqrt(2 * 2.0 + 300 * gain() * math.log(t / 0.2) ** 3),
         ),
     ),
     "GPUCB, scikit-learn's kernel": (
-        lambda: nr.GPUCB(sk.RationalQuadratic(0.7), noise=0.3, beta=1.0, seed=1),
+        lambda: aw.GPUCB(sk.RationalQuadratic(0.7), noise=0.3, beta=1.0, seed=1),
         lambda: Naive(kernels.as_kernel(sk.RationalQuadratic(0.7)), 0.09, lambda K, t, gain: 1.0),
     ),
     "CGPUCB": (
-        lambda: nr.CGPUCB(
+        lambda: aw.CGPUCB(
             kernels.RBF(0.8), kernels.Matern(1.0, nu=1.5) + 0.5, context_dim=2, noise=0.3, beta=1.0, seed=1
         ),
         lambda: Naive(PRODUCT, 0.09, lambda K, t, gain: 1.0),
     ),
     "KernelUCB": (
-        lambda: nr.KernelUCB(kernels.Polynomial(2, offset=0.5), gamma=0.4, eta=1.3, seed=1),
+        lambda: aw.KernelUCB(kernels.Polynomial(2, offset=0.5), gamma=0.4, eta=1.3, seed=1),
         lambda: Naive(kernels.Polynomial(2, offset=0.5), 0.4, lambda K, t, gain: 1.3 / math.sqrt(0.4)),
     ),
 }  # fmt: skip
@@ -132,8 +132,8 @@ def test_equals_the_full_matrix_formulas_over_500_rounds(fixed):
 def test_linear_kernel_plays_the_arms_of_linucb():
     rng = np.random.default_rng(11)
     theta = rng.normal(size=5)
-    kernelised = nr.KernelUCB(kernels.Linear(), gamma=0.7, eta=0.9, seed=5)
-    linear = nr.LinUCB(dim=5, alpha=0.9, lam=0.7, seed=5)
+    kernelised = aw.KernelUCB(kernels.Linear(), gamma=0.7, eta=0.9, seed=5)
+    linear = aw.LinUCB(dim=5, alpha=0.9, lam=0.7, seed=5)
     for _ in range(500):
         X = rng.normal(size=(int(rng.integers(1, 9)), 5))
         one, two = kernelised.choose(X), linear.choose(X)
@@ -170,7 +170,7 @@ class NaiveSup:
 @pytest.mark.parametrize("kernel", [kernels.RBF(2.0), kernels.Linear()])
 def test_sup_kernel_ucb_equals_its_naive_form(kernel):
     rng = np.random.default_rng(12)
-    agent = nr.SupKernelUCB(kernel, horizon=400, delta=0.1, gamma=0.5, seed=1)
+    agent = aw.SupKernelUCB(kernel, horizon=400, delta=0.1, gamma=0.5, seed=1)
     naive, waiting, notes = NaiveSup(kernel, 400, 0.1, 0.5), [], set()
     for _ in range(300):
         X = rng.normal(size=(4, 2))[: int(rng.integers(1, 5))] * 0.2
@@ -190,12 +190,12 @@ def test_sup_kernel_ucb_equals_its_naive_form(kernel):
 
 def agents(seed=1):
     made = {name: make() for name, (make, _) in CASES.items()}
-    made["budget"] = nr.GPUCB(RBF, noise=0.3, budget=15, seed=seed)
-    made["KernelUCB, budget"] = nr.KernelUCB(RBF, gamma=0.3, eta=0.5, budget=15, seed=seed)
-    made["fitted"] = nr.GPUCB(RBF, noise=0.3, fit_at=(10, 25), seed=seed)
-    made["fitted, budget"] = nr.GPUCB(RBF, noise=0.3, fit_at=(10, 25), budget=15, seed=seed)
-    made["SupKernelUCB"] = nr.SupKernelUCB(kernels.RBF(2.0), horizon=200, delta=0.1, seed=seed)
-    made["SupKernelUCB, budget"] = nr.SupKernelUCB(kernels.RBF(2.0), horizon=200, delta=0.1, budget=9, seed=seed)
+    made["budget"] = aw.GPUCB(RBF, noise=0.3, budget=15, seed=seed)
+    made["KernelUCB, budget"] = aw.KernelUCB(RBF, gamma=0.3, eta=0.5, budget=15, seed=seed)
+    made["fitted"] = aw.GPUCB(RBF, noise=0.3, fit_at=(10, 25), seed=seed)
+    made["fitted, budget"] = aw.GPUCB(RBF, noise=0.3, fit_at=(10, 25), budget=15, seed=seed)
+    made["SupKernelUCB"] = aw.SupKernelUCB(kernels.RBF(2.0), horizon=200, delta=0.1, seed=seed)
+    made["SupKernelUCB, budget"] = aw.SupKernelUCB(kernels.RBF(2.0), horizon=200, delta=0.1, budget=9, seed=seed)
     return made
 
 
@@ -269,32 +269,32 @@ def test_wrong_dimensions_are_refused_and_change_nothing(name):
         with pytest.raises(ValueError, match="X must"):
             agent.choose(wrong)
         with pytest.raises(ValueError, match="X must"):
-            agent.learn(wrong, nr.Choice(0, 1.0), 0.5)
+            agent.learn(wrong, aw.Choice(0, 1.0), 0.5)
     with pytest.raises(ValueError, match="4 columns"):
         agent.play(contexts[:, :, :3], rewards)
     with pytest.raises(ValueError, match="reward"):
-        agent.learn(contexts[0], nr.Choice(0, 1.0), np.nan)
+        agent.learn(contexts[0], aw.Choice(0, 1.0), np.nan)
     assert persist.dumps(agent) == before
 
 
 @pytest.mark.parametrize(
     ("make", "reason"),
     [
-        (lambda: nr.GPUCB(RBF, noise=0.0), "noise must be a finite number > 0"),
-        (lambda: nr.GPUCB(RBF, noise=-1.0), "noise must be a finite number > 0"),
-        (lambda: nr.GPUCB(RBF, beta=-1.0), "beta must be a finite number >= 0"),
-        (lambda: nr.GPUCB(RBF, budget=0), "budget must be a whole number >= 1"),
-        (lambda: nr.GPUCB(RBF, dim=0), "dim must be a whole number >= 1"),
-        (lambda: nr.GPUCB(RBF, fit_at=(1,)), "fit_at must be a whole number >= 2"),
-        (lambda: nr.GPUCB("rbf"), "kernel must be one of noregret.kernels"),
-        (lambda: nr.KernelUCB(RBF, gamma=0.0), "gamma must be a finite number > 0"),
-        (lambda: nr.KernelUCB(RBF, eta=-0.1), "eta must be a finite number >= 0"),
-        (lambda: nr.KernelUCB(RBF, budget=0), "budget must be a whole number >= 1"),
-        (lambda: nr.SupKernelUCB(RBF, horizon=10, budget=0), "budget must be a whole number >= 1"),
-        (lambda: nr.SupKernelUCB(RBF, horizon=10, delta=1.5), "delta"),
-        (lambda: nr.CGPUCB(RBF, RBF, context_dim=0), "context_dim must be a whole number >= 1"),
-        (lambda: nr.FiniteArmsBeta(delta=0.0), "delta"),
-        (lambda: nr.AgnosticBeta(norm=0.0, delta=0.1), "norm"),
+        (lambda: aw.GPUCB(RBF, noise=0.0), "noise must be a finite number > 0"),
+        (lambda: aw.GPUCB(RBF, noise=-1.0), "noise must be a finite number > 0"),
+        (lambda: aw.GPUCB(RBF, beta=-1.0), "beta must be a finite number >= 0"),
+        (lambda: aw.GPUCB(RBF, budget=0), "budget must be a whole number >= 1"),
+        (lambda: aw.GPUCB(RBF, dim=0), "dim must be a whole number >= 1"),
+        (lambda: aw.GPUCB(RBF, fit_at=(1,)), "fit_at must be a whole number >= 2"),
+        (lambda: aw.GPUCB("rbf"), "kernel must be one of armwise.kernels"),
+        (lambda: aw.KernelUCB(RBF, gamma=0.0), "gamma must be a finite number > 0"),
+        (lambda: aw.KernelUCB(RBF, eta=-0.1), "eta must be a finite number >= 0"),
+        (lambda: aw.KernelUCB(RBF, budget=0), "budget must be a whole number >= 1"),
+        (lambda: aw.SupKernelUCB(RBF, horizon=10, budget=0), "budget must be a whole number >= 1"),
+        (lambda: aw.SupKernelUCB(RBF, horizon=10, delta=1.5), "delta"),
+        (lambda: aw.CGPUCB(RBF, RBF, context_dim=0), "context_dim must be a whole number >= 1"),
+        (lambda: aw.FiniteArmsBeta(delta=0.0), "delta"),
+        (lambda: aw.AgnosticBeta(norm=0.0, delta=0.1), "norm"),
     ],
 )
 def test_bad_parameters_are_refused(make, reason):
@@ -303,17 +303,17 @@ def test_bad_parameters_are_refused(make, reason):
 
 
 def test_cgpucb_wants_one_context_and_arm_features():
-    agent = nr.CGPUCB(RBF, RBF, context_dim=2)
-    X = nr.CGPUCB.rows([0.1, 0.2], [[1.0], [2.0]])
+    agent = aw.CGPUCB(RBF, RBF, context_dim=2)
+    X = aw.CGPUCB.rows([0.1, 0.2], [[1.0], [2.0]])
     agent.learn(X, agent.choose(X), 1.0)
     with pytest.raises(ValueError, match="same context in its first 2 columns"):
         agent.choose(np.array([[0.1, 0.2, 1.0], [0.1, 0.3, 2.0]]))
     with pytest.raises(ValueError, match="same context"):
         agent.play(np.stack([X, X + np.eye(2, 3)]), np.ones((2, 2)))
     with pytest.raises(ValueError, match="2 columns of the context"):
-        nr.CGPUCB(RBF, RBF, context_dim=2).choose(np.ones((3, 2)))
+        aw.CGPUCB(RBF, RBF, context_dim=2).choose(np.ones((3, 2)))
     with pytest.raises(ValueError, match="arms"):
-        nr.CGPUCB.rows([0.1], [1.0, 2.0])
+        aw.CGPUCB.rows([0.1], [1.0, 2.0])
 
 
 def test_a_kernel_that_is_not_positive_definite_is_refused_by_the_agent():
@@ -322,7 +322,7 @@ def test_a_kernel_that_is_not_positive_definite_is_refused_by_the_agent():
             Y = X if Y is None else Y
             return 1.0 + np.linalg.norm(X[:, None] - Y[None], axis=2)
 
-    agent = nr.GPUCB(Distance(), noise=0.1)
+    agent = aw.GPUCB(Distance(), noise=0.1)
     X = np.random.default_rng(0).random((5, 2))
     with pytest.raises(ValueError, match="kernel is not positive definite"):
         agent.learn(X, agent.choose(X), 1.0)
@@ -333,7 +333,7 @@ def test_a_kernel_that_is_not_positive_definite_is_refused_by_the_agent():
 def test_marginal_likelihood_finds_the_length_scale_and_the_noise(budget):
     """A draw at length-scale 0.2 and noise 0.1, started at 2 and 1: within a factor 2 after 150 rewards."""
     world = gp_world(kernels.RBF(0.2), dim=1, noise=0.1, seed=3)
-    agent = nr.GPUCB(kernels.RBF(2.0), noise=1.0, beta=2.0, budget=budget, fit_at=(40, 150), seed=1)
+    agent = aw.GPUCB(kernels.RBF(2.0), noise=1.0, beta=2.0, budget=budget, fit_at=(40, 150), seed=1)
     X, _, rewards = world.rounds(200, 5)
     agent.play(X, rewards)
     kernel, variance = agent.fitted
@@ -345,7 +345,7 @@ def test_marginal_likelihood_finds_the_length_scale_and_the_noise(budget):
 
 def test_fitting_is_off_by_default():
     world = gp_world(kernels.RBF(0.2), dim=1, noise=0.1, seed=3)
-    agent = nr.GPUCB(kernels.RBF(2.0), noise=1.0, seed=1)
+    agent = aw.GPUCB(kernels.RBF(2.0), noise=1.0, seed=1)
     X, _, rewards = world.rounds(100, 5)
     agent.play(X, rewards)
     assert agent.fitted == (agent.kernel, 1.0)
@@ -364,10 +364,10 @@ def test_regret_under_its_bound_and_sublinear_on_a_gaussian_process(budget):
     totals, halves, uniform = [], [], []
     for seed in range(10):
         X, values, rewards = gp_world(kernel, dim=2, noise=0.2, seed=seed).rounds(T, K)
-        agent = nr.GPUCB(kernel, noise=0.2, beta=nr.FiniteArmsBeta(delta=0.1), budget=budget, seed=seed)
+        agent = aw.GPUCB(kernel, noise=0.2, beta=aw.FiniteArmsBeta(delta=0.1), budget=budget, seed=seed)
         first = regret(agent, X[:300], values[:300], rewards[:300])
         second = regret(agent, X[300:], values[300:], rewards[300:])
-        bound = nr.bounds.gp_ucb(T=T, K=K, gamma_T=agent.information_gain, sigma=0.2, delta=0.1)
+        bound = aw.bounds.gp_ucb(T=T, K=K, gamma_T=agent.information_gain, sigma=0.2, delta=0.1)
         assert first + second < bound
         totals.append(first + second)
         halves.append((first, second))
@@ -380,16 +380,16 @@ def test_kernel_ucb_beats_uniform_where_the_norm_is_known():
     """f with <f, f> = 1: half the regret of uniform play or less, in each of 3 worlds."""
     for seed in range(3):
         X, values, rewards = rkhs_world(RBF, dim=2, noise=0.1, norm=1.0, seed=seed).rounds(500, 8)
-        total = regret(nr.KernelUCB(RBF, gamma=0.1, eta=0.3, seed=seed), X, values, rewards)
+        total = regret(aw.KernelUCB(RBF, gamma=0.1, eta=0.3, seed=seed), X, values, rewards)
         assert total < 0.5 * (values.max(axis=1) - values.mean(axis=1)).sum()
 
 
 def test_agnostic_gpucb_stays_under_its_bound():
     for seed in range(3):
         X, values, rewards = rkhs_world(RBF, dim=2, noise=0.1, norm=1.0, seed=seed).rounds(400, 8)
-        agent = nr.GPUCB(RBF, noise=0.1, beta=nr.AgnosticBeta(norm=1.0, delta=0.1), seed=seed)
+        agent = aw.GPUCB(RBF, noise=0.1, beta=aw.AgnosticBeta(norm=1.0, delta=0.1), seed=seed)
         total = regret(agent, X, values, rewards)
-        assert total < nr.bounds.gp_ucb_agnostic(T=400, B=1.0, gamma_T=agent.information_gain, sigma=0.1, delta=0.1)
+        assert total < aw.bounds.gp_ucb_agnostic(T=400, B=1.0, gamma_T=agent.information_gain, sigma=0.1, delta=0.1)
 
 
 def test_sup_kernel_ucb_eliminates_the_worse_arms():
@@ -397,8 +397,8 @@ def test_sup_kernel_ucb_eliminates_the_worse_arms():
     T, X = 5000, np.array([[0.0], [2.0]])
     values = np.tile([0.1, 0.9], (T, 1))
     rewards = values + 0.1 * np.random.default_rng(0).uniform(-1, 1, size=(T, 2))
-    agent = nr.SupKernelUCB(kernels.RBF(1.0), horizon=T, delta=0.1, budget=2, seed=1)
+    agent = aw.SupKernelUCB(kernels.RBF(1.0), horizon=T, delta=0.1, budget=2, seed=1)
     total = regret(agent, np.tile(X, (T, 1, 1)), values, rewards)
     assert total < (values.max(axis=1) - values.mean(axis=1)).sum() / 3
     d = kernels.effective_dimension(kernels.RBF(1.0), np.tile(X, (500, 1)), gamma=1.0, T=T)
-    assert total < nr.bounds.sup_kernel_ucb(T=T, N=2, d_tilde=d, gamma=1.0, delta=0.1)
+    assert total < aw.bounds.sup_kernel_ucb(T=T, N=2, d_tilde=d, gamma=1.0, delta=0.1)

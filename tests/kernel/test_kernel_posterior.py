@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.gaussian_process import kernels as sk
 
-from noregret import kernels, persist
-from noregret.kernel.posterior import Arms, Budgeted, Growing, KernelPosterior
-from noregret.numerics import gp, gp_budget
+from armwise import kernels, persist
+from armwise.kernel.posterior import Arms, Budgeted, Growing, KernelPosterior
+from armwise.numerics import gp, gp_budget
 
 
 def naive(kernel, noise, points, rewards, X):

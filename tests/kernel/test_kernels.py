@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process import kernels as sk
 
-import noregret as nr
-from noregret import kernels, persist
+import armwise as aw
+from armwise import kernels, persist
 
 RNG = np.random.default_rng(5)
 X, Z = RNG.normal(size=(7, 3)), RNG.normal(size=(5, 3))
@@ -54,8 +54,8 @@ def test_saved_and_loaded(kernel):
 
 
 def test_kernels_are_not_confused_with_policies_of_the_same_name():
-    assert nr.kernels.Linear is not nr.Linear
-    assert type(persist.loads(persist.dumps(nr.kernels.Linear()))) is nr.kernels.Linear
+    assert aw.kernels.Linear is not aw.Linear
+    assert type(persist.loads(persist.dumps(aw.kernels.Linear()))) is aw.kernels.Linear
 
 
 def test_columns_reads_a_part_of_each_row():
@@ -88,7 +88,7 @@ def test_theta_round_trip():
         (lambda: kernels.Polynomial(2, offset=-1.0), "offset must be a finite number >= 0"),
         (lambda: kernels.Polynomial(0), "degree must be a whole number >= 1"),
         (lambda: -1.0 * kernels.RBF(), "value must be a finite number > 0"),
-        (lambda: kernels.RBF() + "linear", "kernel must be one of noregret.kernels"),
+        (lambda: kernels.RBF() + "linear", "kernel must be one of armwise.kernels"),
         (lambda: kernels.Columns(kernels.RBF(), 2, 2), "stop must be a whole number >= 3"),
         (lambda: kernels.as_kernel(sk.RBF() + sk.WhiteKernel()), "must not hold a WhiteKernel"),
     ],
@@ -110,7 +110,7 @@ class Own(sk.RBF):
 
 
 def test_a_users_kernel_class_works_but_is_not_saved():
-    agent = nr.GPUCB(Own(), noise=0.1)
+    agent = aw.GPUCB(Own(), noise=0.1)
     agent.learn(X, agent.choose(X), 1.0)
     with pytest.raises(ValueError, match="Own is not a class of sklearn"):
         persist.dumps(agent)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from follow import follow, regret, same_future, ties, unit_rows
 
-import noregret as nr
-from noregret import persist
+import armwise as aw
+from armwise import persist
 
 
 class Naive:
@@ -35,13 +35,13 @@ class Naive:
 def test_every_round_as_the_formulas_say(k):
     U = np.random.default_rng(k).normal(size=(5, k))
     settings = {"lam": 0.3, "lam_coarse": 2.0, "alpha": 0.4, "alpha_coarse": 0.7}
-    follow(nr.CoFineUCB(5, U, **settings, seed=1), Naive(U, **settings), 5)
+    follow(aw.CoFineUCB(5, U, **settings, seed=1), Naive(U, **settings), 5)
 
 
 def test_learn_subspace_by_its_definition():
     rng = np.random.default_rng(2)
     W = rng.normal(size=(6, 2)) @ rng.normal(size=(2, 40)) + 0.1 * rng.normal(size=(6, 40))
-    U = nr.CoFineUCB.learn_subspace(W, k=2)
+    U = aw.CoFineUCB.learn_subspace(W, k=2)
     U0 = np.linalg.svd(W)[0][:, :2]
     W0 = U0.T @ W
     expected = U0 @ np.linalg.cholesky(2 / np.trace(W0 @ W0.T) * W0 @ W0.T)
@@ -52,7 +52,7 @@ def test_learn_subspace_by_its_definition():
 
 def test_saved_and_loaded_it_goes_on_the_same():
     rng = np.random.default_rng(3)
-    agent = nr.CoFineUCB(4, rng.normal(size=(4, 2)), 0.5, seed=1)
+    agent = aw.CoFineUCB(4, rng.normal(size=(4, 2)), 0.5, seed=1)
     contexts, rewards = unit_rows(rng, 600, 4).reshape(200, 3, 4), rng.random((200, 3))
     contexts[:, 1] = contexts[:, 0]
     agent.play(contexts[:100], rewards[:100])
@@ -64,9 +64,9 @@ def test_a_right_subspace_helps_and_the_bound_holds():
     T, K, dim = 1500, 10, 20
     for seed in range(3):
         theta = unit_rows(np.random.default_rng(seed), 1, dim)[0]  # as the world draws it
-        agent = nr.CoFineUCB(dim, theta[:, None], alpha=0.2, alpha_coarse=0.2, seed=seed)
+        agent = aw.CoFineUCB(dim, theta[:, None], alpha=0.2, alpha_coarse=0.2, seed=seed)
         mine = regret(agent, seed, T=T, K=K, dim=dim)
-        assert mine < 0.7 * regret(nr.LinUCB(dim, alpha=0.2, seed=seed), seed, T=T, K=K, dim=dim)
+        assert mine < 0.7 * regret(aw.LinUCB(dim, alpha=0.2, seed=seed), seed, T=T, K=K, dim=dim)
         bound = agent.theory.regret_bound(
             T=T, d=dim, L=1.0, U=1.0, lam=1.0, lam_coarse=1.0, alpha=0.2, alpha_coarse=0.2
         )
@@ -91,7 +91,7 @@ def test_a_right_subspace_helps_and_the_bound_holds():
 def test_bad_parameters_are_named(argument, value):
     name = "subspace" if (argument, str(value)) == ("dim", "5") else argument  # a row too few
     with pytest.raises(ValueError, match=f"^{name} must "):
-        nr.CoFineUCB(**({"dim": 3, "subspace": np.ones((3, 1))} | {argument: value}))
+        aw.CoFineUCB(**({"dim": 3, "subspace": np.ones((3, 1))} | {argument: value}))
 
 
 @pytest.mark.parametrize(
@@ -106,4 +106,4 @@ def test_bad_parameters_are_named(argument, value):
 )
 def test_bad_profiles_are_named(profiles, k, message):
     with pytest.raises(ValueError, match=message):
-        nr.CoFineUCB.learn_subspace(profiles, k)
+        aw.CoFineUCB.learn_subspace(profiles, k)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-import noregret as nr
+import armwise as aw
 
 
 def reference_scores(X, history, alpha, lam, dim):
@@ -11,20 +11,20 @@ def reference_scores(X, history, alpha, lam, dim):
     A = lam * np.eye(dim) + sum((np.outer(x, x) for x, _ in history), np.zeros((dim, dim)))
     b = sum((r * x for x, r in history), np.zeros(dim))
     inverse = np.linalg.inv(A)
-    if isinstance(alpha, nr.Ellipsoid):
+    if isinstance(alpha, aw.Ellipsoid):
         ratio = np.sqrt(np.linalg.det(A) / np.linalg.det(lam * np.eye(dim)))
         alpha = alpha.noise * np.sqrt(2 * np.log(ratio / alpha.delta)) + np.sqrt(lam) * alpha.norm
     return X @ inverse @ b + alpha * np.sqrt(np.einsum("ai,ij,aj->a", X, inverse, X))
 
 
 @pytest.mark.parametrize(
-    "alpha", [0.0, 0.7, nr.Ellipsoid(noise=0.3, norm=2.0, delta=0.1)], ids=["greedy", "number", "ellipsoid"]
+    "alpha", [0.0, 0.7, aw.Ellipsoid(noise=0.3, norm=2.0, delta=0.1)], ids=["greedy", "number", "ellipsoid"]
 )
 @pytest.mark.parametrize("lam", [0.2, 3.0])
 @pytest.mark.parametrize("dim", [1, 5, 8, 19])
 def test_shared_scores_follow_the_formula_with_changing_arms_and_late_rewards(alpha, lam, dim):
     rng = np.random.default_rng(dim)
-    agent = nr.LinUCB(dim, alpha, lam, seed=1)
+    agent = aw.LinUCB(dim, alpha, lam, seed=1)
     theta = rng.normal(size=dim)
     history, waiting = [], []
     for t in range(150):
@@ -42,11 +42,11 @@ def test_shared_scores_follow_the_formula_with_changing_arms_and_late_rewards(al
             waiting.clear()
 
 
-@pytest.mark.parametrize("alpha", [0.7, nr.Ellipsoid(noise=0.3, norm=2.0, delta=0.1)], ids=["number", "ellipsoid"])
+@pytest.mark.parametrize("alpha", [0.7, aw.Ellipsoid(noise=0.3, norm=2.0, delta=0.1)], ids=["number", "ellipsoid"])
 def test_disjoint_scores_follow_the_formula(alpha):
     rng = np.random.default_rng(3)
     K, dim, lam = 6, 11, 0.4
-    agent = nr.LinUCB(dim, alpha, lam, n_arms=K, seed=1)
+    agent = aw.LinUCB(dim, alpha, lam, n_arms=K, seed=1)
     history = [[] for _ in range(K)]
     waiting = []
     for t in range(300):
@@ -67,7 +67,7 @@ def test_disjoint_scores_follow_the_formula(alpha):
 def test_fading_keeps_the_ridge_and_weighs_the_rest_by_age():
     rng = np.random.default_rng(5)
     dim, lam, discount = 4, 0.6, 0.9
-    agent = nr.LinUCB(dim, 0.5, lam, discount=discount, seed=1)
+    agent = aw.LinUCB(dim, 0.5, lam, discount=discount, seed=1)
     A, b = lam * np.eye(dim), np.zeros(dim)
     for _ in range(400):
         X = rng.normal(size=(5, dim))
@@ -84,7 +84,7 @@ def test_fading_keeps_the_ridge_and_weighs_the_rest_by_age():
 def test_fading_follows_a_world_that_turns_around():
     """If forgetting did nothing, 2000 rounds of the old world would outweigh 300 of the new one."""
     X = np.tile(np.eye(2), (2000, 1, 1))
-    steady, fading = nr.LinUCB(2, 0.3, seed=1), nr.LinUCB(2, 0.3, discount=0.98, seed=1)
+    steady, fading = aw.LinUCB(2, 0.3, seed=1), aw.LinUCB(2, 0.3, discount=0.98, seed=1)
     for agent in (steady, fading):
         agent.play(X, np.tile([0.9, 0.1], (2000, 1)))
     late = [agent.play(X[:300], np.tile([0.1, 0.9], (300, 1))).rewards.mean() for agent in (steady, fading)]
@@ -94,7 +94,7 @@ def test_fading_follows_a_world_that_turns_around():
 def test_ties_at_the_cold_start_are_broken_uniformly():
     counts = np.zeros(5)
     for seed in range(2000):
-        choice = nr.LinUCB(3, 1.0, seed=seed).choose(np.ones((5, 3)))
+        choice = aw.LinUCB(3, 1.0, seed=seed).choose(np.ones((5, 3)))
         assert choice.probability == pytest.approx(0.2)
         counts[choice.arm] += 1
     assert np.all(np.abs(counts / 2000 - 0.2) < 5 * np.sqrt(0.16 / 2000))
@@ -111,12 +111,12 @@ def test_regret_stays_under_the_bound_and_grows_no_faster_than_it():
         X = rng.normal(size=(T, K, d))
         X /= np.linalg.norm(X, axis=2, keepdims=True)
         means = X @ theta
-        agent = nr.LinUCB(d, nr.Ellipsoid(noise, 1.0, delta), 1.0, seed=seed)
+        agent = aw.LinUCB(d, aw.Ellipsoid(noise, 1.0, delta), 1.0, seed=seed)
         played = agent.play(X, means + noise * rng.normal(size=(T, K)))
         regret = np.cumsum(means.max(axis=1) - means[np.arange(T), played.arms])
-        over += regret[-1] > nr.LinUCB.theory.regret_bound(T=T, d=d, R=noise, S=1.0, L=1.0, lam=1.0, delta=delta)
+        over += regret[-1] > aw.LinUCB.theory.regret_bound(T=T, d=d, R=noise, S=1.0, L=1.0, lam=1.0, delta=delta)
         curves.append(regret)
     assert over == 0
     mean = np.mean(curves, axis=0)
     slope = np.polyfit(np.log([500, 1000, 2000, 4000]), np.log(mean[[499, 999, 1999, 3999]]), 1)[0]
-    assert slope < nr.LinUCB.theory.exponent + 0.1
+    assert slope < aw.LinUCB.theory.exponent + 0.1

@@ -8,9 +8,9 @@ from follow import same_future
 from scipy.optimize import minimize
 from scipy.sparse import coo_array, csc_array, csr_array, csr_matrix, lil_matrix, random_array
 
-import noregret as nr
-from noregret import persist
-from noregret.agent import Choice
+import armwise as aw
+from armwise import persist
+from armwise.agent import Choice
 
 
 def sigmoid(s):
@@ -49,7 +49,7 @@ class Naive:
 @pytest.mark.parametrize("soft", [False, True], ids=["clicks", "shares"])
 def test_every_round_and_batch_as_algorithm_5_says(batch_size, soft):
     rng, dim, lam = np.random.default_rng(1), 8, 0.3
-    agent, naive = nr.LogisticThompson(dim, lam, batch_size, seed=1), Naive(dim, lam, batch_size)
+    agent, naive = aw.LogisticThompson(dim, lam, batch_size, seed=1), Naive(dim, lam, batch_size)
     w_star, waiting = rng.normal(size=dim), []
     for _ in range(150):
         X = rng.normal(size=(rng.integers(1, 6), dim)) * (rng.random(dim) < 0.6)
@@ -76,7 +76,7 @@ def test_the_fit_is_a_stationary_point_whatever_the_scale(scale):
     rng = np.random.default_rng(2)
     X = scale * random_array((300, 200), density=0.1, rng=rng).toarray()
     r = (rng.random(300) < 0.5).astype(float)
-    agent = nr.LogisticThompson(200, 0.5, 300)
+    agent = aw.LogisticThompson(200, 0.5, 300)
     for j in range(300):
         agent.learn(X[j : j + 1], Choice(0, None), r[j])
     push = X.T @ (r - sigmoid(X @ agent.m))
@@ -87,7 +87,7 @@ def test_the_fit_is_a_stationary_point_whatever_the_scale(scale):
 def test_only_the_non_zero_coordinates_are_touched():
     """Every other coordinate holds NaN: one read of any of them would show in the scores or the fit."""
     dim, used = 2**18, np.array([3, 77, 2**17, 2**18 - 1])
-    agent = nr.LogisticThompson(dim, batch_size=2, draws=3, seed=1)
+    agent = aw.LogisticThompson(dim, batch_size=2, draws=3, seed=1)
     agent.m[:], agent.q[:] = np.nan, np.nan
     agent.m[used], agent.q[used] = 0.0, 1.0
     X = csr_array(([1.0, 2.0, 3.0, 1.0, 1.0], ([0, 0, 1, 1, 2], [3, 77, 77, 2**17, 2**18 - 1])), shape=(3, dim))
@@ -118,7 +118,7 @@ def messy(X):
 @pytest.mark.parametrize("form", [csr_array, csc_array, coo_array, csr_matrix, lil_matrix, messy])
 def test_sparse_rows_give_what_dense_rows_give(form):
     rng = np.random.default_rng(3)
-    dense, sparse = (nr.LogisticThompson(64, 0.5, 3, draws=draws, seed=1) for draws in (2, 2))
+    dense, sparse = (aw.LogisticThompson(64, 0.5, 3, draws=draws, seed=1) for draws in (2, 2))
     for _ in range(30):
         X = hashed(rng, rng.integers(1, 5))
         given = form(X)
@@ -133,7 +133,7 @@ def test_sparse_rows_give_what_dense_rows_give(form):
 
 def test_an_unsorted_row_with_duplicates_is_read_and_left_as_it_was():
     X = csr_array((np.array([1.0, 2.0, 4.0]), np.array([5, 1, 5]), np.array([0, 3])), shape=(1, 8))
-    agent = nr.LogisticThompson(8, seed=1)
+    agent = aw.LogisticThompson(8, seed=1)
     agent.learn(X, agent.choose(X), 1.0)
     assert agent.m[5] == pytest.approx(2.5 * agent.m[1])
     np.testing.assert_array_equal(X.indices, [5, 1, 5])
@@ -142,7 +142,7 @@ def test_an_unsorted_row_with_duplicates_is_read_and_left_as_it_was():
 
 def test_a_shared_feature_has_one_draw_a_round():
     """Two arms with the same row always tie, whatever was drawn; a draw an arm would let one of them win."""
-    agent = nr.LogisticThompson(4, 0.1, draws=1000, seed=1)
+    agent = aw.LogisticThompson(4, 0.1, draws=1000, seed=1)
     X = csr_array(np.array([[0.0, 3.0, 0.0, 1.0], [0.0, 3.0, 0.0, 1.0], [0.0, 2.9999, 0.0, 1.0]]))
     p = agent.probabilities(X)
     assert p[2] == pytest.approx(0.5, abs=0.08)  # above the others exactly when the draw of feature 1 is negative
@@ -152,7 +152,7 @@ def test_a_shared_feature_has_one_draw_a_round():
 def test_probabilities_change_nothing_and_agree_with_the_choices():
     """4,000 choices against 1,000 draws: the standard deviation of the difference is below 0.018 an arm."""
     rng = np.random.default_rng(5)
-    agent = nr.LogisticThompson(64, 0.5, 2, seed=1)
+    agent = aw.LogisticThompson(64, 0.5, 2, seed=1)
     for _ in range(21):
         agent.learn(hashed(rng, 4), Choice(0, None), float(rng.random() < 0.5))
     X = hashed(rng, 4)
@@ -165,7 +165,7 @@ def test_probabilities_change_nothing_and_agree_with_the_choices():
 
 def test_many_draws_tell_the_exact_probability():
     rng = np.random.default_rng(6)
-    agent = nr.LogisticThompson(64, 0.5, draws=8, seed=1)
+    agent = aw.LogisticThompson(64, 0.5, draws=8, seed=1)
     for _ in range(50):
         X = hashed(rng, 4)
         p, choice = agent.probabilities(X), agent.choose(X)
@@ -180,7 +180,7 @@ def test_play_equals_the_loop_and_a_reloaded_agent_goes_on(draws, sparse):
     contexts, rewards = np.array([hashed(rng, 3) for _ in range(80)]), (rng.random((80, 3)) < 0.5).astype(float)
     contexts[::4, 1] = contexts[::4, 0]
     block = [csr_array(X) for X in contexts] if sparse else contexts
-    agent = nr.LogisticThompson(64, 0.5, 7, draws=draws, seed=1)
+    agent = aw.LogisticThompson(64, 0.5, 7, draws=draws, seed=1)
     loop = agent.clone(seed=1)
     played = agent.play(block[:40], rewards[:40])
     for t in range(40):
@@ -206,7 +206,7 @@ def test_play_equals_the_loop_and_a_reloaded_agent_goes_on(draws, sparse):
     ],
 )
 def test_a_bad_context_is_refused_and_changes_nothing(X, message):
-    agent = nr.LogisticThompson(4, seed=1)
+    agent = aw.LogisticThompson(4, seed=1)
     before = persist.dumps(agent)
     for call in (agent.choose, agent.probabilities, lambda X: agent.learn(X, Choice(0, None), 1.0)):
         with pytest.raises(ValueError, match=message):
@@ -217,7 +217,7 @@ def test_a_bad_context_is_refused_and_changes_nothing(X, message):
 
 
 def test_other_bad_input_is_refused():
-    agent, X = nr.LogisticThompson(4, seed=1), csr_array(np.ones((2, 4)))
+    agent, X = aw.LogisticThompson(4, seed=1), csr_array(np.ones((2, 4)))
     with pytest.raises(ValueError, match=r"expects a number in \[0, 1\]"):
         agent.learn(X, Choice(0, None), 1.5)
     with pytest.raises(ValueError, match=r"choice\.arm is 2"):
@@ -233,7 +233,7 @@ def test_other_bad_input_is_refused():
 @pytest.mark.parametrize(("argument", "value"), [("dim", 0), ("lam", 0.0), ("batch_size", 0), ("draws", 1.5)])
 def test_bad_parameters_are_named(argument, value):
     with pytest.raises(ValueError, match=f"^{argument} must be"):
-        nr.LogisticThompson(**({"dim": 2} | {argument: value}))
+        aw.LogisticThompson(**({"dim": 2} | {argument: value}))
 
 
 def test_clicks_are_learnt():
@@ -243,7 +243,7 @@ def test_clicks_are_learnt():
         w_star = 1.5 * rng.normal(size=dim)
         contexts = rng.normal(size=(T, K, dim))
         p = sigmoid(contexts @ w_star)
-        agent = nr.LogisticThompson(dim, 1.0, 5, seed=seed)
+        agent = aw.LogisticThompson(dim, 1.0, 5, seed=seed)
         played = agent.play(contexts, (rng.random((T, K)) < p).astype(float))
         regret = (p.max(axis=1) - p[np.arange(T), played.arms]).sum()
         assert regret < 0.33 * (p.max(axis=1) - p.mean(axis=1)).sum()

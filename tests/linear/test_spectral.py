@@ -7,9 +7,9 @@ import pytest
 from follow import same_future, ties
 from scipy.sparse import csr_array
 
-import noregret as nr
-from noregret import persist
-from noregret.linear.spectral import effective_dimension
+import armwise as aw
+from armwise import persist
+from armwise.linear.spectral import effective_dimension
 
 
 def graph(rng, n, p=0.2):
@@ -40,7 +40,7 @@ class Naive:
 def test_every_round_as_the_definition_says(lam):
     rng, n = np.random.default_rng(1), 25
     laplacian = graph(rng, n)
-    agent = nr.SpectralUCB(laplacian, 400, lam=lam, delta=0.1, noise=0.1, norm=0.5, seed=1)
+    agent = aw.SpectralUCB(laplacian, 400, lam=lam, delta=0.1, noise=0.1, norm=0.5, seed=1)
     naive, waiting, f = Naive(laplacian, 400, lam, 0.1, 0.1, 0.5), [], rng.random(n)
     for _ in range(400):
         np.testing.assert_allclose(agent._scores(None), naive.scores(), rtol=1e-9)
@@ -57,7 +57,7 @@ def test_the_scores_do_not_drift():
     """20,000 updates from lam = 1e-4: still the direct solve to 1e-8."""
     rng, n = np.random.default_rng(2), 12
     laplacian = graph(rng, n, 0.5)
-    agent = nr.SpectralUCB(laplacian, 20_000, lam=1e-4, noise=0.1, seed=1)
+    agent = aw.SpectralUCB(laplacian, 20_000, lam=1e-4, noise=0.1, seed=1)
     played = agent.play(None, rng.random((20_000, n)))
     A = laplacian + 1e-4 * np.eye(n) + np.diag(np.bincount(played.arms, minlength=n))
     sums = np.bincount(played.arms, played.rewards, minlength=n)
@@ -68,7 +68,7 @@ def test_the_scores_do_not_drift():
 def test_play_equals_the_loop_and_a_reloaded_agent_goes_on():
     rng, n = np.random.default_rng(3), 10
     laplacian, rewards = graph(rng, n, 0.4), rng.random((200, n))
-    agent = nr.SpectralUCB(csr_array(laplacian), 200, lam=0.5, seed=1)
+    agent = aw.SpectralUCB(csr_array(laplacian), 200, lam=0.5, seed=1)
     loop = agent.clone(seed=1)
     played = agent.play(None, rewards[:100])
     for t in range(100):
@@ -95,7 +95,7 @@ def test_a_smooth_world_is_learnt_within_the_bound():
     norm = math.sqrt(f @ (ring + lam * np.eye(n)) @ f)
     for seed in range(3):
         rewards = f + R * np.random.default_rng(seed).normal(size=(T, n))
-        agent = nr.SpectralUCB(ring, T, lam=lam, delta=0.1, noise=R, norm=norm, seed=seed)
+        agent = aw.SpectralUCB(ring, T, lam=lam, delta=0.1, noise=R, norm=norm, seed=seed)
         played = agent.play(None, rewards)
         regret = float(T * f.max() - f[played.arms].sum())
         d = agent.effective_dimension
@@ -117,7 +117,7 @@ def test_a_smooth_world_is_learnt_within_the_bound():
 )
 def test_a_matrix_that_is_no_laplacian_is_refused(laplacian, message):
     with pytest.raises(ValueError, match=message):
-        nr.SpectralUCB(laplacian, 10)
+        aw.SpectralUCB(laplacian, 10)
 
 
 @pytest.mark.parametrize(
@@ -125,4 +125,4 @@ def test_a_matrix_that_is_no_laplacian_is_refused(laplacian, message):
 )
 def test_bad_parameters_are_named(argument, value):
     with pytest.raises(ValueError, match=f"^{argument} must be"):
-        nr.SpectralUCB(np.eye(2), **({"horizon": 10} | {argument: value}))
+        aw.SpectralUCB(np.eye(2), **({"horizon": 10} | {argument: value}))

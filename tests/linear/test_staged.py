@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from follow import follow, regret, same_future, ties, unit_rows
 
-import noregret as nr
-from noregret import persist
-from noregret.agent import Choice
+import armwise as aw
+from armwise import persist
+from armwise.agent import Choice
 
 
 class NaiveStages:
@@ -63,7 +63,7 @@ def naive_linrel(X, D, c, T, K, delta):
     return np.array(means), np.array(widths)
 
 
-STAGED = {"SupLinUCB": (nr.SupLinUCB, naive_linucb), "SupLinREL": (nr.SupLinREL, naive_linrel)}
+STAGED = {"SupLinUCB": (aw.SupLinUCB, naive_linucb), "SupLinREL": (aw.SupLinREL, naive_linrel)}
 
 
 @pytest.mark.parametrize("name", STAGED)
@@ -88,7 +88,7 @@ def test_all_three_rules_come_into_play(name):
 
 
 def test_a_late_reward_joins_the_stage_that_asked():
-    agent = nr.SupLinUCB(1, 50, 0.9, seed=2)
+    agent = aw.SupLinUCB(1, 50, 0.9, seed=2)
     X = np.ones((1, 1))
     first = agent.choose(X)
     for _ in range(200):
@@ -100,7 +100,7 @@ def test_a_late_reward_joins_the_stage_that_asked():
 
 
 def test_an_unstaged_reward_teaches_nothing():
-    agent = nr.SupLinREL(2, 50, seed=2)
+    agent = aw.SupLinREL(2, 50, seed=2)
     before = persist.dumps(agent._models[0])
     agent.learn(np.eye(2), Choice(0, 1.0, None), 0.5)
     assert persist.dumps(agent._models[0]) == before
@@ -109,7 +109,7 @@ def test_an_unstaged_reward_teaches_nothing():
 
 @pytest.mark.parametrize("note", [0, 8, -1, 1.0, True, "1", [1]])
 def test_a_note_that_is_no_stage_is_refused(note):
-    agent = nr.SupLinUCB(2, 1000, seed=2)
+    agent = aw.SupLinUCB(2, 1000, seed=2)
     before = persist.dumps(agent)
     with pytest.raises(ValueError, match=r"choice\.note must be the stage that chose, 1 to 7, or None"):
         agent.learn(np.eye(2), Choice(0, 1.0, note), 0.5)
@@ -122,13 +122,13 @@ def test_a_note_that_is_no_stage_is_refused(note):
 )
 def test_bad_parameters_are_named(name, argument, value):
     with pytest.raises(ValueError, match=f"^{argument} must be"):
-        getattr(nr, name)(**({"dim": 2, "horizon": 9, "delta": 0.1} | {argument: value}))
+        getattr(aw, name)(**({"dim": 2, "horizon": 9, "delta": 0.1} | {argument: value}))
 
 
 @pytest.mark.parametrize("name", [*STAGED, "LinREL"])
 def test_saved_and_loaded_it_goes_on_the_same(name):
     rng = np.random.default_rng(5)
-    agent = getattr(nr, name)(3, 200, 0.1, seed=4)
+    agent = getattr(aw, name)(3, 200, 0.1, seed=4)
     contexts, rewards = unit_rows(rng, 800, 3).reshape(200, 4, 3), rng.random((200, 4))
     contexts[:, 1] = contexts[:, 0]  # ties, so that the random stream matters
     agent.play(contexts[:100], rewards[:100])
@@ -150,12 +150,12 @@ class NaiveLinREL:
 
 
 def test_linrel_every_round_as_algorithm_2_says():
-    follow(nr.LinREL(4, 300, 0.1, seed=1), NaiveLinREL(4, 300, 0.1), 4)
+    follow(aw.LinREL(4, 300, 0.1, seed=1), NaiveLinREL(4, 300, 0.1), 4)
 
 
 def test_an_eigenvalue_of_one_is_kept():
     """D'D = I after one unit row along each axis, up to rounding: all is kept, so the mean is that of least squares."""
-    agent = nr.LinREL(2, 100, seed=1)
+    agent = aw.LinREL(2, 100, seed=1)
     turn = np.array([[np.cos(0.3), -np.sin(0.3)], [np.sin(0.3), np.cos(0.3)]])
     for arm, reward in enumerate([0.2, 0.8]):
         agent.learn(turn, Choice(arm, 1.0), reward)
@@ -172,5 +172,5 @@ def test_regret_is_below_the_bound_and_below_uniform_play(name):
         agent = STAGED[name][0](dim, T, 0.1, seed=seed)
         mine = regret(agent, seed, T=T, K=K, dim=dim)
         assert mine < agent.theory.regret_bound(T=T, K=K, d=dim, delta=0.1)
-        uniform = regret(nr.LinUCB(dim, alpha=1e9, seed=seed), seed, T=T, K=K, dim=dim)
+        uniform = regret(aw.LinUCB(dim, alpha=1e9, seed=seed), seed, T=T, K=K, dim=dim)
         assert mine < 0.9 * uniform

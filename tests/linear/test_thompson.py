@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from follow import regret, same_future, unit_rows
 
-import noregret as nr
-from noregret import persist
-from noregret.agent import Choice
-from noregret.numerics import thompson
+import armwise as aw
+from armwise import persist
+from armwise.agent import Choice
+from armwise.numerics import thompson
 
 
 class Naive:
@@ -36,11 +36,11 @@ def scale_at(v, t, dim):
     return v.noise * math.sqrt(24 / v.epsilon * dim * math.log(t / v.delta))
 
 
-@pytest.mark.parametrize("v", [0.3, nr.ThompsonScale(noise=0.05, epsilon=0.4, delta=0.2)], ids=["number", "schedule"])
+@pytest.mark.parametrize("v", [0.3, aw.ThompsonScale(noise=0.05, epsilon=0.4, delta=0.2)], ids=["number", "schedule"])
 @pytest.mark.parametrize("discount", [1.0, 0.9])
 def test_shared_every_round_as_algorithm_4_says(v, discount):
     rng, dim, lam = np.random.default_rng(3), 4, 0.3
-    agent, naive, waiting = nr.LinThompson(dim, v, lam, discount=discount, seed=1), Naive(dim, lam, discount), []
+    agent, naive, waiting = aw.LinThompson(dim, v, lam, discount=discount, seed=1), Naive(dim, lam, discount), []
     for _ in range(250):
         X = unit_rows(rng, rng.integers(1, 7), dim)
         z = copy.deepcopy(agent._rng).standard_normal(dim)
@@ -58,7 +58,7 @@ def test_shared_every_round_as_algorithm_4_says(v, discount):
 
 def test_disjoint_every_round_with_one_normal_an_arm():
     rng, dim, K, v = np.random.default_rng(3), 3, 4, 0.3
-    agent, naive, waiting = nr.LinThompson(dim, v, 2.5, n_arms=K, seed=1), [Naive(dim, 2.5) for _ in range(K)], []
+    agent, naive, waiting = aw.LinThompson(dim, v, 2.5, n_arms=K, seed=1), [Naive(dim, 2.5) for _ in range(K)], []
     for _ in range(250):
         x = rng.normal(size=dim)
         z = copy.deepcopy(agent._rng).standard_normal(K)
@@ -76,7 +76,7 @@ def test_disjoint_every_round_with_one_normal_an_arm():
 def test_the_draws_have_the_posterior_mean_and_covariance(n_arms):
     """40,000 draws: a wrong factor (S' for S, lam for 1/lam, v for v^2) misses by far more than the 5 % allowed."""
     rng, dim, v = np.random.default_rng(4), 3, 0.7
-    agent = nr.LinThompson(dim, v, 0.2, n_arms=n_arms, seed=1)
+    agent = aw.LinThompson(dim, v, 0.2, n_arms=n_arms, seed=1)
     models = [Naive(dim, 0.2) for _ in range(n_arms or 1)]
     for _ in range(12):
         X = rng.normal(size=(3, dim)) * [1.0, 0.5, 2.0]
@@ -102,7 +102,7 @@ def test_the_draws_have_the_posterior_mean_and_covariance(n_arms):
 
 def taught(**settings):
     rng = np.random.default_rng(6)
-    agent = nr.LinThompson(3, 0.5, 0.4, seed=2, **settings)
+    agent = aw.LinThompson(3, 0.5, 0.4, seed=2, **settings)
     for _ in range(30):
         X = rng.normal(size=(4, 3))
         agent.learn(X if agent.n_arms is None else X[0], Choice(int(rng.integers(4)), None), rng.normal())
@@ -135,14 +135,14 @@ def test_many_draws_tell_the_exact_probability():
 
 
 @pytest.mark.parametrize("n_arms", [None, 4], ids=["shared", "disjoint"])
-@pytest.mark.parametrize("settings", [{}, {"draws": 5}, {"v": nr.ThompsonScale(0.1, 0.5, 0.1)}, {"discount": 0.95}])
+@pytest.mark.parametrize("settings", [{}, {"draws": 5}, {"v": aw.ThompsonScale(0.1, 0.5, 0.1)}, {"discount": 0.95}])
 def test_play_equals_the_loop_and_a_reloaded_agent_goes_on(n_arms, settings):
     rng = np.random.default_rng(7)
     contexts, rewards = rng.normal(size=(200, 4, 3)), rng.random((200, 4))
     contexts[::5] = 0.0  # every arm ties
     if n_arms:
         contexts = np.ascontiguousarray(contexts[:, 0])
-    agent = nr.LinThompson(3, **({"v": 0.5, "lam": 0.4} | settings), n_arms=n_arms, seed=2)
+    agent = aw.LinThompson(3, **({"v": 0.5, "lam": 0.4} | settings), n_arms=n_arms, seed=2)
     loop = agent.clone(seed=2)
     played = agent.play(contexts[:100], rewards[:100])
     for t in range(100):
@@ -170,22 +170,22 @@ def test_play_equals_the_loop_and_a_reloaded_agent_goes_on(n_arms, settings):
 )
 def test_bad_parameters_are_named(argument, value):
     with pytest.raises(ValueError, match=f"^{argument} must be"):
-        nr.LinThompson(**({"dim": 2} | {argument: value}))
+        aw.LinThompson(**({"dim": 2} | {argument: value}))
 
 
 @pytest.mark.parametrize(("argument", "value"), [("noise", 0.0), ("epsilon", 1.0), ("delta", 0.0)])
 def test_bad_schedules_are_named(argument, value):
     with pytest.raises(ValueError, match=f"^{argument} must be"):
-        nr.ThompsonScale(**({"noise": 0.1, "epsilon": 0.5, "delta": 0.1} | {argument: value}))
+        aw.ThompsonScale(**({"noise": 0.1, "epsilon": 0.5, "delta": 0.1} | {argument: value}))
 
 
 def test_regret_is_far_below_uniform_play_and_below_the_bound():
     """A failure would mean that posterior draws do not concentrate on the better arms."""
     T, K, dim = 3000, 5, 4
     for seed in range(3):
-        mine = regret(nr.LinThompson(dim, v=0.2, seed=seed), seed, T=T, K=K, dim=dim)
-        uniform = regret(nr.LinUCB(dim, alpha=1e9, seed=seed), seed, T=T, K=K, dim=dim)
+        mine = regret(aw.LinThompson(dim, v=0.2, seed=seed), seed, T=T, K=K, dim=dim)
+        uniform = regret(aw.LinUCB(dim, alpha=1e9, seed=seed), seed, T=T, K=K, dim=dim)
         assert mine < 0.1 * uniform
-        scheduled = nr.LinThompson(dim, v=nr.ThompsonScale(noise=0.1, epsilon=0.5, delta=0.1), seed=seed)
-        bound = nr.LinThompson.theory.regret_bound(T=T, d=dim, R=0.1, epsilon=0.5, delta=0.1)
+        scheduled = aw.LinThompson(dim, v=aw.ThompsonScale(noise=0.1, epsilon=0.5, delta=0.1), seed=seed)
+        bound = aw.LinThompson.theory.regret_bound(T=T, d=dim, R=0.1, epsilon=0.5, delta=0.1)
         assert regret(scheduled, seed, T=T, K=K, dim=dim) < min(bound, uniform)

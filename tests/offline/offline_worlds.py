@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from noregret.offline import Log
+from armwise.offline import Log
 
 K, D = 4, 3
 _MAKER = np.random.default_rng(12345)

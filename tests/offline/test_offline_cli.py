@@ -1,4 +1,4 @@
-"""``noregret evaluate`` and ``noregret replay``: thin, loud about bad logs, one line about bad input."""
+"""``armwise evaluate`` and ``armwise replay``: thin, loud about bad logs, one line about bad input."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 from offline_worlds import K, make
 
-import noregret as nr
-from noregret.cli.main import main
-from noregret.offline import evaluate, replay
+import armwise as aw
+from armwise.cli.main import main
+from armwise.offline import evaluate, replay
 
 
 @pytest.fixture
@@ -54,11 +54,11 @@ def test_evaluate_prints_what_the_function_returns(files, capsys):
 
 def test_every_kind_of_policy(files, capsys):
     folder, log, pi = files
-    agent = nr.LinUCB(dim=3, n_arms=K, alpha=0.1, seed=1)
-    agent.learn(log.contexts[0], nr.Choice(1, 0.5), 1.0)
-    agent.save(folder / "agent.nr")
-    for policy, same in [("uniform", nr.Uniform(K)), ("arm:2", nr.Constant(2)), ("column:want", pi.argmax(axis=1)),
-                         (folder / "agent.nr", agent)]:  # fmt: skip
+    agent = aw.LinUCB(dim=3, n_arms=K, alpha=0.1, seed=1)
+    agent.learn(log.contexts[0], aw.Choice(1, 0.5), 1.0)
+    agent.save(folder / "agent.aw")
+    for policy, same in [("uniform", aw.Uniform(K)), ("arm:2", aw.Constant(2)), ("column:want", pi.argmax(axis=1)),
+                         (folder / "agent.aw", agent)]:  # fmt: skip
         words = ["evaluate", folder / "log.parquet", *COLUMNS, "--policy", policy, "--estimators", "ips", "--json"]
         code, out, _ = run(capsys, *words)
         assert code == 0
@@ -67,7 +67,7 @@ def test_every_kind_of_policy(files, capsys):
         capsys, "evaluate", folder / "log.dsjson", "--policy", "uniform", "--estimators", "ips", "--json"
     )
     assert json.loads(out)["estimates"]["ips"]["value"] == pytest.approx(
-        evaluate(log, nr.Uniform(K), "ips")["ips"].value
+        evaluate(log, aw.Uniform(K), "ips")["ips"].value
     )
 
 
@@ -115,15 +115,15 @@ def test_the_verdict_is_on_stderr_in_the_table_and_in_json(tmp_path, capsys):
 def test_replay_prints_what_the_function_returns(files, capsys):
     folder, log, _ = files
     words = ["replay", folder / "log.parquet", *COLUMNS, "--agent", "lin-ucb", "--set", "alpha=0.2", "--json"]
-    code, out, _ = run(capsys, *words, "--horizon", "30", "--save", folder / "learnt.nr")
+    code, out, _ = run(capsys, *words, "--horizon", "30", "--save", folder / "learnt.aw")
     found = json.loads(out)
-    agent = nr.LinUCB(dim=3, n_arms=K, alpha=0.2, seed=0)
+    agent = aw.LinUCB(dim=3, n_arms=K, alpha=0.2, seed=0)
     expected = replay(log, agent, horizon=30)
     assert code == 0
     assert found["value"] == expected.value
     assert found["matched"] == 30
-    assert nr.load(folder / "learnt.nr").t == 31
-    code, out, _ = run(capsys, "replay", folder / "log.parquet", *COLUMNS, "--agent", folder / "learnt.nr")
+    assert aw.load(folder / "learnt.aw").t == 31
+    code, out, _ = run(capsys, "replay", folder / "log.parquet", *COLUMNS, "--agent", folder / "learnt.aw")
     assert code == 0
     assert "rows matched" in out
     code, out, _ = run(capsys, "replay", folder / "log.csv", *COLUMNS, "--agent", "ucb1", "--horizon", "20")
@@ -165,4 +165,4 @@ def test_help_has_an_example(capsys):
     for command in ("evaluate", "replay"):
         code, out, _ = run(capsys, command, "--help")
         assert code == 0
-        assert f"noregret {command} log.parquet" in out
+        assert f"armwise {command} log.parquet" in out

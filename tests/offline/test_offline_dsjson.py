@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from offline_worlds import make
 
-import noregret as nr
-from noregret.offline import Log, LogError, WeakLogWarning, evaluate
-from noregret.offline.dsjson import line
+import armwise as aw
+from armwise.offline import Log, LogError, WeakLogWarning, evaluate
+from armwise.offline.dsjson import line
 
 # Events as Personalizer and VW's reinforcement learning library log them, with what they like to put in.
 EVENTS = [
@@ -70,7 +70,7 @@ def test_vw_reads_what_we_write_with_the_same_labels(log, tmp_path):
     np.testing.assert_array_equal(labels[:, 0], log.arms)
     np.testing.assert_allclose(labels[:, 1], -log.rewards, rtol=1e-6, atol=1e-7)
     np.testing.assert_allclose(labels[:, 2], log.probabilities, rtol=1e-6)
-    ours = evaluate(log, nr.Uniform(log.n_arms), "ips")["ips"].value
+    ours = evaluate(log, aw.Uniform(log.n_arms), "ips")["ips"].value
     assert vw_loss(path, len(log)) == pytest.approx(-ours, rel=1e-5)
 
 
@@ -105,7 +105,7 @@ def test_we_read_what_vw_reads(tmp_path):
     assert log.arm_features.shape == (2, 3, 5)  # constant, three ids, hot
     assert log.timestamps[0].startswith("2026-03-01")
     path.write_text("\n".join(EVENTS[:2]) + "\n")
-    assert vw_loss(path, 2) == pytest.approx(-evaluate(log, nr.Uniform(3), "ips", warn=False)["ips"].value, rel=1e-5)
+    assert vw_loss(path, 2) == pytest.approx(-evaluate(log, aw.Uniform(3), "ips", warn=False)["ips"].value, rel=1e-5)
 
 
 def tagged(path, *rows):
@@ -151,7 +151,7 @@ def test_the_distributions_say_which_actions_were_never_tried(tmp_path):
     log = Log.from_dsjson(path)
     assert log.support[:2].tolist() == [[True, False, False], [True, False, True]]
     with pytest.warns(WeakLogWarning, match="in 50.0% of its decisions the target plays an arm"):  # 2/3 and 1/3
-        assert evaluate(log, nr.Uniform(3), "ips").diagnostics.unsupported == pytest.approx(0.5)
+        assert evaluate(log, aw.Uniform(3), "ips").diagnostics.unsupported == pytest.approx(0.5)
     path.write_text("\n".join(json.dumps(e) for e in [never, even | {"probabilities": [0.5]}]))
     assert Log.from_dsjson(path).support is None  # one event that does not say is enough
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from offline_worlds import K, expected, make
 
-import noregret as nr
-from noregret import persist
-from noregret.offline import DRos, Log, SwitchDR, compare, evaluate, scores
+import armwise as aw
+from armwise import persist
+from armwise.offline import DRos, Log, SwitchDR, compare, evaluate, scores
 
 ALL = ["ips", "snips", "dm", "dr", "sndr", "switch-dr", "dros"]
 
@@ -88,7 +88,7 @@ def test_a_tuned_estimator_chooses_from_its_grid_by_squared_error():
 
 
 def test_the_default_model_is_a_ridge_fitted_on_the_other_folds():
-    from noregret.offline.reward_models import CrossfitRidge, folds_of
+    from armwise.offline.reward_models import CrossfitRidge, folds_of
 
     log, _ = make(300, seed=5)
     q = CrossfitRidge(lam=2.5, folds=3).fit(log).predict(log.rows)
@@ -105,7 +105,7 @@ def test_the_default_model_is_a_ridge_fitted_on_the_other_folds():
 
 
 def test_ridge_on_features_of_arms_is_one_model():
-    from noregret.offline.reward_models import CrossfitRidge, folds_of
+    from armwise.offline.reward_models import CrossfitRidge, folds_of
 
     rng = np.random.default_rng(6)
     X, arms, rewards = rng.normal(size=(200, K, 2)), rng.integers(0, K, 200), rng.random(200)
@@ -133,7 +133,7 @@ def test_crossfitting_never_uses_the_row_itself():
 def test_a_target_in_every_form_gives_the_same_value():
     log, _ = make(300, seed=8)
     weights = np.random.default_rng(1).normal(size=(K, 3))
-    policy = nr.Linear(weights)
+    policy = aw.Linear(weights)
     arms = policy.many(log.contexts)
     table = np.eye(K)[arms]
     value = evaluate(log, policy, ["ips", "dr"])
@@ -147,20 +147,20 @@ def test_a_target_in_every_form_gives_the_same_value():
         again = evaluate(log, form, ["ips", "dr"])
         assert again["ips"].value == value["ips"].value
         assert again["dr"].value == pytest.approx(value["dr"].value, rel=1e-12)
-    assert evaluate(log, np.full(K, 1 / K), "ips")["ips"].value == evaluate(log, nr.Uniform(K), "ips")["ips"].value
+    assert evaluate(log, np.full(K, 1 / K), "ips")["ips"].value == evaluate(log, aw.Uniform(K), "ips")["ips"].value
 
 
 def test_a_frozen_agent_is_judged_by_its_probabilities_and_not_changed():
     log, _ = make(200, seed=9)
-    agent = nr.LinUCB(dim=3, n_arms=K, alpha=0.5, seed=1)
+    agent = aw.LinUCB(dim=3, n_arms=K, alpha=0.5, seed=1)
     for i in range(100):
-        agent.learn(log.contexts[i], nr.Choice(int(log.arms[i]), 0.5), log.rewards[i])
+        agent.learn(log.contexts[i], aw.Choice(int(log.arms[i]), 0.5), log.rewards[i])
     before = persist.dumps(agent)
     table = np.stack([agent.probabilities(x) for x in log.contexts])
     assert evaluate(log, agent, "ips")["ips"].value == evaluate(log, table, "ips")["ips"].value
     assert persist.dumps(agent) == before
-    exp3 = nr.Exp3(n_arms=K, gamma=0.2, seed=1)
-    assert evaluate(log, exp3, "ips")["ips"].value == evaluate(log, nr.Uniform(K), "ips")["ips"].value
+    exp3 = aw.Exp3(n_arms=K, gamma=0.2, seed=1)
+    assert evaluate(log, exp3, "ips")["ips"].value == evaluate(log, aw.Uniform(K), "ips")["ips"].value
 
 
 def test_arms_that_change_from_row_to_row():
@@ -173,11 +173,11 @@ def test_arms_that_change_from_row_to_row():
     assert log.available.sum() == sizes.sum()
     weights = np.array([-1.0, 0.5])
     value = np.mean([(np.argmax(x @ weights) == a) * k * r for x, a, k, r in zip(contexts, arms, sizes, rewards)])
-    assert evaluate(log, nr.Linear(weights), "ips")["ips"].value == pytest.approx(value)
-    uniform = evaluate(log, nr.Uniform(5), ["ips", "dm"])  # mass on arms that are not there goes to those that are
+    assert evaluate(log, aw.Linear(weights), "ips")["ips"].value == pytest.approx(value)
+    uniform = evaluate(log, aw.Uniform(5), ["ips", "dm"])  # mass on arms that are not there goes to those that are
     assert uniform["ips"].value == pytest.approx(rewards.mean())
-    agent = nr.LinUCB(dim=2, alpha=0.0)
-    agent.learn(contexts[0], nr.Choice(0, 1.0), 1.0)
+    agent = aw.LinUCB(dim=2, alpha=0.0)
+    agent.learn(contexts[0], aw.Choice(0, 1.0), 1.0)
     greedy = np.mean([agent.probabilities(x)[a] * k * r for x, a, k, r in zip(contexts, arms, sizes, rewards)])
     assert evaluate(log, agent, "ips")["ips"].value == pytest.approx(greedy)
 
@@ -190,7 +190,7 @@ def test_shared_and_arm_features_together():
     X = log.rows.features()
     assert X.shape == (200, 3, 3)
     np.testing.assert_array_equal(X[7, 2], [*shared[7], *own[2]])
-    agent = nr.LinUCB(dim=3, alpha=1.0)
+    agent = aw.LinUCB(dim=3, alpha=1.0)
     table = np.stack([agent.probabilities(x) for x in X])
     assert evaluate(log, agent, "ips")["ips"].value == evaluate(log, table, "ips")["ips"].value
 
@@ -238,8 +238,8 @@ def test_every_interval_holds_its_value_for_every_estimator(interval):
         ({"policy": np.zeros((3, K))}, "shape"),
         ({"policy": lambda x: K}, "arm"),
         ({"policy": "uniform"}, "policy must be"),
-        ({"policy": nr.LinUCB(dim=3)}, "no features of the arms"),
-        ({"policy": nr.Exp4(n_experts=2, n_arms=K, gamma=0.1)}, "advice"),
+        ({"policy": aw.LinUCB(dim=3)}, "no features of the arms"),
+        ({"policy": aw.Exp4(n_experts=2, n_arms=K, gamma=0.1)}, "advice"),
         ({"log": "log.csv"}, "log must be"),
     ],
 )

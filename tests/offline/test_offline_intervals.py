@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from offline_worlds import D, draw_arms, expected, logging, make, target, truth
 
-from noregret.offline import ConfidenceSequence, Log, WeakLogWarning, compare, confidence_sequence, evaluate
-from noregret.offline.intervals import Blocks, Moments, bernstein, bootstrap, normal
+from armwise.offline import ConfidenceSequence, Log, WeakLogWarning, compare, confidence_sequence, evaluate
+from armwise.offline.intervals import Blocks, Moments, bernstein, bootstrap, normal
 
 RUNS, N = 1000, 2000
 NAMES = ["ips", "snips", "dr", "sndr"]

@@ -8,8 +8,8 @@ from offline_worlds import D, K, expected, logging, make, target, truth
 from scipy import stats
 from threadpoolctl import threadpool_limits
 
-import noregret as nr
-from noregret.offline import Log, PropensityModel, evaluate, fit
+import armwise as aw
+from armwise.offline import Log, PropensityModel, evaluate, fit
 
 
 def test_estimated_propensities_serve_as_well_as_the_true_ones():
@@ -73,7 +73,7 @@ def test_propensities_of_a_log_without_contexts_are_frequencies():
 @pytest.mark.parametrize("method", ["ips", "dr"])
 def test_fit_finds_a_good_policy_and_judges_it_honestly(method):
     log, _ = make(12_000, 5)
-    fitted = fit(log, nr.LinearOracle(dim=D), method)
+    fitted = fit(log, aw.LinearOracle(dim=D), method)
     x = np.random.default_rng(6).normal(size=(200_000, D))
     q = expected(x)
     worth = q[np.arange(len(x)), fitted.policy.many(x)].mean()
@@ -90,8 +90,8 @@ def test_the_estimate_comes_from_rows_that_the_policy_never_saw():
     n = 600
     log = Log(contexts=rng.normal(size=(n, 2)), arms=rng.integers(0, 2, n), rewards=rng.integers(0, 2, n) * 1.0,
               probabilities=np.full(n, 0.5), n_arms=2)  # fmt: skip
-    class_ = nr.FinitePolicies(
-        [nr.Stump(f, t, a, 1 - a) for f in (0, 1) for t in np.linspace(-2, 2, 60) for a in (0, 1)]
+    class_ = aw.FinitePolicies(
+        [aw.Stump(f, t, a, 1 - a) for f in (0, 1) for t in np.linspace(-2, 2, 60) for a in (0, 1)]
     )
     chosen = [fit(log, class_, "ips", seed=s) for s in range(40)]
     assert np.mean([f.value for f in chosen]) == pytest.approx(0.5, abs=0.04)
@@ -101,10 +101,10 @@ def test_the_estimate_comes_from_rows_that_the_policy_never_saw():
 
 def test_fit_equals_the_definition():
     log, _ = make(500, 8)
-    policies = [nr.Constant(a) for a in range(K)] + [
-        nr.Linear(np.random.default_rng(s).normal(size=(K, D))) for s in range(20)
+    policies = [aw.Constant(a) for a in range(K)] + [
+        aw.Linear(np.random.default_rng(s).normal(size=(K, D))) for s in range(20)
     ]
-    fitted = fit(log, nr.FinitePolicies(policies), "ips", held_out=0.4, seed=3)
+    fitted = fit(log, aw.FinitePolicies(policies), "ips", held_out=0.4, seed=3)
     train = np.random.default_rng(3).random(500) >= 0.4
     part = log.take(train)
     totals = [sum(r / p for x, a, r, p in zip(part.contexts, part.arms, part.rewards, part.probabilities) if h(x) == a)
@@ -115,7 +115,7 @@ def test_fit_equals_the_definition():
 def test_fit_refuses_what_it_cannot_use():
     log, _ = make(100, 9)
     hidden, _ = make(100, 9, hidden=True)
-    oracle = nr.LinearOracle(dim=D)
+    oracle = aw.LinearOracle(dim=D)
     for arguments, message in [((hidden, oracle), "no probabilities"), ((log, oracle, "snips"), "'ips' or 'dr'"),
                                ((log, "linear"), "argmax oracle")]:  # fmt: skip
         with pytest.raises(ValueError, match=message):
@@ -145,7 +145,7 @@ def test_the_held_out_interval_covers_the_truth_when_an_arm_is_rare():
     with threadpool_limits(1):
         for seed in range(200):
             log, _ = rare_world(20_000, seed)
-            fitted = fit(log, nr.LinearOracle(dim=3), clip=0.02, seed=seed, warn=False)
+            fitted = fit(log, aw.LinearOracle(dim=3), clip=0.02, seed=seed, warn=False)
             worth = q[np.arange(len(q)), fitted.policy.many(points.contexts)].mean()
             honest.append(fitted.low < worth < fitted.high)
             assert "effective sample size" in fitted.estimate.verdict

@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 from offline_worlds import K, make
 
-import noregret as nr
-from noregret.offline import Log, LogError, evaluate
+import armwise as aw
+from armwise.offline import Log, LogError, evaluate
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def test_the_same_rows_from_every_source(logs, frame):
 
 
 def test_streamed_and_in_memory_give_the_same_results(logs):
-    policy = nr.Linear(np.random.default_rng(2).normal(size=(K, 3)))
+    policy = aw.Linear(np.random.default_rng(2).normal(size=(K, 3)))
     for name in ("parquet", "csv"):
         log = logs[name]
         assert log.streamed
@@ -61,9 +61,9 @@ def test_streamed_and_in_memory_give_the_same_results(logs):
 
 @pytest.mark.parametrize("size", [1, 7, 64, 300, 1000])
 def test_the_batch_size_changes_nothing(monkeypatch, logs, size):
-    from noregret.offline import evaluation
+    from armwise.offline import evaluation
 
-    policy = nr.Linear(np.random.default_rng(3).normal(size=(K, 3)))
+    policy = aw.Linear(np.random.default_rng(3).normal(size=(K, 3)))
     names = ["ips", "snips", "dr", "sndr", "dros"]
     plain = evaluate(logs["pandas"], policy, names, interval="sequence")
     monkeypatch.setattr(evaluation, "BATCH", size)
@@ -92,7 +92,7 @@ def test_only_the_columns_that_are_needed_are_read(frame, tmp_path, monkeypatch)
     original = pq.ParquetFile.iter_batches
     monkeypatch.setattr(pq.ParquetFile, "iter_batches",
                         lambda self, **kw: read.append(set(kw["columns"])) or original(self, **kw))  # fmt: skip
-    evaluate(log, nr.Uniform(K), ["ips", "snips"])
+    evaluate(log, aw.Uniform(K), ["ips", "snips"])
     assert read == [{"arm", "reward", "probability"}]
 
 
@@ -163,7 +163,7 @@ def test_a_bad_file_names_all_its_rows_at_any_distance(tmp_path):
         log.validate()
     assert [p.split(":")[0] for p in caught.value.problems] == ["row 17", "row 150000", "row 199999"]
     with pytest.raises(LogError, match="row 17"):
-        evaluate(log, nr.Uniform(2), "ips")
+        evaluate(log, aw.Uniform(2), "ips")
 
 
 def test_many_problems_are_counted_not_printed():

@@ -7,9 +7,9 @@ import pytest
 from offline_worlds import K, draw_arms, expected, logging, make
 from scipy import stats
 
-import noregret as nr
-from noregret import persist
-from noregret.offline import Log, WeakLogWarning, replay
+import armwise as aw
+from armwise import persist
+from armwise.offline import Log, WeakLogWarning, replay
 
 
 def uniform_log(n, seed, probabilities=True):
@@ -25,9 +25,9 @@ def uniform_log(n, seed, probabilities=True):
 @pytest.mark.parametrize("probabilities", [True, False])
 def test_a_uniform_log_gives_exactly_the_rewards_of_the_matching_rows(probabilities):
     log = uniform_log(1500, 1, probabilities)
-    agent = nr.LinUCB(dim=3, n_arms=K, alpha=0.3, lam=2.0, seed=5)
+    agent = aw.LinUCB(dim=3, n_arms=K, alpha=0.3, lam=2.0, seed=5)
     found = replay(log, agent)
-    by_hand, rows = nr.LinUCB(dim=3, n_arms=K, alpha=0.3, lam=2.0, seed=5), []
+    by_hand, rows = aw.LinUCB(dim=3, n_arms=K, alpha=0.3, lam=2.0, seed=5), []
     for i in range(1500):
         choice = by_hand.choose(log.contexts[i])
         if choice.arm == log.arms[i]:
@@ -58,7 +58,7 @@ def online_value(make_agent, horizon, seed):
 
 
 def learner(seed):
-    return nr.LinUCB(dim=3, n_arms=K, alpha=0.5, seed=seed)
+    return aw.LinUCB(dim=3, n_arms=K, alpha=0.5, seed=seed)
 
 
 def test_replay_is_unbiased_on_a_uniform_log():
@@ -89,7 +89,7 @@ def test_rejection_accepts_each_arm_equally_often():
     p = np.array([0.1, 0.2, 0.3, 0.4])
     arms = rng.choice(4, 40_000, p=p)
     log = Log(arms=arms, rewards=np.zeros(40_000), probabilities=p[arms], n_arms=4)
-    found = replay(log, nr.Exp3(n_arms=4, gamma=1.0, seed=1))  # gamma = 1 chooses uniformly for ever
+    found = replay(log, aw.Exp3(n_arms=4, gamma=1.0, seed=1))  # gamma = 1 chooses uniformly for ever
     counts = np.bincount(arms[found.rows], minlength=4)
     assert found.matched == pytest.approx(40_000 * 0.1, rel=0.1)  # floor times the number of rows
     assert stats.chisquare(counts).pvalue > 0.001
@@ -99,7 +99,7 @@ def test_rejection_accepts_each_arm_equally_often():
 def test_a_match_that_fails_leaves_the_agent_as_it_was():
     # EpochGreedy counts its choices: rounds that never happened to it must not count.
     log = uniform_log(400, 4)
-    agent = nr.EpochGreedy([nr.Constant(a) for a in range(K)], n_arms=K, schedule=lambda epoch: 2, seed=2)
+    agent = aw.EpochGreedy([aw.Constant(a) for a in range(K)], n_arms=K, schedule=lambda epoch: 2, seed=2)
     found = replay(log, agent, horizon=30)
     assert found.agent._epoch == 10
     assert found.agent.t == 31
@@ -112,21 +112,21 @@ def test_arms_that_change():
     arms = np.array([rng.integers(k) for k in sizes])
     rewards = np.array([float(x[a, 0] > 0) for x, a in zip(contexts, arms)])
     log = Log(contexts=contexts, arms=arms, rewards=rewards, probabilities=1.0 / sizes)
-    found = replay(log, nr.LinUCB(dim=2, alpha=0.2, seed=1))
+    found = replay(log, aw.LinUCB(dim=2, alpha=0.2, seed=1))
     assert found.value > 0.7
     assert "0.25 / p" in found.method
     with pytest.raises(ValueError, match="change from row to row"):
-        replay(log, nr.UCB1(n_arms=4))
+        replay(log, aw.UCB1(n_arms=4))
 
 
 def test_what_speaks_against_a_log():
     rng = np.random.default_rng(6)
     arms = (rng.random(2000) < 0.9).astype(int)
     with pytest.warns(WeakLogWarning, match="not equally frequent"):
-        assert replay(Log(arms=arms, rewards=arms * 1.0, n_arms=2), nr.UCB1(n_arms=2)).warnings
+        assert replay(Log(arms=arms, rewards=arms * 1.0, n_arms=2), aw.UCB1(n_arms=2)).warnings
     lonely = Log(arms=np.zeros(500, int), rewards=np.zeros(500), probabilities=np.full(500, 0.001), n_arms=1000)
     with pytest.warns(WeakLogWarning, match="cannot answer the question: only"):
-        found = replay(lonely, nr.Exp3(n_arms=1000, gamma=1.0, seed=1))
+        found = replay(lonely, aw.Exp3(n_arms=1000, gamma=1.0, seed=1))
     assert "cannot answer" in found.table()
     assert found.to_dict()["warnings"]
 
@@ -134,11 +134,11 @@ def test_what_speaks_against_a_log():
 def test_bad_input():
     log, _ = make(50, seed=1)
     with pytest.raises(ValueError, match="agent must be"):
-        replay(log, nr.Constant(1))
+        replay(log, aw.Constant(1))
     with pytest.raises(ValueError, match="floor must lie"):
         replay(log, learner(0), floor=0.9)
     with pytest.raises(ValueError, match="horizon"):
         replay(log, learner(0), horizon=0)
     negative = Log(arms=[0, 1] * 20, rewards=[-1.0] * 40, probabilities=[0.5] * 40, n_arms=2)
     with pytest.raises(ValueError, match=r"row \d+: reward is -1.0"):
-        replay(negative, nr.UCB1(n_arms=2))
+        replay(negative, aw.UCB1(n_arms=2))

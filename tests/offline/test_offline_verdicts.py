@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 from offline_worlds import make
 
-import noregret as nr
-from noregret.offline import Log, WeakLogWarning, compare, evaluate
+import armwise as aw
+from armwise.offline import Log, WeakLogWarning, compare, evaluate
 
 DATA = Path(__file__).parents[1] / "data" / "open_bandit"
 COLUMNS = {"contexts": [], "arms": "item_id", "rewards": "click", "probabilities": "propensity_score", "n_arms": 80}
@@ -42,7 +42,7 @@ def hopeless(n=10_000):
 def test_the_reverse_direction_of_the_open_bandit_data_warns_everywhere(tmp_path):
     log = Log.from_parquet(DATA / "all_bts.parquet", **COLUMNS)
     with pytest.warns(WeakLogWarning, match="effective sample size 340 of 10,000"):
-        result = evaluate(log, nr.Uniform(80), ["ips", "snips", "dm", "dr"])
+        result = evaluate(log, aw.Uniform(80), ["ips", "snips", "dm", "dr"])
     assert result["ips"].ess == pytest.approx(340.378, abs=0.01)
     for name, text in channels(result, tmp_path).items():
         assert "effective sample size 340 of 10,000" in text, name
@@ -53,11 +53,11 @@ def test_the_reverse_direction_of_the_open_bandit_data_warns_everywhere(tmp_path
 def test_an_effective_sample_size_under_one_percent_warns_everywhere(tmp_path, interval):
     verdict = "this log cannot answer the question: effective sample size 2 of 10,000"
     with pytest.warns(WeakLogWarning, match=verdict):
-        result = evaluate(hopeless(), nr.Constant(1), ["ips", "snips", "dm"], interval=interval, resamples=50)
+        result = evaluate(hopeless(), aw.Constant(1), ["ips", "snips", "dm"], interval=interval, resamples=50)
     for name, text in channels(result, tmp_path).items():
         assert verdict in text, name
     with pytest.warns(WeakLogWarning, match="second: this log cannot answer"):
-        said = compare(hopeless(), nr.Constant(0), nr.Constant(1), "ips")
+        said = compare(hopeless(), aw.Constant(0), aw.Constant(1), "ips")
     assert "cannot answer" in said.table()
     assert "cannot answer" in json.dumps(said.to_dict())
 
@@ -68,13 +68,13 @@ def test_a_large_log_under_one_percent_still_warns():
     arms = rng.integers(0, 150, n)
     log = Log(arms=arms, rewards=rng.random(n), probabilities=np.full(n, 1 / 150), n_arms=150)
     with pytest.warns(WeakLogWarning, match=r"barely answers the question: effective sample size 1,3\d\d of 200,000"):
-        evaluate(log, nr.Constant(3), "ips")
+        evaluate(log, aw.Constant(3), "ips")
 
 
 def test_a_target_that_never_matches(tmp_path):
     log = Log(arms=np.zeros(200, int), rewards=np.ones(200), probabilities=np.full(200, 0.5), n_arms=2)
     with pytest.warns(WeakLogWarning, match="effective sample size 0 of 200.*weights average 0"):
-        result = evaluate(log, nr.Constant(1), ["ips", "snips", "sndr"])
+        result = evaluate(log, aw.Constant(1), ["ips", "snips", "sndr"])
     assert result["ips"].value == 0.0
     assert np.isnan(result["snips"].value)
     assert "undefined" in " ".join(result["snips"].warnings)
@@ -139,13 +139,13 @@ def test_arms_that_the_log_never_tries_are_counted_and_named(tmp_path):
     sure = Log(arms=np.zeros(4000, int), rewards=np.ones(4000), probabilities=np.ones(4000), n_arms=2)
     verdict = "in 50.0% of its decisions the target plays an arm that this log never tries"
     with pytest.warns(WeakLogWarning, match=verdict):
-        result = evaluate(sure, nr.Uniform(2), ["ips", "snips", "dm", "dr"])
+        result = evaluate(sure, aw.Uniform(2), ["ips", "snips", "dm", "dr"])
     assert result.diagnostics.unsupported == 0.5
     assert json.loads(result.to_json())["diagnostics"]["unsupported"] == 0.5
     for name, text in channels(result, tmp_path).items():
         assert verdict in text, name
     assert all(verdict in " ".join(e.warnings) for e in result.values())
-    assert evaluate(sure, nr.Constant(0), ["ips", "snips"]).verdict == ""  # what it does try, it knows
+    assert evaluate(sure, aw.Constant(0), ["ips", "snips"]).verdict == ""  # what it does try, it knows
 
 
 def test_the_whole_distribution_says_how_much_is_missing():
@@ -179,7 +179,7 @@ def test_a_handful_of_rows_is_never_certain():
         assert all(e.warnings for e in result.values())
     four = Log(arms=[1] * 4, rewards=[-1.0] * 4, probabilities=[0.5] * 4, n_arms=2)
     with pytest.warns(WeakLogWarning, match="the weights average 2, not 1.*or this is chance"):
-        evaluate(four, nr.Constant(1), "ips")
+        evaluate(four, aw.Constant(1), "ips")
     same = Log(arms=[0, 1] * 20, rewards=[1] * 40, probabilities=[0.5] * 40, n_arms=2)
     with pytest.warns(WeakLogWarning, match="no width: all 40 rows that count say the same"):
         evaluate(same, [0.5, 0.5], "snips")
@@ -208,7 +208,7 @@ def test_a_short_log_that_is_fine_says_nothing():
 def test_quiet_evaluation_has_the_same_verdict():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        quiet = evaluate(hopeless(), nr.Constant(1), "ips", warn=False)
+        quiet = evaluate(hopeless(), aw.Constant(1), "ips", warn=False)
     assert "cannot answer" in quiet.verdict
 
 

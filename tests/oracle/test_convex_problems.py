@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.optimize import LinearConstraint, NonlinearConstraint, minimize
 
-from noregret.oracle.cutting_planes import LeastGap
-from noregret.oracle.variance import Sample, spread, violation
+from armwise.oracle.cutting_planes import LeastGap
+from armwise.oracle.variance import Sample, spread, violation
 
 INSTANCES = [(5, 2, 10), (40, 3, 60), (120, 5, 150), (500, 10, 120)]
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from oracle_worlds import planted
 
-import noregret as nr
+import armwise as aw
 
 
 def totals(table, rounds):
@@ -25,7 +25,7 @@ def mean_inverse(table, rows, P, mu, K):
 def test_epoch_greedy_as_algorithm_7(schedule):
     K, N, delta = 3, 20, 0.1
     world = planted(n_contexts=10, N=N, K=K, seed=2)
-    agent = nr.EpochGreedy(nr.FinitePolicies(world.table), K, schedule=schedule, delta=delta, seed=3)
+    agent = aw.EpochGreedy(aw.FinitePolicies(world.table), K, schedule=schedule, delta=delta, seed=3)
     contexts, rewards = world.rounds(700, seed=1)
     rounds, epoch, left, greedy = [], 0, 0, 0
     for x, row in zip(contexts, rewards):
@@ -55,21 +55,21 @@ def test_epoch_greedy_as_algorithm_7(schedule):
 
 
 def test_epoch_greedy_learns_a_late_exploration_and_needs_its_note():
-    agent = nr.EpochGreedy([nr.Constant(0), nr.Constant(1)], 2, schedule=lambda epoch: 3, seed=1)
+    agent = aw.EpochGreedy([aw.Constant(0), aw.Constant(1)], 2, schedule=lambda epoch: 3, seed=1)
     first, second = agent.choose([0.0]), agent.choose([0.0])
     agent.learn([0.0], second, 1.0)
     assert not agent.oracle.totals.any()
     agent.learn([0.0], first, 1.0)
     assert agent.oracle.totals[first.arm] == 2.0
     with pytest.raises(ValueError, match=r"choice\.note"):
-        agent.learn([0.0], nr.Choice(0, 0.5), 1.0)
+        agent.learn([0.0], aw.Choice(0, 0.5), 1.0)
 
 
 def test_policy_elimination_as_algorithm_8():
     K, N, delta = 2, 8, 0.2
     world = planted(n_contexts=6, N=N, K=K, seed=3, gap=0.9)
     sample = np.repeat(np.arange(6.0), [1, 2, 3, 1, 1, 1])[:, None]
-    agent = nr.PolicyElimination(nr.FinitePolicies(world.table), K, contexts=sample, delta=delta, seed=5)
+    agent = aw.PolicyElimination(aw.FinitePolicies(world.table), K, contexts=sample, delta=delta, seed=5)
     contexts, rewards = world.rounds(4000, seed=4)
     alive, R = np.arange(N), np.zeros(N)
     for t, (x, row) in enumerate(zip(contexts, rewards), 1):
@@ -94,7 +94,7 @@ def test_policy_elimination_as_algorithm_8():
 def test_policy_elimination_keeps_its_constraint_on_larger_classes(N, K):
     world = planted(n_contexts=40, N=N, K=K, seed=N)
     rows = np.arange(40)
-    agent = nr.PolicyElimination(nr.FinitePolicies(world.table), K, contexts=rows[:, None], seed=1)
+    agent = aw.PolicyElimination(aw.FinitePolicies(world.table), K, contexts=rows[:, None], seed=1)
     for block in range(20):
         contexts, rewards = world.rounds(300, seed=block)
         agent.play(contexts, rewards)
@@ -112,7 +112,7 @@ def test_policy_elimination_keeps_the_best_policy():
     lost, dropped, early, late = 0, 0, 0.0, 0.0
     for seed in range(12):
         world = planted(n_contexts=2, N=10, K=2, seed=seed, gap=0.9)
-        agent = nr.PolicyElimination(nr.FinitePolicies(world.table), 2, contexts=np.arange(2.0)[:, None], seed=seed)
+        agent = aw.PolicyElimination(aw.FinitePolicies(world.table), 2, contexts=np.arange(2.0)[:, None], seed=seed)
         contexts, rewards = world.rounds(3000, seed=seed)
         arms = agent.play(contexts, rewards).arms
         early += world.regret(contexts[:500], arms[:500])
@@ -127,7 +127,7 @@ def test_policy_elimination_keeps_the_best_policy():
 @pytest.mark.parametrize(("N", "K", "agree"), [(30, 3, 0.0), (200, 10, 0.0), (100, 5, 0.8)])
 def test_randomized_ucb_keeps_its_constraints_at_every_solution(N, K, agree):
     world = planted(n_contexts=50, N=N, K=K, seed=N, agree=agree)
-    agent = nr.RandomizedUCB(nr.FinitePolicies(world.table), K, delta=0.1, seed=2)
+    agent = aw.RandomizedUCB(aw.FinitePolicies(world.table), K, delta=0.1, seed=2)
     contexts, rewards = world.rounds(2048, seed=6)
     rng, R = np.random.default_rng(0), np.zeros(N)
     for t, (x, row) in enumerate(zip(contexts, rewards), 1):
@@ -153,17 +153,17 @@ def test_randomized_ucb_solves_again_when_its_schedule_says():
     world = planted(n_contexts=5, N=10, K=2, seed=1)
     seen = []
     for schedule in (2.0, 1.0, [10, 30], lambda m: 25 * m):
-        agent = nr.RandomizedUCB(nr.FinitePolicies(world.table), 2, schedule=schedule, seed=1)
+        agent = aw.RandomizedUCB(aw.FinitePolicies(world.table), 2, schedule=schedule, seed=1)
         agent.play(*world.rounds(60, seed=1))
         seen.append((agent._m, agent._next))
     assert seen == [(7, 64), (61, 61), (4, 120), (3, 75)]
 
 
-@pytest.mark.parametrize("make", [nr.PolicyElimination, nr.RandomizedUCB])
+@pytest.mark.parametrize("make", [aw.PolicyElimination, aw.RandomizedUCB])
 def test_only_explicit_classes(make):
-    more = {"contexts": np.zeros((1, 2))} if make is nr.PolicyElimination else {}
+    more = {"contexts": np.zeros((1, 2))} if make is aw.PolicyElimination else {}
     with pytest.raises(ValueError, match="policies must be FinitePolicies"):
-        make(nr.LinearOracle(dim=2), 2, **more)
+        make(aw.LinearOracle(dim=2), 2, **more)
     with pytest.raises(ValueError, match="policies must be an oracle"):
         make(7, 2, **more)
 
@@ -171,19 +171,19 @@ def test_only_explicit_classes(make):
 def test_policy_elimination_needs_contexts():
     for contexts in (np.zeros((0, 1)), np.zeros(3), [[np.nan]], [[5]]):
         with pytest.raises(ValueError, match="context"):
-            nr.PolicyElimination(np.array([[0, 1]]), 2, contexts=contexts)
+            aw.PolicyElimination(np.array([[0, 1]]), 2, contexts=contexts)
 
 
 def test_ten_thousand_policies():
     """A round stays O(N): this takes seconds, where a loop over policies in Python would take minutes."""
     world = planted(n_contexts=30, N=10_000, K=5, seed=1)
-    oracle = nr.FinitePolicies(world.table)
+    oracle = aw.FinitePolicies(world.table)
     contexts, rewards = world.rounds(1500, seed=1)
     agents = (
-        nr.EpochGreedy(oracle, 5, seed=1),
-        nr.ILoveToConBandits(oracle, 5, seed=1),
-        nr.PolicyElimination(oracle, 5, contexts=np.arange(30)[:, None], seed=1),
-        nr.RandomizedUCB(oracle, 5, seed=1),
+        aw.EpochGreedy(oracle, 5, seed=1),
+        aw.ILoveToConBandits(oracle, 5, seed=1),
+        aw.PolicyElimination(oracle, 5, contexts=np.arange(30)[:, None], seed=1),
+        aw.RandomizedUCB(oracle, 5, seed=1),
     )
     for agent in agents:
         arms = agent.play(contexts, rewards).arms

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-import noregret as nr
-from noregret import persist
-from noregret.oracle.finite import as_oracle
-from noregret.oracle.history import History, check_times, next_time
+import armwise as aw
+from armwise import persist
+from armwise.oracle.finite import as_oracle
+from armwise.oracle.history import History, check_times, next_time
 
 
 def brute_force(policies, contexts, rewards):
@@ -16,13 +16,13 @@ def brute_force(policies, contexts, rewards):
 @pytest.fixture
 def stumps():
     rng = np.random.default_rng(0)
-    return [nr.Stump(int(rng.integers(3)), rng.normal(), *map(int, rng.integers(4, size=2))) for _ in range(50)]
+    return [aw.Stump(int(rng.integers(3)), rng.normal(), *map(int, rng.integers(4, size=2))) for _ in range(50)]
 
 
 def test_argmax_and_totals_are_the_brute_force_ones(stumps):
     rng = np.random.default_rng(1)
     contexts, rewards = rng.normal(size=(40, 3)), rng.normal(size=(40, 4))
-    oracle = nr.FinitePolicies(stumps)
+    oracle = aw.FinitePolicies(stumps)
     totals = brute_force(stumps, contexts, rewards)
     assert oracle.argmax(contexts, rewards) == int(np.argmax(totals))
     for x, row in zip(contexts, rewards):
@@ -35,17 +35,17 @@ def test_table_and_callables_answer_alike(stumps):
     rng = np.random.default_rng(2)
     contexts, rewards = rng.normal(size=(30, 3)), rng.random((30, 4))
     table = np.column_stack([stump.many(contexts) for stump in stumps])
-    explicit, tabular = nr.FinitePolicies(stumps), nr.FinitePolicies(table)
+    explicit, tabular = aw.FinitePolicies(stumps), aw.FinitePolicies(table)
     rows = np.arange(30.0)[:, None]
     assert explicit.argmax(contexts, rewards) == tabular.argmax(rows, rewards)
     np.testing.assert_array_equal(explicit.act(7, contexts), tabular.act(7, rows))
-    plain = nr.FinitePolicies([lambda x, s=s: s(x) for s in stumps])
+    plain = aw.FinitePolicies([lambda x, s=s: s(x) for s in stumps])
     np.testing.assert_array_equal(plain.act(7, contexts), explicit.act(7, contexts))
     assert tabular.policies.dtype == np.uint8
 
 
 def test_policies_that_tie_share_the_vote():
-    oracle = nr.FinitePolicies([nr.Constant(0), nr.Constant(1), nr.Constant(1), nr.Constant(2)])
+    oracle = aw.FinitePolicies([aw.Constant(0), aw.Constant(1), aw.Constant(1), aw.Constant(2)])
     oracle.update([0.0], [0.0, 1.0, 1.0])
     np.testing.assert_allclose(oracle.vote(np.zeros(1), 3), [0, 2 / 3, 1 / 3])
     oracle.update([0.0], [0.0, 0.5, 0.6])
@@ -53,7 +53,7 @@ def test_policies_that_tie_share_the_vote():
 
 
 def test_fresh_forgets_and_shares_the_table():
-    oracle = nr.FinitePolicies(np.array([[0, 1]]))
+    oracle = aw.FinitePolicies(np.array([[0, 1]]))
     oracle.update([0.0], [0.0, 1.0])
     again = oracle.fresh(n_arms=2)
     assert again.best() == 0
@@ -65,7 +65,7 @@ def test_fresh_forgets_and_shares_the_table():
 
 def test_save_and_load_keep_the_totals(stumps):
     for policies, context in ((stumps, np.zeros(3)), (np.array([[0, 1], [1, 0]]), np.zeros(1))):
-        oracle = nr.FinitePolicies(policies)
+        oracle = aw.FinitePolicies(policies)
         oracle.update(context, [0.25, 1.0, 0.5, 0.0])
         again = persist.loads(persist.dumps(oracle))
         np.testing.assert_array_equal(again.totals, oracle.totals)
@@ -74,7 +74,7 @@ def test_save_and_load_keep_the_totals(stumps):
 
 def test_a_callable_that_cannot_be_saved_says_so():
     with pytest.raises(ValueError, match=r"policies\[0\] cannot be saved: function"):
-        persist.dumps(nr.FinitePolicies([lambda x: 0]))
+        persist.dumps(aw.FinitePolicies([lambda x: 0]))
 
 
 @pytest.mark.parametrize(
@@ -89,19 +89,19 @@ def test_a_callable_that_cannot_be_saved_says_so():
 )
 def test_bad_classes_are_refused(policies, message):
     with pytest.raises(ValueError, match=message):
-        nr.FinitePolicies(policies)
+        aw.FinitePolicies(policies)
 
 
 @pytest.mark.parametrize("answer", [0.5, [0.5, 0.5], "up", -1, 7, None])
 def test_a_policy_must_answer_one_arm(answer):
-    oracle = nr.FinitePolicies([nr.Constant(0), lambda x: answer], n_arms=2)
+    oracle = aw.FinitePolicies([aw.Constant(0), lambda x: answer], n_arms=2)
     with pytest.raises(ValueError, match=r"policies\[1\] answered"):
         oracle.recommendations(np.zeros(2))
 
 
 @pytest.mark.parametrize("context", [[0.5], [-1.0], [2.0], [0.0, 1.0], [np.nan]])
 def test_a_context_of_a_table_is_a_row_number(context):
-    oracle = nr.FinitePolicies(np.array([[0, 1], [1, 0]]))
+    oracle = aw.FinitePolicies(np.array([[0, 1], [1, 0]]))
     with pytest.raises(ValueError, match="context"):
         oracle.update(context, [0.0, 1.0])
     assert not oracle.totals.any()
@@ -119,7 +119,7 @@ def test_a_context_of_a_table_is_a_row_number(context):
 )
 def test_bad_tables_of_rewards_are_refused(contexts, rewards):
     with pytest.raises(ValueError, match=r"rewards|contexts"):
-        nr.FinitePolicies([nr.Constant(0)]).argmax(contexts, rewards)
+        aw.FinitePolicies([aw.Constant(0)]).argmax(contexts, rewards)
 
 
 def test_what_is_no_oracle_is_refused():

@@ -7,7 +7,7 @@ import pytest
 from oracle_worlds import planted
 from sklearn.linear_model import LogisticRegression, Ridge
 
-import noregret as nr
+import armwise as aw
 
 
 class Naive:
@@ -57,7 +57,7 @@ class Naive:
 @pytest.mark.parametrize(("epochs", "taus"), [(2.0, [1, 2, 4, 8, 16, 32, 64, 128, 256]), ([5, 40, 300], [5, 40, 300])])
 def test_every_round_as_the_naive_descent(epochs, taus):
     world = planted(n_contexts=12, N=15, K=3, seed=1)
-    agent = nr.ILoveToConBandits(nr.FinitePolicies(world.table), n_arms=3, delta=0.1, epochs=epochs, seed=4)
+    agent = aw.ILoveToConBandits(aw.FinitePolicies(world.table), n_arms=3, delta=0.1, epochs=epochs, seed=4)
     naive = Naive(world.table, 3, 0.1, taus)
     contexts, rewards = world.rounds(320, seed=2)
     for x, row in zip(contexts, rewards):
@@ -72,7 +72,7 @@ def test_every_round_as_the_naive_descent(epochs, taus):
 @pytest.mark.parametrize(("N", "K", "agree"), [(40, 2, 0.0), (200, 5, 0.0), (500, 10, 0.0), (200, 5, 0.8)])
 def test_both_constraints_hold_after_each_epoch(N, K, agree):
     world = planted(n_contexts=60, N=N, K=K, seed=N, agree=agree)
-    agent = nr.ILoveToConBandits(nr.FinitePolicies(world.table), n_arms=K, seed=1)
+    agent = aw.ILoveToConBandits(aw.FinitePolicies(world.table), n_arms=K, seed=1)
     contexts, rewards = world.rounds(4096, seed=3)
     estimates = np.zeros((60, K))
     counts = np.zeros(60)
@@ -102,7 +102,7 @@ def test_both_constraints_hold_after_each_epoch(N, K, agree):
 def test_oracle_calls_grow_like_the_root_of_the_rounds():
     """A failure would mean calls that grow with T itself (exponent 1): the benchmark fits it up to T = 50,000."""
     world = planted(n_contexts=100, N=300, K=5, seed=5)
-    agent = nr.ILoveToConBandits(nr.FinitePolicies(world.table), n_arms=5, seed=1)
+    agent = aw.ILoveToConBandits(aw.FinitePolicies(world.table), n_arms=5, seed=1)
     calls = []
     for block in range(2):
         agent.play(*world.rounds(500 if block == 0 else 7500, seed=block))
@@ -113,9 +113,9 @@ def test_oracle_calls_grow_like_the_root_of_the_rounds():
 @pytest.mark.parametrize(
     "oracle",
     [
-        nr.LinearOracle(dim=2, lam=0.5),
-        nr.ClassifierOracle(LogisticRegression()),
-        nr.RegressorOracle(Ridge()),
+        aw.LinearOracle(dim=2, lam=0.5),
+        aw.ClassifierOracle(LogisticRegression()),
+        aw.RegressorOracle(Ridge()),
     ],
     ids=["linear", "classifier", "regressor"],
 )
@@ -123,7 +123,7 @@ def test_learnt_oracles_find_a_good_linear_policy(oracle):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(1024, 2))
     rewards = 0.1 + 0.8 * (np.column_stack([X[:, 0], -X[:, 0], X[:, 1]]).argmax(axis=1)[:, None] == np.arange(3))
-    agent = nr.ILoveToConBandits(oracle, n_arms=3, epochs=4.0, seed=1)
+    agent = aw.ILoveToConBandits(oracle, n_arms=3, epochs=4.0, seed=1)
     agent.play(X, rewards)
     earned = rewards[np.arange(1024), agent.oracle._ask(agent.leader, X)].mean()
     assert earned > 0.75  # uniform arms earn 0.37, the best policy 0.9
@@ -135,11 +135,11 @@ def test_learnt_oracles_find_a_good_linear_policy(oracle):
 
 def test_bad_arguments():
     for make in (
-        lambda: nr.ILoveToConBandits("tree", n_arms=2),
-        lambda: nr.ILoveToConBandits([nr.Constant(0)], n_arms=0),
-        lambda: nr.ILoveToConBandits([nr.Constant(0)], n_arms=2, delta=0.0),
-        lambda: nr.ILoveToConBandits([nr.Constant(0)], n_arms=2, epochs=[3, 2]),
-        lambda: nr.ILoveToConBandits(np.array([[0, 3]]), n_arms=2),
+        lambda: aw.ILoveToConBandits("tree", n_arms=2),
+        lambda: aw.ILoveToConBandits([aw.Constant(0)], n_arms=0),
+        lambda: aw.ILoveToConBandits([aw.Constant(0)], n_arms=2, delta=0.0),
+        lambda: aw.ILoveToConBandits([aw.Constant(0)], n_arms=2, epochs=[3, 2]),
+        lambda: aw.ILoveToConBandits(np.array([[0, 3]]), n_arms=2),
     ):
         with pytest.raises(ValueError):
             make()

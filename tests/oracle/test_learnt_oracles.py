@@ -9,23 +9,23 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-import noregret as nr
-from noregret import persist
-from noregret.oracle.estimators import Estimator, _examples
+import armwise as aw
+from armwise import persist
+from armwise.oracle.estimators import Estimator, _examples
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 3))
 TRUE = RNG.normal(size=(4, 3))
 R = X @ TRUE.T + 0.01 * RNG.normal(size=(60, 4))
 ORACLES = {
-    "linear": lambda: nr.LinearOracle(dim=3, lam=0.3),
-    "classifier": lambda: nr.ClassifierOracle(LogisticRegression(), refit=1.5),
-    "tree": lambda: nr.ClassifierOracle(DecisionTreeClassifier(max_depth=6, random_state=0)),
-    "pipeline": lambda: nr.ClassifierOracle(make_pipeline(StandardScaler(), LogisticRegression()), refit=1.5),
-    "bayes": lambda: nr.ClassifierOracle(GaussianNB()),
-    "sgd classifier": lambda: nr.ClassifierOracle(SGDClassifier(random_state=0)),
-    "regressor": lambda: nr.RegressorOracle(Ridge(alpha=0.1)),
-    "sgd regressor": lambda: nr.RegressorOracle(SGDRegressor(random_state=0)),
+    "linear": lambda: aw.LinearOracle(dim=3, lam=0.3),
+    "classifier": lambda: aw.ClassifierOracle(LogisticRegression(), refit=1.5),
+    "tree": lambda: aw.ClassifierOracle(DecisionTreeClassifier(max_depth=6, random_state=0)),
+    "pipeline": lambda: aw.ClassifierOracle(make_pipeline(StandardScaler(), LogisticRegression()), refit=1.5),
+    "bayes": lambda: aw.ClassifierOracle(GaussianNB()),
+    "sgd classifier": lambda: aw.ClassifierOracle(SGDClassifier(random_state=0)),
+    "regressor": lambda: aw.RegressorOracle(Ridge(alpha=0.1)),
+    "sgd regressor": lambda: aw.RegressorOracle(SGDRegressor(random_state=0)),
 }
 
 
@@ -33,7 +33,7 @@ ORACLES = {
 def test_linear_oracle_is_ridge_on_every_column(intercept):
     Z = np.column_stack([X, np.ones(60)]) if intercept else X
     theta = np.linalg.inv(0.3 * np.eye(Z.shape[1]) + Z.T @ Z) @ Z.T @ R
-    oracle = nr.LinearOracle(dim=3, lam=0.3, intercept=intercept)
+    oracle = aw.LinearOracle(dim=3, lam=0.3, intercept=intercept)
     for x, row in zip(X, R):
         oracle.update(x, row)
     for policy in (oracle.best(), oracle.argmax(X, R)):
@@ -98,7 +98,7 @@ def test_weighted_accuracy_is_the_reward():
 
 
 def test_one_class_or_no_reward_gives_a_constant_policy():
-    oracle = nr.ClassifierOracle(LogisticRegression())
+    oracle = aw.ClassifierOracle(LogisticRegression())
     assert oracle.argmax(X[:2], [[0.0, 1.0], [0.0, 2.0]])(X[0]) == 1
     assert oracle.argmax(X[:2], np.zeros((2, 2)))(X[0]) == 0
     oracle.update(X[0], [0.0, 0.0, 1.0])
@@ -113,7 +113,7 @@ def test_refit_follows_its_factor():
             fits.append(len(y))
             return super().fit(X, y, sample_weight)
 
-    oracle = nr.RegressorOracle(Counting(), n_arms=1, refit=2.0)
+    oracle = aw.RegressorOracle(Counting(), n_arms=1, refit=2.0)
     for x in X[:20]:
         oracle.observe(x, 0, float(x[0]))
     assert fits == [1, 2, 4, 8, 16]
@@ -122,11 +122,11 @@ def test_refit_follows_its_factor():
 
 
 def test_regressor_learns_only_the_arm_that_was_played():
-    oracle = nr.RegressorOracle(LinearRegression(), n_arms=2, refit=1.0)
+    oracle = aw.RegressorOracle(LinearRegression(), n_arms=2, refit=1.0)
     for x in X[:20]:
         oracle.observe(x, 1, float(x @ TRUE[0]))
     np.testing.assert_allclose(oracle.predict(X), np.column_stack([np.zeros(60), X @ TRUE[0]]), atol=1e-9)
-    weighted = nr.RegressorOracle(LinearRegression(), n_arms=1, refit=1.0)
+    weighted = aw.RegressorOracle(LinearRegression(), n_arms=1, refit=1.0)
     for reward, weight in ((0.0, 1.0), (1.0, 3.0)):
         weighted.observe([0.0], 0, reward, weight)
     np.testing.assert_allclose(weighted.predict([[0.0]]), [[0.75]])
@@ -134,20 +134,20 @@ def test_regressor_learns_only_the_arm_that_was_played():
 
 def test_estimators_without_weights():
     with pytest.raises(ValueError, match="sample_weight"):
-        nr.ClassifierOracle(KNeighborsClassifier())
-    oracle = nr.RegressorOracle(KNeighborsRegressor(n_neighbors=1))
+        aw.ClassifierOracle(KNeighborsClassifier())
+    oracle = aw.RegressorOracle(KNeighborsRegressor(n_neighbors=1))
     np.testing.assert_array_equal(oracle.argmax(X, R).many(X), R.argmax(axis=1))
 
 
 def test_bad_arguments():
     for make in (
-        lambda: nr.ClassifierOracle("tree"),
-        lambda: nr.RegressorOracle(Ridge(), refit=0.5),
-        lambda: nr.RegressorOracle(Ridge(), n_policies=0),
-        lambda: nr.LinearOracle(dim=0),
-        lambda: nr.LinearOracle(dim=2, lam=-1.0),
-        lambda: nr.LinearOracle(dim=2).argmax(np.zeros((1, 3)), np.zeros((1, 2))),
-        lambda: nr.LinearOracle(dim=2, n_arms=2).update(np.zeros(2), np.zeros(3)),
+        lambda: aw.ClassifierOracle("tree"),
+        lambda: aw.RegressorOracle(Ridge(), refit=0.5),
+        lambda: aw.RegressorOracle(Ridge(), n_policies=0),
+        lambda: aw.LinearOracle(dim=0),
+        lambda: aw.LinearOracle(dim=2, lam=-1.0),
+        lambda: aw.LinearOracle(dim=2).argmax(np.zeros((1, 3)), np.zeros((1, 2))),
+        lambda: aw.LinearOracle(dim=2, n_arms=2).update(np.zeros(2), np.zeros(3)),
     ):
         with pytest.raises(ValueError):
             make()

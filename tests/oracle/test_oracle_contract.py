@@ -5,13 +5,13 @@ import pytest
 from oracle_worlds import planted
 from sklearn.linear_model import LogisticRegression, SGDRegressor
 
-import noregret as nr
-from noregret import persist
+import armwise as aw
+from armwise import persist
 
 K = 3
 RNG = np.random.default_rng(0)
-STUMPS = [nr.Stump(int(RNG.integers(2)), RNG.normal(), *map(int, RNG.integers(K, size=2))) for _ in range(11)]
-STUMPS.append(nr.Stump(0, 0.0, 0, 1))  # the best there can be
+STUMPS = [aw.Stump(int(RNG.integers(2)), RNG.normal(), *map(int, RNG.integers(K, size=2))) for _ in range(11)]
+STUMPS.append(aw.Stump(0, 0.0, 0, 1))  # the best there can be
 TABLE = planted(n_contexts=20, N=12, K=K, seed=1)
 
 
@@ -24,19 +24,19 @@ def linear_rounds(T, seed):
 AGENTS = {
     f"{make.__name__} {kind}": (make, oracle, options, rounds)
     for kind, oracle, rounds in (
-        ("stumps", nr.FinitePolicies(STUMPS), linear_rounds),
-        ("table", nr.FinitePolicies(TABLE.table), TABLE.rounds),
-        ("linear", nr.LinearOracle(dim=2), linear_rounds),
-        ("classifier", nr.ClassifierOracle(LogisticRegression(), refit=2.0), linear_rounds),
-        ("regressor", nr.RegressorOracle(SGDRegressor(random_state=0)), linear_rounds),
+        ("stumps", aw.FinitePolicies(STUMPS), linear_rounds),
+        ("table", aw.FinitePolicies(TABLE.table), TABLE.rounds),
+        ("linear", aw.LinearOracle(dim=2), linear_rounds),
+        ("classifier", aw.ClassifierOracle(LogisticRegression(), refit=2.0), linear_rounds),
+        ("regressor", aw.RegressorOracle(SGDRegressor(random_state=0)), linear_rounds),
     )
     for make, options in (
-        (nr.EpochGreedy, {"schedule": 4.0}),
-        (nr.ILoveToConBandits, {"delta": 0.2}),
-        (nr.PolicyElimination, {"contexts": rounds(30, 5)[0]}),
-        (nr.RandomizedUCB, {"tolerance": 0.01}),
+        (aw.EpochGreedy, {"schedule": 4.0}),
+        (aw.ILoveToConBandits, {"delta": 0.2}),
+        (aw.PolicyElimination, {"contexts": rounds(30, 5)[0]}),
+        (aw.RandomizedUCB, {"tolerance": 0.01}),
     )
-    if kind in ("stumps", "table") or make in (nr.EpochGreedy, nr.ILoveToConBandits)
+    if kind in ("stumps", "table") or make in (aw.EpochGreedy, aw.ILoveToConBandits)
 }
 
 
@@ -94,8 +94,8 @@ def test_saved_and_loaded_it_continues(case, tmp_path):
     agent = make()
     agent.play(contexts[:70], rewards[:70])
     waiting = agent.choose(contexts[70])
-    agent.save(tmp_path / "agent.nr")
-    again = nr.load(tmp_path / "agent.nr")
+    agent.save(tmp_path / "agent.aw")
+    again = aw.load(tmp_path / "agent.aw")
     for one in (agent, again):
         one.learn(contexts[70], waiting, 1.0)
     for x, row in zip(contexts[71:], rewards[71:]):
@@ -140,7 +140,7 @@ def test_bad_input_is_refused_and_changes_nothing(case):
             agent.choose(bad)
         with pytest.raises(ValueError):
             agent.learn(bad, good, 1.0)
-    for choice in (None, nr.Choice(K, 0.5, True), nr.Choice(-1, 0.5, True), nr.Choice(0, 0.0, True), (0, 0.5)):
+    for choice in (None, aw.Choice(K, 0.5, True), aw.Choice(-1, 0.5, True), aw.Choice(0, 0.0, True), (0, 0.5)):
         with pytest.raises(ValueError):
             agent.learn(contexts[0], choice, 1.0)
     for reward in (np.nan, -0.1, 1.1, "good", None):
@@ -171,7 +171,7 @@ def test_it_earns_more_than_uniform_arms(case):
     contexts, rewards = rounds(600, 9)
     agent = make()
     earned = agent.play(contexts, rewards).rewards
-    if isinstance(agent, nr.PolicyElimination):  # its width says nothing before some 2,000 rounds: tested there
+    if isinstance(agent, aw.PolicyElimination):  # its width says nothing before some 2,000 rounds: tested there
         assert len(agent.survivors) == 12
     else:
         assert earned[300:].mean() > rewards.mean() + 0.1
@@ -179,8 +179,8 @@ def test_it_earns_more_than_uniform_arms(case):
 
 def test_a_row_that_does_not_exist_is_refused_whatever_the_round():
     for make, more in (
-        (nr.EpochGreedy, {}), (nr.ILoveToConBandits, {}), (nr.RandomizedUCB, {}),
-        (nr.PolicyElimination, {"contexts": [[0]]}),
+        (aw.EpochGreedy, {}), (aw.ILoveToConBandits, {}), (aw.RandomizedUCB, {}),
+        (aw.PolicyElimination, {"contexts": [[0]]}),
     ):  # fmt: skip
         agent = make(np.array([[0, 1], [1, 0]]), 2, **more)
         for bad in ([2], [-1], [0.5]):
@@ -192,16 +192,16 @@ def test_a_row_that_does_not_exist_is_refused_whatever_the_round():
 
 
 def test_callables_that_cannot_be_saved_say_so(tmp_path):
-    agent = nr.ILoveToConBandits([lambda x: 0, lambda x: 1], n_arms=2)
+    agent = aw.ILoveToConBandits([lambda x: 0, lambda x: 1], n_arms=2)
     with pytest.raises(ValueError, match=r"policies\[0\] cannot be saved"):
-        agent.save(tmp_path / "agent.nr")
-    agent = nr.EpochGreedy([nr.Constant(0)], n_arms=2, schedule=lambda epoch: 1)
+        agent.save(tmp_path / "agent.aw")
+    agent = aw.EpochGreedy([aw.Constant(0)], n_arms=2, schedule=lambda epoch: 1)
     with pytest.raises(ValueError, match="schedule cannot be saved"):
-        agent.save(tmp_path / "agent.nr")
+        agent.save(tmp_path / "agent.aw")
 
 
 def test_each_carries_its_row_and_its_bound():
-    for make in (nr.EpochGreedy, nr.PolicyElimination, nr.RandomizedUCB, nr.ILoveToConBandits):
+    for make in (aw.EpochGreedy, aw.PolicyElimination, aw.RandomizedUCB, aw.ILoveToConBandits):
         assert make.theory.section.startswith("4.3")
         small, large = (make.theory.regret_bound(T=T, K=3, N=50, delta=0.05) for T in (10**5, 10**7))
         # Logarithms add a little to the power of T.

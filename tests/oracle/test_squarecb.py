@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-import noregret as nr
-from noregret import persist
+import armwise as aw
+from armwise import persist
 
 K, D, LAM = 3, 4, 0.3
 
@@ -62,8 +62,8 @@ class Naive:
 def make(kind, shared, seed=None):
     n_arms = K if shared else None
     if kind == "square":
-        return nr.SquareCB(D, n_arms=n_arms, scale=3.0, exponent=0.4, lam=LAM, seed=seed)
-    return nr.RegCB(D, n_arms=n_arms, mellowness=0.05, elimination=kind == "eliminate", lam=LAM, seed=seed)
+        return aw.SquareCB(D, n_arms=n_arms, scale=3.0, exponent=0.4, lam=LAM, seed=seed)
+    return aw.RegCB(D, n_arms=n_arms, mellowness=0.05, elimination=kind == "eliminate", lam=LAM, seed=seed)
 
 
 def expected(naive, kind, context):
@@ -104,8 +104,8 @@ def test_play_is_the_loop_and_save_continues(kind, shared, tmp_path):
         assert (choice.arm, choice.probability) == (played.arms[t], played.probabilities[t])
         slow.learn(contexts[t], choice, rewards[t, choice.arm])
     assert persist.dumps(fast) == persist.dumps(slow)
-    fast.save(tmp_path / "a.nr")
-    again = nr.load(tmp_path / "a.nr")
+    fast.save(tmp_path / "a.aw")
+    again = aw.load(tmp_path / "a.aw")
     assert np.array_equal(again.play(contexts, rewards).arms, slow.play(contexts, rewards).arms)
     fresh = fast.clone(seed=5)
     assert np.array_equal(fresh.play(contexts, rewards).arms, played.arms)
@@ -133,11 +133,11 @@ def test_regret_on_a_linear_world_is_far_below_uniform(kind, shared):
 def test_tuned_squarecb_stays_under_its_bound():
     """Theorem 1 holds with probability 0.95 a run; these 20 lie far below. A failure means wrong probabilities."""
     T = 5000
-    bound = nr.bounds.squarecb(T=T, K=K, d=K * D, delta=0.05)
+    bound = aw.bounds.squarecb(T=T, K=K, d=K * D, delta=0.05)
     for seed in range(20):
         contexts, rewards, means = world(seed, T, True)
         contexts = contexts / 2  # norm at most 1
-        played = nr.SquareCB.tuned(D, K, T, seed=seed).play(contexts, rewards)
+        played = aw.SquareCB.tuned(D, K, T, seed=seed).play(contexts, rewards)
         regret = (means.max(axis=1) - means[np.arange(T), played.arms]).sum()
         uniform = (means.max(axis=1) - means.mean(axis=1)).sum()
         assert regret < min(bound, uniform)
@@ -152,8 +152,8 @@ def test_squarecb_over_a_refitted_regressor_follows_its_schedule(shared):
 
     contexts, rewards, _ = world(6, 60, shared)
     n_arms = K if shared else None
-    sk = nr.SquareCB(D, n_arms=n_arms, regressor=Ridge(alpha=LAM, fit_intercept=False), refit=1.0, scale=3.0, seed=7)
-    own = nr.SquareCB(D, n_arms=n_arms, lam=LAM, scale=3.0, seed=7)
+    sk = aw.SquareCB(D, n_arms=n_arms, regressor=Ridge(alpha=LAM, fit_intercept=False), refit=1.0, scale=3.0, seed=7)
+    own = aw.SquareCB(D, n_arms=n_arms, lam=LAM, scale=3.0, seed=7)
     for x, r in zip(contexts, rewards):
         assert np.abs(sk.probabilities(x) - own.probabilities(x)).max() < 1e-9  # refit=1: always fitted to all
         choice = sk.choose(x)
@@ -168,14 +168,14 @@ def test_regcb_bounds_by_search_are_the_closed_form_for_least_squares(eliminatio
 
     rng = np.random.default_rng(8)
     theta = np.array([[0.2, 0.3], [0.5, 0.1]])
-    agent = nr.RegCB(
+    agent = aw.RegCB(
         2, n_arms=2, regressor=LinearRegression(fit_intercept=False), mellowness=0.02, elimination=elimination, seed=9
     )
     rows, targets = ([], []), ([], [])
     for t in range(60):
         x, arm = rng.random(2), t % 2
         reward = float(np.clip(x @ theta[arm] + 0.1 * rng.normal(), 0, 1))
-        agent.learn(x, nr.Choice(arm, 0.5), reward)
+        agent.learn(x, aw.Choice(arm, 0.5), reward)
         rows[arm].append(x)
         targets[arm].append(reward)
     radius = math.sqrt(0.02 * math.log(2 * 61))
@@ -203,15 +203,15 @@ def test_over_scikit_learn_it_learns_and_saves(kind, tmp_path):
     contexts = rng.random((T, 2)) - 0.5
     rewards = np.column_stack([contexts[:, 0] > 0, contexts[:, 0] <= 0]).astype(float)
     if kind == "regcb":
-        agent = nr.RegCB(2, n_arms=2, regressor=LinearRegression(), seed=11)
+        agent = aw.RegCB(2, n_arms=2, regressor=LinearRegression(), seed=11)
     else:
         steps = SGDRegressor(learning_rate="constant", eta0=0.1, random_state=0)
         regressor = steps if kind == "sgd" else DecisionTreeRegressor(max_depth=2, random_state=0)
-        agent = nr.SquareCB(2, n_arms=2, regressor=regressor, scale=20.0, seed=11)
+        agent = aw.SquareCB(2, n_arms=2, regressor=regressor, scale=20.0, seed=11)
     half = T // 2
     first = agent.play(contexts[:half], rewards[:half])
-    agent.save(tmp_path / "a.nr")
-    again = nr.load(tmp_path / "a.nr")
+    agent.save(tmp_path / "a.aw")
+    again = aw.load(tmp_path / "a.aw")
     one, two = agent.play(contexts[half:], rewards[half:]), again.play(contexts[half:], rewards[half:])
     assert np.array_equal(one.arms, two.arms)
     assert np.array_equal(agent.clone(seed=11).play(contexts[:10], rewards[:10]).arms, first.arms[:10])
@@ -261,9 +261,9 @@ def naive_cover(x, learnt, size, psi, lam, n_arms, policies, estimator):
 
 @pytest.mark.parametrize("estimator", ["dm", "dr", "ips"])
 def test_online_cover_equals_its_formula(estimator):
-    policies = [nr.Constant(0), nr.Constant(1), nr.Constant(2), nr.Stump(0, 0.5, 0, 1), nr.Stump(1, 0.3, 2, 0)]
+    policies = [aw.Constant(0), aw.Constant(1), aw.Constant(2), aw.Stump(0, 0.5, 0, 1), aw.Stump(1, 0.3, 2, 0)]
     rng = np.random.default_rng(12)
-    agent = nr.OnlineCover(policies, n_arms=3, size=3, psi=0.4, estimator=estimator, lam=0.7, seed=13)
+    agent = aw.OnlineCover(policies, n_arms=3, size=3, psi=0.4, estimator=estimator, lam=0.7, seed=13)
     learnt, late = [], []
     for _ in range(60):
         x = rng.random(2)
@@ -288,15 +288,15 @@ def test_online_cover_learns_and_saves_over_every_kind_of_oracle(kind, tmp_path)
     rewards = np.column_stack([contexts[:, 0] > 0, contexts[:, 0] <= 0]).astype(float)
     steps = SGDRegressor(learning_rate="constant", eta0=0.05, random_state=0)
     oracle = {
-        "finite": [nr.Constant(0), nr.Constant(1), nr.Stump(0, 0.0, 1, 0)],
-        "linear": nr.LinearOracle(dim=2),
-        "sklearn": nr.RegressorOracle(steps),
+        "finite": [aw.Constant(0), aw.Constant(1), aw.Stump(0, 0.0, 1, 0)],
+        "linear": aw.LinearOracle(dim=2),
+        "sklearn": aw.RegressorOracle(steps),
     }[kind]
-    agent = nr.OnlineCover(oracle, n_arms=2, size=2 if kind == "sklearn" else 4, seed=15)
+    agent = aw.OnlineCover(oracle, n_arms=2, size=2 if kind == "sklearn" else 4, seed=15)
     half = T // 2
     agent.play(contexts[:half], rewards[:half])
-    agent.save(tmp_path / "a.nr")
-    again = nr.load(tmp_path / "a.nr")
+    agent.save(tmp_path / "a.aw")
+    again = aw.load(tmp_path / "a.aw")
     one, two = agent.play(contexts[half:], rewards[half:]), again.play(contexts[half:], rewards[half:])
     assert np.array_equal(one.arms, two.arms)
     assert agent.t == again.t == T + 1
@@ -306,18 +306,18 @@ def test_online_cover_learns_and_saves_over_every_kind_of_oracle(kind, tmp_path)
 @pytest.mark.parametrize(
     ("make_it", "message"),
     [
-        (lambda: nr.SquareCB(0), "dim"),
-        (lambda: nr.SquareCB(2, scale=0.0), "scale"),
-        (lambda: nr.SquareCB(2, exponent=-1.0), "exponent"),
-        (lambda: nr.SquareCB(2, regressor="ridge"), "regressor"),
-        (lambda: nr.SquareCB(2, refit=0.5), "refit"),
-        (lambda: nr.SquareCB(2, n_arms=0), "n_arms"),
-        (lambda: nr.RegCB(2, mellowness=0.0), "mellowness"),
-        (lambda: nr.OnlineCover([nr.Constant(0)], 2, estimator="direct"), "estimator"),
-        (lambda: nr.OnlineCover([nr.Constant(0)], 2, size=0), "size"),
-        (lambda: nr.SquareCB(2).choose(np.full((2, 2), 1e300)), "overflow"),
-        (lambda: nr.SquareCB(2, n_arms=2).choose([1.0, np.nan]), "finite"),
-        (lambda: nr.RegCB(2, n_arms=2).learn([1.0, 1.0], nr.Choice(0, 0.5), 1.5), "reward"),
+        (lambda: aw.SquareCB(0), "dim"),
+        (lambda: aw.SquareCB(2, scale=0.0), "scale"),
+        (lambda: aw.SquareCB(2, exponent=-1.0), "exponent"),
+        (lambda: aw.SquareCB(2, regressor="ridge"), "regressor"),
+        (lambda: aw.SquareCB(2, refit=0.5), "refit"),
+        (lambda: aw.SquareCB(2, n_arms=0), "n_arms"),
+        (lambda: aw.RegCB(2, mellowness=0.0), "mellowness"),
+        (lambda: aw.OnlineCover([aw.Constant(0)], 2, estimator="direct"), "estimator"),
+        (lambda: aw.OnlineCover([aw.Constant(0)], 2, size=0), "size"),
+        (lambda: aw.SquareCB(2).choose(np.full((2, 2), 1e300)), "overflow"),
+        (lambda: aw.SquareCB(2, n_arms=2).choose([1.0, np.nan]), "finite"),
+        (lambda: aw.RegCB(2, n_arms=2).learn([1.0, 1.0], aw.Choice(0, 0.5), 1.5), "reward"),
     ],
 )
 def test_bad_arguments_are_refused(make_it, message):

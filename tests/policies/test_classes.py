@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from noregret import persist
-from noregret.policies import PlanarSeparators, SampledLinear, Stumps, distributions
-from noregret.policies.planar import above, orientation
+from armwise import persist
+from armwise.policies import PlanarSeparators, SampledLinear, Stumps, distributions
+from armwise.policies.planar import above, orientation
 
 
 def labellings(found, contexts):

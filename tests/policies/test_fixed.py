@@ -6,19 +6,19 @@ import sys
 import numpy as np
 import pytest
 
-import noregret as nr
-from noregret import persist
-from noregret.policies import distribution, distributions
+import armwise as aw
+from armwise import persist
+from armwise.policies import distribution, distributions
 
 
 def test_linear_is_the_argmax_of_its_scores_in_both_views():
     rng = np.random.default_rng(1)
     W, b, contexts = rng.normal(size=(4, 3)), rng.normal(size=4), rng.normal(size=(200, 3))
-    policy = nr.Linear(W, bias=b)
+    policy = aw.Linear(W, bias=b)
     expected = [max(range(4), key=lambda a: W[a] @ x + b[a]) for x in contexts]
     assert policy.many(contexts).tolist() == expected == [policy(x) for x in contexts]
     X = rng.normal(size=(200, 5, 3))
-    per_arm = nr.Linear(W[0])
+    per_arm = aw.Linear(W[0])
     assert per_arm.many(X).tolist() == [int(np.argmax([x @ W[0] for x in rows])) for rows in X]
     assert per_arm(X[0]) == per_arm.many(X[:1])[0]
 
@@ -33,17 +33,17 @@ def test_tree_plays_what_scikit_learn_predicts(kind):
     fresh = rng.normal(size=(500, 4)).round(1)
     if kind == "regressor":
         fitted = DecisionTreeRegressor(random_state=0, max_depth=6).fit(X, np.eye(4)[y])
-        tree, expected = nr.Tree.from_sklearn(fitted), fitted.predict(fresh).argmax(axis=1)
+        tree, expected = aw.Tree.from_sklearn(fitted), fitted.predict(fresh).argmax(axis=1)
     elif kind == "named":
         names = np.array(["a", "b", "c", "d"])
         fitted = DecisionTreeClassifier(random_state=0, max_depth=6).fit(X, names[y])
-        tree = nr.Tree.from_sklearn(fitted, arms=[3, 2, 1, 0])
+        tree = aw.Tree.from_sklearn(fitted, arms=[3, 2, 1, 0])
         expected = 3 - np.searchsorted(names, fitted.predict(fresh))
         with pytest.raises(ValueError, match="arms="):
-            nr.Tree.from_sklearn(fitted)
+            aw.Tree.from_sklearn(fitted)
     else:
         fitted = DecisionTreeClassifier(random_state=0).fit(X, y)
-        tree, expected = nr.Tree.from_sklearn(fitted), fitted.predict(fresh)
+        tree, expected = aw.Tree.from_sklearn(fitted), fitted.predict(fresh)
     assert tree.many(fresh).tolist() == expected.tolist() == [tree(x) for x in fresh]
 
 
@@ -51,22 +51,22 @@ def test_a_saved_tree_needs_no_scikit_learn(tmp_path):
     from sklearn.tree import DecisionTreeClassifier
 
     fitted = DecisionTreeClassifier(random_state=0).fit([[0.0], [1.0], [2.0]], [0, 1, 0])
-    path = tmp_path / "tree.nr"
-    persist.save(nr.Tree.from_sklearn(fitted), path)
+    path = tmp_path / "tree.aw"
+    persist.save(aw.Tree.from_sklearn(fitted), path)
     code = (
-        f"import sys; sys.modules['sklearn'] = None; import noregret as nr; "
-        f"print(nr.load({str(path)!r}).many([[0.0], [1.1], [5.0]]).tolist())"
+        f"import sys; sys.modules['sklearn'] = None; import armwise as aw; "
+        f"print(aw.load({str(path)!r}).many([[0.0], [1.1], [5.0]]).tolist())"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[0, 1, 0]"
 
 
 EVERY = [
-    nr.Constant(1),
-    nr.Uniform(3),
-    nr.Linear(np.arange(6.0).reshape(3, 2), bias=[1.0, 0.0, 0.5]),
-    nr.Stump(feature=1, threshold=0.25, low=2, high=0),
-    nr.Tree([0, 0, 0], [0.1, 0, 0], [1, -1, -1], [2, -1, -1], [0, 2, 1]),
+    aw.Constant(1),
+    aw.Uniform(3),
+    aw.Linear(np.arange(6.0).reshape(3, 2), bias=[1.0, 0.0, 0.5]),
+    aw.Stump(feature=1, threshold=0.25, low=2, high=0),
+    aw.Tree([0, 0, 0], [0.1, 0, 0], [1, -1, -1], [2, -1, -1], [0, 2, 1]),
 ]
 
 
@@ -83,7 +83,7 @@ def test_every_policy_saves_and_answers_blocks_as_single_contexts(policy):
 
 
 def test_an_agent_is_a_policy_too_and_stays_as_it_was():
-    agent = nr.Exp3(n_arms=2, gamma=0.1, seed=1)
+    agent = aw.Exp3(n_arms=2, gamma=0.1, seed=1)
     agent.play(None, np.tile([0.0, 1.0], (50, 1)))
     before = persist.dumps(agent)
     assert np.array_equal(distributions(agent, [None, None], 2), [agent.probabilities()] * 2)
@@ -103,8 +103,8 @@ def test_an_agent_is_a_policy_too_and_stays_as_it_was():
         (lambda x: [0.5, 0.5], "3 arms"),
         (lambda x: [[1.0], [1.0, 2.0]], "expected an arm"),
         (7, "not a policy"),
-        (nr.Constant(4), "arm 4"),
-        (nr.Uniform(4), "3 arms"),
+        (aw.Constant(4), "arm 4"),
+        (aw.Uniform(4), "3 arms"),
     ],
 )
 def test_a_wrong_answer_names_the_policy_and_what_was_expected(policy, message):
@@ -116,18 +116,18 @@ def test_a_wrong_answer_names_the_policy_and_what_was_expected(policy, message):
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: nr.Constant(-1),
-        lambda: nr.Uniform(0),
-        lambda: nr.Linear([[np.inf, 1.0]]),
-        lambda: nr.Linear([1.0, 2.0], bias=[1.0]),
-        lambda: nr.Linear(np.zeros((1, 1, 1))),
-        lambda: nr.Stump(feature=0, threshold=np.nan),
-        lambda: nr.Tree([0], [0.0], [0], [0], [0]),  # a node that is its own child
-        lambda: nr.Tree([0], [0.0, 1.0], [-1], [-1], [0]),
-        lambda: nr.Tree([0], [0.0], [-1], [-1], [-3]),
-        lambda: nr.Tree.from_sklearn("a tree"),
-        lambda: nr.Linear([[1.0, 2.0]])([1.0]),
-        lambda: nr.Stump(feature=3, threshold=0.0)([1.0]),
+        lambda: aw.Constant(-1),
+        lambda: aw.Uniform(0),
+        lambda: aw.Linear([[np.inf, 1.0]]),
+        lambda: aw.Linear([1.0, 2.0], bias=[1.0]),
+        lambda: aw.Linear(np.zeros((1, 1, 1))),
+        lambda: aw.Stump(feature=0, threshold=np.nan),
+        lambda: aw.Tree([0], [0.0], [0], [0], [0]),  # a node that is its own child
+        lambda: aw.Tree([0], [0.0, 1.0], [-1], [-1], [0]),
+        lambda: aw.Tree([0], [0.0], [-1], [-1], [-3]),
+        lambda: aw.Tree.from_sklearn("a tree"),
+        lambda: aw.Linear([[1.0, 2.0]])([1.0]),
+        lambda: aw.Stump(feature=3, threshold=0.0)([1.0]),
     ],
 )
 def test_bad_arguments_are_refused(make):

@@ -2,14 +2,14 @@
 
 import pytest
 
-import noregret as nr
-from noregret.racing.entries import ALIASES, enter, entrants
+import armwise as aw
+from armwise.racing.entries import ALIASES, enter, entrants
 
 WORLDS = {
-    "shared": nr.environments.Planted(n_policies=5, n_arms=3, dim=4),
-    "features": nr.environments.Linear(n_arms=3, dim=4),
-    "key": nr.environments.Tabular(n_contexts=4, n_arms=3),
-    "advice": nr.environments.Experts(n_experts=4, n_arms=3),
+    "shared": aw.environments.Planted(n_policies=5, n_arms=3, dim=4),
+    "features": aw.environments.Linear(n_arms=3, dim=4),
+    "key": aw.environments.Tabular(n_contexts=4, n_arms=3),
+    "advice": aw.environments.Experts(n_experts=4, n_arms=3),
 }
 SPECIAL = {"CoFineUCB": "subspace", "SpectralUCB": "laplacian", "CGPUCB": "context_kernel", "VE": "policy_class"}
 
@@ -28,7 +28,7 @@ def test_every_agent_enters_every_world_or_says_why_not(name, kind):
 
 
 def test_a_graph_gives_its_laplacian():
-    world = nr.environments.Graph(n_arms=16, kind="grid")
+    world = aw.environments.Graph(n_arms=16, kind="grid")
     assert enter("SpectralUCB", world, 100).n_arms == 16
 
 

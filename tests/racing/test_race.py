@@ -3,28 +3,28 @@
 import numpy as np
 import pytest
 
-import noregret as nr
-from noregret.racing import Heat, RaceWarning, race_all
-from noregret.racing.run import agent_seed, grid, play_seed, world_seed
+import armwise as aw
+from armwise.racing import Heat, RaceWarning, race_all
+from armwise.racing.run import agent_seed, grid, play_seed, world_seed
 
-LINEAR = nr.environments.Linear(n_arms=4, dim=3)
+LINEAR = aw.environments.Linear(n_arms=4, dim=3)
 
 
 def agents():
-    return {"LinUCB": nr.LinUCB(dim=3, alpha=0.3), "Exp3": nr.Exp3(n_arms=4), "UCB1": nr.UCB1(n_arms=4)}
+    return {"LinUCB": aw.LinUCB(dim=3, alpha=0.3), "Exp3": aw.Exp3(n_arms=4), "UCB1": aw.UCB1(n_arms=4)}
 
 
-class First(nr.UCB1):
+class First(aw.UCB1):
     """Always the first arm: what it gets depends on the world alone."""
 
     def _scores(self, context):
         return np.array([1.0, 0.0, 0.0, 0.0])
 
     def _play(self, contexts, rewards):
-        return nr.Agent._play(self, contexts, rewards)
+        return aw.Agent._play(self, contexts, rewards)
 
 
-class Fragile(nr.UCB1):
+class Fragile(aw.UCB1):
     """Fails in its third block of rounds, and only with an odd seed."""
 
     def _play(self, contexts, rewards):
@@ -35,7 +35,7 @@ class Fragile(nr.UCB1):
 
 def test_regret_is_what_a_plain_loop_measures():
     """Round by round, regret added up by hand: a failure means that the race measures something else."""
-    result = nr.race(agents(), LINEAR, horizon=300, seeds=[5])
+    result = aw.race(agents(), LINEAR, horizon=300, seeds=[5])
     blocks = list(LINEAR.blocks(300, world_seed(5)))
     X = np.concatenate([block.view("features") for block in blocks])
     rewards, expected = (np.concatenate([getattr(b, name) for b in blocks]) for name in ("rewards", "expected"))
@@ -58,31 +58,31 @@ def test_regret_is_what_a_plain_loop_measures():
 
 def test_regret_against_the_best_in_hindsight_follows_the_leader():
     """The comparator at round t is the arm that was best up to t, not the best at the end."""
-    world = nr.environments.Switching(n_arms=3, phases=4)
-    result = nr.race([nr.UCB1(n_arms=3)], world, horizon=200, seeds=1)
+    world = aw.environments.Switching(n_arms=3, phases=4)
+    result = aw.race([aw.UCB1(n_arms=3)], world, horizon=200, seeds=1)
     rewards = next(world.blocks(200, world_seed(0))).rewards
     best = np.cumsum(rewards, axis=0).max(axis=1)[grid(200) - 1]
     np.testing.assert_allclose(result.regret("UCB1")[0] + result.reward("UCB1")[0], best)
 
 
 def test_every_agent_meets_the_same_worlds():
-    result = nr.race({"a": First(n_arms=4), "b": First(n_arms=4)}, LINEAR, horizon=500, seeds=3)
+    result = aw.race({"a": First(n_arms=4), "b": First(n_arms=4)}, LINEAR, horizon=500, seeds=3)
     np.testing.assert_array_equal(result.reward("a"), result.reward("b"))
     assert len({float(r) for r in result.regret("a")[:, -1]}) == 3  # but each seed is another world
 
 
 def test_one_agent_more_changes_nothing():
-    few = nr.race({"Exp3": agents()["Exp3"]}, LINEAR, horizon=200, seeds=2)
-    many = nr.race(agents(), LINEAR, horizon=200, seeds=2)
+    few = aw.race({"Exp3": agents()["Exp3"]}, LINEAR, horizon=200, seeds=2)
+    many = aw.race(agents(), LINEAR, horizon=200, seeds=2)
     np.testing.assert_array_equal(few.regret("Exp3"), many.regret("Exp3"))
 
 
 @pytest.mark.parametrize("engine", ["threads", "processes"])
 def test_workers_do_not_change_a_bit(engine):
-    world = nr.environments.Linear(n_arms=10, dim=20)
-    entries = {"LinUCB": nr.LinUCB(dim=20, alpha=0.3), "Exp3": nr.Exp3(n_arms=10)}
-    one = nr.race(entries, world, horizon=3000, seeds=3)
-    two = nr.race(entries, world, horizon=3000, seeds=3, workers=2, engine=engine)
+    world = aw.environments.Linear(n_arms=10, dim=20)
+    entries = {"LinUCB": aw.LinUCB(dim=20, alpha=0.3), "Exp3": aw.Exp3(n_arms=10)}
+    one = aw.race(entries, world, horizon=3000, seeds=3)
+    two = aw.race(entries, world, horizon=3000, seeds=3, workers=2, engine=engine)
     for a, b in zip(one.runs, two.runs, strict=True):
         assert (a.agent, a.seed) == (b.agent, b.seed)
         np.testing.assert_array_equal(a.regret, b.regret)
@@ -91,18 +91,18 @@ def test_workers_do_not_change_a_bit(engine):
 
 
 def test_adaptive_world_answers_each_agent_by_itself():
-    world = nr.environments.Adaptive(n_arms=3)
-    together = nr.race({"Exp3": nr.Exp3(n_arms=3), "UCB1": nr.UCB1(n_arms=3)}, world, horizon=150, seeds=2)
-    alone = nr.race({"UCB1": nr.UCB1(n_arms=3)}, world, horizon=150, seeds=2)
+    world = aw.environments.Adaptive(n_arms=3)
+    together = aw.race({"Exp3": aw.Exp3(n_arms=3), "UCB1": aw.UCB1(n_arms=3)}, world, horizon=150, seeds=2)
+    alone = aw.race({"UCB1": aw.UCB1(n_arms=3)}, world, horizon=150, seeds=2)
     np.testing.assert_array_equal(together.regret("UCB1"), alone.regret("UCB1"))
     assert together.runs[0].counts.sum() == 150
 
 
 def test_a_failure_names_agent_world_and_seed_and_loses_nothing_else():
-    world = nr.environments.Switching(n_arms=3)
-    entries = {"UCB1": nr.UCB1(n_arms=3), "Fragile": Fragile(n_arms=3)}
+    world = aw.environments.Switching(n_arms=3)
+    entries = {"UCB1": aw.UCB1(n_arms=3), "Fragile": Fragile(n_arms=3)}
     with pytest.warns(RaceWarning, match=r"2 of 8 runs failed: Fragile on Switching\(n_arms=3.* with seed 1: Runtime"):
-        result = nr.race(entries, world, horizon=20_000, seeds=4)
+        result = aw.race(entries, world, horizon=20_000, seeds=4)
     assert [run.seed for run in result.runs_of("Fragile")] == [0, 2]
     assert len(result.runs_of("UCB1")) == 4
     assert len(result.failures) == 2
@@ -113,12 +113,12 @@ def test_a_failure_names_agent_world_and_seed_and_loses_nothing_else():
 
 
 def test_an_agent_that_does_not_fit_the_world_is_a_failure_with_a_reason():
-    entries = {"right": nr.LinUCB(dim=3), "wrong": nr.LinUCB(dim=7)}
+    entries = {"right": aw.LinUCB(dim=3), "wrong": aw.LinUCB(dim=7)}
     with pytest.warns(RaceWarning, match=r"wrong on Linear.*must have shape \(K, 7\)"):
-        result = nr.race(entries, LINEAR, horizon=50, seeds=1)
+        result = aw.race(entries, LINEAR, horizon=50, seeds=1)
     assert result.finishers == ["right"]
     with pytest.warns(RaceWarning):
-        nothing = nr.race({"wrong": nr.LinUCB(dim=7)}, LINEAR, horizon=50, seeds=1)
+        nothing = aw.race({"wrong": aw.LinUCB(dim=7)}, LINEAR, horizon=50, seeds=1)
     assert nothing.table().loc[0, "failed"] == 1
     with pytest.raises(ValueError, match="nothing to draw"):
         nothing.plot()
@@ -140,13 +140,13 @@ def test_an_agent_that_does_not_fit_the_world_is_a_failure_with_a_reason():
 def test_bad_arguments_are_named(change, message):
     given = {"agents": agents(), "horizon": 10, "seeds": 1} | change
     with pytest.raises(ValueError, match=message):
-        nr.race(given.pop("agents"), LINEAR, **given)
+        aw.race(given.pop("agents"), LINEAR, **given)
 
 
 def test_table_and_files(tmp_path):
     import pandas as pd
 
-    result = nr.race(agents(), LINEAR, horizon=400, seeds=5)
+    result = aw.race(agents(), LINEAR, horizon=400, seeds=5)
     table = result.table().set_index("agent")
     final = result.regret("UCB1")[:, -1]
     assert table.index[0] == "LinUCB"
@@ -162,7 +162,7 @@ def test_table_and_files(tmp_path):
 
 
 def test_several_heats_at_once_are_the_heats_one_by_one():
-    heats = [Heat(LINEAR, agents(), 100), Heat(nr.environments.Tabular(), {"UCB1": nr.UCB1(n_arms=5)}, 200, "ten")]
+    heats = [Heat(LINEAR, agents(), 100), Heat(aw.environments.Tabular(), {"UCB1": aw.UCB1(n_arms=5)}, 200, "ten")]
     together = race_all(heats, seeds=2, workers=2)
     assert [r.label for r in together] == ["Linear", "ten"]
     alone = play_seed(heats[1], ["UCB1"], 1)[0]

@@ -1,4 +1,4 @@
-"""``noregret race``: what it writes, and one clear line for everything that can be wrong."""
+"""``armwise race``: what it writes, and one clear line for everything that can be wrong."""
 
 import json
 
@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from noregret.cli.main import main
+from armwise.cli.main import main
 
 
 @pytest.fixture
@@ -27,12 +27,12 @@ def test_a_file_of_the_user(table, capsys):
     words = "race --world data.parquet --label y --agents linucb,thompson --seeds 3 --workers 1"
     assert main(words.split()) == 0
     out = capsys.readouterr().out
-    assert out.rstrip().endswith(str(table / "noregret-report" / "report.html"))
+    assert out.rstrip().endswith(str(table / "armwise-report" / "report.html"))
     assert "LinUCB" in out
     assert "LinThompson" in out
-    page = (table / "noregret-report" / "report.html").read_text()
-    assert "noregret race --world data.parquet --label y --agents linucb,thompson --seeds 3" in page
-    curves = pd.read_parquet(table / "noregret-report" / "race.parquet")
+    page = (table / "armwise-report" / "report.html").read_text()
+    assert "armwise race --world data.parquet --label y --agents linucb,thompson --seeds 3" in page
+    curves = pd.read_parquet(table / "armwise-report" / "race.parquet")
     regret = curves[(curves.agent == "LinUCB") & (curves["round"] == 300)].regret
     assert regret.mean() < 60  # of 150 for chance: the first column says it all
 
@@ -83,9 +83,9 @@ def test_one_clear_line_and_code_2(table, capsys, words, message):
     captured = capsys.readouterr()
     assert captured.out == ""
     assert captured.err.count("\n") == 1
-    assert captured.err.startswith("noregret race: error: ")
+    assert captured.err.startswith("armwise race: error: ")
     assert message in captured.err
-    assert not list(table.glob("noregret-report/*"))
+    assert not list(table.glob("armwise-report/*"))
 
 
 def test_a_run_that_fails_is_code_1_and_said(table, capsys):
@@ -95,4 +95,4 @@ def test_a_run_that_fails_is_code_1_and_said(table, capsys):
     captured = capsys.readouterr()
     assert "failed: Exp3 on GaussianProcess" in captured.err
     assert "LinUCB" in captured.out
-    assert "Runs that failed" in (table / "noregret-report" / "report.html").read_text()
+    assert "Runs that failed" in (table / "armwise-report" / "report.html").read_text()

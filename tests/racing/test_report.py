@@ -6,22 +6,22 @@ import shutil
 import numpy as np
 import pytest
 
-import noregret as nr
-from noregret.racing import Heat, pictures, race_all
-from noregret.racing.repeat import code, script
-from noregret.racing.report import write_report
+import armwise as aw
+from armwise.racing import Heat, pictures, race_all
+from armwise.racing.repeat import code, script
+from armwise.racing.report import write_report
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
 @pytest.fixture(scope="module")
 def results():
-    linear = nr.environments.Linear(n_arms=10, dim=5)
-    agents = {f"LinUCB {a}": nr.LinUCB(dim=5, alpha=a) for a in (0.1, 0.3, 1.0)} | {"Exp3": nr.Exp3(n_arms=10)}
+    linear = aw.environments.Linear(n_arms=10, dim=5)
+    agents = {f"LinUCB {a}": aw.LinUCB(dim=5, alpha=a) for a in (0.1, 0.3, 1.0)} | {"Exp3": aw.Exp3(n_arms=10)}
     other = Heat(
-        nr.environments.Switching(n_arms=3), {"<Exp3> & co": nr.Exp3.tuned(3, 500)}, 500, "An <odd> & long name"
+        aw.environments.Switching(n_arms=3), {"<Exp3> & co": aw.Exp3.tuned(3, 500)}, 500, "An <odd> & long name"
     )
-    return race_all([Heat(linear, agents, 800), other], seeds=3, command="noregret race --world x")
+    return race_all([Heat(linear, agents, 800), other], seeds=3, command="armwise race --world x")
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +46,7 @@ def test_every_picture_shows_every_agent(results, kind, tmp_path):
 def test_bound_is_drawn_beside_the_regret(results):
     lines = results[1].plot(kind="bounds").axes[0].get_lines()
     heights = [np.asarray(line.get_ydata(), float) for line in lines]
-    assert any(np.allclose(h, nr.bounds.exp3(T=500, K=3)) for h in heights if h.size > 5)
+    assert any(np.allclose(h, aw.bounds.exp3(T=500, K=3)) for h in heights if h.size > 5)
 
 
 def test_page_is_self_contained_and_escaped(page, results):
@@ -55,23 +55,23 @@ def test_page_is_self_contained_and_escaped(page, results):
     assert "@import" not in text
     assert "<odd>" not in text
     assert "An &lt;odd&gt; &amp; long name" in text
-    assert "noregret race --world x" in text
-    assert nr.__version__ in text
+    assert "armwise race --world x" in text
+    assert aw.__version__ in text
     assert "the best arm in hindsight" in text
 
 
 def test_script_runs_and_repeats_the_numbers(results):
     made = {}
 
-    class Nr:
+    class Aw:
         def __getattr__(self, name):
-            return getattr(nr, name)
+            return getattr(aw, name)
 
         def race(self, *args, **kwargs):
-            made["result"] = nr.race(*args, **kwargs)
+            made["result"] = aw.race(*args, **kwargs)
 
-    lines = script(results[:1]).replace("import noregret as nr\n", "")
-    exec(lines, {"nr": Nr()})
+    lines = script(results[:1]).replace("import armwise as aw\n", "")
+    exec(lines, {"aw": Aw()})
     np.testing.assert_array_equal(made["result"].regret("Exp3"), results[0].regret("Exp3"))
     assert code(np.arange(3.0)) == "np.array([0., 1., 2.])"
 

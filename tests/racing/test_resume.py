@@ -11,14 +11,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import noregret as nr
-from noregret.cli.main import main
+import armwise as aw
+from armwise.cli.main import main
 
-SOURCE = str(Path(nr.__file__).parents[1])
+SOURCE = str(Path(aw.__file__).parents[1])
 ENVIRONMENT = os.environ | {"PYTHONPATH": SOURCE}
 RACE = ["race", "--world", "linear", "--set", "n_arms=4", "--set", "dim=5", "--agents", "linucb,exp3,linrel",
         "--horizon", "2000", "--seeds", "6", "--workers", "1"]  # fmt: skip
-COMMAND = [sys.executable, "-c", "import sys; from noregret.cli.main import main; sys.exit(main())"]
+COMMAND = [sys.executable, "-c", "import sys; from armwise.cli.main import main; sys.exit(main())"]
 
 
 def numbers(folder):
@@ -49,10 +49,10 @@ def test_killed_and_started_again_it_ends_the_same_to_the_last_bit(tmp_path, cap
 
 
 def test_checkpoint_reuses_only_what_is_the_same_race(tmp_path):
-    world = nr.environments.Switching(n_arms=3)
+    world = aw.environments.Switching(n_arms=3)
 
     def race(horizon=200, world=world, gamma=0.1):
-        return nr.race({"Exp3": nr.Exp3(n_arms=3, gamma=gamma)}, world, horizon=horizon, seeds=2, checkpoint=tmp_path)
+        return aw.race({"Exp3": aw.Exp3(n_arms=3, gamma=gamma)}, world, horizon=horizon, seeds=2, checkpoint=tmp_path)
 
     first = race()
     assert len(list(tmp_path.glob("*.npz"))) == 2
@@ -61,15 +61,15 @@ def test_checkpoint_reuses_only_what_is_the_same_race(tmp_path):
     np.testing.assert_array_equal(again.regret("Exp3"), first.regret("Exp3"))
     race(horizon=201)
     race(gamma=0.2)
-    race(world=nr.environments.Switching(n_arms=3, gap=0.3))
+    race(world=aw.environments.Switching(n_arms=3, gap=0.3))
     assert len(list(tmp_path.glob("*.npz"))) == 8
 
 
 def test_runs_that_failed_are_tried_again(tmp_path):
-    from noregret.racing import RaceWarning
+    from armwise.racing import RaceWarning
 
     with pytest.warns(RaceWarning):
-        nr.race({"bad": nr.LinUCB(dim=9)}, nr.environments.Linear(dim=4), horizon=10, seeds=1, checkpoint=tmp_path)
+        aw.race({"bad": aw.LinUCB(dim=9)}, aw.environments.Linear(dim=4), horizon=10, seeds=1, checkpoint=tmp_path)
     assert not list(tmp_path.glob("*.npz"))
 
 
@@ -104,10 +104,10 @@ def cluster(tmp_path):
 
 
 def test_dask_cluster_gives_the_same_numbers(cluster, tmp_path):
-    agents = {"LinUCB": nr.LinUCB(dim=5, alpha=0.3), "Exp3": nr.Exp3(n_arms=4)}
-    world = nr.environments.Linear(n_arms=4, dim=5)
-    here = nr.race(agents, world, horizon=500, seeds=4)
-    there = nr.race(agents, world, horizon=500, seeds=4, engine=f"dask://{cluster}", checkpoint=tmp_path / "runs")
+    agents = {"LinUCB": aw.LinUCB(dim=5, alpha=0.3), "Exp3": aw.Exp3(n_arms=4)}
+    world = aw.environments.Linear(n_arms=4, dim=5)
+    here = aw.race(agents, world, horizon=500, seeds=4)
+    there = aw.race(agents, world, horizon=500, seeds=4, engine=f"dask://{cluster}", checkpoint=tmp_path / "runs")
     for name in agents:
         np.testing.assert_array_equal(here.regret(name), there.regret(name))
     assert len(list((tmp_path / "runs").glob("*.npz"))) == 8

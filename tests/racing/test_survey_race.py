@@ -2,9 +2,9 @@
 
 import pytest
 
-import noregret as nr
-from noregret.racing import race_all
-from noregret.racing.survey import survey_heats
+import armwise as aw
+from armwise.racing import race_all
+from armwise.racing.survey import survey_heats
 
 TABLE = ["PerContext", "PolicyArms", "Exp4", "Exp4P", "LinUCB", "SupLinUCB", "SupLinREL", "GPUCB", "SupKernelUCB",
          "EpochGreedy", "RandomizedUCB", "ILoveToConBandits", "LinThompson"]  # fmt: skip
@@ -37,16 +37,16 @@ def test_every_row_of_the_table_has_its_bound_and_stays_below_it(results, row):
 
 
 def test_bounds_only_where_they_hold():
-    from noregret.racing.theory import bound
+    from armwise.racing.theory import bound
 
-    linear, tabular = nr.environments.Linear(n_arms=4, dim=5), nr.environments.Tabular(n_contexts=3, n_arms=4)
-    assert bound(nr.LinUCB(dim=5, alpha=0.3), linear, 100)[0] is None  # alpha is not the theorem's
-    assert bound(nr.LinUCB(dim=5, alpha=nr.Ellipsoid(0.1, 1.0, 0.05)), linear, 100)[0] is not None
-    assert bound(nr.LinUCB(dim=12, alpha=nr.Ellipsoid(0.1, 1.0, 0.05)), tabular, 100)[0] is None
-    assert "Exp3 inside" in bound(nr.PerContext(nr.UCB1(n_arms=4)), tabular, 100)[1]
-    curve, _ = bound(nr.PerContext(nr.Exp3(n_arms=4)), tabular, 100)
-    assert curve(100) == nr.bounds.per_context(T=100, C=3, K=4)
-    flat, _ = bound(nr.Exp3.tuned(4, 100), nr.environments.Switching(n_arms=4), 100)
-    assert flat(10) == flat(100) == nr.bounds.exp3(T=100, K=4)
-    doubled, _ = bound(nr.Doubling("Exp3.tuned", {"n_arms": 4}), nr.environments.Switching(n_arms=4), 100)
-    assert doubled(100) == nr.bounds.doubling(T=100, bound=nr.bounds.exp3, K=4)
+    linear, tabular = aw.environments.Linear(n_arms=4, dim=5), aw.environments.Tabular(n_contexts=3, n_arms=4)
+    assert bound(aw.LinUCB(dim=5, alpha=0.3), linear, 100)[0] is None  # alpha is not the theorem's
+    assert bound(aw.LinUCB(dim=5, alpha=aw.Ellipsoid(0.1, 1.0, 0.05)), linear, 100)[0] is not None
+    assert bound(aw.LinUCB(dim=12, alpha=aw.Ellipsoid(0.1, 1.0, 0.05)), tabular, 100)[0] is None
+    assert "Exp3 inside" in bound(aw.PerContext(aw.UCB1(n_arms=4)), tabular, 100)[1]
+    curve, _ = bound(aw.PerContext(aw.Exp3(n_arms=4)), tabular, 100)
+    assert curve(100) == aw.bounds.per_context(T=100, C=3, K=4)
+    flat, _ = bound(aw.Exp3.tuned(4, 100), aw.environments.Switching(n_arms=4), 100)
+    assert flat(10) == flat(100) == aw.bounds.exp3(T=100, K=4)
+    doubled, _ = bound(aw.Doubling("Exp3.tuned", {"n_arms": 4}), aw.environments.Switching(n_arms=4), 100)
+    assert doubled(100) == aw.bounds.doubling(T=100, bound=aw.bounds.exp3, K=4)

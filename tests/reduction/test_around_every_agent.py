@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
-import noregret as nr
-from noregret.guide import agents
-from noregret.persist import dumps, loads
+import armwise as aw
+from armwise.guide import agents
+from armwise.persist import dumps, loads
 
 K, D, N, T = 3, 4, 5, 500
 
 
 def make(name, seed):
-    agent = eval(nr.advise(n_arms=K, dim=D, n_policies=N, horizon=T)[name].call, {"nr": nr, "np": np})
+    agent = eval(aw.advise(n_arms=K, dim=D, n_policies=N, horizon=T)[name].call, {"aw": aw, "np": np})
     return agent.clone(seed=seed)
 
 
@@ -30,7 +30,7 @@ def context_for(agent, rng):
 @pytest.mark.parametrize("name", sorted(agents()))
 def test_explore_reports_what_it_draws_from_around_every_agent(name):
     rng = np.random.default_rng(1)
-    agent = nr.Explore(make(name, seed=2), 0.5, seed=2)
+    agent = aw.Explore(make(name, seed=2), 0.5, seed=2)
     for t in range(12):
         context = context_for(agent, rng)
         inside, p = agent.agent.probabilities(context), agent.probabilities(context)
@@ -56,7 +56,7 @@ def test_explore_reports_what_it_draws_from_around_every_agent(name):
 )
 def test_doubling_runs_every_agent_that_asks_for_the_horizon(name, arguments):
     rng = np.random.default_rng(1)
-    agent, waiting = nr.Doubling(name, arguments, seed=2), []
+    agent, waiting = aw.Doubling(name, arguments, seed=2), []
     first = agent.horizon
     assert first == (8 if name == "Exp4P" else 1)  # Exp4P refuses fewer than K ln N = 4.8 rounds
     for t in range(60):

@@ -5,17 +5,17 @@ import math
 import numpy as np
 import pytest
 
-import noregret as nr
-from noregret import Choice
-from noregret.persist import dumps, loads
-from noregret.ridge import Ridge
+import armwise as aw
+from armwise import Choice
+from armwise.persist import dumps, loads
+from armwise.ridge import Ridge
 
 MAKERS = {
-    "Exp3": lambda seed=None: nr.Exp3(n_arms=4, gamma=0.2, seed=seed),
-    "UCB1": lambda seed=None: nr.UCB1(n_arms=4, alpha=0.7, seed=seed),
-    "EpsilonGreedy": lambda seed=None: nr.EpsilonGreedy(n_arms=4, epsilon=0.3, decay=0.25, seed=seed),
-    "BetaThompson": lambda seed=None: nr.BetaThompson(n_arms=4, prior=(0.5, 2.0), seed=seed),
-    "BetaThompson, 7 draws": lambda seed=None: nr.BetaThompson(n_arms=4, draws=7, seed=seed),
+    "Exp3": lambda seed=None: aw.Exp3(n_arms=4, gamma=0.2, seed=seed),
+    "UCB1": lambda seed=None: aw.UCB1(n_arms=4, alpha=0.7, seed=seed),
+    "EpsilonGreedy": lambda seed=None: aw.EpsilonGreedy(n_arms=4, epsilon=0.3, decay=0.25, seed=seed),
+    "BetaThompson": lambda seed=None: aw.BetaThompson(n_arms=4, prior=(0.5, 2.0), seed=seed),
+    "BetaThompson, 7 draws": lambda seed=None: aw.BetaThompson(n_arms=4, draws=7, seed=seed),
 }
 MEANS = np.array([0.2, 0.35, 0.5, 0.8])
 
@@ -125,10 +125,10 @@ def test_exp3_regret_stays_below_its_bound_against_an_adversary():
     rewards = np.full((T, K), 0.3)
     rewards[: T // 2, 0], rewards[T // 2 :, 1] = 0.9, 1.0
     regrets = [
-        rewards.sum(axis=0).max() - nr.Exp3.tuned(K, T, seed=seed).play(None, rewards).rewards.sum()
+        rewards.sum(axis=0).max() - aw.Exp3.tuned(K, T, seed=seed).play(None, rewards).rewards.sum()
         for seed in range(20)
     ]
-    assert 0 < np.mean(regrets) < nr.Exp3.theory.regret_bound(T=T, K=K)
+    assert 0 < np.mean(regrets) < aw.Exp3.theory.regret_bound(T=T, K=K)
 
 
 @pytest.mark.parametrize(
@@ -141,16 +141,16 @@ def test_stochastic_regret_stays_below_the_bound(name, letters):
     for seed in range(30):
         rng = np.random.default_rng(seed)
         rates = rng.random(K)
-        agent = getattr(nr, name)(n_arms=K, **letters, seed=seed)
+        agent = getattr(aw, name)(n_arms=K, **letters, seed=seed)
         arms = agent.play(None, (rng.random((T, K)) < rates).astype(float)).arms
         regrets.append((rates.max() - rates[arms]).sum())
-    assert 0 < np.mean(regrets) < getattr(nr, name).theory.regret_bound(T=T, K=K, **letters)
+    assert 0 < np.mean(regrets) < getattr(aw, name).theory.regret_bound(T=T, K=K, **letters)
 
 
 @pytest.mark.parametrize("n_models", [1, 3])
 def test_epsilon_greedy_over_a_model_follows_the_ridge_estimate(n_models):
     rng = np.random.default_rng(8)
-    agent = nr.EpsilonGreedy(model=Ridge(dim=2, lam=0.5, n_models=n_models), epsilon=0.2, seed=1)
+    agent = aw.EpsilonGreedy(model=Ridge(dim=2, lam=0.5, n_models=n_models), epsilon=0.2, seed=1)
     A = [0.5 * np.eye(2) for _ in range(n_models)]
     b = [np.zeros(2) for _ in range(n_models)]
     for _ in range(60):
@@ -171,15 +171,15 @@ def test_epsilon_greedy_over_a_model_follows_the_ridge_estimate(n_models):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: nr.UCB1(n_arms=0), "n_arms must be a whole number >= 1"),
-        (lambda: nr.UCB1(n_arms=2, alpha=-1), "alpha must be a finite number >= 0"),
-        (lambda: nr.EpsilonGreedy(), "n_arms must be a whole number"),
-        (lambda: nr.EpsilonGreedy(n_arms=2, epsilon=1.5), "epsilon must be a number in"),
-        (lambda: nr.EpsilonGreedy(n_arms=2, model=Ridge(dim=2, n_models=3)), "leave n_arms out"),
-        (lambda: nr.BetaThompson(n_arms=2, draws=0), "draws must be a whole number"),
-        (lambda: nr.BetaThompson(n_arms=2, prior=(0, 1)), r"prior\[0\] must be"),
-        (lambda: nr.BetaThompson(n_arms=2, prior=3), "prior must be a pair"),
-        (lambda: nr.Exp3(n_arms=2, gamma=0), "gamma must be a number in"),
+        (lambda: aw.UCB1(n_arms=0), "n_arms must be a whole number >= 1"),
+        (lambda: aw.UCB1(n_arms=2, alpha=-1), "alpha must be a finite number >= 0"),
+        (lambda: aw.EpsilonGreedy(), "n_arms must be a whole number"),
+        (lambda: aw.EpsilonGreedy(n_arms=2, epsilon=1.5), "epsilon must be a number in"),
+        (lambda: aw.EpsilonGreedy(n_arms=2, model=Ridge(dim=2, n_models=3)), "leave n_arms out"),
+        (lambda: aw.BetaThompson(n_arms=2, draws=0), "draws must be a whole number"),
+        (lambda: aw.BetaThompson(n_arms=2, prior=(0, 1)), r"prior\[0\] must be"),
+        (lambda: aw.BetaThompson(n_arms=2, prior=3), "prior must be a pair"),
+        (lambda: aw.Exp3(n_arms=2, gamma=0), "gamma must be a number in"),
     ],
 )
 def test_impossible_parameters_are_refused(make, message):

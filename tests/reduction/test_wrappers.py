@@ -6,21 +6,21 @@ import numpy as np
 import pytest
 from wrapped_agents import TABLE, Coin, Lookup, Recorder, lookups
 
-import noregret as nr
-from noregret import Choice
-from noregret.persist import dumps, loads
+import armwise as aw
+from armwise import Choice
+from armwise.persist import dumps, loads
 
 CONTEXTS = np.random.default_rng(0).integers(3, size=(400, 1)).astype(float)
 REWARDS = (np.random.default_rng(1).random((400, 3)) < [0.2, 0.5, 0.7]).astype(float)
 
 WRAPPED = {
-    "PerContext": (lambda seed=None: nr.PerContext(nr.BetaThompson(n_arms=3, draws=5, seed=0), seed=seed), "key"),
-    "PolicyArms": (lambda seed=None: nr.PolicyArms(nr.Exp3(4, 0.2, seed=seed), lookups(), n_arms=3, seed=seed), "x"),
-    "Doubling": (lambda seed=None: nr.Doubling("Exp3.tuned", {"n_arms": 3}, seed=seed), None),
-    "Explore": (lambda seed=None: nr.Explore(nr.UCB1(n_arms=3, seed=seed), 0.3, seed=seed), None),
+    "PerContext": (lambda seed=None: aw.PerContext(aw.BetaThompson(n_arms=3, draws=5, seed=0), seed=seed), "key"),
+    "PolicyArms": (lambda seed=None: aw.PolicyArms(aw.Exp3(4, 0.2, seed=seed), lookups(), n_arms=3, seed=seed), "x"),
+    "Doubling": (lambda seed=None: aw.Doubling("Exp3.tuned", {"n_arms": 3}, seed=seed), None),
+    "Explore": (lambda seed=None: aw.Explore(aw.UCB1(n_arms=3, seed=seed), 0.3, seed=seed), None),
     "Explore(PolicyArms)": (
-        lambda seed=None: nr.Explore(
-            nr.PolicyArms(nr.Exp3(4, 0.2, seed=seed), lookups(), n_arms=3, seed=seed), 0.3, seed=seed
+        lambda seed=None: aw.Explore(
+            aw.PolicyArms(aw.Exp3(4, 0.2, seed=seed), lookups(), n_arms=3, seed=seed), 0.3, seed=seed
         ),
         "x",
     ),
@@ -81,12 +81,12 @@ def test_late_and_shuffled_rewards_are_accepted_and_bad_ones_change_nothing(name
 
 
 def test_per_context_is_one_independent_agent_for_each_key():
-    agent, reference, rng = nr.PerContext(nr.UCB1(n_arms=3), seed=1), {}, np.random.default_rng(4)
+    agent, reference, rng = aw.PerContext(aw.UCB1(n_arms=3), seed=1), {}, np.random.default_rng(4)
     keys = ["a", 1, 2.5, None, ("a", 1, (True, None))]
     waiting = []
     for _ in range(300):
         key = keys[rng.integers(5)]
-        inner = reference.setdefault(key, nr.UCB1(n_arms=3))
+        inner = reference.setdefault(key, aw.UCB1(n_arms=3))
         np.testing.assert_array_equal(agent.probabilities(key), inner.probabilities())
         waiting.append((key, agent.choose(key)))
         if len(waiting) > 4:  # a delay
@@ -103,7 +103,7 @@ def test_per_context_is_one_independent_agent_for_each_key():
 
 
 def test_probabilities_of_an_unseen_context_are_those_of_the_choice_that_follows():
-    agent = nr.PerContext(nr.BetaThompson(n_arms=3, draws=9), seed=5)
+    agent = aw.PerContext(aw.BetaThompson(n_arms=3, draws=9), seed=5)
     for key in range(20):
         before = dumps(agent)
         p = agent.probabilities(key)
@@ -114,13 +114,13 @@ def test_probabilities_of_an_unseen_context_are_those_of_the_choice_that_follows
 
 
 def test_copies_have_different_streams():
-    agent = nr.PerContext(nr.Exp3(n_arms=8, gamma=1.0), seed=5)
+    agent = aw.PerContext(aw.Exp3(n_arms=8, gamma=1.0), seed=5)
     first = [[agent.choose(key).arm for _ in range(20)] for key in range(3)]
     assert first[0] != first[1] != first[2]
 
 
 def test_keys_that_no_file_can_hold_are_named():
-    agent = nr.PerContext(nr.UCB1(n_arms=2))
+    agent = aw.PerContext(aw.UCB1(n_arms=2))
     agent.choose(("fine", 1))
     agent.choose(("not", frozenset([1])))
     with pytest.raises(ValueError, match=r"frozenset.*expected a string, a number"):
@@ -130,7 +130,7 @@ def test_keys_that_no_file_can_hold_are_named():
 
 
 def test_rewards_for_a_context_never_chosen_for_are_learnt():
-    agent = nr.PerContext(nr.UCB1(n_arms=2))
+    agent = aw.PerContext(aw.UCB1(n_arms=2))
     agent.learn("new", Choice(1, 0.5), 1.0)
     assert agent.probabilities("new").tolist() == [1.0, 0.0]  # arm 0 is the one still unknown
 
@@ -142,16 +142,16 @@ def test_per_context_regret_is_below_its_bound():
     keys = [int(k) for k in rng.integers(C, size=T)]
     rewards = np.array([[0.9 if arm == key else 0.2 for arm in range(K)] for key in keys])
     regrets = [
-        0.9 * T - nr.PerContext(nr.Exp3.tuned(K, T // C), seed=s).play(keys, rewards).rewards.sum() for s in range(10)
+        0.9 * T - aw.PerContext(aw.Exp3.tuned(K, T // C), seed=s).play(keys, rewards).rewards.sum() for s in range(10)
     ]
-    assert 0 < np.mean(regrets) < nr.PerContext.theory.regret_bound(T=T, C=C, K=K)
+    assert 0 < np.mean(regrets) < aw.PerContext.theory.regret_bound(T=T, C=C, K=K)
 
 
 # ------------------------------------------------------------------ PolicyArms
 
 
 def test_policy_arms_follows_exp3_over_policies_round_by_round():
-    agent, rng = nr.PolicyArms(nr.Exp3(4, 0.2, seed=1), lookups(), n_arms=3), np.random.default_rng(2)
+    agent, rng = aw.PolicyArms(aw.Exp3(4, 0.2, seed=1), lookups(), n_arms=3), np.random.default_rng(2)
     log_weights, waiting = np.zeros(4), []
     for _ in range(200):
         context = rng.integers(3, size=1).astype(float)
@@ -179,8 +179,8 @@ def test_every_policy_gets_an_unbiased_estimate_of_its_reward(around):
     """
     recorder = Recorder(seed=1)
     policies = [Lookup([0]), Coin([0.5, 0.25, 0.25]), Lookup([0])]
-    inner = nr.PolicyArms(recorder, policies, n_arms=3, seed=1)
-    agent = nr.Explore(inner, 0.4, seed=1) if around else inner
+    inner = aw.PolicyArms(recorder, policies, n_arms=3, seed=1)
+    agent = aw.Explore(inner, 0.4, seed=1) if around else inner
     rewards, context, n = np.array([0.3, 1.0, 0.6]), np.zeros(1), 10_000
     for _ in range(n):
         choice = agent.choose(context)
@@ -199,24 +199,24 @@ def test_policy_arms_regret_is_below_its_bound():
     rewards[np.arange(T), TABLE[3, contexts[:, 0].astype(int)]] = 0.9
     regrets = []
     for seed in range(5):
-        agent = nr.PolicyArms(nr.Exp3.tuned(4, T, seed=seed), lookups(), n_arms=3, seed=seed)
+        agent = aw.PolicyArms(aw.Exp3.tuned(4, T, seed=seed), lookups(), n_arms=3, seed=seed)
         regrets.append(0.9 * T - agent.play(contexts, rewards).rewards.sum())
-    assert 0 < np.mean(regrets) < nr.PolicyArms.theory.regret_bound(T=T, N=4)
+    assert 0 < np.mean(regrets) < aw.PolicyArms.theory.regret_bound(T=T, N=4)
 
 
 def test_a_choice_without_a_note_teaches_a_policy_that_recommends_its_arm():
     recorder = Recorder(seed=1)
-    agent = nr.PolicyArms(recorder, [Lookup([0]), Lookup([1]), Lookup([1])], seed=1)
+    agent = aw.PolicyArms(recorder, [Lookup([0]), Lookup([1]), Lookup([1])], seed=1)
     for _ in range(20):
         agent.learn(np.zeros(1), Choice(1, 0.5), 1.0)
     assert {choice.arm for choice, _ in recorder.taught} == {1, 2}
     assert {choice.probability for choice, _ in recorder.taught} == {0.25}
-    assert nr.PolicyArms(recorder, [Lookup([0])] * 3, n_arms=2).learn(np.zeros(1), Choice(1, 0.5), 1.0) is None
+    assert aw.PolicyArms(recorder, [Lookup([0])] * 3, n_arms=2).learn(np.zeros(1), Choice(1, 0.5), 1.0) is None
     assert len(recorder.taught) == 20  # no policy plays arm 1 there: nothing to learn
 
 
 def test_thompson_over_policies_knows_no_probability():
-    agent = nr.PolicyArms(nr.BetaThompson(n_arms=4, seed=1), lookups(), n_arms=3)
+    agent = aw.PolicyArms(aw.BetaThompson(n_arms=4, seed=1), lookups(), n_arms=3)
     choice = agent.choose(np.zeros(1))
     assert choice.probability is None
     agent.learn(np.zeros(1), choice, 1.0)
@@ -226,24 +226,24 @@ def test_thompson_over_policies_knows_no_probability():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: nr.PolicyArms(nr.Exp3(3), lookups()), "policies must be 3"),
-        (lambda: nr.PolicyArms(nr.LinUCB(dim=2), lookups()), "agent must see nothing"),
-        (lambda: nr.PolicyArms(nr.Exp3(2), [len, 3]), r"policies\[1\] must be a policy"),
-        (lambda: nr.PolicyArms(nr.Exp3(4), lookups(), sees="advice"), "sees must be"),
+        (lambda: aw.PolicyArms(aw.Exp3(3), lookups()), "policies must be 3"),
+        (lambda: aw.PolicyArms(aw.LinUCB(dim=2), lookups()), "agent must see nothing"),
+        (lambda: aw.PolicyArms(aw.Exp3(2), [len, 3]), r"policies\[1\] must be a policy"),
+        (lambda: aw.PolicyArms(aw.Exp3(4), lookups(), sees="advice"), "sees must be"),
         (
-            lambda: nr.PolicyArms(nr.Exp3(4), lookups(), n_arms=2).choose(np.zeros(1)),
+            lambda: aw.PolicyArms(aw.Exp3(4), lookups(), n_arms=2).choose(np.zeros(1)),
             r"\[1\] cannot recommend .* arm 2",
         ),
-        (lambda: nr.PolicyArms(nr.Exp3(1), [Coin([0.5, 0.6])]).choose(np.zeros(1)), r"policies\[0\] cannot recommend"),
-        (lambda: nr.PerContext(nr.LinUCB(dim=2)), "agent must see nothing"),
-        (lambda: nr.PerContext(3), "agent must be a noregret agent"),
-        (lambda: nr.Explore(nr.UCB1(n_arms=2), 1.5), "epsilon must be"),
-        (lambda: nr.Explore("UCB1", 0.1), "agent must be a noregret agent"),
-        (lambda: nr.Doubling("Exp33"), "make_agent must be callable, or the name of an agent"),
-        (lambda: nr.Doubling("Exp3.toned"), "make_agent must be callable, or the name of an agent"),
-        (lambda: nr.Doubling(3), "make_agent must be callable"),
-        (lambda: nr.Doubling(lambda T: T), "what make_agent returns must be a noregret agent"),
-        (lambda: nr.Doubling("Exp3.tuned", {"n_arms": 0}), "n_arms must be"),
+        (lambda: aw.PolicyArms(aw.Exp3(1), [Coin([0.5, 0.6])]).choose(np.zeros(1)), r"policies\[0\] cannot recommend"),
+        (lambda: aw.PerContext(aw.LinUCB(dim=2)), "agent must see nothing"),
+        (lambda: aw.PerContext(3), "agent must be an armwise agent"),
+        (lambda: aw.Explore(aw.UCB1(n_arms=2), 1.5), "epsilon must be"),
+        (lambda: aw.Explore("UCB1", 0.1), "agent must be an armwise agent"),
+        (lambda: aw.Doubling("Exp33"), "make_agent must be callable, or the name of an agent"),
+        (lambda: aw.Doubling("Exp3.toned"), "make_agent must be callable, or the name of an agent"),
+        (lambda: aw.Doubling(3), "make_agent must be callable"),
+        (lambda: aw.Doubling(lambda T: T), "what make_agent returns must be an armwise agent"),
+        (lambda: aw.Doubling("Exp3.tuned", {"n_arms": 0}), "n_arms must be"),
     ],
 )
 def test_impossible_parameters_are_refused(make, message):

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from serving import Clock, Running
 
-from noregret.serve.app import Service
-from noregret.serve.config import Application, Config
-from noregret.serve.engine import Engine
-from noregret.serve.store import SQLite
+from armwise.serve.app import Service
+from armwise.serve.config import Application, Config
+from armwise.serve.engine import Engine
+from armwise.serve.store import SQLite
 
 
 @pytest.fixture

@@ -11,12 +11,12 @@ from typing import Any
 import httpx
 import uvicorn
 
-from noregret import persist
-from noregret.serve.answers import Answer
-from noregret.serve.app import Service
-from noregret.serve.engine import Engine
-from noregret.serve.learner import fold
-from noregret.serve.model import Model
+from armwise import persist
+from armwise.serve.answers import Answer
+from armwise.serve.app import Service
+from armwise.serve.engine import Engine
+from armwise.serve.learner import fold
+from armwise.serve.model import Model
 
 ARMS = [b'"pasta"', b'{"id": "salad", "features": {"fresh": true, "price": 7.5}}', b'"soup"']
 

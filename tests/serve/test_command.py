@@ -1,4 +1,4 @@
-"""``noregret serve`` as it is run: what it prints, how it ends."""
+"""``armwise serve`` as it is run: what it prints, how it ends."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from pathlib import Path
 import httpx
 import pytest
 
-from noregret.cli.main import main
-from noregret.serve.journal import Journal
-from noregret.serve.keys import digest
-from noregret.serve.store import SQLite
-from noregret.serve.verify import verify
+from armwise.cli.main import main
+from armwise.serve.journal import Journal
+from armwise.serve.keys import digest
+from armwise.serve.store import SQLite
+from armwise.serve.verify import verify
 
 
 def test_the_first_lines_work_and_it_ends_within_seconds(tmp_path: Path) -> None:
-    code = "import sys; from noregret.cli.main import main; sys.exit(main())"
+    code = "import sys; from armwise.cli.main import main; sys.exit(main())"
     words = [sys.executable, "-c", code, "serve", "--listen", "127.0.0.1:0", "--storage", str(tmp_path)]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from noregret.cli.main import main
-from noregret.serve.config import Application, Config, load_config, open_store
-from noregret.serve.engine import Engine
-from noregret.serve.keys import Key, digest
-from noregret.serve.model import Creation
-from noregret.serve.store import SQLite
-from noregret.serve.tokens import BadInput
+from armwise.cli.main import main
+from armwise.serve.config import Application, Config, load_config, open_store
+from armwise.serve.engine import Engine
+from armwise.serve.keys import Key, digest
+from armwise.serve.model import Creation
+from armwise.serve.store import SQLite
+from armwise.serve.tokens import BadInput
 
 KEY = f'[[keys]]\nname = "site"\nsha256 = "{digest("x")}"\nroles = ["decide"]\n'
 NEWS = "[applications.shop]\n[applications.news]\n"
@@ -148,7 +148,7 @@ def test_every_line_that_the_documentation_lists_is_honoured(tmp_path: Path, run
 
 
 def test_the_example_is_accepted() -> None:
-    config = load_config(Path(__file__).parents[2] / "deploy" / "noregret.toml")
+    config = load_config(Path(__file__).parents[2] / "deploy" / "armwise.toml")
     assert (config.port, list(config.applications)) == (8484, ["shop"])
 
 

@@ -13,13 +13,13 @@ import pytest
 from powerloss import Disk, Remembered
 from torture import torture
 
-from noregret.serve.answers import answer as said
-from noregret.serve.engine import Engine
-from noregret.serve.journal import Journal, Written
-from noregret.serve.model import Creation
-from noregret.serve.own import DecisionAnswer
-from noregret.serve.store import SQLite
-from noregret.serve.verify import verify
+from armwise.serve.answers import answer as said
+from armwise.serve.engine import Engine
+from armwise.serve.journal import Journal, Written
+from armwise.serve.model import Creation
+from armwise.serve.own import DecisionAnswer
+from armwise.serve.store import SQLite
+from armwise.serve.verify import verify
 
 
 def test_twenty_kills_under_load(tmp_path: pathlib.Path) -> None:

@@ -12,18 +12,18 @@ import numpy as np
 import pytest
 from serving import ARMS, ask, replayed, settled, state
 
-from noregret import persist
-from noregret.agent import Choice
-from noregret.numerics.choice import draw
-from noregret.serve.arms import read_arm, read_arms
-from noregret.serve.engine import Engine
-from noregret.serve.events import Decision, Status, lesson_of
-from noregret.serve.export import pieces
-from noregret.serve.journal import Conflict, Journal, Unknown
-from noregret.serve.model import Creation
-from noregret.serve.own import described
-from noregret.serve.store import SQLite
-from noregret.serve.tokens import BadInput, part, stacked
+from armwise import persist
+from armwise.agent import Choice
+from armwise.numerics.choice import draw
+from armwise.serve.arms import read_arm, read_arms
+from armwise.serve.engine import Engine
+from armwise.serve.events import Decision, Status, lesson_of
+from armwise.serve.export import pieces
+from armwise.serve.journal import Conflict, Journal, Unknown
+from armwise.serve.model import Creation
+from armwise.serve.own import described
+from armwise.serve.store import SQLite
+from armwise.serve.tokens import BadInput, part, stacked
 
 Make = Callable[..., Engine]
 

@@ -14,11 +14,11 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from noregret.cli.main import main
-from noregret.offline import Log
-from noregret.serve import parquet
-from noregret.serve.engine import Engine
-from noregret.serve.export import pieces
+from armwise.cli.main import main
+from armwise.offline import Log
+from armwise.serve import parquet
+from armwise.serve.engine import Engine
+from armwise.serve.export import pieces
 
 ARMS = [b'"pasta"', b'{"id": "salad", "features": {"fresh": true, "price": 2.5}}', b'"soup"', b'"cake"']
 
@@ -156,12 +156,12 @@ def test_without_pyarrow_it_says_what_to_install(
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     answer = service.client.get("/v1/log?format=parquet")
     assert answer.status_code == 501
-    assert "noregret[race]" in answer.json()["error"]["message"]
+    assert "armwise[race]" in answer.json()["error"]["message"]
     assert service.client.get("/v1/log").status_code == 200
     storage = service.service.config.storage
     target = tmp_path / "log.parquet"
     assert main(["journal", "export", "--storage", storage, "--format", "parquet", "--output", str(target)]) == 2
-    assert "noregret[race]" in capfd.readouterr().err
+    assert "armwise[race]" in capfd.readouterr().err
     assert not target.exists()
 
 

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noregret.serve.arms import read_arm, read_arms
-from noregret.serve.features import Encoder
-from noregret.serve.scaling import UNSCALED, Scaler, Scaling
-from noregret.serve.tokens import BadInput, hash_token, part, read_json, stacked
+from armwise.serve.arms import read_arm, read_arms
+from armwise.serve.features import Encoder
+from armwise.serve.scaling import UNSCALED, Scaler, Scaling
+from armwise.serve.tokens import BadInput, hash_token, part, read_json, stacked
 
 MASK = 2**64 - 1
 

@@ -1,4 +1,4 @@
-"""``DELETE logs``: nothing shows them any more, and ``noregret journal compact`` takes the bytes, and no others."""
+"""``DELETE logs``: nothing shows them any more, and ``armwise journal compact`` takes the bytes, and no others."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from noregret import persist
-from noregret.cli.main import main
-from noregret.serve.app import Service
-from noregret.serve.config import Application, Config
-from noregret.serve.engine import Engine
-from noregret.serve.journal import Journal, Unknown
-from noregret.serve.personalizer_admin import _forget_logs
-from noregret.serve.store import SQLite
-from noregret.serve.verify import compact, forgotten, verify
+from armwise import persist
+from armwise.cli.main import main
+from armwise.serve.app import Service
+from armwise.serve.config import Application, Config
+from armwise.serve.engine import Engine
+from armwise.serve.journal import Journal, Unknown
+from armwise.serve.personalizer_admin import _forget_logs
+from armwise.serve.store import SQLite
+from armwise.serve.verify import compact, forgotten, verify
 
 ARMS = [b'"a"', b'"b"', b'"c"']
 

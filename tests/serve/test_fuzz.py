@@ -13,10 +13,10 @@ from openapi_spec_validator import validate
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 from serving import Running
 
-from noregret.serve.app import Service
-from noregret.serve.config import Config
-from noregret.serve.keys import Key, digest
-from noregret.serve.openapi import document
+from armwise.serve.app import Service
+from armwise.serve.config import Config
+from armwise.serve.keys import Key, digest
+from armwise.serve.openapi import document
 
 KEY = {"Authorization": "Bearer secret"}
 FUZZ = hypothesis.settings(

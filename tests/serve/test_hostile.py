@@ -14,8 +14,8 @@ from hypothesis import HealthCheck
 from hypothesis import strategies as st
 from serving import Running
 
-from noregret.serve.app import Service
-from noregret.serve.config import Config
+from armwise.serve.app import Service
+from armwise.serve.config import Config
 
 V1, OLD = "/personalizer/v1.0", "/personalizer/v1.1-preview.3"
 SLOT = {"id": "top", "baselineAction": "a", "features": [{"size": 1}]}

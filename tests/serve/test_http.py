@@ -13,9 +13,9 @@ from urllib.parse import urlsplit
 import pytest
 from serving import Running
 
-from noregret.serve.app import Service
-from noregret.serve.config import Application, Config, load_config
-from noregret.serve.keys import Key, digest
+from armwise.serve.app import Service
+from armwise.serve.config import Application, Config, load_config
+from armwise.serve.keys import Key, digest
 
 BODY = {"context": {"hour": 9}, "arms": ["pasta", {"id": "salad", "features": {"fresh": True}}]}
 
@@ -57,7 +57,7 @@ def test_what_it_says_of_itself(run: Callable[..., Any]) -> None:
     [agent] = client.get("/v1/agents").json()["agents"]
     assert agent["agent"].startswith("Explore(agent=LinUCB(")
     metrics = client.get("/metrics").text
-    assert 'noregret_requests_total{method="POST",path="v1/decisions",status="201"} 1' in metrics
+    assert 'armwise_requests_total{method="POST",path="v1/decisions",status="201"} 1' in metrics
     assert client.get("/openapi.json").json()["openapi"] == "3.1.0"
     assert client.head("/healthz").content == b""
 

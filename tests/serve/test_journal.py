@@ -11,13 +11,13 @@ import msgspec
 import numpy as np
 import pytest
 
-from noregret import persist
-from noregret.cli.main import main
-from noregret.serve.engine import Engine
-from noregret.serve.events import Decision
-from noregret.serve.journal import Journal, Write
-from noregret.serve.store import SQLite
-from noregret.serve.verify import compact, verify
+from armwise import persist
+from armwise.cli.main import main
+from armwise.serve.engine import Engine
+from armwise.serve.events import Decision
+from armwise.serve.journal import Journal, Write
+from armwise.serve.store import SQLite
+from armwise.serve.verify import compact, verify
 
 ARMS = [b'"a"', b'{"id": "b", "features": {"x": 1.5}}', b'"c"']
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from serving import Running
 
-from noregret.serve.app import Service
-from noregret.serve.config import Application, Config
+from armwise.serve.app import Service
+from armwise.serve.config import Application, Config
 
 OLD = "/personalizer/v1.1-preview.3"
 EXP3 = "/apps/fixed" + OLD

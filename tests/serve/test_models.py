@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from serving import ARMS, ask, replayed, settled, state
 
-import noregret
-from noregret.serve.arms import read_arms
-from noregret.serve.engine import Engine
+import armwise
+from armwise.serve.arms import read_arms
+from armwise.serve.engine import Engine
 
 Make = Callable[..., Engine]
 
@@ -78,8 +78,8 @@ CANNOT = {"CGPUCB"}  # wants the context in columns of its own, which hashed fea
 
 
 def test_every_public_agent_is_here() -> None:
-    things = {name: getattr(noregret, name) for name in noregret.__all__}
-    public = {name for name, thing in things.items() if inspect.isclass(thing) and issubclass(thing, noregret.Agent)}
+    things = {name: getattr(armwise, name) for name in armwise.__all__}
+    public = {name for name, thing in things.items() if inspect.isclass(thing) and issubclass(thing, armwise.Agent)}
     expected = public - {"Agent", "IndexAgent"} - CANNOT
     assert {name.partition(" ")[0] for name in AGENTS} == expected
 

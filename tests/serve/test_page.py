@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, expect, sync_playwright
 
-from noregret.serve.config import Application
-from noregret.serve.keys import Key, digest
+from armwise.serve.config import Application
+from armwise.serve.keys import Key, digest
 
 FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
          "--disable-component-update", "--disable-sync"]  # fmt: skip

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from serving import Running
 
-from noregret.serve.app import Service
-from noregret.serve.config import Application, Config
-from noregret.serve.keys import Key, digest
+from armwise.serve.app import Service
+from armwise.serve.config import Application, Config
+from armwise.serve.keys import Key, digest
 
 RANK = {
     "contextFeatures": [{"timeOfDay": "morning"}],

@@ -19,14 +19,14 @@ from azure.core.credentials import AzureKeyCredential
 from azure.core.exceptions import HttpResponseError, ResourceNotFoundError
 from serving import Running
 
-from noregret import persist
-from noregret.serve.app import Service
-from noregret.serve.arms import read_arms
-from noregret.serve.config import Application, Config
-from noregret.serve.journal import Journal
-from noregret.serve.model import Creation
-from noregret.serve.personalizer_admin import duration, seconds
-from noregret.serve.verify import verify
+from armwise import persist
+from armwise.serve.app import Service
+from armwise.serve.arms import read_arms
+from armwise.serve.config import Application, Config
+from armwise.serve.journal import Journal
+from armwise.serve.model import Creation
+from armwise.serve.personalizer_admin import duration, seconds
+from armwise.serve.verify import verify
 
 ACTIONS = [{"id": name, "features": []} for name in ("good", "bad")]
 EPOCH, FUTURE = "2000-01-01T00:00:00Z", "2999-01-01T00:00:00Z"
@@ -180,7 +180,7 @@ def test_models_travel_and_begin_anew(run: Callable[..., Any]) -> None:
     np.testing.assert_array_equal(there.choose(b"[]", arms, 0.5).p, here.choose(b"[]", arms, 0.5).p)
     told = admin(new).get_model_properties()
     assert told["creationTime"] <= told["lastModifiedTime"]
-    for bad in (b"", b"NOREGRET", model[:-1], model[:100] + b"\0" + model[101:], b"PK\3\4" * 100):
+    for bad in (b"", b"ARMWISE!", model[:-1], model[:100] + b"\0" + model[101:], b"PK\3\4" * 100):
         with pytest.raises(HttpResponseError, match="InvalidModelImportFormat"):
             admin(new).import_model(io.BytesIO(bad))
     assert new.service.engine.models["default"].lessons == 20

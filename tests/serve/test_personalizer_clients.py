@@ -20,9 +20,9 @@ from msrest.authentication import CognitiveServicesCredentials
 from msrest.exceptions import HttpOperationError
 from serving import Running
 
-from noregret.serve.app import Service
-from noregret.serve.config import Config
-from noregret.serve.keys import Key, digest
+from armwise.serve.app import Service
+from armwise.serve.config import Config
+from armwise.serve.keys import Key, digest
 
 IDS = ["plain", "evt 1/x", "a/b c%2Fd", "ünï?&#+;="]
 ACTIONS = [

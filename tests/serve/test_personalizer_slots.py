@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from serving import Running
 
-from noregret.serve.app import Service
-from noregret.serve.config import Application, Config
-from noregret.serve.personalizer_slots import choosable
+from armwise.serve.app import Service
+from armwise.serve.config import Application, Config
+from armwise.serve.personalizer_slots import choosable
 
 ACTIONS = [{"id": name, "features": [{"kind": name}]} for name in "abcd"]
 SLOTS = [

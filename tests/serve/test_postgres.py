@@ -22,16 +22,16 @@ import pytest
 from serving import Running
 from torture import _FORKING, _serve, _wait_ready, _warm_up
 
-from noregret import persist
-from noregret.serve import verify as verifying
-from noregret.serve.app import Service
-from noregret.serve.config import Config, open_store
-from noregret.serve.engine import Engine
-from noregret.serve.export import pieces
-from noregret.serve.journal import Conflict, Journal
-from noregret.serve.model import Creation
-from noregret.serve.personalizer_admin import _forget_logs
-from noregret.serve.verify import compact, verify
+from armwise import persist
+from armwise.serve import verify as verifying
+from armwise.serve.app import Service
+from armwise.serve.config import Config, open_store
+from armwise.serve.engine import Engine
+from armwise.serve.export import pieces
+from armwise.serve.journal import Conflict, Journal
+from armwise.serve.model import Creation
+from armwise.serve.personalizer_admin import _forget_logs
+from armwise.serve.verify import compact, verify
 
 ARMS = [b'"a"', b'{"id": "b", "features": {"x": 2}}', b'"c"']
 
@@ -53,7 +53,7 @@ def _free_port() -> int:
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
     """A PostgreSQL of our own, on loopback; it refuses to run as root, so another user runs it then."""
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="noregret-pg-"))
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="armwise-pg-"))
     user, become = pwd.getpwuid(os.getuid()).pw_name, {}
     if os.getuid() == 0:
         other = next(u for u in ("postgres", "nobody") if any(p.pw_name == u for p in pwd.getpwall()))
@@ -145,7 +145,7 @@ def test_a_journal_here_is_verified_exported_and_forgotten_too(url: str, monkeyp
 
 
 def test_windows_close_by_the_database_clock(url: str) -> None:
-    from noregret.serve.model import Settings
+    from armwise.serve.model import Settings
 
     engine = Engine(open_store(url), {"shop": Creation(settings=Settings(window=0.2, default=-0.5))}, clock=lambda: 0.0)
     engine.start()
@@ -171,7 +171,7 @@ def test_a_takeover_loses_nothing(url: str) -> None:
     rewarded = 0
 
     def leads(client: httpx.Client) -> bool:
-        return "noregret_leader 1" in client.get("/metrics").text
+        return "armwise_leader 1" in client.get("/metrics").text
 
     def use(client: httpx.Client, name: str, n: int) -> int:
         for k in range(n):

@@ -13,12 +13,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from noregret.cli.main import main
-from noregret.serve import verify as verifying
-from noregret.serve.engine import Engine
-from noregret.serve.events import Decision
-from noregret.serve.journal import Journal, Write
-from noregret.serve.store import SQLite
+from armwise.cli.main import main
+from armwise.serve import verify as verifying
+from armwise.serve.engine import Engine
+from armwise.serve.events import Decision
+from armwise.serve.journal import Journal, Write
+from armwise.serve.store import SQLite
 
 ARMS = [b'"a"', b'"b"']
 

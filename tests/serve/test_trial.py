@@ -16,16 +16,16 @@ import pytest
 from serving import ARMS, Running, ask, replayed, settled, state
 from test_models import AGENTS, contexts
 
-from noregret import persist
-from noregret.serve.app import Service
-from noregret.serve.config import Application, Config
-from noregret.serve.engine import Engine
-from noregret.serve.journal import Unknown
-from noregret.serve.model import Creation
-from noregret.serve.store import SQLite
-from noregret.serve.tokens import BadInput
-from noregret.serve.verify import verify
-from noregret.serve.writer import Unavailable
+from armwise import persist
+from armwise.serve.app import Service
+from armwise.serve.config import Application, Config
+from armwise.serve.engine import Engine
+from armwise.serve.journal import Unknown
+from armwise.serve.model import Creation
+from armwise.serve.store import SQLite
+from armwise.serve.tokens import BadInput
+from armwise.serve.verify import verify
+from armwise.serve.writer import Unavailable
 
 Make = Callable[..., Engine]
 SMALL = {"agent": {"class": "Explore", "epsilon": 0.1, "agent": {"class": "LinUCB"}}, "features": {"dim": 8}}

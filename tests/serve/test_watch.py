@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-import noregret as nr
-from noregret.cli.main import main
-from noregret.serve.config import Application
-from noregret.serve.engine import Engine
-from noregret.serve.logs import set_up
-from noregret.serve.watch import Watch, radius
+import armwise as aw
+from armwise.cli.main import main
+from armwise.serve.config import Application
+from armwise.serve.engine import Engine
+from armwise.serve.logs import set_up
+from armwise.serve.watch import Watch, radius
 
 
 def use(engine: Engine, ids: range, arms: int = 2, value: float | None = None) -> None:
@@ -72,7 +72,7 @@ def test_a_policy_that_cannot_be_built_stops_the_start(tmp_path: Path, capsys: p
         f'storage = "{tmp_path}/data"\n[applications.shop]\npolicies.bold = {{class = "Nonsense"}}'
     )
     assert main(["serve", str(tmp_path / "shop.toml")]) == 2
-    assert "applications.shop: policies.bold: agent: noregret has nothing called 'Nonsense'" in capsys.readouterr().err
+    assert "applications.shop: policies.bold: agent: armwise has nothing called 'Nonsense'" in capsys.readouterr().err
 
 
 def test_apprentice_mode_supports_only_the_first_arm(engines: Callable[..., Engine]) -> None:
@@ -96,17 +96,17 @@ def test_a_few_decisions_are_never_trusted(engines: Callable[..., Engine]) -> No
 
 
 def test_a_nested_agent_is_shown_whole() -> None:
-    inner = nr.LinUCB(dim=128, alpha=0.5, lam=2.0, discount=0.999)
-    agent = nr.Explore(nr.Explore(inner, epsilon=0.2), epsilon=0.1)
-    assert repr(nr.Explore(inner, epsilon=0.1)) == f"Explore(agent={inner!r}, epsilon=0.1)"
+    inner = aw.LinUCB(dim=128, alpha=0.5, lam=2.0, discount=0.999)
+    agent = aw.Explore(aw.Explore(inner, epsilon=0.2), epsilon=0.1)
+    assert repr(aw.Explore(inner, epsilon=0.1)) == f"Explore(agent={inner!r}, epsilon=0.1)"
     assert repr(inner) in repr(agent)
-    long = repr(nr.SpectralUCB([[float(i == j) for i in range(30)] for j in range(30)], horizon=100))
+    long = repr(aw.SpectralUCB([[float(i == j) for i in range(30)] for j in range(30)], horizon=100))
     assert "..." in long and long.endswith(")")
 
 
 def test_warnings_are_lines_of_the_log_too(monkeypatch: pytest.MonkeyPatch) -> None:
     written = io.StringIO()
-    names = ("noregret", "uvicorn", "py.warnings")
+    names = ("armwise", "uvicorn", "py.warnings")
     before = {name: vars(logging.getLogger(name)).copy() for name in names}
     monkeypatch.setattr(sys, "stderr", written)
     try:

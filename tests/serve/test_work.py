@@ -12,11 +12,11 @@ import httpx
 import numpy as np
 import pytest
 
-from noregret.serve import features, work
-from noregret.serve.arms import read_arms
-from noregret.serve.config import Application
-from noregret.serve.scaling import UNSCALED
-from noregret.serve.tokens import part, stacked
+from armwise.serve import features, work
+from armwise.serve.arms import read_arms
+from armwise.serve.config import Application
+from armwise.serve.scaling import UNSCALED
+from armwise.serve.tokens import part, stacked
 
 OLD = "/personalizer/v1.1-preview.3"
 
@@ -86,13 +86,13 @@ def test_what_may_be_large_is_answered_in_a_thread(run: Callable[..., Any], face
     body = make(5, 200 if face == "slots" else 250)
     assert json.dumps(body).count(",") < 2000  # read in the loop, which then finds 300,000 pairs or more
     assert running.client.post(path, json=body).status_code == 201
-    assert all(name.startswith("noregret-heavy") for name in where)
+    assert all(name.startswith("armwise-heavy") for name in where)
     refused = running.client.post(path, json=make(5, 700))
     assert (refused.status_code, str(work.LEAST_PAIRS) in refused.text) == (400, True)
     where.clear()
     small = make(2, 5)
     assert running.client.post(path, json=small).status_code == 201
-    assert not any(name.startswith("noregret-heavy") for name in where)
+    assert not any(name.startswith("armwise-heavy") for name in where)
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_what_takes_long_only_to_read_is_read_in_a_thread(
     where = watched(running)
     text = json.dumps(body, separators=(",", ":")).encode()
     assert running.client.post(path, content=text).status_code == 201
-    assert {name.startswith("noregret-heavy") for name in where} == {alone}
+    assert {name.startswith("armwise-heavy") for name in where} == {alone}
 
 
 def test_rows_for_too_many_arms_are_not_even_made(run: Callable[..., Any]) -> None:

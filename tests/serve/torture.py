@@ -24,13 +24,13 @@ from typing import Any
 
 import msgspec
 
-from noregret.serve.answers import answer
-from noregret.serve.config import Config, open_store
-from noregret.serve.engine import Engine
-from noregret.serve.events import Decision
-from noregret.serve.journal import Journal, Written
-from noregret.serve.own import DecisionAnswer
-from noregret.serve.verify import verify
+from armwise.serve.answers import answer
+from armwise.serve.config import Config, open_store
+from armwise.serve.engine import Engine
+from armwise.serve.events import Decision
+from armwise.serve.journal import Journal, Written
+from armwise.serve.own import DecisionAnswer
+from armwise.serve.verify import verify
 
 _FORKING = multiprocessing.get_context("forkserver")
 
@@ -48,7 +48,7 @@ def _warm_up() -> None:
 
 
 def _serve(storage: str, port: int) -> None:
-    from noregret.serve.run import serve
+    from armwise.serve.run import serve
 
     with open(os.devnull, "w") as nowhere:
         serve(Config(listen=f"127.0.0.1:{port}", storage=storage, snapshot_every=0.3, log_level="error"), nowhere)

@@ -2,9 +2,9 @@
 
 import msgspec
 
-import noregret.serve.run  # noqa: F401
-from noregret.serve.model import Creation
-from noregret.serve.trial import rehearse
+import armwise.serve.run  # noqa: F401
+from armwise.serve.model import Creation
+from armwise.serve.trial import rehearse
 
 model = Creation().build()
 for k in range(2):

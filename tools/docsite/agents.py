@@ -6,11 +6,11 @@ import inspect
 import re
 from functools import cache
 
-import noregret as nr
+import armwise as aw
+from armwise.guide import Advice, agents
+from armwise.guide.rows import SURVEY_ROWS, math
 from docsite import docstrings, formula, races
 from docsite.parameters import words
-from noregret.guide import Advice, agents
-from noregret.guide.rows import SURVEY_ROWS, math
 
 ROOMS = {
     "reduction": "Without contexts, and around others",
@@ -26,7 +26,7 @@ _SIGNS = {"sqrt": "√", "alpha": "α", "gamma": "γ", "delta": "δ", "epsilon":
 @cache
 def advice() -> Advice:
     """Advice that assumes nothing: it has a call for every agent."""
-    return nr.advise()
+    return aw.advise()
 
 
 def room(name: str) -> str:
@@ -60,7 +60,7 @@ def _make(name: str) -> str:
 
 ```python
 import numpy as np
-import noregret as nr
+import armwise as aw
 
 agent = {advice()[name].call}
 ```
@@ -95,7 +95,7 @@ def _bound(name: str) -> str:
         return f"{text}\n\nNo bound with constants is known for it."
     function = theory.regret_bound.__name__
     return (
-        f"{text}\n\nWith its constants it is a function, `nr.{name}.theory.regret_bound` "
+        f"{text}\n\nWith its constants it is a function, `aw.{name}.theory.regret_bound` "
         f"([`bounds.{function}`](../reference/bounds.md#{function})):\n\n{docstrings.prose(theory.regret_bound)}"
     )
 

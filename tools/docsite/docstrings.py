@@ -53,7 +53,7 @@ def signature(thing: Any, name: str) -> str:
         found = found.replace(parameters=parameters[1:])
     if inspect.isclass(thing):
         found = found.replace(return_annotation=inspect.Signature.empty)
-    text = f"{name}{found}".replace("'", "").replace("noregret.agent.", "")
+    text = f"{name}{found}".replace("'", "").replace("armwise.agent.", "")
     if len(text) <= 96:
         return text
     inside = [str(p).replace("'", "") for p in found.parameters.values()]

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from PIL import Image
 
-import noregret as nr
-from noregret.racing import Result, pictures
-from noregret.ridge import Ridge
+import armwise as aw
+from armwise.racing import Result, pictures
+from armwise.ridge import Ridge
 
 TARGET = Path(__file__).parent.parent.parent / "docs" / "images" / "regret.png"
 
@@ -16,22 +16,22 @@ TARGET = Path(__file__).parent.parent.parent / "docs" / "images" / "regret.png"
 def linear() -> Result:
     """Four ways to explore over one ridge model."""
     agents = {
-        "EpsilonGreedy": nr.EpsilonGreedy(model=Ridge(20), epsilon=0.05),
-        "LinThompson": nr.LinThompson(20, v=0.2),
-        "SquareCB": nr.SquareCB(20, scale=100.0),
-        "LinUCB": nr.LinUCB(20, alpha=0.3),
+        "EpsilonGreedy": aw.EpsilonGreedy(model=Ridge(20), epsilon=0.05),
+        "LinThompson": aw.LinThompson(20, v=0.2),
+        "SquareCB": aw.SquareCB(20, scale=100.0),
+        "LinUCB": aw.LinUCB(20, alpha=0.3),
     }
-    return nr.race(agents, nr.environments.Linear(n_arms=10, dim=20, noise=0.1), horizon=5_000, seeds=20)
+    return aw.race(agents, aw.environments.Linear(n_arms=10, dim=20, noise=0.1), horizon=5_000, seeds=20)
 
 
 def adversarial() -> Result:
     """Rewards that change sides, and agents whose bounds hold whoever chooses them."""
     T = 20_000
     agents = {
-        "Doubling Exp3": nr.Doubling("Exp3.tuned", {"n_arms": 5}),
-        "Exp3": nr.Exp3.tuned(5, T),
+        "Doubling Exp3": aw.Doubling("Exp3.tuned", {"n_arms": 5}),
+        "Exp3": aw.Exp3.tuned(5, T),
     }
-    return nr.race(agents, nr.environments.Switching(n_arms=5), horizon=T, seeds=20)
+    return aw.race(agents, aw.environments.Switching(n_arms=5), horizon=T, seeds=20)
 
 
 def main() -> None:

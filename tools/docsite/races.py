@@ -6,14 +6,14 @@ import html
 import os
 from functools import cache
 
-import noregret as nr
-from noregret.racing import Heat, Result, race_all
-from noregret.racing.report import svg
-from noregret.racing.survey import survey_heats
-from noregret.ridge import Ridge
+import armwise as aw
+from armwise.racing import Heat, Result, race_all
+from armwise.racing.report import svg
+from armwise.racing.survey import survey_heats
+from armwise.ridge import Ridge
 
 # Rounds, as a share of the default race's: enough to see each agent's shape, little enough to wait for.
-SCALE = float(os.environ.get("NOREGRET_DOCS_SCALE", "0.5"))
+SCALE = float(os.environ.get("ARMWISE_DOCS_SCALE", "0.5"))
 SEEDS = 4
 CAPTIONS = {
     "regret": "Cumulative regret: mean over {seeds} seeds, band from the 5 % to the 95 % quantile.",
@@ -29,24 +29,24 @@ def results() -> tuple[Result, ...]:
 
 
 def _regression() -> Heat:
-    world = nr.environments.Linear(n_arms=5, dim=5, noise=0.1)
+    world = aw.environments.Linear(n_arms=5, dim=5, noise=0.1)
     agents = {
-        "SquareCB": nr.SquareCB(5, scale=100.0),
-        "RegCB": nr.RegCB(5),
-        "LinUCB": nr.LinUCB(5, alpha=0.3),
-        "EpsilonGreedy, ridge": nr.EpsilonGreedy(model=Ridge(5), epsilon=0.1),
+        "SquareCB": aw.SquareCB(5, scale=100.0),
+        "RegCB": aw.RegCB(5),
+        "LinUCB": aw.LinUCB(5, alpha=0.3),
+        "EpsilonGreedy, ridge": aw.EpsilonGreedy(model=Ridge(5), epsilon=0.1),
     }
     return Heat(world, agents, max(50, round(4_000 * SCALE)), "Regression under exploration")
 
 
 def _learners() -> Heat:
-    world = nr.environments.Planted(n_policies=20, n_arms=3, dim=4)
+    world = aw.environments.Planted(n_policies=20, n_arms=3, dim=4)
     policies, K, T = world.policies, world.n_arms, max(50, round(4_000 * SCALE))
     agents = {
-        "OnlineCover": nr.OnlineCover(nr.LinearOracle(4, K), K),
-        "Advised Exp4": nr.Advised(nr.Exp4.tuned(len(policies) + 1, K, T), policies, uniform=True),
-        "SquareCB, disjoint": nr.SquareCB(4, n_arms=K),
-        "PolicyArms Exp3": nr.PolicyArms(nr.Exp3.tuned(len(policies), T), policies, K),
+        "OnlineCover": aw.OnlineCover(aw.LinearOracle(4, K), K),
+        "Advised Exp4": aw.Advised(aw.Exp4.tuned(len(policies) + 1, K, T), policies, uniform=True),
+        "SquareCB, disjoint": aw.SquareCB(4, n_arms=K),
+        "PolicyArms Exp3": aw.PolicyArms(aw.Exp3.tuned(len(policies), T), policies, K),
     }
     return Heat(world, agents, T, "A planted policy, learnt")
 

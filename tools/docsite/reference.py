@@ -6,11 +6,11 @@ import inspect
 from importlib import import_module
 from typing import Any
 
-import noregret as nr
+import armwise as aw
+from armwise.guide import agents
 from docsite.docstrings import first_line, prose, signature
-from noregret.guide import agents
 
-# Page: title, what it says first, and the module whose public names it lists (None: noregret's own, by room).
+# Page: title, what it says first, and the module whose public names it lists (None: armwise's own, by room).
 PAGES: dict[str, tuple[str, str, str | None]] = {
     "contract": ("The contract", "Agents, choices, files: what everything else is written against.", None),
     "reduction": ("Agents: reductions", "Agents without contexts, and agents around others.", None),
@@ -18,13 +18,13 @@ PAGES: dict[str, tuple[str, str, str | None]] = {
     "kernel": ("Agents: kernel", "Smooth rewards, and their schedules.", None),
     "oracle": ("Agents: oracle", "Classes of policies behind an oracle, and regression.", None),
     "experts": ("Agents: experts", "Expert advice.", None),
-    "kernels": ("Kernels", "`nr.kernels`: kernels, their sums and products.", "noregret.kernel.kernels"),
-    "policies": ("Policies", "`nr.policies`: fixed policies and classes of them.", "noregret.policies"),
-    "bounds": ("Bounds", "`nr.bounds`: the survey's regret bounds as functions.", "noregret.bounds"),
-    "environments": ("Worlds", "`nr.environments`: what agents meet in simulation.", "noregret.environments"),
-    "offline": ("Offline evaluation", "`nr.offline`: logs, estimators, replay.", "noregret.offline"),
-    "racing": ("Races", "`nr.race` and what it returns.", "noregret.racing"),
-    "guide": ("Guide", "`nr.table` and `nr.advise`.", "noregret.guide"),
+    "kernels": ("Kernels", "`aw.kernels`: kernels, their sums and products.", "armwise.kernel.kernels"),
+    "policies": ("Policies", "`aw.policies`: fixed policies and classes of them.", "armwise.policies"),
+    "bounds": ("Bounds", "`aw.bounds`: the survey's regret bounds as functions.", "armwise.bounds"),
+    "environments": ("Worlds", "`aw.environments`: what agents meet in simulation.", "armwise.environments"),
+    "offline": ("Offline evaluation", "`aw.offline`: logs, estimators, replay.", "armwise.offline"),
+    "racing": ("Races", "`aw.race` and what it returns.", "armwise.racing"),
+    "guide": ("Guide", "`aw.table` and `aw.advise`.", "armwise.guide"),
 }
 _ROOM_PAGE = {"agent": "contract", "persist": "contract", "policies": "policies", "guide": "guide", "racing": "racing"}
 
@@ -45,8 +45,8 @@ def _names(key: str) -> dict[str, Any]:
             if not name.startswith("_") and getattr(value, "__module__", "") == module and callable(value)
         ]  # fmt: skip
         return {name: getattr(home, name) for name in listed}
-    public = {name: home.partition(".")[0] for name, home in nr._HOME_OF.items()}
-    return {name: getattr(nr, name) for name, room in public.items() if _ROOM_PAGE.get(room, room) == key}
+    public = {name: home.partition(".")[0] for name, home in aw._HOME_OF.items()}
+    return {name: getattr(aw, name) for name, room in public.items() if _ROOM_PAGE.get(room, room) == key}
 
 
 def _page(key: str) -> str:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import noregret as nr
+import armwise as aw
+from armwise.guide import agents
 from docsite.agents import by_room, regret
-from noregret.guide import agents
 
 _TICK = {True: "✓", False: ""}
 
@@ -12,12 +12,12 @@ _TICK = {True: "✓", False: ""}
 def readme_table() -> str:
     """The survey's algorithms and where each lives, for the README (``make docs`` says if it is out of date)."""
     rows = ["| survey | algorithm | agent | lives in |", "|---|---|---|---|"]
-    for row in nr.table().rows:
-        where = agents()[row.agent].__module__.replace("noregret.", "").replace(".", "/") + ".py"
+    for row in aw.table().rows:
+        where = agents()[row.agent].__module__.replace("armwise.", "").replace(".", "/") + ".py"
         section = row.section if row.section[0].isdigit() else "beyond"
-        page = f"[`nr.{row.agent}`](docs/algorithms/{row.agent}.md)"
+        page = f"[`aw.{row.agent}`](docs/algorithms/{row.agent}.md)"
         algorithm = _SPELLED.get(row.agent) or row.survey_row or row.agent
-        rows.append(f"| {section} | {algorithm} | {page} | [`{where}`](src/noregret/{where}) |")
+        rows.append(f"| {section} | {algorithm} | {page} | [`{where}`](src/armwise/{where}) |")
     return "\n".join(rows)
 
 
@@ -37,9 +37,9 @@ def algorithms_index() -> str:
     parts = [
         "---\nhide: [toc]\n---\n\n# Algorithms",
         "Every agent of the survey and those beyond it, each with its idea, formula, parameters, bound, and regret as "
-        "measured when these pages were built. The columns are the survey's own; `noregret table` prints them.",
+        "measured when these pages were built. The columns are the survey's own; `armwise table` prints them.",
     ]
-    rows = {row.agent: row for row in nr.table().rows}
+    rows = {row.agent: row for row in aw.table().rows}
     for title, names in by_room().items():
         lines = ["| agent | section | regret | high probability | infinite class | needs T | adversary |",
                  "|---|---|---|:-:|:-:|:-:|:-:|"]  # fmt: skip
@@ -54,7 +54,7 @@ def algorithms_index() -> str:
     return "\n\n".join(parts) + "\n"
 
 
-# Questions a reader has before the answers of nr.advise: what is said, in words.
+# Questions a reader has before the answers of aw.advise: what is said, in words.
 QUESTIONS = [
     ("Nothing at all is assumed", {}),
     ("Rewards may be chosen by an adversary", {"adversarial": True}),
@@ -68,10 +68,10 @@ QUESTIONS = [
 
 
 def choices() -> str:
-    """What ``nr.advise`` answers to the usual questions."""
+    """What ``aw.advise`` answers to the usual questions."""
     parts = []
     for question, said in QUESTIONS:
-        advice = nr.advise(**said)  # type: ignore[arg-type]
+        advice = aw.advise(**said)  # type: ignore[arg-type]
         call = ", ".join(f"{key}={value}" for key, value in said.items())
         rows = ["| agent | regret | bound at T = 10,000 | call |", "|---|---|--:|---|"]
         for verdict in advice.stay[:6]:
@@ -79,6 +79,6 @@ def choices() -> str:
             page = f"[{verdict.agent}](algorithms/{verdict.agent}.md)"
             rows.append(f"| {page} | {regret(verdict.agent)} | {bound} | `{verdict.call}` |")
         rest = [f"[{v.agent}](algorithms/{v.agent}.md)" for v in advice.stay[6:]]
-        parts.append(f"### {question}\n\n`nr.advise({call})`\n\n" + "\n".join(rows)
+        parts.append(f"### {question}\n\n`aw.advise({call})`\n\n" + "\n".join(rows)
                      + (f"\n\nAlso: {', '.join(rest)}." if rest else ""))  # fmt: skip
     return "\n\n".join(parts)

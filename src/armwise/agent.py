@@ -1,0 +1,419 @@
+"""The contract: an agent chooses an arm and learns from its reward, now or later, in any order."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from armwise import persist
+from armwise.arguments import FLOAT64, as_floats, short
+from armwise.arguments import count as count
+from armwise.arguments import fraction as fraction
+from armwise.arguments import positive as positive
+from armwise.numerics.choice import all_finite, best_arms, draw, tied_probabilities
+
+Floats = NDArray[np.float64]
+Seed = int | np.random.SeedSequence | np.random.Generator | None
+
+
+class Choice(NamedTuple):
+    """One decision: the arm, the probability with which it was drawn, and what learning must remember.
+
+    ``probability`` is None where the agent cannot know it; ``note`` is a small JSON-able value.
+
+    >>> Choice(arm=2, probability=0.5)
+    Choice(arm=2, probability=0.5, note=None)
+    """
+
+    arm: int
+    probability: float | None
+    note: Any = None
+
+
+# Calling the class costs twice as much, which shows in a decision of a few microseconds.
+make_choice: Callable[[tuple[int, float | None, Any]], Choice] = partial(tuple.__new__, Choice)
+
+
+class Played(NamedTuple):
+    """A block of rounds: the arms, their probabilities (NaN where unknown) and the rewards they brought.
+
+    >>> import armwise as aw
+    >>> aw.UCB1(n_arms=2).play(None, np.ones((3, 2))).rewards
+    array([1., 1., 1.])
+    """
+
+    arms: NDArray[np.int64]
+    probabilities: Floats
+    rewards: Floats
+
+
+@dataclass(frozen=True)
+class Theory:
+    """What is proved about an agent: its row in the survey's table, and its bound as a function.
+
+    ``exponent`` is the power of T in the bound, logarithms apart; ``comparator`` is what regret is measured
+    against; ``assumes`` is the world the bound needs; ``erratum`` says where the survey's print differs.
+
+    >>> import armwise as aw
+    >>> aw.LinUCB.theory.section
+    '4.1.1'
+    """
+
+    section: str
+    regret: str
+    comparator: str
+    assumes: str
+    reference: str
+    regret_bound: Callable[..., float] | None = None
+    exponent: float = 0.5
+    high_probability: bool = False
+    infinite_policies: bool = False
+    needs_horizon: bool = False
+    adversarial: bool = False
+    erratum: str = ""
+
+
+class Agent(persist.Saved, ABC):
+    """A learning algorithm. The public methods check their input once; the private ones are the algorithm.
+
+    A new agent defines ``_probabilities(context)`` (or ``_choose`` too, where drawing from that vector is not
+    how it chooses) and ``_learn(context, choice, reward)``; it lists what learning changes in ``_learnt``.
+    """
+
+    theory: ClassVar[Theory]
+    sees: str = "features"
+    reward_range: tuple[float, float] = (0.0, 1.0)
+    needs_probability: ClassVar[bool] = False
+    dim: int | None = None  # columns of a features row, or length of a shared context; None takes any
+    n_arms: int | None = None  # None: as many as the context says
+    n_experts: int | None = None
+    _n_learnt = 0  # rewards learnt so far
+    _rng: np.random.Generator
+
+    def __init__(self, *, seed: Seed = None) -> None:
+        self.seed = seed
+        self._rng = np.random.default_rng(seed)
+
+    # ------------------------------------------------------------------ the public contract
+
+    def choose(self, context: Any = None) -> Choice:
+        """Choose an arm for this context.
+
+        >>> import armwise as aw
+        >>> aw.LinUCB(dim=2, seed=1).choose(np.eye(2)).probability
+        0.5
+        """
+        return self._choose(self._glance(context))
+
+    def learn(self, context: Any, choice: Choice, reward: float) -> None:
+        """Learn the reward of a choice: its context, the choice itself, and what it brought.
+
+        >>> import armwise as aw
+        >>> agent = aw.LinUCB(dim=2, alpha=0.0, seed=1)
+        >>> agent.learn(np.eye(2), Choice(arm=1, probability=0.5), 1.0)
+        >>> agent.choose(np.eye(2)).arm
+        1
+        """
+        context = self._glance(context)
+        self._check_choice(choice, self._count_arms(context))
+        self._learn(context, choice, self._read_reward(reward))
+        self._n_learnt += 1
+
+    def probabilities(self, context: Any = None) -> Floats:
+        """The distribution that ``choose`` draws from; changes nothing, the random stream included.
+
+        >>> import armwise as aw
+        >>> aw.Exp3(n_arms=4, gamma=0.1).probabilities()
+        array([0.25, 0.25, 0.25, 0.25])
+        """
+        return self._probabilities(self._read(context))
+
+    def play(self, contexts: Any, rewards: Any) -> Played:
+        """Choose and learn over a block of rounds, with the arms that the loop would choose.
+
+        ``contexts`` has one context a row, as the agent sees them (None if it sees nothing); ``rewards`` is
+        (T, K), of which one entry a row is read.
+
+        >>> import armwise as aw
+        >>> agent = aw.LinUCB(dim=2, alpha=0.5, seed=3)
+        >>> agent.play(np.tile(np.eye(2), (50, 1, 1)), np.tile([0.1, 0.9], (50, 1))).rewards[-3:]
+        array([0.9, 0.9, 0.9])
+        """
+        table = as_floats("rewards", rewards)
+        if table.ndim != 2 or 0 in table.shape:
+            raise ValueError(f"rewards must be a (T, K) array, got shape {table.shape}")
+        low, high = self.reward_range
+        wrong = ~((table >= low) & (table <= high))
+        if wrong.any():
+            t, arm = np.argwhere(wrong)[0]
+            raise ValueError(f"rewards[{t}, {arm}] is {table[t, arm]}; {self._expected_reward()}")
+        block = self._read_block(contexts, len(table))
+        if len(table) and self._count_arms(block[0] if block is not None else None) != table.shape[1]:
+            raise ValueError(
+                f"rewards has {table.shape[1]} columns, but the contexts offer "
+                f"{self._count_arms(block[0] if block is not None else None)} arms"
+            )
+        return self._play(block, table)
+
+    def clone(self, seed: Seed = None) -> Self:
+        """An agent with the same parameters that has learnt nothing.
+
+        >>> import armwise as aw
+        >>> aw.LinUCB(dim=3, lam=2.0).clone(seed=8).lam
+        2.0
+        """
+        params = {
+            name: value.clone(seed) if isinstance(value, Agent) else value for name, value in self.params().items()
+        }
+        return type(self)(**params, seed=seed)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the agent to a file that ``armwise.load`` reads; see ``persist`` for the format.
+
+        >>> import armwise as aw, tempfile, os
+        >>> path = os.path.join(tempfile.mkdtemp(), "model.aw")
+        >>> aw.UCB1(n_arms=2).save(path)
+        >>> aw.load(path).n_arms
+        2
+        """
+        persist.save(self, path)
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name}={_shown(value)}" for name, value in self.params().items())
+        return f"{type(self).__name__}({shown})"
+
+    # ------------------------------------------------------------------ what an algorithm defines
+
+    @abstractmethod
+    def _probabilities(self, context: Any) -> Floats:
+        """The distribution over this context's arms; must not change the agent."""
+
+    @abstractmethod
+    def _learn(self, context: Any, choice: Choice, reward: float) -> None:
+        """Learn one checked reward; ``_n_learnt`` counts the rewards before this one."""
+
+    def _choose(self, context: Any) -> Choice:
+        p = self._probabilities(context)
+        arm = draw(p, self._rng.random())
+        return Choice(arm, float(p[arm]))
+
+    def _play(self, contexts: Any, rewards: Floats) -> Played:
+        T = len(rewards)
+        arms, probabilities, got = np.empty(T, np.int64), np.full(T, np.nan), np.empty(T)
+        for t in range(T):
+            context = None if contexts is None else contexts[t]
+            choice = self._choose(context)
+            arms[t] = choice.arm
+            if choice.probability is not None:
+                probabilities[t] = choice.probability
+            got[t] = rewards[t, choice.arm]
+            self._learn(context, choice, float(got[t]))
+            self._n_learnt += 1
+        return Played(arms, probabilities, got)
+
+    def _state(self) -> dict[str, Any]:
+        return super()._state() | {"_rng": self._rng, "_n_learnt": self._n_learnt}
+
+    @property
+    def t(self) -> int:
+        """The round in every schedule: one more than the rewards learnt.
+
+        >>> import armwise as aw
+        >>> aw.UCB1(n_arms=2).t
+        1
+        """
+        return self._n_learnt + 1
+
+    # ------------------------------------------------------------------ input, checked once
+
+    def _read(self, context: Any) -> Any:
+        """The context as the algorithm wants it, or a ValueError that says what is wrong with it."""
+        return _READERS[self.sees](self, context)
+
+    def _glance(self, context: Any) -> Any:
+        """``_read`` for choose and learn; an agent whose compiled step refuses NaN itself may look less closely."""
+        return self._read(context)
+
+    def _read_block(self, contexts: Any, T: int) -> Any:
+        if self.sees == "nothing":
+            if contexts is not None:
+                raise ValueError(f"contexts must be None: {type(self).__name__} sees nothing, got {short(contexts)}")
+            return None
+        if not hasattr(contexts, "__len__") or len(contexts) != T:
+            came = f"{len(contexts)} rows" if hasattr(contexts, "__len__") else short(contexts)
+            raise ValueError(f"contexts must have one row for each of the {T} rows of rewards, got {came}")
+        if self.sees == "key":
+            return [self._read(key) for key in contexts]
+        block = as_floats("contexts", contexts)
+        ndim = 2 if self.sees == "shared" else 3
+        if block.ndim != ndim:
+            raise ValueError(f"contexts must have {ndim} dimensions, got shape {block.shape}")
+        if T:
+            try:
+                self._read(block[0])  # the shape of every row is the shape of the first
+            except ValueError as error:
+                raise ValueError(f"contexts, row 0: {error}") from None
+        if not all_finite(block):
+            t = int(np.argwhere(~np.isfinite(block))[0][0])
+            raise ValueError(f"contexts, row {t}: must be finite, got NaN or infinity")
+        if self.sees == "advice":
+            for t in range(T):
+                _read_advice(self, block[t])
+        return block
+
+    def _count_arms(self, context: Any) -> int:
+        if self.n_arms is not None:
+            return self.n_arms
+        return len(context) if self.sees != "advice" else int(context.shape[1])
+
+    def _read_reward(self, reward: Any) -> float:
+        if type(reward) is float:
+            value = reward
+        else:
+            try:
+                value = float("" if isinstance(reward, (str, bytes)) else reward)
+            except (TypeError, ValueError):
+                raise ValueError(f"reward must be a number, got {short(reward)}") from None
+        low, high = self.reward_range
+        if not low <= value <= high or value - value != 0.0:  # the difference is NaN for infinity and NaN
+            raise ValueError(f"reward is {value}; {self._expected_reward()}")
+        return value
+
+    def _expected_reward(self) -> str:
+        low, high = self.reward_range
+        if low == -np.inf and high == np.inf:
+            return f"{type(self).__name__} expects a finite number"
+        return f"{type(self).__name__} expects a number in [{low:g}, {high:g}]: rescale the rewards first"
+
+    def _check_choice(self, choice: Any, n_arms: int) -> None:
+        if type(choice) is Choice:  # as choose makes them: one look is enough
+            arm, p, _ = choice
+            if type(arm) is int and 0 <= arm < n_arms and type(p) is float and 0.0 < p <= 1.0:
+                return
+        if not isinstance(choice, Choice):
+            raise ValueError(f"choice must be the Choice that choose returned, got {short(choice)}")
+        arm, p = choice.arm, choice.probability
+        if type(arm) is not int and (isinstance(arm, bool) or not isinstance(arm, (int, np.integer))):
+            raise ValueError(f"choice.arm must be an integer, got {short(arm)}")
+        if not 0 <= arm < n_arms:
+            raise ValueError(f"choice.arm is {arm}, but this round has arms 0 to {n_arms - 1}")
+        if p is None:
+            if self.needs_probability:
+                raise ValueError(
+                    f"choice.probability is None, but {type(self).__name__} learns with it: expected (0, 1]"
+                )
+        elif not (isinstance(p, (float, int, np.floating)) and 0.0 < p <= 1.0 + 1e-9):
+            raise ValueError(f"choice.probability must lie in (0, 1], got {short(p)}")
+
+
+class IndexAgent(Agent):
+    """An agent that plays the largest score; ties (within 1e-12) are broken uniformly at random."""
+
+    @abstractmethod
+    def _scores(self, context: Any) -> Floats:
+        """One score an arm; must not change the agent."""
+
+    def _choose(self, context: Any) -> Choice:
+        arms = best_arms(self._scores(context))
+        if arms.size == 1:
+            return Choice(int(arms[0]), 1.0)
+        return Choice(int(arms[int(self._rng.random() * arms.size)]), 1.0 / arms.size)
+
+    def _probabilities(self, context: Any) -> Floats:
+        return tied_probabilities(self._scores(context))
+
+
+def _shown(value: Any) -> str:
+    """A parameter's value as an agent shows it: an agent inside whole, anything else at most 60 characters."""
+    text = repr(value)
+    return text if isinstance(value, Agent) or len(text) <= 60 else f"{text[:57]}..."
+
+
+def _read_nothing(agent: Agent, context: Any) -> None:
+    if context is not None:
+        raise ValueError(f"context must be None: {type(agent).__name__} sees nothing, got {short(context)}")
+
+
+def _read_features(agent: Agent, context: Any) -> Floats:
+    X = as_floats("X", context)
+    if X.ndim != 2 or X.shape[0] == 0 or (X.shape[1] != agent.dim and agent.dim is not None):
+        wanted = "d" if agent.dim is None else agent.dim
+        raise ValueError(f"X must have shape (K, {wanted}), one row for each of K >= 1 arms, got shape {X.shape}")
+    if not all_finite(X):
+        raise ValueError(f"X must be finite, got NaN or infinity in row {np.argwhere(~np.isfinite(X))[0][0]}")
+    if agent.n_arms is not None and agent.n_arms != X.shape[0]:
+        raise ValueError(f"X must have {agent.n_arms} rows, one for each arm, got shape {X.shape}")
+    return X
+
+
+def _read_shared(agent: Agent, context: Any) -> Floats:
+    x = as_floats("context", context)
+    if x.ndim != 1 or (x.shape[0] != agent.dim and agent.dim is not None):
+        wanted = "d" if agent.dim is None else agent.dim
+        raise ValueError(f"context must have shape ({wanted},), got shape {x.shape}")
+    if not all_finite(x):
+        raise ValueError(f"context must be finite, got NaN or infinity at {np.argwhere(~np.isfinite(x))[0][0]}")
+    return x
+
+
+def _read_key(agent: Agent, context: Any) -> Hashable:
+    try:
+        hash(context)
+    except TypeError:
+        raise ValueError(f"context must be hashable (a string, a number, a tuple), got {short(context)}") from None
+    if isinstance(context, float) and context != context:
+        raise ValueError("context must not be NaN: it never equals itself, so nothing could be learnt for it")
+    return context  # type: ignore[no-any-return]
+
+
+def _read_advice(agent: Agent, context: Any) -> Floats:
+    advice = as_floats("advice", context)
+    if advice.ndim != 2 or advice.shape != (agent.n_experts or advice.shape[0], agent.n_arms or advice.shape[1]):
+        raise ValueError(
+            f"advice must have shape ({agent.n_experts}, {agent.n_arms}), one distribution over the arms for "
+            f"each expert, got shape {advice.shape}"
+        )
+    totals = advice.sum(axis=1)
+    if not (np.all(advice >= 0.0) and np.all(np.abs(totals - 1.0) <= 1e-9)):  # False for NaN
+        row = int(np.argmax(~((advice >= 0.0).all(axis=1) & (np.abs(totals - 1.0) <= 1e-9))))
+        raise ValueError(
+            f"advice row {row} must be a distribution: non-negative and summing to 1, got {advice[row]} "
+            f"(sum {totals[row]})"
+        )
+    return advice
+
+
+def glance(agent: Agent, context: Any) -> Floats:
+    """Check type and shape of features or a shared context; finding NaN is left to the compiled step.
+
+    >>> import armwise as aw
+    >>> glance(aw.LinUCB(dim=2), [[1, 2]])
+    array([[1., 2.]])
+    """
+    ndim = 2 if agent.sees == "features" else 1
+    if (
+        type(context) is np.ndarray
+        and context.dtype is FLOAT64
+        and context.ndim == ndim
+        and context.shape[-1] == agent.dim
+        and context.shape[0]
+        and context.flags.c_contiguous
+    ):
+        return context
+    return agent._read(context)  # type: ignore[no-any-return]
+
+
+_READERS: dict[str, Callable[[Agent, Any], Any]] = {
+    "nothing": _read_nothing,
+    "features": _read_features,
+    "shared": _read_shared,
+    "key": _read_key,
+    "advice": _read_advice,
+}

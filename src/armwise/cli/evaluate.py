@@ -1,0 +1,133 @@
+"""``armwise evaluate``: what a policy would have earned, from logged data."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+from armwise.cli.logs import add_log_options, number_list, open_log, quietly, same_file
+from armwise.cli.shared import BadInput, command_parser, show
+
+_EXAMPLE = (
+    "armwise evaluate log.parquet --arm item --reward click --probability p --policy arm:3\n"
+    "  armwise evaluate log.csv --policy model.aw --estimators ips,dr --interval bootstrap --report report.html\n\n"
+    "policies:\n"
+    "  uniform            every arm with the same probability\n"
+    "  arm:NAME           always the same arm\n"
+    "  column:NAME        the arm in this column of the log\n"
+    "  columns:p_{arm}    the probabilities in these columns, one for each arm\n"
+    "  FILE.aw            a saved agent (frozen) or policy\n"
+    "  FILE.npy           an (n, K) array of probabilities"
+)
+
+
+def add_parser(commands: Any) -> None:
+    parser = command_parser(commands, "evaluate", "judge a policy on logged data", _EXAMPLE)
+    add_log_options(parser)
+    parser.add_argument("--policy", required=True, help="what to judge; see below")
+    parser.add_argument("--estimators", default="ips,snips,dm,dr", metavar="A,B,...",
+                        help="of ips, snips, dm, dr, sndr, switch-dr, dros (default: ips,snips,dm,dr)")  # fmt: skip
+    parser.add_argument("--reward-model", choices=("ridge", "logistic", "forest"), default="ridge")
+    parser.add_argument("--clip", type=float, metavar="TAU", help="raise probabilities below TAU to it")
+    parser.add_argument("--interval", choices=("normal", "bootstrap", "bernstein", "sequence"), default="normal")
+    parser.add_argument("--level", type=float, default=0.95)
+    parser.add_argument("--reward-range", default="0,1", metavar="LOW,HIGH", help="for bernstein and sequence")
+    parser.add_argument("--estimate-probabilities", action="store_true",
+                        help="the log does not say them: fit a logistic model of the arms")  # fmt: skip
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--plot", metavar="FILE", help="write the intervals as a picture")
+    parser.add_argument("--report", metavar="FILE", help="write an HTML page")
+
+
+def run(args: argparse.Namespace) -> None:
+    from armwise import offline
+
+    log = open_log(args)
+    if args.estimate_probabilities:
+        log = offline.PropensityModel(seed=args.seed).fill(log)
+    policy = read_policy(args, log)
+    ends = number_list(args.reward_range)
+    try:
+        low, high = (float(end) for end in ends)
+    except ValueError:
+        raise BadInput(f"--reward-range must be two numbers, as in 0,1, got {args.reward_range!r}") from None
+    result = quietly(
+        lambda: offline.evaluate(
+            log, policy, number_list(args.estimators), _model(args.reward_model, args.seed), args.clip, args.interval,
+            args.level, reward_range=(low, high), seed=args.seed, progress=sys.stderr.isatty(),
+        )
+    )  # fmt: skip
+    result.target = args.policy
+    if args.plot:
+        result.plot(args.plot)
+    if args.report:
+        result.report(args.report)
+    show(args, result.table(), result.to_dict())
+
+
+def read_policy(args: argparse.Namespace, log: Any) -> Any:
+    """The policy that ``--policy`` names."""
+    kind, _, rest = args.policy.partition(":")
+    if args.policy == "uniform":
+        return _uniform(log)
+    if kind == "arm" and rest:
+        return _constant(rest, log)
+    if kind == "column" and rest:
+        return same_file(args, log, contexts=[], arms=rest).arms
+    if kind == "columns" and rest:
+        labels = log.arm_names if log.arm_names is not None else range(log.n_arms)
+        names = [rest.replace("{arm}", str(label)) for label in labels]
+        if len(set(names)) != log.n_arms:
+            raise BadInput(f"--policy {args.policy!r} must hold {{arm}}, as in columns:p_{{arm}}")
+        return same_file(args, log, contexts=names).contexts
+    path = Path(args.policy)
+    if path.suffix in (".aw", ".npy") and not path.exists():
+        raise BadInput(f"there is no file {args.policy!r}")
+    if path.suffix == ".npy":
+        import numpy as np
+
+        return np.load(path, allow_pickle=False)
+    if path.exists():
+        from armwise import load
+
+        return load(path)
+    known = "uniform, arm:NAME, column:NAME, columns:p_{arm}, or a .aw or .npy file"
+    raise BadInput(f"cannot read --policy {args.policy!r}: expected {known}")
+
+
+def _uniform(log: Any) -> Any:
+    from armwise.policies import Uniform
+
+    return Uniform(log.n_arms)
+
+
+def _constant(name: str, log: Any) -> Any:
+    from armwise.offline.dsjson import Events
+    from armwise.policies import Constant
+
+    labels = [str(label) for label in (log.arm_names if log.arm_names is not None else range(log.n_arms))]
+    if name not in labels and isinstance(log._source, Events):  # there, it may have another place in every row
+        arms = log._source.positions(name)
+        if (arms >= 0).all():
+            return arms
+        if (arms >= 0).any():
+            raise BadInput(f"--policy arm:{name}: {(arms < 0).sum()} of {len(arms)} decisions did not offer it")
+    if name not in labels:
+        raise BadInput(
+            f"--policy arm:{name}: the arms are {', '.join(labels[:20])}{', ...' if len(labels) > 20 else ''}"
+        )
+    return Constant(labels.index(name))
+
+
+def _model(name: str, seed: int) -> Any:
+    if name == "logistic":
+        from sklearn.linear_model import LogisticRegression
+
+        return LogisticRegression(max_iter=1000)
+    if name == "forest":
+        from sklearn.ensemble import RandomForestRegressor
+
+        return RandomForestRegressor(min_samples_leaf=20, random_state=seed)
+    return None

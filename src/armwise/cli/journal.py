@@ -1,0 +1,111 @@
+"""``armwise journal``: check, export and shorten the journal of a decision service."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import sys
+import time
+from typing import Any
+
+from armwise.cli.shared import BadInput, command_parser, show
+
+
+def add_parser(commands: Any) -> None:
+    parser = command_parser(
+        commands, "journal", "read the log of a decision service", "armwise journal verify --storage armwise-data"
+    )
+    parser.add_argument("task", choices=("verify", "export", "compact"))
+    parser.add_argument("--storage", default="armwise-data", metavar="FOLDER|URL", help="where the journal is")
+    parser.add_argument("--application", help="export: which one (default: the only one)")
+    parser.add_argument("--format", choices=("json", "dsjson", "parquet"), default="json",
+                        help="export: JSON lines, VW's, or Parquet")  # fmt: skip
+    parser.add_argument("--output", metavar="FILE", help="export: where to (default: standard output)")
+    parser.add_argument("--keep-days", type=_days, default=30.0, metavar="N",
+                        help="compact: drop what is settled and older than this")  # fmt: skip
+
+
+def _days(text: str) -> float:
+    try:
+        days = float(text)
+    except ValueError:
+        days = -1.0
+    if not 0.0 <= days <= 36500.0:  # False for nan
+        raise argparse.ArgumentTypeError(f"expected a number of days from 0 to 36500, got {text!r}")
+    return days
+
+
+def run(args: argparse.Namespace) -> int:
+    from armwise.serve.config import open_store
+    from armwise.serve.journal import Journal
+
+    store = open_store(args.storage)
+    path = getattr(store, "path", None)
+    if path is not None:
+        from pathlib import Path
+
+        if not Path(path).exists():
+            raise BadInput(f"there is no journal at {path}")
+    try:
+        journal = Journal(store.connect(), store.lock, store.clock)
+        try:
+            return {"verify": _verify, "export": _export, "compact": _compact}[args.task](args, journal, store)
+        finally:
+            journal.connection.close()
+    except store.errors as error:
+        raise BadInput(f"the journal at {store} cannot be read: {error}") from None
+    finally:
+        store.close()
+
+
+def _verify(args: argparse.Namespace, journal: Any, store: Any) -> int:
+    import msgspec
+
+    from armwise.serve.verify import verify
+
+    report = verify(journal)
+    counts = f"{report.events} events, {report.decisions} decisions, {report.rewards} rewards, {report.lessons} lessons"
+    text = [f"{counts}, {report.snapshots} snapshots", *report.problems, "" if report.problems else "all is well"]
+    show(args, "\n".join(line for line in text if line), msgspec.to_builtins(report))
+    return 1 if report.problems else 0
+
+
+def _export(args: argparse.Namespace, journal: Any, store: Any) -> int:
+    from armwise.serve import parquet
+    from armwise.serve.export import pieces
+    from armwise.serve.verify import forgotten
+
+    if args.format == "parquet":
+        try:
+            parquet.check()
+        except parquet.Missing as error:
+            raise BadInput(str(error)) from None
+    names = [
+        name
+        for (name,) in journal.connection.execute(
+            "SELECT DISTINCT app FROM snapshots UNION SELECT DISTINCT app FROM events WHERE kind = 'create'"
+        )
+    ]
+    if args.application is None and len(names) != 1:
+        raise BadInput(f"--application is needed: one of {', '.join(sorted(names)) or 'none yet'}")
+    app = args.application or names[0]
+    if app not in names:
+        raise BadInput(f"no application is called {app!r}; there is {', '.join(sorted(names))}")
+    with open(args.output, "wb") if args.output else contextlib.nullcontext(sys.stdout.buffer) as out:
+        for piece in pieces(journal, app, args.format, forgotten(journal).get(app, 0)):
+            out.write(piece)
+        out.flush()
+    return 0
+
+
+def _compact(args: argparse.Namespace, journal: Any, store: Any) -> int:
+    from armwise.serve.verify import compact
+
+    if not store.lead():
+        raise BadInput("a service is running on this journal: stop it first")
+    dropped = compact(journal, round((time.time() - args.keep_days * 86400.0) * 1000))
+    if not store.shared:
+        journal.connection.execute("VACUUM")
+        journal.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    show(args, f"{dropped} events dropped", {"dropped": dropped})
+    return 0

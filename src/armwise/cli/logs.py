@@ -1,0 +1,99 @@
+"""What ``evaluate`` and ``replay`` share: options that name a log and its columns, and the verdict on stderr."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from armwise.cli.shared import BadInput, Parser
+
+
+def add_log_options(parser: Parser) -> None:
+    """The log file and which of its columns is what."""
+    parser.add_argument("log", help="a Parquet, CSV or VW dsjson file (or a folder of Parquet files)")
+    parser.add_argument("--format", choices=("parquet", "csv", "dsjson"), help="by default, from the file's name")
+    columns = parser.add_argument_group("columns (Parquet and CSV)")
+    columns.add_argument("--contexts", metavar="A,B,...", help="context columns; by default every other column")
+    columns.add_argument("--arm", default="arm", metavar="COLUMN", help="the arm that was played (default: arm)")
+    columns.add_argument("--reward", default="reward", metavar="COLUMN", help="its reward (default: reward)")
+    columns.add_argument("--probability", default="probability", metavar="COLUMN",
+                         help="the probability it was drawn with (default: probability, if there is one)")  # fmt: skip
+    columns.add_argument("--arm-features", metavar="PATTERN,...", help="one column an arm, as in price_{arm}")
+    columns.add_argument("--n-arms", type=int, help="how many arms there are, if more than the log shows")
+
+
+def open_log(args: argparse.Namespace) -> Any:
+    """The log that the options describe."""
+    from armwise import offline
+
+    if not Path(args.log).exists():
+        raise BadInput(f"there is no file {args.log!r}")
+    kind = _kind(args)
+    if kind == "dsjson":
+        return offline.Log.from_dsjson(args.log)
+    reader = offline.Log.from_parquet if kind == "parquet" else offline.Log.from_csv
+    return reader(args.log, **mapping(args))
+
+
+def _kind(args: argparse.Namespace) -> str:
+    name = Path(args.log)
+    suffixes = {s.lower() for s in name.suffixes}
+    if args.format:
+        return str(args.format)
+    if suffixes & {".dsjson", ".json", ".jsonl"}:
+        return "dsjson"
+    if name.is_dir() or suffixes & {".parquet", ".pq"}:
+        return "parquet"
+    if suffixes & {".csv", ".gz", ".txt"}:
+        return "csv"
+    raise BadInput(f"cannot tell the format of {args.log!r} from its name: give --format parquet, csv or dsjson")
+
+
+def mapping(args: argparse.Namespace) -> dict[str, Any]:
+    """The columns, as the readers take them."""
+    found: dict[str, Any] = {"arms": args.arm, "rewards": args.reward, "probabilities": args.probability}
+    if args.contexts is not None:
+        found["contexts"] = _names(args.contexts)
+    if args.arm_features is not None:
+        found["arm_features"] = _names(args.arm_features)
+    if args.n_arms is not None:
+        found["n_arms"] = args.n_arms
+    return found
+
+
+def same_file(args: argparse.Namespace, log: Any, **changes: Any) -> Any:
+    """The same file read with other columns, its arms numbered as in ``log``."""
+    from armwise import offline
+    from armwise.offline.dsjson import Events
+
+    if _kind(args) == "dsjson" or isinstance(log._source, Events):
+        raise BadInput("a policy from columns needs a Parquet or CSV log")
+    reader = offline.Log.from_parquet if _kind(args) == "parquet" else offline.Log.from_csv
+    numbering = {"n_arms": log.n_arms, "arm_names": log.arm_names}
+    return reader(args.log, **(mapping(args) | numbering | changes))
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def number_list(text: str) -> list[str]:
+    """Words between commas."""
+    return _names(text)
+
+
+def quietly(work: Callable[[], Any]) -> Any:
+    """Do the work; a warning about the log is one line on stderr, so that pipes and JSON show it too."""
+    from armwise.offline import WeakLogWarning
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        result = work()
+    for warning in caught:
+        if issubclass(warning.category, WeakLogWarning):
+            print(f"armwise: warning: {warning.message}", file=sys.stderr)
+    return result

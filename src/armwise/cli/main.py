@@ -1,0 +1,89 @@
+"""The entry point: finds the command and loads only that command's file.
+
+A command is a file here with ``add_parser(commands)``, which calls ``shared.command_parser``, and ``run(args)``, which
+may return an exit code. Wrong input is a ``BadInput``, ``ValueError`` or ``OSError``: one line, exit code 2.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from armwise import __version__
+from armwise.cli.shared import BadInput, Parser, did_you_mean, one_line
+
+COMMANDS = {
+    "race": "race agents on a world and write a report",
+    "table": "print the survey's table of algorithms",
+    "advise": "find the agents that fit your assumptions",
+    "evaluate": "judge a policy on logged data",
+    "replay": "let an agent learn from logged data, and judge it",
+    "serve": "serve decisions over HTTP",
+    "journal": "read the log of a decision service",
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; the exit code.
+
+    >>> main(["tabel"])
+    2
+    """
+    words = list(sys.argv[1:] if argv is None else argv)
+    try:
+        return _run(words)
+    except SystemExit as stop:  # argparse: 0 after --help, 2 after a mistake
+        return int(stop.code or 0)
+    except (BadInput, ValueError, OSError) as error:
+        if isinstance(error, BrokenPipeError):  # the reader, head for one, has seen enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 0
+        return _complain(words, error)
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("armwise"):
+            raise
+        return _complain(words, f"this command needs the package {error.name}: pip install 'armwise[all]'")
+    except KeyboardInterrupt:
+        return 130
+
+
+def _run(words: list[str]) -> int:
+    name = words[0] if words and not words[0].startswith("-") else None
+    if name is not None and name not in COMMANDS:
+        raise BadInput(f"unknown command {name!r}{did_you_mean(name, COMMANDS)}")
+    parser = Parser(
+        prog="armwise",
+        description="Contextual bandits from the paper to production.",
+        epilog="armwise COMMAND --help shows a command's options and an example.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"armwise {__version__}")
+    commands = parser.add_subparsers(metavar="COMMAND", title="commands")
+    module: Any = None
+    for each, summary in COMMANDS.items():
+        if each == name:
+            module = importlib.import_module(f"armwise.cli.{each}")
+            module.add_parser(commands)
+        else:
+            commands.add_parser(each, help=summary)
+    args, unknown = parser.parse_known_args(words)
+    if name is None:
+        if unknown:
+            parser.error(f"unknown option {unknown[0]}")
+        parser.print_help()
+        return 0
+    if unknown:
+        own: Parser = commands.choices[name]
+        options = [option for option in own._option_string_actions if option.startswith("--")]
+        hint = did_you_mean(unknown[0], options) if unknown[0].startswith("-") else ""
+        own.error(f"unknown {'option' if hint else 'argument'} {unknown[0]}{hint}")
+    return int(module.run(args) or 0)
+
+
+def _complain(words: list[str], problem: object) -> int:
+    program = "armwise" + (f" {words[0]}" if words and words[0] in COMMANDS else "")
+    print(f"{program}: error: {one_line(problem)}", file=sys.stderr)
+    return 2

@@ -1,0 +1,178 @@
+"""``armwise race``: agents on worlds, a table on the screen and a report on disk."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shlex
+import sys
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from armwise.cli.shared import BadInput, command_parser, did_you_mean, match
+
+if TYPE_CHECKING:
+    from armwise.environments import Environment
+    from armwise.racing import Heat, Result
+
+_EXAMPLE = """armwise race
+  armwise race --world linear --set n_arms=10 --agents linucb,thompson,exp3 --horizon 10000 --seeds 20
+  armwise race --world covertype.parquet --label y --agents linucb,thompson"""
+_DEFAULT_AGENTS = ("LinUCB", "LinThompson", "EpsilonGreedy", "Exp3")
+
+
+def add_parser(commands: Any) -> None:
+    parser = command_parser(commands, "race", "race agents on a world and write a report", _EXAMPLE)
+    parser.add_argument("--world", help="a world by name (linear, tabular, ...) or a Parquet or CSV file; "
+                        "default: every agent of the survey, each on a world that fits it")  # fmt: skip
+    parser.add_argument("--label", help="the file's column that the agents should get right")
+    parser.add_argument("--regression", action="store_true", help="the label is a number: arms are predictions of it")
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a parameter of the world")
+    parser.add_argument("--agents", metavar="A,B", help=f"default: {','.join(_DEFAULT_AGENTS).lower()}")
+    parser.add_argument("--horizon", type=int, metavar="T", help="rounds (default: 10000, or the rows of the file)")
+    parser.add_argument("--seeds", type=int, help="worlds to race on (default: 10)")
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="default: all cores")
+    parser.add_argument("--engine", default="auto", help="auto, threads, processes or dask://host:port")
+    parser.add_argument("--out", default="armwise-report", metavar="FOLDER", help="default: armwise-report")
+
+
+def run(args: argparse.Namespace) -> int:
+    heats = [_own(args)] if args.world else _survey(args)
+    from armwise.racing import RaceWarning, race_all
+    from armwise.racing.report import write_report
+    from armwise.racing.store import Store
+
+    out = Path(args.out)
+    out.mkdir(parents=True, exist_ok=True)
+    kept = out / ".unfinished"  # an interrupted race goes on from here
+    seeds = args.seeds if args.seeds is not None else (10 if args.world else 4)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RaceWarning)  # said below, on one line each
+        results = race_all(heats, seeds=seeds, workers=args.workers, engine=args.engine, checkpoint=kept,
+                           command=_command(args))  # fmt: skip
+    title = "Every agent of the survey" if not args.world else f"A race on {heats[0].label}"
+    page = write_report(results, out / "report.html", title, args.workers)
+    _write_curves(results, out)
+    Store(kept).clear()
+    failures = [line for result in results for line in result.failures]
+    for line in failures:
+        print(f"armwise race: failed: {line}", file=sys.stderr)
+    if args.json:
+        rows = [{"world": r.label, **row} for r in results for row in _rows(r)]
+        print(json.dumps({"report": str(page.resolve()), "results": rows, "failures": failures}, indent=2))
+    else:
+        for result in results:
+            print(f"\n{result.label} (T = {result.horizon}, regret against {result.world.comparator})")
+            print(_text(result))
+        print(f"\nreport: {page.resolve()}")
+    return 1 if failures else 0
+
+
+def _survey(args: argparse.Namespace) -> list[Heat]:
+    for name, value in (("--label", args.label), ("--agents", args.agents), ("--set", args.set)):
+        if value:
+            raise BadInput(f"{name} needs --world: without a world, every agent races on its own")
+    from armwise.racing.survey import LONGEST, survey_heats
+
+    horizon = args.horizon if args.horizon is not None else LONGEST
+    if horizon < 1:
+        raise BadInput(f"--horizon must be at least 1, got {horizon}")
+    return survey_heats(scale=horizon / LONGEST)
+
+
+def _own(args: argparse.Namespace) -> Heat:
+    from armwise.racing import Heat
+    from armwise.racing.entries import ALIASES, enter, entrants
+
+    world, name = _world(args)
+    horizon = args.horizon if args.horizon is not None else getattr(world, "n_rows", 10_000)
+    if horizon < 1:
+        raise BadInput(f"--horizon must be at least 1, got {horizon}")
+    wanted = args.agents.split(",") if args.agents else _DEFAULT_AGENTS
+    known = entrants()
+    agents = {}
+    for each in wanted:
+        agent = ALIASES.get(each.strip().lower()) or match("agent", each.strip(), known)
+        agents[agent] = enter(agent, world, horizon)
+    return Heat(world, agents, horizon, name)
+
+
+def _world(args: argparse.Namespace) -> tuple[Environment, str]:
+    from armwise import environments
+
+    path = Path(args.world)
+    if path.suffix or os.sep in args.world or path.is_file():
+        if not args.label:
+            raise BadInput(f"{args.world} is a file: say with --label which column the agents should get right")
+        kind = environments.Regression if args.regression else environments.Classification
+        if args.set:
+            raise BadInput("--set is for worlds by name; a file has nothing to set")
+        return kind.from_file(path, args.label), path.stem
+    names = [name for name in environments.__all__ if name not in _NOT_BY_NAME]
+    name = match("world", args.world, names)
+    if args.label:
+        raise BadInput(f"--label is for files; {name} has no columns")
+    cls = getattr(environments, name)
+    values = {}
+    for setting in args.set:
+        key, equals, text = setting.partition("=")
+        if not equals:
+            raise BadInput(f"--set expects NAME=VALUE, got {setting!r}")
+        import inspect
+
+        allowed = list(inspect.signature(cls).parameters)
+        if key not in allowed:
+            raise BadInput(f"{name} has no parameter {key!r}{did_you_mean(key, allowed)}")
+        values[key] = _value(text)
+    return cls(**values), name
+
+
+_NOT_BY_NAME = ("Block", "Environment", "Rows", "Classification", "Regression", "Ratings")
+
+
+def _value(text: str) -> Any:
+    try:
+        return json.loads(text.lower() if text in ("True", "False") else text)
+    except json.JSONDecodeError:
+        return text
+
+
+def _command(args: argparse.Namespace) -> str:
+    words = ["armwise", "race"]
+    for name in ("world", "label", "agents", "horizon", "seeds"):
+        if getattr(args, name) is not None:
+            words += [f"--{name}", str(getattr(args, name))]
+    for setting in args.set:
+        words += ["--set", setting]
+    if args.regression:
+        words.append("--regression")
+    if args.out != "armwise-report":
+        words += ["--out", args.out]
+    return shlex.join(words)
+
+
+def _write_curves(results: list[Result], out: Path) -> None:
+    import pandas as pd
+
+    frame = pd.concat([result.curves() for result in results], ignore_index=True)
+    frame.to_parquet(out / "race.parquet", index=False)
+    frame.to_csv(out / "race.csv", index=False)
+
+
+def _rows(result: Result) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = json.loads(result.table().to_json(orient="records"))
+    return rows
+
+
+def _text(result: Result) -> str:
+    frame = result.table()
+    names = {"std_error": "± s.e.", "regret_max": "worst seed", "us_per_decision": "µs/decision"}
+    shown = ["agent", "regret", "std_error", "regret_max", "bound", "reward", "us_per_decision"]
+    shown = [name for name in shown if name in frame] + ["failed"] * bool(frame["failed"].any())
+    return frame[shown].rename(columns=names).to_string(index=False, na_rep="-", float_format=_figure)
+
+
+def _figure(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"

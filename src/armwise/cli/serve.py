@@ -1,0 +1,53 @@
+"""``armwise serve``: decisions over HTTP."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from typing import Any
+
+from armwise.cli.shared import BadInput, command_parser, show
+
+
+def add_parser(commands: Any) -> None:
+    parser = command_parser(commands, "serve", "serve decisions over HTTP", "armwise serve shop.toml")
+    parser.add_argument(
+        "config", nargs="?", help="a TOML file (default: on loopback, with a journal in ./armwise-data)"
+    )
+    parser.add_argument("--listen", metavar="ADDRESS:PORT", help="instead of the configured one")
+    parser.add_argument("--storage", metavar="FOLDER|URL", help="instead of the configured one")
+    parser.add_argument("--new-key", metavar="NAME", help="print a new key and the lines that allow it, then stop")
+
+
+def run(args: argparse.Namespace) -> int:
+    # A decision is a handful of small products: threads of the linear algebra library only get in each other's way.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    if args.new_key is not None:
+        _new_key(args)
+        return 0
+    import msgspec
+
+    from armwise.serve.config import Config, load_config
+
+    config = load_config(args.config) if args.config else Config()
+    changes = {name: getattr(args, name) for name in ("listen", "storage") if getattr(args, name)}
+    if changes:
+        config = msgspec.structs.replace(config, **changes)
+        config.__post_init__()
+    from armwise.serve.run import serve
+
+    return serve(config, sys.stdout, as_json=args.json)
+
+
+def _new_key(args: argparse.Namespace) -> None:
+    from armwise.serve.keys import digest, new_secret
+
+    name = args.new_key
+    if not name.strip() or not name.isprintable() or len(name) > 256:
+        raise BadInput(f"--new-key must be a name of 1 to 256 printable characters, got {name[:40]!r}")
+    secret = new_secret()
+    quoted = name.replace("\\", "\\\\").replace('"', '\\"')
+    lines = f'[[keys]]\nname = "{quoted}"\nsha256 = "{digest(secret)}"\nroles = ["decide", "reward"]'
+    text = f"The key, shown only now:\n  {secret}\nFor the configuration:\n{lines}"
+    show(args, text, {"name": name, "key": secret, "sha256": digest(secret)})

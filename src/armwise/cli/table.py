@@ -1,0 +1,42 @@
+"""``armwise table``: the survey's table of algorithms."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import asdict
+from typing import Any
+
+from armwise.cli.shared import command_parser, match, show
+
+
+def add_parser(commands: Any) -> None:
+    """The options of ``armwise table``.
+
+    >>> from armwise.cli.main import main
+    >>> main(["table", "--agent", "exp3", "--json"])
+    {
+      "agent": "Exp3",
+    ...
+    """
+    parser = command_parser(
+        commands, "table", "print the survey's table of algorithms", "armwise table --format markdown > table.md"
+    )
+    parser.add_argument("--format", choices=("text", "markdown", "latex", "json"), default="text")
+    parser.add_argument("--agent", metavar="NAME", help="one agent's row in full, its assumptions and errata included")
+
+
+def run(args: argparse.Namespace) -> None:
+    """Print the table, or one row of it."""
+    from armwise import guide
+
+    table = guide.table(args.format)
+    rows = {row.agent: asdict(row) for row in table.rows}
+    if args.agent is None:
+        show(args, table, list(rows.values()))
+    else:
+        row = rows[match("agent", args.agent, rows)]
+        show(args, "\n".join(f"{name.replace('_', ' ')}: {_said(value)}" for name, value in row.items()), row)
+
+
+def _said(value: Any) -> str:
+    return {True: "yes", False: "no", "": "-"}.get(value, str(value))

@@ -1,0 +1,38 @@
+"""The worlds: what an agent meets in simulation.
+
+>>> from armwise import environments
+>>> world = environments.Linear(n_arms=10, dim=20, noise=0.1)
+>>> world.comparator
+'the best arm of each round'
+"""
+
+from armwise.environments.adversarial import Adaptive, Experts, Switching
+from armwise.environments.base import Block, Environment
+from armwise.environments.data import Classification, Regression, Rows
+from armwise.environments.graph import Graph
+from armwise.environments.linear import Drifting, Hierarchical, Linear
+from armwise.environments.logistic import Logistic
+from armwise.environments.planted import Planted
+from armwise.environments.process import GaussianProcess
+from armwise.environments.ratings import Ratings
+from armwise.environments.tabular import Tabular
+
+__all__ = [
+    "Adaptive",
+    "Block",
+    "Classification",
+    "Drifting",
+    "Environment",
+    "Experts",
+    "GaussianProcess",
+    "Graph",
+    "Hierarchical",
+    "Linear",
+    "Logistic",
+    "Planted",
+    "Ratings",
+    "Regression",
+    "Rows",
+    "Switching",
+    "Tabular",
+]

@@ -1,0 +1,246 @@
+"""The contract of a world: blocks of rounds that any agent can play, with what each arm is worth."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Generator
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from armwise.agent import Floats, Seed, count
+from armwise.persist import Saved
+
+Arms = NDArray[np.int64]
+Blocks = Generator["Block", "Arms | None", None]
+
+BEST_ARM_EACH_ROUND = "the best arm of each round"
+BEST_ARM_IN_HINDSIGHT = "the best arm in hindsight"
+BEST_ARM_IN_EXPECTATION = "the best arm in expectation"
+BEST_MAP = "the best map from contexts to arms"
+BEST_POLICY = "the best policy of the class"
+BEST_OF_POLICIES = "the best of N policies"
+BEST_EXPERT = "the best expert in hindsight"
+BEST_NODE = "the best node"
+
+_BLOCK_NUMBERS = 2**19  # a block of contexts is about 4 MB: large enough to be fast, small enough for the cache
+
+
+class Block:
+    """A stretch of rounds: every view of them, the reward of each arm, and what regret is measured against.
+
+    ``expected`` is what each arm is worth before the noise. Regret up to round t is the largest column of the
+    running totals of ``competitors`` (one column: the best arm of each round) less the agent's own total.
+
+    >>> block = Block({"shared": np.ones((5, 3))}, rewards=np.eye(2)[[0, 1, 0, 0, 1]])
+    >>> block.view("shared").shape, block.view("features").shape, block.view("advice").shape
+    ((5, 3), (5, 2, 6), (5, 3, 2))
+    """
+
+    def __init__(
+        self,
+        views: dict[str, Any],
+        rewards: Floats,
+        expected: Floats | None = None,
+        competitors: Floats | None = None,
+    ) -> None:
+        self.rewards = rewards
+        self.expected = rewards if expected is None else expected
+        self.competitors = self.expected.max(axis=1, keepdims=True) if competitors is None else competitors
+        self._views = dict(views)
+
+    def __len__(self) -> int:
+        return len(self.rewards)
+
+    def view(self, sees: str) -> Any:
+        """The rounds as an agent with this ``sees`` reads them; what the world does not have is derived.
+
+        A shared context becomes per-arm features by one block of coordinates for each arm, and features become
+        a shared context side by side; a key becomes an indicator vector, and a vector the signs of its first
+        coordinates; advice is one expert for each arm and one that is uniform.
+
+        >>> Block({"key": [0, 2, 1]}, rewards=np.ones((3, 2))).view("shared")
+        array([[1., 0., 0.],
+               [0., 0., 1.],
+               [0., 1., 0.]])
+        """
+        if sees == "nothing":
+            return None
+        if sees not in self._views:
+            self._views[sees] = getattr(self, f"_derive_{sees}")()
+        return self._views[sees]
+
+    def _derive_shared(self) -> Floats:
+        if "features" in self._views:
+            return np.ascontiguousarray(self._views["features"].reshape(len(self), -1))
+        if "key" in self._views:
+            keys = np.asarray(self._views["key"])
+            indicators: Floats = np.eye(int(self._views.get("n_keys", keys.max() + 1)))[keys]
+            return indicators
+        return np.ones((len(self), 1))
+
+    def _derive_features(self) -> Floats:
+        T, K = self.rewards.shape
+        shared = self.view("shared")
+        features = np.zeros((T, K, K, shared.shape[1]))
+        features[:, np.arange(K), np.arange(K)] = shared[:, None]
+        return features.reshape(T, K, -1)
+
+    def _derive_key(self) -> list[int]:
+        signs = self.view("shared")[:, :4] > 0
+        codes: list[int] = (signs @ (1 << np.arange(signs.shape[1]))).tolist()
+        return codes
+
+    def _derive_advice(self) -> Floats:
+        T, K = self.rewards.shape
+        return np.ascontiguousarray(np.broadcast_to(constant_experts(K), (T, K + 1, K)))
+
+
+def constant_experts(n_arms: int) -> Floats:
+    """One expert for each arm, and one that is uniform (which the bound of Exp4 asks for).
+
+    >>> constant_experts(2)
+    array([[1. , 0. ],
+           [0. , 1. ],
+           [0.5, 0.5]])
+    """
+    return np.vstack([np.eye(n_arms), np.full((1, n_arms), 1.0 / n_arms)])
+
+
+class Environment(Saved, ABC):
+    """A world. Its constructor fixes what agents may know; the seed draws what they have to learn.
+
+    >>> import armwise as aw
+    >>> world = aw.environments.Linear(n_arms=3, dim=4)
+    >>> sum(len(block) for block in world.blocks(horizon=100, seed=1))
+    100
+    """
+
+    _namespace = "environments."
+
+    comparator: ClassVar[str] = BEST_ARM_EACH_ROUND
+    same_as: ClassVar[tuple[str, ...]] = ()  # comparators that are worth the same in this world
+    adaptive: ClassVar[bool] = False  # True: each block is one round, made after the arms before it are known
+    n_arms: int
+
+    def blocks(self, horizon: int, seed: Seed = None) -> Blocks:
+        """The rounds of one world, in blocks; the same seed gives the same rounds to every agent.
+
+        >>> import armwise as aw
+        >>> block = next(aw.environments.Tabular(n_contexts=5, n_arms=3).blocks(horizon=50, seed=2))
+        >>> block.rewards.shape, block.expected.shape
+        ((50, 3), (50, 3))
+        """
+        horizon = count("horizon", horizon)
+        return self._blocks(horizon, np.random.default_rng(seed))
+
+    @abstractmethod
+    def _blocks(self, horizon: int, rng: np.random.Generator) -> Blocks:
+        """Yield blocks until ``horizon`` rounds are out; an adaptive world is sent the arms of each block."""
+
+    def width(self, sees: str) -> int:
+        """The width of a context in this view: what an agent's ``dim`` (or ``n_experts``) has to be.
+
+        >>> import armwise as aw
+        >>> world = aw.environments.Linear(n_arms=3, dim=4)
+        >>> world.width("features"), world.width("shared"), world.width("advice")
+        (4, 12, 4)
+        """
+        view = next(self.blocks(1, seed=0)).view(sees)
+        return int(view.shape[1 if sees == "advice" else -1])
+
+    def constants(self) -> dict[str, float]:
+        """The constants of this world that regret bounds ask for, by the survey's letters.
+
+        >>> import armwise as aw
+        >>> aw.environments.Linear(n_arms=3, dim=4, noise=0.1).constants()["R"]
+        0.1
+        """
+        return {"K": self.n_arms}
+
+    @cached_property
+    def native(self) -> str:
+        """The view the world is made of, "features" or "shared" where it has one: the others are derived.
+
+        >>> import armwise as aw
+        >>> aw.environments.Linear(n_arms=3, dim=4).native
+        'features'
+        """
+        views = next(self.blocks(1, seed=0))._views
+        return next((name for name in ("features", "shared", "advice", "key") if name in views), "nothing")
+
+    @property
+    def comparators(self) -> tuple[str, ...]:
+        """The comparator and those that are worth the same here.
+
+        >>> import armwise as aw
+        >>> aw.environments.Linear(n_arms=3, dim=4).comparators
+        ('the best arm of each round',)
+        """
+        return (self.comparator, *self.same_as)
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name}={_short(value)}" for name, value in self.params().items() if value is not None)
+        return f"{type(self).__name__}({shown})"
+
+
+def block_sizes(horizon: int, numbers_a_round: int) -> list[int]:
+    """How many rounds each block has, when a round's context holds this many numbers.
+
+    >>> block_sizes(10_000, numbers_a_round=200)
+    [2621, 2621, 2621, 2137]
+    """
+    size = max(1, min(8192, _BLOCK_NUMBERS // max(1, numbers_a_round)))
+    return [min(size, horizon - start) for start in range(0, horizon, size)]
+
+
+def bounded_noise(rng: np.random.Generator, shape: tuple[int, ...], deviation: float) -> Floats:
+    """Uniform noise of this standard deviation: bounded, and sub-Gaussian with exactly that constant R.
+
+    >>> bool(np.abs(bounded_noise(np.random.default_rng(1), (1000,), 0.1)).max() <= 0.1 * 3**0.5)
+    True
+    """
+    noise: Floats = deviation * 3.0**0.5 * (2.0 * rng.random(shape) - 1.0)
+    return noise
+
+
+def unit_rows(rng: np.random.Generator, shape: tuple[int, ...]) -> Floats:
+    """Directions: the last axis is uniform on the unit sphere.
+
+    >>> float(np.linalg.norm(unit_rows(np.random.default_rng(1), (2, 3))[0]).round(9))
+    1.0
+    """
+    rows = rng.standard_normal(shape)
+    rows /= np.sqrt(np.einsum("...d,...d->...", rows, rows))[..., None]
+    return rows
+
+
+def reach(noise: float) -> float:
+    """How far expected rewards may go from 1/2 so that rewards stay in [0, 1], rounding included.
+
+    >>> round(reach(0.1), 6)
+    0.326795
+    """
+    return float((0.5 - 3.0**0.5 * noise) * (1.0 - 1e-12))
+
+
+def noise_level(noise: Any) -> float:
+    """A standard deviation that leaves room for rewards in [0, 1].
+
+    >>> noise_level(0.5)
+    Traceback (most recent call last):
+    ...
+    ValueError: noise must be a number in [0, 0.28]: rewards stay in [0, 1], got 0.5
+    """
+    if isinstance(noise, bool) or not isinstance(noise, (int, float)) or not 0.0 <= noise <= 0.28:
+        raise ValueError(f"noise must be a number in [0, 0.28]: rewards stay in [0, 1], got {noise!r}")
+    return float(noise)
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        return f"array{value.shape}"
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,0 +1,249 @@
+"""Data as a bandit: each row is a context and its arms' rewards; classification and regression sets of any origin."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from armwise.agent import Floats, count
+from armwise.environments.base import Block, Blocks, Environment, block_sizes
+
+
+class Rows(Environment):
+    """Rows of full information: context X[i], reward of arm a rewards[i, a]; the seed draws their order.
+
+    ``expected`` says what each arm is worth where ``rewards`` holds one noisy draw of it. Longer races than there
+    are rows go through them again, in a new order.
+
+    >>> world = Rows(X=np.eye(3), rewards=np.eye(3))
+    >>> len(next(world.blocks(horizon=7, seed=1)))
+    3
+    """
+
+    def __init__(self, X: Any, rewards: Any, expected: Any = None) -> None:
+        self.X = _numbers("X", X, 2)
+        self.rewards = _numbers("rewards", rewards, 2)
+        self.expected = None if expected is None else _numbers("expected", expected, 2)
+        if len(self.X) != len(self.rewards) or len(self.X) == 0:
+            raise ValueError(
+                f"X has {len(self.X)} rows and rewards {len(self.rewards)}: expected as many, at least one"
+            )
+        if self.expected is not None and self.expected.shape != self.rewards.shape:
+            raise ValueError(f"expected has shape {self.expected.shape}, rewards {self.rewards.shape}")
+        self.n_arms = self.rewards.shape[1]
+
+    @property
+    def n_rows(self) -> int:
+        """How many rounds there are before a row comes again.
+
+        >>> Rows(X=np.eye(3), rewards=np.eye(3)).n_rows
+        3
+        """
+        return len(self.X)
+
+    def _tables(self, rows: Any) -> tuple[Floats, Floats]:
+        expected = self.rewards if self.expected is None else self.expected
+        return self.rewards[rows], expected[rows]
+
+    def _blocks(self, horizon: int, rng: np.random.Generator) -> Blocks:
+        left = horizon
+        while left:
+            order = rng.permutation(len(self.X))[:left]
+            start = 0
+            for T in block_sizes(len(order), self.X.shape[1] + self.n_arms):
+                rows = order[start : start + T]
+                yield Block({"shared": self.X[rows]}, *self._tables(rows))
+                start += T
+            left -= len(order)
+
+
+class Classification(Rows):
+    """A classification set: the arms are the classes, and the right one pays 1 (any X, y).
+
+    Columns are standardised (``scale=False`` leaves them) and a column of ones is added.
+
+    >>> world = Classification(X=[[0.0], [1.0], [2.0]], y=["no", "yes", "yes"])
+    >>> world.classes, world.n_arms
+    (['no', 'yes'], 2)
+    """
+
+    def __init__(self, X: Any, y: Any, *, scale: bool = True) -> None:
+        labels = _labels(y)
+        classes, codes = np.unique(labels, return_inverse=True)
+        if len(classes) < 2:
+            raise ValueError(f"y must have at least two classes, got {len(classes)}")
+        if len(classes) > max(50, len(labels) // 2):
+            raise ValueError(f"y has {len(classes)} distinct values in {len(labels)} rows: that is not a class label")
+        self.classes: list[Any] = classes.tolist()
+        self.y, self.scale = labels, bool(scale)
+        self._codes = codes.astype(np.int64)
+        super().__init__(_prepared(X, self.scale, len(labels)), np.zeros((len(labels), 1)))
+        self.n_arms = len(classes)
+
+    def params(self) -> dict[str, Any]:
+        # What was stored is already scaled: made again from it, it must not be scaled twice.
+        return {"X": self.X[:, :-1], "y": self.y, "scale": False}
+
+    def _tables(self, rows: Any) -> tuple[Floats, Floats]:
+        rewards = np.zeros((len(rows), self.n_arms))
+        rewards[np.arange(len(rows)), self._codes[rows]] = 1.0
+        return rewards, rewards
+
+    @classmethod
+    def from_sklearn(cls, name: str) -> Self:
+        """One of scikit-learn's own sets: iris, wine, digits, breast_cancer (or covtype, which it downloads).
+
+        >>> Classification.from_sklearn("iris").n_arms
+        3
+        """
+        X, y = _from_sklearn(name)
+        return cls(X, y)
+
+    @classmethod
+    def from_openml(cls, name: str, version: int | str = "active") -> Self:
+        """A set of openml.org, through scikit-learn (which downloads and keeps it)."""
+        return cls(*_from_openml(name, version))
+
+    @classmethod
+    def from_file(cls, path: str | os.PathLike[str], label: str) -> Self:
+        """A Parquet or CSV file: numbers are columns, anything else becomes one indicator column a value.
+
+        >>> Classification.from_file("nowhere.parquet", label="y")
+        Traceback (most recent call last):
+        ...
+        ValueError: nowhere.parquet: no such file
+        """
+        X, y = read_table(path, label)
+        try:
+            return cls(X, y)
+        except ValueError as error:
+            raise ValueError(f"{path}, label {label!r}: {error}") from None
+
+
+class Regression(Rows):
+    """A regression set: each arm is a prediction (quantiles of y), and pays 1 - |y - prediction| / range.
+
+    >>> Regression(X=[[0.0], [1.0], [2.0], [3.0]], y=[0.0, 1.0, 2.0, 3.0], n_arms=2).predictions
+    array([0.75, 2.25])
+    """
+
+    def __init__(self, X: Any, y: Any, *, n_arms: int = 5, scale: bool = True) -> None:
+        self.y = _numbers("y", y, 1)
+        n_arms = count("n_arms", n_arms, least=2)
+        reach = float(np.ptp(self.y)) if len(self.y) else 0.0
+        if reach == 0.0:
+            raise ValueError("y must have at least two different values")
+        self.predictions = np.quantile(self.y, (np.arange(n_arms) + 0.5) / n_arms)
+        rewards = 1.0 - np.abs(self.y[:, None] - self.predictions) / reach
+        self.scale = bool(scale)
+        super().__init__(_prepared(X, self.scale, len(self.y)), rewards)
+
+    def params(self) -> dict[str, Any]:
+        return {"X": self.X[:, :-1], "y": self.y, "n_arms": self.n_arms, "scale": False}
+
+    @classmethod
+    def from_sklearn(cls, name: str, n_arms: int = 5) -> Self:
+        """One of scikit-learn's own sets, such as diabetes.
+
+        >>> Regression.from_sklearn("diabetes").n_arms
+        5
+        """
+        return cls(*_from_sklearn(name), n_arms=n_arms)
+
+    @classmethod
+    def from_openml(cls, name: str, version: int | str = "active", n_arms: int = 5) -> Self:
+        """A set of openml.org, through scikit-learn (which downloads and keeps it)."""
+        return cls(*_from_openml(name, version), n_arms=n_arms)
+
+    @classmethod
+    def from_file(cls, path: str | os.PathLike[str], label: str, n_arms: int = 5) -> Self:
+        """A Parquet or CSV file whose column ``label`` is the number to predict."""
+        X, y = read_table(path, label)
+        try:
+            return cls(X, y, n_arms=n_arms)
+        except ValueError as error:
+            raise ValueError(f"{path}, label {label!r}: {error}") from None
+
+
+def read_table(path: str | os.PathLike[str], label: str) -> tuple[Floats, np.ndarray]:
+    """X and y from a Parquet or CSV file; text and booleans become indicator columns.
+
+    >>> read_table("nowhere.csv", label="y")
+    Traceback (most recent call last):
+    ...
+    ValueError: nowhere.csv: no such file
+    """
+    import pandas as pd
+
+    file = Path(path)
+    if not file.is_file():
+        raise ValueError(f"{path}: no such file")
+    try:
+        frame = pd.read_parquet(file) if file.suffix.lower() in (".parquet", ".pq") else pd.read_csv(file)
+    except Exception as error:
+        raise ValueError(f"{path}: cannot be read as Parquet or CSV: {str(error).splitlines()[0]}") from None
+    if label not in frame.columns:
+        raise ValueError(f"{path}: no column {label!r}; it has {', '.join(map(str, frame.columns[:20]))}")
+    if not len(frame):
+        raise ValueError(f"{path}: no rows")
+    missing = frame.columns[frame.isna().any()]
+    if len(missing):
+        raise ValueError(f"{path}: column {missing[0]!r} has missing values: fill or drop them first")
+    features = frame.drop(columns=label)
+    texts = [name for name in features.columns if not pd.api.types.is_numeric_dtype(features[name])]
+    for name in texts:
+        if features[name].nunique() > 1000:
+            raise ValueError(f"{path}: column {name!r} has more than 1000 different texts: drop it, or make it numbers")
+    X = pd.get_dummies(features, columns=texts).to_numpy(dtype=np.float64)
+    return X, frame[label].to_numpy()
+
+
+def _from_sklearn(name: str) -> tuple[Any, Any]:
+    from sklearn import datasets
+
+    make = getattr(datasets, f"load_{name}", None) or getattr(datasets, f"fetch_{name}", None)
+    if make is None:
+        known = sorted(n[5:] for n in dir(datasets) if n.startswith("load_") and "file" not in n)
+        raise ValueError(f"scikit-learn has no data set {name!r}; it has {', '.join(known)}")
+    X, y = make(return_X_y=True)
+    return X, y
+
+
+def _from_openml(name: str, version: int | str) -> tuple[Any, Any]:
+    import pandas as pd
+    from sklearn.datasets import fetch_openml
+
+    frame, y = fetch_openml(name, version=version, return_X_y=True, as_frame=True)
+    return pd.get_dummies(frame.dropna(axis=1)).to_numpy(dtype=np.float64), np.asarray(y)
+
+
+def _prepared(X: Any, scale: bool, rows: int) -> Floats:
+    table = _numbers("X", X, 2)
+    if len(table) != rows:
+        raise ValueError(f"X has {len(table)} rows and y {rows}: expected as many")
+    if scale:
+        spread = table.std(axis=0)
+        table = (table - table.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+    return np.column_stack([table, np.ones(rows)])
+
+
+def _labels(y: Any) -> np.ndarray:
+    labels = np.asarray(y)
+    if labels.ndim != 1 or not len(labels):
+        raise ValueError(f"y must have one label a row, got shape {labels.shape}")
+    return labels.astype(str) if labels.dtype == object else labels
+
+
+def _numbers(name: str, value: Any, ndim: int) -> Floats:
+    try:
+        table = np.array(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be an array of numbers") from None
+    if table.ndim != ndim:
+        raise ValueError(f"{name} must have {ndim} dimension{'s' * (ndim > 1)}, got shape {table.shape}")
+    if not np.isfinite(table).all():
+        raise ValueError(f"{name} must be finite, got NaN or infinity")
+    return table

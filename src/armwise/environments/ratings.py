@@ -1,0 +1,94 @@
+"""Ratings as a bandit: a user arrives, the arms are items that the user has rated (MovieLens-like)."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Self
+
+import numpy as np
+
+from armwise.agent import count
+from armwise.environments.base import Block, Blocks, Environment, block_sizes
+
+
+class Ratings(Environment):
+    """A round draws a user and ``n_arms`` items that the user has rated; an item pays its rating, scaled to [0, 1].
+
+    Users and items get ``rank`` features each by a truncated SVD of the (centred) rating matrix; an arm's row is the
+    elementwise product of the two, the item's own features, and a one. Users with too few ratings are left out.
+
+    >>> rng = np.random.default_rng(0)
+    >>> world = Ratings(users=rng.integers(20, size=500), items=rng.integers(15, size=500),
+    ...                 ratings=rng.integers(1, 6, size=500), n_arms=5, rank=3)
+    >>> next(world.blocks(horizon=40, seed=1)).view("features").shape
+    (40, 5, 7)
+    """
+
+    def __init__(self, users: Any, items: Any, ratings: Any, *, n_arms: int = 10, rank: int = 8) -> None:
+        self.users, self.items = np.asarray(users), np.asarray(items)
+        self.ratings = np.asarray(ratings, dtype=np.float64)
+        self.n_arms, self.rank = count("n_arms", n_arms, least=2), count("rank", rank)
+        if not self.users.shape == self.items.shape == self.ratings.shape or self.users.ndim != 1:
+            raise ValueError("users, items and ratings must be three columns of one length")
+        if not np.isfinite(self.ratings).all() or len(self.ratings) == 0 or np.ptp(self.ratings) == 0:
+            raise ValueError("ratings must be finite numbers, at least two of them different")
+        self._prepare()
+
+    def _prepare(self) -> None:
+        from scipy.sparse import csr_array
+        from scipy.sparse.linalg import svds
+
+        _, user = np.unique(self.users, return_inverse=True)
+        _, item = np.unique(self.items, return_inverse=True)
+        matrix_shape = (user.max() + 1, item.max() + 1)
+        if self.rank >= min(matrix_shape):
+            raise ValueError(f"rank must be below the numbers of users and items {matrix_shape}, got {self.rank}")
+        # The last rating of a pair counts: a sparse sum would add them up.
+        last = np.unique((user * matrix_shape[1] + item)[::-1], return_index=True)[1]
+        rows = len(user) - 1 - last
+        user, item = user[rows], item[rows]
+        low, high = self.ratings.min(), self.ratings.max()
+        worth = (self.ratings[rows] - low) / (high - low)
+        centred = csr_array((worth - worth.mean(), (user, item)), shape=matrix_shape)
+        left, strength, right = svds(centred, k=self.rank, v0=np.ones(min(matrix_shape)))
+        signs = np.sign(left[np.abs(left).argmax(axis=0), np.arange(self.rank)])  # an SVD is unique up to signs
+        self._user_features = left * signs * np.sqrt(strength)
+        self._item_features = right.T * signs * np.sqrt(strength)
+        order = np.argsort(user, kind="stable")
+        user, self._item, self._worth = user[order], item[order], worth[order]
+        n_rated = np.bincount(user, minlength=matrix_shape[0])
+        self._start = np.concatenate([[0], np.cumsum(n_rated)])
+        self._eligible = np.flatnonzero(n_rated >= self.n_arms)
+        if not len(self._eligible):
+            raise ValueError(f"no user has rated {self.n_arms} items: choose a smaller n_arms")
+
+    @classmethod
+    def from_file(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        user: str = "userId",
+        item: str = "movieId",
+        rating: str = "rating",
+        n_arms: int = 10,
+        rank: int = 8,
+    ) -> Self:
+        """A Parquet or CSV file with one rating a row (the columns are named as MovieLens names them)."""
+        import pandas as pd
+
+        frame = pd.read_parquet(path) if str(path).endswith((".parquet", ".pq")) else pd.read_csv(path)
+        for name in (user, item, rating):
+            if name not in frame.columns:
+                raise ValueError(f"{path}: no column {name!r}; it has {', '.join(map(str, frame.columns[:20]))}")
+        return cls(frame[user].to_numpy(), frame[item].to_numpy(), frame[rating].to_numpy(), n_arms=n_arms, rank=rank)
+
+    def _blocks(self, horizon: int, rng: np.random.Generator) -> Blocks:
+        for T in block_sizes(horizon, self.n_arms * (2 * self.rank + 1)):
+            user = rng.choice(self._eligible, size=T)
+            # The first n_arms of a random order of the user's ratings, drawn without replacement.
+            picks = np.stack([rng.permutation(self._start[u + 1] - self._start[u])[: self.n_arms] for u in user])
+            rows = self._start[user][:, None] + picks
+            items = self._item_features[self._item[rows]]
+            product = items * self._user_features[user][:, None]
+            features = np.concatenate([product, items, np.ones((T, self.n_arms, 1))], axis=2)
+            yield Block({"features": features, "key": user.tolist()}, self._worth[rows])

@@ -1,0 +1,82 @@
+"""Exp4: exponential weights over experts (survey 5.1, Algorithm 12; Auer et al. 2002)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Self
+
+import numpy as np
+
+from armwise import bounds
+from armwise.agent import Agent, Choice, Floats, Played, Seed, Theory, count, fraction
+from armwise.numerics import experts
+from armwise.numerics.weights import normalised
+
+
+class Exp4(Agent):
+    """Draw an arm from the weighted vote of N experts, with a share ``gamma`` spread uniformly.
+
+    The context is the (N, K) advice: row i is expert i's distribution over the arms (``Advised`` builds it from
+    any context). Its bound competes with the best expert and asks for a uniform expert among them.
+
+    >>> agent = Exp4(n_experts=2, n_arms=2, gamma=0.1, seed=1)
+    >>> advice = np.array([[1.0, 0.0], [0.0, 1.0]])
+    >>> played = agent.play(np.tile(advice, (500, 1, 1)), np.tile([0.0, 1.0], (500, 1)))
+    >>> agent.probabilities(advice).round(2)
+    array([0.05, 0.95])
+    """
+
+    theory = Theory(
+        section="5.1",
+        regret="O(sqrt(T K ln N))",
+        comparator="the best expert in hindsight",
+        assumes="rewards in [0, 1], chosen by anyone; a uniform expert among the experts",
+        reference="Auer, Cesa-Bianchi, Freund, Schapire 2002",
+        regret_bound=bounds.exp4,
+        needs_horizon=True,
+        adversarial=True,
+    )
+    sees = "advice"
+    needs_probability = True
+    n_arms: int
+    n_experts: int
+    _learnt = ("_log_weights",)
+
+    def __init__(self, n_experts: int, n_arms: int, gamma: float = 0.1, *, seed: Seed = None) -> None:
+        super().__init__(seed=seed)
+        self.n_experts = count("n_experts", n_experts)
+        self.n_arms = count("n_arms", n_arms)
+        self.gamma = fraction("gamma", gamma, one=True)
+        self._log_weights = np.zeros(self.n_experts)
+
+    @classmethod
+    def tuned(cls, n_experts: int, n_arms: int, horizon: int, *, seed: Seed = None) -> Self:
+        """With the gamma that the bound asks for: min(1, sqrt(K ln N / ((e - 1) T))).
+
+        >>> round(Exp4.tuned(n_experts=8, n_arms=10, horizon=10_000).gamma, 4)
+        0.0348
+        """
+        N, K, T = count("n_experts", n_experts), count("n_arms", n_arms), count("horizon", horizon)
+        gamma = math.sqrt(K * math.log(N) / ((math.e - 1) * T))
+        return cls(N, K, gamma=min(1.0, gamma) or 1.0, seed=seed)
+
+    @property
+    def weights(self) -> Floats:
+        """The experts' weights, scaled so that they sum to 1.
+
+        >>> Exp4(n_experts=4, n_arms=2).weights
+        array([0.25, 0.25, 0.25, 0.25])
+        """
+        return normalised(self._log_weights)
+
+    def _probabilities(self, advice: Floats) -> Floats:
+        return experts.advised(self._log_weights, advice, self.gamma / self.n_arms)
+
+    def _learn(self, advice: Floats, choice: Choice, reward: float) -> None:
+        assert choice.probability is not None
+        experts.exp4_learn(self._log_weights, advice, self.gamma, choice.arm, choice.probability, reward)
+
+    def _play(self, contexts: Any, rewards: Floats) -> Played:
+        played = Played(*experts.exp4_play(self._log_weights, self.gamma, contexts, rewards, self._rng))
+        self._n_learnt += len(rewards)
+        return played

@@ -1,0 +1,109 @@
+"""Exp4P: exponential weights on upper confidence bounds (survey 5.2, Algorithm 13; Beygelzimer et al. 2011)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from armwise import bounds
+from armwise.agent import Agent, Choice, Floats, Played, Seed, Theory, count, fraction
+from armwise.numerics import experts
+from armwise.numerics.choice import draw
+from armwise.numerics.weights import normalised
+
+
+class Exp4P(Agent):
+    """Exp4 with a bound that holds with probability 1 - ``delta``: experts are paid for uncertainty too.
+
+    w_i grows by exp(p_min / 2 (y_i + v_i sqrt(ln(N / delta) / (K T)))), where v_i = sum_j advice_ij / p_j needs the
+    whole p_t of the moment of choosing: the choice's note carries it. Each arm has probability at least
+    p_min = sqrt(ln N / (K T)). The bound asks for a uniform expert among the experts.
+
+    >>> agent = Exp4P(n_experts=2, n_arms=2, horizon=1000, delta=0.05, seed=1)
+    >>> agent.choose(np.eye(2)).note
+    [0.5, 0.5]
+    """
+
+    theory = Theory(
+        section="5.2",
+        regret="O(sqrt(T K ln(N / delta)))",
+        comparator="the best expert in hindsight",
+        assumes="rewards in [0, 1], chosen by anyone; a uniform expert among the experts; ln(N / delta) <= K T",
+        reference="Beygelzimer, Langford, Li, Reyzin, Schapire 2011",
+        regret_bound=bounds.exp4p,
+        high_probability=True,
+        needs_horizon=True,
+        adversarial=True,
+    )
+    sees = "advice"
+    needs_probability = True
+    n_arms: int
+    n_experts: int
+    _learnt = ("_log_weights",)
+
+    def __init__(self, n_experts: int, n_arms: int, horizon: int, delta: float = 0.05, *, seed: Seed = None) -> None:
+        super().__init__(seed=seed)
+        self.n_experts = N = count("n_experts", n_experts)
+        self.n_arms = K = count("n_arms", n_arms)
+        self.horizon = T = count("horizon", horizon)
+        self.delta = fraction("delta", delta)
+        self.p_min = math.sqrt(math.log(N) / (K * T))
+        if K * self.p_min > 1.0:
+            raise ValueError(
+                f"horizon is {T}: p_min = sqrt(ln N / (K T)) = {self.p_min:.3g} would exceed 1 / K = {1 / K:.3g}; with "
+                f"{N} experts and {K} arms expected at least {math.ceil(K * math.log(N))} rounds"
+            )
+        self._bonus = math.sqrt(math.log(N / self.delta) / (K * T))
+        self._log_weights = np.zeros(N)
+
+    @property
+    def weights(self) -> Floats:
+        """The experts' weights, scaled so that they sum to 1.
+
+        >>> Exp4P(n_experts=4, n_arms=2, horizon=100).weights
+        array([0.25, 0.25, 0.25, 0.25])
+        """
+        return normalised(self._log_weights)
+
+    def _probabilities(self, advice: Floats) -> Floats:
+        return experts.advised(self._log_weights, advice, self.p_min)
+
+    def _choose(self, advice: Floats) -> Choice:
+        p = self._probabilities(advice)
+        arm = draw(p, self._rng.random())
+        return Choice(arm, float(p[arm]), p.tolist())
+
+    def _check_choice(self, choice: Any, n_arms: int) -> None:
+        super()._check_choice(choice, n_arms)
+        noted_probabilities(choice, n_arms)
+
+    def _learn(self, advice: Floats, choice: Choice, reward: float) -> None:
+        assert choice.probability is not None
+        p = np.array(choice.note)
+        experts.exp4p_learn(
+            self._log_weights, advice, self.p_min, self._bonus, p, choice.arm, choice.probability, reward
+        )
+
+    def _play(self, contexts: Any, rewards: Floats) -> Played:
+        played = experts.exp4p_play(self._log_weights, self.p_min, self._bonus, contexts, rewards, self._rng)
+        self._n_learnt += len(rewards)
+        return Played(*played)
+
+
+def noted_probabilities(choice: Choice, n_arms: int) -> Floats:
+    """The vector p_t that a choice's note carries; ValueError if it is not one.
+
+    >>> noted_probabilities(Choice(0, 0.5, [0.5, 0.5]), n_arms=2)
+    array([0.5, 0.5])
+    """
+    try:
+        p = np.array(choice.note, dtype=np.float64)
+    except (TypeError, ValueError):
+        p = np.empty(0)
+    if p.shape != (n_arms,) or not np.all((p >= 0.0) & (p <= 1.0 + 1e-9)) or not abs(p.sum() - 1.0) <= 1e-6:
+        raise ValueError(
+            f"choice.note must be the list of the {n_arms} probabilities that choose put there, got {choice.note!r:.80}"
+        )
+    return p

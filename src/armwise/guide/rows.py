@@ -1,0 +1,187 @@
+"""The survey's table of algorithms, from the agents' own rows."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from functools import cache
+from importlib import import_module
+
+from armwise.agent import Agent, Theory
+
+# The rows of the survey's Table 2, and the agents that are each row here.
+SURVEY_ROWS = {
+    "Reduce to MAB": ("PerContext", "PolicyArms"),
+    "EXP4": ("Exp4",),
+    "EXP4.P": ("Exp4P",),
+    "LinUCB": ("LinUCB",),
+    "SupLinUCB": ("SupLinUCB",),
+    "SupLinREL": ("SupLinREL",),
+    "GP-UCB": ("GPUCB", "CGPUCB"),
+    "KernelUCB": ("SupKernelUCB", "KernelUCB"),
+    "Epoch-Greedy": ("EpochGreedy",),
+    "Randomized UCB": ("RandomizedUCB",),
+    "ILOVETOCONBANDITS": ("ILoveToConBandits",),
+    "Thompson Sampling with Linear Regression": ("LinThompson",),
+}
+_ROOMS = ("reduction", "linear", "kernel", "oracle", "experts")
+_SURVEY_ROW_OF = {agent: row for row, agents in SURVEY_ROWS.items() for agent in agents}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One agent of the table.
+
+    >>> Row("Exp3", "", "O(sqrt(T K ln K))", False, False, True, True, "3", "the best arm", "", "", "", "").agent
+    'Exp3'
+    """
+
+    agent: str
+    survey_row: str
+    regret: str
+    high_probability: bool
+    infinite_policies: bool
+    needs_horizon: bool
+    adversarial: bool
+    section: str
+    comparator: str
+    assumes: str
+    reference: str
+    bound: str
+    erratum: str
+
+
+@cache
+def agents() -> dict[str, type[Agent]]:
+    """Every public agent by name, in the order of the survey's sections.
+
+    >>> list(agents())[:3]
+    ['Exp3', 'UCB1', 'BetaThompson']
+    """
+    public = import_module("armwise")
+    names = [name for name, home in public._HOME_OF.items() if home.partition(".")[0] in _ROOMS]
+    things = {name: getattr(public, name) for name in names}
+    return {name: thing for name, thing in things.items() if inspect.isclass(thing) and issubclass(thing, Agent)}
+
+
+def _row(name: str, theory: Theory) -> Row:
+    bound = theory.regret_bound.__name__ if theory.regret_bound is not None else ""
+    same = {field: getattr(theory, field) for field in Row.__dataclass_fields__ if hasattr(theory, field)}
+    return Row(agent=name, survey_row=_SURVEY_ROW_OF.get(name, ""), bound=bound, **same)
+
+
+# ---------------------------------------------------------------------- the table
+
+_HEADINGS = ("Agent", "Survey's row", "Regret", "With high probability", "Infinite policies", "Needs T", "Adversarial")
+
+
+class Table(str):
+    """The table as text in the format that was asked for; ``rows`` is the same as data.
+
+    >>> table("markdown").rows[0].agent
+    'Exp3'
+    """
+
+    rows: tuple[Row, ...]
+
+    def __new__(cls, text: str, rows: tuple[Row, ...]) -> Table:
+        """The text and the rows behind it.
+
+        >>> Table("| a |", ()).rows
+        ()
+        """
+        made = super().__new__(cls, text)
+        made.rows = rows
+        return made
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def table(format: str = "text") -> Table:
+    """The survey's table of algorithms with the agents beyond it, as ``text``, ``markdown``, ``latex`` or ``json``.
+
+    >>> print(table("markdown").splitlines()[2])
+    | Exp3 |  | O(sqrt(T K ln K)) | no | no | yes | yes |
+    """
+    if format not in _FORMATS:
+        raise ValueError(f"format must be one of {', '.join(map(repr, _FORMATS))}, got {format!r}")
+    rows = tuple(_row(name, agent.theory) for name, agent in agents().items())
+    return Table(_FORMATS[format](rows), rows)
+
+
+def _cells(row: Row) -> list[str]:
+    flags = (row.high_probability, row.infinite_policies, row.needs_horizon, row.adversarial)
+    return [row.agent, row.survey_row, row.regret, *("yes" if flag else "no" for flag in flags)]
+
+
+def _text(rows: tuple[Row, ...]) -> str:
+    headings = ["Agent", "w.h.p.", "infinite", "needs T", "adversarial", "section", "Regret"]
+    lines = [[row.agent, *_cells(row)[3:], row.section.split()[0], row.regret] for row in rows]
+    widths = [max(len(line[i]) for line in [headings, *lines]) for i in range(len(headings))]
+    out = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip() for line in [headings, *lines]]
+    out.insert(1, "  ".join("-" * width for width in widths))
+    out.append(
+        "w.h.p.: with high probability; infinite: the class of policies may be; needs T: for its bound, at least."
+    )
+    return "\n".join(out)
+
+
+def _markdown(rows: tuple[Row, ...]) -> str:
+    lines = [_HEADINGS, ["---"] * len(_HEADINGS), *map(_cells, rows)]
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
+
+
+def _latex(rows: tuple[Row, ...]) -> str:
+    lines = [f"{' & '.join([row.agent, row.survey_row, math(row.regret), *_cells(row)[3:]])} \\\\" for row in rows]
+    head = " & ".join(_HEADINGS)
+    return "\n".join(
+        ["\\begin{tabular}{lllllll}", "\\hline", f"{head} \\\\ \\hline", *lines, "\\hline", "\\end{tabular}"]
+    )
+
+
+def _json(rows: tuple[Row, ...]) -> str:
+    return json.dumps([asdict(row) for row in rows], indent=2)
+
+
+_FORMATS: dict[str, Callable[[tuple[Row, ...]], str]] = {
+    "text": _text,
+    "markdown": _markdown,
+    "latex": _latex,
+    "json": _json,
+}
+_SYMBOLS = {"ln": "\\ln", "lam": "\\lambda"} | {
+    name: f"\\{name}" for name in ("alpha", "beta", "gamma", "delta", "epsilon", "eta", "psi", "theta")
+}
+
+
+def math(text: str) -> str:
+    """A regret such as ``O(sqrt(T K ln(N / delta)))`` in LaTeX; words stay words.
+
+    >>> print(math("O(d sqrt(T ln(T / delta))) T^(1/3), on average"))
+    $O(d \\sqrt{T \\ln(T / \\delta)}) T^{1/3}, \\text{ on average }$
+    """
+    out, closers, in_text = "", [], False
+    for token in re.findall(r"sqrt\(|\^\(|[A-Za-z]~|[A-Za-z']+(?:_[A-Za-z]+)?|.", text):
+        base, _, index = token.partition("_")
+        is_word = (len(token) > 1 and token[0].isalpha() and base not in (*_SYMBOLS, "sqrt(")) and token[-1] != "~"
+        if in_text != is_word and token != " ":
+            out = out.rstrip() + (" \\text{ " if is_word else " } ")
+            in_text = is_word
+        if is_word:
+            out += token
+        elif token in ("sqrt(", "^(", "("):
+            out += {"sqrt(": "\\sqrt{", "^(": "^{"}.get(token, token)
+            closers.append(")" if token == "(" else "}")
+        elif token == ")":
+            out += closers.pop()
+        elif token.endswith("~"):
+            out += f"\\tilde{{{token[0]}}}"
+        elif base in _SYMBOLS:
+            out += _SYMBOLS[base] + (f"_{{\\mathrm{{{index}}}}}" if index else "")
+        else:
+            out += token
+    return f"${out.strip() + (' }' if in_text else '')}$"

@@ -1,0 +1,109 @@
+"""What GPUCB, CGPUCB and KernelUCB share: optimism over the kernel posterior, step by step or in blocks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from armwise.agent import Choice, Floats, IndexAgent, Played, Seed, count
+from armwise.kernel.fit import fit
+from armwise.kernel.kernels import Kernel
+from armwise.kernel.posterior import KernelPosterior
+from armwise.numerics import gp
+
+
+def same_width(model_dim: int | None, X: Floats) -> Floats:
+    """X, if it has as many columns as the rows that were learnt before."""
+    if model_dim is not None and X.shape[1] != model_dim:
+        raise ValueError(f"X must have {model_dim} columns, as the rows learnt so far, got shape {X.shape}")
+    return X
+
+
+class KernelIndexAgent(IndexAgent):
+    """Play the largest mean + multiplier * standard deviation, the multiplier fixed or from a schedule."""
+
+    reward_range = (-np.inf, np.inf)
+    _learnt = ("_posterior", "_X", "_rewards")
+
+    def __init__(
+        self, kernel: Any, noise: float, width: gp.Width, dim: int | None, budget: int | None,
+        fit_at: tuple[int, ...], seed: Seed,
+    ) -> None:  # fmt: skip
+        super().__init__(seed=seed)
+        self.dim = None if dim is None else count("dim", dim)
+        self.fit_at = tuple(count("fit_at", n, least=2) for n in fit_at)
+        self._posterior = KernelPosterior(kernel, noise, budget)
+        self.budget, self._width = self._posterior.budget, width
+        # All that was learnt, kept only while a fit lies ahead.
+        self._X: list[Floats] = []
+        self._rewards: list[float] = []
+
+    @property
+    def information_gain(self) -> float:
+        """I(r; f) of the rows learnt from, 1/2 ln det(I + K / noise^2); with a budget, an approximation.
+
+        >>> import armwise as aw
+        >>> agent = aw.GPUCB(aw.kernels.RBF(), noise=1.0)
+        >>> agent.learn(np.zeros((1, 2)), aw.Choice(0, 1.0), 0.5)
+        >>> round(agent.information_gain, 4)
+        0.3466
+        """
+        return self._posterior.information_gain
+
+    @property
+    def fitted(self) -> tuple[Kernel, float]:
+        """The kernel and the noise variance in use, which ``fit_at`` may have changed.
+
+        >>> import armwise as aw
+        >>> aw.KernelUCB(aw.kernels.Linear(), gamma=2.0).fitted
+        (Linear(), 2.0)
+        """
+        return self._posterior.kernel, self._posterior.noise
+
+    def _read(self, context: Any) -> Floats:
+        return same_width(self._posterior.dim, super()._read(context))
+
+    def _scores(self, context: Floats) -> Floats:
+        means, deviations = self._posterior.estimate(context)
+        return means + gp.multiplier(self._width, len(context), self.t, self.information_gain) * deviations
+
+    def _learn(self, context: Floats, choice: Choice, reward: float) -> None:
+        self._posterior.update_arm(context, choice.arm, reward)
+        self._remember(context[choice.arm][None], [reward])
+
+    def _next_fit(self) -> int | None:
+        """Rewards until the next fit, or None when there is none to come."""
+        return min((n - self._n_learnt for n in self.fit_at if n > self._n_learnt), default=None)
+
+    def _remember(self, rows: Floats, rewards: list[float]) -> None:
+        """Keep what was just learnt while a fit lies ahead, and fit when it is time; called before they are counted."""
+        to_go = self._next_fit()
+        if to_go is None:
+            return
+        self._X.extend(row.copy() for row in rows)
+        self._rewards.extend(rewards)
+        if len(rewards) == to_go:
+            X, r = np.array(self._X), np.array(self._rewards)
+            self._posterior.refit(*fit(*self.fitted, X, r), X, r)
+            if len(r) == max(self.fit_at):
+                self._X, self._rewards = [], []
+
+    def _play(self, contexts: Floats, rewards: Floats) -> Played:
+        if self._posterior.kernel.program is None:
+            return super()._play(contexts, rewards)
+        T, i = len(rewards), 0
+        parts: list[Any] = []
+        while i < T:
+            stop = min(T, i + (self._next_fit() or T))
+            done, played = self._posterior.play(contexts[i:stop], rewards[i:stop], self._width, self.t, self._rng)
+            if done:
+                self._remember(contexts[np.arange(i, i + done), played.arms[:done]], played.rewards[:done].tolist())
+                self._n_learnt += done
+                parts.append([column[:done] for column in played])
+                i += done
+            if i < stop:  # the posterior is about to change its form, or to refuse the kernel
+                parts.append(super()._play(contexts[i : i + 1], rewards[i : i + 1]))
+                i += 1
+        arms, probabilities, got = (np.concatenate(columns) for columns in zip(*parts))
+        return Played(arms, probabilities, got)

@@ -1,0 +1,112 @@
+"""KernelUCB and SupKernelUCB: LinUCB and SupLinUCB in the kernel's space (survey 4.2.2; Valko et al. 2013)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from armwise import bounds
+from armwise.agent import Floats, Seed, Theory, count, positive
+from armwise.kernel.base import KernelIndexAgent, same_width
+from armwise.kernel.kernels import as_kernel
+from armwise.kernel.posterior import KernelPosterior
+from armwise.numerics import gp
+from armwise.staged import Staged
+
+
+class KernelUCB(KernelIndexAgent):
+    """Play the largest f_hat(x) + eta sigma_hat(x), kernel ridge regression with regulariser ``gamma``.
+
+    f_hat = k'(K + gamma I)^-1 r and sigma_hat = gamma^-1/2 sqrt(k(x, x) - k'(K + gamma I)^-1 k). With a linear kernel
+    it is LinUCB with lam = gamma and alpha = eta. Costs and ``budget`` as for GPUCB. No regret bound is known for
+    KernelUCB itself, whose rewards are not independent; SupKernelUCB has one.
+
+    >>> from armwise.kernel.kernels import Linear
+    >>> agent = KernelUCB(kernel=Linear(), gamma=0.5, eta=0.1, seed=1)
+    >>> X = np.eye(2)
+    >>> for _ in range(20):
+    ...     choice = agent.choose(X)
+    ...     agent.learn(X, choice, reward=[0.1, 0.9][choice.arm])
+    >>> agent.choose(X).arm
+    1
+    """
+
+    theory = Theory(
+        section="4.2.2",
+        regret="no bound known; SupKernelUCB has O~(sqrt(B d~ T))",
+        comparator="the best arm of each round",
+        assumes="E[r | x] = f(x), f of bounded norm in the kernel's space",
+        reference="Valko, Korda, Munos, Flaounas, Cristianini 2013",
+        infinite_policies=True,
+    )
+
+    def __init__(
+        self,
+        kernel: Any,
+        gamma: float = 1.0,
+        eta: float = 1.0,
+        *,
+        dim: int | None = None,
+        budget: int | None = None,
+        seed: Seed = None,
+    ) -> None:
+        self.kernel, self.gamma = as_kernel(kernel), positive("gamma", gamma)
+        self.eta = positive("eta", eta, zero=True)
+        width = (gp.FIXED, self.eta / math.sqrt(self.gamma), 0.0)
+        super().__init__(self.kernel, self.gamma, width, dim, budget, (), seed)
+
+
+class SupKernelUCB(Staged[KernelPosterior]):
+    """The staging of SupLinUCB around KernelUCB's mean and width w = eta sigma_hat, eta = sqrt(2 ln(2TN/delta)).
+
+    N is the number of arms of the round. Each of max(1, ceil(ln T)) stages has its own posterior, with ``budget``
+    inducing points where given. Erratum: the survey prints eta = sqrt(2 ln(2TN/eta)).
+
+    >>> from armwise.kernel.kernels import RBF
+    >>> agent = SupKernelUCB(kernel=RBF(), horizon=1000, delta=0.1, seed=1)
+    >>> agent.choose(np.eye(2)).note
+    1
+    """
+
+    theory = Theory(
+        section="4.2.2",
+        regret="O~(sqrt(B d~ T))",
+        comparator="the best arm of each round",
+        assumes="E[r | x] = f(x), f of bounded norm in the kernel's space, rewards in [0, 1]",
+        reference="Valko, Korda, Munos, Flaounas, Cristianini 2013",
+        regret_bound=bounds.sup_kernel_ucb,
+        high_probability=True,
+        infinite_policies=True,
+        needs_horizon=True,
+        erratum="eta = sqrt(2 ln(2TN/delta)); the survey prints eta on both sides",
+    )
+    reward_range = (-np.inf, np.inf)
+
+    def __init__(
+        self,
+        kernel: Any,
+        horizon: int,
+        delta: float = 0.05,
+        gamma: float = 1.0,
+        *,
+        dim: int | None = None,
+        budget: int | None = None,
+        seed: Seed = None,
+    ) -> None:
+        self.kernel, self.gamma = as_kernel(kernel), positive("gamma", gamma)
+        self.dim = None if dim is None else count("dim", dim)
+        self.budget = None if budget is None else count("budget", budget)
+        super().__init__(horizon, delta, lambda: KernelPosterior(self.kernel, self.gamma, self.budget), seed=seed)
+
+    def _read(self, context: Any) -> Floats:
+        X: Floats = super()._read(context)
+        for model in self._models:
+            same_width(model.dim, X)
+        return X
+
+    def _estimate(self, model: KernelPosterior, X: Floats, n_arms: int) -> tuple[Floats, Floats]:
+        means, deviations = model.estimate(X)
+        eta = math.sqrt(2.0 * math.log(2.0 * self.horizon * n_arms / self.delta))
+        return means, eta / math.sqrt(self.gamma) * deviations

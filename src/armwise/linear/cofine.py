@@ -1,0 +1,151 @@
+"""CoFineUCB: coarse-to-fine exploration along a subspace (Yue, Hong, Guestrin 2012; empty in the survey)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from armwise import bounds, persist
+from armwise.agent import Choice, Floats, IndexAgent, Seed, Theory, count, positive
+from armwise.ridge import Ridge
+
+
+class HierarchicalRidge(persist.Saved):
+    """A ridge estimate in R^d drawn toward a ridge estimate in the coarse space of z = U'x.
+
+    M = lam I + sum x x', w = M^-1 (sum x r + lam U w~); M~ = lam_coarse I + sum z z', w~ = M~^-1 sum z r.
+
+    >>> model = HierarchicalRidge(np.array([[1.0], [0.0]]), lam=1.0, lam_coarse=1.0)
+    >>> model.update(np.array([1.0, 0.0]), 1.0)
+    >>> model.estimate(np.eye(2))[0]  # 1/2 from the data, and half of the coarse 1/2
+    array([0.75, 0.  ])
+    """
+
+    _learnt = ("_fine", "_coarse")
+
+    def __init__(self, subspace: Floats, lam: float, lam_coarse: float) -> None:
+        self.subspace, self.lam, self.lam_coarse = subspace, lam, lam_coarse
+        d, k = subspace.shape
+        self._fine, self._coarse = Ridge(d, lam), Ridge(k, lam_coarse)
+        self._WU: Floats | None = None
+
+    def update(self, x: Floats, reward: float) -> None:
+        """Learn one row and its reward, at both levels.
+
+        >>> model = HierarchicalRidge(np.eye(1), lam=1.0, lam_coarse=1.0)
+        >>> model.update(np.ones(1), 1.0)
+        >>> model.estimate(np.ones((1, 1)))[0]
+        array([0.75])
+        """
+        self._fine.update(x, reward)
+        self._coarse.update(x @ self.subspace, reward)
+        self._WU = None  # computed when next asked, at most once between two rewards
+
+    def estimate(self, X: Floats) -> tuple[Floats, Floats, Floats]:
+        """Means w.x, fine widths ||x||_(M^-1) and coarse widths lam ||U' M^-1 x||_(M~^-1) of the rows of X.
+
+        >>> HierarchicalRidge(np.array([[1.0], [0.0]]), lam=4.0, lam_coarse=1.0).estimate(np.eye(2))
+        (array([0., 0.]), array([0.5, 0.5]), array([1., 0.]))
+        """
+        W = self._fine.factor()
+        if self._WU is None:
+            self._WU = W @ self.subspace
+        projected = X @ W.T  # W x, where M^-1 = W'W is never formed
+        coarse = projected @ self._WU  # U' M^-1 x
+        pull, coarse_widths = self._coarse.estimate(coarse)
+        means = X @ self._fine.theta[0] + self.lam * pull
+        return means, np.sqrt(np.einsum("ai,ai->a", projected, projected)), self.lam * coarse_widths
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        super()._restore(state)
+        self._WU = None
+
+
+class CoFineUCB(IndexAgent):
+    """Optimism with two widths: w.x + alpha ||x||_(M^-1) + alpha_coarse lam ||U' M^-1 x||_(M~^-1).
+
+    ``subspace`` is U, (d, k): where past users' parameters mostly lie (see ``learn_subspace``). Exploring k coarse
+    directions is cheap, and what they do not explain is still learnt in all d.
+    Beyond the survey, whose section is empty: Yue, Hong, Guestrin 2012.
+
+    >>> agent = CoFineUCB(dim=3, subspace=np.eye(3)[:, :1], alpha=0.5, seed=1)
+    >>> agent.choose(np.eye(3)).arm  # nothing known: the coarse direction is the most uncertain
+    0
+    """
+
+    theory = Theory(
+        section="4.1.3",
+        regret="O((alpha sqrt(d) + alpha_coarse sqrt(k)) sqrt(T ln T)) (Yue et al. 2012)",
+        comparator="the best arm of each round",
+        assumes="linear rewards: E[r | x] = x.theta, theta close to the subspace",
+        reference="Yue, Hong, Guestrin 2012",
+        regret_bound=bounds.cofine_ucb,
+        high_probability=True,
+        infinite_policies=True,
+        erratum="the survey's section is empty",
+    )
+    reward_range = (-np.inf, np.inf)
+    dim: int
+    _learnt = ("_model",)
+
+    def __init__(
+        self,
+        dim: int,
+        subspace: Any,
+        lam: float = 1.0,
+        lam_coarse: float = 1.0,
+        alpha: float = 1.0,
+        alpha_coarse: float = 1.0,
+        *,
+        seed: Seed = None,
+    ) -> None:
+        super().__init__(seed=seed)
+        self.dim = count("dim", dim)
+        self.subspace = _read_matrix("subspace", subspace)
+        if self.subspace.shape[0] != self.dim:
+            raise ValueError(f"subspace must have shape ({self.dim}, k), one row a feature, got {self.subspace.shape}")
+        self.lam, self.lam_coarse = positive("lam", lam), positive("lam_coarse", lam_coarse)
+        self.alpha = positive("alpha", alpha, zero=True)
+        self.alpha_coarse = positive("alpha_coarse", alpha_coarse, zero=True)
+        self._model = HierarchicalRidge(self.subspace, self.lam, self.lam_coarse)
+
+    @staticmethod
+    def learn_subspace(profiles: Any, k: int) -> Floats:
+        """The subspace U (d, k) of past users' weight vectors, the columns of ``profiles`` W (d, n).
+
+        U = U0 chol((k / tr(W0 W0')) W0 W0') with U0 the top k left singular vectors of W and W0 = U0' W: the coarse
+        ridge then costs least along the directions in which past users differ most (LearnU of Yue et al. 2012).
+
+        >>> W = np.array([[2.0, -2.0, 2.0], [0.0, 0.0, 0.0], [1.0, 1.0, 0.0]])
+        >>> np.abs(CoFineUCB.learn_subspace(W, k=1)).round(3).ravel()
+        array([1., 0., 0.])
+        """
+        W = _read_matrix("profiles", profiles)
+        k = count("k", k)
+        if k > min(W.shape):
+            raise ValueError(f"k must be at most {min(W.shape)} for profiles of shape {W.shape}, got {k}")
+        U, s, _ = np.linalg.svd(W, full_matrices=False)
+        if s[k - 1] <= 1e-12 * s[0]:
+            raise ValueError(f"k is {k}, but profiles span fewer than {k} directions: expected a smaller k")
+        # W0 W0' = diag(s_1^2 .. s_k^2), so its Cholesky factor is diagonal.
+        return U[:, :k] * (s[:k] * np.sqrt(k / np.sum(s[:k] ** 2)))  # type: ignore[no-any-return]
+
+    def _scores(self, context: Floats) -> Floats:
+        means, fine, coarse = self._model.estimate(context)
+        return means + self.alpha * fine + self.alpha_coarse * coarse
+
+    def _learn(self, context: Floats, choice: Choice, reward: float) -> None:
+        self._model.update(context[choice.arm], reward)
+
+
+def _read_matrix(name: str, value: Any) -> Floats:
+    try:
+        matrix = np.array(value, dtype=np.float64, order="C")
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be an array of numbers, got {type(value).__name__}") from None
+    if matrix.ndim != 2 or 0 in matrix.shape:
+        raise ValueError(f"{name} must be a matrix with one row for each feature, got shape {matrix.shape}")
+    if not np.isfinite(matrix).all():
+        raise ValueError(f"{name} must be finite, got NaN or infinity")
+    return matrix

@@ -1,0 +1,142 @@
+"""LinREL and SupLinREL: least squares on the well-explored directions (survey 4.1.2, Algorithm 2; Auer 2003)."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from armwise import bounds, persist
+from armwise.agent import Choice, Floats, IndexAgent, Seed, Theory, count, fraction
+from armwise.numerics import truncated
+from armwise.staged import Staged
+
+_KEEP = 1.0 - 1e-9  # an eigenvalue that is 1 up to rounding is kept
+
+
+class TruncatedRidge(persist.Saved):
+    """Least squares on the eigenvectors of D'D whose eigenvalue is at least 1; the others are cut.
+
+    Only D'D and D'c are kept. With D'D = U' diag(l) U and x~ = Ux cut into u~ (l >= 1) and v~ (l < 1),
+    the mean is w'c = u~' diag(1/l) U D'c and the noise it carries has norm ||w||, ||w||^2 = u~' diag(1/l) u~.
+
+    >>> model = TruncatedRidge(dim=2)
+    >>> model.update(np.array([2.0, 0.0]), 3.0)
+    >>> model.estimate(np.eye(2), scale=10.0)
+    (array([1.5, 0. ]), array([5., 1.]))
+    """
+
+    _learnt = ("_gram", "_b")
+
+    def __init__(self, dim: int) -> None:
+        self.dim = count("dim", dim)
+        self._gram, self._b = np.zeros((dim, dim)), np.zeros(dim)
+        self._factors: tuple[Floats, int, Floats] | None = None
+
+    def update(self, x: Floats, reward: float) -> None:
+        """Append a row to D and its reward to c.
+
+        >>> model = TruncatedRidge(dim=1)
+        >>> model.update(np.ones(1), 0.5)
+        >>> model.estimate(np.ones((1, 1)), scale=0.0)[0]
+        array([0.5])
+        """
+        self._gram += np.outer(x, x)
+        self._b += reward * x
+        self._factors = None  # decomposed when next asked, at most once between two rewards
+
+    def estimate(self, X: Floats, scale: float) -> tuple[Floats, Floats]:
+        """Means w'c and widths ||w|| scale + ||v~|| of the rows of X.
+
+        >>> TruncatedRidge(dim=2).estimate(np.array([[3.0, 4.0]]), scale=1.0)
+        (array([0.]), array([5.]))
+        """
+        if self._factors is None:
+            self._factors = self._decompose()
+        return truncated.estimate(*self._factors, X, scale)
+
+    def _decompose(self) -> tuple[Floats, int, Floats]:
+        """The eigenvectors, those kept over sqrt(l); how many are cut; the estimate."""
+        eigenvalues, vectors = np.linalg.eigh(self._gram)
+        k = int(np.searchsorted(eigenvalues, _KEEP))  # ascending: those before k are cut
+        vectors[:, k:] /= np.sqrt(eigenvalues[k:])
+        kept = vectors[:, k:]
+        return np.ascontiguousarray(vectors), k, kept @ (kept.T @ self._b)
+
+    def _restore(self, state: dict[str, Floats]) -> None:
+        super()._restore(state)
+        self._factors = None
+
+
+def _scale(horizon: int, n_arms: int, delta: float) -> float:
+    return math.sqrt(math.log(2 * horizon * n_arms / delta))
+
+
+class LinREL(IndexAgent):
+    """Play the largest w'c + ||w|| sqrt(ln(2TK/delta)) + ||v~||, K the number of arms of this round.
+
+    Erratum: the survey's Theorem 4 has sqrt(2 ln(2TK/delta)); its Algorithm 2 and Auer 2003 have no 2, nor has this.
+    No regret bound is known for LinREL itself, whose rewards are not independent; SupLinREL has one.
+
+    >>> agent = LinREL(dim=2, horizon=100, delta=0.05, seed=1)
+    >>> agent.probabilities(np.eye(2))
+    array([0.5, 0.5])
+    """
+
+    theory = Theory(
+        section="4.1.2",
+        regret="none proved (see SupLinREL)",
+        comparator="the best arm of each round",
+        assumes="linear rewards: E[r | x] = x.theta, in [0, 1]",
+        reference="Auer 2003",
+        infinite_policies=True,
+        needs_horizon=True,
+        erratum="Theorem 4 prints sqrt(2 ln(2TK/delta)); the algorithm has sqrt(ln(2TK/delta))",
+    )
+    reward_range = (-np.inf, np.inf)
+    dim: int
+    _learnt = ("_model",)
+
+    def __init__(self, dim: int, horizon: int, delta: float = 0.05, *, seed: Seed = None) -> None:
+        super().__init__(seed=seed)
+        self.dim, self.horizon = count("dim", dim), count("horizon", horizon)
+        self.delta = fraction("delta", delta)
+        self._model = TruncatedRidge(self.dim)
+
+    def _scores(self, context: Floats) -> Floats:
+        means, widths = self._model.estimate(context, _scale(self.horizon, len(context), self.delta))
+        return means + widths
+
+    def _learn(self, context: Floats, choice: Choice, reward: float) -> None:
+        self._model.update(context[choice.arm], reward)
+
+
+class SupLinREL(Staged[TruncatedRidge]):
+    """Staged elimination (see ``Staged``) around LinREL's mean w'c and width ||w|| sqrt(ln(2TK/delta)) + ||v~||.
+
+    >>> agent = SupLinREL(dim=2, horizon=100, delta=0.05, seed=1)
+    >>> agent.choose(np.eye(2)).note
+    1
+    """
+
+    theory = Theory(
+        section="4.1.2",
+        regret="O(sqrt(T d) (1 + ln(2 K T ln(T) / delta))^(3/2))",
+        comparator="the best arm of each round",
+        assumes="linear rewards: E[r | x] = x.theta, in [0, 1]; contexts fixed in advance",
+        reference="Auer 2003",
+        regret_bound=bounds.sup_linrel,
+        high_probability=True,
+        infinite_policies=True,
+        needs_horizon=True,
+        erratum="Theorem 4 prints sqrt(2 ln(2TK/delta)); the algorithm has sqrt(ln(2TK/delta))",
+    )
+    reward_range = (-np.inf, np.inf)
+    dim: int
+
+    def __init__(self, dim: int, horizon: int, delta: float = 0.05, *, seed: Seed = None) -> None:
+        self.dim = count("dim", dim)
+        super().__init__(horizon, delta, lambda: TruncatedRidge(dim), seed=seed)
+
+    def _estimate(self, model: TruncatedRidge, X: Floats, n_arms: int) -> tuple[Floats, Floats]:
+        return model.estimate(X, _scale(self.horizon, n_arms, self.delta))

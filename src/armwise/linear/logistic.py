@@ -1,0 +1,161 @@
+"""LogisticThompson: Thompson sampling with a diagonal Laplace posterior (survey Algorithm 5; Chapelle and Li 2011)."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+
+from armwise.agent import Choice, Floats, Seed, Theory, count, positive
+from armwise.linear.thompson import NO_TIES, SamplingAgent
+from armwise.numerics import logistic
+from armwise.numerics.choice import all_finite
+
+Indices = NDArray[np.int64]
+
+
+def _is_sparse(context: Any) -> bool:
+    return bool(issparse(context))
+
+
+class Rows(NamedTuple):
+    """The non-zeros of a context, one row an arm, in CSR form.
+
+    >>> Rows(np.array([0, 1, 2]), np.array([3, 3]), np.array([0.5, 1.0])).numbered()
+    (array([0, 1, 2]), array([3]), array([0, 0]), array([0.5, 1. ]))
+    """
+
+    indptr: Indices
+    indices: Indices
+    data: Floats
+
+    def numbered(self) -> tuple[Indices, Indices, Indices, Floats]:
+        """As the kernels want it: over the distinct coordinates, and for every entry the place of its own among them.
+
+        >>> Rows(np.array([0, 2]), np.array([7, 9]), np.array([1.0, 2.0])).numbered()[1]
+        array([7, 9])
+        """
+        found, place = np.unique(self.indices, return_inverse=True)
+        return self.indptr, found, place, self.data
+
+
+class LogisticThompson(SamplingAgent):
+    """Draw weights w_i ~ N(m_i, 1/q_i) and play the arm with the largest x.w, hence the largest 1 / (1 + exp(-x.w)).
+
+    Rewards are collected into batches of ``batch_size``. Each batch is fitted once, against the prior that the batch
+    before it left: m becomes the minimiser of 1/2 sum q_i (w_i - m_i)^2 + sum ln(1 + exp(-y x.w)), y = 2r - 1, and q_i
+    grows by sum x_i^2 p (1 - p). A reward strictly between 0 and 1 counts as a label 1 of weight r and a label 0 of
+    weight 1 - r. ``agent.m`` and ``agent.q`` hold the posterior; q starts at ``lam``.
+
+    X is a (K, dim) array or SciPy sparse matrix. Choosing and learning cost O(non-zeros), whatever ``dim``: only
+    coordinates that some arm uses are drawn (once a round: arms that share a feature share its draw).
+    ``draws`` as in LinThompson. Errata: the survey's loss needs y in {-1, +1}; it fits all past data again with every
+    batch, which counts old data many times; it draws w once a batch, where Chapelle and Li draw each round, as here.
+
+    >>> from scipy.sparse import csr_array
+    >>> agent = LogisticThompson(dim=2**18, lam=1.0, batch_size=10, seed=1)
+    >>> X = csr_array(([1.0, 1.0], ([0, 1], [5, 200_000])), shape=(2, 2**18))
+    >>> for _ in range(100):
+    ...     choice = agent.choose(X)
+    ...     agent.learn(X, choice, reward=[0, 1][choice.arm])
+    >>> agent.choose(X).arm
+    1
+    """
+
+    theory = Theory(
+        section="4.1.4",
+        regret="none proved",
+        comparator="the best arm of each round",
+        assumes="logistic rewards: P(r = 1 | x) = 1 / (1 + exp(-x.w))",
+        reference="Chapelle and Li 2011",
+        infinite_policies=True,
+        erratum="y = 2r - 1 in the loss; each batch is fitted once, against the prior left by the batch before it; "
+        "w is drawn every round",
+    )
+    dim: int
+    _learnt = ("_posterior", "_waiting")
+
+    def __init__(self, dim: int, lam: float = 1.0, batch_size: int = 1, *, draws: int = 1, seed: Seed = None) -> None:
+        super().__init__(seed=seed)
+        self.dim, self.lam = count("dim", dim), positive("lam", lam)
+        self.batch_size, self.draws = count("batch_size", batch_size), count("draws", draws)
+        self._posterior = np.tile([0.0, self.lam], (self.dim, 1))
+        self._waiting: list[tuple[Indices, Floats, float]] = []  # the batch so far: one row and its reward each
+
+    @property
+    def m(self) -> Floats:
+        """The posterior means of the weights.
+
+        >>> LogisticThompson(dim=2).m
+        array([0., 0.])
+        """
+        return self._posterior[:, 0]
+
+    @property
+    def q(self) -> Floats:
+        """The posterior precisions of the weights.
+
+        >>> LogisticThompson(dim=2, lam=0.5).q
+        array([0.5, 0.5])
+        """
+        return self._posterior[:, 1]
+
+    def _wins(self, context: Rows, draws: int, rng: np.random.Generator) -> Floats:
+        rows = context.numbered()
+        Z = rng.standard_normal((draws, len(rows[1])))
+        wins = logistic.compete(self._posterior, *rows, Z, NO_TIES)
+        return logistic.compete(self._posterior, *rows, Z, rng.random(draws)) if wins[0] < 0 else wins
+
+    def _learn(self, context: Rows, choice: Choice, reward: float) -> None:
+        row = slice(context.indptr[choice.arm], context.indptr[choice.arm + 1])
+        self._waiting.append((context.indices[row].copy(), context.data[row].copy(), reward))
+        if len(self._waiting) == self.batch_size:
+            indices, data, rewards = zip(*self._waiting)
+            batch = Rows(np.cumsum([0, *map(len, indices)]), np.concatenate(indices), np.concatenate(data))
+            logistic.fit(self._posterior, *batch.numbered(), np.array(rewards))
+            self._waiting = []
+
+    def _read(self, context: Any) -> Rows:
+        if not _is_sparse(context):
+            X = super()._read(context)
+            return Rows(*logistic.sparse_rows(X))
+        if context.ndim != 2 or context.shape[0] == 0 or context.shape[1] != self.dim:
+            raise ValueError(
+                f"X must have shape (K, {self.dim}), one row for each of K >= 1 arms, got shape {context.shape}"
+            )
+        if context.dtype.kind not in "biuf":
+            raise ValueError(f"X must be a matrix of numbers, got a sparse matrix of {context.dtype}")
+        X = context.tocsr()
+        data = np.asarray(X.data, dtype=np.float64)
+        if not all_finite(data):
+            raise ValueError("X must be finite, got NaN or infinity among its non-zeros")
+        if not (X.has_canonical_format and data.all()):
+            X = X.copy()
+            X.sum_duplicates()
+            X.eliminate_zeros()
+            data = np.asarray(X.data, dtype=np.float64)
+        return Rows(X.indptr.astype(np.int64), X.indices.astype(np.int64), data)
+
+    def _count_arms(self, context: Rows) -> int:
+        return len(context.indptr) - 1
+
+    def _read_block(self, contexts: Any, T: int) -> list[Rows]:
+        """One context a row: a (T, K, dim) array, or a list of T matrices, dense or sparse, with K rows each."""
+        if not (isinstance(contexts, (list, tuple)) and any(map(_is_sparse, contexts))):
+            contexts = super()._read_block(contexts, T)
+        elif len(contexts) != T:
+            raise ValueError(
+                f"contexts must have one row for each of the {T} rows of rewards, got {len(contexts)} rows"
+            )
+        block = []
+        for t, context in enumerate(contexts):
+            try:
+                block.append(self._read(context))
+            except ValueError as error:
+                raise ValueError(f"contexts, row {t}: {error}") from None
+            arms, first = self._count_arms(block[t]), self._count_arms(block[0])
+            if arms != first:
+                raise ValueError(f"contexts, row {t}: {arms} arms, but row 0 has {first}")
+        return block

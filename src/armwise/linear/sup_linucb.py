@@ -1,0 +1,49 @@
+"""SupLinUCB: LinUCB's estimates under staged elimination (survey 4.1.1; Chu et al. 2011)."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from armwise import bounds
+from armwise.agent import Floats, Seed, Theory, count
+from armwise.ridge import Ridge
+from armwise.staged import Staged
+
+
+class SupLinUCB(Staged[Ridge]):
+    """Stages of ridge models (lam = 1) with widths (alpha + 1) sqrt(x' A^-1 x), alpha = sqrt(ln(2TK/delta) / 2).
+
+    The theorem wants rewards in [0, 1], ||x|| <= 1 and ||theta*|| <= 1; how a round goes is told in ``Staged``.
+
+    >>> agent = SupLinUCB(dim=2, horizon=100, delta=0.05, seed=1)
+    >>> choice = agent.choose(np.eye(2))
+    >>> choice.probability, choice.note
+    (0.5, 1)
+    >>> agent.learn(np.eye(2), choice, 1.0)
+    """
+
+    theory = Theory(
+        section="4.1.1",
+        regret="O(sqrt(T d ln^3(K T ln(T) / delta)))",
+        comparator="the best arm of each round",
+        assumes="linear rewards: E[r | x] = x.theta, in [0, 1]; contexts fixed in advance",
+        reference="Chu, Li, Reyzin, Schapire 2011",
+        regret_bound=bounds.sup_linucb,
+        high_probability=True,
+        infinite_policies=True,
+        needs_horizon=True,
+        erratum="the survey gives SupLinUCB in words only; the stages are those of Chu et al. 2011",
+    )
+    reward_range = (-np.inf, np.inf)
+    dim: int
+
+    def __init__(self, dim: int, horizon: int, delta: float = 0.05, *, seed: Seed = None) -> None:
+        self.dim = count("dim", dim)
+        super().__init__(horizon, delta, lambda: Ridge(dim), seed=seed)
+
+    def _estimate(self, model: Ridge, X: Floats, n_arms: int) -> tuple[Floats, Floats]:
+        alpha = math.sqrt(0.5 * math.log(2 * self.horizon * n_arms / self.delta))
+        means, widths = model.estimate(X)
+        return means, (alpha + 1.0) * widths

@@ -1,0 +1,319 @@
+"""Vowpal Wabbit's decision logs (dsjson): one JSON object a line, read and written; and our service's own log, read.
+
+Features are flattened with their namespaces: a number ``{"User": {"age": 30}}`` becomes the feature ``User.age``, a
+string ``{"User": {"geo": "UK"}}`` the indicator ``User.geo=UK``, a list of numbers one feature a place; keys that begin
+with an underscore are VW's own. Shared features make the contexts (n, d), those of the actions the arm features
+(n, K, d); absent ones are 0. A row's arm is the position of its action; rows with fewer actions offer fewer arms.
+Where a position has the same ``_tag`` in every row, the tags are the arms' names.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from armwise.offline import service
+from armwise.offline.log import Log
+from armwise.offline.rows import Ints, LogError, Rows
+
+_MOST = 20_000_000  # numbers in a block of arm features
+
+
+def read(path: Any, *, features: bool = True, skip: bool = False, max_features: int = 10_000) -> Log:
+    """A streamed log; the first pass finds the features, so that blocks of rows can follow.
+
+    ``features=False`` reads only arms, probabilities and rewards. ``skip`` passes over lines that are not decisions
+    with an outcome (they are errors otherwise, each with its line number). Events marked ``_skipLearn`` are left out
+    of both: they were never activated.
+    """
+    return _log(Events(path, features, skip, max_features))
+
+
+def from_parquet(paths: Sequence[str]) -> Log:
+    """A streamed log from Parquet files that the decision service wrote."""
+    return _log(_Table(", ".join(paths), True, False, 10_000, paths))
+
+
+def _log(source: Events) -> Log:
+    return Log.from_source(source, source.arm_names)
+
+
+class Events:
+    """The rows of a log of events, a line each."""
+
+    def __init__(
+        self, path: Any, features: bool, skip: bool, max_features: int, paths: Sequence[str] | None = None
+    ) -> None:
+        self._path, self._paths, self._features, self._skip = Path(path), paths, features, skip
+        self.shared_names: dict[str, int] = {}
+        self.arm_feature_names: dict[str, int] = {}
+        self.n_arms, self.has_probabilities = 1, True
+        self._has_support = True  # whether every event has the probabilities of all its actions
+        self.n_rows: int | None
+        n_rows = 0
+        tags: list[Any] | None = []
+        problems: list[str] = []
+        for number, event, wrong in self._events():
+            if wrong:
+                problems.append(f"line {number}: {wrong}")
+                continue
+            n_rows += 1
+            self.n_arms = max(self.n_arms, len(event["c"]["_multi"]))
+            tags = _agreed(tags, event["c"]["_multi"])
+            self.has_probabilities = self.has_probabilities and _probability(event) is not None
+            self._has_support = self._has_support and _distribution(event) is not None
+            if features:
+                for name in flatten(event["c"]):
+                    self.shared_names.setdefault(name, len(self.shared_names))
+                for action in event["c"]["_multi"]:
+                    for name in flatten(action):
+                        self.arm_feature_names.setdefault(name, len(self.arm_feature_names))
+                if len(self.shared_names) + len(self.arm_feature_names) > max_features:
+                    raise ValueError(
+                        f"{path} has more than {max_features:,} different features: read it with features=False, or "
+                        "give max_features="
+                    )
+        if problems:
+            raise LogError(problems)
+        self.n_rows = n_rows
+        self.arm_names = _names(tags)
+
+    def positions(self, tag: str) -> Ints:
+        """Where each row has the action with this tag, for logs in which arms change places; -1 where it has not."""
+        tags = ([a.get("_tag") for a in event["c"]["_multi"] if isinstance(a, dict)] for _, event, _ in self._events())
+        return np.array([row.index(tag) if tag in row else -1 for row in tags], np.int64)
+
+    def _lines(self) -> Iterator[tuple[int, Any, str]]:
+        """(line number, what stands there, what is wrong with it)."""
+        opener: Any = gzip.open if self._path.suffix == ".gz" else open
+        with opener(self._path, "rt", encoding="utf-8") as file:
+            for number, line in enumerate(file, start=1):
+                if line.strip():
+                    try:
+                        yield number, json.loads(line), ""
+                    except ValueError as error:
+                        yield number, {}, f"not JSON: {error}"
+
+    def _events(self) -> Iterator[tuple[int, dict[str, Any], str]]:
+        """(line number, event, what is wrong with it); lines to be left out are left out."""
+        for number, line, unread in self._lines():
+            event = service.as_event(line) if isinstance(line, dict) and service.is_log(line) else line
+            if isinstance(event, dict) and event.get("_skipLearn") is True:
+                continue
+            wrong = unread or _wrong(event)
+            if not (wrong and self._skip):
+                yield number, event, wrong
+
+    def batches(self, size: int, contexts: bool) -> Iterator[Rows]:
+        wanted = contexts and self._features
+        if wanted:
+            size = max(1, min(size, _MOST // (self.n_arms * max(1, len(self.arm_feature_names)))))
+        start, events = 0, []
+        for _, event, _wrong_or_empty in self._events():
+            events.append(event)
+            if len(events) == size:
+                yield self._rows(events, start, wanted)
+                start, events = start + size, []
+        if events:
+            yield self._rows(events, start, wanted)
+
+    def _rows(self, events: list[dict[str, Any]], start: int, features: bool) -> Rows:
+        n = len(events)
+        offered = np.array([len(event["c"]["_multi"]) for event in events])
+        available = np.arange(self.n_arms) < offered[:, None]
+        shared = np.zeros((n, len(self.shared_names))) if features and self.shared_names else None
+        own = np.zeros((n, self.n_arms, len(self.arm_feature_names))) if features and self.arm_feature_names else None
+        for i, event in enumerate(events):
+            if shared is not None:
+                for name, value in flatten(event["c"]).items():
+                    shared[i, self.shared_names[name]] = value
+            if own is not None:
+                for arm, action in enumerate(event["c"]["_multi"]):
+                    for name, value in flatten(action).items():
+                        own[i, arm, self.arm_feature_names[name]] = value
+        support = np.zeros((n, self.n_arms), np.bool_) if self._has_support else None
+        if support is not None:
+            for i, event in enumerate(events):
+                for arm, p in _distribution(event) or ():
+                    support[i, arm] = p > 0.0
+        times = [event.get("Timestamp") for event in events]
+        return Rows(
+            arms=np.array([_arm(event) for event in events], np.int64),
+            rewards=np.array([0.0 - float(event["_label_cost"]) for event in events]),
+            n_arms=self.n_arms, contexts=shared, arm_features=own,
+            probabilities=np.array([_probability(e) for e in events], np.float64) if self.has_probabilities else None,
+            available=None if available.all() else available, support=support,
+            timestamps=np.array(times, dtype=object) if any(times) else None, start=start,
+        )  # fmt: skip
+
+
+class _Table(Events):
+    def _lines(self) -> Iterator[tuple[int, Any, str]]:
+        assert self._paths is not None
+        return service.parquet_lines(self._paths)
+
+
+def _agreed(tags: list[Any] | None, actions: Sequence[Any]) -> list[Any] | None:
+    """The tag of each position, as long as every row says the same; None from where one does not."""
+    found = [action.get("_tag") if isinstance(action, dict) else None for action in actions]
+    if tags is None or any(a != b for a, b in zip(tags, found)):
+        return None
+    return found if len(found) > len(tags) else tags
+
+
+def _names(tags: list[Any] | None) -> list[str] | None:
+    """Tags as the arms' names: strings, all different, and more than the arms' numbers."""
+    if not tags or not all(isinstance(tag, str) for tag in tags) or len(set(tags)) < len(tags):
+        return None
+    return None if tags == [str(i) for i in range(len(tags))] else tags
+
+
+def _wrong(event: Any) -> str:
+    """Why this is not a decision with an outcome; empty if it is one."""
+    if not isinstance(event, dict) or not isinstance(event.get("c"), dict) or "_multi" not in event["c"]:
+        return "not a decision: expected an object with 'c' and its '_multi'"
+    if not isinstance(event["c"]["_multi"], list) or not event["c"]["_multi"]:
+        return "'_multi' must list at least one action"
+    if not _is_number(event.get("_label_cost")):
+        return "no '_label_cost', the negative of the reward"
+    if event.get("pdrop"):
+        return f"pdrop is {event['pdrop']}: events were dropped when it was logged, so a mean over the rest is biased"
+    arm = _arm(event)
+    if not 0 <= arm < len(event["c"]["_multi"]):
+        return f"the chosen action is number {arm + 1}, but there are {len(event['c']['_multi'])}"
+    return ""
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _arm(event: dict[str, Any]) -> int:
+    """The chosen action, from 0; -1 if the event does not say."""
+    if isinstance(event.get("_labelIndex"), int):
+        return int(event["_labelIndex"])
+    if isinstance(event.get("_label_Action"), int):
+        return int(event["_label_Action"]) - 1
+    actions = event.get("a")
+    return int(actions[0]) - 1 if isinstance(actions, list) and actions else -1
+
+
+def _probability(event: dict[str, Any]) -> float | None:
+    value = event.get("_label_probability")
+    if value is None and isinstance(event.get("p"), list) and event["p"]:
+        value = event["p"][0]  # aligned to "a", which has the chosen action first
+    return float(value) if value is not None and _is_number(value) else None
+
+
+def _distribution(event: dict[str, Any]) -> list[tuple[int, float]] | None:
+    """The probability of every action, as (action from 0, probability) pairs; None if the event does not say."""
+    actions, p, n = event.get("a"), event.get("p"), len(event["c"]["_multi"])
+    if not (isinstance(actions, list) and isinstance(p, list) and len(actions) == len(p) == n):
+        return None
+    if not all(_is_number(each) for each in p) or set(actions) != set(range(1, n + 1)):
+        return None
+    return [(action - 1, float(each)) for action, each in zip(actions, p, strict=True)]
+
+
+def flatten(features: Any, prefix: str = "") -> dict[str, float]:
+    """VW's JSON features as a flat dictionary of numbers.
+
+    >>> flatten({"User": {"age": 30, "geo": "UK"}, "ok": True, "_tag": "x", "v": [0.5, {"w": 2}]})
+    {'User.age': 30.0, 'User.geo=UK': 1.0, 'ok': 1.0, 'v.0': 0.5, 'v.w': 2.0}
+    """
+    found: dict[str, float] = {}
+    for key, value in features.items():
+        if key.startswith("_"):
+            continue
+        name = f"{prefix}{key}"
+        if isinstance(value, bool):
+            found |= {name: 1.0} if value else {}
+        elif _is_number(value):
+            found[name] = float(value)
+        elif isinstance(value, str):
+            found[f"{name}={value}"] = 1.0
+        elif isinstance(value, dict):
+            found |= flatten(value, f"{name}.")
+        elif isinstance(value, list):
+            for i, item in enumerate(value):
+                found |= flatten(item if isinstance(item, dict) else {str(i): item}, f"{name}.")
+    return found
+
+
+def line(
+    *, event_id: str, arm: int, reward: float, probabilities: Sequence[float], context: dict[str, Any],
+    actions: Sequence[dict[str, Any]], timestamp: str | None = None,
+) -> str:  # fmt: skip
+    """One event as VW reads it. The labels come first: VW ignores without a word those that follow the features.
+
+    ``probabilities`` has one number an action; ``actions`` their features, ``_tag`` (the id) among them.
+
+    >>> text = line(event_id="e1", arm=1, reward=0.5, probabilities=[0.25, 0.75], context={"User": {"age": 30}},
+    ...             actions=[{"_tag": "a"}, {"_tag": "b"}])
+    >>> text[:79]
+    '{"_label_cost": -0.5, "_label_probability": 0.75, "_label_Action": 2, "_labelIn'
+    """
+    order = [arm, *(a for a in range(len(actions)) if a != arm)]
+    event: dict[str, Any] = {
+        "_label_cost": 0.0 - float(reward),
+        "_label_probability": float(probabilities[arm]),
+        "_label_Action": arm + 1,
+        "_labelIndex": arm,
+        "o": [{"v": float(reward), "EventId": event_id}],
+    }
+    if timestamp is not None:
+        event["Timestamp"] = timestamp
+    event |= {
+        "Version": "1",
+        "EventId": event_id,
+        "a": [a + 1 for a in order],
+        "c": {**context, "_multi": list(actions)},
+        "p": [float(probabilities[a]) for a in order],
+        "VWState": {"m": "N/A"},
+    }
+    return json.dumps(event, allow_nan=False)
+
+
+def write(log: Log, path: Any) -> None:
+    """One line a row. The log knows only the chosen arm's probability: the rest is shared out evenly in ``p``."""
+    if not log.has_probabilities:
+        raise ValueError("the log has no probabilities, and VW drops a label without one: estimate them first")
+    opener: Any = gzip.open if Path(path).suffix == ".gz" else open
+    with opener(path, "wt", encoding="utf-8") as file:
+        for rows in log.batches():
+            for i in range(len(rows)):
+                file.write(_row_line(rows, i, log.arm_names) + "\n")
+
+
+def _row_line(rows: Rows, i: int, names: list[Any] | None) -> str:
+    offered = np.arange(rows.n_arms) if rows.available is None else np.flatnonzero(rows.available[i])
+    arm = int(np.searchsorted(offered, rows.arms[i]))
+    p = float(rows.probabilities[i])  # type: ignore[index]
+    others = (1.0 - p) / max(len(offered) - 1, 1)
+    context: dict[str, Any] = {}
+    if rows.contexts is not None and rows.contexts.ndim == 2:
+        context["x"] = {f"x{j}": float(v) for j, v in enumerate(rows.contexts[i])}
+    elif rows.contexts is not None and rows.contexts.ndim == 1:
+        context["x"] = {"key": str(rows.contexts[i])}
+    own = rows.contexts[i] if rows.contexts is not None and rows.contexts.ndim == 3 else _own(rows, i)
+    actions: list[dict[str, Any]] = []
+    for a in offered:
+        action: dict[str, Any] = {"_tag": str(a if names is None else names[a])}
+        action["arm"] = {f"a{a}": 1} if own is None else {f"f{j}": float(v) for j, v in enumerate(own[a])}
+        actions.append(action)
+    time = None if rows.timestamps is None else str(rows.timestamps[i])
+    return line(event_id=f"row-{rows.start + i}", arm=arm, reward=float(rows.rewards[i]),
+                probabilities=[p if a == arm else others for a in range(len(offered))], context=context,
+                actions=actions, timestamp=time)  # fmt: skip
+
+
+def _own(rows: Rows, i: int) -> Any:
+    if rows.arm_features is None:
+        return None
+    return rows.arm_features if rows.arm_features.ndim == 2 else rows.arm_features[i]

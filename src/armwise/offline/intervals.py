@@ -1,0 +1,236 @@
+"""Intervals for column means and smooth functions of them: normal, bootstrap, empirical Bernstein, anytime-valid."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtri
+
+from armwise.agent import Floats, fraction, positive
+from armwise.numerics.sequences import STATE, advance_lower
+
+INTERVALS = ("normal", "bootstrap", "bernstein", "sequence")
+
+
+class Moments:
+    """Running means and covariance of columns, added block by block without losing digits (Chan et al. 1979).
+
+    Where a square is too large for a number, the covariance is infinite or NaN.
+
+    >>> moments = Moments(1)
+    >>> moments.add(np.array([[1.0], [2.0]])); moments.add(np.array([[6.0]]))
+    >>> moments.mean, moments.covariance
+    (array([3.]), array([[7.]]))
+    """
+
+    def __init__(self, n_columns: int) -> None:
+        self.n = 0
+        self.mean = np.zeros(n_columns)
+        self._scatter = np.zeros((n_columns, n_columns))
+
+    @np.errstate(over="ignore", invalid="ignore")
+    def add(self, columns: Floats) -> None:
+        """Take in an (n, m) block."""
+        n = len(columns)
+        if n == 0:
+            return
+        mean = columns.mean(axis=0)
+        centred = columns - mean
+        shift, total = mean - self.mean, self.n + n
+        # einsum: for a few columns the threads of a matrix product cost more than the product
+        scatter = np.einsum("ni,nj->ij", centred, centred) if centred.shape[1] <= 8 else centred.T @ centred
+        if self.n:  # the first block moves nothing, and zero times the square of a huge mean would not be zero
+            scatter = scatter + np.outer(shift, shift) * (self.n * n / total)
+        self._scatter += scatter
+        self.mean = self.mean + shift * (n / total)
+        self.n = total
+
+    @property
+    def covariance(self) -> Floats:
+        """The sample covariance (n - 1 below)."""
+        return self._scatter / max(self.n - 1, 1)
+
+
+class Blocks:
+    """Sums of consecutive rows, at most ``limit`` of them: what a bootstrap resamples, in bounded memory.
+
+    Up to ``limit`` rows a block is one row and the bootstrap the usual one; past it neighbours are merged, twice as
+    many rows a block each time. Resampling thousands of block sums gives the same spread as resampling rows.
+
+    >>> blocks = Blocks(1, limit=4)
+    >>> blocks.add(np.arange(10.0)[:, None])
+    >>> blocks.sums[:, 0].tolist(), blocks.counts.tolist()
+    ([6.0, 22.0, 17.0], [4.0, 4.0, 2.0])
+    """
+
+    def __init__(self, n_columns: int, limit: int = 16_384) -> None:
+        self._limit, self._size, self._filled = limit, 1, 0
+        self._sums = np.zeros((limit, n_columns + 1))  # the last column counts rows
+
+    def add(self, columns: Floats) -> None:
+        """Take in an (n, m) block of rows."""
+        rows = np.column_stack([columns, np.ones(len(columns))])
+        while len(rows):
+            if self._filled and self._sums[self._filled - 1, -1] < self._size:  # the last block is not full
+                short = int(self._size - self._sums[self._filled - 1, -1])
+                self._sums[self._filled - 1] += rows[:short].sum(axis=0)
+                rows = rows[short:]
+                continue
+            if self._filled == self._limit:
+                self._sums[: self._limit // 2] = self._sums[0::2] + self._sums[1::2]
+                self._filled, self._size = self._limit // 2, self._size * 2
+                continue
+            taken = rows[: self._size * (self._limit - self._filled)]
+            new = np.add.reduceat(taken, np.arange(0, len(taken), self._size), axis=0)
+            self._sums[self._filled : self._filled + len(new)] = new
+            self._filled += len(new)
+            rows = rows[len(taken) :]
+
+    @property
+    def sums(self) -> Floats:
+        """(blocks, m) sums."""
+        return self._sums[: self._filled, :-1]
+
+    @property
+    def counts(self) -> Floats:
+        """How many rows each block sums."""
+        return self._sums[: self._filled, -1]
+
+
+def normal(value: Any, variance: Any, n: int, level: float = 0.95) -> tuple[Any, Any]:
+    """value +- z sqrt(variance / n).
+
+    >>> low, high = normal(0.5, 0.25, n=100)
+    >>> round(float(low), 3), round(float(high), 3)
+    (0.402, 0.598)
+    """
+    half = float(ndtri(0.5 + level / 2)) * np.sqrt(variance / n)
+    return value - half, value + half
+
+
+def bernstein(value: Any, variance: Any, n: int, level: float = 0.95, *, spread: Any) -> tuple[Any, Any]:
+    """Maurer & Pontil's (2009) empirical Bernstein bound, two-sided, for scores in an interval of length ``spread``.
+
+    >>> low, high = bernstein(0.5, 0.25, n=1000, spread=1.0)
+    >>> round(float(low), 3), round(float(high), 3)
+    (0.443, 0.557)
+    """
+    log = np.log(4.0 / (1.0 - level))  # each side has half of the failure probability
+    half = np.sqrt(2.0 * variance * log / n) + 7.0 * spread * log / (3.0 * max(n - 1, 1))
+    return value - half, value + half
+
+
+def bootstrap(
+    blocks: Blocks, values: list[Callable[[Floats], Any]], level: float = 0.95, *, resamples: int = 1000, seed: int = 0
+) -> list[tuple[float, float]]:
+    """Percentile intervals of functions of the column means; each resample is normalised by itself.
+
+    >>> blocks = Blocks(1)
+    >>> blocks.add(np.tile([[0.0], [1.0]], (500, 1)))
+    >>> [(low, high)] = bootstrap(blocks, [lambda means: means[..., 0]])
+    >>> 0.46 < low < 0.48 and 0.52 < high < 0.54
+    True
+    """
+    means = np.concatenate(list(_resampled(blocks.sums, blocks.counts, resamples, seed)))
+    ends = (0.5 - level / 2, 0.5 + level / 2)
+    found = []
+    for value in values:
+        drawn = np.asarray(value(means))
+        drawn = drawn[np.isfinite(drawn)]  # a resample without any match has no self-normalised value
+        low, high = np.quantile(drawn, ends) if drawn.size else (np.nan, np.nan)
+        found.append((float(low), float(high)))
+    return found
+
+
+def _resampled(sums: Floats, counts: Floats, resamples: int, seed: int) -> Iterator[Floats]:
+    """(some, m) means of the columns over resampled blocks, until there are ``resamples``."""
+    rng, n = np.random.default_rng(seed), len(sums)
+    at_once = max(1, min(resamples, 2_000_000 // max(n, 1)))
+    for start in range(0, resamples, at_once):
+        some = min(at_once, resamples - start)
+        picked = rng.integers(0, n, (some, n), dtype=np.int32) + n * np.arange(some, dtype=np.int64)[:, None]
+        times = np.bincount(picked.ravel(), minlength=some * n).reshape(some, n).astype(np.float64)
+        yield times @ sums / (times @ counts)[:, None]
+
+
+class ConfidenceSequence:
+    """An interval for a mean that is right at every moment at once, however often one looks and whenever one stops.
+
+    Values lie in [low, high]. With importance ``weights`` (mean 1, any size) the mean is that of weight * value: the
+    upper end comes from the weighted distance to ``high``, so no limit on the weights is needed (Waudby-Smith, Wu,
+    Ramdas, Karampatziakis & Mineiro 2022). Smaller weights than the true ones (clipping) keep both ends valid.
+    ``max_weight`` is a guess of the largest weight: a good one makes the interval narrower, a bad one not invalid.
+
+    >>> sequence = ConfidenceSequence()
+    >>> _ = sequence.update([1, 0, 1, 1] * 250)
+    >>> sequence.n, bool(sequence.low < 0.75 < sequence.high), bool(sequence.high - sequence.low < 0.2)
+    (1000, True, True)
+    """
+
+    def __init__(self, level: float = 0.95, low: float = 0.0, high: float = 1.0, max_weight: float = 1.0) -> None:
+        self.level = fraction("level", level)
+        if not (np.isfinite(low) and np.isfinite(high) and low < high):
+            raise ValueError(f"low and high must be finite with low < high, got {low} and {high}")
+        self._least, self._most = float(low), float(high)
+        self._scale = max(1.0, positive("max_weight", max_weight))
+        self._sides = np.zeros((2, STATE))
+
+    def update(self, values: Any, weights: Any = None) -> tuple[Floats, Floats]:
+        """Take in one value or many, in order; answers the ends of the interval after each.
+
+        >>> low, high = ConfidenceSequence().update([1, 0, 1])
+        >>> low.shape
+        (3,)
+        """
+        x = (np.atleast_1d(np.asarray(values, np.float64)) - self._least) / (self._most - self._least)
+        if x.ndim != 1 or not (np.all(x >= -1e-9) and np.all(x <= 1 + 1e-9)):
+            raise ValueError(f"values must be numbers in [{self._least:g}, {self._most:g}]")
+        x = np.clip(x, 0.0, 1.0)
+        w = 1.0 if weights is None else np.atleast_1d(np.asarray(weights, np.float64))
+        if weights is not None and (np.shape(w) != x.shape or not np.all(np.isfinite(w) & (w >= 0))):
+            raise ValueError("weights must be finite numbers >= 0, one for each value")
+        low, high = np.empty(len(x)), np.empty(len(x))
+        log = np.log(2.0 / (1.0 - self.level))
+        advance_lower(self._sides[0], w * x, log, self._scale, low)
+        advance_lower(self._sides[1], w * (1.0 - x), log, self._scale, high)
+        width = self._most - self._least
+        return self._least + width * low, self._most - width * high
+
+    @property
+    def n(self) -> int:
+        """How many values came."""
+        return int(self._sides[0, 0])
+
+    @property
+    def low(self) -> float:
+        """The lower end now."""
+        return self._least + (self._most - self._least) * float(self._sides[0, 6])
+
+    @property
+    def high(self) -> float:
+        """The upper end now."""
+        return self._most - (self._most - self._least) * float(self._sides[1, 6])
+
+
+def confidence_sequence(
+    values: Any,
+    weights: Any = None,
+    *,
+    level: float = 0.95,
+    low: float = 0.0,
+    high: float = 1.0,
+    max_weight: float = 1.0,
+) -> tuple[Floats, Floats]:
+    """The ends of a confidence sequence after each value; rows of a 2-d array are separate sequences.
+
+    >>> low, high = confidence_sequence(np.ones((2, 50)))
+    >>> low.shape, bool(low[0, -1] > 0.6), high[0, -1]
+    ((2, 50), True, np.float64(1.0))
+    """
+    table = np.atleast_2d(np.asarray(values, np.float64))
+    w = [None] * len(table) if weights is None else np.atleast_2d(np.asarray(weights, np.float64))
+    ends = [ConfidenceSequence(level, low, high, max_weight).update(row, v) for row, v in zip(table, w, strict=True)]
+    lows, highs = np.stack([pair[0] for pair in ends]), np.stack([pair[1] for pair in ends])
+    return (lows[0], highs[0]) if np.ndim(values) == 1 else (lows, highs)

@@ -1,0 +1,337 @@
+"""Logs: rounds that already happened, in memory or streamed from files that do not fit in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from armwise.agent import Floats
+from armwise.offline.rows import Ints, LogError, Rows, as_rows, floats, joined, problems
+
+BATCH = 65_536  # rows a batch: large enough to vectorise, small enough to stay in the cache
+_KEPT = 10_000  # problems kept by an error, so that a hopeless file does not fill the memory
+
+
+class Source(Protocol):
+    """Where the rows of a streamed log come from; each call of ``batches`` starts at the first row again."""
+
+    n_arms: int
+    n_rows: int | None
+    has_probabilities: bool
+
+    def batches(self, size: int, contexts: bool) -> Iterator[Rows]:
+        """Blocks of at most ``size`` rows; without ``contexts`` only the other columns are read."""
+
+
+class Log:
+    """Rounds that already happened: context, arm, probability, reward.
+
+    ``contexts`` is (n, d) where a round has one vector, (n, K, d) or a list of (K_t, d) arrays where each arm
+    has its own, (n,) for keys, or None. ``arm_features`` ((K, d) or (n, K, d)) stands beside a shared context.
+    ``available`` (n, K) says which arms a round offered, if not all. ``probabilities`` are those with which the
+    logged arms were drawn; ``support`` (n, K) says which arms had any, where that is known, so that an evaluation
+    can tell how much of a policy the log never tries. Readers: ``from_pandas``, ``from_polars``, ``from_arrow``,
+    ``from_parquet``, ``from_csv``, ``from_obp``, ``from_dsjson``; Parquet and CSV files are streamed, and read into
+    memory only if an attribute such as ``rewards`` is asked for.
+
+    >>> log = Log(contexts=[[0.1], [0.7]], arms=[0, 1], rewards=[1.0, 0.0], probabilities=[0.5, 0.5], n_arms=2)
+    >>> len(log), log.n_arms
+    (2, 2)
+    """
+
+    def __init__(
+        self,
+        contexts: Any = None,
+        arms: Any = None,
+        rewards: Any = None,
+        probabilities: Any = None,
+        *,
+        n_arms: int | None = None,
+        arm_features: Any = None,
+        available: Any = None,
+        support: Any = None,
+        timestamps: Any = None,
+        arm_names: Sequence[Any] | None = None,
+    ) -> None:
+        if arms is None or rewards is None:
+            raise LogError([f"{'arms' if arms is None else 'rewards'} must be given, one a row"])
+        rows = as_rows(contexts, arms, rewards, probabilities, n_arms, arm_features, available, timestamps, support)
+        found = problems(rows)
+        if found:
+            raise LogError(found)
+        self._rows: Rows | None = rows
+        self._source: Source | None = None
+        self.n_arms = rows.n_arms
+        self.arm_names = list(arm_names) if arm_names is not None else None
+
+    # ------------------------------------------------------------------ readers (their code is in columns, dsjson)
+
+    @classmethod
+    def from_source(cls, source: Source, arm_names: Sequence[Any] | None = None) -> Log:
+        """A streamed log over anything that yields blocks of rows (see ``Source``).
+
+        >>> rows = Log(arms=[0, 1], rewards=[0, 1]).rows
+        >>> class Twice:
+        ...     n_arms, n_rows, has_probabilities = 2, None, False
+        ...     def batches(self, size, contexts):
+        ...         yield from (rows, rows)
+        >>> len(Log.from_source(Twice()))
+        4
+        """
+        log = cls.__new__(cls)
+        log._rows, log._source, log.n_arms = None, source, source.n_arms
+        log.arm_names = list(arm_names) if arm_names is not None else None
+        return log
+
+    @classmethod
+    def from_pandas(cls, frame: Any, **mapping: Any) -> Log:
+        """From a pandas frame; ``mapping`` names the columns (see ``from_parquet``).
+
+        >>> import pandas as pd
+        >>> frame = pd.DataFrame({"age": [30, 50], "arm": ["a", "b"], "reward": [1, 0], "probability": [0.5, 0.5]})
+        >>> log = Log.from_pandas(frame, contexts=["age"])
+        >>> log.arms.tolist(), log.arm_names
+        ([0, 1], ['a', 'b'])
+        """
+        from armwise.offline import columns
+
+        return columns.from_frame(frame, **mapping)
+
+    @classmethod
+    def from_polars(cls, frame: Any, **mapping: Any) -> Log:
+        """From a Polars frame; ``mapping`` as in ``from_parquet``.
+
+        >>> import polars as pl
+        >>> frame = pl.DataFrame({"arm": [0, 1], "reward": [1, 0], "p": [0.5, 0.5]})
+        >>> Log.from_polars(frame, contexts=[], probabilities="p").probabilities.tolist()
+        [0.5, 0.5]
+        """
+        from armwise.offline import columns
+
+        return columns.from_frame(frame, **mapping)
+
+    @classmethod
+    def from_arrow(cls, table: Any, **mapping: Any) -> Log:
+        """From an Arrow table; ``mapping`` as in ``from_parquet``.
+
+        >>> import pyarrow as pa
+        >>> Log.from_arrow(pa.table({"arm": [0, 1], "reward": [1, 0]}), contexts=[]).rewards.tolist()
+        [1.0, 0.0]
+        """
+        from armwise.offline import columns
+
+        return columns.from_arrow(table, **mapping)
+
+    @classmethod
+    def from_parquet(cls, path: Any, **mapping: Any) -> Log:
+        """Stream a Parquet file (or several, or a folder of them).
+
+        ``contexts``: names of the columns with the context (numbers, or strings that become indicators; one column
+        of lists will do, of lists of lists for features of each arm); by default every column that is not mapped
+        otherwise. ``arms="arm"``, ``rewards="reward"``, ``probabilities="probability"`` (None or absent: unknown),
+        ``timestamps=None``, ``arm_features=["price_{arm}"]`` (one column for each arm), ``n_arms``, ``arm_names``.
+
+        >>> import tempfile, os, pandas as pd
+        >>> path = os.path.join(tempfile.mkdtemp(), "log.parquet")
+        >>> pd.DataFrame({"x": [0.1, 0.2], "item": [0, 1], "click": [1, 0], "p": [0.5, 0.5]}).to_parquet(path)
+        >>> len(Log.from_parquet(path, arms="item", rewards="click", probabilities="p"))
+        2
+        """
+        from armwise.offline import columns
+
+        return columns.from_parquet(path, **mapping)
+
+    @classmethod
+    def from_csv(cls, path: Any, **mapping: Any) -> Log:
+        """Stream a CSV file with a header line; ``mapping`` as in ``from_parquet``.
+
+        >>> import tempfile, os
+        >>> path = os.path.join(tempfile.mkdtemp(), "log.csv")
+        >>> with open(path, "w") as file: _ = file.write("x,arm,reward\\n0.5,0,1\\n0.7,1,0\\n")
+        >>> Log.from_csv(path).contexts.tolist()
+        [[0.5], [0.7]]
+        """
+        from armwise.offline import columns
+
+        return columns.from_csv(path, **mapping)
+
+    @classmethod
+    def from_obp(cls, feedback: dict[str, Any]) -> Log:
+        """From a ``bandit_feedback`` dictionary of the Open Bandit Pipeline.
+
+        >>> log = Log.from_obp({"n_actions": 2, "context": np.eye(2), "action": [0, 1], "reward": [1, 0],
+        ...                     "pscore": [0.5, 0.5], "action_context": np.eye(2), "position": None})
+        >>> log.probabilities.tolist()
+        [0.5, 0.5]
+        """
+        from armwise.offline import columns
+
+        return columns.from_obp(feedback)
+
+    @classmethod
+    def from_dsjson(cls, path: Any, **options: Any) -> Log:
+        """From Vowpal Wabbit's decision logs (and our service's), one JSON object a line.
+
+        ``features=False`` leaves the features out, ``skip=True`` passes over lines that are not decisions with an
+        outcome; see ``armwise.offline.dsjson``.
+
+        >>> import tempfile, os
+        >>> path = os.path.join(tempfile.mkdtemp(), "log.dsjson")
+        >>> Log(contexts=[[0.5]], arms=[1], rewards=[1.0], probabilities=[0.8], n_arms=2).to_dsjson(path)
+        >>> log = Log.from_dsjson(path)
+        >>> log.arms, log.rewards, log.probabilities
+        (array([1]), array([1.]), array([0.8]))
+        """
+        from armwise.offline import dsjson
+
+        log: Log = dsjson.read(path, **options)
+        return log
+
+    def to_dsjson(self, path: Any) -> None:
+        """Write Vowpal Wabbit's format; what it needs to keep a label comes first in each line.
+
+        >>> import tempfile, os
+        >>> path = os.path.join(tempfile.mkdtemp(), "log.dsjson")
+        >>> Log(arms=[1], rewards=[1.0], probabilities=[0.8], n_arms=2).to_dsjson(path)
+        >>> with open(path) as file: file.readline()[:20]
+        '{"_label_cost": -1.0'
+        """
+        from armwise.offline import dsjson
+
+        dsjson.write(self, path)
+
+    # ------------------------------------------------------------------ rows
+
+    def batches(self, size: int = BATCH, *, contexts: bool = True) -> Iterator[Rows]:
+        """The rows in order, at most ``size`` at a time, each block checked.
+
+        >>> log = Log(arms=[0, 1, 1], rewards=[0, 0, 1])
+        >>> [len(rows) for rows in log.batches(2)]
+        [2, 1]
+        """
+        if self._rows is not None:
+            for start in range(0, len(self._rows), size):
+                yield self._rows.take(slice(start, min(start + size, len(self._rows))))
+            return
+        assert self._source is not None
+        for rows in self._source.batches(size, contexts):
+            found = problems(rows)
+            if found:
+                raise LogError(found)
+            yield rows
+
+    def validate(self) -> None:
+        """Read every row and raise one ``LogError`` with all that is wrong, row by row.
+
+        >>> Log(arms=[0], rewards=[1.0]).validate()
+        """
+        if self._source is None:
+            return  # checked when it was made
+        found: list[str] = []
+        total = 0
+        for rows in self._source.batches(BATCH, True):
+            new = problems(rows)
+            total += len(new)
+            found += new[: max(0, _KEPT - len(found))]
+        if total:
+            raise LogError(found, total)
+
+    @property
+    def rows(self) -> Rows:
+        """All rows in memory."""
+        if self._rows is None:
+            self._rows = joined(list(self.batches()), self.n_arms)
+        return self._rows
+
+    @property
+    def streamed(self) -> bool:
+        """Whether rows come from a file each time they are asked for."""
+        return self._rows is None
+
+    @property
+    def has_probabilities(self) -> bool:
+        """Whether the log says with which probability each arm was drawn."""
+        return (
+            self._rows.probabilities is not None
+            if self._rows
+            else bool(self._source and self._source.has_probabilities)
+        )
+
+    def __len__(self) -> int:
+        if self._rows is None and self._source is not None and self._source.n_rows is not None:
+            return self._source.n_rows
+        return len(self.rows)
+
+    @property
+    def contexts(self) -> Any:
+        """The contexts as they were given (lists of arms padded to the longest)."""
+        return self.rows.contexts
+
+    @property
+    def arms(self) -> Ints:
+        """The logged arm of each row."""
+        return self.rows.arms
+
+    @property
+    def rewards(self) -> Floats:
+        """The reward of each row's arm."""
+        return self.rows.rewards
+
+    @property
+    def probabilities(self) -> Floats | None:
+        """The probability with which each row's arm was drawn, or None."""
+        return self.rows.probabilities
+
+    @property
+    def arm_features(self) -> Floats | None:
+        """Features of the arms beside a shared context."""
+        return self.rows.arm_features
+
+    @property
+    def available(self) -> NDArray[np.bool_] | None:
+        """Which arms each row offered; None if all."""
+        return self.rows.available
+
+    @property
+    def support(self) -> NDArray[np.bool_] | None:
+        """Which arms each row could have drawn; None if the log does not say."""
+        return self.rows.support
+
+    @property
+    def timestamps(self) -> Any:
+        """When each row happened, if the log says so."""
+        return self.rows.timestamps
+
+    def take(self, which: Any) -> Log:
+        """The rows that a slice, a mask or row numbers select, in memory.
+
+        >>> Log(arms=[0, 1, 1], rewards=[0, 0, 1]).take([2]).rewards
+        array([1.])
+        """
+        return self._like(replace(self.rows.take(which), start=0))
+
+    def with_probabilities(self, probabilities: Any) -> Log:
+        """The same log with these probabilities of the logged arms.
+
+        >>> Log(arms=[0, 1], rewards=[0, 1]).with_probabilities([0.5, 0.5]).probabilities
+        array([0.5, 0.5])
+        """
+        rows = replace(self.rows, probabilities=floats("probabilities", probabilities), support=None)
+        found = problems(rows)
+        if found:
+            raise LogError(found)
+        return self._like(rows)
+
+    def _like(self, rows: Rows) -> Log:
+        log = Log.__new__(Log)
+        log._rows, log._source, log.n_arms, log.arm_names = rows, None, self.n_arms, self.arm_names
+        return log
+
+    def __repr__(self) -> str:
+        n = self._source.n_rows if self._rows is None and self._source else len(self.rows)
+        where = "streamed" if self.streamed else "in memory"
+        return f"<Log of {'?' if n is None else format(n, ',')} rows, {self.n_arms} arms, {where}>"

@@ -1,0 +1,234 @@
+"""Reward models for DM and the doubly robust estimators: always fitted on other rows than they are asked about."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, Protocol
+
+import numpy as np
+
+from armwise.agent import Floats, count, positive
+from armwise.offline.log import Log
+from armwise.offline.rows import Ints, Rows, ndim
+
+
+class Model(Protocol):
+    """What the estimators ask: the expected reward of every arm in these rows."""
+
+    def predict(self, rows: Rows) -> Floats:
+        """(n, K) expected rewards."""
+
+
+def folds_of(rows: Rows, folds: int, seed: int = 0) -> Ints:
+    """The fold of each row: a hash of its number, the same in every pass over a streamed log.
+
+    >>> folds_of(Rows(np.zeros(9, np.int64), np.zeros(9), 1), folds=3)
+    array([1, 0, 1, 1, 1, 0, 2, 2, 2])
+    """
+    mixed = np.arange(rows.start, rows.start + len(rows), dtype=np.uint64)
+    # SplitMix64: neighbours in the log land in unrelated folds, so that periodic data cannot align with them.
+    mixed = (mixed + np.uint64(seed + 1)) * np.uint64(0x9E3779B97F4A7C15)
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return ((mixed ^ (mixed >> np.uint64(31))) % np.uint64(folds)).astype(np.int64)
+
+
+class CrossfitRidge:
+    """Ridge regression from sums that stream: one model an arm on shared contexts, one for all on features of arms.
+
+    A row is predicted by the sums of the other folds; an arm without data by the mean reward.
+
+    >>> log = Log(contexts=[[1.0], [2.0]] * 50, arms=[0, 1] * 50, rewards=[1.0, 4.0] * 50, n_arms=2)
+    >>> CrossfitRidge().fit(log).predict(log.rows)[:2].round(1)
+    array([[1. , 3.3],
+           [0.3, 4. ]])
+    """
+
+    def __init__(self, lam: float = 1.0, folds: int = 3, seed: int = 0) -> None:
+        self.lam, self.folds, self.seed = positive("lam", lam), count("folds", folds, least=2), seed
+        self._theta: Floats | None = None
+
+    def fit(self, log: Log, progress: Any = None) -> CrossfitRidge:
+        """One pass over the log."""
+        gram: Floats | None = None
+        for rows in log.batches():
+            X, models = self._logged(rows)
+            if gram is None:
+                dim, n_models = X.shape[1], 1 if _per_arm(rows) else rows.n_arms
+                gram = np.zeros((self.folds * n_models, dim, dim))
+                moment = np.zeros((self.folds * n_models, dim))
+            group = folds_of(rows, self.folds, self.seed) * n_models + models
+            order = np.argsort(group, kind="stable")
+            X, rewards, group = X[order], rows.rewards[order], group[order]
+            starts = np.flatnonzero(np.r_[True, group[1:] != group[:-1]])
+            for start, end in zip(starts, np.r_[starts[1:], len(group)], strict=True):
+                part = X[start:end]
+                gram[group[start]] += part.T @ part
+                moment[group[start]] += part.T @ rewards[start:end]
+            if progress is not None:
+                progress(len(rows))
+        if gram is None:
+            raise ValueError("the log is empty: there is nothing to fit a reward model to")
+        shape = (self.folds, n_models, dim)
+        self._solve(gram.reshape(*shape, dim), moment.reshape(shape))
+        return self
+
+    def _solve(self, gram: Floats, moment: Floats) -> None:
+        gram, moment = gram.sum(axis=0) - gram, moment.sum(axis=0) - moment  # each fold learns from the others
+        rows = gram[..., 0, 0].sum(axis=1)  # the first feature is 1
+        mean = moment[..., 0].sum(axis=1) / np.maximum(rows, 1.0)
+        moment = moment - mean[:, None, None] * gram[..., 0]  # shrink towards the mean reward, not towards zero
+        penalised = gram + self.lam * np.eye(gram.shape[-1])
+        theta = np.asarray(np.linalg.solve(penalised, moment[..., None])[..., 0], np.float64)
+        theta[..., 0] += mean[:, None]
+        self._theta = theta
+
+    def predict(self, rows: Rows) -> Floats:
+        """(n, K) expected rewards, each row by the model of its fold."""
+        assert self._theta is not None, "fit comes first"
+        fold = folds_of(rows, self.folds, self.seed)
+        if not _per_arm(rows) and ndim(rows.contexts) == 2 and self._theta[..., 0].size <= 128:
+            # With few models it is faster to ask all of them than to pick out the rows of each.
+            every = rows.contexts @ self._theta[..., 1:].reshape(-1, self._theta.shape[-1] - 1).T
+            every = every.reshape(len(rows), self.folds, rows.n_arms)[np.arange(len(rows)), fold]
+            return np.asarray(every + self._theta[fold, :, 0])
+        q = np.empty((len(rows), rows.n_arms))
+        for f in range(self.folds):
+            mine, theta = np.flatnonzero(fold == f), self._theta[f]
+            if _per_arm(rows):
+                q[mine] = rows.take(mine).features() @ theta[0, 1:] + theta[0, 0]
+            elif ndim(rows.contexts) == 2:
+                q[mine] = rows.contexts[mine] @ theta[:, 1:].T + theta[:, 0]
+            else:
+                q[mine] = theta[:, 0]
+        return q
+
+    def _logged(self, rows: Rows) -> tuple[Floats, Ints]:
+        """The features of each row's arm with a leading 1, and which model learns from the row."""
+        one = np.ones((len(rows), 1))
+        if _per_arm(rows):
+            return np.hstack([one, arm_inputs(rows, rows.arms)]), np.zeros(len(rows), np.int64)
+        return np.hstack([one, rows.contexts] if ndim(rows.contexts) == 2 else [one]), rows.arms
+
+
+def _per_arm(rows: Rows) -> bool:
+    return ndim(rows.contexts) == 3 or rows.arm_features is not None
+
+
+def arm_inputs(rows: Rows, arms: Any) -> Floats:
+    """One row of inputs for a regressor: shared features, then the arm's own, or which arm it is.
+
+    >>> arm_inputs(Rows(np.array([0, 1]), np.zeros(2), 2, contexts=np.array([[5.0], [6.0]])), np.array([0, 1]))
+    array([[5., 1., 0.],
+           [6., 0., 1.]])
+    """
+    n, arms = len(rows), np.broadcast_to(arms, (len(rows),))
+    if ndim(rows.contexts) == 3:
+        return rows.contexts[np.arange(n), arms]  # type: ignore[no-any-return]
+    if rows.arm_features is None:
+        own = np.eye(rows.n_arms)[arms]
+    elif rows.arm_features.ndim == 2:
+        own = rows.arm_features[arms]
+    else:
+        own = rows.arm_features[np.arange(n), arms]
+    return np.hstack([rows.contexts, own]) if ndim(rows.contexts) == 2 else own
+
+
+class Crossfit:
+    """Any scikit-learn regressor, or classifier of the rewards, fitted in memory on the other folds.
+
+    Its inputs are the shared features and the arm's own features (an indicator of the arm where it has none).
+
+    >>> from sklearn.linear_model import LinearRegression
+    >>> log = Log(contexts=[[1.0], [2.0]] * 50, arms=[0, 1] * 50, rewards=[1.0, 4.0] * 50, n_arms=2)
+    >>> Crossfit(LinearRegression()).fit(log).predict(log.rows).shape
+    (100, 2)
+    """
+
+    def __init__(self, regressor: Any, folds: int = 3, seed: int = 0) -> None:
+        self.regressor, self.folds, self.seed = regressor, count("folds", folds, least=2), seed
+        self._fitted: list[Any] = []
+
+    def fit(self, log: Log, progress: Any = None) -> Crossfit:
+        """Fit one model a fold, on the rows of the others."""
+        rows = log.rows
+        fold = folds_of(rows, self.folds, self.seed)
+        X = arm_inputs(rows, rows.arms)
+        self._fitted = []
+        for f in range(self.folds):
+            if not (fold != f).any():
+                raise ValueError(f"the log has {len(rows)} rows, too few for {self.folds} folds")
+            self._fitted.append(_fresh(self.regressor).fit(X[fold != f], rows.rewards[fold != f]))
+            if progress is not None:
+                progress(int(np.count_nonzero(fold == f)))
+        return self
+
+    def predict(self, rows: Rows) -> Floats:
+        """(n, K) expected rewards, each row by the model of its fold."""
+        fold = folds_of(rows, self.folds, self.seed)
+        q = np.empty((len(rows), rows.n_arms))
+        for f, model in enumerate(self._fitted):
+            mine = np.flatnonzero(fold == f)
+            if mine.size:
+                part = rows.take(mine)
+                for arm in range(rows.n_arms):
+                    q[mine, arm] = _expected(model, arm_inputs(part, arm))
+        return q
+
+
+def _fresh(model: Any) -> Any:
+    if hasattr(model, "get_params"):
+        from sklearn.base import clone
+
+        return clone(model)
+    return copy.deepcopy(model)
+
+
+def _expected(model: Any, X: Floats) -> Floats:
+    if hasattr(model, "predict_proba"):
+        return model.predict_proba(X) @ np.asarray(model.classes_, np.float64)  # type: ignore[no-any-return]
+    return np.asarray(model.predict(X), np.float64).reshape(len(X))
+
+
+class Given:
+    """A model that somebody else fitted (``predict(contexts) -> (n, K)``), or an (n, K) array of its answers.
+
+    >>> log = Log(arms=[0, 1], rewards=[0, 1])
+    >>> Given(np.ones((2, 2)), log).predict(log.rows)
+    array([[1., 1.],
+           [1., 1.]])
+    """
+
+    def __init__(self, model: Any, log: Log) -> None:
+        self._model, self._table = model, None
+        if not hasattr(model, "predict"):
+            self._table = np.asarray(model, np.float64)
+            if self._table.shape != (len(log), log.n_arms):
+                raise ValueError(
+                    f"reward_model has shape {self._table.shape}, expected ({len(log)}, {log.n_arms}): an expected "
+                    "reward for every arm in every row"
+                )
+
+    def predict(self, rows: Rows) -> Floats:
+        """(n, K) expected rewards."""
+        if self._table is not None:
+            return self._table[rows.start : rows.start + len(rows)]
+        contexts = rows.contexts if rows.contexts is not None else np.empty((len(rows), 0))
+        q = np.asarray(self._model.predict(contexts), np.float64)
+        if q.shape != (len(rows), rows.n_arms) or not np.isfinite(q).all():
+            raise ValueError(
+                f"reward_model.predict answered an array of shape {q.shape}, expected finite numbers of shape "
+                f"({len(rows)}, {rows.n_arms})"
+            )
+        return q
+
+
+def fitted_model(model: Any, log: Log, folds: int, seed: int, progress: Any = None) -> Model:
+    """What ``reward_model=`` may be: None (a cross-fitted ridge), a regressor to cross-fit, or a finished model."""
+    if model is None:
+        return CrossfitRidge(folds=folds, seed=seed).fit(log, progress)
+    if isinstance(model, (CrossfitRidge, Crossfit)):
+        return model.fit(log, progress)
+    if hasattr(model, "fit") and hasattr(model, "predict"):
+        return Crossfit(model, folds, seed).fit(log, progress)
+    return Given(model, log)

@@ -1,0 +1,236 @@
+"""Rows: a block of rounds in memory, how it is made from what users have, and everything that can be wrong with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from armwise.agent import Floats, count
+
+Ints = NDArray[np.int64]
+SURE = 1.0 - 1e-9  # a logged probability this large leaves nothing for other arms
+_LARGEST, _SMALLEST = 1e150, 1e-100  # a reward, a probability: their squares must be numbers
+_SHOWN = 20  # problems printed by an error; all of them are in its attribute
+
+
+class LogError(ValueError):
+    """A log that cannot be used; ``problems`` lists everything that is wrong with it, with row numbers.
+
+    >>> from armwise.offline import Log
+    >>> Log(arms=[0, 5], rewards=[1.0, float("nan")], n_arms=2)
+    Traceback (most recent call last):
+    ...
+    armwise.offline.rows.LogError: the log has 2 problems:
+      row 1: arm is 5, expected a whole number from 0 to 1
+      row 1: reward is nan, expected a finite number
+    """
+
+    def __init__(self, problems: Sequence[str], total: int | None = None) -> None:
+        self.problems = list(problems)
+        total = len(self.problems) if total is None else total
+        more = f"\n  ... and {total - _SHOWN} more" if total > _SHOWN else ""
+        plural = "problem" if total == 1 else "problems"
+        super().__init__(f"the log has {total} {plural}:\n  " + "\n  ".join(self.problems[:_SHOWN]) + more)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A block of rounds in memory; ``start`` is the number of its first row in the whole log."""
+
+    arms: Ints
+    rewards: Floats
+    n_arms: int
+    contexts: Any = None  # (n, d) shared, (n, K, d) per arm, (n,) keys, or None
+    probabilities: Floats | None = None
+    arm_features: Floats | None = None  # (K, d) or (n, K, d)
+    available: NDArray[np.bool_] | None = None  # (n, K)
+    support: NDArray[np.bool_] | None = None  # (n, K): which arms could have been drawn, where the log says so
+    timestamps: Any = None
+    start: int = 0
+
+    def __len__(self) -> int:
+        return len(self.arms)
+
+    def take(self, which: Any) -> Rows:
+        """The rows that a slice, a mask or row numbers select (numbering starts again where it is not a slice)."""
+        moved = self.start + (which.start or 0) if isinstance(which, slice) else 0
+        per_row = {name: _pick(getattr(self, name), which) for name in PER_ROW}
+        features = self.arm_features
+        if features is not None and features.ndim == 3:
+            features = features[which]
+        return replace(self, **per_row, arm_features=features, start=moved)
+
+    def features(self) -> Floats:
+        """What an agent that sees ``features`` sees: (n, K, d), shared features repeated before an arm's own."""
+        if ndim(self.contexts) == 3:
+            return self.contexts  # type: ignore[no-any-return]
+        if self.arm_features is None:
+            raise ValueError(
+                "the log has no features of the arms: give contexts of shape (n, K, d), or arm_features of shape "
+                "(K, d) or (n, K, d)"
+            )
+        own = np.broadcast_to(self.arm_features, (len(self), self.n_arms, self.arm_features.shape[-1]))
+        if ndim(self.contexts) != 2:
+            return own
+        shared = np.broadcast_to(self.contexts[:, None, :], (*own.shape[:2], self.contexts.shape[1]))
+        return np.concatenate([shared, own], axis=2)
+
+
+PER_ROW = ("contexts", "arms", "rewards", "probabilities", "available", "support", "timestamps")
+
+
+def _pick(values: Any, which: Any) -> Any:
+    return None if values is None else values[which]
+
+
+def ndim(values: Any) -> int:
+    return -1 if values is None else int(values.ndim)
+
+
+# ---------------------------------------------------------------------- from arrays
+
+
+def floats(name: str, values: Any) -> Floats:
+    try:
+        return np.ascontiguousarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise LogError([f"{name} must be numbers, got {values!r:.80}"]) from None
+
+
+def _whole(values: Any) -> Ints:
+    """Arms as integers; what is not a whole number becomes -1, which the check then reports."""
+    array = np.asarray(values)
+    if array.dtype.kind in "biu":
+        return array.astype(np.int64)
+    numbers = floats("arms", values)
+    with np.errstate(invalid="ignore"):
+        return np.where(numbers == np.floor(numbers), numbers, -1.0).astype(np.int64)
+
+
+def as_rows(
+    contexts: Any, arms: Any, rewards: Any, probabilities: Any, n_arms: int | None, arm_features: Any,
+    available: Any, timestamps: Any, support: Any = None,
+) -> Rows:  # fmt: skip
+    arm_numbers = _whole(arms)
+    if isinstance(contexts, list) and contexts and all(np.ndim(x) == 2 for x in contexts):
+        contexts, offered = padded(contexts)
+        available = offered if available is None else available
+    elif contexts is not None:
+        contexts = np.asarray(contexts)
+        if contexts.ndim > 1:
+            contexts = floats("contexts", contexts)
+    features = None if arm_features is None else floats("arm_features", arm_features)
+    mask = None if available is None else np.asarray(available, dtype=bool)
+    if n_arms is None:
+        shapes = [mask.shape[-1]] if mask is not None else []
+        shapes += [features.shape[-2]] if features is not None and features.ndim > 1 else []
+        shapes += [contexts.shape[1]] if ndim(contexts) == 3 else []
+        n_arms = shapes[0] if shapes else int(arm_numbers.max(initial=0)) + 1
+    if mask is not None and mask.shape == (len(arm_numbers), n_arms) and mask.all():
+        mask = None
+    return Rows(
+        arms=arm_numbers, rewards=floats("rewards", rewards), n_arms=count("n_arms", n_arms), contexts=contexts,
+        probabilities=None if probabilities is None else floats("probabilities", probabilities),
+        arm_features=features, available=mask,
+        support=None if support is None else np.asarray(support, dtype=bool),
+        timestamps=None if timestamps is None else np.asarray(timestamps),
+    )  # fmt: skip
+
+
+def padded(contexts: Sequence[Any]) -> tuple[Floats, NDArray[np.bool_]]:
+    """Arm sets of different sizes as one (n, K, d) array of zeros past each end, and which arms are there.
+
+    >>> X, there = padded([np.ones((1, 2)), np.ones((3, 2))])
+    >>> X.shape, there.tolist()
+    ((2, 3, 2), [[True, False, False], [True, True, True]])
+    """
+    arrays = [np.asarray(x, dtype=np.float64) for x in contexts]
+    dims = sorted({x.shape[1] for x in arrays if x.size})
+    if len(dims) > 1:
+        raise LogError([f"contexts: rows have {dims} features an arm, expected the same number in every row"])
+    K = max(len(x) for x in arrays)
+    X = np.zeros((len(arrays), K, dims[0] if dims else 0))
+    there = np.zeros((len(arrays), K), dtype=bool)
+    for i, x in enumerate(arrays):
+        X[i, : len(x)], there[i, : len(x)] = x, True
+    return X, there
+
+
+def joined(blocks: list[Rows], n_arms: int) -> Rows:
+    if not blocks:
+        return Rows(np.empty(0, np.int64), np.empty(0), n_arms)
+    first = blocks[0]
+    per_row: dict[str, Any] = {
+        name: None if getattr(first, name) is None else np.concatenate([getattr(b, name) for b in blocks])
+        for name in PER_ROW
+    }
+    features = first.arm_features
+    if features is not None and features.ndim == 3:
+        features = np.concatenate([b.arm_features for b in blocks])
+    return replace(first, **per_row, arm_features=features)
+
+
+# ---------------------------------------------------------------------- checks
+
+
+def problems(rows: Rows) -> list[str]:
+    """Everything that is wrong with these rows, each with its row number.
+
+    >>> problems(Rows(arms=np.array([0, 1]), rewards=np.ones(2), n_arms=2, probabilities=np.array([0.5, 0.0])))
+    ['row 1: probability is 0.0, expected a number in (0, 1]']
+    """
+    shapes = _wrong_shapes(rows)
+    if shapes:
+        return shapes
+    n, K = len(rows), rows.n_arms
+    found: list[tuple[int, str]] = []
+
+    def report(wrong: NDArray[np.bool_], say: Callable[[int], str]) -> None:
+        found.extend((int(i), say(int(i))) for i in np.flatnonzero(wrong))
+
+    arms, rewards, p = rows.arms, rows.rewards, rows.probabilities
+    if n and not (arms.min() >= 0 and arms.max() < K):
+        report((arms < 0) | (arms >= K), lambda i: f"arm is {arms[i]}, expected a whole number from 0 to {K - 1}")
+    if n and not (rewards.min() >= -_LARGEST and rewards.max() <= _LARGEST):  # NaN fails, too
+        report(~np.isfinite(rewards), lambda i: f"reward is {rewards[i]}, expected a finite number")
+        large = np.isfinite(rewards) & (np.abs(rewards) > _LARGEST)
+        report(large, lambda i: f"reward is {rewards[i]}, expected one of at most {_LARGEST:g} in magnitude")
+    if p is not None and n and not (p.min() > _SMALLEST and p.max() <= 1.0 + 1e-9):
+        report(~((p > _SMALLEST) & (p <= 1 + 1e-9)), lambda i: f"probability is {p[i]}, expected a number in (0, 1]")
+    for name in ("contexts", "arm_features"):
+        values = getattr(rows, name)
+        if ndim(values) > 1 and not np.isfinite(values.sum()) and len(values) == n:
+            bad = ~np.isfinite(values).reshape(n, -1).all(axis=1)
+            report(bad, lambda i, name=name: f"{name} holds NaN or infinity, expected finite numbers")  # type: ignore[misc]
+    legal = (arms >= 0) & (arms < K)
+    for name, mask in (("available", rows.available), ("support", rows.support)):
+        if mask is not None:
+            there = mask[np.arange(n), np.where(legal, arms, 0)]
+            said = "is not among the available arms" if name == "available" else "is outside the support"
+            report(~there & legal, lambda i, said=said: f"arm {arms[i]} {said}")  # type: ignore[misc]
+    return [f"row {rows.start + i}: {text}" for i, text in sorted(found, key=lambda pair: pair[0])]
+
+
+def _wrong_shapes(rows: Rows) -> list[str]:
+    n, K, found = len(rows), rows.n_arms, []
+    for name in PER_ROW:
+        values = getattr(rows, name)
+        if values is not None and len(values) != n:
+            found.append(f"{name} has {len(values)} rows, but arms has {n}")
+    for name in ("arms", "rewards", "probabilities"):
+        if ndim(getattr(rows, name)) not in (-1, 1):
+            found.append(f"{name} must have one value a row, got shape {getattr(rows, name).shape}")
+    for name in ("available", "support"):
+        mask = getattr(rows, name)
+        if mask is not None and mask.shape != (n, K):
+            found.append(f"{name} must have shape ({n}, {K}), got {mask.shape}")
+    if ndim(rows.contexts) not in (-1, 1, 2, 3):
+        found.append(f"contexts must have shape (n,), (n, d) or (n, K, d), got {rows.contexts.shape}")
+    features = rows.arm_features
+    if features is not None and features.shape[:-1] not in ((K,), (n, K)):
+        found.append(f"arm_features must have shape ({K}, d) or ({n}, {K}, d), got {features.shape}")
+    return found

@@ -1,0 +1,214 @@
+"""Targets: what a policy, a frozen agent or an array of probabilities would have done in the logged rounds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from armwise.agent import Agent, Floats
+from armwise.offline.log import Log
+from armwise.offline.rows import SURE, Rows, ndim
+from armwise.policies import Constant, Uniform, distributions
+
+_TOTAL = 1e-6  # how far from 1 the probabilities of a row may sum: they often come from files in single precision
+
+
+class Target:
+    """One reading of everything that can be evaluated: per row an arm, or a distribution over the arms.
+
+    >>> log = Log(contexts=[[0.2], [0.9]], arms=[0, 0], rewards=[1, 1], n_arms=2)
+    >>> Target(lambda x: int(x[0] > 0.5), log).table(log.rows)
+    array([[1., 0.],
+           [0., 1.]])
+    """
+
+    def __init__(self, policy: Any, log: Log) -> None:
+        self.name = type(policy).__name__
+        self.needs_contexts = True
+        if isinstance(policy, Agent):
+            self.needs_contexts = policy.sees != "nothing"
+            self._answer: Callable[[Rows], np.ndarray] = lambda rows: _frozen(policy, rows)
+        elif callable(policy) or hasattr(policy, "many"):
+            self.needs_contexts = not isinstance(policy, (Constant, Uniform))
+            self._answer = lambda rows: _asked(policy, rows)
+            self.name = getattr(policy, "__name__", self.name)
+        else:
+            table = _given(policy, log)
+            self.needs_contexts = False
+            self._answer = lambda rows: table if len(table) == 1 else table[rows.start : rows.start + len(rows)]
+
+    def answers(self, rows: Rows) -> np.ndarray:
+        """(n,) arms, or an (n, K) table of probabilities."""
+        answer = self._answer(rows)
+        if answer.ndim == 2 and len(answer) != len(rows):
+            answer = np.broadcast_to(answer, (len(rows), answer.shape[1]))
+        return answer if rows.available is None else _on_offer(answer, rows)
+
+    def table(self, rows: Rows) -> Floats:
+        """(n, K) probabilities."""
+        return as_table(self.answers(rows), rows.n_arms)
+
+
+def as_table(answers: np.ndarray, n_arms: int) -> Floats:
+    """The answers as an (n, K) table of probabilities."""
+    if answers.ndim == 2:
+        return np.asarray(answers, np.float64)
+    table = np.zeros((len(answers), n_arms))
+    table[np.arange(len(answers)), answers] = 1.0
+    return table
+
+
+def of_logged(answers: np.ndarray, arms: np.ndarray) -> Floats:
+    """The probability that the target gives to each logged arm."""
+    if answers.ndim == 1:
+        return np.asarray(answers == arms, np.float64)
+    return np.asarray(answers[np.arange(len(arms)), arms], np.float64)
+
+
+def unsupported(rows: Rows, answers: np.ndarray) -> float:
+    """The target's probability, summed over the rows, of arms that these rows could not have drawn.
+
+    Known where the log has the whole distribution, and where it drew an arm with probability 1: it had no other.
+
+    >>> log = Log(arms=[0, 0], rewards=[1, 1], probabilities=[1.0, 0.5], n_arms=2)
+    >>> unsupported(log.rows, np.array([[0.25, 0.75], [0.25, 0.75]]))
+    0.75
+    """
+    if rows.support is not None:
+        if answers.ndim == 1:
+            return float(len(rows) - np.count_nonzero(rows.support[np.arange(len(rows)), answers]))
+        return float(answers.sum() - np.einsum("nk,nk->", answers, rows.support))
+    assert rows.probabilities is not None
+    if not len(rows) or rows.probabilities.max() < SURE:
+        return 0.0
+    return float((1.0 - of_logged(answers, rows.arms))[rows.probabilities >= SURE].sum())
+
+
+def _given(values: Any, log: Log) -> np.ndarray:
+    """An array: (n, K) probabilities, (K,) the same for every row, or (n,) arms."""
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        array = np.asarray("?")
+    if array.dtype.kind not in "biuf" or array.ndim not in (1, 2):
+        raise ValueError(
+            f"policy must be a policy, an agent, or an (n, K) array of probabilities, got {type(values).__name__}"
+        )
+    if array.ndim == 1 and array.dtype.kind == "f" and len(array) == log.n_arms:
+        return _distributions(array[None], 1, log.n_arms)
+    if array.ndim == 1:
+        if len(array) != len(log) or array.dtype.kind == "f":
+            raise ValueError(
+                f"policy is an array of shape {array.shape}: expected ({len(log)}, {log.n_arms}) probabilities, "
+                f"({log.n_arms},) probabilities for all rows, or ({len(log)},) whole numbers, the arms"
+            )
+        return _arms(array, log.n_arms)
+    return _distributions(array, len(log), log.n_arms)
+
+
+def _arms(arms: np.ndarray, n_arms: int) -> np.ndarray:
+    if arms.dtype.kind not in "biu":
+        raise ValueError(f"policy answered {arms[0]!r}: an arm must be a whole number")
+    arms = arms.astype(np.int64, copy=False)
+    if len(arms) and not (arms.min() >= 0 and arms.max() < n_arms):
+        row = int(np.argmax((arms < 0) | (arms >= n_arms)))
+        raise ValueError(f"policy, row {row}: the arm is {arms[row]}, expected 0 to {n_arms - 1}")
+    return arms
+
+
+def _distributions(table: np.ndarray, n: int, n_arms: int) -> Floats:
+    if table.shape != (n, n_arms):
+        raise ValueError(f"policy has shape {table.shape}, expected ({n}, {n_arms}): one distribution a row")
+    table = table.astype(np.float64, copy=False)
+    totals = table @ np.ones(n_arms)
+    right = (table.min(axis=1, initial=0.0) >= 0.0) & (np.abs(totals - 1.0) <= _TOTAL)  # False for NaN
+    if not right.all():
+        row = int(np.argmin(right))
+        raise ValueError(
+            f"policy, row {row}: the probabilities must be non-negative and sum to 1, got {table[row]} "
+            f"(sum {totals[row]:.6g}; {int((~right).sum())} such rows)"
+        )
+    return table
+
+
+def _asked(policy: Any, rows: Rows) -> np.ndarray:
+    def ask(contexts: Any, n_arms: int) -> np.ndarray:
+        if not hasattr(policy, "many"):
+            return distributions(policy, contexts, n_arms)
+        answer = np.asarray(policy.many(contexts))
+        if len(answer) != len(contexts):
+            raise ValueError(f"policy answered {len(answer)} rows to {len(contexts)} contexts")
+        return _arms(answer, n_arms) if answer.ndim == 1 else _distributions(answer, len(contexts), n_arms)
+
+    contexts = rows.contexts if rows.contexts is not None else rows.arm_features
+    if contexts is None:
+        contexts = np.empty((len(rows), 0))
+    elif rows.contexts is None and ndim(contexts) == 2:
+        contexts = np.broadcast_to(contexts, (len(rows), *contexts.shape))
+    if isinstance(policy, (Constant, Uniform)):  # they do not look: what they want of arms not on offer is shared out
+        return ask(contexts, rows.n_arms)
+    return _by_offer(ask, contexts, rows)
+
+
+def _frozen(agent: Agent, rows: Rows) -> np.ndarray:
+    def ask(contexts: Any, n_arms: int) -> np.ndarray:
+        if not len(contexts):
+            return np.empty((0, n_arms))
+        return _distributions(np.stack([agent.probabilities(context) for context in contexts]), len(contexts), n_arms)
+
+    if agent.sees == "nothing":
+        return _distributions(agent.probabilities()[None], 1, rows.n_arms)
+    return _by_offer(ask, views(agent.sees, rows), rows)
+
+
+def views(sees: str, rows: Rows) -> Any:
+    """The contexts of these rows as an agent with this ``sees`` wants them, one a row."""
+    if sees == "nothing":
+        return [None] * len(rows)
+    if sees == "features":
+        return rows.features()
+    if sees == "key":
+        if ndim(rows.contexts) == 1:
+            return rows.contexts.tolist()
+        if ndim(rows.contexts) == 2:
+            return [tuple(row) for row in rows.contexts.tolist()]
+    elif ndim(rows.contexts) == (2 if sees == "shared" else 3):
+        return rows.contexts
+    wanted = {"shared": "(n, d)", "advice": "(n, N, K)", "key": "(n,)"}[sees]
+    came = "no contexts" if rows.contexts is None else f"contexts of shape {rows.contexts.shape}"
+    raise ValueError(f"the agent sees {sees!r}, contexts of shape {wanted}, but the log has {came}")
+
+
+def _by_offer(ask: Callable[[Any, int], np.ndarray], contexts: Any, rows: Rows) -> np.ndarray:
+    """Ask once for all rows, or once for each set of arms on offer where arms have features of their own."""
+    if rows.available is None or ndim_of(contexts) != 3:
+        return ask(contexts, rows.n_arms)
+    table = np.zeros((len(rows), rows.n_arms))
+    patterns, which = np.unique(rows.available, axis=0, return_inverse=True)
+    for i, pattern in enumerate(patterns):
+        where, arms = np.flatnonzero(which.ravel() == i), np.flatnonzero(pattern)
+        answer = ask(contexts[np.ix_(where, arms)], len(arms))
+        table[np.ix_(where, arms)] = as_table(answer, len(arms))
+    return table
+
+
+def ndim_of(contexts: Any) -> int:
+    """The number of dimensions of a block of contexts; 1 for a list of keys."""
+    return getattr(contexts, "ndim", 1)
+
+
+def _on_offer(answers: np.ndarray, rows: Rows) -> np.ndarray:
+    """Mass on arms that a row did not offer goes, in proportion, to those that it did."""
+    assert rows.available is not None
+    table: Floats = np.where(rows.available, as_table(answers, rows.n_arms), 0.0)
+    totals = table.sum(axis=1, keepdims=True)
+    if len(table) and totals.min() <= 0.0:
+        row = int(np.argmin(totals))
+        raise ValueError(
+            f"policy, row {rows.start + row}: all its probability is on arms that the row did not offer, so "
+            "nothing says what it would have done"
+        )
+    shared: Floats = table / totals
+    return shared

@@ -1,0 +1,94 @@
+"""Epoch-Greedy: one uniform round, then greedy rounds in growing number (survey 4.3.1, Algorithm 7)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from armwise import bounds
+from armwise.agent import Choice, Floats, Seed, Theory, fraction, positive
+from armwise.numerics.choice import draw
+from armwise.numerics.weights import importance_weighted
+from armwise.oracle.base import Oracle
+from armwise.oracle.history import OracleAgent
+
+
+class EpochGreedy(OracleAgent):
+    """Epoch l: one arm drawn uniformly, which teaches; then s(l) rounds of the best policy so far, which do not.
+
+    ``schedule`` is s, a function of l, or the number c in s(l) = floor(c sqrt(l / (K ln(N / delta)))). Epochs follow
+    the rounds chosen, not the rewards learnt; ``choice.note`` says whether the round explored, and a late reward of
+    an exploration is learnt all the same. Policies that tie for best share the greedy rounds equally.
+
+    Cost: a greedy round asks the best policy; an exploration is one ``oracle.update`` (O(N) for an explicit class).
+
+    >>> agent = EpochGreedy([lambda x: 0, lambda x: 1], n_arms=2, schedule=lambda l: 2, seed=1)
+    >>> [agent.choose([0.0]).note for _ in range(6)]
+    [True, False, False, True, False, False]
+    """
+
+    theory = Theory(
+        section="4.3.1",
+        regret="O((K ln(N / delta))^(1/3) T^(2/3))",
+        comparator="the best policy of the class",
+        assumes="contexts and rewards drawn independently from one distribution, rewards in [0, 1]",
+        reference="Langford, Zhang 2008",
+        regret_bound=bounds.epoch_greedy,
+        exponent=2 / 3,
+        high_probability=True,
+        infinite_policies=True,
+        erratum="the inner loop runs from t_l + 1 to t_(l+1) - 1, and exploits",
+    )
+    needs_probability = False  # a round that teaches was uniform
+    oracle: Oracle
+    _learnt = ("_epoch", "_greedy_left")
+
+    def __init__(
+        self,
+        oracle: Any,
+        n_arms: int,
+        schedule: float | Callable[[int], int] = 1.0,
+        delta: float = 0.05,
+        *,
+        seed: Seed = None,
+    ) -> None:
+        self._begin(oracle, n_arms, seed)
+        self.schedule = schedule if callable(schedule) else positive("schedule", schedule)
+        self.delta = fraction("delta", delta)
+        self._epoch = self._greedy_left = 0
+
+    def _probabilities(self, context: Floats) -> Floats:
+        if self._greedy_left:
+            return self.oracle.vote(context, self.n_arms)
+        return np.full(self.n_arms, 1.0 / self.n_arms)
+
+    def _choose(self, context: Floats) -> Choice:
+        p, explores = self._probabilities(context), self._greedy_left == 0
+        if explores:
+            self._greedy_left = self._greedy_rounds(self._epoch + 1)
+            self._epoch += 1
+        else:
+            self._greedy_left -= 1
+        arm = draw(p, self._rng.random())
+        return Choice(arm, float(p[arm]), explores)
+
+    def _greedy_rounds(self, epoch: int) -> int:
+        """s(l)."""
+        if callable(self.schedule):
+            return max(0, int(self.schedule(epoch)))
+        complexity = self.n_arms * math.log(self.oracle.n_policies / self.delta)
+        return math.floor(self.schedule * math.sqrt(epoch / complexity))
+
+    def _learn(self, context: Floats, choice: Choice, reward: float) -> None:
+        if choice.note:
+            rewards = np.zeros(self.n_arms)
+            rewards[choice.arm] = importance_weighted(reward, 1.0 / self.n_arms)
+            self.oracle._update(self.oracle._see(context[None])[0], rewards)
+
+    def _check_choice(self, choice: Any, n_arms: int) -> None:
+        super()._check_choice(choice, n_arms)
+        if not isinstance(choice.note, bool):
+            raise ValueError(f"choice.note must say whether the round explored, True or False, got {choice.note!r:.80}")

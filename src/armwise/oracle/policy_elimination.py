@@ -1,0 +1,109 @@
+"""PolicyElimination: play low-variance mixtures of the policies that may still be best (survey 4.3.2, Algorithm 8)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from armwise import bounds
+from armwise.agent import Choice, Floats, Seed, Theory, fraction
+from armwise.numerics.policies import smoothed
+from armwise.numerics.weights import importance_weighted
+from armwise.oracle.base import Ints
+from armwise.oracle.finite import FinitePolicies
+from armwise.oracle.history import OracleAgent
+from armwise.oracle.variance import Sample, spread
+
+_ROUNDING = 1e-9
+
+
+class PolicyElimination(OracleAgent):
+    """Draw arms so that every surviving policy's estimate has variance at most 2K; drop the policies that fall behind.
+
+    ``contexts`` is an (n, d) sample of the distribution of contexts. P_t over the survivors has
+    mean_x 1 / W'(x, h(x)) <= 2K for each survivor h, W' = (1 - K mu_t) W_P + mu_t, and is checked before it plays.
+    A policy goes when R_hat_t(h) < max R_hat_t - 2 b_t. ``survivors`` holds the indices of those that remain.
+
+    Cost: a round is O(N); P is found again, in O(log N) steps of O(J N) each (J distinct contexts in the sample), when
+    a policy goes and when mu_t has fallen by a factor sqrt(2).
+
+    >>> agent = PolicyElimination([lambda x: 0, lambda x: 1], n_arms=2, contexts=np.zeros((1, 1)), seed=1)
+    >>> played = agent.play(np.zeros((3000, 1)), np.tile([0.0, 1.0], (3000, 1)))
+    >>> agent.survivors, agent.probabilities([0.0]).round(2)
+    (array([1]), array([0.04, 0.96]))
+    """
+
+    theory = Theory(
+        section="4.3.2",
+        regret="O(sqrt(T K ln(T^2 N / delta)))",
+        comparator="the best policy of the class",
+        assumes="contexts and rewards drawn independently from one distribution whose contexts are known, rewards in "
+        "[0, 1]",
+        reference="Dudik, Hsu, Kale, Karampatziakis, Langford, Reyzin, Zhang 2011",
+        regret_bound=bounds.policy_elimination,
+        high_probability=True,
+        erratum="policies are eliminated on R_hat_t(h), printed as delta_t(h)",
+    )
+    policies: FinitePolicies
+    _oracle_name = "policies"
+    _learnt = ("survivors", "_P", "_certified")
+
+    def __init__(self, policies: Any, n_arms: int, contexts: Any, delta: float = 0.05, *, seed: Seed = None) -> None:
+        self._begin_explicit(policies, n_arms, seed)
+        self.contexts = np.array(self.policies._read_contexts(contexts))
+        if not len(self.contexts):
+            raise ValueError("contexts is empty: expected a sample of the distribution of contexts")
+        self.delta = fraction("delta", delta)
+        N = self.policies.n_policies
+        rows, counts = np.unique(self.policies._see(self.contexts), axis=0, return_counts=True)
+        self._sample = Sample(rows, counts.astype(np.float64), self.n_arms)
+        self.survivors: Ints = np.arange(N)
+        self._P = np.full(N, 1.0 / N)
+        # v_P <= 1 / mu = 2K at the first mu, whatever P.
+        self._certified = (self._mu(1), 2.0 * self.n_arms)
+
+    def _log_term(self, t: int) -> float:
+        """ln(1 / delta_t), delta_t = delta / (4 N t^2)."""
+        return math.log(4.0 * self.policies.n_policies * t**2 / self.delta)
+
+    def _mu(self, t: int) -> float:
+        return min(1.0 / (2 * self.n_arms), math.sqrt(self._log_term(t) / (2 * self.n_arms * t)))
+
+    def _probabilities(self, context: Floats) -> Floats:
+        arms = self.policies.recommendations(context)[self.survivors]
+        return smoothed(np.bincount(arms, self._P, self.n_arms), self._mu(self.t))
+
+    def _learn(self, context: Floats, choice: Choice, reward: float) -> None:
+        assert choice.probability is not None
+        rewards = np.zeros(self.n_arms)
+        rewards[choice.arm] = importance_weighted(reward, choice.probability)
+        self.policies._update(self.policies.recommendations(context), rewards)
+        self._eliminate(self.t)
+        self._keep_variance_low(self._mu(self.t + 1))
+
+    def _eliminate(self, t: int) -> None:
+        width = 2.0 * math.sqrt(2 * self.n_arms * self._log_term(t) / t)  # b_t
+        R_hat = self.policies.totals[self.survivors] / t
+        stays = R_hat >= R_hat.max() - 2.0 * width
+        if not stays.all():
+            self.survivors, self._P = self.survivors[stays], self._P[stays]
+            total = self._P.sum()
+            self._P = self._P / total if total > 0.0 else np.full(self._P.size, 1.0 / self._P.size)
+            self._certified = (1.0, math.inf)  # what held for the larger class says nothing for this mixture
+
+    def _keep_variance_low(self, mu: float) -> None:
+        """Keep P while v_P <= 2K is certain, and otherwise make it so.
+
+        With mu' < mu every W' falls at most by the factor mu' / mu, so that v_P grows at most by its inverse.
+        """
+        before, largest = self._certified
+        if largest * before / mu <= 2.0 * self.n_arms + _ROUNDING:
+            return
+        alive = Sample(self._sample.table[:, self.survivors], self._sample.shares, self.n_arms)
+        largest = float(alive.variances(self._P, mu).max())
+        if largest > 2.0 * self.n_arms + _ROUNDING:
+            # Half of a uniform start keeps every 1 / P_1(h) below 2N, which bounds the number of steps.
+            self._P, largest = spread(alive, mu, 0.5 * self._P + 0.5 / self._P.size)
+        self._certified = (mu, largest)

@@ -1,0 +1,142 @@
+"""RegCB: optimism or elimination over all regressors that fit nearly best (beyond the survey; Foster et al. 2018)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from armwise.agent import Choice, Floats, Played, Seed, Theory, positive
+from armwise.numerics import regression
+from armwise.oracle.estimators import Estimator
+from armwise.oracle.regression import RegressionAgent
+from armwise.ridge import Ridge
+
+_HALVINGS = 12  # of the interval of weights, when a regressor's bound is searched
+
+
+class RegCB(RegressionAgent):
+    """Bound each arm's reward by the regressors whose loss is at most beta_t above the least; play the largest bound.
+
+    beta_t = mellowness ln(K t), bounds are cut to [0, 1]. With ``elimination`` the arm is drawn uniformly from those
+    whose upper bound reaches the largest lower bound. For ridge the bounds are y_a +- sqrt(beta_t) sqrt(x' A^-1 x),
+    in closed form. For a scikit-learn regressor each bound is a search over the weight of one extra example that
+    pulls the fit beyond [0, 1] (the paper's BinSearch): some 20 fits an arm and round, on all its examples so far.
+
+    >>> agent = RegCB(dim=2, seed=1)
+    >>> X = np.eye(2)
+    >>> for _ in range(50):
+    ...     choice = agent.choose(X)
+    ...     agent.learn(X, choice, reward=[0.1, 0.9][choice.arm])
+    >>> agent.choose(X).arm
+    1
+    """
+
+    theory = Theory(
+        section="beyond the survey",
+        regret="problem-dependent: disagreement of the regressors that fit nearly best",
+        comparator="the best arm of each round",
+        assumes="the regressor's class holds E[r | x, a]; contexts and rewards i.i.d., rewards in [0, 1]",
+        reference="Foster, Agarwal, Dudik, Luo, Schapire 2018",
+        high_probability=True,
+        infinite_policies=True,
+    )
+    _learnt = ("_model", "_X", "_arms", "_rewards")
+
+    def __init__(
+        self,
+        dim: int,
+        *,
+        n_arms: int | None = None,
+        mellowness: float = 0.01,
+        elimination: bool = False,
+        lam: float = 1.0,
+        regressor: Any = None,
+        seed: Seed = None,
+    ) -> None:
+        self._begin(dim, n_arms, lam, regressor, 1.0, seed)
+        self.mellowness, self.elimination = positive("mellowness", mellowness), bool(elimination)
+        # The examples, which only a search over fits needs again.
+        self._X, self._arms, self._rewards = np.empty((0, self.dim)), np.empty(0, np.int64), np.empty(0)
+        if self.regressor is not None:
+            self._model = []
+
+    def bounds(self, context: Any) -> tuple[Floats, Floats]:
+        """The lower and upper bound of every arm's reward.
+
+        >>> RegCB(dim=1, n_arms=2).bounds([1.0])
+        (array([0., 0.]), array([0.08325546, 0.08325546]))
+        """
+        return self._bounds(self._read(context))
+
+    def _bounds(self, context: Floats) -> tuple[Floats, Floats]:
+        X = self._rows(context)
+        K = self._count_arms(context)
+        radius = regression.confidence(self.t, K, self.mellowness)
+        if isinstance(self._model, Ridge):
+            return regression.cut(*regression.estimates(self._model.models, X), radius)
+        assert self.regressor is not None
+        low, high = np.zeros(K), np.ones(K)
+        for a in range(K):
+            mine = self._arms == (a if self.n_arms is not None else 0)
+            x = X[a] if self.n_arms is None else X[0]
+            if mine.any():
+                low[a], high[a] = _search(self.regressor, self._X[mine], self._rewards[mine], x, radius**2)
+        return low, high
+
+    def _probabilities(self, context: Floats) -> Floats:
+        return regression.confident(*self._bounds(context), self.elimination)
+
+    def _learn(self, context: Floats, choice: Choice, reward: float) -> None:
+        if self.regressor is None:
+            super()._learn(context, choice, reward)
+            return
+        row, model = (choice.arm, 0) if self.n_arms is None else (0, choice.arm)
+        self._X = np.concatenate([self._X, self._rows(context)[row : row + 1]])
+        self._arms, self._rewards = np.append(self._arms, model), np.append(self._rewards, reward)
+
+    def _play(self, contexts: Any, rewards: Floats) -> Played:
+        if not isinstance(self._model, Ridge):
+            return super()._play(contexts, rewards)
+        block = contexts if self.n_arms is None else contexts[:, None]
+        played = regression.regcb_play(
+            self._model.models, self.mellowness, self.elimination, self.t, block, rewards, self._rng
+        )
+        self._n_learnt += len(rewards)
+        return Played(*played)
+
+
+def _search(regressor: Estimator, X: Floats, y: Floats, x: Floats, beta: float) -> tuple[float, float]:
+    """The least and largest prediction at x of fits with a squared loss at most beta above the best fit's."""
+    longer = np.concatenate([X, x[None]])
+
+    def fit(target: float, weight: float) -> tuple[float, float]:
+        """Loss and prediction with one more example (x, target) of this weight."""
+        model = regressor.unfitted()
+        if weight == 0.0:
+            model.fit(X, y, np.ones(len(y)))
+        else:
+            model.fit(longer, np.append(y, target), np.append(np.ones(len(y)), weight))
+        predicted = np.ravel(model.thing.predict(longer))
+        return float(((predicted[:-1] - y) ** 2).sum()), float(predicted[-1])
+
+    least, centre = fit(0.0, 0.0)
+    ends = []
+    for target in (-1.0, 2.0):
+        inside, outside, reached = 0.0, 1.0, centre  # weights whose fit is in the set, and not
+        while True:
+            loss, prediction = fit(target, outside)
+            if loss - least > beta:
+                break
+            inside, outside, reached = outside, 2.0 * outside, prediction
+            if abs(prediction - target) < 1.0 or outside > 1e9:  # out of [0, 1], or it cannot be moved
+                break
+        for _ in range(_HALVINGS if loss - least > beta else 0):
+            middle = 0.5 * (inside + outside)
+            loss, prediction = fit(target, middle)
+            if loss - least > beta:
+                outside = middle
+            else:
+                inside, reached = middle, prediction
+        ends.append(min(1.0, max(0.0, reached)))
+    return ends[0], ends[1]

@@ -1,0 +1,66 @@
+"""What the regression agents share: an estimate of every arm's reward, by ridge or by any scikit-learn regressor."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from armwise.agent import Agent, Choice, Floats, Seed, count
+from armwise.numerics import regression
+from armwise.oracle.estimators import Estimator, Learner
+from armwise.ridge import Ridge
+
+
+class RegressionAgent(Agent):
+    """An agent over regression estimates: of per-arm features (K may change), or of a shared context for ``n_arms``.
+
+    The regressor is the built-in ridge, or any scikit-learn regressor: taught by ``partial_fit`` where it has one,
+    otherwise fitted again whenever its examples have grown by the factor ``refit``.
+    """
+
+    dim: int
+    lam: float
+    refit: float
+    regressor: Estimator | None
+    _model: Ridge | list[Learner]
+    _learnt: ClassVar[tuple[str, ...]] = ("_model",)
+
+    def _begin(self, dim: int, n_arms: int | None, lam: float, regressor: Any, refit: float, seed: Seed) -> None:
+        """The first lines of every constructor."""
+        super().__init__(seed=seed)
+        self.n_arms = None if n_arms is None else count("n_arms", n_arms)
+        self.sees = "features" if n_arms is None else "shared"
+        ridge = Ridge(dim, lam, self.n_arms or 1)
+        self.dim, self.lam = ridge.dim, ridge.lam
+        if not (isinstance(refit, (int, float)) and np.isfinite(refit) and refit >= 1.0):
+            raise ValueError(f"refit must be a number >= 1, got {refit!r:.80}")
+        self.refit = float(refit)
+        if regressor is None:
+            self.regressor, self._model = None, ridge
+            return
+        self.regressor = regressor if isinstance(regressor, Estimator) else Estimator.wrap(regressor)
+        if not (hasattr(self.regressor.thing, "fit") and hasattr(self.regressor.thing, "predict")):
+            raise ValueError(f"regressor must be a scikit-learn regressor or None, got {regressor!r:.80}")
+        self._model = [Learner(self.regressor, self.refit) for _ in range(self.n_arms or 1)]
+
+    def _rows(self, context: Floats) -> Floats:
+        """Per-arm features, or the shared context as one row."""
+        return context if self.n_arms is None else context[None]
+
+    def _means(self, context: Floats) -> Floats:
+        X = self._rows(context)
+        if isinstance(self._model, Ridge):
+            return regression.estimates(self._model.models, X)[0]
+        means = np.concatenate([np.ravel(learner.predict(X)) for learner in self._model]).astype(np.float64)
+        if not np.isfinite(means).all():
+            raise ValueError(f"{self.regressor!r} predicted {means}: scale the context, or choose another regressor")
+        return means
+
+    def _learn(self, context: Floats, choice: Choice, reward: float) -> None:
+        model, row = (0, choice.arm) if self.n_arms is None else (choice.arm, 0)
+        X = self._rows(context)
+        if isinstance(self._model, Ridge):
+            self._model.learn(X, row, reward, model)
+        else:
+            self._model[model].add(X[row : row + 1].copy(), np.array([reward]), np.ones(1))

@@ -1,0 +1,101 @@
+"""Distributions over an explicit class under which no policy's estimate varies much: the two convex problems.
+
+P is a distribution over N policies, W'(x, a) = (1 - K mu) W_P(x, a) + mu the arms drawn from it, and
+v_P(h) = mean_x 1 / W'(x, h(x)) bounds the variance of h's estimated reward.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from armwise.agent import Floats
+from armwise.numerics.policies import arm_masses, policy_totals, smoothed
+
+_ENOUGH = math.sqrt(2.0)  # times K: half way, in ratio, between what exists (K) and what is asked for (2K)
+
+
+class Sample:
+    """Contexts that stand for their distribution: what each policy recommends in the distinct ones, and their shares.
+
+    >>> sample = Sample(np.array([[0, 1], [0, 1]], np.uint8), np.ones(2), n_arms=2)
+    >>> sample.variances(np.array([0.5, 0.5]), mu=0.1)
+    array([2., 2.])
+    """
+
+    def __init__(self, table: np.ndarray, counts: Floats, n_arms: int) -> None:
+        self.table, self.n_arms = table, n_arms
+        self.shares = counts / counts.sum()
+        self.n_policies = table.shape[1]
+
+    def smoothed(self, P: Floats, mu: float) -> Floats:
+        """W'(x, a), one row a distinct context: O(J N)."""
+        return smoothed(arm_masses(self.table, P, self.n_arms), mu)
+
+    def variances(self, P: Floats, mu: float) -> Floats:
+        """v_P(h) of every policy: O(J N)."""
+        return policy_totals(self.table, self.shares[:, None] / self.smoothed(P, mu))
+
+
+def spread(sample: Sample, mu: float, start: Floats) -> tuple[Floats, float]:
+    """A distribution P with v_P(h) <= sqrt(2) K for every policy h, and its largest v_P.
+
+    P(h) <- P(h) v_P(h) / sum(P v_P) climbs mean_x sum_a ln W'(x, a), whose gradient is proportional to v_P. Since
+    sum(P v_P) <= K and ln v_P(h) is convex in P, the mean of the first k iterates has
+    v(h) <= K exp(ln(1 / P_1(h)) / k): never more than 2 log2(1 / min P_1) steps, each O(J N).
+
+    >>> sample = Sample(np.array([[0, 1, 1, 1]], np.uint8), np.ones(1), n_arms=2)
+    >>> P, largest = spread(sample, 0.01, np.full(4, 0.25))
+    >>> bool(largest <= 2 ** 1.5), bool(sample.variances(P, 0.01).max() == largest)
+    (True, True)
+    """
+    limit, P, total, k = _ENOUGH * sample.n_arms, start, np.zeros_like(start), 0
+    while True:
+        v = sample.variances(P, mu)
+        if v.max() <= limit:
+            return P, float(v.max())
+        total, k = total + P, k + 1
+        P = P * v / (P @ v)
+        if k % 4 == 0:
+            mean = total / k
+            largest = float(sample.variances(mean, mu).max())
+            if largest <= limit:
+                return mean, largest
+
+
+def violation(gaps: Floats, v: Floats, flat: float, c: float) -> float:
+    """max over distributions Q of v.Q - max(flat, c (gaps.Q)^2), exactly.
+
+    Only the point (gaps.Q, v.Q) matters, and for a given gap the largest v.Q lies on the upper hull of the N points;
+    along an edge of it the difference is concave, so its largest value is at an end, at the parabola's own slope,
+    or where the parabola leaves the flat part. O(N ln N).
+
+    >>> violation(np.array([0.0, 1.0]), np.array([3.0, 5.0]), flat=4.0, c=8.0)
+    0.414...
+    """
+    x, y = _upper_hull(gaps, v)
+    corner = math.sqrt(flat / c) if c > 0.0 else math.inf
+    slopes = np.diff(y) / np.diff(x)
+    tangent = np.clip(slopes / (2 * c), x[:-1], x[1:]) if c > 0.0 else x[:0]
+    at = np.concatenate([x, tangent, np.clip([corner], x[0], x[-1])])
+    difference = np.interp(at, x, y) - np.maximum(flat, c * at**2)
+    return float(difference.max())
+
+
+def _upper_hull(x: Floats, y: Floats) -> tuple[Floats, Floats]:
+    """The corners of the upper hull, from left to right, x strictly increasing (Andrew's monotone chain)."""
+    order = np.lexsort((-y, x))
+    hull: list[int] = []
+    for i in order:
+        if hull and x[i] == x[hull[-1]]:
+            continue
+        while len(hull) > 1 and _turns_left(x, y, hull[-2], hull[-1], i):
+            hull.pop()
+        hull.append(int(i))
+    return x[hull], y[hull]
+
+
+def _turns_left(x: Floats, y: Floats, a: int, b: int, c: Any) -> bool:
+    return bool((x[b] - x[a]) * (y[c] - y[a]) >= (y[b] - y[a]) * (x[c] - x[a]))

@@ -1,0 +1,273 @@
+"""Save and load: a JSON header and raw arrays, checked to the last byte; never pickle, never code.
+
+The file, in order (all integers little-endian):
+
+=======================  =====================================================================
+bytes                    meaning
+=======================  =====================================================================
+``ARMWISE!``            8 bytes that say what this is
+version                  uint32, ``FORMAT`` below; a newer one is refused
+header length            uint64
+header                   UTF-8 JSON: ``{"object": tree, "arrays": [{"dtype", "shape"}, ...]}``
+arrays                   each array's bytes in C order, one after the other
+digest                   SHA-256 of everything before it
+=======================  =====================================================================
+
+In the tree a plain JSON value stands for itself; ``{"$": kind, ...}`` stands for an array, a tuple, a random
+generator, or one of our own objects with what it was made with (``params``) and what it has learnt (``state``).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import inspect
+import json
+import math
+import os
+import struct
+import tempfile
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+MAGIC = b"ARMWISE!"
+FORMAT = 1
+_DIGEST = 32
+_registry: dict[str, type[Saved]] = {}
+
+
+class LoadError(ValueError):
+    """A file that cannot be loaded; the message says why.
+
+    >>> loads(b"something else")
+    Traceback (most recent call last):
+    ...
+    armwise.persist.LoadError: not an armwise file: it does not begin with ARMWISE!
+    """
+
+
+class Saved:
+    """Anything that can be saved: rebuilt from its constructor's arguments, then given what it had learnt.
+
+    Each constructor argument is kept in an attribute of the same name (``seed`` apart); ``_learnt`` names the
+    attributes that learning changes.
+
+    >>> class Counter(Saved):
+    ...     _learnt = ("n",)
+    ...     def __init__(self, step):
+    ...         self.step, self.n = step, 0
+    >>> counter = Counter(step=2)
+    >>> counter.n += counter.step
+    >>> loads(dumps(counter)).n
+    2
+    """
+
+    _learnt: ClassVar[tuple[str, ...]] = ()
+    _namespace: ClassVar[str] = ""  # "kernels." where the class is public as armwise.kernels.X, not armwise.X
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        name = _class_name(cls)
+        if name.startswith("armwise:") and name in _registry and _registry[name].__module__ != cls.__module__:
+            raise TypeError(f"two classes would be saved as {name}: give one of them a _namespace")
+        _registry[name] = cls
+
+    def params(self) -> dict[str, Any]:
+        """What this object was made with, seed apart: ``type(x)(**x.params())`` makes another like it.
+
+        >>> import armwise as aw
+        >>> aw.LinUCB(dim=3, lam=0.5).params()["lam"]
+        0.5
+        """
+        names = inspect.signature(type(self).__init__).parameters
+        return {name: getattr(self, name) for name in list(names)[1:] if name != "seed"}
+
+    def _state(self) -> dict[str, Any]:
+        """What learning has changed; override with ``_restore`` where attributes do not say it all."""
+        return {name: getattr(self, name) for name in self._learnt}
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            setattr(self, name, value)
+
+
+def _class_name(cls: type[Saved]) -> str:
+    return f"{cls.__module__.split('.')[0]}:{cls._namespace}{cls.__qualname__}"
+
+
+def _find_class(name: str) -> type[Saved]:
+    if name not in _registry and name.startswith("armwise:"):
+        # Public names load their room when asked for, which registers its classes.
+        found: Any = importlib.import_module("armwise")
+        for part in name.partition(":")[2].split("."):
+            found = getattr(found, part, None)
+    if name not in _registry:
+        raise LoadError(
+            f"the file holds a {name.partition(':')[2]} of package {name.partition(':')[0]!r}, which is not "
+            "known here: import the module that defines it first (or upgrade armwise)"
+        )
+    return _registry[name]
+
+
+def _encode(value: Any, arrays: list[np.ndarray], where: str) -> Any:
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else {"$": "float", "value": repr(value)}
+    if isinstance(value, np.generic):
+        return _encode(value.item(), arrays, where)
+    if isinstance(value, np.ndarray):
+        if value.dtype.kind not in "biuf":
+            raise ValueError(f"{where} cannot be saved: an array of {value.dtype}; expected numbers or booleans")
+        arrays.append(value)
+        return {"$": "array", "index": len(arrays) - 1}
+    if isinstance(value, list):
+        return [_encode(v, arrays, f"{where}[{i}]") for i, v in enumerate(value)]
+    if isinstance(value, tuple):
+        return {"$": "tuple", "items": [_encode(v, arrays, f"{where}[{i}]") for i, v in enumerate(value)]}
+    if isinstance(value, dict):
+        pairs = [[_encode(k, arrays, f"a key of {where}"), _encode(v, arrays, f"{where}[{k!r}]")]
+                 for k, v in value.items()]  # fmt: skip
+        return {"$": "dict", "items": pairs}
+    if isinstance(value, np.random.Generator):
+        return {"$": "rng", "state": _encode(value.bit_generator.state, arrays, where)}
+    if isinstance(value, Saved):
+        name = _class_name(type(value))
+        if _registry.get(name) is not type(value) or "<locals>" in name:
+            raise ValueError(
+                f"{where} cannot be saved: class {type(value).__qualname__} is not at the top level of a module"
+            )
+        params = {k: _encode(v, arrays, f"{where}.{k}") for k, v in value.params().items()}
+        state = {k: _encode(v, arrays, f"{where}.{k}") for k, v in value._state().items()}
+        return {"$": "object", "class": name, "params": params, "state": state}
+    if hasattr(value, "tocsr") and hasattr(value, "nnz"):
+        csr = value.tocsr()
+        parts = [_encode(np.asarray(p), arrays, where) for p in (csr.data, csr.indices, csr.indptr)]
+        return {"$": "csr", "shape": [int(n) for n in csr.shape], "parts": parts}
+    raise ValueError(
+        f"{where} cannot be saved: {type(value).__name__} {value!r:.80} has no safe file format; "
+        "expected numbers, strings, arrays, lists, dicts or armwise objects"
+    )
+
+
+def _decode(tree: Any, arrays: list[np.ndarray]) -> Any:
+    if isinstance(tree, list):
+        return [_decode(v, arrays) for v in tree]
+    if not isinstance(tree, dict):
+        return tree
+    kind = tree.get("$")
+    if kind == "float":
+        return float(tree["value"])
+    if kind == "array":
+        return arrays[tree["index"]]
+    if kind == "tuple":
+        return tuple(_decode(v, arrays) for v in tree["items"])
+    if kind == "dict":
+        return {_decode(k, arrays): _decode(v, arrays) for k, v in tree["items"]}
+    if kind == "rng":
+        return _decode_rng(_decode(tree["state"], arrays))
+    if kind == "csr":
+        from scipy.sparse import csr_array
+
+        data, indices, indptr = (_decode(p, arrays) for p in tree["parts"])
+        return csr_array((data, indices, indptr), shape=tuple(tree["shape"]))
+    if kind == "object":
+        cls = _find_class(tree["class"])
+        thing = cls(**{k: _decode(v, arrays) for k, v in tree["params"].items()})
+        thing._restore({k: _decode(v, arrays) for k, v in tree["state"].items()})
+        return thing
+    raise LoadError(f"the file holds a value of unknown kind {kind!r}; it may need a newer armwise")
+
+
+def _decode_rng(state: dict[str, Any]) -> np.random.Generator:
+    name = state["bit_generator"]
+    if name not in ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64"):
+        raise LoadError(f"the file holds an unknown random generator {name!r}")
+    bits = getattr(np.random, name)()
+    bits.state = state
+    return np.random.Generator(bits)
+
+
+def dumps(thing: Saved) -> bytes:
+    """The bytes that ``save`` would write.
+
+    >>> import armwise as aw
+    >>> dumps(aw.Exp3(n_arms=3, gamma=0.1))[:8]
+    b'ARMWISE!'
+    """
+    arrays: list[np.ndarray] = []
+    tree = _encode(thing, arrays, type(thing).__name__)
+    raw = [np.ascontiguousarray(a, dtype=a.dtype.newbyteorder("<")) for a in arrays]
+    described = [{"dtype": a.dtype.str, "shape": list(a.shape)} for a in raw]
+    header = json.dumps({"object": tree, "arrays": described}, allow_nan=False).encode()
+    body = b"".join([MAGIC, struct.pack("<IQ", FORMAT, len(header)), header, *(a.tobytes() for a in raw)])
+    return body + hashlib.sha256(body).digest()
+
+
+def loads(data: bytes, source: str = "") -> Any:
+    """The object that ``dumps`` wrote; ``LoadError`` with the reason for anything else.
+
+    >>> import armwise as aw
+    >>> loads(dumps(aw.Exp3(n_arms=3, gamma=0.1))).n_arms
+    3
+    """
+    prefix = f"{source}: " if source else ""
+    if data[: len(MAGIC)] != MAGIC:
+        raise LoadError(f"{prefix}not an armwise file: it does not begin with ARMWISE!")
+    start = len(MAGIC) + 12
+    if len(data) < start + _DIGEST:
+        raise LoadError(f"{prefix}the file is truncated: only {len(data)} bytes")
+    version, length = struct.unpack("<IQ", data[len(MAGIC) : start])
+    if version > FORMAT:
+        raise LoadError(f"{prefix}written in format {version}; this armwise reads up to {FORMAT}: upgrade armwise")
+    if hashlib.sha256(data[:-_DIGEST]).digest() != data[-_DIGEST:]:
+        raise LoadError(f"{prefix}the file is truncated or altered: its SHA-256 does not match its contents")
+    try:
+        header = json.loads(data[start : start + length])
+        arrays, offset = [], start + length
+        for entry in header["arrays"]:
+            dtype, shape = np.dtype(entry["dtype"]), tuple(entry["shape"])
+            count = math.prod(shape)
+            flat = np.frombuffer(data, dtype=dtype, count=count, offset=offset)
+            arrays.append(flat.reshape(shape).astype(dtype.newbyteorder("="), copy=True))
+            offset += count * dtype.itemsize
+        return _decode(header["object"], arrays)
+    except LoadError as error:
+        raise LoadError(f"{prefix}{error}") from None
+    except Exception as error:  # the digest is right, so the writer was not (this version of) us
+        raise LoadError(f"{prefix}the contents do not describe an agent: {error}") from error
+
+
+def save(thing: Saved, path: str | os.PathLike[str]) -> None:
+    """Write to ``path`` at once or not at all: a crash leaves the old file or the new one.
+
+    >>> import armwise as aw, tempfile, os
+    >>> path = os.path.join(tempfile.mkdtemp(), "model.aw")
+    >>> save(aw.Exp3(n_arms=3, gamma=0.1), path)
+    >>> load(path).gamma
+    0.1
+    """
+    data, target = dumps(thing), Path(path)
+    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, target)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """What ``agent.save(path)`` wrote, ready to continue exactly where it stopped.
+
+    >>> load("/no/such/file.aw")
+    Traceback (most recent call last):
+    ...
+    FileNotFoundError: [Errno 2] No such file or directory: '/no/such/file.aw'
+    """
+    return loads(Path(path).read_bytes(), source=str(path))

@@ -1,0 +1,83 @@
+"""Half-planes and finite sets of points, exactly: on which side a point lies, and all ways to separate the points."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+
+from armwise.agent import Floats
+from armwise.policies.fixed import Ints
+
+# Shewchuk 1997: beyond this multiple of its terms the sign of the floating-point determinant is right.
+_SURE = (3.0 + 16.0 * 2.0**-53) * 2.0**-53
+
+
+def orientation(p: Floats, q: Floats, x: Floats) -> Ints:
+    """The sign of det(q - p, x - p) for points (..., 2): 1 where x lies left of the line from p to q, 0 on it.
+
+    Exact: where rounding could matter, it is computed again in fractions.
+
+    >>> orientation(np.array([0.0, 0.0]), np.array([0.1, 0.3]), np.array([[0.2, 0.6], [0.3, 0.9], [0.0, 1.0]]))
+    array([0, 1, 1])
+    """
+    p, q, x = np.broadcast_arrays(p, q, x)
+    up = (q[..., 0] - p[..., 0]) * (x[..., 1] - p[..., 1])
+    down = (q[..., 1] - p[..., 1]) * (x[..., 0] - p[..., 0])
+    det = up - down
+    sign = np.sign(det).astype(np.int64)
+    same = (x == p).all(axis=-1) | (x == q).all(axis=-1) | (p == q).all(axis=-1)
+    sign[same] = 0
+    for at in zip(*np.nonzero((np.abs(det) <= _SURE * (np.abs(up) + np.abs(down))) & ~same)):
+        (px, py), (qx, qy), (cx, cy) = (map(Fraction, point[at].tolist()) for point in (p, q, x))
+        exact = (qx - px) * (cy - py) - (qy - py) * (cx - px)
+        sign[at] = (exact > 0) - (exact < 0)
+    return sign
+
+
+def above(p: Floats, q: Floats, x: Floats) -> np.ndarray:
+    """Whether x lies above the line from p to q once it is turned a hair counter-clockwise between p and q.
+
+    Left of the line is above; on it, what lies on p's side is above, what lies on q's side is not: a half-plane's
+    answer on any finite set of points, without choosing how far to turn.
+
+    >>> above(np.array([0.0, 0.0]), np.array([1.0, 0.0]), np.array([[5.0, 1.0], [-1.0, 0.0], [0.0, 0.0], [1.0, 0.0]]))
+    array([ True,  True,  True, False])
+    """
+    side = orientation(p, q, x)
+    flat = np.abs(q[..., 0] - p[..., 0]) >= np.abs(q[..., 1] - p[..., 1])
+    # Along a line one coordinate orders the points exactly.
+    pivot, ahead, point = (np.where(flat, v[..., 0], v[..., 1]) for v in (p, q, x))
+    behind = np.where(ahead > pivot, point <= pivot, point >= pivot)
+    return np.where(side == 0, behind, side > 0)
+
+
+def separations(points: Floats) -> Ints:
+    """The pairs (i, j), i < j, whose turned lines (``above``) split n distinct points in every linear way, once.
+
+    Two sets that a line separates have exactly one common tangent that turns counter-clockwise into a separating
+    line. It touches them at neighbours on that tangent. So the ways to split are the pairs of points with no
+    other point between them on their line: n (n - 1) / 2 of them in general position.
+
+    >>> separations(np.array([[0.0, 0.0], [1.0, 0.0], [2.0, 0.0]]))
+    array([[0, 1],
+           [1, 2]])
+    """
+    pairs = []
+    for i in range(len(points)):
+        others = np.delete(np.arange(len(points)), i)
+        gap = points[others] - points[i]
+        angle, reach = np.arctan2(gap[:, 1], gap[:, 0]), np.abs(gap).sum(axis=1)
+        order = np.argsort(angle)
+        hidden = np.zeros(len(others), bool)
+        # Only points in nearly the same direction can hide one another; which do is decided exactly.
+        breaks = np.flatnonzero(np.diff(angle[order]) > 1e-12) + 1
+        near_ones = np.split(order, breaks) if breaks.size < len(others) - 1 else []
+        for near in near_ones:
+            near = near[np.argsort(reach[near])]
+            for k in range(1, near.size):
+                between = orientation(points[i], points[others[near[:k]]], points[others[near[k]]]) == 0
+                hidden[near[k]] = between.any()
+        seen = others[~hidden]
+        pairs.append(np.column_stack([np.full((seen > i).sum(), i), np.sort(seen[seen > i])]))
+    return np.concatenate(pairs) if pairs else np.empty((0, 2), np.int64)

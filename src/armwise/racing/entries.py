@@ -1,0 +1,104 @@
+"""Agents by name, made to fit a world: what ``armwise race --agents linucb,thompson`` asks for."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import armwise as aw
+from armwise.agent import Agent
+from armwise.environments.base import Environment
+from armwise.policies import Constant
+
+# Names that users say, and the two families that need an agent inside.
+ALIASES: dict[str, str] = {"thompson": "LinThompson", "ts": "LinThompson", "ucb": "UCB1", "iltcb": "ILoveToConBandits"}
+_WRAPPERS = ("Advised", "Doubling", "Explore", "PerContext", "PolicyArms")
+
+
+def entrants() -> list[str]:
+    """The agents that can be made by name.
+
+    >>> "LinUCB" in entrants() and "Choice" not in entrants()
+    True
+    """
+    found = []
+    for name in aw.__all__:
+        try:
+            thing = getattr(aw, name)
+        except ModuleNotFoundError:
+            continue
+        if inspect.isclass(thing) and issubclass(thing, Agent) and not inspect.isabstract(thing):
+            found.append(name)
+    return found
+
+
+def enter(name: str, world: Environment, horizon: int) -> Agent:
+    """An agent of this class that fits the world: its width, its arms, its horizon.
+
+    >>> enter("LinUCB", aw.environments.Linear(n_arms=5, dim=4), horizon=100)
+    LinUCB(dim=4, ...)
+    """
+    cls = getattr(aw, name)
+    make: Callable[..., Agent] = getattr(cls, "tuned", cls)
+    if name in _WRAPPERS:
+        return _wrapped(name, world, horizon)
+    disjoint = world.native != "features"
+    values: dict[str, Any] = {}
+    names = inspect.signature(make).parameters
+    for each in names.values():
+        needed = each.default is inspect.Parameter.empty
+        if each.name == "dim":
+            one_each = names.get("n_arms")  # one model for each arm reads the shared context
+            shared = cls.sees == "shared" or (one_each is not None and (disjoint or one_each.default is one_each.empty))
+            values["dim"] = world.width("shared" if shared else "features")
+        elif each.name == "n_arms" and (needed or "dim" not in names or (cls.sees == "features" and disjoint)):
+            values["n_arms"] = world.n_arms
+        elif each.name == "laplacian" and hasattr(world, "laplacian"):
+            values["laplacian"] = world.laplacian
+        elif each.name in _FILL and (needed or each.name == "noise"):
+            values[each.name] = _FILL[each.name](world, horizon)
+        elif needed and each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY):
+            raise ValueError(
+                f"{name} needs {each.name}=..., which {type(world).__name__} does not give: use aw.race, in Python"
+            )
+    return make(**values)
+
+
+def _policies(world: Environment) -> list[Any]:
+    return list(getattr(world, "policies", None) or [Constant(arm) for arm in range(world.n_arms)])
+
+
+def _contexts(world: Environment) -> Any:
+    if hasattr(world, "contexts"):
+        return world.contexts(1000, seed=0)
+    return next(world.blocks(1000, seed=0)).view("shared")
+
+
+def _oracle(world: Environment) -> Any:
+    if hasattr(world, "policies"):
+        return list(world.policies)
+    return aw.LinearOracle(world.width("shared"), world.n_arms)
+
+
+_FILL: dict[str, Callable[[Environment, int], Any]] = {
+    "horizon": lambda world, T: T,
+    "n_experts": lambda world, T: world.width("advice"),
+    "policies": lambda world, T: _policies(world),
+    "oracle": lambda world, T: _oracle(world),
+    "contexts": lambda world, T: _contexts(world),
+    "kernel": lambda world, T: aw.kernels.RBF(),
+    "noise": lambda world, T: getattr(world, "noise", 0.5) or 0.01,
+}
+
+
+def _wrapped(name: str, world: Environment, horizon: int) -> Agent:
+    K, policies = world.n_arms, _policies(world)
+    agents: dict[str, Callable[[], Agent]] = {
+        "PerContext": lambda: aw.PerContext(aw.Exp3.tuned(K, horizon)),
+        "PolicyArms": lambda: aw.PolicyArms(aw.Exp3.tuned(len(policies), horizon), policies, K),
+        "Doubling": lambda: aw.Doubling("Exp3.tuned", {"n_arms": K}),
+        "Explore": lambda: aw.Explore(enter("LinUCB", world, horizon), epsilon=0.05),
+        "Advised": lambda: aw.Advised(aw.Exp4.tuned(len(policies), K, horizon), policies),
+    }
+    return agents[name]()

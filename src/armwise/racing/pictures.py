@@ -1,0 +1,237 @@
+"""Pictures of a race, told apart by colour, by line style and by marker: on screen, in print, by anyone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter
+
+if TYPE_CHECKING:
+    from armwise.racing.result import Result
+
+# Okabe and Ito's palette without its yellow and black: told apart with every kind of colour vision.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7A5195", "#767676")
+INK = "#1A1C20"
+_DASHES: tuple[Any, ...] = ("-", (0, (6, 2)), (0, (6, 2, 1.5, 2)), (0, (1.5, 1.5)), (0, (9, 2, 3, 2)), (0, (3, 1.2)),
+                            (0, (6, 2, 1.5, 2, 1.5, 2)), (0, (12, 3)))  # fmt: skip
+_DOTS: Any = (0, (1, 2))
+_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+_SIZE = (4.3, 3.4)
+
+
+def draw(result: Result, kind: str) -> Figure:
+    """The picture of this kind: regret, loglog, bounds, arms or time.
+
+    >>> import armwise as aw
+    >>> result = aw.race([aw.Exp3(n_arms=3)], aw.environments.Switching(n_arms=3), horizon=200, seeds=4)
+    >>> draw(result, "bound")
+    Traceback (most recent call last):
+    ...
+    ValueError: kind must be one of regret, loglog, bounds, arms, time, got 'bound'
+    """
+    if kind not in KINDS:
+        raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
+    if not result.finishers:
+        raise ValueError(f"no agent finished a run, so there is nothing to draw: {result.failures[0]}")
+    return KINDS[kind](result)
+
+
+def style(result: Result, name: str) -> dict[str, Any]:
+    """Colour, dashes and marker of an agent: the same in every picture of a result."""
+    n = list(result.agents).index(name)
+    return {"color": COLOURS[n % 8], "linestyle": _DASHES[n % 8], "marker": _MARKERS[n % 8]}
+
+
+def _regret(result: Result) -> Figure:
+    """Mean cumulative regret, with the band from the 5 % to the 95 % quantile over the seeds."""
+    figure, axes = _axes("round", "cumulative regret")
+    for name in _ranked(result):
+        regret = result.regret(name)
+        look = style(result, name)
+        if len(regret) > 1:
+            low, high = np.quantile(regret, [0.05, 0.95], axis=0)
+            axes.fill_between(result.rounds, low, high, color=look["color"], alpha=0.16, linewidth=0)
+        axes.plot(result.rounds, regret.mean(axis=0), label=name, **look, markevery=_every(result, name))
+    axes.set_xlim(0, result.horizon)
+    axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
+    _legend(axes)
+    return figure
+
+
+def _loglog(result: Result) -> Figure:
+    """The same on logarithmic axes; a thin line has the slope that theory promises."""
+    figure, axes = _axes("round", "cumulative regret")
+    lowest = np.inf
+    drawn: set[float] = set()
+    for name in _ranked(result):
+        mean = result.regret(name).mean(axis=0)
+        shown = (mean > 0) & (result.rounds >= 3)
+        if not shown.any():
+            continue
+        look = style(result, name)
+        axes.plot(result.rounds[shown], mean[shown], label=name, **look, markevery=0.15)
+        lowest = min(lowest, float(mean[shown].min()))
+        theory = getattr(result.agents[name], "theory", None)
+        if theory is not None and theory.comparator in result.world.comparators:
+            drawn.add(round(float(theory.exponent), 3))
+            half = result.rounds >= result.horizon / 30
+            line = mean[-1] * (result.rounds[half] / result.horizon) ** theory.exponent
+            axes.plot(result.rounds[half], line, color=look["color"], linewidth=0.8, alpha=0.9)
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    if np.isfinite(lowest):
+        axes.set_ylim(bottom=max(lowest * 0.8, axes.get_ylim()[1] / 1e6))
+    powers = " or ".join(f"T^{power:g}" for power in sorted(drawn))
+    extra = [Line2D([], [], color=INK, linewidth=0.8, label=f"theory: slope {powers}")] if drawn else []
+    _legend(axes, extra)
+    return figure
+
+
+def _bounds(result: Result) -> Figure:
+    """Each agent's bound (thin, dashed) beside its measured regret: mean, and the worst seed as a marker."""
+    figure, axes = _axes("round", "cumulative regret and its bound")
+    some = False
+    for name in _ranked(result):
+        regret = result.regret(name)
+        look = style(result, name)
+        positive = regret.mean(axis=0) > 0
+        axes.plot(result.rounds[positive], regret.mean(axis=0)[positive], **look, markevery=0.15, label=name)
+        axes.plot(result.horizon, max(float(regret[:, -1].max()), 1e-9), linestyle="", marker="_", markersize=11,
+                  color=look["color"], markeredgewidth=1.6)  # fmt: skip
+        curve, _ = result.bound(name)
+        if curve is not None:
+            some = True
+            at = result.rounds[result.rounds >= 2]
+            axes.plot(at, [curve(int(t)) for t in at], **look | {"linestyle": _DOTS}, linewidth=1.1,
+                      markevery=[len(at) - 1], markerfacecolor="none")  # fmt: skip
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    finals = [float(result.regret(name)[:, -1].mean()) for name in result.finishers]
+    # Bounds may lie far above: the measured curves must stay in sight all the same.
+    axes.set_ylim(bottom=max(0.1, 0.1 * min((final for final in finals if final > 0), default=1.0)))
+    extra = [Line2D([], [], color=INK, marker="_", markersize=9, linestyle="", label="worst seed")]
+    if some:
+        extra.append(Line2D([], [], color=INK, linestyle=_DOTS, linewidth=1.1, label="bound (open marker)"))
+    _legend(axes, extra)
+    return figure
+
+
+def _arms(result: Result) -> Figure:
+    """The share of each arm over time, one panel an agent; rare arms are put together."""
+    names = _ranked(result)
+    columns = 2 if len(names) > 1 else 1
+    rows = -(-len(names) // columns)
+    height = 1.05 + 1.35 * rows
+    figure = Figure(figsize=(_SIZE[0], height))
+    figure.subplots_adjust(left=0.14, right=0.98, top=1 - 0.25 / height, bottom=0.75 / height, wspace=0.1, hspace=0.28)
+    panels = np.atleast_1d(figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)).ravel()
+    total = sum(result.arm_share(name).sum(axis=0) for name in names)
+    shown = np.sort(np.argsort(-np.asarray(total), kind="stable")[:7])
+    shades = [_grey_safe(i / max(1, len(shown) - 1)) for i in range(len(shown))]
+    for axes, name in zip(panels, names, strict=False):
+        share = result.arm_share(name)
+        rest = 1.0 - share[:, shown].sum(axis=1)
+        at = (np.arange(len(share)) + 0.5) * result.horizon / len(share)
+        stack = [*share[:, shown].T, *([rest] if share.shape[1] > len(shown) else [])]
+        axes.stackplot(at, stack, colors=[*shades, "#C8C8C8"], edgecolor="white", linewidth=0.4)
+        axes.set_title(name, fontsize=9, color=INK, pad=3)
+        axes.set_xlim(at[0], at[-1])
+        axes.set_ylim(0, 1)
+        _plain(axes)
+    for axes in panels[len(names) :]:
+        axes.set_visible(False)
+    labels = [f"arm {arm}" for arm in shown] + (["others"] if result.world.n_arms > len(shown) else [])
+    colours: list[Any] = [*shades, "#C8C8C8"]
+    patches = [Line2D([], [], marker="s", markersize=7, linestyle="", color=c) for c in colours]
+    figure.legend(patches[: len(labels)], labels, loc="lower center", ncols=4, frameon=False, fontsize=8,
+                  labelcolor=INK, handletextpad=0.2, columnspacing=1.0)  # fmt: skip
+    figure.supylabel("share of plays", fontsize=9, color=INK, x=0.01)
+    return figure
+
+
+def _time(result: Result) -> Figure:
+    """What a decision costs against what it loses."""
+    figure, axes = _axes("time per decision (microseconds)", "final regret")
+    for name in _ranked(result):
+        final = result.regret(name)[:, -1]
+        cost = 1e6 * result.seconds_per_decision(name)
+        look = style(result, name)
+        low, high = np.quantile(final, [0.05, 0.95])
+        axes.plot([cost, cost], [low, high], color=look["color"], linewidth=1.2)
+        axes.plot(
+            cost, final.mean(), linestyle="", marker=look["marker"], color=look["color"], markersize=8, label=name
+        )
+    axes.set_xscale("log")
+    costs = [1e6 * result.seconds_per_decision(name) for name in result.finishers]
+    axes.set_xlim(min(costs) / 3, max(costs) * 3)  # always a decade or so, for ticks that can be read
+    axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    _legend(axes)
+    return figure
+
+
+KINDS: dict[str, Callable[[Result], Figure]] = {
+    "regret": _regret,
+    "loglog": _loglog,
+    "bounds": _bounds,
+    "arms": _arms,
+    "time": _time,
+}
+
+
+def _ranked(result: Result) -> list[str]:
+    """Largest final regret first, so that the legend reads in the order of the lines."""
+    return sorted(result.finishers, key=lambda name: -float(result.regret(name)[:, -1].mean()))
+
+
+def _every(result: Result, name: str) -> list[int]:
+    """Eight markers along the line, shifted for each agent so that they do not hide one another."""
+    n = list(result.agents).index(name)
+    at = (np.arange(8) + 0.3 + 0.08 * n) / 8.6 * result.horizon
+    return sorted({int(i) for i in np.searchsorted(result.rounds, at).clip(0, len(result.rounds) - 1)})
+
+
+def _axes(xlabel: str, ylabel: str) -> tuple[Figure, Axes]:
+    figure = Figure(figsize=_SIZE)
+    axes = figure.subplots()
+    axes.set_xlabel(xlabel, fontsize=9, color=INK)
+    axes.set_ylabel(ylabel, fontsize=9, color=INK)
+    axes.xaxis.set_major_locator(MaxNLocator(6))
+    _plain(axes)
+    return figure, axes
+
+
+def _plain(axes: Axes) -> None:
+    axes.set_facecolor("none")
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.spines[["left", "bottom"]].set_color(INK)
+    axes.tick_params(colors=INK, labelsize=8, which="both")
+    axes.grid(True, color="#9AA0A6", alpha=0.25, linewidth=0.6)
+    axes.set_axisbelow(True)
+
+
+def _legend(axes: Axes, extra: list[Line2D] | None = None) -> None:
+    """Below the axes, where it hides nothing; fixed margins, because a layout engine would double the time."""
+    handles = [*axes.get_legend_handles_labels()[0], *(extra or [])]
+    rows = -(-len(handles) // 2)
+    figure = axes.figure
+    assert isinstance(figure, Figure)
+    height = _SIZE[1] + 0.19 * max(0, rows - 3)
+    figure.set_size_inches(_SIZE[0], height)
+    figure.subplots_adjust(left=0.16, right=0.97, top=0.97, bottom=(0.5 + 0.19 * rows + 0.05) / height)
+    figure.legend(handles=handles, loc="lower center", ncols=2, frameon=False, fontsize=8, labelcolor=INK,
+                  handlelength=3.4, borderaxespad=0.1)  # fmt: skip
+
+
+def _grey_safe(level: float) -> tuple[float, float, float]:
+    """A colour of cividis: even steps of lightness, so that print and every eye see the order."""
+    from matplotlib import colormaps
+
+    red, green, blue, _ = colormaps["cividis"](0.05 + 0.9 * level)
+    return red, green, blue

@@ -1,0 +1,198 @@
+"""The report: one self-contained page with the pictures, a sortable table, and how to repeat the race."""
+
+from __future__ import annotations
+
+import html
+import io
+import math
+import os
+import re
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from armwise.racing import pictures, repeat
+
+if TYPE_CHECKING:
+    from armwise.racing.result import Result
+
+_CAPTIONS = {
+    "regret": "Cumulative regret: mean over the seeds, band from the 5 % to the 95 % quantile.",
+    "bounds": "Measured regret beside its bound. Open markers are bounds, dashes the worst seed.",
+    "loglog": "Logarithmic axes: thin lines have the slope that theory promises, drawn through the last point.",
+    "time": "What a decision costs against what it loses (bars: 5 % to 95 % of the seeds).",
+    "arms": "Share of each arm over time, over all seeds.",
+}
+
+
+def write_report(
+    results: list[Result], path: str | os.PathLike[str], title: str = "A race of bandits", workers: int = 1
+) -> Path:
+    """Write the page for one heat or many, and return where it is; ``workers`` draw the pictures side by side.
+
+    >>> import armwise as aw, tempfile, pathlib
+    >>> result = aw.race([aw.Exp3(n_arms=3)], aw.environments.Switching(n_arms=3), horizon=50, seeds=2)
+    >>> page = write_report([result], pathlib.Path(tempfile.mkdtemp()) / "r.html").read_text()
+    >>> "Exp3" in page, "http-equiv" in page
+    (True, False)
+    """
+    folder = files("armwise.racing")
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    command = next((result.command for result in results if result.command), "")
+    parts = {
+        "title": html.escape(title),
+        "summary": _summary(results),
+        "table": _table(results),
+        "failures": _failures(results),
+        "heats": "\n".join(_heats(results, workers)),
+        "contents": " ".join(f'<a href="#heat-{i}">{html.escape(r.label)}</a>' for i, r in enumerate(results)),
+        "command": html.escape(command or repeat.script(results)),
+        "script": "" if not command else _details("The same in Python", repeat.script(results)),
+        "seeds": html.escape(_seeds(results)),
+        "versions": "".join(f"<dt>{k}</dt><dd>{html.escape(v)}</dd>" for k, v in repeat.versions().items()),
+    }
+    for name, text in parts.items():
+        page = page.replace(f"<!--{name}-->", text)
+    target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text(page, encoding="utf-8")
+    return target
+
+
+def _summary(results: list[Result]) -> str:
+    agents = sum(len(result.agents) for result in results)
+    runs = sum(len(result.runs) for result in results)
+    kept, given = 0, 0
+    for result in results:
+        for name in result.finishers:
+            curve, _ = result.bound(name)
+            if curve is not None:
+                given += 1
+                kept += float(result.regret(name)[:, -1].max()) <= curve(result.horizon)
+    worlds = f"{len(results)} world{'s' * (len(results) > 1)}"
+    text = f"{agents} entries on {worlds}, {len(results[0].seeds)} seeds, {runs} runs."
+    return text + (f" {kept} of {given} bounds hold on every seed." if given else "")
+
+
+def _table(results: list[Result]) -> str:
+    rows = []
+    for i, result in enumerate(results):
+        for row in result.table().to_dict("records"):
+            name, label = str(row["agent"]), html.escape(result.label)
+            regret, error = row.get("regret", math.nan), row.get("std_error", math.nan)
+            limit, worst = row.get("bound", math.nan), row.get("regret_max", math.nan)
+            theory = getattr(result.agents[name], "theory", None)
+            verdict = "none" if math.isnan(limit) or math.isnan(worst) else "below" if worst <= limit else "above"
+            reason = result.bound(name)[1]
+            cells = [
+                _cell(name, name, "agent"),
+                f'<td data-value="{label}"><a href="#heat-{i}">{label}</a></td>',
+                _cell(_number(regret) + ("" if math.isnan(error) else f" ± {_number(error)}"), regret, "num"),
+                _cell(_number(worst), worst, "num wide"),
+                _cell(_number(limit), limit, "num", reason),
+                _cell(
+                    {"below": "✓ holds", "above": "✗ above", "none": "–"}[verdict], verdict, f"wide {verdict}", reason
+                ),
+                _cell(_number(row.get("reward", math.nan)), row.get("reward", math.nan), "num wide"),
+                _cell(_number(row.get("us_per_decision", math.nan)), row.get("us_per_decision", math.nan), "num"),
+                _cell(
+                    f"{row['runs']}" + (f", {row['failed']} failed" if row["failed"] else ""), row["runs"], "num wide"
+                ),
+                _cell(theory.section if theory else "–", theory.section if theory else "", "wide"),
+            ]
+            rows.append(f"<tr>{''.join(cells)}</tr>")
+    return "\n".join(rows)
+
+
+def _cell(text: str, value: Any, kind: str = "", hint: str = "") -> str:
+    known = "" if isinstance(value, float) and math.isnan(value) else value
+    title = f' title="{html.escape(hint)}"' if hint else ""
+    return f'<td class="{kind}" data-value="{html.escape(str(known))}"{title}>{html.escape(text)}</td>'
+
+
+def _number(value: float) -> str:
+    if value is None or math.isnan(value):
+        return "–"
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def _heats(results: list[Result], workers: int) -> list[str]:
+    if workers == 1 or len(results) == 1:
+        return [_heat(i, result) for i, result in enumerate(results)]
+    import joblib
+
+    drawn: list[str] = joblib.Parallel(n_jobs=workers)(joblib.delayed(_heat)(i, r) for i, r in enumerate(results))
+    return drawn
+
+
+def _heat(index: int, result: Result) -> str:
+    parameters = "".join(
+        f"<dt>{html.escape(name)}</dt><dd>{html.escape(repeat.code(value))}</dd>"
+        for name, value in result.world.params().items()
+        if value is not None
+    )
+    about = (type(result.world).__doc__ or "").strip().splitlines()[0]
+    notes = "".join(
+        f"<li><b>{html.escape(name)}</b>: no bound drawn: {html.escape(result.bound(name)[1])}.</li>"
+        for name in result.finishers
+        if result.bound(name)[0] is None
+    )
+    drawn = "".join(_figure(result, kind) for kind in _CAPTIONS) if result.finishers else ""
+    return f"""<section id="heat-{index}">
+<h2>{html.escape(result.label)}</h2>
+<p>{html.escape(about)} T = {result.horizon:,}. Regret is against <b>{html.escape(result.world.comparator)}</b>.</p>
+<div class="figures">{drawn}</div>
+<details><summary>Parameters, agents and notes</summary>
+<dl class="facts"><dt>world</dt><dd>{type(result.world).__name__}</dd>{parameters}
+{"".join(f"<dt>{html.escape(n)}</dt><dd>{html.escape(repeat.code(a))}</dd>" for n, a in result.agents.items())}</dl>
+{f"<ul>{notes}</ul>" if notes else ""}</details>
+</section>"""
+
+
+def _figure(result: Result, kind: str) -> str:
+    label = html.escape(f"{result.label}: {_CAPTIONS[kind]}")
+    return f'<figure class="{kind}">{svg(result, kind, label)}<figcaption>{_CAPTIONS[kind]}</figcaption></figure>'
+
+
+def svg(result: Result, kind: str, label: str) -> str:
+    """A picture as inline SVG that takes its colours from the page, so that it follows light and dark.
+
+    >>> import armwise as aw
+    >>> result = aw.race([aw.Exp3(n_arms=3)], aw.environments.Switching(n_arms=3), horizon=50, seeds=2)
+    >>> "currentColor" in svg(result, "regret", "regret")
+    True
+    """
+    import matplotlib
+
+    buffer = io.StringIO()
+    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": f"{result.label}-{kind}", "font.size": 9}):
+        pictures.draw(result, kind).savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
+    text = buffer.getvalue()
+    text = text[text.index("<svg") :]
+    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
+    text = re.sub(r"<style[^>]*>.*?</style>", "", text, flags=re.DOTALL)
+    text = re.sub(r'(<svg[^>]*?) width="[^"]*" height="[^"]*"', rf'\1 role="img" aria-label="{label}"', text, count=1)
+    text = re.sub(r'(<svg[^>]*?) height="[^"]*"([^>]*?) width="[^"]*"', rf'\1\2 role="img" aria-label="{label}"', text)
+    # matplotlib names groups alike in every figure; ids must be unique on a page.
+    text = re.sub(r'<g id="[^"]*"', "<g", text)
+    text = re.sub(r"'?DejaVu Sans'?[^;\"]*(?=[;\"])", "inherit", text)
+    text = re.sub(pictures.INK, "currentColor", text, flags=re.IGNORECASE)
+    for n, colour in enumerate(pictures.COLOURS):
+        text = re.sub(colour, f"var(--c{n})", text, flags=re.IGNORECASE)
+    return text
+
+
+def _failures(results: list[Result]) -> str:
+    lines = [html.escape(line) for result in results for line in result.failures]
+    if not lines:
+        return ""
+    items = "".join(f"<li>{line}</li>" for line in lines)
+    return f'<section class="failures"><h2>Runs that failed</h2><ul>{items}</ul></section>'
+
+
+def _seeds(results: list[Result]) -> str:
+    return ", ".join(str(seed) for seed in results[0].seeds)
+
+
+def _details(title: str, text: str) -> str:
+    return f"<details><summary>{title}</summary><pre><code>{html.escape(text)}</code></pre></details>"

@@ -1,0 +1,185 @@
+"""What a race found: regret, reward and time of every agent, as tables, files, pictures and a page."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from armwise.agent import Floats
+from armwise.racing.run import Heat, Run, grid
+from armwise.racing.theory import bound
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Result:
+    """The runs of one heat, and what they add up to.
+
+    >>> import armwise as aw
+    >>> result = aw.race([aw.Exp3(n_arms=3)], aw.environments.Switching(n_arms=3), horizon=200, seeds=4)
+    >>> result.regret("Exp3").shape == (4, len(result.rounds))
+    True
+    """
+
+    def __init__(self, heat: Heat, seeds: list[int], runs: list[Run], command: str = "") -> None:
+        self.heat, self.seeds, self.runs, self.command = heat, seeds, runs, command
+        self.world, self.agents, self.horizon = heat.world, dict(heat.agents), heat.horizon
+        self.rounds: NDArray[np.int64] = grid(heat.horizon)
+
+    @property
+    def label(self) -> str:
+        """What the heat is called."""
+        return self.heat.label
+
+    @cached_property
+    def failures(self) -> list[str]:
+        """One line for each run that failed: agent, world, seed and why."""
+        return [f"{run.agent} on {self.world!r} with seed {run.seed}: {run.error}" for run in self.runs if run.error]
+
+    @cached_property
+    def finishers(self) -> list[str]:
+        """The agents with at least one whole run, in the order they were given."""
+        return [name for name in self.agents if any(run.agent == name and not run.error for run in self.runs)]
+
+    def runs_of(self, name: str) -> list[Run]:
+        """The whole runs of an agent, by seed."""
+        return [run for run in self.runs if run.agent == name and not run.error]
+
+    def regret(self, name: str) -> Floats:
+        """Cumulative regret at ``rounds``, one row a seed."""
+        return np.stack([run.regret for run in self.runs_of(name)])
+
+    def reward(self, name: str) -> Floats:
+        """Cumulative reward at ``rounds``, one row a seed."""
+        return np.stack([run.reward for run in self.runs_of(name)])
+
+    def arm_share(self, name: str) -> Floats:
+        """The share of each arm in successive stretches of the horizon, over all seeds: (stretches, K)."""
+        counts = np.sum([run.counts for run in self.runs_of(name)], axis=0)
+        counts = counts[counts.sum(axis=1) > 0]
+        share: Floats = counts / counts.sum(axis=1, keepdims=True)
+        return share
+
+    def seconds_per_decision(self, name: str) -> float:
+        """Time to choose and learn once, in the block lane, averaged over all runs."""
+        return float(np.mean([run.seconds for run in self.runs_of(name)])) / self.horizon
+
+    def bound(self, name: str) -> tuple[Callable[[int], float] | None, str]:
+        """The agent's regret bound on this world, or the reason why there is none.
+
+        >>> import armwise as aw
+        >>> result = aw.race([aw.Exp3.tuned(3, 200)], aw.environments.Switching(n_arms=3), horizon=200, seeds=1)
+        >>> round(result.bound("Exp3")[0](200))
+        68
+        """
+        return bound(self.agents[name], self.world, self.horizon, self.heat.letters.get(name))
+
+    def table(self) -> pd.DataFrame:
+        """One row an agent, the smallest regret first: mean, standard error, quantiles, time, bound.
+
+        >>> import armwise as aw
+        >>> result = aw.race([aw.Exp3(n_arms=3)], aw.environments.Switching(n_arms=3), horizon=200, seeds=4)
+        >>> result.table().loc[0, "runs"].item()
+        4
+        """
+        import pandas as pd
+
+        rows: list[dict[str, Any]] = []
+        for name in self.agents:
+            failed = sum(1 for run in self.runs if run.agent == name and run.error)
+            row: dict[str, Any] = {"agent": name, "runs": len(self.runs_of(name)), "failed": failed}
+            if name in self.finishers:
+                final = self.regret(name)[:, -1]
+                curve, _ = self.bound(name)
+                row |= {
+                    "regret": final.mean(),
+                    "std_error": final.std(ddof=1) / np.sqrt(len(final)) if len(final) > 1 else np.nan,
+                    "regret_q05": np.quantile(final, 0.05),
+                    "regret_median": np.median(final),
+                    "regret_q95": np.quantile(final, 0.95),
+                    "regret_max": final.max(),
+                    "bound": np.nan if curve is None else curve(self.horizon),
+                    "reward": self.reward(name)[:, -1].mean(),
+                    "us_per_decision": 1e6 * self.seconds_per_decision(name),
+                }
+            rows.append(row)
+        frame = pd.DataFrame(rows)
+        if "regret" in frame:
+            frame = frame.sort_values("regret", kind="stable", na_position="last")
+        return frame.reset_index(drop=True)
+
+    def curves(self) -> pd.DataFrame:
+        """Every run at every recorded round: agent, seed, round, regret, reward, and the run's time.
+
+        >>> import armwise as aw
+        >>> result = aw.race([aw.Exp3(n_arms=3)], aw.environments.Switching(n_arms=3), horizon=200, seeds=4)
+        >>> result.curves().columns.tolist()
+        ['world', 'agent', 'seed', 'round', 'regret', 'reward', 'seconds']
+        """
+        import pandas as pd
+
+        whole = [run for run in self.runs if not run.error]
+        n = len(self.rounds)
+        return pd.DataFrame(
+            {
+                "world": self.label,
+                "agent": np.repeat([run.agent for run in whole], n),
+                "seed": np.repeat([run.seed for run in whole], n),
+                "round": np.tile(self.rounds, len(whole)),
+                "regret": np.concatenate([run.regret for run in whole]) if whole else [],
+                "reward": np.concatenate([run.reward for run in whole]) if whole else [],
+                "seconds": np.repeat([run.seconds for run in whole], n),
+            }
+        )
+
+    def to_parquet(self, path: str | os.PathLike[str]) -> None:
+        """Write ``curves()`` as Parquet.
+
+        >>> import armwise as aw, tempfile, pathlib
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "race.parquet"
+        >>> aw.race([aw.Exp3(n_arms=3)], aw.environments.Switching(n_arms=3), horizon=20, seeds=1).to_parquet(path)
+        >>> path.stat().st_size > 0
+        True
+        """
+        self.curves().to_parquet(path, index=False)
+
+    def to_csv(self, path: str | os.PathLike[str]) -> None:
+        """Write ``curves()`` as CSV (see ``to_parquet``)."""
+        self.curves().to_csv(path, index=False)
+
+    def plot(self, path: str | os.PathLike[str] | None = None, kind: str = "regret") -> Any:
+        """Draw a picture and return its matplotlib figure: regret, loglog, bounds, arms or time.
+
+        >>> import armwise as aw
+        >>> result = aw.race([aw.Exp3(n_arms=3)], aw.environments.Switching(n_arms=3), horizon=200, seeds=4)
+        >>> len(result.plot(kind="loglog").axes)
+        1
+        """
+        from armwise.racing import pictures
+
+        figure = pictures.draw(self, kind)
+        if path is not None:
+            figure.savefig(path, dpi=150, bbox_inches="tight")
+        return figure
+
+    def report(self, path: str | os.PathLike[str]) -> Path:
+        """Write one self-contained page: pictures, a sortable table, and how to repeat the race.
+
+        >>> import armwise as aw, tempfile, pathlib
+        >>> result = aw.race([aw.Exp3(n_arms=3)], aw.environments.Switching(n_arms=3), horizon=200, seeds=4)
+        >>> result.report(pathlib.Path(tempfile.mkdtemp()) / "report.html").name
+        'report.html'
+        """
+        from armwise.racing.report import write_report
+
+        return write_report([self], path)
+
+    def __repr__(self) -> str:
+        return f"Result({self.label}: {', '.join(self.agents)}; T={self.horizon}, {len(self.seeds)} seeds)"

@@ -1,0 +1,179 @@
+"""One run: an agent on a world with a seed; and the task that a worker gets: one seed's world, several agents."""
+
+from __future__ import annotations
+
+import time
+import traceback
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from armwise.agent import Agent, Floats
+from armwise.environments.base import Block, Environment
+
+_BINS = 48  # stretches of the horizon in which arms are counted
+
+
+@dataclass(frozen=True)
+class Heat:
+    """One world, the agents that meet it, and for how long.
+
+    >>> import armwise as aw
+    >>> Heat(aw.environments.Switching(n_arms=3), {"Exp3": aw.Exp3(n_arms=3)}, horizon=100).label
+    'Switching'
+    """
+
+    world: Environment
+    agents: Mapping[str, Agent]
+    horizon: int
+    name: str = ""
+    letters: Mapping[str, Mapping[str, float]] = field(default_factory=dict)  # constants of a bound, by agent
+
+    @property
+    def label(self) -> str:
+        """What the heat is called in tables and pictures."""
+        return self.name or type(self.world).__name__
+
+
+@dataclass
+class Run:
+    """What one agent did with one seed, at the rounds of ``grid(horizon)``; or the error that stopped it."""
+
+    agent: str
+    seed: int
+    regret: Floats = field(default_factory=lambda: np.empty(0))
+    reward: Floats = field(default_factory=lambda: np.empty(0))
+    counts: NDArray[np.int64] = field(default_factory=lambda: np.empty((0, 0), np.int64))
+    seconds: float = 0.0
+    error: str = ""
+    trace: str = ""
+
+
+def grid(horizon: int) -> NDArray[np.int64]:
+    """The rounds at which a run is recorded: dense enough for a linear and for a logarithmic axis.
+
+    >>> grid(10)
+    array([ 1,  2,  3,  4,  5,  6,  7,  8,  9, 10])
+    """
+    even = np.linspace(1, horizon, min(horizon, 120))
+    slow = np.geomspace(1, horizon, min(horizon, 80))
+    return np.unique(np.concatenate([even, slow]).round().astype(np.int64))
+
+
+def world_seed(seed: int) -> np.random.SeedSequence:
+    """The stream of a world: the same for every agent, which is what makes a race paired.
+
+    >>> world_seed(3).entropy
+    3
+    """
+    return np.random.SeedSequence(seed, spawn_key=(0,))
+
+
+def agent_seed(seed: int, name: str) -> np.random.SeedSequence:
+    """The stream of an agent: it follows the agent's name, so another agent more or less changes nothing.
+
+    >>> agent_seed(3, "LinUCB").spawn_key == agent_seed(4, "LinUCB").spawn_key
+    True
+    """
+    return np.random.SeedSequence(seed, spawn_key=(1, zlib.crc32(name.encode())))
+
+
+def play_seed(heat: Heat, names: list[str], seed: int) -> list[Run]:
+    """Run these agents of a heat with one seed; an agent that fails does not stop the others.
+
+    >>> import armwise as aw
+    >>> heat = Heat(aw.environments.Switching(n_arms=3), {"Exp3": aw.Exp3(n_arms=3)}, horizon=100)
+    >>> play_seed(heat, ["Exp3"], seed=1)[0].counts.sum().item()
+    100
+    """
+    if heat.world.adaptive:  # its rounds depend on the arms: a world of its own for each agent
+        return [run for name in names for run in _play(heat, [name], seed)]
+    return _play(heat, names, seed)
+
+
+def _play(heat: Heat, names: list[str], seed: int) -> list[Run]:
+    runners = [_Runner(heat, name, seed) for name in names]
+    rounds = heat.world.blocks(heat.horizon, world_seed(seed))
+    points, totals, start = grid(heat.horizon), np.zeros(0), 0
+    arms: Any = None
+    while start < heat.horizon:
+        try:
+            block = rounds.send(arms)
+        except Exception as error:
+            for runner in runners:
+                runner.fail(error)
+            break
+        inside = points[(points > start) & (points <= start + len(block))] - start - 1
+        running = (totals if start else np.zeros(block.competitors.shape[1])) + np.cumsum(block.competitors, axis=0)
+        best, totals = running[inside].max(axis=1), running[-1]
+        for runner in runners:
+            arms = runner.play(block, start, inside, best)
+        if heat.world.adaptive and runners[0].run.error:
+            break
+        start += len(block)
+    rounds.close()
+    return [runner.finished() for runner in runners]
+
+
+class _Runner:
+    """One agent on its way through the blocks."""
+
+    def __init__(self, heat: Heat, name: str, seed: int) -> None:
+        self.run, self.heat = Run(name, seed), heat
+        self.regret: list[Floats] = []
+        self.reward: list[Floats] = []
+        self.counts = np.zeros(_BINS * heat.world.n_arms, np.int64)
+        self.total = self.total_expected = 0.0
+        self.agent: Agent | None = None
+        try:
+            self.agent = heat.agents[name].clone(seed=agent_seed(seed, name))
+        except Exception as error:
+            self.fail(error)
+
+    def play(self, block: Block, start: int, inside: NDArray[np.int64], best: Floats) -> NDArray[np.int64] | None:
+        if self.agent is None or self.run.error:
+            return None
+        try:
+            contexts = block.view(self.agent.sees)
+            if start == 0:
+                _warm(self.agent, contexts, block.rewards)
+            before = time.perf_counter()
+            played = self.agent.play(contexts, block.rewards)
+            self.run.seconds += time.perf_counter() - before
+        except Exception as error:
+            self.fail(error)
+            return None
+        expected = self.total_expected + np.cumsum(block.expected[np.arange(len(block)), played.arms])
+        reward = self.total + np.cumsum(played.rewards)
+        self.regret.append(best - expected[inside])
+        self.reward.append(reward[inside])
+        self.total, self.total_expected = float(reward[-1]), float(expected[-1])
+        bins = (start + np.arange(len(block))) * _BINS // self.heat.horizon
+        K = self.heat.world.n_arms
+        self.counts += np.bincount(bins * K + played.arms, minlength=_BINS * K)
+        return played.arms
+
+    def fail(self, error: Exception) -> None:
+        self.run.error = f"{type(error).__name__}: {error}"
+        self.run.trace = "".join(traceback.format_exception(error))
+
+    def finished(self) -> Run:
+        if not self.run.error:
+            self.run.regret, self.run.reward = np.concatenate(self.regret), np.concatenate(self.reward)
+            self.run.counts = self.counts.reshape(_BINS, -1)
+        return self.run
+
+
+_warmed: set[tuple[str, str]] = set()
+
+
+def _warm(agent: Agent, contexts: Any, rewards: Floats) -> None:
+    """Play two rounds with a copy, once a process: the time of a decision should not include compiling."""
+    known = (type(agent).__qualname__, f"{agent.params()}"[:400])
+    if known not in _warmed:
+        _warmed.add(known)
+        agent.clone(seed=0).play(None if contexts is None else contexts[:2], rewards[:2])

@@ -1,0 +1,213 @@
+"""Many runs at once: threads, processes or a Dask cluster, with the same task for each."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from armwise.agent import Agent, count
+from armwise.environments.base import Environment
+from armwise.racing.result import Result
+from armwise.racing.run import Heat, Run, play_seed
+from armwise.racing.store import Store
+
+Task = tuple[Heat, list[str], int]
+
+
+class RaceWarning(UserWarning):
+    """Some runs of a race failed; the message names them.
+
+    >>> issubclass(RaceWarning, UserWarning)
+    True
+    """
+
+
+def race(
+    agents: Mapping[str, Agent] | Sequence[Agent],
+    world: Environment,
+    *,
+    horizon: int,
+    seeds: int | Iterable[int] = 10,
+    workers: int = 1,
+    engine: str = "auto",
+    checkpoint: str | os.PathLike[str] | None = None,
+    progress: bool | None = None,
+    name: str = "",
+    command: str = "",
+) -> Result:
+    """Race agents on a world: every agent meets the same worlds, one for each seed.
+
+    ``engine`` is ``"threads"`` (compiled blocks run side by side), ``"processes"``, ``"dask://host:port"`` (a running
+    cluster) or ``"auto"``: threads if all agents play blocks in compiled code, else processes. ``checkpoint`` is a
+    folder that keeps finished runs: the same call continues an interrupted race. Runs that fail are reported in
+    ``result.failures`` and in a ``RaceWarning``, and the others are not lost.
+
+    >>> import armwise as aw
+    >>> world = aw.environments.Linear(n_arms=5, dim=4)
+    >>> agents = {"LinUCB": aw.LinUCB(dim=4, alpha=0.3), "Exp3": aw.Exp3(n_arms=5)}
+    >>> result = aw.race(agents, world, horizon=500, seeds=3)
+    >>> result.table()["agent"].tolist()
+    ['LinUCB', 'Exp3']
+    """
+    heat = Heat(world, named(agents), count("horizon", horizon), name)
+    return race_all([heat], seeds=seeds, workers=workers, engine=engine, checkpoint=checkpoint, progress=progress,
+                    command=command)[0]  # fmt: skip
+
+
+def race_all(
+    heats: Sequence[Heat],
+    *,
+    seeds: int | Iterable[int] = 10,
+    workers: int = 1,
+    engine: str = "auto",
+    checkpoint: str | os.PathLike[str] | None = None,
+    progress: bool | None = None,
+    command: str = "",
+) -> list[Result]:
+    """Several heats in one go, so that no worker waits for the last run of a heat.
+
+    >>> import armwise as aw
+    >>> heat = Heat(aw.environments.Switching(n_arms=3), {"Exp3": aw.Exp3(n_arms=3)}, horizon=100)
+    >>> [len(result.runs) for result in race_all([heat, heat], seeds=2)]
+    [2, 2]
+    """
+    numbers = list(range(count("seeds", seeds)) if isinstance(seeds, int) else seeds)
+    if not numbers or len({count("seed", seed, least=0) for seed in numbers}) < len(numbers):
+        raise ValueError(f"seeds must be a number, or different whole numbers, got {numbers}")
+    workers, work = count("workers", workers), _engine(engine, heats)
+    store = None if checkpoint is None else Store(checkpoint)
+    done, tasks = _plan(heats, numbers, workers, store)
+    left = sum(len(names) for _, names, _ in tasks)
+    bar = _bar(left + sum(map(len, done)), sum(map(len, done)), progress)
+    with _one_thread_each():
+        for index, runs in work([(heats[i], names, seed) for i, names, seed in tasks], workers):
+            i = tasks[index][0]
+            for run in runs:
+                if store is not None:
+                    store.save(heats[i], run)
+                done[i].append(run)
+            bar.update(len(runs))
+    bar.close()
+    results = []
+    for heat, runs in zip(heats, done, strict=True):
+        order = {name: n for n, name in enumerate(heat.agents)}
+        runs.sort(key=lambda run: (order[run.agent], run.seed))
+        results.append(Result(heat, numbers, runs, command=command))
+    _complain(results)
+    return results
+
+
+def _plan(
+    heats: Sequence[Heat], seeds: list[int], workers: int, store: Store | None
+) -> tuple[list[list[Run]], list[tuple[int, list[str], int]]]:
+    """The runs that are done already, by heat; and the tasks that are left, each a heat, some agents and a seed."""
+    done: list[list[Run]] = [[] for _ in heats]
+    tasks: list[tuple[int, list[str], int]] = []
+    # Seed by seed, not heat by heat: workers then begin with different agents, and compile different kernels.
+    for seed in seeds:
+        for i, heat in enumerate(heats):
+            missing = []
+            for name in heat.agents:
+                run = None if store is None else store.load(heat, name, seed)
+                if run is None:
+                    missing.append(name)
+                else:
+                    done[i].append(run)
+            tasks += [(i, part, seed) for part in _parts(missing, len(heats) * len(seeds), workers)]
+    return done, tasks
+
+
+def named(agents: Mapping[str, Agent] | Sequence[Agent]) -> dict[str, Agent]:
+    """Agents by name; a list gets the names of its classes, numbered where one comes twice.
+
+    >>> import armwise as aw
+    >>> list(named([aw.Exp3(n_arms=2), aw.LinUCB(dim=2), aw.Exp3(n_arms=2)]))
+    ['Exp3', 'LinUCB', 'Exp3 2']
+    """
+    if isinstance(agents, Mapping):
+        found = dict(agents)
+    else:
+        found = {}
+        for agent in agents:
+            base = type(agent).__name__
+            same = sum(1 for name in found if name == base or name.startswith(f"{base} "))
+            found[f"{base} {same + 1}" if same else base] = agent
+    if not found:
+        raise ValueError("agents must not be empty: give a dict of name: agent, or a list of agents")
+    for name, agent in found.items():
+        if not isinstance(agent, Agent):
+            raise ValueError(f"agents[{name!r}] must be an agent, got {type(agent).__name__} {agent!r:.80}")
+    return found
+
+
+def _parts(names: list[str], n_worlds: int, workers: int) -> list[list[str]]:
+    """The agents of one world and seed stay together (the world is made once) unless workers would idle."""
+    if not names:
+        return []
+    pieces = min(len(names), max(1, -(-2 * workers // n_worlds) if workers > 1 else 1))
+    return [names[i::pieces] for i in range(pieces)]
+
+
+Engine = Callable[[list[Task], int], Iterator[tuple[int, list[Run]]]]
+
+
+def _engine(name: str, heats: Sequence[Heat]) -> Engine:
+    if name.startswith("dask://"):
+        return lambda tasks, workers: _dask(tasks, "tcp://" + name.removeprefix("dask://"))
+    if name == "auto":
+        compiled = all(type(agent)._play is not Agent._play for heat in heats for agent in heat.agents.values())
+        name = "threads" if compiled and not any(heat.world.adaptive for heat in heats) else "processes"
+    backends = {"threads": "threading", "processes": "loky"}
+    if name not in backends:
+        raise ValueError(f'engine must be "auto", "threads", "processes" or "dask://host:port", got {name!r}')
+    return lambda tasks, workers: _joblib(tasks, workers, backends[name])
+
+
+def _joblib(tasks: list[Task], workers: int, backend: str) -> Iterator[tuple[int, list[Run]]]:
+    if workers == 1:
+        yield from ((i, play_seed(*task)) for i, task in enumerate(tasks))
+        return
+    import joblib
+
+    parallel = joblib.Parallel(n_jobs=workers, backend=backend, batch_size=1, pre_dispatch="all",
+                               return_as="generator_unordered")  # fmt: skip
+    yield from parallel(joblib.delayed(_numbered)(i, *task) for i, task in enumerate(tasks))
+
+
+def _dask(tasks: list[Task], address: str) -> Iterator[tuple[int, list[Run]]]:
+    from distributed import Client, as_completed
+
+    with Client(address) as client:  # type: ignore[no-untyped-call]
+        futures = [client.submit(_numbered, i, *task, pure=False, retries=1) for i, task in enumerate(tasks)]
+        for _, answer in as_completed(futures, with_results=True):  # type: ignore[no-untyped-call]
+            yield answer
+
+
+def _numbered(index: int, heat: Heat, names: list[str], seed: int) -> tuple[int, list[Run]]:
+    with _one_thread_each():
+        return index, play_seed(heat, names, seed)
+
+
+def _one_thread_each() -> Any:
+    """Linear algebra on one thread: workers do not fight for cores, and sums do not depend on their number."""
+    from threadpoolctl import threadpool_limits
+
+    return threadpool_limits(limits=1)
+
+
+def _bar(total: int, initial: int, progress: bool | None) -> Any:
+    from tqdm import tqdm
+
+    hidden = not (sys.stderr.isatty() if progress is None else progress)
+    return tqdm(total=total, initial=initial, unit="run", disable=hidden)
+
+
+def _complain(results: Sequence[Result]) -> None:
+    failures = [line for result in results for line in result.failures]
+    if failures:
+        runs = sum(len(result.runs) for result in results)
+        more = f" (and {len(failures) - 1} more: see result.failures)" if len(failures) > 1 else ""
+        warnings.warn(f"{len(failures)} of {runs} runs failed: {failures[0]}{more}", RaceWarning, stacklevel=4)

@@ -1,0 +1,64 @@
+"""Finished runs on disk, one file each: an interrupted race continues where it stopped."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from armwise.racing.run import Heat, Run
+
+
+class Store:
+    """A folder of runs. A run's file is named by everything that decides it, so that nothing stale is reused.
+
+    >>> import tempfile, armwise as aw
+    >>> store = Store(tempfile.mkdtemp())
+    >>> heat = Heat(aw.environments.Switching(n_arms=3), {"Exp3": aw.Exp3(n_arms=3)}, horizon=100)
+    >>> store.load(heat, "Exp3", seed=1) is None
+    True
+    """
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self.folder = Path(folder)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._heats: dict[tuple[int, str], str] = {}
+
+    def _path(self, heat: Heat, name: str, seed: int) -> Path:
+        import joblib
+
+        from armwise import __version__
+
+        known = (id(heat), name)
+        if known not in self._heats:
+            world = (type(heat.world).__qualname__, heat.world.params())
+            # A clone with a fixed seed: what an agent is, not the random stream it happens to hold.
+            self._heats[known] = joblib.hash((__version__, world, name, heat.agents[name].clone(seed=0), heat.horizon))
+        return self.folder / f"{self._heats[known]}-{seed}.npz"
+
+    def load(self, heat: Heat, name: str, seed: int) -> Run | None:
+        """The finished run, or None."""
+        path = self._path(heat, name, seed)
+        if not path.is_file():
+            return None
+        with np.load(path, allow_pickle=False) as data:
+            return Run(name, seed, data["regret"], data["reward"], data["counts"], float(data["seconds"]))
+
+    def save(self, heat: Heat, run: Run) -> None:
+        """Keep a run, whole or not at all; failed runs are not kept, so that they are tried again."""
+        if run.error:
+            return
+        path = self._path(heat, run.agent, run.seed)
+        handle, temporary = tempfile.mkstemp(dir=self.folder, suffix=".part")
+        with os.fdopen(handle, "wb") as file:
+            np.savez(file, regret=run.regret, reward=run.reward, counts=run.counts, seconds=np.float64(run.seconds))
+        os.replace(temporary, path)
+
+    def clear(self) -> None:
+        """Delete the runs kept here (and only those)."""
+        for path in [*self.folder.glob("*.npz"), *self.folder.glob("*.part")]:
+            path.unlink()
+        if not any(self.folder.iterdir()):
+            self.folder.rmdir()

@@ -1,0 +1,169 @@
+"""Doubling: an agent that must know the horizon, when nobody does (survey 5; Auer et al. 2002)."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from armwise import bounds, persist
+from armwise.agent import Agent, Choice, Floats, Played, Seed, Theory
+from armwise.reduction.wrapper import Wrapper, expect_agent, own_stream, teach
+
+_LONGEST = 2**40  # an agent that refuses even this horizon refuses something else
+
+
+class Doubling(Wrapper):
+    """Restart a horizon-tuned agent at horizons 1, 2, 4, ...: run m learns 2^m rewards, then a fresh agent takes over.
+
+    ``make_agent`` makes an agent for a horizon: an agent class or one of its class methods (or the name of either),
+    called as ``make_agent(horizon=T, **arguments)``; or any function of T, but then the agent cannot be saved. Horizons
+    that the agent refuses as too short are skipped (Exp4P needs K ln N <= T): the first run is the first one accepted.
+
+    The note says which run chose. A reward that arrives after its run has ended counts as a round but teaches
+    nothing: it was drawn from the probabilities of an agent that is gone.
+
+    >>> agent = Doubling("Exp3.tuned", {"n_arms": 2}, seed=1)
+    >>> played = agent.play(None, np.tile([0.0, 1.0], (100, 1)))
+    >>> agent.horizon, agent.t - 1 - (1 + 2 + 4 + 8 + 16 + 32)  # this run's horizon, and its rewards so far
+    (64, 37)
+    """
+
+    theory = Theory(
+        section="5",
+        regret="sqrt(2) / (sqrt(2) - 1) times the agent's own O(sqrt(T))",
+        comparator="what the agent inside competes with",
+        assumes="what the agent inside assumes, but not the horizon",
+        reference="Auer, Cesa-Bianchi, Freund, Schapire 2002",
+        regret_bound=bounds.doubling,
+        adversarial=True,
+    )
+    _learnt = ("_inner", "_run")
+
+    def __init__(
+        self,
+        make_agent: Callable[..., Agent] | str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        seed: Seed = None,
+    ) -> None:
+        super().__init__(seed=own_stream(seed))
+        self.make_agent = make_agent if isinstance(make_agent, str) else _name_of(make_agent) or make_agent
+        self.arguments = None if arguments is None else dict(arguments)
+        self._make = _find(self.make_agent) if isinstance(self.make_agent, str) else self.make_agent
+        if not callable(self._make):
+            raise ValueError(f"make_agent must be callable, or the name of an agent, got {make_agent!r:.80}")
+        self._first, self._run = self._first_accepted(), 0
+        self._around(self._fresh())
+
+    @property
+    def horizon(self) -> int:
+        """The horizon of the current run.
+
+        >>> Doubling("Exp3.tuned", {"n_arms": 2}).horizon
+        1
+        """
+        return int(self._first * 2**self._run)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the agent to a file, which needs a maker that has a name.
+
+        >>> import armwise as aw
+        >>> Doubling(lambda T: aw.Exp3.tuned(2, T)).save("model.aw")
+        Traceback (most recent call last):
+        ...
+        ValueError: make_agent is a function, which no file can hold: name it instead, as in Doubling("Exp3.tuned", ...
+        """
+        if not isinstance(self.make_agent, str):
+            raise ValueError(
+                "make_agent is a function, which no file can hold: name it instead, "
+                'as in Doubling("Exp3.tuned", {"n_arms": 2})'
+            )
+        super().save(path)
+
+    def _made(self, horizon: int) -> Agent:
+        if isinstance(self.make_agent, str) or self.arguments is not None:
+            made = self._make(horizon=horizon, **(self.arguments or {}))
+        else:
+            made = self._make(horizon)
+        return expect_agent("what make_agent returns", made)
+
+    def _first_accepted(self) -> int:
+        horizon = 1
+        while True:
+            try:
+                self._made(horizon)
+                return horizon
+            except ValueError:
+                if horizon >= _LONGEST:
+                    raise
+                horizon *= 2
+
+    def _fresh(self) -> Agent:
+        return self._made(self.horizon).clone(seed=int(self._rng.integers(2**63)))
+
+    def _end(self) -> int:
+        """How many rewards in all end the current run: first (1 + 2 + ... + 2^run)."""
+        return int(self._first * (2 ** (self._run + 1) - 1))
+
+    def _restart_if_due(self, n_learnt: int) -> None:
+        while n_learnt >= self._end():
+            self._run += 1
+            self._inner = self._fresh()
+
+    def _probabilities(self, context: Any) -> Floats:
+        return self._inner._probabilities(context)
+
+    def _choose(self, context: Any) -> Choice:
+        choice = self._inner._choose(context)
+        return choice._replace(note=[self._run, choice.note])
+
+    def _learn(self, context: Any, choice: Choice, reward: float) -> None:
+        run, note = choice.note if choice.note is not None else (self._run, None)
+        if run == self._run:
+            teach(self._inner, context, choice._replace(note=note), reward)
+        self._restart_if_due(self._n_learnt + 1)
+
+    def _play(self, contexts: Any, rewards: Floats) -> Played:
+        parts, done = [], 0
+        while done < len(rewards):  # the rest of each run is one block of its agent
+            stop = min(len(rewards), done + self._end() - self._n_learnt)
+            parts.append(self._inner._play(None if contexts is None else contexts[done:stop], rewards[done:stop]))
+            self._n_learnt += stop - done
+            self._restart_if_due(self._n_learnt)
+            done = stop
+        return Played(*(np.concatenate(column) for column in zip(*parts)))
+
+    def _check_choice(self, choice: Any, n_arms: int) -> None:
+        Agent._check_choice(self, choice, n_arms)
+        run, note = self._run, None
+        if choice.note is not None:
+            if not (isinstance(choice.note, (list, tuple)) and len(choice.note) == 2 and type(choice.note[0]) is int):
+                raise ValueError(f"choice.note must be [run, note] as choose wrote it, got {choice.note!r:.80}")
+            run, note = choice.note
+        if run == self._run:
+            self._inner._check_choice(choice._replace(note=note), n_arms)
+
+
+def _name_of(maker: Any) -> str | None:
+    """The name under which a file can find this maker again: "Exp4P", "Exp3.tuned"; None if it has none."""
+    cls = getattr(maker, "__self__", maker)  # a class method knows its class
+    if not (inspect.isclass(cls) and issubclass(cls, Agent)):
+        return None
+    name = persist._class_name(cls).removeprefix("armwise:") + ("" if cls is maker else f".{maker.__name__}")
+    return None if "<locals>" in name else name
+
+
+def _find(name: str) -> Any:
+    package, _, path = name.rpartition(":")
+    cls, _, method = path.partition(".")
+    try:
+        found = persist._find_class(f"{package or 'armwise'}:{cls}")
+        return getattr(found, method) if method else found
+    except (persist.LoadError, AttributeError):
+        raise ValueError(
+            f"make_agent must be callable, or the name of an agent such as 'Exp4P' or 'Exp3.tuned', got {name!r}"
+        ) from None

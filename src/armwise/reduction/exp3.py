@@ -1,0 +1,69 @@
+"""Exp3: exponential weights on importance-weighted rewards (survey 3; Auer et al. 2002)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Self
+
+import numpy as np
+
+from armwise import bounds
+from armwise.agent import Agent, Choice, Floats, Played, Seed, Theory, count, fraction
+from armwise.numerics import kary
+from armwise.numerics.weights import mixed
+
+
+class Exp3(Agent):
+    """Draw each arm in proportion to its weight, with a share ``gamma`` spread uniformly.
+
+    p_a = (1 - gamma) w_a / sum(w) + gamma / K, and w_a grows by exp(gamma r_hat_a / K).
+
+    >>> agent = Exp3(n_arms=2, gamma=0.1, seed=1)
+    >>> played = agent.play(None, np.tile([0.0, 1.0], (500, 1)))
+    >>> agent.probabilities().round(2)
+    array([0.05, 0.95])
+    """
+
+    theory = Theory(
+        section="3",
+        regret="O(sqrt(T K ln K))",
+        comparator="the best arm in hindsight",
+        assumes="rewards in [0, 1], chosen by anyone",
+        reference="Auer, Cesa-Bianchi, Freund, Schapire 2002",
+        regret_bound=bounds.exp3,
+        needs_horizon=True,
+        adversarial=True,
+    )
+    sees = "nothing"
+    needs_probability = True
+    n_arms: int
+    _learnt = ("_log_weights",)
+
+    def __init__(self, n_arms: int, gamma: float = 0.1, *, seed: Seed = None) -> None:
+        super().__init__(seed=seed)
+        self.n_arms = count("n_arms", n_arms)
+        self.gamma = fraction("gamma", gamma, one=True)
+        self._log_weights = np.zeros(self.n_arms)
+
+    @classmethod
+    def tuned(cls, n_arms: int, horizon: int, *, seed: Seed = None) -> Self:
+        """With the gamma that the bound asks for: min(1, sqrt(K ln K / ((e - 1) T))).
+
+        >>> round(Exp3.tuned(n_arms=10, horizon=10_000).gamma, 4)
+        0.0366
+        """
+        K, T = count("n_arms", n_arms), count("horizon", horizon)
+        gamma = math.sqrt(K * math.log(K) / ((math.e - 1) * T))
+        return cls(n_arms, gamma=min(1.0, gamma) or 1.0, seed=seed)
+
+    def _probabilities(self, context: None) -> Floats:
+        return mixed(self._log_weights, self.gamma)
+
+    def _learn(self, context: None, choice: Choice, reward: float) -> None:
+        assert choice.probability is not None
+        kary.exp3_learn(self._log_weights, self.gamma, choice.arm, choice.probability, reward)
+
+    def _play(self, contexts: Any, rewards: Floats) -> Played:
+        played = Played(*kary.exp3_play(self._log_weights, self.gamma, rewards, self._rng))
+        self._n_learnt += len(rewards)
+        return played

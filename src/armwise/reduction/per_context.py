@@ -1,0 +1,113 @@
+"""PerContext: one K-armed agent for each distinct context (survey 3)."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import numpy as np
+
+from armwise import bounds
+from armwise.agent import Agent, Choice, Floats, Played, Seed, Theory
+from armwise.reduction.wrapper import expect_agent, own_stream, teach
+
+
+class PerContext(Agent):
+    """A fresh copy of ``agent`` for each context, made when the context is first chosen for or learnt from.
+
+    A context is any hashable value; nothing is shared between contexts. Copies are seeded from this agent's own
+    generator in the order in which they are made. A file can hold contexts that are strings, numbers, booleans,
+    None, and tuples of these. The bound is for Exp3, each copy tuned to the rounds of its own context.
+
+    >>> import armwise as aw
+    >>> agent = PerContext(aw.UCB1(n_arms=2), seed=1)
+    >>> for _ in range(50):
+    ...     for who in ("anna", "ben"):
+    ...         choice = agent.choose(who)
+    ...         agent.learn(who, choice, reward=float(choice.arm == (who == "anna")))
+    >>> agent.choose("anna").arm, agent.choose("ben").arm, agent.probabilities("carla")
+    (1, 0, array([0.5, 0.5]))
+    """
+
+    theory = Theory(
+        section="3",
+        regret="O(sqrt(T C K ln K))",
+        comparator="the best map from contexts to arms",
+        assumes="C distinct contexts; rewards in [0, 1], chosen by anyone",
+        reference="Auer, Cesa-Bianchi, Freund, Schapire 2002",
+        regret_bound=bounds.per_context,
+        needs_horizon=True,
+        adversarial=True,
+    )
+    sees = "key"
+    n_arms: int
+
+    def __init__(self, agent: Agent, *, seed: Seed = None) -> None:
+        super().__init__(seed=own_stream(seed))
+        self.agent = expect_agent("agent", agent)
+        if agent.sees != "nothing" or agent.n_arms is None:
+            raise ValueError(f"agent must see nothing, as Exp3 or UCB1 do; {type(agent).__name__} sees {agent.sees!r}")
+        self.n_arms, self.reward_range = agent.n_arms, agent.reward_range
+        self._agents: dict[Hashable, Agent] = {}
+
+    @property
+    def contexts(self) -> list[Hashable]:
+        """The contexts that have a copy, oldest first.
+
+        >>> import armwise as aw
+        >>> agent = PerContext(aw.UCB1(n_arms=2))
+        >>> choice = agent.choose(("news", 3))
+        >>> agent.contexts
+        [('news', 3)]
+        """
+        return list(self._agents)
+
+    def _copy(self, rng: np.random.Generator) -> Agent:
+        return self.agent.clone(seed=int(rng.integers(2**63)))
+
+    def _of(self, key: Hashable) -> Agent:
+        if key not in self._agents:
+            self._agents[key] = self._copy(self._rng)
+        return self._agents[key]
+
+    def _probabilities(self, context: Hashable) -> Floats:
+        # For a new context: the copy that ``choose`` would make, made from a copy of the stream.
+        agent = self._agents[context] if context in self._agents else self._copy(copy.deepcopy(self._rng))
+        return agent._probabilities(None)
+
+    def _choose(self, context: Hashable) -> Choice:
+        return self._of(context)._choose(None)
+
+    def _learn(self, context: Hashable, choice: Choice, reward: float) -> None:
+        teach(self._of(context), None, choice, reward)
+
+    def _play(self, contexts: Sequence[Hashable], rewards: Floats) -> Played:
+        rows: dict[Hashable, list[int]] = {}
+        for t, key in enumerate(contexts):
+            rows.setdefault(key, []).append(t)
+        T = len(rewards)
+        arms, probabilities, got = np.empty(T, np.int64), np.empty(T), np.empty(T)
+        for key, at in rows.items():  # copies share nothing, so each can play its own rounds in one block
+            arms[at], probabilities[at], got[at] = self._of(key)._play(None, rewards[at])
+        self._n_learnt += T
+        return Played(arms, probabilities, got)
+
+    def _check_choice(self, choice: Any, n_arms: int) -> None:
+        self.agent._check_choice(choice, n_arms)
+
+    def _state(self) -> dict[str, Any]:
+        for key in self._agents:
+            _check_key(key)
+        return super()._state() | {"_agents": self._agents}
+
+
+def _check_key(key: Any) -> None:
+    if isinstance(key, tuple):
+        for part in key:
+            _check_key(part)
+    elif key is not None and not isinstance(key, (bool, int, float, str, np.generic)):
+        raise ValueError(
+            f"context {key!r:.80} cannot be saved: it is a {type(key).__name__}; expected a string, a number, a "
+            "boolean, None, or a tuple of these"
+        )

@@ -1,0 +1,74 @@
+"""BetaThompson: play an arm with the probability that it is the best (Thompson 1933; Agrawal and Goyal 2013)."""
+
+from __future__ import annotations
+
+import copy
+import math
+from typing import Any
+
+import numpy as np
+
+from armwise import bounds
+from armwise.agent import Agent, Choice, Floats, Played, Seed, Theory, count, positive
+from armwise.numerics import kary
+
+_ESTIMATE = 4096  # posterior draws behind ``probabilities`` when draws=1: a standard error below 0.008
+
+
+class BetaThompson(Agent):
+    """Draw each arm's success rate from its Beta posterior and play the largest.
+
+    A reward r in [0, 1] adds r to the successes and 1 - r to the failures: for 0 and 1 the exact Bernoulli
+    posterior; for the rest the mean of what tossing a coin of bias r would add (Agrawal and Goyal 2012), without
+    the coin's noise and with the same posterior mean. ``prior`` is the (successes, failures) each arm starts with.
+
+    With ``draws=M > 1`` the arm is drawn from the frequencies of M posterior winners, and its probability is exactly
+    that frequency (``probabilities`` gives the frequencies the next ``choose`` will draw from). With M = 1 the
+    probability is None, and ``probabilities`` is a Monte Carlo estimate.
+
+    >>> agent = BetaThompson(n_arms=2, draws=10, seed=1)
+    >>> for reward in (0.0, 1.0, 1.0):
+    ...     agent.learn(None, Choice(arm=1, probability=0.5), reward)
+    >>> agent.probabilities()
+    array([0.4, 0.6])
+    """
+
+    theory = Theory(
+        section="3",
+        regret="O(sqrt(T K ln K)), averaged over the prior",
+        comparator="the best arm in expectation",
+        assumes="rewards 0 or 1, independent; arms' rates drawn from the prior",
+        reference="Thompson 1933; Agrawal, Goyal 2013; Russo, Van Roy 2016",
+        regret_bound=bounds.beta_thompson,
+    )
+    sees = "nothing"
+    n_arms: int
+    _learnt = ("_successes", "_failures")
+
+    def __init__(
+        self, n_arms: int, prior: tuple[float, float] = (1.0, 1.0), *, draws: int = 1, seed: Seed = None
+    ) -> None:
+        super().__init__(seed=seed)
+        self.n_arms, self.draws = count("n_arms", n_arms), count("draws", draws)
+        if not isinstance(prior, (tuple, list)) or len(prior) != 2:
+            raise ValueError(f"prior must be a pair (successes, failures) of numbers > 0, got {prior!r}")
+        self.prior = (positive("prior[0]", prior[0]), positive("prior[1]", prior[1]))
+        self._successes = np.full(self.n_arms, self.prior[0])
+        self._failures = np.full(self.n_arms, self.prior[1])
+
+    def _probabilities(self, context: None) -> Floats:
+        draws = self.draws if self.draws > 1 else _ESTIMATE
+        return kary.beta_frequencies(self._successes, self._failures, draws, copy.deepcopy(self._rng))
+
+    def _choose(self, context: None) -> Choice:
+        arm, p = kary.beta_choose(self._successes, self._failures, self.draws, self._rng)
+        return Choice(arm, None if math.isnan(p) else p)
+
+    def _learn(self, context: None, choice: Choice, reward: float) -> None:
+        self._successes[choice.arm] += reward
+        self._failures[choice.arm] += 1.0 - reward
+
+    def _play(self, contexts: Any, rewards: Floats) -> Played:
+        played = Played(*kary.beta_play(self._successes, self._failures, self.draws, rewards, self._rng))
+        self._n_learnt += len(rewards)
+        return played

@@ -1,0 +1,52 @@
+"""UCB1: the largest mean plus confidence width, without contexts (Auer, Cesa-Bianchi, Fischer 2002)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from armwise import bounds
+from armwise.agent import Choice, Floats, IndexAgent, Played, Seed, Theory, count, positive
+from armwise.numerics import kary
+
+
+class UCB1(IndexAgent):
+    """Play the arm with the largest mean_a + alpha sqrt(2 ln t / n_a); an arm never learnt comes first.
+
+    t is one more than the rewards learnt, n_a how many of them were arm a's. ``alpha=1`` is the published index.
+
+    >>> agent = UCB1(n_arms=2, seed=1)
+    >>> played = agent.play(None, np.tile([0.2, 0.8], (200, 1)))
+    >>> int(played.arms.sum()) > 150
+    True
+    """
+
+    theory = Theory(
+        section="3",
+        regret="O(sqrt(T K ln T))",
+        comparator="the best arm in expectation",
+        assumes="rewards in [0, 1], independent, one distribution an arm",
+        reference="Auer, Cesa-Bianchi, Fischer 2002",
+        regret_bound=bounds.ucb1,
+    )
+    sees = "nothing"
+    n_arms: int
+    _learnt = ("_totals", "_counts")
+
+    def __init__(self, n_arms: int, alpha: float = 1.0, *, seed: Seed = None) -> None:
+        super().__init__(seed=seed)
+        self.n_arms, self.alpha = count("n_arms", n_arms), positive("alpha", alpha, zero=True)
+        self._totals, self._counts = np.zeros(self.n_arms), np.zeros(self.n_arms)
+
+    def _scores(self, context: None) -> Floats:
+        return kary.ucb1_scores(self._totals, self._counts, self.alpha)
+
+    def _learn(self, context: None, choice: Choice, reward: float) -> None:
+        self._totals[choice.arm] += reward
+        self._counts[choice.arm] += 1.0
+
+    def _play(self, contexts: Any, rewards: Floats) -> Played:
+        played = Played(*kary.ucb1_play(self._totals, self._counts, self.alpha, rewards, self._rng))
+        self._n_learnt += len(rewards)
+        return played

@@ -1,0 +1,282 @@
+"""The ASGI application: reads a request within bounds, asks for its key, finds its route, says what went wrong."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import re
+import threading
+import time
+from typing import Any
+
+from armwise.serve import own, page, personalizer, personalizer_admin, personalizer_evaluations, personalizer_slots
+from armwise.serve.config import Application, Config, names_loopback
+from armwise.serve.engine import Engine
+from armwise.serve.http import Call, Problem, Response, Route, Router, problem_of, reply, split_path
+from armwise.serve.keys import Keys
+from armwise.serve.metrics import Metrics
+from armwise.serve.openapi import document
+from armwise.serve.watch import Watch
+
+log = logging.getLogger("armwise.serve")
+_PUBLIC = {("healthz",), ("readyz",), ("openapi.json",), ("",)}  # say nothing of what is stored
+_WHOLE = {"metrics", "v1/agents"}  # tell of all applications: one that cannot be served is no reason to refuse them
+_DRAINED = 256 << 20  # bytes of a body too large that are read and thrown away
+_SCHEME = re.compile("^https?://")
+_KEY_HEADERS = (b"ocp-apim-subscription-key", b"x-api-key")
+
+
+class Service:
+    """Engine, keys and routes behind one ASGI callable; ``start`` and ``stop`` come with the server's lifespan.
+
+    >>> Service(Config(storage=":none:")).router.find("GET", ("healthz",))[0].role
+    ''
+    """
+
+    def __init__(self, config: Config, engine: Engine | None = None) -> None:
+        self.config = config
+        self.engine = engine or Engine(config.store(), config.creations(), snapshot_every=config.snapshot_every)
+        self.keys, self.metrics = Keys(config.keys), Metrics()
+        self.default = next(iter(config.applications))
+        self.ready = self.ending = False
+        self._guarded = not config.keys  # then only who is on this machine is served
+        self._local: set[bytes] = set()  # what was found to name it
+        self._watches: dict[str, Watch] = {}
+        self._watching = threading.Lock()
+        self.router = Router(
+            [
+                *own.ROUTES,
+                *personalizer.ROUTES,
+                *personalizer_slots.ROUTES,
+                *personalizer_admin.ROUTES,
+                *personalizer_evaluations.ROUTES,
+                *page.ROUTES,
+                Route("GET", "healthz", "", self._health),
+                Route("GET", "readyz", "", self._readiness),
+                Route("GET", "metrics", "read", self._measures),
+                Route("GET", "openapi.json", "", self._description),
+            ]
+        )
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "lifespan":
+            await self._lifespan(receive, send)
+        elif scope["type"] == "http":
+            await self._http(scope, receive, send)
+        elif scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": 1000})
+
+    async def start(self) -> None:
+        """Recover and be ready."""
+        if not self.engine.learning:
+            await asyncio.to_thread(self.engine.start)
+        loop = asyncio.get_running_loop()
+        # One wake-up of the loop for a whole commit.
+        self.engine.writer.deliver = lambda pairs: loop.call_soon_threadsafe(_deliver, pairs)  # type: ignore[assignment]
+        self.ready = True
+
+    def watch(self, application: str) -> Watch:
+        """What the page shows of an application; made when the first one looks."""
+        with self._watching:
+            if application not in self._watches:
+                described = self.config.applications.get(application, Application())
+                self._watches[application] = Watch(self.engine, application, described)
+            return self._watches[application]
+
+    async def stop(self) -> None:
+        """Learn and keep what was acknowledged, then end."""
+        self.ready = False
+        for watch in self._watches.values():
+            await asyncio.to_thread(watch.close)
+        await asyncio.to_thread(self.engine.stop)
+
+    async def _lifespan(self, receive: Any, send: Any) -> None:
+        while True:
+            message = await receive()
+            if message["type"] == "lifespan.startup":
+                try:
+                    await self.start()
+                except Exception as error:
+                    log.error("cannot start: %s", error)
+                    await send({"type": "lifespan.startup.failed", "message": str(error)})
+                    return
+                await send({"type": "lifespan.startup.complete"})
+            else:
+                await self.stop()
+                await send({"type": "lifespan.shutdown.complete"})
+                return
+
+    async def _http(self, scope: Any, receive: Any, send: Any) -> None:
+        started = time.perf_counter()
+        method, path = scope["method"], "other"
+        try:
+            route, call = self._route(scope)
+            path = route.path
+            call.body = await self._read(call, receive, route.limit or self.config.max_body)
+            response = await route.handler(call)
+        except Exception as error:
+            problem = problem_of(error)
+            if problem is None:
+                log.exception("unforeseen")
+                problem = Problem(500, "InternalError", "something went wrong here; the log has the details")
+            if b"/personalizer/" in (scope.get("raw_path") or b""):
+                problem = personalizer.recoded(problem)
+            response = problem.response()
+        await _send(send, receive, response, method == "HEAD")
+        self.metrics.observe(method if path != "other" else "any", path, response.status, time.perf_counter() - started)
+
+    def _route(self, scope: Any) -> tuple[Route, Call]:
+        """The route of a request that its key allows; nothing is said of what exists before the key is known."""
+        raw = scope.get("raw_path") or scope["path"].encode()
+        if len(raw) > 8192:
+            raise Problem(414, "UriTooLong", "the path must have at most 8192 bytes")
+        path = split_path(raw)
+        named = path[0] == "apps" and len(path) > 2
+        application = path[1] if named else self.default
+        path = path[2:] if named else path
+        call = Call(self.engine, scope["method"], path, scope["query_string"], scope["headers"], application)
+        call.service, call.named = self, named
+        if self._guarded and (call.headers.get(b"host") not in self._local or b"origin" in call.headers):
+            self._check_local(call)
+        if path in _PUBLIC:
+            route, call.params = self.router.find(call.method, path)
+            return route, call
+        key = self.keys.find(_secret(call.headers))
+        if key is None:
+            raise Problem(401, "Unauthorized", "a valid key is needed", ((b"www-authenticate", b"Bearer"),))
+        call.key = key
+        if not named and key.applications and self.default not in key.applications:
+            call.application = key.applications[0]
+        route, call.params = self.router.find(call.method, path)
+        if not key.may(route.role, call.application):
+            raise Problem(403, "Forbidden", "this key does not allow that")
+        if not self.ready:
+            raise Problem(503, "Unavailable", "the service is starting or stopping", ((b"retry-after", b"1"),))
+        if call.application not in self.engine.models and (named or route.path not in _WHOLE):
+            self.engine.model(call.application)  # says why not
+        return route, call
+
+    def _check_local(self, call: Call) -> None:
+        """Refuse what a page from elsewhere makes a browser here send, also by a name that was made to lead here."""
+        host, origin = call.header(b"host"), call.header(b"origin")
+        if host and not names_loopback(host):
+            raise Problem(403, "Forbidden", f"without keys only localhost is served, not {host[:80]!r}: see [[keys]]")
+        if b"origin" in call.headers and not names_loopback(_SCHEME.sub("", origin) or "null"):
+            raise Problem(403, "Forbidden", f"without keys only pages of localhost are served, not {origin[:80]!r}")
+        if host and len(self._local) < 100:
+            self._local.add(call.headers[b"host"])
+
+    async def _read(self, call: Call, receive: Any, most: int) -> bytes:
+        length = call.header(b"content-length")
+        if length.isdigit() and len(length) < 20 and int(length) > most:
+            await _drain(receive)
+            raise _too_large(most)
+        message = await receive()
+        body: bytes = message.get("body", b"")
+        if not message.get("more_body", False):
+            if len(body) > most:
+                raise _too_large(most)
+            return body
+        pieces, size = [body], len(body)
+        while message.get("more_body", False):
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                raise Problem(400, "BadArgument", "the body did not arrive")
+            piece = message.get("body", b"")
+            size += len(piece)
+            if size > most:
+                pieces.clear()
+                if message.get("more_body", False):
+                    await _drain(receive)
+                raise _too_large(most)
+            pieces.append(piece)
+        return b"".join(pieces)
+
+    # ------------------------------------------------------------------ how it fares
+
+    async def _health(self, call: Call) -> Response:
+        return reply({"status": "ok"})
+
+    async def _readiness(self, call: Call) -> Response:
+        ready = self.ready and self.engine.writer.healthy and self.engine.learning
+        return reply({"status": "ready" if ready else "not ready"}, 200 if ready else 503)
+
+    async def _measures(self, call: Call) -> Response:
+        body = await asyncio.to_thread(self.metrics.render, self.engine, call.key)
+        return Response(200, body, b"text/plain; version=0.0.4; charset=utf-8")
+
+    async def _description(self, call: Call) -> Response:
+        return reply(document())
+
+
+def _secret(headers: dict[bytes, bytes]) -> str | None:
+    for name in _KEY_HEADERS:
+        if name in headers:
+            return headers[name].decode("latin-1")
+    given = headers.get(b"authorization", b"")
+    return given[7:].decode("latin-1").strip() if given[:7].lower() == b"bearer " else None
+
+
+def _too_large(most: int) -> Problem:
+    return Problem(413, "TooLarge", f"the body must have at most {most} bytes", ((b"connection", b"close"),))
+
+
+async def _drain(receive: Any) -> None:
+    """Read a body away, within bounds: a client that is still sending when it is cut off never reads the reason."""
+    deadline, size = time.monotonic() + 10.0, 0
+    with contextlib.suppress(TimeoutError):
+        while size < _DRAINED and time.monotonic() < deadline:
+            message = await asyncio.wait_for(receive(), 1.0)
+            size += len(message.get("body", b""))
+            if not message.get("more_body", False):
+                return
+
+
+def _deliver(pairs: Any) -> None:
+    for done, outcome in pairs:
+        done(outcome)
+
+
+async def _send(send: Any, receive: Any, response: Response, head: bool) -> None:
+    headers = [(b"content-type", response.type), (b"cache-control", b"no-store"), *response.headers]
+    if isinstance(response.body, bytes):
+        if response.status == 204:
+            headers = [h for h in headers if h[0] != b"content-type"]
+        else:
+            headers.append((b"content-length", str(len(response.body)).encode()))
+        await send({"type": "http.response.start", "status": response.status, "headers": headers})
+        await send({"type": "http.response.body", "body": b"" if head else response.body})
+        return
+    await send({"type": "http.response.start", "status": response.status, "headers": headers})
+    if not head:
+        await _stream(send, receive, response.body)
+    await send({"type": "http.response.body", "body": b""})
+
+
+async def _stream(send: Any, receive: Any, pieces: Any) -> None:
+    """Send pieces as they come, until there are no more or the reader is gone."""
+    gone = asyncio.ensure_future(_gone(receive))
+    step: asyncio.Future[bytes] | None = None
+    try:
+        while True:
+            step = asyncio.ensure_future(anext(pieces))
+            await asyncio.wait({step, gone}, return_when=asyncio.FIRST_COMPLETED)
+            if gone.done():
+                return
+            try:
+                piece = step.result()
+            except StopAsyncIteration:
+                return
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+    finally:
+        gone.cancel()
+        if step is not None and not step.done():
+            step.cancel()
+            await asyncio.wait({step})
+        await pieces.aclose()
+
+
+async def _gone(receive: Any) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass

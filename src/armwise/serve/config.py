@@ -1,0 +1,263 @@
+"""The configuration: a TOML file, or nothing at all."""
+
+from __future__ import annotations
+
+import ipaddress
+import math
+import re
+import tomllib
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from armwise.serve.arms import check_id
+from armwise.serve.keys import Key
+from armwise.serve.logs import check_level
+from armwise.serve.model import DEFAULT_AGENT, Creation, Model, Settings
+from armwise.serve.store import SQLite, Store
+from armwise.serve.tokens import BadInput
+from armwise.serve.work import LEAST_PAIRS, MAX_PAIRS
+
+_POSTGRES = ("postgresql://", "postgres://")
+_AUTHORITY = re.compile(r"(\[[^\[\]]*\]|[^:\[\]]*)(?::\d{1,5})?")
+
+
+class Application(msgspec.Struct, forbid_unknown_fields=True):
+    """One application: its agent and how it learns. Every field may be left out.
+
+    >>> Application(window=60.0).creation().settings.window
+    60.0
+    """
+
+    agent: dict[str, Any] = msgspec.field(default_factory=lambda: dict(DEFAULT_AGENT))
+    features: dict[str, Any] = {}
+    arms: list[str] = []
+    rewards: list[float] = []  # lowest and highest; an agent that takes [0, 1] learns them mapped onto it
+    seed: int = 1
+    window: float = 600.0
+    default: float = 0.0
+    rule: str = "earliest"
+    apprentice: bool = False
+    max_pairs: int = MAX_PAIRS  # of a context's and an arm's features in one request
+    policies: dict[str, dict[str, Any]] = {}  # what the page compares with, each described like an agent
+
+    def __post_init__(self) -> None:
+        if self.max_pairs < LEAST_PAIRS:
+            raise ValueError(f"max_pairs must be at least {LEAST_PAIRS}, got {self.max_pairs}")
+
+    def check(self) -> None:
+        """BadInput if the agent, or one to compare with, cannot be built.
+
+        >>> Application(window=-1.0).check()
+        Traceback (most recent call last):
+        ...
+        armwise.serve.tokens.BadInput: window must be seconds above 0 and within ten years, got -1.0
+        """
+        for arm in self.arms:
+            check_id("an arm's id", arm)
+        self.creation().build()
+        self.rivals()
+
+    def rivals(self) -> dict[str, Model]:
+        """The policies to compare with, by name, none of which has learnt anything; BadInput names a bad one.
+
+        >>> Application(policies={"bold": {"class": "Nonsense"}}).rivals()
+        Traceback (most recent call last):
+        ...
+        armwise.serve.tokens.BadInput: policies.bold: agent: armwise has nothing called 'Nonsense'
+        """
+        found = {}
+        for name, agent in self.policies.items():
+            try:
+                found[name] = msgspec.structs.replace(self.creation(), agent=agent).build()
+            except (BadInput, MemoryError, OverflowError) as error:
+                raise BadInput(f"policies.{name}: {error}") from None
+        return found
+
+    def creation(self) -> Creation:
+        """What is journaled when the application first appears.
+
+        >>> Application().creation().seed
+        1
+        """
+        settings = Settings(self.window, self.default, self.rule, self.apprentice)
+        return Creation(self.agent, self.features, self.arms, self.seed, settings, self.rewards)
+
+
+class Config(msgspec.Struct, forbid_unknown_fields=True):
+    """How the service runs.
+
+    >>> Config().listen
+    '127.0.0.1:8484'
+    """
+
+    listen: str = "127.0.0.1:8484"
+    storage: str = "armwise-data"  # a folder, or postgresql://...
+    applications: dict[str, Application] = msgspec.field(default_factory=lambda: {"default": Application()})
+    keys: list[Key] = []
+    max_body: int = 1_048_576
+    snapshot_every: float = 30.0
+    log_level: str = "info"
+
+    def __post_init__(self) -> None:
+        if not self.applications:
+            raise ValueError("applications must name at least one application")
+        _check_address(self.listen)
+        _check_keys(self.keys, self.applications)
+        check_storage(self.storage)
+        if not 0.0 < self.snapshot_every < math.inf:
+            raise ValueError(f"snapshot_every must be seconds above 0, got {self.snapshot_every}")
+        check_level(self.log_level)
+        if not self.keys and not is_loopback(self.host):
+            raise ValueError(
+                f"listen is {self.listen}, which others can reach, but there are no keys: add [[keys]] "
+                "(armwise serve --new-key makes one) or listen on 127.0.0.1"
+            )
+        if self.max_body < 1024:
+            raise ValueError(f"max_body must be at least 1024 bytes, got {self.max_body}")
+
+    @property
+    def host(self) -> str:
+        """The address part of ``listen``.
+
+        >>> Config(listen="[::1]:80").host
+        '::1'
+        """
+        return self.listen.rpartition(":")[0].strip("[]")
+
+    @property
+    def port(self) -> int:
+        """The port part of ``listen``.
+
+        >>> Config().port
+        8484
+        """
+        return int(self.listen.rpartition(":")[2])
+
+    def creations(self) -> dict[str, Creation]:
+        """The applications as the engine wants them.
+
+        >>> list(Config().creations())
+        ['default']
+        """
+        return {name: application.creation() for name, application in self.applications.items()}
+
+    def store(self) -> Store:
+        """The storage, not yet connected to.
+
+        >>> Config().store().path
+        'armwise-data/journal.db'
+        """
+        return open_store(self.storage)
+
+
+def _check_address(listen: str) -> None:
+    host, colon, port = listen.rpartition(":")
+    whole = port.isascii() and port.isdigit() and int(port) <= 65535
+    if not colon or not whole or host.startswith("[") != host.endswith("]"):
+        raise ValueError(f"listen must be address:port, such as 127.0.0.1:8484, got {listen!r}")
+
+
+def _check_keys(keys: Sequence[Key], applications: Collection[str]) -> None:
+    for i, key in enumerate(keys):
+        for other in keys[:i]:
+            if other.name == key.name:
+                raise ValueError(f"two keys have the name {key.name!r}")
+            if other.sha256 == key.sha256:
+                raise ValueError(f"the keys {other.name!r} and {key.name!r} have the same sha256")
+        for name in key.applications:
+            if name not in applications:
+                raise ValueError(
+                    f"key {key.name!r} is for the application {name!r}, but there is only {', '.join(applications)}"
+                )
+
+
+def open_store(storage: str) -> Store:
+    """A store from a folder, a journal file, or a PostgreSQL URL.
+
+    >>> open_store("elsewhere").path
+    'elsewhere/journal.db'
+    """
+    check_storage(storage)
+    if storage.startswith(_POSTGRES):
+        from armwise.serve.postgres import Postgres
+
+        return Postgres(storage)
+    path = Path(storage)
+    return SQLite(path if path.suffix == ".db" else path / "journal.db")
+
+
+def check_storage(storage: str) -> None:
+    """ValueError for a URL of something else; its message leaves out what may be a password.
+
+    >>> check_storage("postgresq://user:secret@host/name")
+    Traceback (most recent call last):
+    ...
+    ValueError: storage must be a folder, a .db file or postgresql://..., got postgresq://...
+    """
+    scheme, found, _ = storage.partition("://")
+    if not storage or (found and not storage.startswith(_POSTGRES)):
+        got = f"{scheme}://..." if found else "nothing"
+        raise ValueError(f"storage must be a folder, a .db file or postgresql://..., got {got}")
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach an address; a name other than localhost could be anything.
+
+    >>> is_loopback("127.0.0.1"), is_loopback("0.0.0.0"), is_loopback("example.org"), is_loopback("")
+    (True, False, False, False)
+    """
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def names_loopback(authority: str) -> bool:
+    """Whether a ``Host`` header, or an ``Origin`` after its scheme, names this machine as only it does; any port.
+
+    >>> [names_loopback(text) for text in ("localhost:8484", "[::1]", "127.0.0.1:80", "evil.example", "localhost.evil")]
+    [True, True, True, False, False]
+    """
+    found = _AUTHORITY.fullmatch(authority)
+    return found is not None and is_loopback(found[1].strip("[]").lower())
+
+
+def load_config(path: str | Path) -> Config:
+    """Read a TOML file; ValueError says what is wrong with it.
+
+    >>> load_config("/no/such.toml")
+    Traceback (most recent call last):
+    ...
+    FileNotFoundError: [Errno 2] No such file or directory: '/no/such.toml'
+    """
+    try:
+        raw = tomllib.loads(Path(path).read_text("utf-8"))
+        if isinstance(described := raw.get("applications"), dict):
+            raw["applications"] = {name: _application(name, table) for name, table in described.items()}
+        return msgspec.convert(raw, Config, strict=False)
+    except (tomllib.TOMLDecodeError, ValueError) as error:
+        raise ValueError(f"{path}: {_said(error)}") from None
+
+
+def _application(name: str, table: Any) -> Application:
+    """One application of the file, built once to see that it can be: before anything is stored."""
+    try:
+        check_id("the name", name)
+        application = msgspec.convert(table, Application, strict=False)
+        application.check()
+    except ValueError as error:
+        raise ValueError(f"applications.{name}: {_said(error)}") from None
+    return application
+
+
+def _said(error: Exception) -> str:
+    """An error with the place where it is in front, instead of behind in another notation."""
+    found = re.fullmatch(r"(.*) - at `\$\.?(.*)`", str(error), re.DOTALL)
+    if found is None or not found[2]:
+        return str(error) if found is None else found[1]
+    return f"{found[2]}: {found[1]}"

@@ -1,0 +1,50 @@
+"""What the service must know of an agent beyond its contract, through all the agents that it is made of."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from armwise.agent import Agent
+from armwise.reduction.wrapper import Wrapper
+
+
+def reads_plainly(agent: Agent) -> bool:
+    """Whether an agent's algorithm takes the rows of a context as they are, however many agents are around it.
+
+    >>> import armwise
+    >>> reads_plainly(armwise.LinUCB(dim=2)), reads_plainly(armwise.LogisticThompson(dim=2))
+    (True, False)
+    """
+    while isinstance(agent, Wrapper) and type(agent)._read is Wrapper._read:
+        agent = agent._inner
+    return type(agent)._read is Agent._read
+
+
+def within(agent: Agent) -> list[Agent]:
+    """An agent and all agents inside it.
+
+    >>> import armwise
+    >>> len(within(armwise.Explore(armwise.LinUCB(dim=2), epsilon=0.1)))
+    2
+    """
+    found, waiting = [], [agent]
+    while waiting:
+        each = waiting.pop()
+        if each not in found:
+            found.append(each)
+            values = [v for value in vars(each).values() for v in (value if isinstance(value, list) else [value])]
+            waiting += [v for v in values if isinstance(v, Agent)]
+    return found
+
+
+def reseed(agent: Agent, seed: int) -> None:
+    """Give an agent, and the agents within it, the randomness of one event.
+
+    >>> import armwise
+    >>> agent = armwise.LinUCB(dim=2)
+    >>> reseed(agent, 5)
+    >>> agent._rng.random() == np.random.default_rng([0, 5]).random()
+    True
+    """
+    for place, each in enumerate(within(agent)):
+        each._rng = np.random.default_rng([place, seed])

@@ -1,0 +1,59 @@
+"""Structured logs: one JSON object a line, on standard error."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import logging
+import sys
+
+LEVELS = ("debug", "info", "warning", "error")
+
+
+class Lines(logging.Formatter):
+    """A log record as one line of JSON; ``extra={"data": {...}}`` adds fields.
+
+    >>> record = logging.LogRecord("armwise.serve", logging.INFO, "", 0, "ready", None, None)
+    >>> json.loads(Lines().format(record))["message"]
+    'ready'
+    """
+
+    def format(self, record: logging.LogRecord) -> str:
+        moment = datetime.datetime.fromtimestamp(record.created, datetime.UTC)
+        line = {
+            "time": moment.isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage().strip(),
+            **getattr(record, "data", {}),
+        }
+        if record.exc_info:
+            line["exception"] = self.formatException(record.exc_info)
+        return json.dumps(line, default=str)
+
+
+def check_level(level: str) -> None:
+    """ValueError if there is no such level.
+
+    >>> check_level("info")
+    """
+    if level not in LEVELS:
+        raise ValueError(f"log_level must be {', '.join(LEVELS[:-1])} or {LEVELS[-1]}, got {level!r}")
+
+
+def set_up(level: str) -> None:
+    """Send all logs of the service and its server, and Python's own warnings, to standard error, as lines.
+
+    >>> set_up("verbose")
+    Traceback (most recent call last):
+    ...
+    ValueError: log_level must be debug, info, warning or error, got 'verbose'
+    """
+    check_level(level)
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(Lines())
+    logging.captureWarnings(True)
+    for name in ("armwise", "uvicorn", "py.warnings"):
+        logger = logging.getLogger(name)
+        logger.handlers, logger.propagate = [handler], False
+        logger.setLevel(level.upper() if name == "armwise" else "WARNING")

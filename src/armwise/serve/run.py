@@ -1,0 +1,90 @@
+"""Runs the service under uvicorn until it is told to stop."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import json
+import signal
+import socket
+from collections.abc import Sequence
+from typing import Any, TextIO
+
+import uvicorn
+
+from armwise.serve.app import Service
+from armwise.serve.config import Config
+from armwise.serve.logs import set_up
+
+GRACE = 5  # seconds that open requests get when the service stops
+
+
+def greeting(address: str, keyed: bool, arms: Sequence[str] = ()) -> str:
+    """The first lines printed: how to ask for a decision, between the arms of an application that has them fixed.
+
+    >>> print(greeting("http://127.0.0.1:8484", keyed=False).splitlines()[0])
+    armwise is serving on http://127.0.0.1:8484 (stop with Ctrl-C). Ask for a decision:
+    >>> print(greeting("http://127.0.0.1:8484", keyed=False, arms=["x", "y"]).splitlines()[1])
+      curl http://127.0.0.1:8484/v1/decisions -d '{"context": {"hour": 9}, "arms": ["x", "y"]}'
+    """
+    shown = json.dumps(list(arms)) if arms else '["pasta", {"id": "salad", "features": {"fresh": true}}]'
+    quoted = shown.replace("'", "'\\''")
+    key = " -H 'Authorization: Bearer KEY'" if keyed else ""
+    return (
+        f"armwise is serving on {address} (stop with Ctrl-C). Ask for a decision:\n"
+        f"  curl {address}/v1/decisions{key} -d "
+        f'\'{{"context": {{"hour": 9}}, "arms": {quoted}}}\'\n'
+        f"and say what it was worth, with the id of the answer:\n"
+        f"  curl {address}/v1/decisions/ID/reward{key} -d '{{\"value\": 1}}'"
+    )
+
+
+class _Server(uvicorn.Server):
+    """Greets once it listens, so that the curl line works when it is read; ends with exit code 0 when it is told to."""
+
+    def __init__(self, config: uvicorn.Config, service: Service, text: str, out: TextIO) -> None:
+        super().__init__(config)
+        self._service, self._text, self._out = service, text, out
+
+    def handle_exit(self, sig: int, frame: Any) -> None:
+        self._service.ending = True  # open streams end by themselves
+        self.force_exit = self.should_exit and sig == signal.SIGINT  # Ctrl-C twice
+        self.should_exit = True
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            print(self._text, file=self._out, flush=True)
+
+
+def serve(config: Config, out: TextIO, as_json: bool = False) -> int:
+    """Serve until SIGINT or SIGTERM; the exit code. OSError says why it cannot."""
+    set_up(config.log_level)
+    family = socket.AF_INET6 if ":" in config.host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((config.host, config.port))
+        except OSError as error:
+            raise OSError(f"cannot listen on {config.listen}: {error.strerror or error}") from None
+        shown = f"[{config.host}]" if ":" in config.host else config.host
+        address = f"http://{shown}:{listener.getsockname()[1]}"
+        first = next(iter(config.applications.values()))
+        text = json.dumps({"address": address}) if as_json else greeting(address, bool(config.keys), first.arms)
+        service = Service(config)
+        try:
+            service.engine.start()
+        except Exception as error:
+            service.engine.stop()
+            raise OSError(f"cannot serve from {service.engine.store}: {error}") from error
+        gc.collect()
+        gc.freeze()  # compiled kernels and modules live as long as the process: the collector need not visit them
+        gc.set_threshold(20_000, 20, 50)
+        options = uvicorn.Config(
+            service, log_config=None, access_log=False, lifespan="on", proxy_headers=False, server_header=False,
+            date_header=False, timeout_graceful_shutdown=GRACE, timeout_keep_alive=30, backlog=2048, ws="none",
+        )  # fmt: skip
+        server = _Server(options, service, text, out)
+        with contextlib.suppress(KeyboardInterrupt):
+            server.run(sockets=[listener])
+        return 0 if server.started else 1

@@ -1,6 +1,0 @@
-"""Which agent to take: the survey's table from the agents' own rows, and advice from your assumptions."""
-
-from noregret.guide.advice import Advice, Verdict, advise
-from noregret.guide.rows import SURVEY_ROWS, Row, Table, agents, table
-
-__all__ = ["SURVEY_ROWS", "Advice", "Row", "Table", "Verdict", "advise", "agents", "table"]
