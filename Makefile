@@ -20,6 +20,7 @@ check: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/python tests/typing/check.py
 	$(BIN)/lint-imports
 
 test: setup

@@ -1,5 +1,7 @@
 """The package as a stranger finds it: light to import, documented by examples, one version."""
 
+import ast
+import importlib
 import inspect
 import re
 import subprocess
@@ -66,3 +68,19 @@ def test_every_public_name_has_a_docstring_with_an_example(name):
 def test_unknown_names_are_refused_as_by_any_module():
     with pytest.raises(AttributeError, match="no attribute 'LinUCBB'"):
         aw.LinUCBB  # noqa: B018
+
+
+@pytest.mark.parametrize("package", ["armwise", "armwise.offline"])
+def test_type_checkers_see_the_names_that_are_loaded_lazily(package):
+    """A name missing from the TYPE_CHECKING block would be an error in every user's editor."""
+    module = importlib.import_module(package)
+    tree = ast.parse(Path(module.__file__).read_text())
+    [block] = [node for node in tree.body if isinstance(node, ast.If)]
+    seen = {alias.asname: node.module for node in block.body for alias in node.names}
+    assert seen.keys() == set(module.__all__)
+    for name, home in seen.items():
+        assert getattr(importlib.import_module(home), name) is getattr(module, name), name
+
+
+def test_completion_offers_the_public_names_and_nothing_else():
+    assert {name for name in dir(aw) if not name.startswith("__")} == set(aw.__all__)

@@ -11,14 +11,13 @@ True
 Names are loaded from their rooms when first used, so that ``import armwise`` costs next to nothing.
 """
 
-from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "agent": ("Agent", "Choice", "IndexAgent", "Played", "Theory"),
-    "persist": ("LoadError", "load"),
+    "agent": ("Agent", "Choice", "IndexAgent", "Played", "Theory", "load"),
+    "persist": ("LoadError",),
     "reduction.exp3": ("Exp3",),
     "reduction.ucb1": ("UCB1",),
     "reduction.thompson": ("BetaThompson",),
@@ -59,18 +58,84 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 __all__ = sorted({*_HOME_OF, "bounds", "environments", "kernels", "offline", "policies"})
 
 
-def __getattr__(name: str) -> Any:
-    if name in _HOME_OF:
-        value = getattr(import_module(f"armwise.{_HOME_OF[name]}"), name)
-    elif name == "kernels":
-        value = import_module("armwise.kernel.kernels")
-    elif name in ("bounds", "environments", "offline", "policies"):
-        value = import_module(f"armwise.{name}")
-    else:
-        raise AttributeError(f"module 'armwise' has no attribute {name!r}")
-    globals()[name] = value
-    return value
+# Type checkers and editors read this list; at run time a name is imported when it is first asked for. A test holds the
+# two together.
+if TYPE_CHECKING:
+    from armwise import bounds as bounds
+    from armwise import environments as environments
+    from armwise import offline as offline
+    from armwise import policies as policies
+    from armwise.agent import Agent as Agent
+    from armwise.agent import Choice as Choice
+    from armwise.agent import IndexAgent as IndexAgent
+    from armwise.agent import Played as Played
+    from armwise.agent import Theory as Theory
+    from armwise.agent import load as load
+    from armwise.experts.advised import Advised as Advised
+    from armwise.experts.exp4 import Exp4 as Exp4
+    from armwise.experts.exp4p import Exp4P as Exp4P
+    from armwise.experts.ve import VE as VE
+    from armwise.guide import advise as advise
+    from armwise.guide import table as table
+    from armwise.kernel import kernels as kernels
+    from armwise.kernel.gp_ucb import CGPUCB as CGPUCB
+    from armwise.kernel.gp_ucb import GPUCB as GPUCB
+    from armwise.kernel.gp_ucb import AgnosticBeta as AgnosticBeta
+    from armwise.kernel.gp_ucb import FiniteArmsBeta as FiniteArmsBeta
+    from armwise.kernel.kernel_ucb import KernelUCB as KernelUCB
+    from armwise.kernel.kernel_ucb import SupKernelUCB as SupKernelUCB
+    from armwise.linear.cofine import CoFineUCB as CoFineUCB
+    from armwise.linear.linrel import LinREL as LinREL
+    from armwise.linear.linrel import SupLinREL as SupLinREL
+    from armwise.linear.linucb import Ellipsoid as Ellipsoid
+    from armwise.linear.linucb import LinUCB as LinUCB
+    from armwise.linear.logistic import LogisticThompson as LogisticThompson
+    from armwise.linear.spectral import SpectralUCB as SpectralUCB
+    from armwise.linear.sup_linucb import SupLinUCB as SupLinUCB
+    from armwise.linear.thompson import LinThompson as LinThompson
+    from armwise.linear.thompson import ThompsonScale as ThompsonScale
+    from armwise.oracle.epoch_greedy import EpochGreedy as EpochGreedy
+    from armwise.oracle.estimators import ClassifierOracle as ClassifierOracle
+    from armwise.oracle.estimators import RegressorOracle as RegressorOracle
+    from armwise.oracle.finite import FinitePolicies as FinitePolicies
+    from armwise.oracle.iltcb import ILoveToConBandits as ILoveToConBandits
+    from armwise.oracle.linear import LinearOracle as LinearOracle
+    from armwise.oracle.online_cover import OnlineCover as OnlineCover
+    from armwise.oracle.policy_elimination import PolicyElimination as PolicyElimination
+    from armwise.oracle.randomized_ucb import RandomizedUCB as RandomizedUCB
+    from armwise.oracle.regcb import RegCB as RegCB
+    from armwise.oracle.squarecb import SquareCB as SquareCB
+    from armwise.persist import LoadError as LoadError
+    from armwise.policies.fixed import Constant as Constant
+    from armwise.policies.fixed import Linear as Linear
+    from armwise.policies.fixed import Stump as Stump
+    from armwise.policies.fixed import Tree as Tree
+    from armwise.policies.fixed import Uniform as Uniform
+    from armwise.racing import race as race
+    from armwise.reduction.doubling import Doubling as Doubling
+    from armwise.reduction.epsilon_greedy import EpsilonGreedy as EpsilonGreedy
+    from armwise.reduction.exp3 import Exp3 as Exp3
+    from armwise.reduction.explore import Explore as Explore
+    from armwise.reduction.per_context import PerContext as PerContext
+    from armwise.reduction.policy_arms import PolicyArms as PolicyArms
+    from armwise.reduction.thompson import BetaThompson as BetaThompson
+    from armwise.reduction.ucb1 import UCB1 as UCB1
+else:
+
+    def __getattr__(name: str) -> Any:
+        from importlib import import_module
+
+        if name in _HOME_OF:
+            value = getattr(import_module(f"armwise.{_HOME_OF[name]}"), name)
+        elif name == "kernels":
+            value = import_module("armwise.kernel.kernels")
+        elif name in ("bounds", "environments", "offline", "policies"):
+            value = import_module(f"armwise.{name}")
+        else:
+            raise AttributeError(f"module 'armwise' has no attribute {name!r}")
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:
-    return [*globals(), *__all__]
+    return [*__all__, *(name for name in globals() if name.startswith("__"))]

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self, TypeVar, overload
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from armwise import persist
-from armwise.arguments import FLOAT64, as_floats, short
+from armwise.arguments import FLOAT64, FilePath, as_floats, short
+from armwise.arguments import Context as Context
+from armwise.arguments import Contexts as Contexts
+from armwise.arguments import Sees as Sees
 from armwise.arguments import count as count
 from armwise.arguments import fraction as fraction
 from armwise.arguments import positive as positive
@@ -88,7 +90,7 @@ class Agent(persist.Saved, ABC):
     """
 
     theory: ClassVar[Theory]
-    sees: str = "features"
+    sees: Sees = "features"
     reward_range: tuple[float, float] = (0.0, 1.0)
     needs_probability: ClassVar[bool] = False
     dim: int | None = None  # columns of a features row, or length of a shared context; None takes any
@@ -103,7 +105,7 @@ class Agent(persist.Saved, ABC):
 
     # ------------------------------------------------------------------ the public contract
 
-    def choose(self, context: Any = None) -> Choice:
+    def choose(self, context: Context = None) -> Choice:
         """Choose an arm for this context.
 
         >>> import armwise as aw
@@ -112,7 +114,7 @@ class Agent(persist.Saved, ABC):
         """
         return self._choose(self._glance(context))
 
-    def learn(self, context: Any, choice: Choice, reward: float) -> None:
+    def learn(self, context: Context, choice: Choice, reward: float) -> None:
         """Learn the reward of a choice: its context, the choice itself, and what it brought.
 
         >>> import armwise as aw
@@ -126,7 +128,7 @@ class Agent(persist.Saved, ABC):
         self._learn(context, choice, self._read_reward(reward))
         self._n_learnt += 1
 
-    def probabilities(self, context: Any = None) -> Floats:
+    def probabilities(self, context: Context = None) -> Floats:
         """The distribution that ``choose`` draws from; changes nothing, the random stream included.
 
         >>> import armwise as aw
@@ -135,7 +137,7 @@ class Agent(persist.Saved, ABC):
         """
         return self._probabilities(self._read(context))
 
-    def play(self, contexts: Any, rewards: Any) -> Played:
+    def play(self, contexts: Contexts, rewards: ArrayLike) -> Played:
         """Choose and learn over a block of rounds, with the arms that the loop would choose.
 
         ``contexts`` has one context a row, as the agent sees them (None if it sees nothing); ``rewards`` is
@@ -174,7 +176,7 @@ class Agent(persist.Saved, ABC):
         }
         return type(self)(**params, seed=seed)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: FilePath) -> None:
         """Write the agent to a file that ``armwise.load`` reads; see ``persist`` for the format.
 
         >>> import armwise as aw, tempfile, os
@@ -410,10 +412,33 @@ def glance(agent: Agent, context: Any) -> Floats:
     return agent._read(context)  # type: ignore[no-any-return]
 
 
-_READERS: dict[str, Callable[[Agent, Any], Any]] = {
+_READERS: dict[Sees, Callable[[Agent, Any], Any]] = {
     "nothing": _read_nothing,
     "features": _read_features,
     "shared": _read_shared,
     "key": _read_key,
     "advice": _read_advice,
 }
+
+SavedT = TypeVar("SavedT", bound=persist.Saved)
+
+
+@overload
+def load(path: FilePath) -> Agent: ...
+@overload
+def load(path: FilePath, kind: type[SavedT]) -> SavedT: ...
+def load(path: FilePath, kind: type[Any] | None = None) -> Any:
+    """What ``agent.save(path)`` wrote, ready to continue exactly where it stopped.
+
+    ``kind`` is the class that the file should hold (``load(path, LinUCB)``): any other is refused, and a type checker
+    knows what comes. Without it the checker takes an agent, which is what files hold most often.
+
+    >>> load("/no/such/file.aw")
+    Traceback (most recent call last):
+    ...
+    FileNotFoundError: [Errno 2] No such file or directory: '/no/such/file.aw'
+    """
+    value = persist.load(path)
+    if kind is not None and not isinstance(value, kind):
+        raise persist.LoadError(f"{path}: holds a {type(value).__name__}, expected a {kind.__name__}")
+    return value

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+import os
+from collections.abc import Hashable
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+
+# Which view of a round an agent reads.
+Sees = Literal["nothing", "features", "shared", "key", "advice"]
+# One round as an agent reads it: numbers, a key (any hashable), or None where it sees nothing.
+Context = ArrayLike | Hashable
+# A block of rounds, one context per row.
+Contexts = ArrayLike | list[Hashable] | None
+FilePath = str | os.PathLike[str]
 
 FLOAT64 = np.dtype(np.float64)
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from armwise.agent import Floats, Seed, count
+from armwise.agent import Floats, Seed, Sees, count
 from armwise.persist import Saved
 
 Arms = NDArray[np.int64]
@@ -54,7 +54,7 @@ class Block:
     def __len__(self) -> int:
         return len(self.rewards)
 
-    def view(self, sees: str) -> Any:
+    def view(self, sees: Sees) -> Any:
         """The rounds as an agent with this ``sees`` reads them; what the world does not have is derived.
 
         A shared context becomes per-arm features by one block of coordinates for each arm, and features become
@@ -140,7 +140,7 @@ class Environment(Saved, ABC):
     def _blocks(self, horizon: int, rng: np.random.Generator) -> Blocks:
         """Yield blocks until ``horizon`` rounds are out; an adaptive world is sent the arms of each block."""
 
-    def width(self, sees: str) -> int:
+    def width(self, sees: Sees) -> int:
         """The width of a context in this view: what an agent's ``dim`` (or ``n_experts``) has to be.
 
         >>> import armwise as aw

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -41,7 +41,7 @@ class Graph(Environment):
         self,
         n_arms: int = 100,
         *,
-        kind: str = "neighbours",
+        kind: Literal["neighbours", "grid"] = "neighbours",
         neighbours: int = 6,
         smooth: int = 6,
         noise: float = 0.1,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -44,7 +44,7 @@ class Planted(Environment):
         dim: int = 4,
         *,
         gap: float = 0.4,
-        kind: str = "linear",
+        kind: Literal["linear", "stumps"] = "linear",
         class_seed: int = 0,
         policies: list[Any] | None = None,
     ) -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
-from armwise.agent import Agent, Choice, Floats, Played, Seed, Theory
+from armwise.agent import Agent, Choice, Context, Floats, Played, Seed, Theory
 from armwise.policies import Uniform, distribution, distributions
 
 
@@ -41,7 +41,13 @@ class Advised(Agent):
     n_arms: int
 
     def __init__(
-        self, agent: Agent, experts: Sequence[Any], *, uniform: bool = False, sees: str = "shared", seed: Seed = None
+        self,
+        agent: Agent,
+        experts: Sequence[Any],
+        *,
+        uniform: bool = False,
+        sees: Literal["nothing", "features", "shared", "key"] = "shared",
+        seed: Seed = None,
     ) -> None:
         super().__init__(seed=seed)
         if not isinstance(agent, Agent) or agent.sees != "advice" or agent.n_arms is None:
@@ -61,7 +67,7 @@ class Advised(Agent):
                 f"n_experts={agent.n_experts}"
             )
 
-    def advice(self, context: Any) -> Floats:
+    def advice(self, context: Context) -> Floats:
         """The (N, K) advice of the experts on one context.
 
         >>> from armwise import Exp4

@@ -9,9 +9,11 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import cache
 from importlib import import_module
+from typing import Literal
 
 from armwise.agent import Agent, Theory
 
+TableFormat = Literal["text", "markdown", "latex", "json"]
 # The rows of the survey's Table 2, and the agents that are each row here.
 SURVEY_ROWS = {
     "Reduce to MAB": ("PerContext", "PolicyArms"),
@@ -101,7 +103,7 @@ class Table(str):
         return str(self)
 
 
-def table(format: str = "text") -> Table:
+def table(format: TableFormat = "text") -> Table:
     """The survey's table of algorithms with the agents beyond it, as ``text``, ``markdown``, ``latex`` or ``json``.
 
     >>> print(table("markdown").splitlines()[2])
@@ -147,7 +149,7 @@ def _json(rows: tuple[Row, ...]) -> str:
     return json.dumps([asdict(row) for row in rows], indent=2)
 
 
-_FORMATS: dict[str, Callable[[tuple[Row, ...]], str]] = {
+_FORMATS: dict[TableFormat, Callable[[tuple[Row, ...]], str]] = {
     "text": _text,
     "markdown": _markdown,
     "latex": _latex,

@@ -8,7 +8,7 @@ import numpy as np
 
 from armwise.agent import Choice, Floats, IndexAgent, Played, Seed, count
 from armwise.kernel.fit import fit
-from armwise.kernel.kernels import Kernel
+from armwise.kernel.kernels import Kernel, KernelLike
 from armwise.kernel.posterior import KernelPosterior
 from armwise.numerics import gp
 
@@ -27,7 +27,7 @@ class KernelIndexAgent(IndexAgent):
     _learnt = ("_posterior", "_X", "_rewards")
 
     def __init__(
-        self, kernel: Any, noise: float, width: gp.Width, dim: int | None, budget: int | None,
+        self, kernel: KernelLike, noise: float, width: gp.Width, dim: int | None, budget: int | None,
         fit_at: tuple[int, ...], seed: Seed,
     ) -> None:  # fmt: skip
         super().__init__(seed=seed)

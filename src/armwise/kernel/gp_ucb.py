@@ -10,7 +10,7 @@ import numpy as np
 from armwise import bounds, persist
 from armwise.agent import Floats, Seed, Theory, count, fraction, positive
 from armwise.kernel.base import KernelIndexAgent
-from armwise.kernel.kernels import Columns, as_kernel
+from armwise.kernel.kernels import Columns, KernelLike, as_kernel
 from armwise.numerics import gp
 
 
@@ -91,7 +91,7 @@ class GPUCB(KernelIndexAgent):
 
     def __init__(
         self,
-        kernel: Any,
+        kernel: KernelLike,
         noise: float = 0.1,
         beta: Beta = 2.0,
         *,
@@ -136,8 +136,8 @@ class CGPUCB(GPUCB):
 
     def __init__(
         self,
-        context_kernel: Any,
-        arm_kernel: Any,
+        context_kernel: KernelLike,
+        arm_kernel: KernelLike,
         context_dim: int,
         noise: float = 0.1,
         beta: Beta = 2.0,

@@ -10,7 +10,7 @@ import numpy as np
 from armwise import bounds
 from armwise.agent import Floats, Seed, Theory, count, positive
 from armwise.kernel.base import KernelIndexAgent, same_width
-from armwise.kernel.kernels import as_kernel
+from armwise.kernel.kernels import KernelLike, as_kernel
 from armwise.kernel.posterior import KernelPosterior
 from armwise.numerics import gp
 from armwise.staged import Staged
@@ -44,7 +44,7 @@ class KernelUCB(KernelIndexAgent):
 
     def __init__(
         self,
-        kernel: Any,
+        kernel: KernelLike,
         gamma: float = 1.0,
         eta: float = 1.0,
         *,
@@ -86,7 +86,7 @@ class SupKernelUCB(Staged[KernelPosterior]):
 
     def __init__(
         self,
-        kernel: Any,
+        kernel: KernelLike,
         horizon: int,
         delta: float = 0.05,
         gamma: float = 1.0,

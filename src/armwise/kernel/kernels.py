@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 
@@ -196,7 +196,7 @@ class _Pair(Kernel):
     _kind: ClassVar[int]
     _join: ClassVar[np.ufunc]
 
-    def __init__(self, left: Any, right: Any) -> None:
+    def __init__(self, left: KernelLike, right: KernelLike) -> None:
         self.left, self.right = as_kernel(left), as_kernel(right)
 
     def _instructions(self, low: int, high: int) -> list[Instruction] | None:
@@ -245,7 +245,7 @@ class Columns(Kernel):
     array([[9.]])
     """
 
-    def __init__(self, kernel: Any, start: int, stop: int | None = None) -> None:
+    def __init__(self, kernel: KernelLike, start: int, stop: int | None = None) -> None:
         self.kernel, self.start = as_kernel(kernel), count("start", start, least=0)
         self.stop = None if stop is None else count("stop", stop, least=self.start + 1)
 
@@ -346,7 +346,16 @@ def _build(value: Any) -> Any:
     return cls(**{name: _build(v) for name, v in value["arguments"].items()})
 
 
-def as_kernel(kernel: Any) -> Kernel:
+class SklearnKernel(Protocol):
+    """What tells a kernel of scikit-learn from anything else."""
+
+    def clone_with_theta(self, theta: Any) -> Any: ...
+
+
+KernelLike = Kernel | SklearnKernel
+
+
+def as_kernel(kernel: KernelLike) -> Kernel:
     """A kernel of ours, as it is or around scikit-learn's.
 
     >>> as_kernel("rbf")
@@ -369,7 +378,7 @@ def _operand(value: Any) -> Kernel:
     return Constant(value) if number else as_kernel(value)
 
 
-def information_gain(kernel: Any, X: Floats, noise: float) -> float:
+def information_gain(kernel: KernelLike, X: Floats, noise: float) -> float:
     """I(r; f) = 1/2 ln det(I + K / noise^2): what rewards at the rows of X, in any order, tell about f (survey 4.2.1).
 
     The survey's gamma_T is its maximum over all sets of T rows; the gain of the rows an agent played, which
@@ -382,7 +391,7 @@ def information_gain(kernel: Any, X: Floats, noise: float) -> float:
     return float(0.5 * np.linalg.slogdet(np.eye(len(gram)) + gram)[1])
 
 
-def effective_dimension(kernel: Any, X: Floats, gamma: float, T: int | None = None) -> int:
+def effective_dimension(kernel: KernelLike, X: Floats, gamma: float, T: int | None = None) -> int:
     """d~ = min{j >= 1: j gamma ln T >= sum_(i > j) (lambda_i - gamma)} (survey 4.2.2; Valko et al. 2013).
 
     lambda_i are the eigenvalues of Phi'Phi + gamma I in decreasing order, so each term is an eigenvalue of the kernel

@@ -10,7 +10,7 @@ import numpy as np
 
 from armwise import persist
 from armwise.agent import Floats, Played, count, positive
-from armwise.kernel.kernels import Kernel, as_kernel
+from armwise.kernel.kernels import Kernel, KernelLike, as_kernel
 from armwise.numerics import gp, gp_budget
 from armwise.numerics.kernels import Program
 
@@ -257,7 +257,7 @@ class KernelPosterior(persist.Saved):
     _namespace = "kernels."
     _learnt = ("kernel", "noise", "_form", "dim")
 
-    def __init__(self, kernel: Any, noise: float, budget: int | None = None) -> None:
+    def __init__(self, kernel: KernelLike, noise: float, budget: int | None = None) -> None:
         self.kernel, self.noise = as_kernel(kernel), positive("noise", noise)
         self.budget = None if budget is None else count("budget", budget)
         self.dim: int | None = None  # columns of what was learnt

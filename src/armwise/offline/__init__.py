@@ -6,8 +6,7 @@
 1.0
 """
 
-from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 _HOMES = {
     "log": ("Log",),
@@ -26,13 +25,47 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 __all__ = sorted(_HOME_OF)
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOME_OF:
-        raise AttributeError(f"module 'armwise.offline' has no attribute {name!r}")
-    value = getattr(import_module(f"armwise.offline.{_HOME_OF[name]}"), name)
-    globals()[name] = value
-    return value
+# Type checkers and editors read this list; at run time a name is imported when it is first asked for. A test holds the
+# two together.
+if TYPE_CHECKING:
+    from armwise.offline.diagnostics import Diagnostics as Diagnostics
+    from armwise.offline.diagnostics import WeakLogWarning as WeakLogWarning
+    from armwise.offline.estimators import DM as DM
+    from armwise.offline.estimators import DR as DR
+    from armwise.offline.estimators import IPS as IPS
+    from armwise.offline.estimators import SNDR as SNDR
+    from armwise.offline.estimators import SNIPS as SNIPS
+    from armwise.offline.estimators import DRos as DRos
+    from armwise.offline.estimators import Estimator as Estimator
+    from armwise.offline.estimators import SwitchDR as SwitchDR
+    from armwise.offline.evaluation import compare as compare
+    from armwise.offline.evaluation import evaluate as evaluate
+    from armwise.offline.evaluation import scores as scores
+    from armwise.offline.fitting import Fitted as Fitted
+    from armwise.offline.fitting import fit as fit
+    from armwise.offline.intervals import ConfidenceSequence as ConfidenceSequence
+    from armwise.offline.intervals import confidence_sequence as confidence_sequence
+    from armwise.offline.log import Log as Log
+    from armwise.offline.playback import Replay as Replay
+    from armwise.offline.playback import replay as replay
+    from armwise.offline.propensities import PropensityModel as PropensityModel
+    from armwise.offline.result import Comparison as Comparison
+    from armwise.offline.result import Estimate as Estimate
+    from armwise.offline.result import Evaluation as Evaluation
+    from armwise.offline.reward_models import Crossfit as Crossfit
+    from armwise.offline.reward_models import CrossfitRidge as CrossfitRidge
+    from armwise.offline.rows import LogError as LogError
+else:
+
+    def __getattr__(name: str) -> Any:
+        from importlib import import_module
+
+        if name not in _HOME_OF:
+            raise AttributeError(f"module 'armwise.offline' has no attribute {name!r}")
+        value = getattr(import_module(f"armwise.offline.{_HOME_OF[name]}"), name)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:
-    return [*globals(), *__all__]
+    return [*__all__, *(name for name in globals() if name.startswith("__"))]

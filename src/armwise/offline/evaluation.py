@@ -12,7 +12,7 @@ from armwise.agent import Floats, count, fraction, positive
 from armwise.offline import intervals
 from armwise.offline.diagnostics import Diagnostics, WeakLogWarning, Weighing
 from armwise.offline.estimators import DM, DR, Estimator, Facts, named
-from armwise.offline.intervals import Blocks, ConfidenceSequence, Moments
+from armwise.offline.intervals import Blocks, ConfidenceSequence, IntervalKind, Moments
 from armwise.offline.log import BATCH, Log
 from armwise.offline.progress import bar
 from armwise.offline.result import Comparison, Estimate, Evaluation
@@ -30,7 +30,7 @@ def evaluate(
     estimators: Names = ("ips", "snips", "dm", "dr"),
     reward_model: Any = None,
     clip: float | None = None,
-    interval: str = "normal",
+    interval: IntervalKind = "normal",
     level: float = 0.95,
     *,
     folds: int = 3,
@@ -83,7 +83,7 @@ def compare(
     estimator: str | Estimator = "dr",
     reward_model: Any = None,
     clip: float | None = None,
-    interval: str = "normal",
+    interval: IntervalKind = "normal",
     level: float = 0.95,
     *,
     folds: int = 3,
@@ -155,7 +155,7 @@ class _Job:
     """The settings of an evaluation, checked once."""
 
     def __init__(
-        self, log: Log, clip: float | None, interval: str, level: float, reward_range: tuple[float, float],
+        self, log: Log, clip: float | None, interval: IntervalKind, level: float, reward_range: tuple[float, float],
         max_weight: float | None, folds: int, seed: int,
     ) -> None:  # fmt: skip
         if not isinstance(log, Log):

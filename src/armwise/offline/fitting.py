@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -69,7 +69,7 @@ class Chosen:
 def fit(
     log: Log,
     oracle: Any,
-    method: str = "dr",
+    method: Literal["ips", "dr"] = "dr",
     reward_model: Any = None,
     clip: float | None = None,
     *,

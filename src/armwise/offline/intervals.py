@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 from scipy.special import ndtri
@@ -11,7 +11,8 @@ from scipy.special import ndtri
 from armwise.agent import Floats, fraction, positive
 from armwise.numerics.sequences import STATE, advance_lower
 
-INTERVALS = ("normal", "bootstrap", "bernstein", "sequence")
+IntervalKind = Literal["normal", "bootstrap", "bernstein", "sequence"]
+INTERVALS: tuple[IntervalKind, ...] = get_args(IntervalKind)
 
 
 class Moments:

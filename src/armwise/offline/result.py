@@ -14,6 +14,7 @@ from scipy.special import ndtr
 from armwise.offline import views
 from armwise.offline.diagnostics import Diagnostics
 from armwise.offline.estimators import Estimator
+from armwise.offline.intervals import IntervalKind
 
 _SAME = 100  # rows that all say the same still leave about 3/n unknown
 
@@ -37,14 +38,14 @@ class Estimate:
     n: int
     ess: float  # NaN where the log has no probabilities
     warnings: tuple[str, ...] = ()
-    interval: str = "normal"
+    interval: IntervalKind = "normal"
     level: float = 0.95
     parameter: float | None = None  # the tau or lam that a tuned estimator chose
 
     @classmethod
     def of(
         cls, estimator: Estimator, value: float, low: float, high: float, variance: float, n: int,
-        diagnostics: Diagnostics | None, interval: str, level: float,
+        diagnostics: Diagnostics | None, interval: IntervalKind, level: float,
     ) -> Estimate:  # fmt: skip
         """From the numbers of an evaluation."""
         verdicts = diagnostics.verdicts if diagnostics is not None else ()
@@ -80,7 +81,12 @@ class Evaluation(Mapping[str, Estimate]):
     """
 
     def __init__(
-        self, estimates: dict[str, Estimate], diagnostics: Diagnostics | None, target: str, interval: str, level: float
+        self,
+        estimates: dict[str, Estimate],
+        diagnostics: Diagnostics | None,
+        target: str,
+        interval: IntervalKind,
+        level: float,
     ) -> None:
         self._estimates = estimates
         self.diagnostics, self.target, self.interval, self.level = diagnostics, target, interval, level

@@ -13,6 +13,7 @@ from armwise.agent import Choice, Floats, Seed, Theory, fraction, positive
 from armwise.numerics.choice import draw
 from armwise.numerics.weights import importance_weighted
 from armwise.oracle.base import Oracle
+from armwise.oracle.finite import OracleLike
 from armwise.oracle.history import OracleAgent
 
 
@@ -48,7 +49,7 @@ class EpochGreedy(OracleAgent):
 
     def __init__(
         self,
-        oracle: Any,
+        oracle: OracleLike,
         n_arms: int,
         schedule: float | Callable[[int], int] = 1.0,
         delta: float = 0.05,

@@ -147,7 +147,12 @@ class FinitePolicies(Oracle):
         return answers.astype(np.int64)
 
 
-def as_oracle(value: Any, name: str = "oracle") -> Oracle:
+# The policies of an explicit class: a list, or the (n, N) table of the arms that they recommend in n contexts.
+PoliciesLike = FinitePolicies | Sequence[Callable[[Any], Any]] | np.ndarray
+OracleLike = Oracle | PoliciesLike
+
+
+def as_oracle(value: OracleLike, name: str = "oracle") -> Oracle:
     """The oracle itself, or the explicit class of the policies given as a list or as a table of actions.
 
     >>> as_oracle([lambda x: 0, lambda x: 1]).n_policies

@@ -12,6 +12,7 @@ from armwise.agent import Choice, Floats, Seed, Theory, fraction, positive
 from armwise.numerics.policies import smoothed
 from armwise.numerics.weights import importance_weighted
 from armwise.oracle.base import Ints, Oracle
+from armwise.oracle.finite import OracleLike
 from armwise.oracle.history import History, OracleAgent, Times, check_times, next_time
 
 
@@ -54,7 +55,7 @@ class ILoveToConBandits(OracleAgent):
 
     def __init__(
         self,
-        oracle: Any,
+        oracle: OracleLike,
         n_arms: int,
         delta: float = 0.05,
         epochs: Times = 2.0,

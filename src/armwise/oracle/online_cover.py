@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Literal
 
 import numpy as np
 
 from armwise.agent import Agent, Choice, Floats, Seed, Theory, count, positive
 from armwise.oracle.base import Oracle
-from armwise.oracle.finite import as_oracle
+from armwise.oracle.finite import OracleLike, as_oracle
 from armwise.ridge import Ridge
 
 
@@ -51,13 +51,13 @@ class OnlineCover(Agent):
 
     def __init__(
         self,
-        oracle: Any,
+        oracle: OracleLike,
         n_arms: int,
         *,
         size: int = 4,
         psi: float = 0.1,
         uniform: bool = True,
-        estimator: str = "dm",
+        estimator: Literal["dm", "dr", "ips"] = "dm",
         lam: float = 1.0,
         seed: Seed = None,
     ) -> None:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from armwise import bounds
 from armwise.agent import Choice, Floats, Seed, Theory, fraction
 from armwise.numerics.policies import smoothed
 from armwise.numerics.weights import importance_weighted
 from armwise.oracle.base import Ints
-from armwise.oracle.finite import FinitePolicies
+from armwise.oracle.finite import FinitePolicies, PoliciesLike
 from armwise.oracle.history import OracleAgent
 from armwise.oracle.variance import Sample, spread
 
@@ -50,7 +50,9 @@ class PolicyElimination(OracleAgent):
     _oracle_name = "policies"
     _learnt = ("survivors", "_P", "_certified")
 
-    def __init__(self, policies: Any, n_arms: int, contexts: Any, delta: float = 0.05, *, seed: Seed = None) -> None:
+    def __init__(
+        self, policies: PoliciesLike, n_arms: int, contexts: ArrayLike, delta: float = 0.05, *, seed: Seed = None
+    ) -> None:
         self._begin_explicit(policies, n_arms, seed)
         self.contexts = np.array(self.policies._read_contexts(contexts))
         if not len(self.contexts):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -12,7 +11,7 @@ from armwise.agent import Choice, Floats, Seed, Theory, fraction, positive
 from armwise.numerics.policies import smoothed
 from armwise.numerics.weights import importance_weighted
 from armwise.oracle.cutting_planes import LeastGap
-from armwise.oracle.finite import FinitePolicies
+from armwise.oracle.finite import FinitePolicies, PoliciesLike
 from armwise.oracle.history import History, OracleAgent, Times, check_times, next_time
 from armwise.oracle.variance import Sample
 
@@ -53,7 +52,7 @@ class RandomizedUCB(OracleAgent):
 
     def __init__(
         self,
-        policies: Any,
+        policies: PoliciesLike,
         n_arms: int,
         delta: float = 0.05,
         schedule: Times = 2.0,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -22,9 +22,10 @@ _DASHES: tuple[Any, ...] = ("-", (0, (6, 2)), (0, (6, 2, 1.5, 2)), (0, (1.5, 1.5
 _DOTS: Any = (0, (1, 2))
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 _SIZE = (4.3, 3.4)
+Kind = Literal["regret", "loglog", "bounds", "arms", "time"]
 
 
-def draw(result: Result, kind: str) -> Figure:
+def draw(result: Result, kind: Kind) -> Figure:
     """The picture of this kind: regret, loglog, bounds, arms or time.
 
     >>> import armwise as aw
@@ -176,7 +177,7 @@ def _time(result: Result) -> Figure:
     return figure
 
 
-KINDS: dict[str, Callable[[Result], Figure]] = {
+KINDS: dict[Kind, Callable[[Result], Figure]] = {
     "regret": _regret,
     "loglog": _loglog,
     "bounds": _bounds,

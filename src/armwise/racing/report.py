@@ -16,7 +16,7 @@ from armwise.racing import pictures, repeat
 if TYPE_CHECKING:
     from armwise.racing.result import Result
 
-_CAPTIONS = {
+_CAPTIONS: dict[pictures.Kind, str] = {
     "regret": "Cumulative regret: mean over the seeds, band from the 5 % to the 95 % quantile.",
     "bounds": "Measured regret beside its bound. Open markers are bounds, dashes the worst seed.",
     "loglog": "Logarithmic axes: thin lines have the slope that theory promises, drawn through the last point.",
@@ -149,12 +149,12 @@ def _heat(index: int, result: Result) -> str:
 </section>"""
 
 
-def _figure(result: Result, kind: str) -> str:
+def _figure(result: Result, kind: pictures.Kind) -> str:
     label = html.escape(f"{result.label}: {_CAPTIONS[kind]}")
     return f'<figure class="{kind}">{svg(result, kind, label)}<figcaption>{_CAPTIONS[kind]}</figcaption></figure>'
 
 
-def svg(result: Result, kind: str, label: str) -> str:
+def svg(result: Result, kind: pictures.Kind, label: str) -> str:
     """A picture as inline SVG that takes its colours from the page, so that it follows light and dark.
 
     >>> import armwise as aw

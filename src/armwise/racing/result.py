@@ -17,6 +17,9 @@ from armwise.racing.theory import bound
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
+
+    from armwise.racing.pictures import Kind
 
 
 class Result:
@@ -154,7 +157,7 @@ class Result:
         """Write ``curves()`` as CSV (see ``to_parquet``)."""
         self.curves().to_csv(path, index=False)
 
-    def plot(self, path: str | os.PathLike[str] | None = None, kind: str = "regret") -> Any:
+    def plot(self, path: str | os.PathLike[str] | None = None, kind: Kind = "regret") -> Figure:
         """Draw a picture and return its matplotlib figure: regret, loglog, bounds, arms or time.
 
         >>> import armwise as aw

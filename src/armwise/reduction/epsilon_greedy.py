@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from armwise import bounds
-from armwise.agent import Agent, Choice, Floats, Played, Seed, Theory, count, fraction, positive
+from armwise.agent import Agent, Choice, Floats, Played, Seed, Sees, Theory, count, fraction, positive
 from armwise.numerics import kary
 from armwise.numerics.choice import tied_probabilities
 
@@ -38,7 +38,7 @@ class EpsilonGreedy(Agent):
         regret_bound=bounds.epsilon_greedy,
         exponent=1.0,
     )
-    sees = "nothing"  # with a model, what the model needs
+    sees: Sees = "nothing"  # with a model, what the model needs
     _learnt = ("_totals", "_counts")
 
     def __init__(

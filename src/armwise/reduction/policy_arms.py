@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from armwise import bounds
-from armwise.agent import Agent, Choice, Floats, Played, Seed, Theory, count
+from armwise.agent import Agent, Choice, Floats, Played, Seed, Sees, Theory, count
 from armwise.numerics.choice import draw
 from armwise.policies import distribution
 from armwise.reduction.wrapper import expect_agent, own_stream, teach
@@ -44,7 +44,7 @@ class PolicyArms(Agent):
         needs_horizon=True,
         adversarial=True,
     )
-    sees = "shared"
+    sees: Sees = "shared"
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class PolicyArms(Agent):
         policies: Sequence[Any],
         n_arms: int | None = None,
         *,
-        sees: str = "shared",
+        sees: Literal["shared", "features", "key"] = "shared",
         seed: Seed = None,
     ) -> None:
         super().__init__(seed=own_stream(seed))
