@@ -54,7 +54,7 @@ BY_HAND = {
     "randomized_ucb": ({"T": e, "K": 1, "N": 1, "delta": 1 / e, "c": 3}, 3 * (math.sqrt(2 * e) + 1)),
     "iltcb": (
         {"T": 0.5, "K": 2, "N": e**2 / 8, "delta": 2},
-        4 * math.sqrt(2) * 95.1 * (16 + math.sqrt(32)),
+        (4 * math.sqrt(2) * 95.1 + 401) * (16 + math.sqrt(32)),
     ),
     "gp_ucb": (
         {"T": 2, "K": 1, "gamma_T": 2, "sigma": (e - 1) ** -0.5, "delta": 4 * math.pi**2 / (6 * e)},
@@ -98,6 +98,21 @@ def test_a_bound_is_what_the_formula_gives_by_hand(name):
 def test_ucb1_with_gaps_takes_the_smaller_of_its_two_bounds():
     assert bounds.ucb1(T=e**10, K=2, gaps=[0.0, 0.5]) == pytest.approx(160 + (1 + math.pi**2 / 3) / 2)
     assert bounds.ucb1(T=e, K=2, gaps=[0.0, 1e-6]) == bounds.ucb1(T=e, K=2)
+
+
+def test_linucb_with_one_model_an_arm_has_their_dimensions_and_splits_delta():
+    letters = {"d": 3, "R": 0.2, "S": 1.0, "L": 1.0, "lam": 1.0}
+    T, K, delta = 5_000, 4, 0.1
+    alpha = 0.2 * math.sqrt(3 * math.log1p(T / 3) + 2 * math.log(K / delta)) + 1
+    expected = 2 * alpha * math.sqrt(2 * T * K * 3 * math.log1p(T / (K * 3)))
+    assert bounds.linucb(T=T, delta=delta, models=K, **letters) == pytest.approx(expected)
+
+
+def test_epoch_greedy_with_another_schedule_is_another_sum():
+    letters = {"T": 5_000, "K": 2, "N": 10, "delta": 0.1}
+    complexity = 2 * math.log(100)
+    by_hand = bounds.epoch_greedy(**letters, schedule=lambda epoch: math.floor(4 * math.sqrt(epoch / complexity)))
+    assert by_hand == bounds.epoch_greedy(**letters, c=4.0) != bounds.epoch_greedy(**letters)
 
 
 def test_epoch_greedy_sums_over_its_epochs():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, NamedTuple, Self, TypeVar, overload
@@ -62,6 +62,8 @@ class Theory:
 
     ``exponent`` is the power of T in the bound, logarithms apart; ``comparator`` is what regret is measured
     against; ``assumes`` is the world the bound needs; ``erratum`` says where the survey's print differs.
+    ``hypotheses(agent, world, T)`` reads an agent's actual parameters and what a world states of itself: the letters
+    that fill ``regret_bound``, or in one sentence why the theorem does not apply (see ``armwise.hypotheses``).
 
     >>> import armwise as aw
     >>> aw.LinUCB.theory.section
@@ -74,6 +76,7 @@ class Theory:
     assumes: str
     reference: str
     regret_bound: Callable[..., float] | None = None
+    hypotheses: Callable[[Any, Mapping[str, Any], int], dict[str, Any] | str] | None = None
     exponent: float = 0.5
     high_probability: bool = False
     infinite_policies: bool = False

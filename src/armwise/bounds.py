@@ -15,18 +15,24 @@ def exp3(T: int, K: int) -> float:
     return 2.63 * math.sqrt(T * K * math.log(K))
 
 
-def linucb(T: int, d: int, R: float, S: float, L: float, lam: float, delta: float) -> float:
+def linucb(
+    T: int, d: int, R: float, S: float, L: float, lam: float, delta: float, models: int = 1, scale: float = 1.0
+) -> float:
     """LinUCB with the ellipsoid's alpha: 2 alpha_T sqrt(2 T d ln(1 + T L^2 / (d lam))), ||x|| <= L (survey Theorem 3).
 
     alpha_T = R sqrt(d ln(1 + T L^2 / (d lam)) + 2 ln(1 / delta)) + lam^1/2 S bounds the multiplier through det A. The
     survey's display drops the factor 2 sqrt(2) of its own proof. Holds with probability 1 - delta, lam >= max(1, L^2).
+    With ``models`` = K, one for each arm: each has delta / K (in alpha_T), and the widths are those of K d dimensions,
+    which are largest when the rounds are shared equally. A ``scale`` above 1 multiplies the widths.
 
     >>> round(linucb(T=10_000, d=20, R=0.1, S=1.0, L=1.0, lam=1.0, delta=0.05))
     6754
+    >>> round(linucb(T=10_000, d=20, R=0.1, S=1.0, L=1.0, lam=1.0, delta=0.05, models=10))
+    17145
     """
-    growth = T * L**2 / (d * lam)
-    alpha = R * math.sqrt(d * math.log1p(growth) + 2 * math.log(1 / delta)) + math.sqrt(lam) * S
-    return 2 * alpha * math.sqrt(2 * T * d * math.log1p(growth))
+    alpha = R * math.sqrt(d * math.log1p(T * L**2 / (d * lam)) + 2 * math.log(models / delta)) + math.sqrt(lam) * S
+    D = models * d
+    return (1 + scale) * alpha * math.sqrt(2 * T * D * math.log1p(T * L**2 / (D * lam)))
 
 
 def sup_linucb(T: int, K: int, d: int, delta: float) -> float:
@@ -109,19 +115,20 @@ def policy_arms(T: int, N: int) -> float:
     return exp3(T=T, K=N)
 
 
-def ucb1(T: int, K: int, gaps: Sequence[float] | None = None) -> float:
+def ucb1(T: int, K: int, gaps: Sequence[float] | None = None, scale: float = 1.0) -> float:
     """UCB1's expected regret: sqrt(T K (8 ln T + 1 + pi^2 / 3)), whatever the arms.
 
     With the gaps of the arms, sum over gaps > 0 of 8 ln T / gap + (1 + pi^2 / 3) gap (Auer et al. 2002, Theorem 1), if
-    that is smaller; the first form follows from it by Cauchy-Schwarz.
+    that is smaller; the first form follows from it by Cauchy-Schwarz. A ``scale`` above 1 of the width has 8 scale^2.
 
     >>> round(ucb1(T=10_000, K=10)), round(ucb1(T=10_000, K=2, gaps=[0.0, 0.5]))
     (2792, 150)
     """
-    always = math.sqrt(T * K * (8 * math.log(T) + 1 + math.pi**2 / 3))
+    plays = 8 * scale**2 * math.log(T)
+    always = math.sqrt(T * K * (plays + 1 + math.pi**2 / 3))
     if gaps is None:
         return always
-    return min(always, sum(8 * math.log(T) / gap + (1 + math.pi**2 / 3) * gap for gap in gaps if gap > 0))
+    return min(always, sum(plays / gap + (1 + math.pi**2 / 3) * gap for gap in gaps if gap > 0))
 
 
 def beta_thompson(T: int, K: int) -> float:
@@ -173,11 +180,14 @@ def doubling(T: int, bound: Callable[..., float], first: int = 1, **letters: flo
     return total
 
 
-def epoch_greedy(T: int, K: int, N: int, delta: float, c: float = 1.0) -> float:
+def epoch_greedy(
+    T: int, K: int, N: int, delta: float, c: float = 1.0, schedule: Callable[[int], int] | None = None
+) -> float:
     """Epoch-Greedy with s(l) = floor(c sqrt(l / (K ln(N/delta)))): L + sum_l s(l) 2 epsilon_l (survey 4.3.1).
 
     L is the epoch in which round T lies: O((K ln(N/delta))^(1/3) T^(2/3)). epsilon_l is Bernstein's deviation of N
-    averages of l estimates (variance at most K, range K) that holds in all L epochs with probability 1 - delta.
+    averages of l estimates (variance at most K, range K) that holds in all L epochs with probability 1 - delta. The sum
+    is one for any ``schedule`` s(l), whose order may then be another.
 
     >>> round(epoch_greedy(T=20_000, K=2, N=100, delta=0.05))
     11084
@@ -186,7 +196,8 @@ def epoch_greedy(T: int, K: int, N: int, delta: float, c: float = 1.0) -> float:
     greedy: list[int] = []
     total = 0
     while total < T:
-        greedy.append(math.floor(c * math.sqrt((len(greedy) + 1) / complexity)))
+        epoch = len(greedy) + 1
+        greedy.append(math.floor(c * math.sqrt(epoch / complexity)) if schedule is None else max(0, schedule(epoch)))
         total += 1 + greedy[-1]
     A = math.log(2 * N * len(greedy) / delta)
     regret = float(len(greedy))
@@ -218,18 +229,20 @@ def randomized_ucb(T: int, K: int, N: int, delta: float, c: float = 17 * math.sq
     return c * (math.sqrt(T * K * math.log(T * N / delta)) + K * math.log(N * K / delta))
 
 
-def iltcb(T: int, K: int, N: int, delta: float) -> float:
+def iltcb(T: int, K: int, N: int, delta: float, psi: float = 100.0) -> float:
     """ILOVETOCONBANDITS with doubling epochs: C (4 K d + sqrt(8 K d tau)) + sqrt(8 T ln(2 / delta)).
 
-    C = 4 sqrt(2) (1 + 94.1) are the constants of the proof (Agarwal et al. 2014, appendix), tau < 2 T the end of the
-    epoch of round T, d = ln(16 tau^2 N / delta); below T only for T in the billions.
+    C = 4 psi + c0 + 1 (Agarwal et al. 2014, appendix, where psi = 100): c0 = 4 sqrt(2) (1 + 94.1) relates true to
+    estimated regret, Reg <= 2 Reg_hat + c0 K mu; the first constraint, sum Q Reg_hat <= 2 psi K mu, then leaves
+    (4 psi + c0) K mu, and the smoothing adds K mu. tau < 2 T is the end of the epoch of round T,
+    d = ln(16 tau^2 N / delta); below T only for T in the billions.
 
     >>> round(iltcb(T=20_000, K=2, N=100, delta=0.05))
-    2554647
+    4458305
     """
     tau = 2 * T
     d = math.log(16 * tau**2 * N / delta)
-    C = 4 * math.sqrt(2) * (1 + 94.1)
+    C = 4 * psi + 4 * math.sqrt(2) * (1 + 94.1) + 1
     return C * (4 * K * d + math.sqrt(8 * K * d * tau)) + math.sqrt(8 * T * math.log(2 / delta))
 
 
@@ -283,15 +296,18 @@ def spectral_ucb(T: int, d: int, R: float, C: float, lam: float, delta: float) -
     return (8 * R * math.sqrt(growth + 2 * math.log(1 / delta)) + 4 * C + 4) * math.sqrt(growth * T)
 
 
-def gp_ucb(T: int, K: int, gamma_T: float, sigma: float, delta: float) -> float:
+def gp_ucb(T: int, K: int, gamma_T: float, sigma: float, delta: float, B: float | None = None) -> float:
     """GPUCB, CGPUCB with ``FiniteArmsBeta``: sqrt(8 T beta_T gamma_T / ln(1 + sigma^-2)) (Srinivas et al. 2010, Th. 1).
 
     beta_T = 2 ln(K T^2 pi^2 / (6 delta)); gamma_T is the maximum information gain of T rows at noise sigma, see
     ``armwise.kernels.information_gain``. Holds with probability 1 - delta for f drawn from the process, k(x, x) <= 1.
+    With ``B`` it is the bound of ``AgnosticBeta``, ``gp_ucb_agnostic``.
 
     >>> round(gp_ucb(T=10_000, K=10, gamma_T=20.0, sigma=0.1, delta=0.1))
     4039
     """
+    if B is not None:
+        return gp_ucb_agnostic(T, B, gamma_T, sigma, delta)
     beta = 2 * math.log(K * T**2 * math.pi**2 / (6 * delta))
     return math.sqrt(8 * T * beta * gamma_T / math.log1p(sigma**-2))
 

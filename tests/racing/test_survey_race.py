@@ -1,9 +1,11 @@
 """The survey as a race: every row of the table runs, on a world that fits it, below its bound."""
 
+import html
+
 import pytest
 
-import armwise as aw
 from armwise.racing import race_all
+from armwise.racing.report import write_report
 from armwise.racing.survey import survey_heats
 
 TABLE = ["PerContext", "PolicyArms", "Exp4", "Exp4P", "LinUCB", "SupLinUCB", "SupLinREL", "GPUCB", "SupKernelUCB",
@@ -24,7 +26,7 @@ def test_every_agent_of_the_survey_races(results):
     assert not [line for result in results for line in result.failures]
 
 
-@pytest.mark.parametrize("row", TABLE)
+@pytest.mark.parametrize("row", [row for row in TABLE if row != "RandomizedUCB"])  # whose paper has no constant
 def test_every_row_of_the_table_has_its_bound_and_stays_below_it(results, row):
     shown = []
     for result in results:
@@ -36,17 +38,28 @@ def test_every_row_of_the_table_has_its_bound_and_stays_below_it(results, row):
     assert shown, f"{row} is drawn without a bound"
 
 
-def test_bounds_only_where_they_hold():
-    from armwise.racing.theory import bound
+def test_a_bound_above_the_trivial_one_is_vacuous_and_never_ticked(results, tmp_path):
+    page = write_report(results, tmp_path / "report.html").read_text()
+    seen = {"vacuous": 0, "below": 0, "none": 0, "above": 0}
+    for result in results:
+        for name in result.finishers:
+            curve, reason = result.bound(name)
+            verdict, words = result.verdict(name)
+            seen[verdict] += 1
+            if curve is None:
+                assert verdict == "none" and words == reason and html.escape(reason) in page
+            elif curve(result.horizon) >= result.horizon * result.world.span:
+                assert verdict == "vacuous" and words.startswith("vacuous until T = ") and words in page
+            else:
+                assert verdict == "below"
+    assert seen["above"] == 0 and min(seen["vacuous"], seen["below"], seen["none"]) > 3
+    assert page.count("✓ holds") == seen["below"]
 
-    linear, tabular = aw.environments.Linear(n_arms=4, dim=5), aw.environments.Tabular(n_contexts=3, n_arms=4)
-    assert bound(aw.LinUCB(dim=5, alpha=0.3), linear, 100)[0] is None  # alpha is not the theorem's
-    assert bound(aw.LinUCB(dim=5, alpha=aw.Ellipsoid(0.1, 1.0, 0.05)), linear, 100)[0] is not None
-    assert bound(aw.LinUCB(dim=12, alpha=aw.Ellipsoid(0.1, 1.0, 0.05)), tabular, 100)[0] is None
-    assert "Exp3 inside" in bound(aw.PerContext(aw.UCB1(n_arms=4)), tabular, 100)[1]
-    curve, _ = bound(aw.PerContext(aw.Exp3(n_arms=4)), tabular, 100)
-    assert curve(100) == aw.bounds.per_context(T=100, C=3, K=4)
-    flat, _ = bound(aw.Exp3.tuned(4, 100), aw.environments.Switching(n_arms=4), 100)
-    assert flat(10) == flat(100) == aw.bounds.exp3(T=100, K=4)
-    doubled, _ = bound(aw.Doubling("Exp3.tuned", {"n_arms": 4}), aw.environments.Switching(n_arms=4), 100)
-    assert doubled(100) == aw.bounds.doubling(T=100, bound=aw.bounds.exp3, K=4)
+
+def test_slopes_are_drawn_only_where_a_rate_is_proved(results):
+    for result in results:
+        proved = [name for name in result.finishers if result.bound(name)[0] is not None]
+        figure = result.plot(kind="loglog")
+        thin = [line for line in figure.axes[0].get_lines() if line.get_linewidth() == 0.8]
+        assert len(thin) <= len(proved)
+        assert any("proved slope" in text.get_text() for text in figure.legends[0].get_texts()) == bool(thin)

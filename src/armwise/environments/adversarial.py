@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from armwise.agent import Floats, count, fraction
@@ -113,7 +115,7 @@ class Experts(Environment):
             yield Block({"advice": advice}, rewards, competitors=worth)
             start += T
 
-    def constants(self) -> dict[str, float]:
+    def constants(self) -> dict[str, Any]:
         return {"K": self.n_arms, "N": self.n_experts}
 
 

@@ -124,6 +124,7 @@ class Environment(Saved, ABC):
     same_as: ClassVar[tuple[str, ...]] = ()  # comparators that are worth the same in this world
     adaptive: ClassVar[bool] = False  # True: each block is one round, made after the arms before it are known
     n_arms: int
+    span: float = 1.0  # the most that one round can cost: with it, T span is the trivial bound on regret
 
     def blocks(self, horizon: int, seed: Seed = None) -> Blocks:
         """The rounds of one world, in blocks; the same seed gives the same rounds to every agent.
@@ -151,8 +152,11 @@ class Environment(Saved, ABC):
         view = next(self.blocks(1, seed=0)).view(sees)
         return int(view.shape[1 if sees == "advice" else -1])
 
-    def constants(self) -> dict[str, float]:
-        """The constants of this world that regret bounds ask for, by the survey's letters.
+    def constants(self) -> dict[str, Any]:
+        """What theorems ask about a world, by the survey's letters; a letter that is not there is not known.
+
+        Besides the letters: ``linear`` is the view in which rewards are linear ("features" or "shared", with S and L
+        in that view), ``policies`` the class that regret is measured against (see ``armwise.hypotheses``).
 
         >>> import armwise as aw
         >>> aw.environments.Linear(n_arms=3, dim=4, noise=0.1).constants()["R"]

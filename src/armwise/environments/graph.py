@@ -86,8 +86,8 @@ class Graph(Environment):
         level = self.n_arms * 0.25
         return math.sqrt(float(self._eigenvalues[self.smooth - 1]) * ripple + positive("lam", lam) * (ripple + level))
 
-    def constants(self) -> dict[str, float]:
-        return {"K": self.n_arms, "R": self.noise}
+    def constants(self) -> dict[str, Any]:
+        return {"K": self.n_arms, "R": self.noise, "laplacian": self.laplacian, "norm": self.norm}
 
 
 class _GraphBlock(Block):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -67,10 +68,10 @@ class Linear(Environment):
     def _direction(self, hidden: Floats, start: int, T: int) -> Floats:
         return hidden
 
-    def constants(self) -> dict[str, float]:
+    def constants(self) -> dict[str, Any]:
         norm = math.sqrt(2.0) * math.hypot(0.5, reach(self.noise))
-        known = {"K": self.n_arms, "R": self.noise, "S": norm, "L": 1.0}
-        return known if self.disjoint else known | {"d": self.dim}
+        view = "shared" if self.disjoint else "features"
+        return {"K": self.n_arms, "R": self.noise, "S": norm, "L": 1.0, "d": self.dim, "linear": view}
 
 
 class Drifting(Linear):
@@ -99,7 +100,7 @@ class Drifting(Linear):
         turned: Floats = np.cos(angle)[:, None] * hidden[0] + np.sin(angle)[:, None] * hidden[1]
         return turned
 
-    def constants(self) -> dict[str, float]:
+    def constants(self) -> dict[str, Any]:
         return {"K": self.n_arms}  # no bound of the survey holds where theta moves
 
 

@@ -85,8 +85,8 @@ class Planted(Environment):
             value = np.einsum("tk,tk->t", good, expected)[:, None]
             yield _PlantedBlock(policies, {"shared": contexts}, rewards, expected, value)
 
-    def constants(self) -> dict[str, float]:
-        return {"K": self.n_arms, "N": self.n_policies}
+    def constants(self) -> dict[str, Any]:
+        return {"K": self.n_arms, "N": self.n_policies, "policies": self.policies}
 
 
 class _PlantedBlock(Block):

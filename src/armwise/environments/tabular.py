@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from armwise.agent import count, fraction
@@ -49,5 +51,5 @@ class Tabular(Environment):
             rewards = (rng.random(expected.shape) < expected).astype(np.float64)
             yield Block({"key": keys.tolist(), "n_keys": self.n_contexts}, rewards, expected)
 
-    def constants(self) -> dict[str, float]:
+    def constants(self) -> dict[str, Any]:
         return {"K": self.n_arms, "C": self.n_contexts, "gap": self.gap}

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from armwise import bounds
+from armwise import bounds, hypotheses
 from armwise.agent import Agent, Choice, Floats, Played, Seed, Theory, count, fraction
 from armwise.numerics import experts
 from armwise.numerics.weights import normalised
@@ -33,6 +33,7 @@ class Exp4(Agent):
         assumes="rewards in [0, 1], chosen by anyone; a uniform expert among the experts",
         reference="Auer, Cesa-Bianchi, Freund, Schapire 2002",
         regret_bound=bounds.exp4,
+        hypotheses=hypotheses.exp4,
         needs_horizon=True,
         adversarial=True,
     )

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from armwise import bounds
+from armwise import bounds, hypotheses
 from armwise.agent import Agent, Choice, Floats, Played, Seed, Theory, count, fraction
 from armwise.numerics import experts
 from armwise.numerics.choice import draw
@@ -33,6 +33,7 @@ class Exp4P(Agent):
         assumes="rewards in [0, 1], chosen by anyone; a uniform expert among the experts; ln(N / delta) <= K T",
         reference="Beygelzimer, Langford, Li, Reyzin, Schapire 2011",
         regret_bound=bounds.exp4p,
+        hypotheses=hypotheses.exp4p,
         high_probability=True,
         needs_horizon=True,
         adversarial=True,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from armwise import bounds
+from armwise import bounds, hypotheses
 from armwise.agent import Agent, Choice, Floats, Played, Seed, Theory, count, fraction
 from armwise.experts.exp4p import noted_probabilities
 from armwise.numerics import experts
@@ -43,6 +43,7 @@ class VE(Agent):
         assumes="two arms, contexts in an exchangeable order, rewards in [0, 1], a class of VC dimension d",
         reference="Beygelzimer, Langford, Li, Reyzin, Schapire 2011",
         regret_bound=bounds.ve,
+        hypotheses=hypotheses.ve,
         high_probability=True,
         infinite_policies=True,
         needs_horizon=True,

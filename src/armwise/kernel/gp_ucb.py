@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from armwise import bounds, persist
+from armwise import bounds, hypotheses, persist
 from armwise.agent import Floats, Seed, Theory, count, fraction, positive
 from armwise.kernel.base import KernelIndexAgent
 from armwise.kernel.kernels import Columns, KernelLike, as_kernel
@@ -79,14 +79,16 @@ class GPUCB(KernelIndexAgent):
 
     theory = Theory(
         section="4.2.1",
-        regret="O~(sqrt(T) (B sqrt(gamma_T) + gamma_T)); O~(sqrt(T gamma_T ln K)) if f is drawn from the process",
+        regret="O~(sqrt(T) (sqrt(B gamma_T) + gamma_T)); O~(sqrt(T gamma_T ln K)) if f is drawn from the process",
         comparator="the best arm of each round",
         assumes="E[r | x] = f(x), f drawn from the Gaussian process or of bounded norm in the kernel's space",
         reference="Srinivas, Krause, Kakade, Seeger 2010",
         regret_bound=bounds.gp_ucb,
+        hypotheses=hypotheses.gp_ucb,
         high_probability=True,
         infinite_policies=True,
         needs_horizon=True,
+        erratum="the survey prints B sqrt(gamma_T) for <f, f> <= B; it is sqrt(B gamma_T)",
     )
 
     def __init__(
@@ -129,6 +131,7 @@ class CGPUCB(GPUCB):
         assumes="E[r | z, x] = f(z, x), f drawn from the Gaussian process or of bounded norm in the kernel's space",
         reference="Krause, Ong 2011",
         regret_bound=bounds.gp_ucb,
+        hypotheses=hypotheses.gp_ucb,
         high_probability=True,
         infinite_policies=True,
         needs_horizon=True,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from armwise import bounds
+from armwise import bounds, hypotheses
 from armwise.agent import Floats, Seed, Theory, count, positive
 from armwise.kernel.base import KernelIndexAgent, same_width
 from armwise.kernel.kernels import KernelLike, as_kernel
@@ -77,6 +77,7 @@ class SupKernelUCB(Staged[KernelPosterior]):
         assumes="E[r | x] = f(x), f of bounded norm in the kernel's space, rewards in [0, 1]",
         reference="Valko, Korda, Munos, Flaounas, Cristianini 2013",
         regret_bound=bounds.sup_kernel_ucb,
+        hypotheses=hypotheses.sup_kernel_ucb,
         high_probability=True,
         infinite_policies=True,
         needs_horizon=True,

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from armwise import bounds, persist
+from armwise import bounds, hypotheses, persist
 from armwise.agent import Choice, Floats, IndexAgent, Seed, Theory, count, positive
 from armwise.ridge import Ridge
 
@@ -81,6 +81,7 @@ class CoFineUCB(IndexAgent):
         assumes="linear rewards: E[r | x] = x.theta, theta close to the subspace",
         reference="Yue, Hong, Guestrin 2012",
         regret_bound=bounds.cofine_ucb,
+        hypotheses=hypotheses.cofine_ucb,
         high_probability=True,
         infinite_policies=True,
         erratum="the survey's section is empty",

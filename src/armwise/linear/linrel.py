@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from armwise import bounds, persist
+from armwise import bounds, hypotheses, persist
 from armwise.agent import Choice, Floats, IndexAgent, Seed, Theory, count, fraction
 from armwise.numerics import truncated
 from armwise.staged import Staged
@@ -126,6 +126,7 @@ class SupLinREL(Staged[TruncatedRidge]):
         assumes="linear rewards: E[r | x] = x.theta, in [0, 1]; contexts fixed in advance",
         reference="Auer 2003",
         regret_bound=bounds.sup_linrel,
+        hypotheses=hypotheses.staged_linear,
         high_probability=True,
         infinite_policies=True,
         needs_horizon=True,

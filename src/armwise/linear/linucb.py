@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from armwise import bounds, persist
+from armwise import bounds, hypotheses, persist
 from armwise.agent import (
     Choice,
     Floats,
@@ -61,15 +61,17 @@ class LinUCB(IndexAgent):
 
     theory = Theory(
         section="4.1.1",
-        regret="O(d sqrt(T ln((1 + T) / delta)))",
+        regret="O(d sqrt(T) ln(1 + T) + sqrt(d T ln(1 + T) ln(1 / delta)))",
         comparator="the best arm of each round",
         assumes="linear rewards: E[r | x] = x.theta",
         reference="Li, Chu, Langford, Schapire 2010; Abbasi-Yadkori, Pal, Szepesvari 2011",
         regret_bound=bounds.linucb,
+        hypotheses=hypotheses.linucb,
         high_probability=True,
         infinite_policies=True,
         needs_horizon=True,
-        erratum="Theorem 2 prints lam^(1/2) for det(lam I)^(1/2), and drops the proof's factor 2 sqrt(2)",
+        erratum="Theorem 2 prints lam^(1/2) for det(lam I)^(1/2), and drops the proof's factor 2 sqrt(2); "
+        "the table misses a sqrt(ln T)",
     )
     reward_range = (-np.inf, np.inf)
     dim: int

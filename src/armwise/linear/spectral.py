@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import eigvalsh
 
-from armwise import bounds
+from armwise import bounds, hypotheses
 from armwise.agent import Choice, Floats, IndexAgent, Played, Seed, Theory, count, fraction, positive
 from armwise.numerics import ridge, spectral
 from armwise.numerics.simd import padded
@@ -47,6 +47,7 @@ class SpectralUCB(IndexAgent):
         assumes="mean rewards smooth on the graph: f' (L + lam I) f <= C^2",
         reference="Valko, Munos, Kveton, Kocak 2014",
         regret_bound=bounds.spectral_ucb,
+        hypotheses=hypotheses.spectral_ucb,
         high_probability=True,
         needs_horizon=True,
         erratum="the survey's section is empty",

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from armwise import bounds
+from armwise import bounds, hypotheses
 from armwise.agent import Floats, Seed, Theory, count
 from armwise.ridge import Ridge
 from armwise.staged import Staged
@@ -31,6 +31,7 @@ class SupLinUCB(Staged[Ridge]):
         assumes="linear rewards: E[r | x] = x.theta, in [0, 1]; contexts fixed in advance",
         reference="Chu, Li, Reyzin, Schapire 2011",
         regret_bound=bounds.sup_linucb,
+        hypotheses=hypotheses.staged_linear,
         high_probability=True,
         infinite_policies=True,
         needs_horizon=True,

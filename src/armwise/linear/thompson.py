@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from armwise import bounds, persist
+from armwise import bounds, hypotheses, persist
 from armwise.agent import Agent, Choice, Floats, Played, Seed, Theory, count, fraction, positive
 from armwise.numerics import thompson
 from armwise.numerics.choice import draw
@@ -124,6 +124,7 @@ class LinThompson(SamplingAgent):
         assumes="linear rewards: E[r | x] = x.theta, with R-sub-Gaussian noise",
         reference="Agrawal and Goyal 2013",
         regret_bound=bounds.lin_thompson,
+        hypotheses=hypotheses.lin_thompson,
         high_probability=True,
         infinite_policies=True,
     )

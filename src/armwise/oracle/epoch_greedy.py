@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from armwise import bounds
+from armwise import bounds, hypotheses
 from armwise.agent import Choice, Floats, Seed, Theory, fraction, positive
 from armwise.numerics.choice import draw
 from armwise.numerics.weights import importance_weighted
@@ -38,6 +38,7 @@ class EpochGreedy(OracleAgent):
         assumes="contexts and rewards drawn independently from one distribution, rewards in [0, 1]",
         reference="Langford, Zhang 2008",
         regret_bound=bounds.epoch_greedy,
+        hypotheses=hypotheses.epoch_greedy,
         exponent=2 / 3,
         high_probability=True,
         infinite_policies=True,

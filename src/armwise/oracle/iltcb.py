@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from armwise import bounds
+from armwise import bounds, hypotheses
 from armwise.agent import Choice, Floats, Seed, Theory, fraction, positive
 from armwise.numerics.policies import smoothed
 from armwise.numerics.weights import importance_weighted
@@ -46,6 +46,7 @@ class ILoveToConBandits(OracleAgent):
         assumes="contexts and rewards drawn independently from one distribution, rewards in [0, 1]",
         reference="Agarwal, Hsu, Kale, Langford, Li, Schapire 2014",
         regret_bound=bounds.iltcb,
+        hypotheses=hypotheses.iltcb,
         high_probability=True,
         infinite_policies=True,
         erratum="Sample adds up the policies that agree, and gives the mass 1 - sum Q to the leader before smoothing",

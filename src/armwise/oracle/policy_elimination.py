@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from armwise import bounds
+from armwise import bounds, hypotheses
 from armwise.agent import Choice, Floats, Seed, Theory, fraction
 from armwise.numerics.policies import smoothed
 from armwise.numerics.weights import importance_weighted
@@ -43,6 +43,7 @@ class PolicyElimination(OracleAgent):
         "[0, 1]",
         reference="Dudik, Hsu, Kale, Karampatziakis, Langford, Reyzin, Zhang 2011",
         regret_bound=bounds.policy_elimination,
+        hypotheses=hypotheses.policy_elimination,
         high_probability=True,
         erratum="policies are eliminated on R_hat_t(h), printed as delta_t(h)",
     )

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from armwise import bounds
+from armwise import bounds, hypotheses
 from armwise.agent import Choice, Floats, Seed, Theory, fraction, positive
 from armwise.numerics.policies import smoothed
 from armwise.numerics.weights import importance_weighted
@@ -43,6 +43,7 @@ class RandomizedUCB(OracleAgent):
         assumes="contexts and rewards drawn independently from one distribution, rewards in [0, 1]",
         reference="Dudik, Hsu, Kale, Karampatziakis, Langford, Reyzin, Zhang 2011",
         regret_bound=bounds.randomized_ucb,
+        hypotheses=hypotheses.randomized_ucb,
         high_probability=True,
         infinite_policies=True,
     )

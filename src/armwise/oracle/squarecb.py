@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, Self
 
-from armwise import bounds
+from armwise import bounds, hypotheses
 from armwise.agent import Floats, Played, Seed, Theory, count, fraction, positive
 from armwise.numerics import regression
 from armwise.oracle.regression import RegressionAgent
@@ -37,6 +37,7 @@ class SquareCB(RegressionAgent):
         assumes="the regressor's class holds E[r | x, a]; rewards in [0, 1]",
         reference="Foster, Rakhlin 2020",
         regret_bound=bounds.squarecb,
+        hypotheses=hypotheses.squarecb,
         high_probability=True,
         infinite_policies=True,
         needs_horizon=True,

@@ -165,6 +165,14 @@ class PolicyClass(Saved, ABC):
         8
         """
 
+    def holds(self, policy: Any) -> bool:
+        """Whether the class is known to hold this policy.
+
+        >>> Stumps(dim=1).holds(Stump(0, 0.5)), Stumps(dim=1).holds(Stump(1, 0.5))
+        (True, False)
+        """
+        return isinstance(policy, Constant)
+
 
 class Stumps(PolicyClass):
     """All axis-aligned threshold stumps on ``dim`` features: any feature, any threshold, any two arms. Exact.
@@ -203,6 +211,9 @@ class Stumps(PolicyClass):
         first.sort()
         return StumpSplits(np.concatenate(features)[first], np.concatenate(thresholds)[first], n_arms)
 
+    def holds(self, policy: Any) -> bool:
+        return super().holds(policy) or (isinstance(policy, Stump) and policy.feature < self.dim)
+
 
 class PlanarSeparators(PolicyClass):
     """All linear separators of the plane: any line, any two arms. Exact, in degenerate positions too.
@@ -227,6 +238,10 @@ class PlanarSeparators(PolicyClass):
     def representatives(self, contexts: Floats, n_arms: int, rng: np.random.Generator | None = None) -> PlanarSplits:
         points = np.unique(contexts, axis=0)
         return PlanarSplits(points, separations(points), n_arms)
+
+    def holds(self, policy: Any) -> bool:
+        planar = isinstance(policy, Linear) and policy.weights.shape == (2, 2)
+        return super().holds(policy) or planar or isinstance(policy, HalfPlane)
 
 
 class SampledLinear(PolicyClass):

@@ -65,7 +65,7 @@ def _regret(result: Result) -> Figure:
 
 
 def _loglog(result: Result) -> Figure:
-    """The same on logarithmic axes; a thin line has the slope that theory promises."""
+    """The same on logarithmic axes; a thin line has the slope that is proved for the agent on this world."""
     figure, axes = _axes("round", "cumulative regret")
     lowest = np.inf
     drawn: set[float] = set()
@@ -77,8 +77,8 @@ def _loglog(result: Result) -> Figure:
         look = style(result, name)
         axes.plot(result.rounds[shown], mean[shown], label=name, **look, markevery=0.15)
         lowest = min(lowest, float(mean[shown].min()))
-        theory = getattr(result.agents[name], "theory", None)
-        if theory is not None and theory.comparator in result.world.comparators:
+        if result.bound(name)[0] is not None:
+            theory = result.agents[name].theory
             drawn.add(round(float(theory.exponent), 3))
             half = result.rounds >= result.horizon / 30
             line = mean[-1] * (result.rounds[half] / result.horizon) ** theory.exponent
@@ -88,13 +88,13 @@ def _loglog(result: Result) -> Figure:
     if np.isfinite(lowest):
         axes.set_ylim(bottom=max(lowest * 0.8, axes.get_ylim()[1] / 1e6))
     powers = " or ".join(f"T^{power:g}" for power in sorted(drawn))
-    extra = [Line2D([], [], color=INK, linewidth=0.8, label=f"theory: slope {powers}")] if drawn else []
+    extra = [Line2D([], [], color=INK, linewidth=0.8, label=f"proved slope {powers}")] if drawn else []
     _legend(axes, extra)
     return figure
 
 
 def _bounds(result: Result) -> Figure:
-    """Each agent's bound (thin, dashed) beside its measured regret: mean, and the worst seed as a marker."""
+    """Each agent's bound (dotted) beside its measured regret: mean, and the worst seed as a marker. Not if vacuous."""
     figure, axes = _axes("round", "cumulative regret and its bound")
     some = False
     for name in _ranked(result):
@@ -105,7 +105,7 @@ def _bounds(result: Result) -> Figure:
         axes.plot(result.horizon, max(float(regret[:, -1].max()), 1e-9), linestyle="", marker="_", markersize=11,
                   color=look["color"], markeredgewidth=1.6)  # fmt: skip
         curve, _ = result.bound(name)
-        if curve is not None:
+        if curve is not None and result.verdict(name)[0] != "vacuous":
             some = True
             at = result.rounds[result.rounds >= 2]
             axes.plot(at, [curve(int(t)) for t in at], **look | {"linestyle": _DOTS}, linewidth=1.1,

@@ -18,11 +18,14 @@ if TYPE_CHECKING:
 
 _CAPTIONS: dict[pictures.Kind, str] = {
     "regret": "Cumulative regret: mean over the seeds, band from the 5 % to the 95 % quantile.",
-    "bounds": "Measured regret beside its bound. Open markers are bounds, dashes the worst seed.",
-    "loglog": "Logarithmic axes: thin lines have the slope that theory promises, drawn through the last point.",
+    "bounds": "Measured regret beside its bound, where one is proved and says something. Open markers are bounds, "
+    "dashes the worst seed.",
+    "loglog": "Logarithmic axes: thin lines have the slope that is proved for this agent here, through the last point.",
     "time": "What a decision costs against what it loses (bars: 5 % to 95 % of the seeds).",
     "arms": "Share of each arm over time, over all seeds.",
 }
+
+_SHOWN = {"below": "✓ holds", "above": "✗ above", "none": "none proved", "vacuous": ""}
 
 
 def write_report(
@@ -62,16 +65,18 @@ def write_report(
 def _summary(results: list[Result]) -> str:
     agents = sum(len(result.agents) for result in results)
     runs = sum(len(result.runs) for result in results)
-    kept, given = 0, 0
-    for result in results:
-        for name in result.finishers:
-            curve, _ = result.bound(name)
-            if curve is not None:
-                given += 1
-                kept += float(result.regret(name)[:, -1].max()) <= curve(result.horizon)
+    verdicts = [result.verdict(name)[0] for result in results for name in result.finishers]
+    below, vacuous, proved = (
+        verdicts.count("below"),
+        verdicts.count("vacuous"),
+        sum(verdict != "none" for verdict in verdicts),
+    )
     worlds = f"{len(results)} world{'s' * (len(results) > 1)}"
     text = f"{agents} entries on {worlds}, {len(results[0].seeds)} seeds, {runs} runs."
-    return text + (f" {kept} of {given} bounds hold on every seed." if given else "")
+    if proved:
+        text += f" A bound is proved for {proved} of them: {below} hold here"
+        text += f", {vacuous} {'is' if vacuous == 1 else 'are'} vacuous at this horizon." if vacuous else "."
+    return text
 
 
 def _table(results: list[Result]) -> str:
@@ -82,17 +87,14 @@ def _table(results: list[Result]) -> str:
             regret, error = row.get("regret", math.nan), row.get("std_error", math.nan)
             limit, worst = row.get("bound", math.nan), row.get("regret_max", math.nan)
             theory = getattr(result.agents[name], "theory", None)
-            verdict = "none" if math.isnan(limit) or math.isnan(worst) else "below" if worst <= limit else "above"
-            reason = result.bound(name)[1]
+            verdict, words = result.verdict(name)
             cells = [
                 _cell(name, name, "agent"),
                 f'<td data-value="{label}"><a href="#heat-{i}">{label}</a></td>',
                 _cell(_number(regret) + ("" if math.isnan(error) else f" ± {_number(error)}"), regret, "num"),
                 _cell(_number(worst), worst, "num wide"),
-                _cell(_number(limit), limit, "num", reason),
-                _cell(
-                    {"below": "✓ holds", "above": "✗ above", "none": "–"}[verdict], verdict, f"wide {verdict}", reason
-                ),
+                _cell(_number(limit), limit, f"num {verdict}", words),
+                _cell(_SHOWN[verdict] or words, verdict, f"wide {verdict}", words),
                 _cell(_number(row.get("reward", math.nan)), row.get("reward", math.nan), "num wide"),
                 _cell(_number(row.get("us_per_decision", math.nan)), row.get("us_per_decision", math.nan), "num"),
                 _cell(
@@ -133,7 +135,7 @@ def _heat(index: int, result: Result) -> str:
     )
     about = (type(result.world).__doc__ or "").strip().splitlines()[0]
     notes = "".join(
-        f"<li><b>{html.escape(name)}</b>: no bound drawn: {html.escape(result.bound(name)[1])}.</li>"
+        f"<li><b>{html.escape(name)}</b>: no bound: {html.escape(result.bound(name)[1])}.</li>"
         for name in result.finishers
         if result.bound(name)[0] is None
     )

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from armwise.agent import Floats
 from armwise.racing.run import Heat, Run, grid
-from armwise.racing.theory import bound
+from armwise.racing.theory import Bound, bound
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,6 +35,7 @@ class Result:
         self.heat, self.seeds, self.runs, self.command = heat, seeds, runs, command
         self.world, self.agents, self.horizon = heat.world, dict(heat.agents), heat.horizon
         self.rounds: NDArray[np.int64] = grid(heat.horizon)
+        self._theorems: dict[str, Bound | str] = {}
 
     @property
     def label(self) -> str:
@@ -74,15 +75,48 @@ class Result:
         """Time to choose and learn once, in the block lane, averaged over all runs."""
         return float(np.mean([run.seconds for run in self.runs_of(name)])) / self.horizon
 
+    def theorem(self, name: str) -> Bound | str:
+        """The bound that is proved for this agent on this world, or in one sentence why none is.
+
+        >>> import armwise as aw
+        >>> result = aw.race([aw.Exp3(3, gamma=1.0)], aw.environments.Switching(n_arms=3), horizon=200, seeds=1)
+        >>> result.theorem("Exp3")
+        'its bound asks for gamma = 0.0979 at T = 200 (Exp3.theoretical), and gamma is 1'
+        """
+        if name not in self._theorems:
+            self._theorems[name] = bound(self.agents[name], self.world, self.horizon, self.heat.letters.get(name))
+        return self._theorems[name]
+
     def bound(self, name: str) -> tuple[Callable[[int], float] | None, str]:
-        """The agent's regret bound on this world, or the reason why there is none.
+        """The agent's regret bound as a function of T, or None and the reason why there is none.
 
         >>> import armwise as aw
         >>> result = aw.race([aw.Exp3.tuned(3, 200)], aw.environments.Switching(n_arms=3), horizon=200, seeds=1)
         >>> round(result.bound("Exp3")[0](200))
         68
         """
-        return bound(self.agents[name], self.world, self.horizon, self.heat.letters.get(name))
+        found = self.theorem(name)
+        return (None, found) if isinstance(found, str) else (found.curve, "")
+
+    def verdict(self, name: str) -> tuple[str, str]:
+        """What the bound says about these runs: "below", "above", "vacuous" or "none", and that in words.
+
+        A bound that holds with high probability is held against every seed, one in expectation against the mean.
+
+        >>> import armwise as aw
+        >>> result = aw.race([aw.Exp3.tuned(3, 20)], aw.environments.Switching(n_arms=3), horizon=20, seeds=1)
+        >>> result.verdict("Exp3")
+        ('vacuous', 'vacuous until T = 23')
+        """
+        found = self.theorem(name)
+        if isinstance(found, str) or name not in self.finishers:
+            return "none", found if isinstance(found, str) else "no run finished"
+        until = found.vacuous_until
+        if until is not None:
+            return "vacuous", f"vacuous until T = {_round_number(until)}"
+        final = self.regret(name)[:, -1]
+        measured = final.mean() if found.holds == "in expectation" else final.max()
+        return ("below", f"holds, {found.holds}") if measured <= found.curve(self.horizon) else ("above", "above it")
 
     def table(self) -> pd.DataFrame:
         """One row an agent, the smallest regret first: mean, standard error, quantiles, time, bound.
@@ -109,6 +143,7 @@ class Result:
                     "regret_q95": np.quantile(final, 0.95),
                     "regret_max": final.max(),
                     "bound": np.nan if curve is None else curve(self.horizon),
+                    "bound_note": self.verdict(name)[1],
                     "reward": self.reward(name)[:, -1].mean(),
                     "us_per_decision": 1e6 * self.seconds_per_decision(name),
                 }
@@ -186,3 +221,12 @@ class Result:
 
     def __repr__(self) -> str:
         return f"Result({self.label}: {', '.join(self.agents)}; T={self.horizon}, {len(self.seeds)} seeds)"
+
+
+def _round_number(value: int) -> str:
+    """A round in full, or past a million by its power.
+
+    >>> _round_number(1_234_567), _round_number(23)
+    ('1.2e+06', '23')
+    """
+    return f"{value:,}" if value < 10**6 else f"{value:.1e}"

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 import armwise as aw
 from armwise import environments as worlds
 from armwise.racing.run import Heat
@@ -87,8 +85,7 @@ def _disjoint(scale: float) -> Heat:
         "SquareCB": aw.SquareCB.tuned(5, 5, T, delta=_DELTA),
         "RegCB": aw.RegCB(5, n_arms=5),
     }
-    # One model of 5 weights for each of 5 arms is a model of 25; the tuning assumes weights of norm at most 1.
-    return Heat(world, agents, T, "One model an arm", {"SquareCB": {"d": 25, "S": 1.0, "delta": _DELTA}})
+    return Heat(world, agents, T, "One model an arm")
 
 
 def _hierarchical(scale: float) -> Heat:
@@ -98,8 +95,7 @@ def _hierarchical(scale: float) -> Heat:
         "CoFineUCB": aw.CoFineUCB(30, subspace=U),
         "LinUCB": aw.LinUCB(30),
     }
-    letters = {"CoFineUCB": {"U": float(np.linalg.norm(U, 2))}}
-    return Heat(world, agents, T, "A known subspace", letters)
+    return Heat(world, agents, T, "A known subspace")
 
 
 def _logistic(scale: float) -> Heat:
@@ -115,8 +111,7 @@ def _graph(scale: float) -> Heat:
     world, T = worlds.Graph(n_arms=200, smooth=3), _rounds(2_000, scale)
     lam = 0.01
     agent = aw.SpectralUCB(world.laplacian, T, lam=lam, delta=_DELTA, noise=world.noise, norm=world.norm(lam))
-    letters = {"SpectralUCB": {"d": agent.effective_dimension, "C": agent.norm}}
-    return Heat(world, {"SpectralUCB": agent, "UCB1": aw.UCB1(200)}, T, "A graph of arms", letters)
+    return Heat(world, {"SpectralUCB": agent, "UCB1": aw.UCB1(200)}, T, "A graph of arms")
 
 
 def _experts(scale: float) -> Heat:
@@ -136,7 +131,7 @@ def _process(scale: float) -> Heat:
         # With gamma the variance of the noise, eta = 2 noise is a width of two posterior standard deviations.
         "KernelUCB": aw.KernelUCB(kernel, gamma=world.noise**2, eta=2 * world.noise),
     }
-    return Heat(world, agents, T, "A Gaussian process", {"GPUCB": {"gamma_T": world.information_gain(T)}})
+    return Heat(world, agents, T, "A Gaussian process")
 
 
 def _contextual_process(scale: float) -> Heat:
@@ -146,7 +141,7 @@ def _contextual_process(scale: float) -> Heat:
         "CGPUCB": aw.CGPUCB(kernel, kernel, context_dim=1, noise=world.noise, beta=aw.FiniteArmsBeta(delta=_DELTA)),
         "LinUCB": aw.LinUCB(2),
     }
-    return Heat(world, agents, T, "A process over contexts", {"CGPUCB": {"gamma_T": world.information_gain(T)}})
+    return Heat(world, agents, T, "A process over contexts")
 
 
 def _bounded_norm(scale: float) -> Heat:
@@ -178,4 +173,4 @@ def _stumps(scale: float) -> Heat:
     world, T = worlds.Planted(n_policies=50, n_arms=2, dim=1, kind="stumps"), max(1_000, _rounds(4_000, scale))
     stumps = aw.policies.Stumps(dim=1)
     agents: dict[str, Any] = {"VE": aw.VE(stumps, n_arms=2, horizon=T, delta=_DELTA)}
-    return Heat(world, agents, T, "Infinitely many policies", {"VE": {"d": stumps.dimension(2)}})
+    return Heat(world, agents, T, "Infinitely many policies")

@@ -1,89 +1,119 @@
-"""The bound that belongs to an agent on a world: the theorem's function, filled with the constants of both."""
+"""The bound that belongs to an agent on a world: the theorem's function, where its hypotheses hold."""
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from armwise.agent import Agent
 from armwise.environments.base import Environment
-from armwise.persist import Saved
 
-_SPELLED = {"noise": "R", "norm": "S", "n_policies": "N", "n_experts": "N", "n_arms": "K", "dim": "d"}
-_AROUND_EXP3 = ("PerContext", "PolicyArms")
+_WHATEVER_IS_EXPLORED = ("LinUCB",)  # whose proof does not ask how the arms were chosen
+_LAST_T = 10**15  # a bound that is vacuous here is vacuous for good
 
 
-def bound(
-    agent: Agent, world: Environment, horizon: int, letters: Mapping[str, float] | None = None
-) -> tuple[Callable[[int], float] | None, str]:
-    """The agent's regret bound on this world as a function of T, or None with the reason why there is none.
+@dataclass(frozen=True)
+class Bound:
+    """A theorem that applies: its curve up to the horizon, and what it says.
 
-    A bound is only given where its comparator is the world's own and all of its constants are known: a bound for
-    linear worlds says nothing about a world that is not linear, which therefore does not state S or L; and only to an
-    agent that is tuned as the theorem asks. ``letters`` adds constants that neither states.
+    ``at(T)`` is the bound of an agent made for T rounds; ``curve(T)`` that of this agent, which if it is made for one
+    horizon is flat up to it: what is proved there holds, because regret only grows, before.
 
     >>> import armwise as aw
-    >>> curve, _ = bound(aw.Exp3.tuned(5, 100), aw.environments.Switching(n_arms=5), horizon=100)
-    >>> round(curve(100))
-    75
-    >>> bound(aw.Exp3(n_arms=5), aw.environments.Switching(n_arms=5), horizon=100)[1]
-    'its bound is for the tuned agent: Exp3.tuned'
-    >>> bound(aw.Exp3(n_arms=5), aw.environments.Linear(n_arms=5), horizon=100)[1]
+    >>> found = bound(aw.Exp3.tuned(5, 100), aw.environments.Switching(n_arms=5), horizon=100)
+    >>> round(found.curve(100)), found.vacuous_until, found.holds
+    (75, None, 'in expectation')
+    """
+
+    curve: Callable[[int], float]
+    at: Callable[[int], float]
+    holds: str
+    span: float
+    horizon: int
+
+    @property
+    def vacuous_until(self) -> int | None:
+        """The first T at which the bound is below T times the most a round can cost; None if it is below already.
+
+        >>> import armwise as aw
+        >>> bound(aw.Exp3.tuned(5, 20), aw.environments.Switching(n_arms=5), horizon=20).vacuous_until
+        56
+        """
+        if self.at(self.horizon) < self.span * self.horizon:
+            return None
+        low, high = self.horizon, 2 * self.horizon
+        while self.at(high) >= self.span * high:
+            if high > _LAST_T:
+                return high
+            low, high = high, 2 * high
+        while high - low > max(1, low // 1000):
+            middle = (low + high) // 2
+            low, high = (middle, high) if self.at(middle) >= self.span * middle else (low, middle)
+        return high
+
+
+def bound(agent: Agent, world: Environment, horizon: int, letters: Mapping[str, Any] | None = None) -> Bound | str:
+    """The agent's regret bound on this world, or in one sentence why there is none.
+
+    A bound is given only where its comparator is the world's own and the theorem's hypotheses hold for the parameters
+    that the agent has and for what the world states of itself; ``letters`` adds what neither states.
+
+    >>> import armwise as aw
+    >>> bound(aw.Exp3(n_arms=5), aw.environments.Switching(n_arms=5), horizon=1000)
+    'its bound asks for gamma = 0.0684 at T = 1,000 (Exp3.theoretical), and gamma is 0.1'
+    >>> bound(aw.Exp3(n_arms=5), aw.environments.Linear(n_arms=5), horizon=100)
     'its bound is against the best arm in hindsight, this world measures against the best arm of each round'
     """
     theory = getattr(agent, "theory", None)
-    function = getattr(theory, "regret_bound", None)
-    if theory is None or function is None:
-        return None, "no bound with constants is known"
-    inner: Any = getattr(agent, "agent", None) or getattr(agent, "_inner", None)
-    if "bound" in inspect.signature(function).parameters and isinstance(inner, Agent):  # it is built on another's
-        own, reason = bound(inner, world, getattr(agent, "horizon", horizon), letters)
-        if own is None:
-            return None, reason
-        known = {**_letters(agent), **(letters or {}), "bound": lambda T: own(T)}
-    elif theory.comparator not in world.comparators:
-        return None, f"its bound is against {theory.comparator}, this world measures against {world.comparator}"
-    elif type(agent).__name__ in _AROUND_EXP3 and type(inner).__name__ != "Exp3":
-        return None, "its bound is for Exp3 inside"
-    elif not _tuned(agent, horizon):
-        return None, f"its bound is for the tuned agent: {type(agent).__name__}.tuned"
-    else:
-        known = {**_letters(agent), **world.constants(), **(letters or {})}
-    values, missing = {}, []
-    for name, parameter in inspect.signature(function).parameters.items():
-        if name == "T" or parameter.kind is inspect.Parameter.VAR_KEYWORD:
-            continue
-        if name in known:
-            values[name] = known[name]
-        elif parameter.default is inspect.Parameter.empty:
-            missing.append(name)
-    if missing:
-        return None, f"its bound needs {', '.join(missing)}, which this agent on this world does not state"
-    if "horizon" in agent.params() or hasattr(type(agent), "tuned"):
-        # Tuned to one horizon: what is proved is what holds there, and (regret only grows) before it.
-        return (lambda T: float(function(T=max(T, horizon), **values))), ""
-    return (lambda T: float(function(T=T, **values))), ""
+    if theory is None or theory.regret_bound is None:
+        return "no bound with constants is known"
+    name = type(agent).__name__
+    if name in ("Doubling", "Explore"):
+        return _around(agent, world, horizon, letters)
+    if theory.comparator not in world.comparators:
+        return f"its bound is against {theory.comparator}, this world measures against {world.comparator}"
+    if theory.hypotheses is None:
+        return "its class does not state the hypotheses of its bound (Theory.hypotheses)"
+    known = theory.hypotheses(agent, {"span": world.span, **world.constants(), **(letters or {})}, horizon)
+    if isinstance(known, str):
+        return known
+
+    def at(T: int) -> float:
+        filled = {name: value(T) if callable(value) and name != "schedule" else value for name, value in known.items()}
+        return float(theory.regret_bound(T=T, **filled))
+
+    made_for_one_horizon = "horizon" in agent.params() or hasattr(type(agent), "tuned")
+    curve = (lambda T: at(max(T, horizon))) if made_for_one_horizon else at
+    delta = known.get("delta")
+    holds = f"with probability {1 - delta:.4g}" if theory.high_probability and delta else "in expectation"
+    return Bound(curve, at, holds, world.span, horizon)
 
 
-def _tuned(agent: Agent, horizon: int) -> bool:
-    """False if the class says how to tune an agent to the horizon and this one is tuned otherwise."""
-    make = getattr(type(agent), "tuned", None)
-    if make is None:
-        return True
-    given = {name: value for name, value in agent.params().items() if name in inspect.signature(make).parameters}
-    try:
-        return bool(make(**given | {"horizon": horizon}).params() == agent.params())
-    except ValueError:  # there is no tuning for an agent made like this one
-        return False
+def _around(agent: Any, world: Environment, horizon: int, letters: Mapping[str, Any] | None) -> Bound | str:
+    """The bound of an agent around another: the one inside must have its own."""
+    function = agent.theory.regret_bound
+    if type(agent).__name__ == "Explore":
+        inner = type(agent.agent).__name__
+        if inner not in _WHATEVER_IS_EXPLORED:
+            return f"its bound is for an agent whose own holds whatever rounds are explored, and {inner}'s does not"
+        own = bound(agent.agent, world, horizon, letters)
+        if isinstance(own, str):
+            return own
+        inner_bound = own.at
+        return _built(own, lambda T: float(function(T=T, epsilon=agent.epsilon, bound=inner_bound)), horizon)
+    first = last = agent.first_horizon
+    while 2 * last - first < horizon:  # runs of first x 1, 2, 4, ... cover 2 last - first rounds
+        last *= 2
+    own = bound(agent.made_for(first), world, first, letters)
+    at_the_end = bound(agent.made_for(last), world, last, letters)  # made for its horizon there too
+    if isinstance(own, str) or isinstance(at_the_end, str):
+        return own if isinstance(own, str) else str(at_the_end)
+    if agent.made_for(first).theory.high_probability:
+        return "each restart may fail with probability delta, and nothing here bounds how many there are"
+    run_bound = own.at
+    return _built(own, lambda T: float(function(T=T, bound=run_bound, first=first)), horizon)
 
 
-def _letters(thing: Saved) -> dict[str, Any]:
-    """The constants an agent was made with, by the survey's letters; those of its schedules too."""
-    found: dict[str, Any] = {}
-    for name, value in thing.params().items():
-        if isinstance(value, Saved) and not isinstance(value, Agent):
-            found |= _letters(value)
-        elif isinstance(value, (int, float)) and not isinstance(value, bool):
-            found[_SPELLED.get(name, name)] = value
-    return found
+def _built(own: Bound, at: Callable[[int], float], horizon: int) -> Bound:
+    return Bound(at, at, own.holds, own.span, horizon)

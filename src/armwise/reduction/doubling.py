@@ -60,6 +60,15 @@ class Doubling(Wrapper):
         self._around(self._fresh())
 
     @property
+    def first_horizon(self) -> int:
+        """The horizon of the first run: the shortest that the agent accepts.
+
+        >>> Doubling("Exp4P", {"n_experts": 4, "n_arms": 2}).first_horizon
+        4
+        """
+        return self._first
+
+    @property
     def horizon(self) -> int:
         """The horizon of the current run.
 
@@ -84,7 +93,12 @@ class Doubling(Wrapper):
             )
         super().save(path)
 
-    def _made(self, horizon: int) -> Agent:
+    def made_for(self, horizon: int) -> Agent:
+        """The agent of a run of this horizon, before its first round.
+
+        >>> round(Doubling("Exp3.tuned", {"n_arms": 2}).made_for(1024).gamma, 3)
+        0.028
+        """
         if isinstance(self.make_agent, str) or self.arguments is not None:
             made = self._make(horizon=horizon, **(self.arguments or {}))
         else:
@@ -95,7 +109,7 @@ class Doubling(Wrapper):
         horizon = 1
         while True:
             try:
-                self._made(horizon)
+                self.made_for(horizon)
                 return horizon
             except ValueError:
                 if horizon >= _LONGEST:
@@ -103,7 +117,7 @@ class Doubling(Wrapper):
                 horizon *= 2
 
     def _fresh(self) -> Agent:
-        return self._made(self.horizon).clone(seed=int(self._rng.integers(2**63)))
+        return self.made_for(self.horizon).clone(seed=int(self._rng.integers(2**63)))
 
     def _end(self) -> int:
         """How many rewards in all end the current run: first (1 + 2 + ... + 2^run)."""

@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from armwise import bounds
+from armwise import bounds, hypotheses
 from armwise.agent import Agent, Choice, Floats, Played, Seed, Sees, Theory, count, fraction, positive
 from armwise.numerics import kary
 from armwise.numerics.choice import tied_probabilities
@@ -36,6 +36,7 @@ class EpsilonGreedy(Agent):
         assumes="rewards in [0, 1], independent, one distribution an arm",
         reference="Auer, Cesa-Bianchi, Fischer 2002",
         regret_bound=bounds.epsilon_greedy,
+        hypotheses=hypotheses.epsilon_greedy,
         exponent=1.0,
     )
     sees: Sees = "nothing"  # with a model, what the model needs

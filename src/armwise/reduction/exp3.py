@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from armwise import bounds
+from armwise import bounds, hypotheses
 from armwise.agent import Agent, Choice, Floats, Played, Seed, Theory, count, fraction
 from armwise.numerics import kary
 from armwise.numerics.weights import mixed
@@ -31,6 +31,7 @@ class Exp3(Agent):
         assumes="rewards in [0, 1], chosen by anyone",
         reference="Auer, Cesa-Bianchi, Freund, Schapire 2002",
         regret_bound=bounds.exp3,
+        hypotheses=hypotheses.exp3,
         needs_horizon=True,
         adversarial=True,
     )

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from armwise import bounds
+from armwise import bounds, hypotheses
 from armwise.agent import Agent, Choice, Floats, Played, Seed, Theory
 from armwise.reduction.wrapper import expect_agent, own_stream, teach
 
@@ -37,6 +37,7 @@ class PerContext(Agent):
         assumes="C distinct contexts; rewards in [0, 1], chosen by anyone",
         reference="Auer, Cesa-Bianchi, Freund, Schapire 2002",
         regret_bound=bounds.per_context,
+        hypotheses=hypotheses.per_context,
         needs_horizon=True,
         adversarial=True,
     )

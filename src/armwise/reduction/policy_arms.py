@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from armwise import bounds
+from armwise import bounds, hypotheses
 from armwise.agent import Agent, Choice, Floats, Played, Seed, Sees, Theory, count
 from armwise.numerics.choice import draw
 from armwise.policies import distribution
@@ -41,6 +41,7 @@ class PolicyArms(Agent):
         assumes="rewards in [0, 1], chosen by anyone",
         reference="Auer, Cesa-Bianchi, Freund, Schapire 2002",
         regret_bound=bounds.policy_arms,
+        hypotheses=hypotheses.policy_arms,
         needs_horizon=True,
         adversarial=True,
     )

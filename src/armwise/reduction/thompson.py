@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from armwise import bounds
+from armwise import bounds, hypotheses
 from armwise.agent import Agent, Choice, Floats, Played, Seed, Theory, count, positive
 from armwise.numerics import kary
 
@@ -40,6 +40,7 @@ class BetaThompson(Agent):
         assumes="rewards 0 or 1, independent; arms' rates drawn from the prior",
         reference="Thompson 1933; Agrawal, Goyal 2013; Russo, Van Roy 2016",
         regret_bound=bounds.beta_thompson,
+        hypotheses=hypotheses.beta_thompson,
     )
     sees = "nothing"
     n_arms: int

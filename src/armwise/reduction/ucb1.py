@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from armwise import bounds
+from armwise import bounds, hypotheses
 from armwise.agent import Choice, Floats, IndexAgent, Played, Seed, Theory, count, positive
 from armwise.numerics import kary
 
@@ -29,6 +29,7 @@ class UCB1(IndexAgent):
         assumes="rewards in [0, 1], independent, one distribution an arm",
         reference="Auer, Cesa-Bianchi, Fischer 2002",
         regret_bound=bounds.ucb1,
+        hypotheses=hypotheses.ucb1,
     )
     sees = "nothing"
     n_arms: int
