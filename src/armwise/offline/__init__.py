@@ -20,6 +20,7 @@ _HOMES = {
     "reward_models": ("Crossfit", "CrossfitRidge"),
     "playback": ("Replay", "replay"),
     "fitting": ("Fitted", "fit"),
+    "adaptive": ("AdaptiveEvaluation", "adaptive"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 __all__ = sorted(_HOME_OF)

@@ -1,0 +1,85 @@
+"""How often 95 % intervals from an agent's own log hold the truth: adaptive weights beside the plain mean.
+
+For each agent and world: the value of the best and of the worst arm (never the agent's target), and the agent's lift
+over a control arm. ``python -m benchmarks.adaptive_coverage --runs 1000``
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import armwise as aw
+from benchmarks.common import parser
+
+K, D = 3, 2
+SLOPES = np.array([[0.2, 0.0], [-0.1, 0.15], [-0.1, -0.15]])
+WORLDS = {"equal arms": np.array([0.5, 0.5, 0.5]), "one better": np.array([0.6, 0.5, 0.5])}
+AGENTS: dict[str, tuple[bool, Callable[[int], Any]]] = {
+    "EpsilonGreedy(.1)": (False, lambda seed: aw.EpsilonGreedy(n_arms=K, epsilon=0.1, seed=seed)),
+    "Exp3(.1)": (False, lambda seed: aw.Exp3(n_arms=K, gamma=0.1, seed=seed)),
+    "LinUCB + Explore(.1)": (True, lambda seed: aw.Explore(aw.LinUCB(D, n_arms=K, seed=seed), 0.1, seed=seed)),
+    "LinThompson(20 draws) + Explore(.1)": (
+        True, lambda seed: aw.Explore(aw.LinThompson(D, n_arms=K, draws=20, seed=seed), 0.1, seed=seed)
+    ),
+    "LinThompson(20 draws)": (True, lambda seed: aw.LinThompson(D, n_arms=K, draws=20, seed=seed)),
+    "SquareCB": (True, lambda seed: aw.SquareCB(D, n_arms=K, seed=seed)),
+}  # fmt: skip
+
+
+def one_log(agent: Any, contextual: bool, means: np.ndarray, rounds: int, seed: int) -> tuple[Any, np.ndarray]:
+    """A log of the agent, and the mean reward of each round's arm."""
+    rng = np.random.default_rng([seed, 20_260])
+    x = rng.uniform(-1.0, 1.0, (rounds, D))
+    expected = means + x @ SLOPES.T
+    played = agent.play(x if contextual else None, (rng.random((rounds, K)) < expected).astype(float))
+    log = aw.offline.Log(
+        contexts=x if contextual else None, arms=played.arms, rewards=played.rewards,
+        probabilities=played.probabilities, n_arms=K,
+    )  # fmt: skip
+    return log, expected[np.arange(rounds), played.arms]
+
+
+def measure(name: str, world: str, runs: int, rounds: int, **options: Any) -> dict[str, float]:
+    """Coverage of the adaptive and the plain interval over ``runs`` logs, and how many of the misses were warned of."""
+    contextual, make = AGENTS[name]
+    means = WORLDS[world]
+    held: dict[str, list[bool]] = {key: [] for key in ("best", "worst", "plain best", "plain worst", "lift", "warned")}
+    width: list[float] = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", aw.offline.WeakLogWarning)
+        for run in range(runs):
+            log, earned = one_log(make(run), contextual, means, rounds, run)
+            found = aw.offline.adaptive(log, control=1, **options)
+            for label, arm in (("best", 0), ("worst", 2)):
+                e, p = found[f"arm {arm}"], found.plain[f"arm {arm}"]
+                held[label].append(e.low <= means[arm] <= e.high)
+                held[f"plain {label}"].append(p.low <= means[arm] <= p.high)
+            lift = found["agent - control"]
+            held["lift"].append(lift.low <= earned.mean() - means[1] <= lift.high)
+            held["warned"].append(bool(found["arm 2"].warnings))
+            width.append(found["arm 2"].high - found["arm 2"].low)
+    return {key: float(np.mean(value)) for key, value in held.items()} | {"width": float(np.mean(width))}
+
+
+def main() -> None:
+    made = parser(__doc__)
+    made.add_argument("--runs", type=int, default=1000)
+    made.add_argument("--rounds", type=int, default=1000)
+    made.add_argument("--weights", default="stable", choices=("stable", "minimal", "equal"))
+    made.add_argument("--interval", default="normal", choices=("normal", "asymptotic", "sequence"))
+    args = made.parse_args()
+    print(f"{args.runs} runs of {args.rounds} rounds, {args.weights} weights, {args.interval} intervals at 95 %")
+    print(f"{'agent':38s}{'world':13s}{'best':>7s}{'worst':>7s}{'lift':>7s}{'width':>7s}   plain: best  worst  warned")
+    for name in AGENTS:
+        for world in WORLDS:
+            c = measure(name, world, args.runs, args.rounds, weights=args.weights, interval=args.interval)
+            print(f"{name:38s}{world:13s}{c['best']:7.3f}{c['worst']:7.3f}{c['lift']:7.3f}{c['width']:7.3f}"
+                  f"{c['plain best']:15.3f}{c['plain worst']:7.3f}{c['warned']:8.2f}", flush=True)  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,392 @@
+"""Inference on the log of an agent that adapts: adaptively weighted AIPW (Hadad et al. 2021, Zhan et al. 2021).
+
+An agent plays what looked good, so the plain mean of an arm's rewards is biased and its interval covers too seldom.
+The scores G_t = sum_a pi(a | x_t) m_{t-1}(x_t, a) + w_t (y_t - m_{t-1}(x_t, a_t)), w_t = pi(a_t | x_t) / e_t(a_t),
+have the policy's value as their mean whatever happened before; weighted by h_t, which only the past decides, so that
+each adds the same variance, their sum is nearly normal however the agent's probabilities moved.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtri, stdtrit
+
+from armwise.agent import Floats, fraction
+from armwise.offline.diagnostics import WeakLogWarning
+from armwise.offline.intervals import ConfidenceSequence
+from armwise.offline.log import Log
+from armwise.offline.past_models import predicted_from_the_past
+from armwise.offline.result import Estimate, Evaluation
+from armwise.offline.rows import Rows
+from armwise.offline.targets import Target, as_table
+from armwise.offline.views import _lines, number
+
+WEIGHTS = ("stable", "minimal", "equal")
+INTERVALS = ("normal", "asymptotic", "sequence")
+_FEW = 30  # effective rows below which no interval is to be relied on
+_MANY_ARMS = 100
+
+
+class AdaptiveEvaluation(Evaluation):
+    """What policies earned, from the log of an agent that adapts; ``plain`` has the plain means, for comparison.
+
+    >>> log = Log(arms=[0, 1] * 200, rewards=[1, 0] * 200, probabilities=[0.5] * 400, n_arms=2)
+    >>> found = adaptive(log)
+    >>> list(found), list(found.plain)
+    (['arm 0', 'arm 1'], ['arm 0', 'arm 1'])
+    """
+
+    plain: dict[str, Estimate]
+    _scores: dict[str, _Scores]
+
+    def table(self) -> str:
+        """The estimates as lines of text, the plain means beside them, the verdict below."""
+        header = ["policy", "value", f"{self.level:.0%} interval", "std. error", "ESS", "plain mean", "its interval"]
+        cells = []
+        for name, e in self.items():
+            plain = self.plain.get(name)
+            cells.append([name, number(e.value), _ends(e), number(e.std_error),
+                          "-" if math.isnan(e.ess) else f"{e.ess:,.0f}",
+                          number(plain.value) if plain else "", _ends(plain) if plain else ""])  # fmt: skip
+        lines = _lines(header, cells)
+        lines.append(f"{self.interval} intervals; a plain mean of adaptive data is biased, its interval too narrow")
+        lines += [f"WARNING: {self.verdict}"] if self.verdict else []
+        return "\n".join(lines)
+
+    __repr__ = __str__ = table
+
+    @property
+    def weaknesses(self) -> list[str]:
+        """What is wrong with the log for each of the policies."""
+        return [f"{name}: {text}" for name, e in self.items() for text in e.warnings]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, as plain values."""
+        return super().to_dict() | {"plain": {name: e.to_dict() for name, e in self.plain.items()}}
+
+    def path(self, name: str) -> tuple[Floats, Floats]:
+        """The ends of a policy's time-uniform interval after each round, for ``interval="asymptotic"`` or "sequence".
+
+        >>> log = Log(arms=[0, 1] * 200, rewards=[1, 0] * 200, probabilities=[0.5] * 400, n_arms=2)
+        >>> low, high = adaptive(log, interval="sequence").path("arm 0")
+        >>> low.shape, bool(low[50] < low[-1])
+        ((400,), True)
+        """
+        if self.interval == "normal":
+            raise ValueError("interval='normal' is right at the end only: ask adaptive for 'asymptotic' or 'sequence'")
+        if name not in self._scores:
+            raise ValueError(f"name is {name!r}, expected one of {', '.join(self._scores)}")
+        return self._scores[name].path(self.interval, self.level)
+
+
+def adaptive(
+    log: Log,
+    policies: Any = None,
+    *,
+    control: Any = None,
+    propensities: Any = None,
+    weights: str = "stable",
+    interval: str = "normal",
+    level: float = 0.95,
+    reward_range: tuple[float, float] = (0.0, 1.0),
+    warn: bool = True,
+) -> AdaptiveEvaluation:
+    """What each arm (or policy) earned, with intervals that hold although the log's agent was learning.
+
+    The rows must be in the order in which they happened. ``policies`` is None for every arm on its own, one policy,
+    or several by name; ``control`` is an arm, its name or a policy: then "agent - control" says by how much the agent
+    itself did better over these rounds, and each policy is compared with it, too. ``propensities`` (n, K) are the
+    agent's probabilities of all arms, which sharpen the weights; without them the log's own are enough.
+
+    ``weights``: "stable" (each score adds the same variance: nearly normal), "minimal" (least variance) or "equal"
+    (plain AIPW). ``interval``: "normal", right at the end of the log; "asymptotic", at all times at once for long
+    logs (the mixture boundary of the same martingale); "sequence", at all times for any length, which rests on
+    ``reward_range``. An arm to which the agent gave no chance in some rounds cannot be judged: the verdict says so.
+
+    >>> import armwise as aw
+    >>> rng = np.random.default_rng(5)
+    >>> agent = aw.EpsilonGreedy(n_arms=2, epsilon=0.2, seed=1)
+    >>> played = agent.play(None, (rng.random((2000, 2)) < [0.3, 0.5]).astype(float))
+    >>> log = Log(arms=played.arms, rewards=played.rewards, probabilities=played.probabilities, n_arms=2)
+    >>> found = adaptive(log, control=0)
+    >>> bool(found["arm 0"].low < 0.3 < found["arm 0"].high), bool(found["agent - control"].low > 0)
+    (True, True)
+    """
+    _check(log, weights, interval)
+    fraction("level", level)
+    rows = log.rows
+    targets = _targets(policies, log)
+    e = None if propensities is None else _propensities(propensities, rows)
+    q = predicted_from_the_past(rows)
+    job = _Job(rows, q, e, weights, interval, level, reward_range)
+    scores = {name: job.scores(Target(policy, log)) for name, policy in targets.items()}
+    found = {name: job.estimate(name, s) for name, s in scores.items()}
+    plain = {name: job.plain(name, s) for name, s in scores.items()}
+    if control is not None:
+        base = job.scores(Target(_one(control, log), log))
+        found["agent - control"] = job.lift(base)
+        for name, s in scores.items():
+            if not np.array_equal(s.table, base.table):
+                found[f"{name} - control"] = job.difference(f"{name} - control", s, base)
+    result = AdaptiveEvaluation(found, None, "an agent's own log", interval, level)
+    result.plain, result._scores = plain, scores
+    if result.weaknesses and warn:
+        warnings.warn(WeakLogWarning(result.verdict), stacklevel=2)
+    return result
+
+
+def _check(log: Any, weights: str, interval: str) -> None:
+    if not isinstance(log, Log):
+        raise ValueError(f"log must be an armwise.offline.Log, got {type(log).__name__}")
+    if not log.has_probabilities:
+        raise ValueError(
+            "the log has no probabilities, without which nobody can undo the agent's preferences: log "
+            "choice.probability, and give agents that do not know it draws=... or an Explore around them"
+        )
+    if not len(log):
+        raise ValueError("the log is empty: there is nothing to evaluate on")
+    for name, value, known in (("weights", weights, WEIGHTS), ("interval", interval, INTERVALS)):
+        if value not in known:
+            raise ValueError(f"{name} is {value!r}, expected one of {', '.join(known)}")
+
+
+def _targets(policies: Any, log: Log) -> dict[str, Any]:
+    if isinstance(policies, Mapping):
+        if not policies:
+            raise ValueError("policies is empty: expected at least one policy by name, or None for every arm")
+        return {str(name): _one(policy, log) for name, policy in policies.items()}
+    if policies is not None:
+        policy = _one(policies, log)
+        return {Target(policy, log).name: policy}
+    if log.n_arms > _MANY_ARMS:
+        raise ValueError(
+            f"the log has {log.n_arms:,} arms, too many to list: name those that matter, policies={{'a': 0, ...}}"
+        )
+    labels = log.arm_names if log.arm_names is not None else [f"arm {a}" for a in range(log.n_arms)]
+    return {str(label): np.eye(log.n_arms)[a] for a, label in enumerate(labels)}
+
+
+def _one(policy: Any, log: Log) -> Any:
+    """An arm's number or name as the distribution that always plays it; anything else as it is."""
+    names = list(log.arm_names) if log.arm_names is not None else []
+    if isinstance(policy, str) and policy not in names:
+        raise ValueError(f"there is no arm {policy!r}: the arms are {names or list(range(log.n_arms))!r:.200}")
+    if isinstance(policy, (int, np.integer, str)) and not isinstance(policy, bool):
+        arm = names.index(policy) if policy in names else int(policy)
+        if not 0 <= arm < log.n_arms:
+            raise ValueError(f"arm is {arm}, expected a whole number from 0 to {log.n_arms - 1}")
+        return np.eye(log.n_arms)[arm]
+    return policy
+
+
+def _propensities(values: Any, rows: Rows) -> Floats:
+    e = np.asarray(values, np.float64)
+    n, K = len(rows), rows.n_arms
+    if e.shape != (n, K) or not np.all((e >= 0) & (e <= 1 + 1e-9)):
+        raise ValueError(f"propensities must be probabilities of shape ({n}, {K}), got shape {e.shape}")
+    assert rows.probabilities is not None
+    own = e[np.arange(n), rows.arms]
+    off = np.abs(own - rows.probabilities) > 1e-6
+    if off.any():
+        row = int(np.argmax(off))
+        raise ValueError(
+            f"propensities, row {row}: the logged arm {rows.arms[row]} has {own[row]:.6g}, but the log says "
+            f"{rows.probabilities[row]:.6g} ({int(off.sum())} such rows)"
+        )
+    return e
+
+
+@dataclass(frozen=True)
+class _Scores:
+    """One policy's scores and weights in the order of the rounds."""
+
+    table: Floats  # (n, K) or (1, K): what the policy plays
+    G: Floats
+    w: Floats  # importance weights
+    h: Floats  # adaptive weights: each known before its round
+    rewards: Floats
+    reward_range: tuple[float, float]
+    no_chance: float  # share of the policy's decisions that the agent could not have taken; NaN if unknown
+
+    @property
+    def value(self) -> float:
+        return float(self.h @ self.G / self.h.sum())
+
+    @property
+    def influence(self) -> Floats:
+        """What each round adds to the value's error."""
+        return np.asarray(self.h * (self.G - self.value) / self.h.sum())
+
+    def path(self, interval: str, level: float) -> tuple[Floats, Floats]:
+        if interval == "sequence":
+            low, high = self.reward_range
+            # The guess of the largest weight must not come from the data.
+            return ConfidenceSequence(level, low, high, float(self.table.shape[1])).update(self.rewards, self.w)
+        total = np.cumsum(self.h)
+        centre = np.cumsum(self.h * self.G) / total
+        # The intrinsic time with the mean of each moment; before two rounds there is none.
+        spread = np.cumsum((self.h * self.G) ** 2) - 2 * centre * np.cumsum(self.h**2 * self.G)
+        spread = np.maximum(spread + centre**2 * np.cumsum(self.h**2), 0.0)
+        half = mixture_boundary(spread, np.arange(1, len(total) + 1), level) / total
+        half[: min(_FEW, len(half))] = np.inf
+        return centre - half, centre + half
+
+
+def mixture_boundary(variance: Any, rounds: Any, level: float, tuned_for: int = 1000) -> Floats:
+    """Robbins' normal mixture: what a martingale with this intrinsic time crosses, ever, with probability 1 - level.
+
+    sqrt((V + rho) ln((V + rho) / (rho (1 - level)^2))), where rho makes it narrowest after ``tuned_for`` rounds: a
+    number that no look at the data may change (Robbins 1970; Waudby-Smith et al. 2024 for estimated variances).
+
+    >>> mixture_boundary(np.array([100.0]), np.array([1000]), 0.95).round(2)
+    array([30.35])
+    """
+    V, log = np.asarray(variance, np.float64), -2.0 * math.log(1.0 - level)
+    rho = np.maximum(V / rounds * tuned_for / (log + math.log1p(log)), np.finfo(float).tiny)
+    return np.asarray(np.sqrt((V + rho) * (np.log((V + rho) / rho) + log)))
+
+
+class _Job:
+    """The settings, and what all policies share."""
+
+    def __init__(
+        self, rows: Rows, q: Floats, e: Floats | None, weights: str, interval: str, level: float,
+        reward_range: tuple[float, float],
+    ) -> None:  # fmt: skip
+        self.rows, self.q, self.e, self.weights, self.interval, self.level = rows, q, e, weights, interval, level
+        self.low, self.high = (float(end) for end in reward_range)
+        assert rows.probabilities is not None
+        self.probabilities, y = rows.probabilities, rows.rewards
+        if interval == "sequence" and not (self.low < self.high and y.min() >= self.low and y.max() <= self.high):
+            raise ValueError(
+                f"interval='sequence' rests on reward_range ({self.low:g}, {self.high:g}), but the rewards lie in "
+                f"[{y.min():g}, {y.max():g}]: give reward_range=(low, high)"
+            )
+
+    def scores(self, target: Target) -> _Scores:
+        rows, every = self.rows, np.arange(len(self.rows))
+        table = as_table(target.answers(rows), rows.n_arms)
+        w = table[every, rows.arms] / self.probabilities
+        G = np.einsum("nk,nk->n", table, self.q) + w * (rows.rewards - self.q[every, rows.arms])
+        phi = self._phi(table, w)
+        h = {"stable": np.sqrt(phi), "minimal": phi, "equal": np.ones_like(phi)}[self.weights]
+        no_chance = float(table[self.e <= 0].sum() / len(rows)) if self.e is not None else math.nan
+        return _Scores(table, G, w, h, rows.rewards, (self.low, self.high), no_chance)
+
+    def _phi(self, table: Floats, w: Floats) -> Floats:
+        """1 / E[sum_a pi^2 / e_t], as the past knows it: about how much of the target each round was worth."""
+        n, K = len(w), table.shape[1]
+        if self.e is not None:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                inverse = np.where(table > 0, table**2 / self.e, 0.0).sum(axis=1)
+            inverse = np.minimum(inverse, 1e12)
+            # Without contexts the agent's probabilities were settled before the round (Hadad et al.); with them the
+            # weight may not look at this round's context, so it looks at the last ones (Zhan et al., section 3).
+            return 1.0 / (inverse if self.rows.contexts is None and self.rows.arm_features is None
+                          else _recent(np.c_[inverse], prior=float(K))[:, 0])  # fmt: skip
+        # E[w] = 1 and E[w^2] = sum pi^2 / e: the recent effective sample size per round, from the log alone.
+        first, second = _recent(np.c_[w, w * w], prior=np.array([1.0, float(K)])).T
+        return np.asarray(np.clip(first**2 / second, 1e-12, 1.0)) if n else np.ones(0)
+
+    # ------------------------------------------------------------------ estimates
+
+    def estimate(self, name: str, s: _Scores) -> Estimate:
+        return self._made(name, s.value, s.influence, self._weaknesses(s), s)
+
+    def difference(self, name: str, s: _Scores, base: _Scores) -> Estimate:
+        texts = dict.fromkeys([*self._weaknesses(s), *self._weaknesses(base)])
+        return self._made(name, s.value - base.value, s.influence - base.influence, list(texts))
+
+    def lift(self, base: _Scores) -> Estimate:
+        """The agent's mean reward over these rounds minus the control's value."""
+        y = self.rows.rewards
+        error = (y - y.mean()) / len(y) - base.influence
+        return self._made("agent - control", float(y.mean()) - base.value, error, self._weaknesses(base))
+
+    def plain(self, name: str, s: _Scores) -> Estimate:
+        """The mean reward of the rows whose arm the policy plays, as if they were a sample."""
+        share = s.w * self.probabilities
+        total = share.sum()
+        if total <= 0:
+            return Estimate(name, math.nan, math.nan, math.nan, math.nan, 0, 0.0, ("the agent never played it",))
+        value = float(share @ self.rows.rewards / total)
+        error = math.sqrt(float(((share * (self.rows.rewards - value)) ** 2).sum())) / total
+        half = float(ndtri(0.5 + self.level / 2)) * error
+        biased = ("biased: the agent chose which rows there are, which the interval does not know",)
+        ess = float(total**2 / (share**2).sum())
+        return Estimate(name, value, value - half, value + half, error, int((share > 0).sum()), ess, biased,
+                        "normal", self.level)  # fmt: skip
+
+    def _made(self, name: str, value: float, influence: Floats, texts: list[str], s: _Scores | None = None) -> Estimate:
+        error = math.sqrt(float(influence @ influence))
+        half = float(stdtrit(_freedom(influence), 0.5 + self.level / 2)) * error
+        low, high = value - half, value + half
+        if self.interval == "sequence" and s is not None:
+            ends = s.path("sequence", self.level)
+            low, high = float(ends[0][-1]), float(ends[1][-1])
+        elif self.interval != "normal":  # of the same martingale; a difference of bounded scores has no short range
+            half = float(mixture_boundary(error**2, len(influence), self.level))
+            low, high = value - half, value + half
+            if self.interval == "sequence":
+                texts = [*texts, "its time-uniform interval is the asymptotic one: right for long logs"]
+        ess = math.nan if s is None else float(s.w.sum() ** 2 / max((s.w**2).sum(), np.finfo(float).tiny))
+        return Estimate(name, value, low, high, error, len(influence), ess, tuple(texts), self.interval, self.level)
+
+    def _weaknesses(self, s: _Scores) -> list[str]:
+        n, found = len(s.w), []
+        mean, spread = float(s.w.mean()), float(s.w.std())
+        if s.no_chance > 0.001:
+            found.append(
+                f"the agent gave {s.no_chance:.1%} of these decisions no chance, so nothing says what they earn"
+            )
+        elif mean < 1 - max(4 * spread / math.sqrt(n), 0.02):
+            found.append(
+                f"the weights average {mean:.3g}, not 1: in about {1 - mean:.0%} of the rounds the agent gave these "
+                "decisions no chance (put an Explore around it), or its probabilities are wrong"
+            )
+        elif mean > 1 + max(4 * spread / math.sqrt(n), 0.02):
+            found.append(f"the weights average {mean:.3g}, not 1: the logged probabilities are wrong")
+        ess = float(s.w.sum() ** 2 / max((s.w**2).sum(), np.finfo(float).tiny))
+        if ess < _FEW:
+            found.append(f"too few rows answer the question: effective sample size {ess:,.0f} of {n:,}")
+        return found
+
+
+def _freedom(influence: Floats) -> float:
+    """How many degrees of freedom the variance has: few rounds that carry most of it are few (Satterthwaite 1946).
+
+    >>> round(_freedom(np.random.default_rng(1).normal(size=100_000)), -4)
+    100000.0
+    """
+    squares = influence**2
+    total = float(squares.sum())
+    if total <= 0.0:
+        return 1.0
+    relative = float(squares @ squares) / total**2 - 1.0 / len(squares)  # the variance's own, relative to its square
+    return max(1.0, 2.0 / max(relative, 1e-12))
+
+
+def _recent(values: Floats, prior: Any) -> Floats:
+    """The mean of the last half of what came before each row, and of some rows of a prior: known before the row.
+
+    >>> _recent(np.array([[1.0], [3.0], [3.0]]), prior=2.0).ravel().round(3).tolist()
+    [2.0, 1.952, 2.048]
+    """
+    n, weight = len(values), 20.0
+    total = np.vstack([np.zeros(values.shape[1]), np.cumsum(values, axis=0)])
+    end = np.arange(n)
+    start = end // 2
+    fading = weight * np.minimum(1.0, 40.0 / np.maximum(end, 1))  # the prior counts less and less
+    sums = total[end] - total[start] + fading[:, None] * np.broadcast_to(prior, values.shape)
+    return np.asarray(sums / (end - start + fading)[:, None])
+
+
+def _ends(e: Estimate) -> str:
+    places = len(number(e.value).partition(".")[2]) if math.isfinite(e.value) else 4
+    return " to ".join(f"{end:.{places}f}" if math.isfinite(end) else "-" for end in (e.low, e.high))
