@@ -12,7 +12,7 @@ import math
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 from scipy.special import ndtri, stdtrit
@@ -27,8 +27,8 @@ from armwise.offline.rows import Rows
 from armwise.offline.targets import Target, as_table
 from armwise.offline.views import _lines, number
 
-WEIGHTS = ("stable", "minimal", "equal")
-INTERVALS = ("normal", "asymptotic", "sequence")
+Weights = Literal["stable", "minimal", "equal"]
+Interval = Literal["normal", "asymptotic", "sequence"]
 _FEW = 30  # effective rows below which no interval is to be relied on
 _MANY_ARMS = 100
 
@@ -91,8 +91,8 @@ def adaptive(
     *,
     control: Any = None,
     propensities: Any = None,
-    weights: str = "stable",
-    interval: str = "normal",
+    weights: Weights = "stable",
+    interval: Interval = "normal",
     level: float = 0.95,
     reward_range: tuple[float, float] = (0.0, 1.0),
     warn: bool = True,
@@ -151,7 +151,7 @@ def _check(log: Any, weights: str, interval: str) -> None:
         )
     if not len(log):
         raise ValueError("the log is empty: there is nothing to evaluate on")
-    for name, value, known in (("weights", weights, WEIGHTS), ("interval", interval, INTERVALS)):
+    for name, value, known in (("weights", weights, get_args(Weights)), ("interval", interval, get_args(Interval))):
         if value not in known:
             raise ValueError(f"{name} is {value!r}, expected one of {', '.join(known)}")
 

@@ -38,7 +38,7 @@ class Estimate:
     n: int
     ess: float  # NaN where the log has no probabilities
     warnings: tuple[str, ...] = ()
-    interval: IntervalKind = "normal"
+    interval: str = "normal"
     level: float = 0.95
     parameter: float | None = None  # the tau or lam that a tuned estimator chose
 
@@ -85,7 +85,7 @@ class Evaluation(Mapping[str, Estimate]):
         estimates: dict[str, Estimate],
         diagnostics: Diagnostics | None,
         target: str,
-        interval: IntervalKind,
+        interval: str,
         level: float,
     ) -> None:
         self._estimates = estimates
