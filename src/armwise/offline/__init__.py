@@ -20,7 +20,7 @@ _HOMES = {
     "reward_models": ("Crossfit", "CrossfitRidge"),
     "playback": ("Replay", "replay"),
     "fitting": ("Fitted", "fit"),
-    "adaptive": ("AdaptiveEvaluation", "adaptive"),
+    "adaptive_logs": ("AdaptiveEvaluation", "adaptive"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 __all__ = sorted(_HOME_OF)
@@ -29,6 +29,8 @@ __all__ = sorted(_HOME_OF)
 # Type checkers and editors read this list; at run time a name is imported when it is first asked for. A test holds the
 # two together.
 if TYPE_CHECKING:
+    from armwise.offline.adaptive_logs import AdaptiveEvaluation as AdaptiveEvaluation
+    from armwise.offline.adaptive_logs import adaptive as adaptive
     from armwise.offline.diagnostics import Diagnostics as Diagnostics
     from armwise.offline.diagnostics import WeakLogWarning as WeakLogWarning
     from armwise.offline.estimators import DM as DM
