@@ -14,10 +14,10 @@ import threading
 import time
 from pathlib import Path
 
-from armwise.serve.engine import Engine
-from armwise.serve.journal import Write
-from armwise.serve.model import Creation
-from armwise.serve.store import SQLite
+from armwise.serve.engine.engine import Engine
+from armwise.serve.journal.append import Write
+from armwise.serve.journal.sqlite import SQLite
+from armwise.serve.model.build import Creation
 
 ARMS = [b'"a"', b'{"id": "b", "features": {"x": 1.5}}', b'"c"']
 

@@ -10,9 +10,10 @@ import pytest
 from serving import Clock, Running
 
 from armwise.serve.app import Service
-from armwise.serve.config import Application, Config
-from armwise.serve.engine import Engine
-from armwise.serve.store import SQLite
+from armwise.serve.config import Config
+from armwise.serve.engine.application import Application
+from armwise.serve.engine.engine import Engine
+from armwise.serve.journal.sqlite import SQLite
 
 
 @pytest.fixture

@@ -12,11 +12,11 @@ import httpx
 import uvicorn
 
 from armwise import persist
-from armwise.serve.answers import Answer
 from armwise.serve.app import Service
-from armwise.serve.engine import Engine
-from armwise.serve.learner import fold
-from armwise.serve.model import Model
+from armwise.serve.engine.draw import Answer
+from armwise.serve.engine.engine import Engine
+from armwise.serve.engine.fold import fold
+from armwise.serve.model.model import Model
 
 ARMS = [b'"pasta"', b'{"id": "salad", "features": {"fresh": true, "price": 7.5}}', b'"soup"']
 
@@ -28,7 +28,7 @@ def ask(engine: Engine, id: str, context: Any = None, **options: Any) -> Answer:
 
 def replayed(engine: Engine) -> dict[str, Model]:
     """The models that a fold of the whole journal from nothing gives."""
-    journal = engine._journal()
+    journal = engine.open_journal()
     models: dict[str, Model] = {}
     for row in journal.events():
         fold(models, [row], journal)

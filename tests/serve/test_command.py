@@ -17,10 +17,10 @@ import httpx
 import pytest
 
 from armwise.cli.main import main
-from armwise.serve.journal import Journal
-from armwise.serve.keys import digest
-from armwise.serve.store import SQLite
-from armwise.serve.verify import verify
+from armwise.serve.journal.append import Journal
+from armwise.serve.journal.sqlite import SQLite
+from armwise.serve.log.verify import verify
+from armwise.serve.web.keys import digest
 
 
 def test_the_first_lines_work_and_it_ends_within_seconds(tmp_path: Path) -> None:

@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 
 from armwise.cli.main import main
-from armwise.serve.config import Application, Config, load_config, open_store
-from armwise.serve.engine import Engine
-from armwise.serve.keys import Key, digest
-from armwise.serve.model import Creation
-from armwise.serve.store import SQLite
-from armwise.serve.tokens import BadInput
+from armwise.features.tokens import InvalidInput
+from armwise.serve.config import Config, load_config, open_store
+from armwise.serve.engine.application import Application
+from armwise.serve.engine.engine import Engine
+from armwise.serve.journal.sqlite import SQLite
+from armwise.serve.model.build import Creation
+from armwise.serve.web.keys import Key, digest
 
 KEY = f'[[keys]]\nname = "site"\nsha256 = "{digest("x")}"\nroles = ["decide"]\n'
 NEWS = "[applications.shop]\n[applications.news]\n"
@@ -178,7 +179,7 @@ def test_one_application_that_cannot_be_built_changes_no_other(tmp_path: Path) -
     engine.stop()
     broken = {"shop": Application(seed=2).creation(), "news": Creation(agent={"class": "LinUBC"})}
     engine = Engine(SQLite(tmp_path / "journal.db"), broken)
-    with pytest.raises(BadInput, match="LinUBC"):
+    with pytest.raises(InvalidInput, match="LinUBC"):
         engine.start()
     engine.stop()
     rows = SQLite(tmp_path / "journal.db").connect().execute("SELECT kind FROM events")

@@ -13,13 +13,13 @@ import pytest
 from powerloss import Disk, Remembered
 from torture import torture
 
-from armwise.serve.answers import answer as said
-from armwise.serve.engine import Engine
-from armwise.serve.journal import Journal, Written
-from armwise.serve.model import Creation
-from armwise.serve.own import DecisionAnswer
-from armwise.serve.store import SQLite
-from armwise.serve.verify import verify
+from armwise.serve.engine.draw import answer as said
+from armwise.serve.engine.engine import Engine
+from armwise.serve.journal.append import Journal, Written
+from armwise.serve.journal.sqlite import SQLite
+from armwise.serve.log.verify import verify
+from armwise.serve.model.build import Creation
+from armwise.serve.web.v1 import DecisionAnswer
 
 
 def test_twenty_kills_under_load(tmp_path: pathlib.Path) -> None:

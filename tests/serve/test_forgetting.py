@@ -12,12 +12,15 @@ import pytest
 from armwise import persist
 from armwise.cli.main import main
 from armwise.serve.app import Service
-from armwise.serve.config import Application, Config
-from armwise.serve.engine import Engine
-from armwise.serve.journal import Journal, Unknown
-from armwise.serve.personalizer_admin import _forget_logs
-from armwise.serve.store import SQLite
-from armwise.serve.verify import compact, forgotten, verify
+from armwise.serve.config import Config
+from armwise.serve.engine.application import Application
+from armwise.serve.engine.engine import Engine
+from armwise.serve.errors import Unknown
+from armwise.serve.journal.append import Journal
+from armwise.serve.journal.sqlite import SQLite
+from armwise.serve.log.compact import compact, forgotten
+from armwise.serve.log.verify import verify
+from armwise.serve.personalizer.admin import _forget_logs
 
 ARMS = [b'"a"', b'"b"', b'"c"']
 
@@ -114,7 +117,7 @@ def test_compaction_takes_what_was_deleted_at_any_age(
         again.reward("site", "k", 0.75)
     assert again.reward("site", "o", 1.0).status.closed
     again.wait_learnt()
-    assert verify(again._journal()).problems == []
+    assert verify(again.open_journal()).problems == []
     again.stop()
     assert compact(journal_at(path), before=0) == 2  # now that "o" is settled
     assert main(["journal", "compact", "--storage", str(path), "--keep-days", "0"]) == 0

@@ -24,13 +24,13 @@ from typing import Any
 
 import msgspec
 
-from armwise.serve.answers import answer
 from armwise.serve.config import Config, open_store
-from armwise.serve.engine import Engine
-from armwise.serve.events import Decision
-from armwise.serve.journal import Journal, Written
-from armwise.serve.own import DecisionAnswer
-from armwise.serve.verify import verify
+from armwise.serve.engine.draw import answer
+from armwise.serve.engine.engine import Engine
+from armwise.serve.journal.append import Journal, Written
+from armwise.serve.journal.events import Decision
+from armwise.serve.log.verify import verify
+from armwise.serve.web.v1 import DecisionAnswer
 
 _FORKING = multiprocessing.get_context("forkserver")
 

@@ -3,8 +3,8 @@
 import msgspec
 
 import armwise.serve.run  # noqa: F401
-from armwise.serve.model import Creation
-from armwise.serve.trial import rehearse
+from armwise.serve.model.build import Creation
+from armwise.serve.model.trial import rehearse
 
 model = Creation().build()
 for k in range(2):

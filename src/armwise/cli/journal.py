@@ -37,7 +37,7 @@ def _days(text: str) -> float:
 
 def run(args: argparse.Namespace) -> int:
     from armwise.serve.config import open_store
-    from armwise.serve.journal import Journal
+    from armwise.serve.journal.append import Journal
 
     store = open_store(args.storage)
     path = getattr(store, "path", None)
@@ -61,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
 def _verify(args: argparse.Namespace, journal: Any, store: Any) -> int:
     import msgspec
 
-    from armwise.serve.verify import verify
+    from armwise.serve.log.verify import verify
 
     report = verify(journal)
     counts = f"{report.events} events, {report.decisions} decisions, {report.rewards} rewards, {report.lessons} lessons"
@@ -71,9 +71,9 @@ def _verify(args: argparse.Namespace, journal: Any, store: Any) -> int:
 
 
 def _export(args: argparse.Namespace, journal: Any, store: Any) -> int:
-    from armwise.serve import parquet
-    from armwise.serve.export import pieces
-    from armwise.serve.verify import forgotten
+    from armwise.serve.log import parquet
+    from armwise.serve.log.compact import forgotten
+    from armwise.serve.log.export import pieces
 
     if args.format == "parquet":
         try:
@@ -99,7 +99,7 @@ def _export(args: argparse.Namespace, journal: Any, store: Any) -> int:
 
 
 def _compact(args: argparse.Namespace, journal: Any, store: Any) -> int:
-    from armwise.serve.verify import compact
+    from armwise.serve.log.compact import compact
 
     if not store.lead():
         raise BadInput("a service is running on this journal: stop it first")

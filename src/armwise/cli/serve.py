@@ -41,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _new_key(args: argparse.Namespace) -> None:
-    from armwise.serve.keys import digest, new_secret
+    from armwise.serve.web.keys import digest, new_secret
 
     name = args.new_key
     if not name.strip() or not name.isprintable() or len(name) > 256:

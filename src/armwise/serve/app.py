@@ -10,14 +10,16 @@ import threading
 import time
 from typing import Any
 
-from armwise.serve import own, page, personalizer, personalizer_admin, personalizer_evaluations, personalizer_slots
-from armwise.serve.config import Application, Config, names_loopback
-from armwise.serve.engine import Engine
-from armwise.serve.http import Call, Problem, Response, Route, Router, problem_of, reply, split_path
-from armwise.serve.keys import Keys
-from armwise.serve.metrics import Metrics
-from armwise.serve.openapi import document
-from armwise.serve.watch import Watch
+from armwise.serve.config import Config, names_loopback
+from armwise.serve.engine.application import Application
+from armwise.serve.engine.engine import Engine
+from armwise.serve.personalizer import admin, evaluations, rank, slots
+from armwise.serve.web import page, v1
+from armwise.serve.web.http import Call, Problem, Response, Route, Router, problem_of, reply, split_path
+from armwise.serve.web.keys import Keys
+from armwise.serve.web.metrics import Metrics
+from armwise.serve.web.openapi import document
+from armwise.serve.web.page.watch import Watch
 
 log = logging.getLogger("armwise.serve")
 _PUBLIC = {("healthz",), ("readyz",), ("openapi.json",), ("",)}  # say nothing of what is stored
@@ -46,11 +48,11 @@ class Service:
         self._watching = threading.Lock()
         self.router = Router(
             [
-                *own.ROUTES,
-                *personalizer.ROUTES,
-                *personalizer_slots.ROUTES,
-                *personalizer_admin.ROUTES,
-                *personalizer_evaluations.ROUTES,
+                *v1.ROUTES,
+                *rank.ROUTES,
+                *slots.ROUTES,
+                *admin.ROUTES,
+                *evaluations.ROUTES,
                 *page.ROUTES,
                 Route("GET", "healthz", "", self._health),
                 Route("GET", "readyz", "", self._readiness),
@@ -121,7 +123,7 @@ class Service:
                 log.exception("unforeseen")
                 problem = Problem(500, "InternalError", "something went wrong here; the log has the details")
             if b"/personalizer/" in (scope.get("raw_path") or b""):
-                problem = personalizer.recoded(problem)
+                problem = rank.recoded(problem)
             response = problem.response()
         await _send(send, receive, response, method == "HEAD")
         self.metrics.observe(method if path != "other" else "any", path, response.status, time.perf_counter() - started)

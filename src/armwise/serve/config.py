@@ -12,78 +12,16 @@ from typing import Any
 
 import msgspec
 
-from armwise.serve.arms import check_id
-from armwise.serve.keys import Key
-from armwise.serve.logs import check_level
-from armwise.serve.model import DEFAULT_AGENT, Creation, Model, Settings
-from armwise.serve.store import SQLite, Store
-from armwise.serve.tokens import BadInput
-from armwise.serve.work import LEAST_PAIRS, MAX_PAIRS
+from armwise.features.arms import check_id
+from armwise.serve.engine.application import Application
+from armwise.serve.journal.sqlite import SQLite
+from armwise.serve.journal.store import Database
+from armwise.serve.model.build import Creation
+from armwise.serve.web.keys import Key
+from armwise.serve.web.logging import check_level
 
 _POSTGRES = ("postgresql://", "postgres://")
 _AUTHORITY = re.compile(r"(\[[^\[\]]*\]|[^:\[\]]*)(?::\d{1,5})?")
-
-
-class Application(msgspec.Struct, forbid_unknown_fields=True):
-    """One application: its agent and how it learns. Every field may be left out.
-
-    >>> Application(window=60.0).creation().settings.window
-    60.0
-    """
-
-    agent: dict[str, Any] = msgspec.field(default_factory=lambda: dict(DEFAULT_AGENT))
-    features: dict[str, Any] = {}
-    arms: list[str] = []
-    rewards: list[float] = []  # lowest and highest; an agent that takes [0, 1] learns them mapped onto it
-    seed: int = 1
-    window: float = 600.0
-    default: float = 0.0
-    rule: str = "earliest"
-    apprentice: bool = False
-    max_pairs: int = MAX_PAIRS  # of a context's and an arm's features in one request
-    policies: dict[str, dict[str, Any]] = {}  # what the page compares with, each described like an agent
-
-    def __post_init__(self) -> None:
-        if self.max_pairs < LEAST_PAIRS:
-            raise ValueError(f"max_pairs must be at least {LEAST_PAIRS}, got {self.max_pairs}")
-
-    def check(self) -> None:
-        """BadInput if the agent, or one to compare with, cannot be built.
-
-        >>> Application(window=-1.0).check()
-        Traceback (most recent call last):
-        ...
-        armwise.serve.tokens.BadInput: window must be seconds above 0 and within ten years, got -1.0
-        """
-        for arm in self.arms:
-            check_id("an arm's id", arm)
-        self.creation().build()
-        self.rivals()
-
-    def rivals(self) -> dict[str, Model]:
-        """The policies to compare with, by name, none of which has learnt anything; BadInput names a bad one.
-
-        >>> Application(policies={"bold": {"class": "Nonsense"}}).rivals()
-        Traceback (most recent call last):
-        ...
-        armwise.serve.tokens.BadInput: policies.bold: agent: armwise has nothing called 'Nonsense'
-        """
-        found = {}
-        for name, agent in self.policies.items():
-            try:
-                found[name] = msgspec.structs.replace(self.creation(), agent=agent).build()
-            except (BadInput, MemoryError, OverflowError) as error:
-                raise BadInput(f"policies.{name}: {error}") from None
-        return found
-
-    def creation(self) -> Creation:
-        """What is journaled when the application first appears.
-
-        >>> Application().creation().seed
-        1
-        """
-        settings = Settings(self.window, self.default, self.rule, self.apprentice)
-        return Creation(self.agent, self.features, self.arms, self.seed, settings, self.rewards)
 
 
 class Config(msgspec.Struct, forbid_unknown_fields=True):
@@ -144,7 +82,7 @@ class Config(msgspec.Struct, forbid_unknown_fields=True):
         """
         return {name: application.creation() for name, application in self.applications.items()}
 
-    def store(self) -> Store:
+    def store(self) -> Database:
         """The storage, not yet connected to.
 
         >>> Config().store().path
@@ -174,7 +112,7 @@ def _check_keys(keys: Sequence[Key], applications: Collection[str]) -> None:
                 )
 
 
-def open_store(storage: str) -> Store:
+def open_store(storage: str) -> Database:
     """A store from a folder, a journal file, or a PostgreSQL URL.
 
     >>> open_store("elsewhere").path
@@ -182,7 +120,7 @@ def open_store(storage: str) -> Store:
     """
     check_storage(storage)
     if storage.startswith(_POSTGRES):
-        from armwise.serve.postgres import Postgres
+        from armwise.serve.journal.postgres import Postgres
 
         return Postgres(storage)
     path = Path(storage)

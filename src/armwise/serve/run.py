@@ -14,7 +14,7 @@ import uvicorn
 
 from armwise.serve.app import Service
 from armwise.serve.config import Config
-from armwise.serve.logs import set_up
+from armwise.serve.web.logging import set_up
 
 GRACE = 5  # seconds that open requests get when the service stops
 

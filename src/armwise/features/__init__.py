@@ -1,0 +1,1 @@
+"""JSON contexts and arms as rows of features."""

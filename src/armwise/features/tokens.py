@@ -1,0 +1,279 @@
+"""JSON, read within bounds and taken apart into tokens (steps 1 and 2 of ``encoder``)."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import re
+import struct
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from armwise.numerics.jit import exact
+
+MAX_DEPTH = 32
+MAX_STRING = 4096
+MAX_TOKENS = 4096
+MAX_PATH = 8192  # bytes of the keys on the way to a value: each value is hashed with all of them
+
+Hashes = NDArray[np.uint64]
+Table = NDArray[np.uint64]  # rows of three: hash of a token, the bits of its number, 1 if it is to be scaled
+
+
+class InvalidInput(ValueError):
+    """A request that cannot be honoured; the message says why.
+
+    >>> part(b'{"a": 1, "a": 2}', "c")
+    Traceback (most recent call last):
+    ...
+    armwise.features.tokens.InvalidInput: a key appears twice in one object
+    """
+
+
+class Part(NamedTuple):
+    """The tokens of one context or of one arm's features, before scaling: hash, bits of the number, whether numeric.
+
+    >>> part(b'{"hour": 9, "city": "Oslo", "vip": null}', "c").table.view(np.float64)[:, 1]
+    array([9., 1.])
+    """
+
+    counted: bytes  # how many tokens, then the rows of the table: joining bytes is quicker than joining small arrays
+    n_keys: int
+    numbers: bytes  # the hashes of the numeric tokens: two parts that want the same scaled have the same
+
+    @property
+    def table(self) -> Table:
+        """The tokens as an array.
+
+        >>> NOTHING.table.shape
+        (0, 3)
+        """
+        return as_table([self.counted[8:]])
+
+
+_WHAT = {"c": "the context", "a": "an arm's features"}
+
+
+def count_tokens(parts: Sequence[Part]) -> int:
+    """How many tokens some parts have.
+
+    >>> count_tokens([part(b'{"a": 1}', "c"), NOTHING])
+    1
+    """
+    return (sum([len(part.counted) for part in parts]) - 8 * len(parts)) // _ROW.size
+
+
+NOTHING = Part(bytes(8), 0, b"")
+# An escape of the first half of a pair, itself not escaped, without the second half after it.
+_LONE = re.compile(rb"(?<!\\)(?:\\\\)*\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])")
+_ROW = struct.Struct("8sdQ")
+
+
+class Stack(NamedTuple):
+    """The tokens of a request.
+
+    ``words`` has the number of arms, then the context, then for each arm the hash of its id and its features; of
+    both the number of tokens and three words for each.
+
+    >>> stacked(part(b'{"time": "morning"}', "c"), [bytes(8)], [NOTHING]).words[[0, 1, 5, 6]]
+    array([1, 1, 0, 0], dtype=uint64)
+    """
+
+    words: NDArray[np.uint64]
+    counted: tuple[bytes, ...]  # the parts' own
+    numbers: frozenset[bytes]  # of all parts: stacks that agree in it want the same scaled
+
+    @property
+    def table(self) -> Table:
+        """All tokens as one table.
+
+        >>> stacked(part(b'{"a": 1}', "c"), [bytes(8)], [part(b'{"b": 2, "c": 3}', "a")]).table.shape
+        (3, 3)
+        """
+        return as_table([counted[8:] for counted in self.counted])
+
+
+def stacked(context: Part, ids: Sequence[bytes], arms: Sequence[Part]) -> Stack:
+    """Put the tokens of a request together; ``ids`` are the hashes of the arms' ids.
+
+    >>> len(stacked(NOTHING, [bytes(8)], [NOTHING]).words)
+    4
+    """
+    counted, _, numbers = zip(context, *arms)
+    pieces = [b""] * (2 * len(counted))
+    pieces[0], pieces[2::2], pieces[1::2] = len(arms).to_bytes(8, "little"), ids, counted
+    return Stack(_words(pieces), counted, frozenset(numbers))
+
+
+def _words(pieces: Iterable[Any]) -> NDArray[np.uint64]:
+    # From a bytearray, because an array that may not be written to takes the slow way into compiled code; and not by
+    # numpy, which gives the interpreter away for each piece.
+    return np.frombuffer(bytearray().join(pieces), np.uint64)
+
+
+def as_table(pieces: Iterable[Any]) -> Table:
+    """Tokens, one below the other.
+
+    >>> table = part(b'{"a": 1}', "c").table
+    >>> as_table([table, table]).shape
+    (2, 3)
+    """
+    return _words(pieces).reshape(-1, 3)
+
+
+@functools.lru_cache(maxsize=65536)
+def hash_token(token: bytes) -> bytes:
+    """BLAKE2b with an 8-byte digest: an unsigned integer, little-endian.
+
+    >>> hex(int.from_bytes(hash_token(b"1"), "little"))
+    '0x7637ba9f0342fcf6'
+    """
+    return hashlib.blake2b(token, digest_size=8).digest()
+
+
+ONE = int.from_bytes(hash_token(b"1"), "little")
+
+
+@exact
+def scan(text: NDArray[np.uint8]) -> tuple[int, int]:
+    """How deep a JSON text nests and how many keys it has, strings apart (the text need not be valid).
+
+    >>> scan(np.frombuffer(b'{"a": {"b:": 1}}', np.uint8))
+    (2, 2)
+    """
+    depth, deepest, keys, inside, skip = 0, 0, 0, False, False
+    for byte in text:
+        if skip:
+            skip = False
+        elif inside:
+            if byte == 92:  # backslash
+                skip = True
+            elif byte == 34:
+                inside = False
+        elif byte == 34:
+            inside = True
+        elif byte == 58:
+            keys += 1
+        elif byte == 123 or byte == 91:
+            depth += 1
+            deepest = max(deepest, depth)
+        elif byte == 125 or byte == 93:
+            depth -= 1
+    return deepest, keys
+
+
+def refuse_twice(what: str, text: bytes, n_keys: int) -> None:
+    """InvalidInput if a JSON text has more keys than its reader found: then one appears twice in an object.
+
+    >>> refuse_twice("the body", b'{"a": "b:", "a": 2}', 1)
+    Traceback (most recent call last):
+    ...
+    armwise.features.tokens.InvalidInput: the body: a key appears twice in one object
+    """
+    # Every key has a colon: where there are no more colons than different keys, no key is there twice.
+    if text.count(b":") != n_keys and scan(np.frombuffer(text, np.uint8))[1] != n_keys:
+        raise InvalidInput(f"{what}: a key appears twice in one object")
+
+
+def read_json(text: bytes) -> Any:
+    """Decode JSON within bounds: nesting, no repeated keys, no NaN; InvalidInput with the reason otherwise.
+
+    >>> read_json(b'[1, 2')
+    Traceback (most recent call last):
+    ...
+    armwise.features.tokens.InvalidInput: not JSON: Input data was truncated
+    """
+    depth, n_keys = scan(np.frombuffer(text, np.uint8))
+    if depth > MAX_DEPTH:
+        raise InvalidInput(f"nested {depth} deep; at most {MAX_DEPTH} is accepted")
+    try:
+        value = msgspec.json.decode(text)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise InvalidInput(f"not JSON: {why(error, text)}") from None
+    if count_keys(value) != n_keys:
+        raise InvalidInput("a key appears twice in one object")
+    return value
+
+
+def why(error: Exception, text: bytes) -> str:
+    """What an error of the JSON reader says, or what is the matter where that misleads.
+
+    >>> text = b'{"name": "\\\\ud800"}'
+    >>> why(ValueError("Input data was truncated"), text)
+    'half a surrogate pair in a string'
+    """
+    lone = re.search("truncated|escape|surrogate", str(error)) and _LONE.search(text)
+    return "half a surrogate pair in a string" if lone else str(error)
+
+
+def count_keys(value: Any) -> int:
+    """The keys of all objects in a decoded JSON value.
+
+    >>> count_keys({"a": [{"b": 1}, 2]})
+    2
+    """
+    if isinstance(value, dict):
+        return len(value) + sum(count_keys(v) for v in value.values() if isinstance(v, (dict, list)))
+    if isinstance(value, list):
+        return sum(count_keys(v) for v in value if isinstance(v, (dict, list)))
+    return 0
+
+
+def part(text: bytes, space: str) -> Part:
+    """The tokens of a JSON object or list of objects; remembered, since arms come back again and again.
+
+    >>> len(part(b'[{"taste": "salty"}, {"n": 3}]', "a").table)
+    2
+    """
+    return _remembered(text, space) if len(text) <= 4096 else _part(text, space)
+
+
+def _part(text: bytes, space: str) -> Part:
+    value = read_json(text)
+    if not isinstance(value, (dict, list)):
+        raise InvalidInput(
+            f"{_WHAT[space]} must be an object or a list of objects, got {text[:40].decode(errors='replace')}"
+        )
+    if isinstance(value, list) and not all(isinstance(v, dict) for v in value):
+        raise InvalidInput(
+            f"{_WHAT[space]} must be an object or a list of objects, got a list with something else in it"
+        )
+    tokens: list[tuple[bytes, float, bool]] = []
+    _walk(space.encode(), value, tokens, b"")
+    numbers = sorted({name for name, _, numeric in tokens if numeric})
+    rows = b"".join([_ROW.pack(*token) for token in tokens])
+    return Part(len(tokens).to_bytes(8, "little") + rows, count_keys(value), b"".join(numbers))
+
+
+_remembered = functools.lru_cache(maxsize=8192)(_part)
+
+
+def _walk(path: bytes, value: Any, tokens: list[tuple[bytes, float, bool]], separator: bytes = b"\x1f") -> None:
+    size = len(value) if isinstance(value, (dict, list)) else 1
+    if len(tokens) + (size if size > MAX_TOKENS else 1) > MAX_TOKENS and value is not None:  # before they are read
+        raise InvalidInput(f"more than {MAX_TOKENS} features; at most {MAX_TOKENS} are accepted")
+    if len(path) > MAX_PATH:
+        raise InvalidInput(f"keys of {len(path)} bytes on the way to one value; at most {MAX_PATH} are accepted")
+    if isinstance(value, dict):
+        for key, item in value.items():
+            if len(key) > MAX_STRING:
+                raise InvalidInput(f"a key of {len(key)} characters; at most {MAX_STRING} are accepted")
+            _walk(path + separator + key.encode(), item, tokens)
+    elif isinstance(value, str):
+        if len(value) > MAX_STRING:
+            raise InvalidInput(f"a string of {len(value)} characters; at most {MAX_STRING} are accepted")
+        tokens.append((hash_token(path + b"\x1es" + value.encode()), 1.0, False))
+    elif isinstance(value, bool):
+        tokens.append((hash_token(path + (b"\x1ebtrue" if value else b"\x1ebfalse")), 1.0, False))
+    elif isinstance(value, (int, float)):
+        if not -1e150 < value < 1e150:  # so that squares stay finite
+            raise InvalidInput("a number beyond 1e150 in magnitude")
+        tokens.append((hash_token(path), float(value), True))
+    elif isinstance(value, list):
+        for i, item in enumerate(value):
+            number = isinstance(item, (int, float)) and not isinstance(item, bool)
+            _walk(path + b"\x1f%d" % i if number else path, item, tokens, separator)

@@ -1,0 +1,1 @@
+"""The engine: decides, makes durable, learns; free of any web framework."""

@@ -1,0 +1,78 @@
+"""One application as a configuration describes it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from armwise.features.arms import check_id
+from armwise.features.tokens import InvalidInput
+from armwise.serve.journal.events import Settings
+from armwise.serve.model.build import DEFAULT_AGENT, Creation
+from armwise.serve.model.model import Model
+
+LEAST_PAIRS = 1 << 20  # that every application takes
+MAX_PAIRS = 10_000_000  # about 50 ms, in a thread of its own
+
+
+class Application(msgspec.Struct, forbid_unknown_fields=True):
+    """One application: its agent and how it learns. Every field may be left out.
+
+    >>> Application(window=60.0).creation().settings.window
+    60.0
+    """
+
+    agent: dict[str, Any] = msgspec.field(default_factory=lambda: dict(DEFAULT_AGENT))
+    features: dict[str, Any] = {}
+    arms: list[str] = []
+    rewards: list[float] = []  # lowest and highest; an agent that takes [0, 1] learns them mapped onto it
+    seed: int = 1
+    window: float = 600.0
+    default: float = 0.0
+    rule: str = "earliest"
+    apprentice: bool = False
+    max_pairs: int = MAX_PAIRS  # of a context's and an arm's features in one request
+    policies: dict[str, dict[str, Any]] = {}  # what the page compares with, each described like an agent
+
+    def __post_init__(self) -> None:
+        if self.max_pairs < LEAST_PAIRS:
+            raise ValueError(f"max_pairs must be at least {LEAST_PAIRS}, got {self.max_pairs}")
+
+    def check(self) -> None:
+        """InvalidInput if the agent, or one to compare with, cannot be built.
+
+        >>> Application(window=-1.0).check()
+        Traceback (most recent call last):
+        ...
+        armwise.features.tokens.InvalidInput: window must be seconds above 0 and within ten years, got -1.0
+        """
+        for arm in self.arms:
+            check_id("an arm's id", arm)
+        self.creation().build()
+        self.rivals()
+
+    def rivals(self) -> dict[str, Model]:
+        """The policies to compare with, by name, none of which has learnt anything; InvalidInput names a bad one.
+
+        >>> Application(policies={"bold": {"class": "Nonsense"}}).rivals()
+        Traceback (most recent call last):
+        ...
+        armwise.features.tokens.InvalidInput: policies.bold: agent: armwise has nothing called 'Nonsense'
+        """
+        found = {}
+        for name, agent in self.policies.items():
+            try:
+                found[name] = msgspec.structs.replace(self.creation(), agent=agent).build()
+            except (InvalidInput, MemoryError, OverflowError) as error:
+                raise InvalidInput(f"policies.{name}: {error}") from None
+        return found
+
+    def creation(self) -> Creation:
+        """What is journaled when the application first appears.
+
+        >>> Application().creation().seed
+        1
+        """
+        settings = Settings(self.window, self.default, self.rule, self.apprentice)
+        return Creation(self.agent, self.features, self.arms, self.seed, settings, self.rewards)

@@ -1,0 +1,467 @@
+"""The engine: decide, reward, activate, expire, snapshot, recover; free of any web framework.
+
+Two threads work beside the callers. The *writer* commits what is submitted and only then answers. The *learner* reads
+the journal in order and folds it into the models; at times it publishes a copy of each, and decisions are made from
+the copies. So learning never blocks deciding, and the models are a function of the journal alone.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+
+from armwise import persist
+from armwise.features.arms import ArmColumns, check_id, read_arms
+from armwise.features.tokens import InvalidInput
+from armwise.serve.engine.draw import Answer, answer, order_of, uniform
+from armwise.serve.engine.learner import Learner, Snapshots
+from armwise.serve.engine.startup import await_applications, create, warm
+from armwise.serve.engine.writer import Writer
+from armwise.serve.errors import Unavailable, Unknown
+from armwise.serve.journal.append import Journal, Write, Written
+from armwise.serve.journal.events import Decision, Row, Settings, Status
+from armwise.serve.journal.store import Database
+from armwise.serve.model.build import Creation
+from armwise.serve.model.model import Model
+from armwise.serve.model.trial import check_import, tried
+
+
+class Engine:
+    """All applications over one journal.
+
+    >>> from armwise.serve.journal.sqlite import SQLite
+    >>> engine = Engine(SQLite.temporary(), {"shop": Creation()})
+    >>> engine.start()
+    >>> answer = engine.decide("shop", b'{"hour": 9}', [b'"pasta"', b'"salad"'], id="e1")
+    >>> engine.reward("shop", "e1", 1.0).status.n
+    1
+    >>> engine.stop()
+    """
+
+    def __init__(
+        self,
+        store: Database,
+        applications: dict[str, Creation],
+        *,
+        clock: Callable[[], float] = time.time,
+        snapshot_every: float = 30.0,
+        publish_every: float = 0.1,
+    ) -> None:
+        self.store, self.creations, self._clock = store, applications, clock
+        self.learner = Learner(
+            store,
+            self.open_journal,
+            self._save,
+            applications=applications,
+            publish_every=publish_every,
+            snapshot_every=snapshot_every,
+        )
+        self.writer = Writer(self._telling_journal, self._now, self._expire)
+        self._reading = threading.Lock()
+        self._chance: list[str] = []
+
+    # ------------------------------------------------------------------ life
+
+    def start(self) -> None:
+        """Recover from the journal, create what is new, and begin.
+
+        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> engine = Engine(SQLite.temporary(), {"shop": Creation()})
+        >>> engine.start(); sorted(engine.models); engine.stop()
+        ['shop']
+        """
+        if not self.store.shared and not self.store.lead():
+            raise RuntimeError("another process is serving from this journal")
+        self._reader = self.open_journal()
+        self._secret = self._reader.meta("secret")
+        self.recover()
+        self.writer.start()
+        if self.leader:
+            create(self)
+        self.learner.start()
+        await_applications(self)
+        warm(self)
+
+    def stop(self) -> None:
+        """Commit what was submitted, learn it, snapshot, end. What is acknowledged is kept in any case.
+
+        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> Engine(SQLite.temporary(), {}).stop()
+        """
+        self.learner.stop()
+        self.writer.stop()
+        if hasattr(self, "_reader"):
+            self._reader.connection.close()
+            del self._reader
+        self.store.close()
+
+    def recover(self) -> None:
+        """Load the newest snapshots and fold in what the journal has since.
+
+        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> engine = Engine(SQLite.temporary(), {"shop": Creation()})
+        >>> engine.start(); engine.stop()
+        """
+        self.learner.recover()
+
+    @property
+    def models(self) -> dict[str, Model]:
+        """The published models of the configured applications: what decisions are made from.
+
+        >>> Engine(None, {}).models
+        {}
+        """
+        return self.learner.served
+
+    @property
+    def leader(self) -> bool:
+        """Whether this process learns; of several on one journal, one does.
+
+        >>> Engine(None, {}).leader
+        False
+        """
+        return self.learner.leader
+
+    # ------------------------------------------------------------------ the four requests
+
+    def prepare(
+        self, app: str, context: bytes, arms: Sequence[bytes], *, id: str | None = None,
+        excluded: Sequence[str] = (), deferred: bool = False, request: str = "", by: str = "", slot: str = "",
+        read: ArmColumns | None = None,
+    ) -> Write:  # fmt: skip
+        """Decide, without journaling yet: what ``submit`` of the writer must make durable before it is answered.
+
+        ``read`` are the arms as ``read_arms`` gave them, where that was done before.
+
+        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> engine = Engine(SQLite.temporary(), {"shop": Creation()})
+        >>> engine.start()
+        >>> engine.prepare("shop", b"{}", [b'"a"', b'"b"'], excluded=["a"]).content.p
+        [1.0]
+        >>> engine.stop()
+        """
+        model = self.model(app)
+        read = read_arms(arms) if read is None else read
+        order = order_of(read.ids, excluded) if excluded else []
+        sent = read.picked(order) if excluded else read
+        offered = read.picked(order[: len(order) - len(set(excluded))]) if excluded else read
+        fresh = id is None
+        id = (check_id("the event id", id) if id is not None else self.new_id()) + slot
+        settings = model.settings
+        if settings["apprentice"]:
+            drawn = model.choose(context, offered, 0.0)  # refuses what could not be learnt
+            p, arm, note, scaling = [1.0] + [0.0] * (len(offered.ids) - 1), 0, None, ""
+        else:
+            drawn = model.choose(context, offered, self.uniform(app, id))
+            p, arm, note, scaling = drawn.p.tolist(), drawn.arm, drawn.note, drawn.scaling.journal
+            if note is not None:
+                note = msgspec.json.decode(msgspec.json.encode(note))  # as a replay will find it
+        decision = Decision(
+            context=msgspec.Raw(context),
+            arms=list(sent.raws),
+            p=p, arm=int(arm), version=model.version, window=round(settings["window"] * 1000),
+            default=settings["default"], rule=settings["rule"], deferred=deferred, apprentice=settings["apprentice"],
+            note=note, scaling=scaling, order=order, by=by,
+        )  # fmt: skip
+        return Write(app, "decision", id, decision, request, fresh, drawn.stack, read.ids)
+
+    def decide(self, app: str, context: bytes, arms: Sequence[bytes], **options: Any) -> Answer:
+        """Decide and wait until it is durable; options as for ``prepare``.
+
+        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> engine = Engine(SQLite.temporary(), {"shop": Creation()})
+        >>> engine.start()
+        >>> one = engine.decide("shop", b"{}", [b'"a"', b'"b"'], id="e1")
+        >>> two = engine.decide("shop", b"{}", [b'"a"', b'"b"'], id="e1")
+        >>> one.arm == two.arm, two.again
+        (True, True)
+        >>> engine.stop()
+        """
+        write = self.prepare(app, context, arms, **options)
+        return answer(self.writer.write([write])[0], write)
+
+    def reward(self, app: str, id: str, value: float, request: str = "") -> Written:
+        """Journal a reward and wait until it is durable.
+
+        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> engine = Engine(SQLite.temporary(), {"shop": Creation()})
+        >>> engine.start()
+        >>> engine.reward("shop", "e1", 1.0)
+        Traceback (most recent call last):
+        ...
+        armwise.serve.errors.Unknown: no decision has the id e1
+        >>> engine.stop()
+        """
+        written: list[Written] = self.writer.write([self.prepare_reward(app, id, value, request)])
+        return written[0]
+
+    def prepare_reward(self, app: str, id: str, value: float, request: str = "") -> Write:
+        """A reward, checked.
+
+        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> engine = Engine(SQLite.temporary(), {"shop": Creation()})
+        >>> engine.start(); engine.prepare_reward("shop", "e1", 1).content; engine.stop()
+        1.0
+        """
+        model = self.model(app)
+        return Write(app, "reward", check_id("the event id", id), model.check_reward(value), request)
+
+    def activate(self, app: str, id: str, request: str = "") -> Written:
+        """A deferred decision was shown.
+
+        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> engine = Engine(SQLite.temporary(), {"shop": Creation()})
+        >>> engine.start()
+        >>> _ = engine.decide("shop", b"{}", [b'"a"'], id="e1", deferred=True)
+        >>> engine.activate("shop", "e1").status.active
+        True
+        >>> engine.stop()
+        """
+        written: list[Written] = self.writer.write([self.prepare_activation(app, id, request)])
+        return written[0]
+
+    def prepare_activation(self, app: str, id: str, request: str = "") -> Write:
+        """An activation, checked.
+
+        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> engine = Engine(SQLite.temporary(), {"shop": Creation()})
+        >>> engine.start(); engine.prepare_activation("shop", "e1").kind; engine.stop()
+        'activate'
+        """
+        self.model(app)
+        return Write(app, "activate", check_id("the event id", id), None, request)
+
+    def expire(self) -> None:
+        """Close the windows that are over; the writer does it by itself several times a second.
+
+        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> engine = Engine(SQLite.temporary(), {"shop": Creation()})
+        >>> engine.start(); engine.expire(); engine.stop()
+        """
+        self.writer.run(self._expire)
+
+    def snapshot(self) -> None:
+        """Database the models now; the learner does it by itself from time to time.
+
+        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> engine = Engine(SQLite.temporary(), {"shop": Creation()})
+        >>> engine.start(); engine.snapshot(); engine._reader.snapshot("shop")[0]; engine.stop()
+        1
+        """
+        self.wait_learnt()
+        self._save(self.learner.current())
+        self.writer.run(lambda journal: None)  # after what was submitted before
+
+    def configure(self, app: str, changes: dict[str, Any]) -> None:
+        """Change settings (and ``epsilon`` where the agent has one), from now on; returns when they are in force.
+
+        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> engine = Engine(SQLite.temporary(), {"shop": Creation()})
+        >>> engine.start()
+        >>> engine.configure("shop", {"window": 5.0}); engine.models["shop"].settings["window"]
+        5.0
+        >>> engine.stop()
+        """
+        model = self.model(app)
+        plain = {key: value for key, value in changes.items() if key != "epsilon"}
+        try:
+            settings = msgspec.convert(model.settings | plain, Settings)
+        except msgspec.ValidationError as error:
+            raise InvalidInput(str(error)) from None
+        model.check_reward(settings.default)
+        if "epsilon" in changes and not (hasattr(model.agent, "epsilon") and 0.0 <= changes["epsilon"] <= 1.0):
+            raise InvalidInput("epsilon must lie in [0, 1], for an agent that has one")
+        self._journal_change(app, "configure", changes)
+
+    def replace(self, app: str, model: bytes) -> None:
+        """Put a model from outside (as ``export`` gave it) in place of the application's own.
+
+        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> engine = Engine(SQLite.temporary(), {"shop": Creation()})
+        >>> engine.start()
+        >>> engine.replace("shop", engine.export("shop")); engine.stop()
+        """
+        check_import(model, self.model(app))
+        self._journal_change(app, "import", {"model": base64.b64encode(model).decode()})
+
+    def reset(self, app: str, creation: Creation | None = None) -> None:
+        """Begin the application's model anew, as it was created, or from something else.
+
+        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> engine = Engine(SQLite.temporary(), {"shop": Creation()})
+        >>> engine.start(); engine.reset("shop"); engine.models["shop"].lessons; engine.stop()
+        0
+        """
+        self.model(app)
+        if creation is not None:
+            tried(creation)
+        self._journal_change(app, "create", creation or self.creations[app], id="reset")
+
+    def export(self, app: str) -> bytes:
+        """The published model as bytes, for ``replace`` here or elsewhere.
+
+        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> engine = Engine(SQLite.temporary(), {"shop": Creation()})
+        >>> engine.start(); engine.export("shop")[:8]; engine.stop()
+        b'ARMWISE!'
+        """
+        return persist.dumps(self.model(app))
+
+    def _journal_change(self, app: str, kind: str, body: Any, id: str = "") -> None:
+        written = self.writer.write([Write(app, kind, id, msgspec.json.encode(body))])
+        self.wait_learnt(written[0].row.seq)
+
+    # ------------------------------------------------------------------ questions
+
+    def model(self, app: str) -> Model:
+        """The published model of an application.
+
+        >>> Engine(None, {}).model("shop")
+        Traceback (most recent call last):
+        ...
+        armwise.serve.errors.Unknown: no application is called 'shop'
+        """
+        try:
+            return self.models[app]
+        except KeyError:
+            if app not in self.creations:
+                raise Unknown(f"no application is called {app!r}") from None
+            reason = self.learner.broken.get(app, "it has no model yet")
+            raise Unavailable(f"{app!r} cannot be served: {reason}; see the log") from None
+
+    def forgotten(self, app: str) -> int:
+        """The event up to which the application's log was deleted: nothing shows what is before.
+
+        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> engine = Engine(SQLite.temporary(), {"shop": Creation()})
+        >>> engine.start(); engine.forgotten("shop"); engine.stop()
+        0
+        """
+        return int(self.model(app).settings["extra"].get("forgotten", 0))
+
+    def find(self, app: str, id: str, deleted: bool = False) -> tuple[Answer, Decision, Status]:
+        """A decision as it was answered and journaled, and where it stands; with ``deleted`` even if its log was.
+
+        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> engine = Engine(SQLite.temporary(), {"shop": Creation()})
+        >>> engine.start(); engine.find("shop", "e1")
+        Traceback (most recent call last):
+        ...
+        armwise.serve.errors.Unknown: no decision has the id e1
+        """
+        first = 0 if deleted else self.forgotten(app)
+        with self._reading:
+            found = self._reader.statuses([(app, id)])
+            if not found or found[0].seq <= first:
+                raise Unknown(f"no decision has the id {id}")
+            row = self._reader.row(found[0].seq)
+        return answer(Written(row)), msgspec.json.decode(row.body, type=Decision), found[0]
+
+    def rewards(self, app: str, id: str) -> list[Row]:
+        """Every reward that a decision was given, late ones too.
+
+        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> engine = Engine(SQLite.temporary(), {"shop": Creation()})
+        >>> engine.start(); engine.rewards("shop", "e1"); engine.stop()
+        []
+        """
+        with self._reading:
+            return self._reader.rewards([(app, id)]).get((app, id), [])
+
+    def uniform(self, app: str, id: str) -> float:
+        """The number in [0, 1) that an event's arm is drawn with: fixed by the journal's secret, the names alone.
+
+        It is the first 8 bytes of BLAKE2b (keyed with the secret) of application, NUL, id, as a little-endian
+        integer, shifted right by 11 and divided by 2^53.
+
+        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> engine = Engine(SQLite.temporary(), {})
+        >>> engine.start(); engine.uniform("shop", "e1") == engine.uniform("shop", "e1"); engine.stop()
+        True
+        """
+        return uniform(self._secret, app, id)
+
+    def wait_learnt(self, seq: int | None = None, timeout: float = 120.0) -> None:
+        """Wait until the published models have all events up to ``seq`` (default: all there are).
+
+        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> engine = Engine(SQLite.temporary(), {"shop": Creation()})
+        >>> engine.start(); engine.wait_learnt(); engine.stop()
+        """
+        if seq is None:
+            with self._reading:
+                seq = self._reader.last()[0]
+        self.learner.wait(seq, timeout)
+
+    @property
+    def learning(self) -> bool:
+        """Whether the learner is alive.
+
+        >>> Engine(None, {}).learning
+        False
+        """
+        return self.learner.alive
+
+    def lag(self) -> int:
+        """Events that are durable and not yet published in a model.
+
+        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> engine = Engine(SQLite.temporary(), {})
+        >>> engine.start(); engine.lag(); engine.stop()
+        0
+        """
+        with self._reading:
+            return self._reader.last()[0] - self.learner.published
+
+    # ------------------------------------------------------------------ behind the scenes
+
+    def open_journal(self) -> Journal:
+        """The journal in a session of its own, to be closed by whoever asked for it.
+
+        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> journal = Engine(SQLite(":memory:"), {}).open_journal()
+        >>> journal.last()[0]; journal.connection.close()
+        0
+        """
+        return Journal(self.store.connect(), self.store.lock, self.store.clock)
+
+    def _telling_journal(self) -> Journal:
+        journal = self.open_journal()
+        journal.told = self.learner.hear
+        return journal
+
+    def _now(self) -> int:
+        return int(self._clock() * 1000.0)
+
+    def new_id(self) -> str:
+        """An id that no event has: time first, so that the index grows at its end, then 80 bits of chance.
+
+        >>> len(Engine(None, {}).new_id())
+        32
+        """
+        try:
+            chance = self._chance.pop()
+        except IndexError:  # asking the system for each costs more than the rest of an id
+            fresh = os.urandom(256 * 10).hex()
+            self._chance = [fresh[i : i + 20] for i in range(0, len(fresh), 20)]
+            chance = self._chance.pop()
+        return f"{self._now():012x}{chance}"
+
+    def _expire(self, journal: Journal) -> None:
+        if not self.leader:
+            return
+        while due := journal.due(self._now()):
+            journal.append([[Write(s.app, "expire", s.id, None)] for s in due], self._now())
+
+    def _save(self, snapshots: Snapshots) -> None:
+        leading = self.store.leading()
+        if leading is None:  # the writer is the only one to write to the file
+            self.writer.work(lambda journal: journal.put_snapshots(snapshots))
+        else:  # in the session that holds the lead: once that is lost, so is the right to publish
+            Journal(leading).put_snapshots(snapshots)

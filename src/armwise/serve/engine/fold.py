@@ -1,0 +1,141 @@
+"""Folding events into models: whoever does it in order arrives at the same models, bit for bit."""
+
+from __future__ import annotations
+
+import base64
+import logging
+from collections.abc import Sequence
+
+import msgspec
+
+from armwise import persist
+from armwise.features.tokens import Table
+from armwise.serve.journal.append import Journal, Write
+from armwise.serve.journal.events import Decision, Row, lesson_of
+from armwise.serve.model.build import Creation
+from armwise.serve.model.model import Model
+
+log = logging.getLogger("armwise.serve")
+
+
+def fold(
+    models: dict[str, Model],
+    rows: Sequence[Row],
+    journal: Journal,
+    writes: dict[int, Write] | None = None,
+    recent: dict[int, Decision] | None = None,
+    broken: dict[str, str] | None = None,
+) -> None:
+    """Fold events into the models of their applications, in order.
+
+    An application whose events cannot be folded goes from ``models`` to ``broken`` (None: it is an error).
+    ``writes`` and ``recent`` spare reading what is still in memory: they change how fast it is, and nothing else.
+
+    >>> models = {}
+    >>> fold(models, [Row(1, 0, "shop", "create", "", b"{}")], None)
+    >>> models["shop"].version
+    1
+    """
+    lessons = {row.seq: lesson for row in rows if (lesson := lesson_of(row)) is not None}
+    writes, recent = writes or {}, {} if recent is None else recent
+    recent.update({seq: write.content for seq, write in writes.items() if write.kind == "decision"})
+    unread = [decision for decision, _ in lessons.values() if decision not in recent]
+    for seq, row in (journal.rows(unread) if unread else {}).items():
+        recent[seq] = msgspec.json.decode(row.body, type=Decision)
+    met: dict[str, list[Table]] = {}  # for the scalers; taken in together, since no lesson looks at them
+    for row in rows:
+        if row.kind in ("create", "import"):
+            met.pop(row.app, None)  # the scaler that they were for goes
+        if broken is not None and row.app not in models and row.kind != "create":
+            broken.setdefault(row.app, f"event {row.seq} is for it, but it has no model")
+            continue
+        try:
+            if row.kind == "create":
+                before = models.get(row.app)
+                models[row.app] = msgspec.json.decode(row.body, type=Creation).build()
+                if before is not None and "forgotten" in before.settings["extra"]:  # what was deleted stays so
+                    kept = {"forgotten": before.settings["extra"]["forgotten"]}
+                    models[row.app].settings["extra"] = kept | models[row.app].settings["extra"]
+            elif row.app not in models:
+                raise ValueError(f"event {row.seq} is for {row.app!r}, which was never created")
+            elif row.kind == "import":
+                settings = models[row.app].settings  # they are the application's, not the model's
+                models[row.app] = persist.loads(base64.b64decode(msgspec.json.decode(row.body)["model"]))
+                models[row.app].settings = settings
+            elif row.kind == "decision":
+                write = writes.get(row.seq)
+                met.setdefault(row.app, []).append(models[row.app].numbers(row, write.stack if write else None))
+            else:
+                lesson = lessons.get(row.seq)
+                models[row.app].apply(row, recent[lesson[0]] if lesson else None)
+            models[row.app].version = row.seq
+        except Exception as error:
+            if broken is None:
+                raise
+            met.pop(row.app, None)
+            give_up(models, broken, row.app, f"event {row.seq} ({row.kind}) cannot be folded in: {error}")
+            continue
+        if broken and row.kind in ("create", "import"):
+            broken.pop(row.app, None)
+    for app, tables in met.items():
+        try:
+            models[app].scaler.update(*tables)
+        except Exception as error:
+            if broken is None:
+                raise
+            give_up(models, broken, app, f"the numbers of its decisions cannot be folded in: {error}")
+
+
+def give_up(models: dict[str, Model], broken: dict[str, str], app: str, reason: str) -> None:
+    """Leave an application out, with the reason; called where an error is caught: the log has where it came from.
+
+    >>> broken = {}
+    >>> log.disabled = True; give_up({}, broken, "shop", "event 3 is damaged"); log.disabled = False; broken
+    {'shop': 'event 3 is damaged'}
+    """
+    log.exception("%s cannot be served: %s", app, reason)
+    models.pop(app, None)
+    broken[app] = reason
+
+
+def refold(models: dict[str, Model], journal: Journal, app: str, upto: int, broken: dict[str, str]) -> None:
+    """The model of one application that has no snapshot, from its own events up to one of the journal's.
+
+    >>> from armwise.serve.journal.sqlite import SQLite
+    >>> models = {}
+    >>> refold(models, Journal(SQLite(":memory:").connect()), "shop", 10, {}); models
+    {}
+    """
+    seq = journal.base().seq
+    kept = journal.connection.execute("SELECT data FROM snapshots WHERE app = ? AND seq = ?", (app, seq))
+    for (data,) in kept:  # what a compaction left of it
+        try:
+            models[app] = persist.loads(bytes(data))
+        except persist.LoadError as error:
+            give_up(models, broken, app, f"the snapshot that its events begin with cannot be loaded: {error}")
+    while seq < upto:
+        rows = [row for row in journal.after(seq) if row.seq <= upto]
+        fold(models, [row for row in rows if row.app == app], journal, broken=broken)
+        seq = rows[-1].seq if rows else upto
+
+
+def restore(journal: Journal) -> tuple[dict[str, Model], int]:
+    """The models of the newest snapshots, and the event from which to fold on.
+
+    Snapshots of all applications are written together; one that is missing or cannot be loaded is left out.
+
+    >>> from armwise.serve.journal.sqlite import SQLite
+    >>> restore(Journal(SQLite(":memory:").connect()))
+    ({}, 0)
+    """
+    newest = "SELECT app, seq, data FROM snapshots WHERE seq = (SELECT max(seq) FROM snapshots)"
+    rows = journal.connection.execute(newest)
+    if not rows:
+        return {}, 0
+    models = {}
+    for app, _, data in rows:
+        try:
+            models[app] = persist.loads(bytes(data), f"snapshot of {app}")
+        except persist.LoadError:
+            log.exception("the snapshot of %s cannot be loaded", app)
+    return models, rows[0][1]

@@ -1,0 +1,281 @@
+"""The learner: folds the journal into the models, in order, and publishes copies for the deciders.
+
+Where several processes share a journal, one of them leads: it learns, and stores snapshots that the others load.
+
+Every application's model is a function of its own events alone. One whose events cannot be folded is left out, with the
+reason in ``broken``, until it is created anew or a restart can fold it; the others never notice.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Collection
+
+from armwise import persist
+from armwise.serve.engine.fold import fold, give_up, refold, restore
+from armwise.serve.journal.append import Journal, Write
+from armwise.serve.journal.events import Decision, Row
+from armwise.serve.journal.store import Database
+from armwise.serve.model.model import Model
+
+log = logging.getLogger("armwise.serve")
+
+Snapshots = list[tuple[str, int, bytes]]
+MOST_HEARD = 20_000  # events kept in memory for the learner
+MOST_RECENT = 2_000  # decisions kept in memory for their rewards
+
+
+class Learner:
+    """One thread that owns the models; ``models`` holds what it published last, which nobody changes.
+
+    ``served`` are those of them that are configured (``applications``; None: all) and work.
+
+    >>> from armwise.serve.journal.sqlite import SQLite
+    >>> store = SQLite.temporary()
+    >>> learner = Learner(store, lambda: Journal(store.connect()), save=print)
+    >>> learner.recover(); learner.start(); learner.stop(); store.close()
+    """
+
+    def __init__(
+        self,
+        store: Database,
+        journal: Callable[[], Journal],
+        save: Callable[[Snapshots], None],
+        *,
+        applications: Collection[str] | None = None,
+        publish_every: float = 0.05,
+        snapshot_every: float = 30.0,
+    ) -> None:
+        self._store, self._open, self._save = store, journal, save
+        self._publish_every = publish_every
+        self._snapshot_every = min(1.0, snapshot_every) if store is not None and store.shared else snapshot_every
+        self._applications = applications
+        self.models: dict[str, Model] = {}
+        self.served: dict[str, Model] = {}
+        self.broken: dict[str, str] = {}  # why an application cannot be served
+        self.masters: dict[str, Model] = {}
+        self.position = 0  # the last event folded into the masters
+        self.published = 0  # the last event the published models know
+        self.leader = False
+        self.news = threading.Event()
+        self._hurry = threading.Event()  # somebody waits for it
+        self._stopping = False
+        self._published_at = self._tried_at = 0.0
+        self._changed = threading.Condition()
+        self._thread: threading.Thread | None = None
+        self._journal: Journal | None = None
+        self._heard: deque[tuple[Row, Write]] = deque()
+        self._recent: dict[int, Decision] = {}  # decisions whose rewards may come soon
+
+    # ------------------------------------------------------------------ life
+
+    def recover(self) -> None:
+        """Load the newest snapshots and, if this process leads, fold in what the journal has since.
+
+        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> store = SQLite.temporary()
+        >>> learner = Learner(store, lambda: Journal(store.connect()), save=print)
+        >>> learner.recover(); learner.leader; store.close()
+        True
+        """
+        if self._journal is None:
+            self._journal = self._open()
+        started = time.perf_counter()
+        self.leader = self._store.lead()
+        self.broken = {
+            app: reason for app, reason in self.broken.items() if app in self.masters
+        }  # the others may fold now
+        self.masters, self.position = restore(self._journal)
+        snapshot = self.position
+        if self.leader:
+            for app in self._applications or ():
+                if app not in self.masters:
+                    refold(self.masters, self._journal, app, self.position, self.broken)
+            self.catch_up()
+        self._publish()
+        self.served = self._to_serve()
+        seconds = round(time.perf_counter() - started, 3)
+        data = {"snapshot": snapshot, "position": self.position, "seconds": seconds, "leader": self.leader}
+        log.info("recovered", extra={"data": data})
+
+    def catch_up(self) -> None:
+        """Fold in all that is there, and publish.
+
+        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> store = SQLite.temporary()
+        >>> learner = Learner(store, lambda: Journal(store.connect()), save=print)
+        >>> learner.recover(); learner.catch_up(); store.close()
+        """
+        while self._fold():
+            pass
+        self._publish()
+
+    def start(self) -> None:
+        """Begin to learn by itself."""
+        self._thread = threading.Thread(target=self._run, name="armwise-learner", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Learn what is there, save, end."""
+        self._stopping = True
+        self._hurry.set()
+        self.news.set()
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+        if self._journal is not None:
+            self._journal.connection.close()
+            self._journal = None
+
+    @property
+    def alive(self) -> bool:
+        """Whether the thread runs.
+
+        >>> Learner(None, None, None).alive
+        False
+        """
+        return self._thread is not None and self._thread.is_alive()
+
+    def wait(self, seq: int, timeout: float) -> None:
+        """Wait until the published models know of event ``seq``.
+
+        >>> Learner(None, None, None).wait(1, timeout=0.01)
+        Traceback (most recent call last):
+        ...
+        TimeoutError: event 1 is not learnt after 0.01 s; at 0
+        """
+        self._hurry.set()
+        with self._changed:
+            if not self._changed.wait_for(lambda: self.published >= seq, timeout):
+                raise TimeoutError(f"event {seq} is not learnt after {timeout} s; at {self.published}")
+
+    def current(self) -> Snapshots:
+        """The published models, ready to be stored.
+
+        >>> Learner(None, None, None).current()
+        []
+        """
+        with self._changed:  # models and position belong together
+            models, seq = self.models, self.published
+        found: Snapshots = []
+        for app, model in models.items():
+            try:
+                found.append((app, seq, persist.dumps(model)))
+            except Exception:  # it is folded from its events when the service starts again
+                log.exception("the model of %s cannot be stored", app)
+        return found
+
+    def withhold(self, app: str, reason: str) -> None:
+        """Serve an application no longer, until it is created anew.
+
+        >>> learner = Learner(None, None, None)
+        >>> learner.withhold("shop", "it does not decide"); learner.broken
+        {'shop': 'it does not decide'}
+        """
+        with self._changed:
+            self.broken[app] = reason
+            self.served = self._to_serve()
+
+    # ------------------------------------------------------------------ the thread
+
+    def _run(self) -> None:
+        saved, saved_at = self.position if not self._store.shared else -1, time.monotonic()
+        while True:
+            self.news.wait(timeout=0.2 if self._store.shared else 0.5)
+            stopping = self._stopping
+            if not stopping and self._publish_every:  # what comes meanwhile is learnt together
+                self._hurry.wait(max(0.02, self._publish_every - (time.monotonic() - self._published_at)))
+            self._hurry.clear()
+            self.news.clear()
+            try:
+                if not self.leader:
+                    self._follow()
+                if self.leader:
+                    while self._fold():
+                        self._publish(self._publish_every)
+                    self._publish()
+                    due = time.monotonic() - saved_at > self._snapshot_every
+                    if self.position > saved and (stopping or due or saved < 0):
+                        self._save(self.current())
+                        saved, saved_at = self.position, time.monotonic()
+            except Exception:
+                log.exception("learning failed; trying again")
+                self.leader = False  # a fold may be half done, or another lead now: begin again from what is stored
+                saved = -1
+                if not stopping:
+                    time.sleep(0.5)
+            if stopping:
+                return
+
+    def _follow(self) -> None:
+        """Lead if nobody does, or else load what the leader published."""
+        assert self._journal is not None
+        self._heard.clear()  # it is not this process that learns it
+        now = time.monotonic()
+        if now - self._tried_at > 0.5:
+            self._tried_at = now
+            if self._store.lead():
+                log.warning("this process leads now", extra={"data": {"position": self.position}})
+                self.recover()
+                return
+        newest = self._journal.connection.execute("SELECT max(seq) FROM snapshots")[0][0]
+        if newest is not None and newest > self.position:
+            self.masters, self.position = restore(self._journal)
+            self._publish()
+
+    def hear(self, committed: list[tuple[Row, Write]]) -> None:
+        """What was just committed here, in order: it need not be read back from the journal.
+
+        >>> learner = Learner(None, None, None)
+        >>> learner.hear([]); learner.news.is_set()
+        True
+        """
+        if len(self._heard) < MOST_HEARD:  # beyond, the journal is read; nothing is lost
+            self._heard.extend(committed)
+        self.news.set()
+
+    def _fold(self) -> bool:
+        """Fold the next events into the masters; False when there are none."""
+        assert self._journal is not None
+        heard = self._next_heard()
+        rows = [row for row, _ in heard] if heard else self._journal.after(self.position)
+        fold(self.masters, rows, self._journal, {row.seq: write for row, write in heard}, self._recent, self.broken)
+        while len(self._recent) > MOST_RECENT:
+            del self._recent[next(iter(self._recent))]
+        if rows:
+            self.position = rows[-1].seq
+        return bool(rows)
+
+    def _next_heard(self) -> list[tuple[Row, Write]]:
+        """What was heard that continues what is folded, without a gap."""
+        found: list[tuple[Row, Write]] = []
+        expected = self.position + 1
+        while self._heard and len(found) < 500 and self._heard[0][0].seq <= expected:
+            item = self._heard.popleft()
+            if item[0].seq == expected:
+                found.append(item)
+                expected += 1
+        return found
+
+    def _publish(self, pause: float = 0.0) -> None:
+        if self.published == self.position and len(self.models) == len(self.masters):
+            return
+        if pause and time.monotonic() - self._published_at < pause:
+            return
+        old, models = self.models, {}
+        for app, model in list(self.masters.items()):
+            try:
+                models[app] = old[app] if app in old and old[app].version == model.version else model.copy()
+            except Exception as error:
+                give_up(self.masters, self.broken, app, f"its model cannot be copied: {error}")
+        with self._changed:
+            self.models, self.published, self._published_at = models, self.position, time.monotonic()
+            self.served = self._to_serve()
+            self._changed.notify_all()
+
+    def _to_serve(self) -> dict[str, Model]:
+        names = self.models if self._applications is None else self._applications
+        return {app: self.models[app] for app in names if app in self.models and app not in self.broken}

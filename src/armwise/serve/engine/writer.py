@@ -1,0 +1,195 @@
+"""The one writer: whatever is submitted meanwhile is committed together, and answered when the disk has it."""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from armwise.serve.errors import Unavailable
+from armwise.serve.journal.append import Appended, Journal, Write
+
+log = logging.getLogger("armwise.serve")
+
+Done = Callable[[Appended], None]
+MOST = 512  # groups in one commit
+
+
+class Writer:
+    """A thread that appends to the journal in batches; ``idle`` is called about every ``pause`` seconds in it.
+
+    >>> from armwise.serve.journal.sqlite import SQLite
+    >>> writer = Writer(lambda: Journal(SQLite(":memory:").connect()), now=lambda: 5)
+    >>> writer.start()
+    >>> writer.write([Write("shop", "configure", "", b"{}")])[0].row.seq
+    1
+    >>> writer.stop()
+    """
+
+    def __init__(
+        self,
+        journal: Callable[[], Journal],
+        now: Callable[[], int],
+        idle: Callable[[Journal], None] | None = None,
+        pause: float = 0.2,
+        backlog: int = 20_000,
+    ) -> None:
+        self._make, self._now, self._idle = journal, now, idle
+        self._pause, self._backlog = pause, backlog
+        self._queue: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._thread: threading.Thread | None = None
+        self._open = False
+        self.healthy = True
+        self.commits = 0
+        self.deliver: Callable[[list[tuple[Done, Appended]]], None] = _deliver
+
+    def start(self) -> None:
+        """Open the journal and begin; raises here if it cannot be opened.
+
+        >>> Writer(lambda: 1 / 0, now=lambda: 0).start()
+        Traceback (most recent call last):
+        ...
+        ZeroDivisionError: division by zero
+        """
+        journal = self._make()
+        self._open = True
+        self._thread = threading.Thread(target=self._run, args=(journal,), name="armwise-writer", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Commit what was submitted, then end; what comes after is refused.
+
+        >>> Writer(lambda: None, now=lambda: 0).stop()
+        """
+        self._open = False
+        if self._thread is not None:
+            self._queue.put(None)
+            self._thread.join()
+            self._thread = None
+
+    def submit(self, group: Sequence[Write], done: Done) -> None:
+        """Append a group, all or nothing; ``done`` gets what came of it once it is durable.
+
+        >>> Writer(lambda: None, now=lambda: 0).submit([], print)
+        Traceback (most recent call last):
+        ...
+        armwise.serve.errors.Unavailable: the service is stopping
+        """
+        if not self._open:
+            raise Unavailable("the service is stopping")
+        if self._queue.qsize() > self._backlog:
+            raise Unavailable(f"{self._backlog} requests are waiting to be written")
+        self._queue.put((group, done))
+
+    def work(self, task: Callable[[Journal], None]) -> None:
+        """Run a task with the journal, between two commits.
+
+        >>> writer = Writer(lambda: "journal", now=lambda: 0)
+        >>> writer.start()
+        >>> writer.work(lambda journal: None)
+        >>> writer.stop()
+        """
+        if self._open:
+            self._queue.put(task)
+
+    def run(self, task: Callable[[Journal], None]) -> None:
+        """Run a task with the journal, and wait for it.
+
+        >>> writer = Writer(lambda: "journal", now=lambda: 0)
+        >>> writer.start()
+        >>> writer.run(print)
+        journal
+        >>> writer.stop()
+        """
+        ready = threading.Event()
+
+        def and_say(journal: Journal) -> None:
+            try:
+                task(journal)
+            finally:
+                ready.set()
+
+        self.work(and_say)
+        ready.wait(30.0)
+
+    def write(self, group: Sequence[Write]) -> Any:
+        """Submit and wait.
+
+        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> writer = Writer(lambda: Journal(SQLite(":memory:").connect()), now=lambda: 5)
+        >>> writer.start()
+        >>> writer.write([Write("shop", "reward", "e1", 1.0)])
+        Traceback (most recent call last):
+        ...
+        armwise.serve.errors.Unknown: no decision has the id e1
+        >>> writer.stop()
+        """
+        ready, result = threading.Event(), []
+
+        def done(outcome: Appended) -> None:
+            result.append(outcome)
+            ready.set()
+
+        self.submit(group, done)
+        ready.wait()
+        if isinstance(result[0], Exception):
+            raise result[0]
+        return result[0]
+
+    def _run(self, journal: Journal) -> None:
+        running, looked = True, 0.0
+        while running:
+            groups: list[tuple[Sequence[Write], Done]] = []
+            tasks: list[Callable[[Journal], None]] = []
+            try:
+                item = self._queue.get(timeout=self._pause)
+                while True:
+                    if item is None:
+                        running = False
+                    elif isinstance(item, tuple):
+                        groups.append(item)
+                    else:
+                        tasks.append(item)
+                    if len(groups) >= MOST:
+                        break
+                    item = self._queue.get_nowait()
+            except queue.Empty:
+                pass
+            if groups:
+                self._commit(journal, groups)
+            for task in tasks:
+                self._guarded(task, journal)
+            now = time.monotonic()
+            if self._idle is not None and running and now - looked >= self._pause:
+                looked = now
+                self._guarded(self._idle, journal)
+        if hasattr(journal, "connection"):
+            journal.connection.close()
+
+    def _commit(self, journal: Journal, groups: list[tuple[Sequence[Write], Done]]) -> None:
+        try:
+            outcomes = journal.append([group for group, _ in groups], self._now())
+            self.healthy = True
+            self.commits += 1
+        except Exception as error:
+            # Rolled back: nobody was told anything, so nothing was promised.
+            log.exception("commit failed")
+            self.healthy = False
+            self.deliver([(done, Unavailable(f"the journal cannot be written: {error}")) for _, done in groups])
+            return
+        self.deliver([(done, outcome) for (_, done), outcome in zip(groups, outcomes)])
+
+    def _guarded(self, task: Callable[[Journal], None], journal: Journal) -> None:
+        try:
+            task(journal)
+        except Exception:
+            log.exception("a task of the writer failed")
+            self.healthy = False
+
+
+def _deliver(pairs: list[tuple[Done, Appended]]) -> None:
+    for done, outcome in pairs:
+        done(outcome)

@@ -1,0 +1,33 @@
+"""What can go wrong with a request, apart from input that is refused."""
+
+from __future__ import annotations
+
+
+class Conflict(Exception):
+    """The same id (or idempotency key) came before with other content.
+
+    >>> raise Conflict("event e1 was decided with other content")
+    Traceback (most recent call last):
+    ...
+    armwise.serve.errors.Conflict: event e1 was decided with other content
+    """
+
+
+class Unknown(Exception):
+    """No decision has this id.
+
+    >>> raise Unknown("no decision has the id e1")
+    Traceback (most recent call last):
+    ...
+    armwise.serve.errors.Unknown: no decision has the id e1
+    """
+
+
+class Unavailable(Exception):
+    """The journal cannot be written to now; nothing was decided.
+
+    >>> raise Unavailable("the disk is full")
+    Traceback (most recent call last):
+    ...
+    armwise.serve.errors.Unavailable: the disk is full
+    """

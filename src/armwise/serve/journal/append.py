@@ -1,0 +1,273 @@
+"""The journal: an append-only table of events, with where each decision stands kept beside it.
+
+Everything is appended in batches, each one transaction: read what the batch touches, apply the rules of ``events``,
+write it all with a few statements, commit. Every row carries a chain: BLAKE2b (16 bytes) of the chain before it and
+the row itself, so that an altered or missing row is found by ``armwise journal verify``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from armwise.features.tokens import Stack
+from armwise.serve.errors import Conflict, Unknown
+from armwise.serve.journal.events import Decision, Row, Status
+from armwise.serve.journal.records import STATUS, Records, chunks, marks
+from armwise.serve.journal.records import Base as Base
+
+_NO_STATUS = (None,) * 9
+_HELD = 2047  # bytes that are hashed without giving the interpreter away, for which a busy writer would wait long
+
+
+class Write(msgspec.Struct):
+    """One thing to append. ``fresh`` says that the id was made here, so that no other can have it.
+
+    >>> Write("shop", "reward", "e1", 0.5).request
+    ''
+    """
+
+    app: str
+    kind: str
+    id: str
+    content: Any  # Decision | float | bytes | None
+    request: str = ""
+    fresh: bool = False
+    stack: Stack | None = None  # a decision's tokens, so that the learner need not read them again
+    names: Sequence[str] = ()  # a decision's arms, in the order they were sent
+
+
+class Written(msgspec.Struct):
+    """What an append came to: the event's row; ``again`` if it was there before; the decision's status.
+
+    >>> Written(Row(1, 0, "shop", "create", "", b"{}")).again
+    False
+    """
+
+    row: Row
+    again: bool = False
+    status: Status | None = None
+
+
+Appended = list[Written] | Exception
+
+
+@dataclass
+class _Batch:
+    """What a batch touches, read at its start and written at its end."""
+
+    time: int
+    seq: int
+    chain: bytes
+    known: dict[tuple[str, str], Status] = field(default_factory=dict)
+    requests: dict[tuple[str, str], int] = field(default_factory=dict)
+    rows: list[tuple[Row, bytes, Write]] = field(default_factory=list)
+    dirty: dict[tuple[str, str], None] = field(default_factory=dict)
+    asked: list[tuple[str, str, int]] = field(default_factory=list)
+
+    def append(self, write: Write, kind: str, body: bytes) -> Row:
+        self.seq += 1
+        row = Row(self.seq, self.time, write.app, kind, write.id, body)
+        self.chain = link(self.chain, row)
+        self.rows.append((row, self.chain, write))
+        if write.request:
+            self.requests[write.app, write.request] = row.seq
+            self.asked.append((write.app, write.request, row.seq))
+        return row
+
+    def entries(self, rows: Sequence[tuple[Row, bytes, Write]]) -> list[Any]:
+        """The values of rows of ``store.ENTRIES``, one after the other."""
+        values: list[Any] = []
+        for r, chain, write in rows:
+            s = self.known[r.app, r.id] if (r.app, r.id) in self.dirty else None
+            values += (r.seq, r.time, r.app, r.kind, r.id, r.body, chain, write.request)
+            values += _NO_STATUS if s is None else _columns(s)[2:]
+        return values
+
+
+def link(chain: bytes, row: Row) -> bytes:
+    """The chain after ``row``.
+
+    >>> link(b"", Row(1, 0, "shop", "create", "", b"{}")).hex()
+    '00693b81b596ae070777b7fbde605f9a'
+    """
+    head = f"{row.app}\0{row.kind}\0{row.id}".encode()
+    whole = memoryview(b"".join((chain, struct.pack("<QQQ", row.seq, row.time, len(head)), head, row.body)))
+    digest = hashlib.blake2b(whole[:_HELD], digest_size=16)
+    for start in range(_HELD, len(whole), _HELD):
+        digest.update(whole[start : start + _HELD])
+    return digest.digest()
+
+
+class Journal(Records):
+    """Appends to and reads from one connection; not for use by two threads at once.
+
+    >>> from armwise.serve.journal.sqlite import SQLite
+    >>> journal = Journal(SQLite(":memory:").connect())
+    >>> [outcome] = journal.append([[Write("shop", "configure", "", b"{}")]], now=5)
+    >>> outcome[0].row.seq, journal.last()[0]
+    (1, 1)
+    """
+
+    told: Callable[[list[tuple[Row, Write]]], None] | None = None  # of what was committed, in order
+    _at: tuple[int, int, bytes] | None = None  # the last event, where no other process appends
+
+    def append(self, groups: Sequence[Sequence[Write]], now: int) -> list[Appended]:
+        """Append groups of writes in one transaction; each group is taken whole or refused with the reason.
+
+        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> journal = Journal(SQLite(":memory:").connect())
+        >>> journal.append([[Write("shop", "reward", "e1", 0.5)]], now=5)
+        [Unknown('no decision has the id e1')]
+        """
+        begun = bool(self._lock)  # where it is alone, nothing can change between reading and writing
+        if begun:
+            self.connection.begin()
+        try:
+            if self._lock:
+                self.connection.execute(self._lock)
+            last, time, chain = self._at or self.last()
+            batch = _Batch(max(self.now(now), time), last, chain)
+            self._read_touched(batch, groups)
+            outcomes = [self._take(batch, group) for group in groups]
+            entries = list(chunks(batch.rows))
+            if not begun and len(entries) > 1:  # one statement is a transaction by itself
+                self.connection.begin()
+                begun = True
+            if self._lock:
+                self._write(batch)
+            else:
+                for chunk in entries:
+                    self.connection.execute(f"INSERT INTO entries VALUES {marks(chunk, 17)}", batch.entries(chunk))
+            if begun:
+                self.connection.commit()
+        except BaseException:
+            self._at = None  # whether it is there is for the database to say
+            if begun:
+                self.connection.rollback()
+            raise
+        if not self._lock:
+            self._at = batch.seq, batch.time, batch.chain
+        if self.told is not None:
+            self.told([(row, write) for row, _, write in batch.rows])
+        return outcomes
+
+    def _read_touched(self, batch: _Batch, groups: Sequence[Sequence[Write]]) -> None:
+        writes = [w for group in groups for w in group]
+        ids = list({(w.app, w.id): None for w in writes if w.id and not w.fresh})
+        for status in self.statuses(ids):
+            batch.known[status.app, status.id] = status
+        asked = list({(w.app, w.request): None for w in writes if w.request})
+        for app, request, seq in self.named("SELECT app, request, seq FROM requests", "request", asked):
+            batch.requests[app, request] = seq
+
+    def _take(self, batch: _Batch, group: Sequence[Write]) -> Appended:
+        try:
+            for write in group:
+                self._refuse(batch, write)
+        except (Conflict, Unknown) as error:
+            return error
+        return [self._take_one(batch, write) for write in group]
+
+    def _refuse(self, batch: _Batch, write: Write) -> None:
+        """Raise if this write contradicts one before; nothing is changed yet."""
+        seq = batch.requests.get((write.app, write.request)) if write.request else None
+        if seq is not None:
+            row = self._row(batch, seq)
+            if row.kind != write.kind or (row.id != write.id and not write.fresh) or not _same(row, write):
+                key = write.request.rpartition("\x1f")[2]  # as it was sent
+                raise Conflict(f"request {key} came before with other content")
+            return
+        status = batch.known.get((write.app, write.id))
+        if write.kind == "decision":
+            if status is not None and not _same(self._row(batch, status.seq), write):
+                raise Conflict(f"event {write.id} was decided with other content")
+        elif write.kind in ("reward", "activate", "expire") and status is None:
+            raise Unknown(f"no decision has the id {write.id}")
+        elif write.kind == "expire" and status is not None and (status.closed or status.deadline >= batch.time):
+            raise Conflict(f"event {write.id} is not to be closed")
+
+    def _take_one(self, batch: _Batch, write: Write) -> Written:
+        seq = batch.requests.get((write.app, write.request)) if write.request else None
+        if seq is not None:
+            row = self._row(batch, seq)
+            return Written(row, again=True, status=batch.known.get((write.app, row.id)))
+        key = write.app, write.id
+        status = batch.known.get(key)
+        if write.kind == "decision":
+            if status is not None:
+                return Written(self._row(batch, status.seq), again=True, status=status)
+            body: Decision = write.content
+            row = batch.append(write, "decision", msgspec.json.encode(body))
+            deadline = batch.time + body.window
+            status = Status(write.app, write.id, row.seq, deadline, body.rule, body.default, not body.deferred)
+            batch.known[key] = status
+            batch.dirty[key] = None
+            return Written(row, status=status)
+        if write.kind in ("reward", "activate", "expire"):
+            assert status is not None
+            event: Any
+            if write.kind == "reward":
+                event = status.reward(write.content, batch.time)
+            elif write.kind == "activate":
+                event = status.activate(batch.time)
+            else:
+                event = status.expire()
+            batch.dirty[key] = None
+            return Written(batch.append(write, write.kind, msgspec.json.encode(event)), status=status)
+        return Written(batch.append(write, write.kind, write.content))
+
+    def _row(self, batch: _Batch, seq: int) -> Row:
+        if batch.rows and seq >= batch.rows[0][0].seq:
+            return batch.rows[seq - batch.rows[0][0].seq][0]
+        return self.row(seq)
+
+    def _write(self, batch: _Batch) -> None:
+        events = [(r.seq, r.time, r.app, r.kind, r.id, r.body, chain) for r, chain, _ in batch.rows]
+        for chunk in chunks(events):
+            self.connection.execute(f"INSERT INTO events VALUES {marks(chunk, 7)}", [v for row in chunk for v in row])
+        changed = [batch.known[key] for key in batch.dirty]
+        for chunk in chunks(changed):
+            self.connection.execute(
+                f"INSERT INTO decisions ({STATUS}) VALUES {marks(chunk, 11)} ON CONFLICT (app, id) DO UPDATE SET "
+                "active = excluded.active, n = excluded.n, total = excluded.total, first = excluded.first, "
+                "closed = excluded.closed",
+                [value for status in chunk for value in _columns(status)],
+            )
+        for chunk in chunks(batch.asked):
+            self.connection.execute(f"INSERT INTO requests VALUES {marks(chunk, 3)}", [v for row in chunk for v in row])
+
+
+def _same(row: Row, write: Write) -> bool:
+    """Whether a write asks for what the journaled row was asked."""
+    if write.kind == "decision":
+        return canonical(msgspec.json.decode(row.body, type=Decision)) == canonical(write.content)
+    if write.kind == "reward":
+        return bool(msgspec.json.decode(row.body)["value"] == write.content)
+    return True
+
+
+def canonical(decision: Decision) -> bytes:
+    """What was asked, in a form that does not depend on spacing or on the order of keys.
+
+    >>> one = Decision(msgspec.Raw(b'{"b": 1, "a": 2}'), [], [], 0, 0, 1, 0.0)
+    >>> canonical(one)
+    b'[{"a":2,"b":1},[],false]'
+    """
+    if decision.asked:
+        return decision.asked.encode()
+    arms = [msgspec.json.decode(arm) for arm in decision.arms]
+    if decision.order:
+        arms = [[arms[decision.order.index(i)], decision.order.index(i) < len(decision.p)] for i in range(len(arms))]
+    return msgspec.json.encode([msgspec.json.decode(decision.context), arms, decision.deferred], order="sorted")
+
+
+def _columns(s: Status) -> tuple[Any, ...]:
+    return (
+        s.app, s.id, s.seq, s.deadline, s.rule, s.default, int(s.active), s.n, s.total, s.first, int(s.closed)
+    )  # fmt: skip

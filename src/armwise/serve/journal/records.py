@@ -1,0 +1,277 @@
+"""What can be read from a journal: events, where decisions stand, snapshots of the models; and how it begins."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from armwise.serve.errors import Unknown
+from armwise.serve.journal.events import Row, Status
+from armwise.serve.journal.store import Connection
+
+FORMAT = b"1"
+_CHUNK = 500  # rows in one statement
+STATUS = "app, id, seq, deadline, rule, fallback, active, n, total, first, closed"
+
+
+class Base(msgspec.Struct):
+    """Where a journal begins: the last event before it, the chain there, the decisions that were open then.
+
+    >>> Base().seq
+    0
+    """
+
+    seq: int = 0
+    chain: str = ""
+    open: list[Status] = []
+    kept: str = ""  # the chain over the events before it that were kept nevertheless
+
+
+class Records:
+    """A journal over one connection, as it is read; not for use by two threads at once.
+
+    >>> from armwise.serve.journal.sqlite import SQLite
+    >>> Records(SQLite(":memory:").connect()).last()
+    (0, 0, b'')
+    """
+
+    def __init__(self, connection: Connection, lock: str = "", clock: str = "") -> None:
+        self.connection = connection
+        self._lock = lock  # a statement that makes appends of several processes wait for each other
+        self._clock = clock  # a query for the time that they agree on
+        if not connection.execute("SELECT 1 FROM meta WHERE key = 'format'"):
+            connection.begin()
+            for key, value in (
+                ("format", FORMAT),
+                ("secret", secrets.token_bytes(32)),
+                ("base", msgspec.json.encode(Base())),
+            ):
+                connection.execute("INSERT INTO meta VALUES (?, ?) ON CONFLICT DO NOTHING", (key, value))
+            connection.commit()
+        found = bytes(self.meta("format"))
+        if found != FORMAT:
+            raise ValueError(f"the journal has format {found!r}; this armwise reads {FORMAT!r}: upgrade armwise")
+
+    def last(self) -> tuple[int, int, bytes]:
+        """The number, time and chain of the last event (of the base, where nothing follows it).
+
+        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> Records(SQLite(":memory:").connect()).last()
+        (0, 0, b'')
+        """
+        rows = self.connection.execute("SELECT seq, time, chain FROM events ORDER BY seq DESC LIMIT 1")
+        base = self.base()
+        seq, chain = base.seq, bytes.fromhex(base.chain)
+        if rows and rows[0][0] > seq:
+            return rows[0][0], rows[0][1], bytes(rows[0][2])
+        return seq, 0 if not rows else rows[0][1], chain
+
+    def now(self, default: int) -> int:
+        """Milliseconds of the storage's clock, or the default where it has none.
+
+        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> Records(SQLite(":memory:").connect()).now(7)
+        7
+        """
+        return int(self.connection.execute(self._clock)[0][0]) if self._clock else default
+
+    def base(self) -> Base:
+        """Where the journal begins: what is before may have been compacted away.
+
+        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> Records(SQLite(":memory:").connect()).base().seq
+        0
+        """
+        return msgspec.json.decode(self.meta("base"), type=Base)
+
+    def meta(self, key: str) -> bytes:
+        """A value of the table ``meta``: format, secret, base.
+
+        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> Records(SQLite(":memory:").connect()).meta("format")
+        b'1'
+        """
+        rows = self.connection.execute("SELECT value FROM meta WHERE key = ?", (key,))
+        if not rows:
+            raise ValueError(f"the journal's table meta has no {key}")
+        return bytes(rows[0][0])
+
+    def row(self, seq: int) -> Row:
+        """One event by its number.
+
+        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> Records(SQLite(":memory:").connect()).row(1)
+        Traceback (most recent call last):
+        ...
+        armwise.serve.errors.Unknown: the journal has no event 1
+        """
+        rows = self.connection.execute("SELECT seq, time, app, kind, id, body FROM events WHERE seq = ?", (seq,))
+        if not rows:
+            raise Unknown(f"the journal has no event {seq}")
+        return _as_row(rows[0])
+
+    def rows(self, seqs: Sequence[int]) -> dict[int, Row]:
+        """Some events by their numbers.
+
+        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> Records(SQLite(":memory:").connect()).rows([1, 2])
+        {}
+        """
+        found = {}
+        for chunk in chunks(list(seqs)):
+            sql = f"SELECT seq, time, app, kind, id, body FROM events WHERE seq IN ({', '.join('?' * len(chunk))})"
+            found.update({raw[0]: _as_row(raw) for raw in self.connection.execute(sql, chunk)})
+        return found
+
+    def after(self, seq: int, limit: int = 500) -> list[Row]:
+        """The events that follow ``seq``, in order.
+
+        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> Records(SQLite(":memory:").connect()).after(0)
+        []
+        """
+        sql = "SELECT seq, time, app, kind, id, body FROM events WHERE seq > ? ORDER BY seq LIMIT ?"
+        return [_as_row(raw) for raw in self.connection.execute(sql, (seq, limit))]
+
+    def events(self, seq: int = 0) -> Iterator[Row]:
+        """All events after ``seq``, read in pieces.
+
+        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> list(Records(SQLite(":memory:").connect()).events())
+        []
+        """
+        while rows := self.after(seq):
+            yield from rows
+            seq = rows[-1].seq
+
+    def named(self, sql: str, column: str, pairs: Sequence[tuple[str, str]], also: str = "") -> Iterator[Any]:
+        """Rows of a table by application and ``column``, through its index: SQLite reads the whole table for pairs.
+
+        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> list(Records(SQLite(":memory:").connect()).named("SELECT seq FROM requests", "request", [("shop", "r1")]))
+        []
+        """
+        by_app: dict[str, list[str]] = {}
+        for app, value in pairs:
+            by_app.setdefault(app, []).append(value)
+        for app, values in by_app.items():
+            for chunk in chunks(values):
+                where = f" WHERE {also}app = ? AND {column} IN ({', '.join('?' * len(chunk))})"
+                yield from self.connection.execute(sql + where, (app, *chunk))
+
+    def statuses(self, ids: Sequence[tuple[str, str]]) -> list[Status]:
+        """Where decisions stand, by application and id.
+
+        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> Records(SQLite(":memory:").connect()).statuses([("shop", "e1")])
+        []
+        """
+        sql = f"SELECT {STATUS} FROM decisions"
+        return [_as_status(raw) for raw in self.named(sql, "id", ids)]
+
+    def rewards(self, ids: Sequence[tuple[str, str]]) -> dict[tuple[str, str], list[Row]]:
+        """Every reward that decisions were given, late ones too, in order, by application and id.
+
+        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> Records(SQLite(":memory:").connect()).rewards([("shop", "e1")])
+        {}
+        """
+        found: dict[tuple[str, str], list[Row]] = {}
+        sql = "SELECT seq, time, app, kind, id, body FROM events"
+        for raw in sorted(self.named(sql, "id", ids, "kind = 'reward' AND ")):
+            found.setdefault((raw[2], raw[4]), []).append(_as_row(raw))
+        return found
+
+    def due(self, now: int, limit: int = 500) -> list[Status]:
+        """Decisions whose window closed before ``now`` and that still wait for it.
+
+        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> Records(SQLite(":memory:").connect()).due(10**15)
+        []
+        """
+        sql = f"SELECT {STATUS} FROM decisions WHERE closed = 0 AND deadline < ? ORDER BY deadline, seq LIMIT ?"
+        return [_as_status(raw) for raw in self.connection.execute(sql, (self.now(now), limit))]
+
+    def created(self, app: str) -> bytes | None:
+        """What its configuration last created an application from; a model begun anew by request has an id.
+
+        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> Records(SQLite(":memory:").connect()).created("shop") is None
+        True
+        """
+        sql = "SELECT body FROM events WHERE app = ? AND kind = 'create' AND id = '' ORDER BY seq DESC LIMIT 1"
+        rows = self.connection.execute(sql, (app,))
+        return bytes(rows[0][0]) if rows else None
+
+    # ------------------------------------------------------------------ snapshots
+
+    def snapshot(self, app: str) -> tuple[int, bytes] | None:
+        """The newest snapshot of an application's model: up to which event, and its bytes.
+
+        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> Records(SQLite(":memory:").connect()).snapshot("shop") is None
+        True
+        """
+        sql = "SELECT seq, data FROM snapshots WHERE app = ? ORDER BY seq DESC LIMIT 1"
+        rows = self.connection.execute(sql, (app,))
+        return (rows[0][0], bytes(rows[0][1])) if rows else None
+
+    def put_snapshots(self, snapshots: Sequence[tuple[str, int, bytes]], keep: int = 2) -> None:
+        """Database models with the event they had learnt up to; older ones beyond ``keep`` go.
+
+        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> journal = Records(SQLite(":memory:").connect())
+        >>> journal.put_snapshots([("shop", 7, b"model")])
+        >>> journal.snapshot("shop")
+        (7, b'model')
+        """
+        self.connection.begin()
+        try:
+            for app, seq, data in snapshots:
+                self.connection.execute(
+                    "INSERT INTO snapshots VALUES (?, ?, ?) ON CONFLICT (app, seq) DO UPDATE SET data = excluded.data",
+                    (app, seq, data),
+                )
+                old = "SELECT seq FROM snapshots WHERE app = ? ORDER BY seq DESC LIMIT ?"
+                self.connection.execute(
+                    f"DELETE FROM snapshots WHERE app = ? AND seq NOT IN ({old}) AND seq > ?",
+                    (app, app, keep, self.base().seq),
+                )
+            self.connection.commit()
+        except BaseException:
+            self.connection.rollback()
+            raise
+
+
+def _as_row(raw: Any) -> Row:
+    try:
+        return Row(raw[0], raw[1], raw[2], raw[3], raw[4], bytes(raw[5]))
+    except TypeError:
+        raise ValueError(f"event {raw[0]} is damaged: its body is not stored as bytes") from None
+
+
+def _as_status(raw: Any) -> Status:
+    app, id, seq, deadline, rule, default, active, n, total, first, closed = raw
+    return Status(app, id, seq, deadline, rule, default, bool(active), n, total, first, bool(closed))
+
+
+def marks(rows: Sequence[Any], width: int) -> str:
+    """Places for values in a statement.
+
+    >>> marks([1, 2], 3)
+    '(?, ?, ?), (?, ?, ?)'
+    """
+    return ", ".join([f"({', '.join('?' * width)})"] * len(rows))
+
+
+def chunks(items: Sequence[Any]) -> Iterator[Sequence[Any]]:
+    """As many at a time as one statement takes.
+
+    >>> [len(chunk) for chunk in chunks(range(1200))]
+    [500, 500, 200]
+    """
+    for start in range(0, len(items), _CHUNK):
+        yield items[start : start + _CHUNK]

@@ -1,0 +1,173 @@
+"""The journal in one SQLite file, for one process."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import tempfile
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from armwise.serve.journal.store import Connection, make_tables
+
+# What an event comes with, in one row: so a batch is one statement, which is a transaction by itself. Each statement
+# gives the interpreter away and may wait for milliseconds to have it back; a commit of four would wait four times.
+ENTRIES = (
+    """CREATE TEMP VIEW entries AS SELECT events.*, '' AS request, 0 AS decided, 0 AS deadline, '' AS rule,
+    0.0 AS fallback, 0 AS active, 0 AS n, 0.0 AS total, 0.0 AS first, 0 AS closed FROM events""",
+    """CREATE TEMP TRIGGER entered INSTEAD OF INSERT ON entries BEGIN
+    INSERT INTO events VALUES (NEW.seq, NEW.time, NEW.app, NEW.kind, NEW.id, NEW.body, NEW.chain);
+    INSERT INTO decisions SELECT NEW.app, NEW.id, NEW.decided, NEW.deadline, NEW.rule, NEW.fallback, NEW.active,
+      NEW.n, NEW.total, NEW.first, NEW.closed WHERE NEW.deadline IS NOT NULL
+      ON CONFLICT (app, id) DO UPDATE SET active = excluded.active, n = excluded.n, total = excluded.total,
+      first = excluded.first, closed = excluded.closed;
+    INSERT INTO requests SELECT NEW.app, NEW.request, NEW.seq WHERE NEW.request <> '';
+    END""",
+)
+
+
+class _SQLiteConnection:
+    def __init__(self, raw: Any) -> None:
+        self._raw = raw
+
+    def execute(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
+        return self._raw.execute(sql, values).fetchall()  # type: ignore[no-any-return]
+
+    def begin(self) -> None:
+        self._raw.execute("BEGIN IMMEDIATE")
+
+    def begin_reading(self) -> None:
+        self._raw.execute("BEGIN")  # what is committed after the first statement is not seen
+
+    def commit(self) -> None:
+        self._raw.execute("COMMIT")
+
+    def rollback(self) -> None:
+        try:
+            self._raw.execute("ROLLBACK")
+        except Exception as error:
+            if "no transaction" not in str(error):
+                raise
+
+    def close(self) -> None:
+        self._raw.close()
+
+
+def _open_sqlite(path: str) -> Any:
+    return sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=30.0)
+
+
+_making = threading.Lock()
+
+
+class SQLite:
+    """One file in write-ahead mode; a commit returns only when the disk has it (``synchronous=FULL``).
+
+    >>> store = SQLite(":memory:")
+    >>> store.lead()
+    True
+    """
+
+    shared = False
+    lock = clock = ""
+    errors: tuple[type[Exception], ...] = (sqlite3.Error,)
+
+    def __init__(self, path: str | os.PathLike[str], opener: Callable[[str], Any] = _open_sqlite) -> None:
+        self.path = str(path)
+        self._opener = opener
+        self._lock: Any = None
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+
+    @classmethod
+    def temporary(cls) -> SQLite:
+        """A journal in a folder of its own that goes when the store is closed (or forgotten): for trying things.
+
+        >>> store = SQLite.temporary()
+        >>> store.connect().execute("SELECT count(*) FROM events"); store.close()
+        [(0,)]
+        """
+        folder = tempfile.TemporaryDirectory(prefix="armwise-", ignore_cleanup_errors=True)
+        store = cls(Path(folder.name) / "journal.db")
+        store._folder = folder
+        return store
+
+    def connect(self) -> Connection:
+        """A new session, with the tables made if they are not there.
+
+        >>> SQLite(":memory:").connect().execute("SELECT count(*) FROM events")
+        [(0,)]
+        """
+        if self.path != ":memory:":
+            self._make()
+        connection = _SQLiteConnection(self._opener(self.path))
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+            connection.execute("PRAGMA synchronous=FULL")
+            connection.execute("PRAGMA wal_autocheckpoint=4000")
+            connection.execute("PRAGMA mmap_size=0")
+            connection.execute("PRAGMA temp_store=MEMORY")
+            make_tables(connection, bytes="BLOB", integer="INTEGER", real="REAL", suffix=" WITHOUT ROWID")
+            for statement in ENTRIES:
+                connection.execute(statement)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def __str__(self) -> str:
+        return self.path
+
+    def lead(self) -> bool:
+        """Whether this process may write: one process a file, by a lock that dies with the process.
+
+        >>> SQLite(":memory:").lead()
+        True
+        """
+        if self.path == ":memory:" or self._lock is not None:
+            return True
+        import fcntl
+
+        handle = os.fdopen(self._private(".lock"), "a")  # held for as long as this process leads
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            handle.close()
+            return False
+        self._lock = handle
+        return True
+
+    def _make(self) -> None:
+        """Make the file if it is not there; -wal and -shm are given its mode.
+
+        One that is there must not be opened here: to close it again would drop SQLite's locks of this whole process.
+        """
+        with _making:
+            try:
+                os.close(self._private("", os.O_EXCL))
+            except FileExistsError:
+                return
+
+    def _private(self, suffix: str, flags: int = 0) -> int:
+        """Open a file, made if it is not there: whoever reads the secret in it knows the arms before they are drawn."""
+        path = Path(self.path + suffix)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | flags, 0o600)
+
+    def leading(self) -> None:
+        """No session of its own holds the lead here.
+
+        >>> SQLite(":memory:").leading()
+        """
+
+    def close(self) -> None:
+        """Let another process lead.
+
+        >>> SQLite(":memory:").close()
+        """
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+        if self._folder is not None:
+            self._folder.cleanup()

@@ -1,0 +1,78 @@
+"""Where the journal is kept: a database with a few tables, reached through one small interface."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+TABLES = """
+CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value {bytes} NOT NULL);
+CREATE TABLE IF NOT EXISTS events (
+  seq {integer} PRIMARY KEY, time {integer} NOT NULL, app TEXT NOT NULL, kind TEXT NOT NULL, id TEXT NOT NULL,
+  body {bytes} NOT NULL, chain {bytes} NOT NULL);
+CREATE TABLE IF NOT EXISTS decisions (
+  app TEXT NOT NULL, id TEXT NOT NULL, seq {integer} NOT NULL, deadline {integer} NOT NULL, rule TEXT NOT NULL,
+  fallback {real} NOT NULL, active {integer} NOT NULL, n {integer} NOT NULL, total {real} NOT NULL,
+  first {real} NOT NULL, closed {integer} NOT NULL, PRIMARY KEY (app, id)){suffix};
+CREATE INDEX IF NOT EXISTS given ON events (app, id) WHERE kind = 'reward';
+CREATE INDEX IF NOT EXISTS due ON decisions (deadline) WHERE closed = 0;
+CREATE TABLE IF NOT EXISTS requests (
+  app TEXT NOT NULL, request TEXT NOT NULL, seq {integer} NOT NULL, PRIMARY KEY (app, request)){suffix};
+CREATE TABLE IF NOT EXISTS snapshots (
+  app TEXT NOT NULL, seq {integer} NOT NULL, data {bytes} NOT NULL, PRIMARY KEY (app, seq));
+"""
+
+
+class Connection(Protocol):
+    """One session with the database; statements use ``?`` for values.
+
+    >>> from armwise.serve.journal.sqlite import SQLite
+    >>> connection = SQLite(":memory:").connect()
+    >>> connection.execute("SELECT ?", (7,))
+    [(7,)]
+    """
+
+    def execute(self, sql: str, values: Sequence[Any] = ()) -> list[Any]: ...
+
+    def begin(self) -> None: ...
+
+    def begin_reading(self) -> None: ...
+
+    def commit(self) -> None: ...
+
+    def rollback(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class Database(Protocol):
+    """A database that can be connected to, several times over.
+
+    >>> from armwise.serve.journal.sqlite import SQLite
+    >>> SQLite(":memory:").shared
+    False
+    """
+
+    shared: bool  # whether other processes may write to it
+    lock: str  # what a transaction executes so that no other appends meanwhile; empty if none can
+    clock: str  # a query for the time that all processes share; empty: each its own
+    errors: tuple[type[Exception], ...]  # what it raises where it cannot be reached or read
+
+    def connect(self) -> Connection: ...
+
+    def lead(self) -> bool: ...
+
+    def leading(self) -> Connection | None: ...
+
+    def close(self) -> None: ...
+
+
+def make_tables(connection: Connection, **words: str) -> None:
+    """Create what is missing, in the dialect given by ``words``.
+
+    >>> from armwise.serve.journal.sqlite import SQLite
+    >>> make_tables(SQLite(":memory:").connect(), bytes="BLOB", integer="INTEGER", real="REAL", suffix="")
+    """
+    for statement in TABLES.format(**words).split(";"):
+        if statement.strip():
+            connection.execute(statement)

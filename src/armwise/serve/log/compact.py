@@ -1,0 +1,106 @@
+"""Compacts a journal: what is settled and old, or was deleted, goes; what it taught stays."""
+
+from __future__ import annotations
+
+import msgspec
+
+from armwise import persist
+from armwise.serve.engine.fold import fold, restore
+from armwise.serve.journal.append import Journal, link
+from armwise.serve.journal.records import Base
+from armwise.serve.log.verify import Statuses, base_models, chained, expected, explained
+
+
+def forgotten(journal: Journal) -> dict[str, int]:
+    """The event up to which each application's log was deleted, as ``DELETE logs`` journals it.
+
+    >>> from armwise.serve.journal.sqlite import SQLite
+    >>> forgotten(Journal(SQLite(":memory:").connect()))
+    {}
+    """
+    said = [(app, model.settings["extra"]) for app, model in restore(journal)[0].items()]
+    for app, body in journal.connection.execute("SELECT app, body FROM events WHERE kind IN ('configure', 'create')"):
+        change = msgspec.json.decode(bytes(body))
+        said.append((app, change.get("settings", change).get("extra", {})))
+    found: dict[str, int] = {}
+    for app, extra in said:
+        if extra.get("forgotten", 0) > found.get(app, 0):
+            found[app] = extra["forgotten"]
+    return found
+
+
+def compact(journal: Journal, before: int) -> int:
+    """Drop what is settled and older than ``before`` (milliseconds), or was deleted; how many events went.
+
+    Only while no service runs. What they taught stays, as a snapshot from which a replay begins. Of a decision that is
+    still open then, the decision itself is kept; one with later events is kept whole. Ids and idempotency keys of what
+    is dropped are forgotten.
+
+    >>> from armwise.serve.journal.sqlite import SQLite
+    >>> compact(Journal(SQLite(":memory:").connect()), before=10**15)
+    0
+    """
+    old, deleted, execute = journal.base(), forgotten(journal), journal.connection.execute
+    aged = execute("SELECT max(seq) FROM events WHERE time < ?", (before,))[0][0] or 0
+    there = "SELECT 1 FROM events WHERE app = ? AND kind = 'decision' AND seq <= ? LIMIT 1"
+    # Where the journal will begin: after what was deleted there may be more of the same decisions.
+    end = journal.last()[0] if any(execute(there, pair) for pair in deleted.items()) else aged
+    models, statuses = dict(base_models(journal, old)), _begun(journal, old)
+    last, chain = old.seq, bytes.fromhex(old.chain)
+    later: set[tuple[str, str]] = set()  # decisions with events after the end
+    for row, kept in chained(journal, old.seq):
+        if row.seq <= end:
+            try:
+                fold(models, [row], journal)
+                expected(statuses, row)
+            except Exception as error:
+                raise ValueError(f"event {row.seq} ({row.kind}) cannot be replayed: {explained(error)}") from error
+            last, chain = row.seq, kept
+        elif row.kind in ("reward", "activate", "expire"):
+            later.add((row.app, row.id))
+    limit = {app: max(aged, deleted.get(app, 0)) for app in models}
+    keep = {
+        key: status
+        for key, status in statuses.items()
+        if not status.closed or key in later or status.seq > limit[status.app]
+    }
+    begun = {(s.app, s.id) for s in old.open}
+    apart = {key: status for key, status in keep.items() if not status.closed or key in begun}  # not all their events
+
+    def dropped(seq: int, app: str, kind: str, id: str) -> bool:
+        if (app, id) in apart:
+            return kind != "decision" and seq <= limit[app]
+        return (app, id) not in keep
+
+    journal.connection.begin()
+    try:
+        events = execute("SELECT seq, app, kind, id FROM events WHERE seq <= ? AND kind <> 'create'", (last,))
+        drop = [event[0] for event in events if dropped(*event)]
+        for start in range(0, len(drop), 500):
+            chunk = drop[start : start + 500]
+            for table in ("events", "decisions", "requests"):
+                execute(f"DELETE FROM {table} WHERE seq IN ({', '.join('?' * len(chunk))})", chunk)
+        execute("DELETE FROM snapshots WHERE seq <= ?", (last,))
+        for app, model in models.items():
+            execute("INSERT INTO snapshots VALUES (?, ?, ?)", (app, last, persist.dumps(model)))
+        base = Base(last, chain.hex(), list(apart.values()))
+        digest = b""
+        for row, _ in chained(journal, 0, until=base.seq):
+            digest = link(digest, row)
+        base.kept = digest.hex()
+        execute("UPDATE meta SET value = ? WHERE key = 'base'", (msgspec.json.encode(base),))
+        journal.connection.commit()
+    except BaseException:
+        journal.connection.rollback()
+        raise
+    return len(drop)
+
+
+def _begun(journal: Journal, base: Base) -> Statuses:
+    """The statuses of a sound journal with which it begins."""
+    statuses: Statuses = {}
+    was_open = {(s.app, s.id): s for s in base.open}
+    for row, _ in chained(journal, 0, until=base.seq):
+        if (row.app, row.id) not in was_open:
+            expected(statuses, row)
+    return statuses | was_open

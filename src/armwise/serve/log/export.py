@@ -1,0 +1,211 @@
+"""The journal as a log: every decision with what it earned, for ``armwise evaluate`` and for other tools."""
+
+from __future__ import annotations
+
+import datetime
+import itertools
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+import msgspec
+
+from armwise.features.arms import read_arm
+from armwise.serve.journal.events import Decision, Reward, Row, Status
+from armwise.serve.journal.records import Records
+
+FORMATS = {
+    "json": b"application/x-ndjson",
+    "dsjson": b"application/x-ndjson",
+    "parquet": b"application/vnd.apache.parquet",
+}
+_LINES = 200  # in one piece
+
+
+class Outcome(msgspec.Struct):
+    """One reward that a decision was given; a late one was kept and not learnt.
+
+    >>> Outcome(0.5, 1000, late=True).value
+    0.5
+    """
+
+    value: float
+    time: int  # milliseconds
+    late: bool
+
+    def told(self) -> dict[str, Any]:
+        """As JSON has it.
+
+        >>> Outcome(0.5, 1000, late=True).told()
+        {'value': 0.5, 'time': '1970-01-01T00:00:01.000Z', 'late': True}
+        """
+        return {"value": self.value, "time": stamp(self.time), "late": self.late}
+
+
+class Entry(NamedTuple):
+    """One decision of the log: its event, what was decided, where it stands, every reward it was given."""
+
+    row: Row
+    decision: Decision
+    status: Status
+    outcomes: list[Outcome]
+
+
+def earned(status: Status) -> float | None:
+    """What a decision earned, as far as it is settled: None while its window is open, or if it was never shown.
+
+    >>> earned(Status("shop", "e1", 1, 5, "sum", -1.0, True, closed=True))
+    -1.0
+    """
+    if not status.active or not status.closed:
+        return None
+    if status.n == 0:
+        return status.default
+    return status.first if status.rule == "earliest" else status.total
+
+
+def decisions(journal: Records, app: str, after: int = 0) -> Iterator[tuple[Row, Decision, Status]]:
+    """The decisions of an application after an event, in order, each with its status.
+
+    >>> from armwise.serve.journal.sqlite import SQLite
+    >>> list(decisions(Records(SQLite(":memory:").connect()), "shop"))
+    []
+    """
+    for mine, statuses in _pages(journal, app, after):
+        for row in mine:
+            yield row, _decision(row), statuses[row.id]
+
+
+def entries(journal: Records, app: str, after: int = 0) -> Iterator[Entry]:
+    """The same with every reward.
+
+    >>> from armwise.serve.journal.sqlite import SQLite
+    >>> list(entries(Records(SQLite(":memory:").connect()), "shop"))
+    []
+    """
+    for mine, statuses in _pages(journal, app, after):
+        given = journal.rewards([(app, row.id) for row in mine])
+        for row in mine:
+            yield Entry(row, _decision(row), statuses[row.id], outcomes(given.get((app, row.id), ())))
+
+
+def _decision(row: Row) -> Decision:
+    try:
+        return msgspec.json.decode(row.body, type=Decision)
+    except msgspec.MsgspecError as error:
+        raise ValueError(f"event {row.seq} is damaged: {error}") from None
+
+
+def _pages(journal: Records, app: str, after: int) -> Iterator[tuple[list[Row], dict[str, Status]]]:
+    while rows := journal.after(after):
+        after = rows[-1].seq
+        mine = [row for row in rows if row.app == app and row.kind == "decision"]
+        yield mine, {status.id: status for status in journal.statuses([(app, row.id) for row in mine])}
+
+
+def outcomes(rewards: Iterable[Row]) -> list[Outcome]:
+    """What the rewards in the journal say.
+
+    >>> outcomes([Row(2, 1000, "shop", "reward", "e1", b'{"value":0.5,"decision":1,"late":true}')])
+    [Outcome(value=0.5, time=1000, late=True)]
+    """
+    pairs = [(row, msgspec.json.decode(row.body, type=Reward)) for row in rewards]
+    return [Outcome(body.value, row.time, body.late) for row, body in pairs]
+
+
+def as_json(entry: Entry) -> bytes:
+    """One line of the plain format: everything, with names.
+
+    >>> asked = Decision(msgspec.Raw(b"{}"), [msgspec.Raw(b'"a"')], [1.0], 0, 0, 1, 0.0)
+    >>> status = Status("shop", "e1", 1, 5, "sum", 0.0, True)
+    >>> entry = Entry(Row(1, 0, "shop", "decision", "e1", b""), asked, status, [])
+    >>> msgspec.json.decode(as_json(entry))["arm"]
+    'a'
+    """
+    row, decision, status, given = entry
+    return msgspec.json.encode(
+        {
+            "seq": row.seq, "id": row.id, "time": stamp(row.time), "context": decision.context, "arms": decision.arms,
+            "offered": len(decision.p), "probabilities": decision.p, "arm": played(decision), "index": decision.arm,
+            "probability": decision.p[decision.arm], "reward": earned(status), "rewards": status.n,
+            "outcomes": [outcome.told() for outcome in given],
+            "version": decision.version, "deferred": decision.deferred, "active": status.active,
+            "apprentice": decision.apprentice,
+        }
+    )  # fmt: skip
+
+
+def played(decision: Decision) -> str:
+    """The id of the arm that was played.
+
+    >>> played(Decision(msgspec.Raw(b"{}"), [msgspec.Raw(b'"a"')], [1.0], 0, 0, 1, 0.0))
+    'a'
+    """
+    return read_arm(bytes(decision.arms[decision.arm])).id
+
+
+def as_dsjson(entry: Entry) -> bytes:
+    """One line of VW's format: labels first, since readers ignore those that come after ``c``.
+
+    >>> asked = Decision(msgspec.Raw(b"{}"), [msgspec.Raw(b'"a"')], [1.0], 0, 0, 1, 0.0)
+    >>> status = Status("shop", "e1", 1, 5, "sum", 0.5, True, closed=True)
+    >>> as_dsjson(Entry(Row(1, 0, "shop", "decision", "e1", b""), asked, status, []))[:40]
+    b'{"_label_cost":-0.5,"_label_probability"'
+    """
+    row, decision, status, given = entry
+    value = earned(status)
+    others = [i for i in range(len(decision.p)) if i != decision.arm]
+    order = [decision.arm, *others]
+    multi = []
+    for text in decision.arms[: len(decision.p)]:
+        arm = msgspec.json.decode(text)
+        sent = {"id": arm} if isinstance(arm, str) else arm
+        features = sent.get("features", {})
+        whole = features if isinstance(features, dict) else {str(i): f for i, f in enumerate(features)}
+        multi.append({"_tag": sent["id"], "i": {"constant": 1, "id": sent["id"]}, "f": whole})
+    context = msgspec.json.decode(decision.context)
+    shared = context if isinstance(context, dict) else {str(i): f for i, f in enumerate(context)}
+    line: dict[str, Any] = {
+        "_label_cost": 0.0 if value is None else -value,
+        "_label_probability": decision.p[decision.arm],
+        "_label_Action": decision.arm + 1,
+        "_labelIndex": decision.arm,
+        "o": [{"v": o.value, "EventId": row.id, "Timestamp": stamp(o.time), "late": o.late} for o in given],
+        "Timestamp": stamp(row.time),
+        "Version": "1",
+        "EventId": row.id,
+        "a": [i + 1 for i in order],
+        "c": {"shared": shared, "_multi": multi},
+        "p": [decision.p[i] for i in order],
+        "VWState": {"m": str(decision.version)},
+    }
+    if value is None:
+        line = {"_skipLearn": True} | line
+    return msgspec.json.encode(line)
+
+
+def pieces(journal: Records, app: str, kind: str = "json", after: int = 0, limit: int = 1 << 60) -> Iterator[bytes]:
+    """The log of an application after an event, in one of ``FORMATS``, a bounded piece at a time.
+
+    >>> from armwise.serve.journal.sqlite import SQLite
+    >>> list(pieces(Records(SQLite(":memory:").connect()), "shop"))
+    []
+    """
+    chosen = itertools.islice(entries(journal, app, after), limit)
+    if kind == "parquet":
+        from armwise.serve.log.parquet import row_groups
+
+        yield from row_groups(chosen)
+        return
+    shape = as_json if kind == "json" else as_dsjson
+    while some := list(itertools.islice(chosen, _LINES)):
+        yield b"".join([shape(entry) + b"\n" for entry in some])
+
+
+def stamp(milliseconds: int) -> str:
+    """A time as JSON has it.
+
+    >>> stamp(0)
+    '1970-01-01T00:00:00.000Z'
+    """
+    moment = datetime.datetime.fromtimestamp(milliseconds / 1000.0, datetime.UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,108 @@
+"""Judges other policies on settled decisions of the journal, by inverse propensities (IPS and SNIPS)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from armwise.offline import Log, evaluate
+from armwise.serve.journal.events import Decision, Row
+from armwise.serve.log.export import stamp
+from armwise.serve.model.model import Model, offered
+
+BUCKETS = 24  # points of a time series
+Rounds = list[tuple[Row, Decision, float]]
+Distribution = list[float] | str  # a policy's distribution over the arms of a round, or why it has none
+
+
+def followed(model: Model, rounds: Rounds) -> list[Distribution]:
+    """What a model answers in every round, which it then learns from the logged action."""
+    table: list[Distribution] = []
+    for row, decision, reward in rounds:
+        try:
+            drawn = model.choose(bytes(decision.context), offered(decision), 0.5)
+            model.apply(row, None)
+        except (ValueError, ArithmeticError) as error:  # other arms than it was made for, say
+            table.append(str(error) or type(error).__name__)
+            continue
+        table.append(drawn.p.tolist())
+        model.learn(msgspec.structs.replace(decision, note=None, scaling=drawn.scaling.journal), reward)
+    return table
+
+
+def missed(table: list[Distribution]) -> str:
+    """In how many rounds a policy had no answer, and why not; empty if it always had one.
+
+    >>> missed([[1.0], "it has 2 arms, got 1"])
+    'it could not answer 1 of 2 decisions (it has 2 arms, got 1), which are left out'
+    """
+    reasons = [answer for answer in table if isinstance(answer, str)]
+    if not reasons:
+        return ""
+    return f"it could not answer {len(reasons)} of {len(table)} decisions ({reasons[-1]}), which are left out"
+
+
+def as_log(rounds: Rounds, table: list[Any]) -> tuple[Log, np.ndarray]:
+    """Rounds as a log, with all that is known of how their arms were drawn, and a policy's answers as an array.
+
+    >>> asked = Decision(msgspec.Raw(b"{}"), [], [1.0, 0.0], 0, 0, 1, 0.0)
+    >>> log, targets = as_log([(Row(1, 1, "shop", "decision", "e1", b""), asked, 1.0)], [[0.5, 0.5]])
+    >>> log.support, targets
+    (array([[ True, False]]), array([[0.5, 0.5]]))
+    """
+    n, K = len(rounds), max(len(decision.p) for _, decision, _ in rounds)
+    targets, available, support = np.zeros((n, K)), np.zeros((n, K), np.bool_), np.zeros((n, K), np.bool_)
+    for i, ((_, decision, _), distribution) in enumerate(zip(rounds, table, strict=True)):
+        k = len(decision.p)
+        targets[i, :k], available[i, :k], support[i, :k] = distribution, True, np.array(decision.p) > 0.0
+    log = Log(
+        arms=np.array([decision.arm for _, decision, _ in rounds]),
+        rewards=np.array([reward for _, _, reward in rounds]),
+        probabilities=np.array([decision.p[decision.arm] for _, decision, _ in rounds]),
+        n_arms=K, available=available, support=support,
+    )  # fmt: skip
+    return log, targets
+
+
+def judged(rounds: Rounds, table: list[Any]) -> tuple[dict[str, Any], str]:
+    """The sums and estimates of one policy, in all and over time, and what speaks against trusting them.
+
+    >>> asked = Decision(msgspec.Raw(b"{}"), [], [0.5, 0.5], 0, 0, 1, 0.0)
+    >>> rounds = [(Row(i, i, "shop", "decision", str(i), b""), asked, 1.0) for i in range(50)]
+    >>> judged(rounds, [[1.0, 0.0]] * 50)[0]["total"]["averageReward"]
+    1.0
+    """
+    log, targets = as_log(rounds, table)
+    found = evaluate(log, targets, estimators=["ips", "snips"], warn=False)  # told in the description
+    arms, rewards = log.arms, log.rewards
+    weights = targets[np.arange(len(arms)), arms] / np.array([d.p[d.arm] for _, d, _ in rounds])
+    times = np.array([row.time for row, _, _ in rounds])
+    total = _sums(weights, rewards) | {"timeStamp": stamp(int(times[0]))}
+    snips = found["snips"]
+    total |= {"averageReward": _plain(snips.value), "low": _plain(snips.low), "high": _plain(snips.high)}
+    width = max(300_000, -(-int(times[-1] - times[0] + 1) // BUCKETS // 300_000) * 300_000)
+    series = []
+    buckets = (times - times[0]) // width
+    for bucket in np.unique(buckets):
+        inside = buckets == bucket
+        sums = _sums(weights[inside], rewards[inside])
+        top, bottom = sums["ipsEstimatorNumerator"], sums["snipsEstimatorDenominator"]
+        average = top / bottom if bottom > 0.0 else None
+        series.append(sums | {"timeStamp": stamp(int(times[0] + bucket * width)), "averageReward": average})
+    return {"total": total, "series": series, "minutes": width // 60_000}, found.verdict
+
+
+def _sums(weights: np.ndarray, rewards: np.ndarray) -> dict[str, Any]:
+    return {
+        "ipsEstimatorNumerator": float(weights @ rewards),
+        "ipsEstimatorDenominator": float(len(weights)),
+        "snipsEstimatorDenominator": float(weights.sum()),
+        "nonZeroProbability": float((weights > 0.0).mean()),
+        "sumOfSquares": float(((weights * rewards) ** 2).sum()),
+    }
+
+
+def _plain(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None

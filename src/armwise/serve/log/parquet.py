@@ -1,0 +1,118 @@
+"""The log as Parquet, written a row group at a time: whoever reads it need not hold it, and neither do we."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from armwise.serve.log.export import Entry, earned, played
+
+ROWS, BYTES = 10_000, 8 << 20  # in a row group: whichever is reached first
+
+
+class Missing(Exception):
+    """Parquet was asked for, and what writes it is not installed.
+
+    >>> raise Missing("Parquet needs pyarrow")
+    Traceback (most recent call last):
+    ...
+    armwise.serve.log.parquet.Missing: Parquet needs pyarrow
+    """
+
+
+def check() -> None:
+    """Say so if Parquet cannot be written here, before anything is.
+
+    >>> check()
+    """
+    try:
+        import pyarrow.parquet  # noqa: F401
+    except ModuleNotFoundError as error:
+        raise Missing(f"Parquet needs the package {error.name}: pip install 'armwise[race]'") from None
+
+
+class _Sink:
+    """Where the writer writes to; what has come is taken away in pieces."""
+
+    closed = False
+
+    def __init__(self) -> None:
+        self._pieces: list[bytes] = []
+        self._position = 0
+
+    def write(self, data: Any) -> int:
+        piece = bytes(data)
+        self._pieces.append(piece)
+        self._position += len(piece)
+        return len(piece)
+
+    def tell(self) -> int:
+        return self._position
+
+    def flush(self) -> None: ...
+
+    def close(self) -> None: ...
+
+    def take(self) -> bytes:
+        whole = b"".join(self._pieces)
+        self._pieces.clear()
+        return whole
+
+
+def schema() -> Any:
+    """The columns. ``context`` and each of ``arms`` are JSON, as they were sent; the rest is plain.
+
+    >>> schema().names[:7]
+    ['seq', 'id', 'time', 'arm', 'probability', 'reward', 'index']
+    """
+    import pyarrow as pa
+
+    moment = pa.timestamp("ms", tz="UTC")
+    outcome = pa.struct([("value", pa.float64()), ("time", moment), ("late", pa.bool_())])
+    return pa.schema(
+        [
+            ("seq", pa.int64()), ("id", pa.string()), ("time", moment), ("arm", pa.string()),
+            ("probability", pa.float64()), ("reward", pa.float64()), ("index", pa.int64()), ("context", pa.string()),
+            ("arms", pa.list_(pa.string())), ("offered", pa.int64()), ("probabilities", pa.list_(pa.float64())),
+            ("rewards", pa.int64()), ("outcomes", pa.list_(outcome)), ("version", pa.int64()),
+            ("deferred", pa.bool_()), ("active", pa.bool_()), ("apprentice", pa.bool_()),
+        ]
+    )  # fmt: skip
+
+
+def _columns(entry: Entry) -> dict[str, Any]:
+    row, decision, status, given = entry
+    return {
+        "seq": row.seq, "id": row.id, "time": row.time, "arm": played(decision),
+        "probability": decision.p[decision.arm], "reward": earned(status), "index": decision.arm,
+        "context": bytes(decision.context).decode(), "arms": [bytes(arm).decode() for arm in decision.arms],
+        "offered": len(decision.p), "probabilities": decision.p, "rewards": status.n,
+        "outcomes": [{"value": o.value, "time": o.time, "late": o.late} for o in given], "version": decision.version,
+        "deferred": decision.deferred, "active": status.active, "apprentice": decision.apprentice,
+    }  # fmt: skip
+
+
+def row_groups(entries: Iterable[Entry]) -> Iterator[bytes]:
+    """A Parquet file in pieces: one a row group, then the end.
+
+    >>> b"".join(row_groups([]))[:4]
+    b'PAR1'
+    """
+    check()
+    import pyarrow as pa
+    from pyarrow.parquet import ParquetWriter
+
+    sink, columns = _Sink(), schema()
+    with ParquetWriter(sink, columns) as writer:
+        rows: list[dict[str, Any]] = []
+        size = 0
+        for entry in entries:
+            rows.append(_columns(entry))
+            size += len(entry.row.body) + 64 * len(entry.outcomes)
+            if len(rows) == ROWS or size > BYTES:
+                writer.write_table(pa.Table.from_pylist(rows, columns))
+                rows, size = [], 0
+                yield sink.take()
+        if rows:
+            writer.write_table(pa.Table.from_pylist(rows, columns))
+    yield sink.take()

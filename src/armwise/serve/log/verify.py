@@ -1,0 +1,256 @@
+"""Checks a journal from its first event to its last.
+
+What is checked: the chain; the order of numbers and times; that every event says what the rules say it must; that
+every arm is the one its probabilities and the journal's secret draw; that the statuses beside the journal are those it
+implies; that every stored snapshot equals a replay, bit for bit.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from armwise import persist
+from armwise.numerics.choice import draw
+from armwise.serve.engine.draw import uniform
+from armwise.serve.engine.fold import fold
+from armwise.serve.journal.append import Journal, link
+from armwise.serve.journal.events import Decision, Reward, Row, Status
+from armwise.serve.journal.records import Base
+from armwise.serve.model.model import Model
+
+
+class Report(msgspec.Struct):
+    """What was found: counts, and every problem (the first hundred).
+
+    >>> Report().problems
+    []
+    """
+
+    events: int = 0
+    decisions: int = 0
+    rewards: int = 0
+    lessons: int = 0
+    snapshots: int = 0
+    problems: list[str] = msgspec.field(default_factory=list)
+
+    def wrong(self, problem: str) -> None:
+        """Note a problem.
+
+        >>> report = Report(); report.wrong("event 3 is missing"); report.problems
+        ['event 3 is missing']
+        """
+        if len(self.problems) < 100:
+            self.problems.append(problem)
+
+
+Statuses = dict[tuple[str, str], Status]
+
+
+def expected(statuses: Statuses, row: Row) -> Any:
+    """Fold an event into the statuses; what its body must be by the rules (None: the rules do not say).
+
+    >>> expected({}, Row(1, 0, "shop", "create", "", b"{}"))
+    """
+    key = row.app, row.id
+    if row.kind == "decision":
+        if key in statuses:
+            raise ValueError(f"{row.id} was decided before")
+        body = msgspec.json.decode(row.body, type=Decision)
+        deadline = row.time + body.window
+        statuses[key] = Status(row.app, row.id, row.seq, deadline, body.rule, body.default, not body.deferred)
+        return None
+    if row.kind == "reward":
+        return statuses[key].reward(msgspec.json.decode(row.body, type=Reward).value, row.time)
+    if row.kind == "activate":
+        return statuses[key].activate(row.time)
+    if row.kind == "expire":
+        if statuses[key].closed or statuses[key].deadline >= row.time:
+            raise ValueError(f"{row.id} was not to be closed")
+        return statuses[key].expire()
+    return None
+
+
+def verify(journal: Journal, models: bool = True) -> Report:
+    """Check everything; with ``models`` also that every snapshot equals a replay.
+
+    All is read in one transaction, so that a service may go on writing meanwhile.
+
+    >>> from armwise.serve.journal.sqlite import SQLite
+    >>> verify(Journal(SQLite(":memory:").connect())).problems
+    []
+    """
+    report = Report()
+    journal.connection.begin_reading()
+    try:
+        _verify(report, journal, models)
+    except Exception as error:  # what is damaged can fail anywhere, and to say so is what this is for
+        report.wrong(f"it cannot be read further than {report.events} events: {explained(error)}")
+    finally:
+        journal.connection.rollback()
+    return report
+
+
+def _verify(report: Report, journal: Journal, models: bool) -> None:
+    base, secret = journal.base(), journal.meta("secret")
+    chain, seq, time = bytes.fromhex(base.chain), base.seq, 0
+    statuses = _check_retained(report, journal, base, secret)
+    replay = _Replay(report, journal, base) if models else None
+    for row, kept in chained(journal, base.seq, report.wrong):
+        report.events += 1
+        seq += 1
+        if row.seq != seq:
+            report.wrong(f"event {seq} is missing")
+            seq = row.seq
+        try:
+            if link(chain, row) != kept:
+                report.wrong(f"event {seq} does not continue the chain: it, or one before it, was altered or lost")
+            if row.time < time:
+                report.wrong(f"event {seq} is older than the one before it")
+            time = row.time
+        except (struct.error, TypeError) as error:
+            report.wrong(f"event {seq} cannot be checked: {error}")
+        chain = kept
+        _check_rules(report, statuses, row, secret)
+        if replay is not None:
+            replay.take(row)
+    _check_statuses(report, journal, statuses)
+    if replay is not None:
+        replay.end()
+
+
+def _check_retained(report: Report, journal: Journal, base: Base, secret: bytes) -> Statuses:
+    """The statuses with which the journal begins: of what a compaction kept, and of what was open then."""
+    statuses: Statuses = {}
+    digest = b""
+    was_open = {(s.app, s.id) for s in base.open}
+    for row, _ in chained(journal, 0, report.wrong, until=base.seq):
+        report.events += 1
+        digest = link(digest, row)
+        if (row.app, row.id) in was_open:
+            report.decisions += row.kind == "decision"  # its other events are gone, or in its status
+        else:
+            _check_rules(report, statuses, row, secret)
+    if base.kept and digest.hex() != base.kept:
+        report.wrong(f"what was kept of the events up to {base.seq} was altered or lost")
+    return statuses | {(s.app, s.id): s for s in base.open}
+
+
+class _Replay:
+    """The models, folded anew beside the checks, to be compared with every stored snapshot."""
+
+    def __init__(self, report: Report, journal: Journal, base: Base) -> None:
+        self._report, self._journal = report, journal
+        self._models = dict(base_models(journal, base))
+        self._lost: set[str] = set()  # applications that cannot be replayed any further
+        if base.seq and not self._models:
+            report.wrong(f"the journal begins after event {base.seq}, but the snapshot there is missing")
+        stored = journal.connection.execute("SELECT DISTINCT seq FROM snapshots")
+        self._stored = {seq for (seq,) in stored if seq != base.seq}
+
+    def take(self, row: Row) -> None:
+        if row.app not in self._lost or row.kind == "create":
+            try:
+                fold(self._models, [row], self._journal)
+                self._lost.discard(row.app)
+            except Exception as error:
+                self._lost.add(row.app)
+                why = f"event {row.seq} ({row.kind}): {explained(error)}"
+                self._report.wrong(f"the model of {row.app} cannot be replayed: {why}; no later snapshot was checked")
+        if row.seq in self._stored:
+            self._stored.discard(row.seq)
+            self._compare(row.seq)
+
+    def _compare(self, seq: int) -> None:
+        for app, data in self._journal.connection.execute("SELECT app, data FROM snapshots WHERE seq = ?", (seq,)):
+            self._report.snapshots += 1
+            if app in self._lost:
+                continue
+            if app not in self._models or persist.dumps(self._models[app]) != bytes(data):
+                self._report.wrong(f"the snapshot of {app} at event {seq} differs from a replay")
+
+    def end(self) -> None:
+        for seq in sorted(self._stored):
+            self._report.wrong(f"there is a snapshot of event {seq}, but no such event")
+
+
+def explained(error: Exception) -> str:
+    """An error in words.
+
+    >>> explained(KeyError("e1"))
+    "there is no 'e1'"
+    """
+    return f"there is no {error}" if isinstance(error, KeyError) else str(error) or type(error).__name__
+
+
+def chained(
+    journal: Journal, after: int, wrong: Callable[[str], None] | None = None, until: int = 1 << 62
+) -> Iterator[tuple[Row, bytes]]:
+    """Events with the chain that is stored with each; ``wrong`` is told of what is not stored as bytes.
+
+    >>> from armwise.serve.journal.sqlite import SQLite
+    >>> list(chained(Journal(SQLite(":memory:").connect()), 0))
+    []
+    """
+    sql = "SELECT seq, time, app, kind, id, body, chain FROM events WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT 500"
+    while rows := journal.connection.execute(sql, (after, until)):
+        for seq, time, app, kind, id, body, chain in rows:
+            for name, value in (("body", body), ("chain", chain)):
+                if not isinstance(value, (bytes, memoryview)):
+                    problem = f"event {seq}: its {name} is stored as {type(value).__name__}, not as bytes"
+                    if wrong is None:
+                        raise ValueError(problem)
+                    wrong(problem)
+            yield Row(seq, time, app, kind, id, _bytes(body)), _bytes(chain)
+        after = rows[-1][0]
+
+
+def _bytes(value: Any) -> bytes:
+    return bytes(value) if isinstance(value, (bytes, memoryview)) else str(value).encode()
+
+
+def base_models(journal: Journal, base: Base) -> dict[str, Model]:
+    """The models with which a replay begins: none, or those of the snapshot that a compaction left.
+
+    >>> from armwise.serve.journal.sqlite import SQLite
+    >>> base_models(Journal(SQLite(":memory:").connect()), Base())
+    {}
+    """
+    if base.seq == 0:
+        return {}
+    rows = journal.connection.execute("SELECT app, data FROM snapshots WHERE seq = ?", (base.seq,))
+    return {app: persist.loads(bytes(data)) for app, data in rows}
+
+
+def _check_rules(report: Report, statuses: Statuses, row: Row, secret: bytes) -> None:
+    try:
+        implied = expected(statuses, row)
+        if implied is not None and msgspec.json.encode(implied) != row.body:
+            report.wrong(f"event {row.seq} says {row.body[:200]!r}, but the rules say {msgspec.json.encode(implied)!r}")
+        if row.kind == "decision":
+            report.decisions += 1
+            decision = msgspec.json.decode(row.body, type=Decision)
+            drawn = decision.note is None and not decision.apprentice
+            if drawn and draw(np.array(decision.p), uniform(secret, row.app, row.id)) != decision.arm:
+                report.wrong(f"event {row.seq}: its arm is not the one that its probabilities draw")
+        report.rewards += row.kind == "reward"
+        report.lessons += getattr(implied, "lesson", None) is not None
+    except KeyError:
+        report.wrong(f"event {row.seq} ({row.kind}) is against the rules: there is no decision {row.id} before it")
+    except (ValueError, TypeError, IndexError, msgspec.MsgspecError) as error:
+        report.wrong(f"event {row.seq} ({row.kind}) is against the rules: {error}")
+
+
+def _check_statuses(report: Report, journal: Journal, statuses: Statuses) -> None:
+    ids = list(statuses)
+    found = {(s.app, s.id): s for s in journal.statuses(ids)}
+    for key, status in statuses.items():
+        if found.get(key) != status:
+            report.wrong(f"decision {key[1]}: the status kept is {found.get(key)}, but the journal implies {status}")
+    kept = journal.connection.execute("SELECT count(*) FROM decisions")[0][0]
+    if kept != len(found):
+        report.wrong(f"{kept - len(found)} statuses belong to no decision of the journal")

@@ -1,0 +1,1 @@
+"""Models: agents that read JSON and learn a journal, and how they are built and tried."""

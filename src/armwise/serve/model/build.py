@@ -1,0 +1,127 @@
+"""What an application is made of, and the model that comes of it."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import inspect
+from typing import Any
+
+import msgspec
+import numpy as np
+
+import armwise
+from armwise import persist
+from armwise.agent import Agent
+from armwise.features.encoder import MAX_DIM, Encoder
+from armwise.features.tokens import InvalidInput
+from armwise.serve.journal.events import Settings
+from armwise.serve.model.model import Model
+
+MAX_MEMORY = 1 << 30  # bytes of an agent; there are about three copies of it at a time
+DEFAULT_AGENT = {"class": "Explore", "epsilon": 0.1, "agent": {"class": "LinUCB", "alpha": 0.5}}
+
+
+class Creation(msgspec.Struct, forbid_unknown_fields=True):
+    """What an application is made of: the body of the event ``create``.
+
+    >>> Creation().features
+    {}
+    """
+
+    agent: dict[str, Any] = msgspec.field(default_factory=lambda: dict(DEFAULT_AGENT))
+    features: dict[str, Any] = {}
+    arms: list[str] = []
+    seed: int = 1
+    settings: Settings = msgspec.field(default_factory=Settings)
+    rewards: list[float] = []
+
+    def build(self) -> Model:
+        """The model that has learnt nothing yet.
+
+        >>> Creation(agent={"class": "UCB1", "n_arms": 2}, arms=["a", "b"]).build().agent
+        UCB1(n_arms=2, alpha=1.0)
+        """
+        try:
+            encoder = Encoder(**self.features)
+        except (TypeError, ValueError) as error:
+            raise InvalidInput(f"features: {error}") from None
+        if "class" not in self.agent:
+            raise InvalidInput(f"agent must say which one, such as class = 'LinUCB', got {self.agent}")
+        agent = build(self.agent, encoder.dim, self.seed)
+        if not isinstance(agent, Agent):
+            raise InvalidInput(f"agent: {self.agent['class']} is not an agent")
+        if (size := footprint(agent)) > MAX_MEMORY:
+            raise InvalidInput(
+                f"agent: it takes {size / 2**20:.0f} MB of memory, at most {MAX_MEMORY >> 20} are accepted: "
+                f"lower the dim of the features, which is {encoder.dim}, or the number of arms"
+            )
+        model = Model(agent, encoder, self.arms, self.rewards)
+        model.settings = msgspec.to_builtins(self.settings)
+        try:
+            model.check_reward(self.settings.default)
+        except InvalidInput as error:
+            raise InvalidInput(f"default: {error}") from None
+        return model
+
+
+def build(spec: Any, dim: int, seed: int, where: str = "agent") -> Any:
+    """An object of the package from its description: tables with ``class`` name it, the other keys are its arguments.
+
+    ``dim`` is the features' unless given; every agent gets a seed of its own, derived from ``seed`` and its place.
+
+    >>> build({"class": "LinUCB", "lam": 2.0}, dim=8, seed=1)
+    LinUCB(dim=8, alpha=1.0, lam=2.0, n_arms=None, discount=1.0)
+    >>> build({"class": "os.system"}, dim=8, seed=1)
+    Traceback (most recent call last):
+    ...
+    armwise.features.tokens.InvalidInput: agent: armwise has nothing called 'os.system'
+    """
+    if isinstance(spec, list):
+        return [build(item, dim, seed, f"{where}[{i}]") for i, item in enumerate(spec)]
+    if not isinstance(spec, dict):
+        return spec
+    given = {key: build(value, dim, seed, f"{where}.{key}") for key, value in spec.items() if key != "class"}
+    if "class" not in spec:
+        return given
+    space, _, name = str(spec["class"]).rpartition(".")
+    if space not in ("", "kernels", "policies", "armwise") or name not in dir(_room(space)):
+        near = difflib.get_close_matches(name, dir(armwise), 1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise InvalidInput(f"{where}: armwise has nothing called {spec['class']!r}{hint}")
+    cls = getattr(_room(space), name)
+    if not (inspect.isclass(cls) and issubclass(cls, persist.Saved)):
+        raise InvalidInput(f"{where}: {spec['class']} is not something that can be saved")
+    parameters = inspect.signature(cls).parameters
+    if "dim" in parameters and given.setdefault("dim", dim) not in range(MAX_DIM + 1):
+        raise InvalidInput(f"{where}: dim must be a whole number up to {MAX_DIM}, got {given['dim']}")
+    if "seed" in parameters and "seed" not in given:
+        place = hashlib.blake2b(f"{seed}/{where}".encode(), digest_size=8).digest()
+        given["seed"] = int.from_bytes(place, "little")
+    try:
+        return cls(**given)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"{where}: {error}") from None
+    except (MemoryError, OverflowError) as error:
+        raise InvalidInput(f"{where}: it does not fit into memory: {error}") from None
+    except Exception as error:  # arguments of a kind that nobody foresaw
+        raise InvalidInput(f"{where}: {type(error).__name__}: {error}") from error
+
+
+def _room(space: str) -> Any:
+    return armwise if space in ("", "armwise") else getattr(armwise, space)
+
+
+def footprint(value: Any) -> int:
+    """The bytes of all arrays in an agent, or in a part of one.
+
+    >>> footprint([np.zeros(3), {"a": np.zeros(2)}])
+    40
+    """
+    if isinstance(value, np.ndarray):
+        return value.nbytes
+    if isinstance(value, dict):
+        return sum(map(footprint, value.values()))
+    if isinstance(value, (list, tuple)):
+        return sum(map(footprint, value))
+    return footprint(vars(value)) if isinstance(value, persist.Saved) else 0

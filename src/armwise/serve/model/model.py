@@ -1,0 +1,299 @@
+"""The model of one application: its agent, the scale of its numbers and its settings, all a fold of the journal."""
+
+from __future__ import annotations
+
+import copy
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+
+import armwise
+from armwise import persist
+from armwise.agent import Agent, Choice, Floats
+from armwise.features.arms import ArmColumns, read_arms
+from armwise.features.encoder import Encoder
+from armwise.features.scaling import Scaler, Scaling
+from armwise.features.tokens import InvalidInput, Stack, Table, part, read_json, stacked
+from armwise.numerics.choice import draw
+from armwise.serve.journal.events import EARLIEST, LARGEST, SUM, Decision, Row, Settings, lesson_of
+from armwise.serve.model.inside import reads_plainly, reseed, within
+
+
+class Model(persist.Saved):
+    """An agent that reads JSON, and learns a journal row by row.
+
+    >>> from armwise.serve.model.build import Creation
+    >>> model = Creation(agent={"class": "LinUCB"}).build()
+    >>> arms = read_arms([b'"a"', b'"b"'])
+    >>> model.choose(b"{}", arms, u=0.7).p
+    array([0.5, 0.5])
+    """
+
+    _learnt = ("scaler", "settings", "version", "lessons", "refused")
+
+    def __init__(self, agent: Agent, encoder: Encoder, arms: Sequence[str] = (), rewards: Sequence[float] = ()) -> None:
+        self.agent, self.encoder, self.arms, self.rewards = agent, encoder, list(arms), list(rewards)
+        self.scaler = Scaler()
+        self.settings: dict[str, Any] = msgspec.to_builtins(Settings())
+        self.version = 0  # the last event of this application that was folded in
+        self.lessons = 0
+        self.refused = 0  # lessons the agent could not take
+        self._lock = threading.Lock()
+        self._twin: Agent | None = None
+        self._plain = [False]  # whether the agent is known to have nothing to note; copies share what one finds out
+        self._direct = agent.sees in ("features", "shared") and reads_plainly(agent)
+        self._counts = any(isinstance(each, armwise.EpochGreedy) for each in within(agent))
+        if agent.sees not in ("features", "nothing", "shared", "key", "advice"):
+            raise InvalidInput(f"agent: the service cannot give what {type(agent).__name__} sees: {agent.sees}")
+        if agent.sees == "features" and agent.dim not in (None, encoder.dim):
+            raise InvalidInput(f"agent: dim is {agent.dim}, but the features have {encoder.dim}")
+        if agent.sees == "shared" and agent.dim not in (None, encoder.dim):
+            raise InvalidInput(f"agent: dim is {agent.dim}, but the features have {encoder.dim}")
+        if self.rewards and not (len(self.rewards) == 2 and -LARGEST <= self.rewards[0] < self.rewards[1] <= LARGEST):
+            raise InvalidInput(f"rewards must be the lowest and the highest reward, got {self.rewards}")
+        if len(set(self.arms)) != len(self.arms):
+            raise InvalidInput(f"arms: {max(self.arms, key=self.arms.count)!r} is named twice")
+        if self.arms and agent.n_arms != len(self.arms):
+            raise InvalidInput(f"arms: {len(self.arms)} are named, but the agent has {agent.n_arms}")
+
+    # ------------------------------------------------------------------ deciding
+
+    def choose(self, context: bytes, arms: ArmColumns, u: float) -> Drawn:
+        """Draw an arm with ``u`` in [0, 1); the answer has the very distribution it was drawn from.
+
+        >>> from armwise.serve.model.build import Creation
+        >>> model = Creation(agent={"class": "Exp3", "n_arms": 2}, arms=["a", "b"]).build()
+        >>> model.choose(b"{}", read_arms([b'"b"']), u=0.9).p
+        array([1.])
+        """
+        stack = stacked(part(context, "c"), arms.hashes, arms.features)
+        scaling = self.scaler.scaling(stack)
+        view, positions = self._view(context, stack, arms.ids, scaling)
+        try:
+            p, arm, note = self._draw(view, positions, u)
+        except ValueError as error:
+            raise InvalidInput(str(error)) from None
+        if p[arm] != p[arm]:  # NaN could be journaled, but never be read again
+            raise ArithmeticError(f"{self.agent} gives the arms the probabilities {p}")
+        return Drawn(arm, p, note, scaling, stack)
+
+    def _draw(self, view: Any, positions: list[int] | None, u: float) -> tuple[Floats, int, Any]:
+        agent = self.agent
+        if self._plain[0]:
+            # The encoder's rows are finite and of the right shape, so they need not be checked again.
+            known = self._direct and agent.n_arms in (None, len(view))
+            p = agent._probabilities(view) if known else agent.probabilities(view)
+            p = _restricted(p, positions)
+            return p, draw(p, u), None
+        with self._lock:
+            # The draw is the agent's own, since it has something to note; a twin makes it, with randomness that is the
+            # event's own, so that deciding never changes what has been learnt.
+            if self._twin is None:
+                self._twin = copy.deepcopy(agent)
+            reseed(self._twin, int(u * 2.0**53))
+            p = self._twin.probabilities(view)
+            choice = self._twin.choose(view)
+        if choice.note is None:  # then it never has one, and its distribution says all
+            self._plain[0] = True
+            return self._draw(view, positions, u)
+        p = _restricted(p, positions)
+        if positions is not None and sorted(positions) != list(range(agent._count_arms(view))):
+            raise InvalidInput(f"{type(agent).__name__} needs all its arms in every request, got {len(positions)}")
+        arm = choice.arm if positions is None else positions.index(choice.arm)
+        if choice.probability is None or abs(p[arm] - choice.probability) > 1e-9:
+            raise InvalidInput(f"{type(agent).__name__} drew an arm with {choice.probability}, but says {p[arm]}")
+        p[arm] = choice.probability
+        return p, arm, choice.note
+
+    def _view(self, context: bytes, stack: Stack, ids: Sequence[str], scaling: Scaling) -> tuple[Any, list[int] | None]:
+        """What the agent sees of a request, and which of its arms are offered (None: these, in order)."""
+        sees = self.agent.sees
+        if sees == "features":
+            return self.encoder.rows(stack, scaling), None
+        if self.arms:
+            try:
+                positions = [self.arms.index(id) for id in ids]
+            except ValueError:
+                strange = next(id for id in ids if id not in self.arms)
+                raise InvalidInput(f"this application has fixed arms, and {strange!r} is not one of them") from None
+        else:
+            positions = list(range(len(ids)))
+            if len(ids) != (self.agent.n_arms or len(ids)):
+                raise InvalidInput(f"this application has {self.agent.n_arms} arms, got {len(ids)}")
+        if sees == "nothing":
+            return None, positions
+        if sees == "shared":
+            return self.encoder.shared(stack, scaling), positions
+        decoded = read_json(context)
+        if sees == "key":
+            return msgspec.json.encode(decoded, order="sorted").decode(), positions
+        advice = decoded.get("advice") if isinstance(decoded, dict) else None
+        if advice is None:
+            raise InvalidInput(
+                "context must hold the experts' advice: one distribution over the arms for each, as 'advice'"
+            )
+        try:
+            return np.array(advice, np.float64), positions
+        except (ValueError, TypeError):
+            raise InvalidInput("context.advice must be a table of numbers") from None
+
+    # ------------------------------------------------------------------ folding the journal
+
+    def apply(self, row: Row, decision: Decision | None) -> None:
+        """Fold one event in; ``decision`` is the one that its lesson belongs to, if it has one.
+
+        >>> from armwise.serve.model.build import Creation
+        >>> model = Creation(agent={"class": "LinUCB"}).build()
+        >>> model.apply(Row(9, 0, "shop", "configure", "", b'{"window": 5.0}'), None)
+        >>> model.settings["window"]
+        5.0
+        """
+        if row.kind == "decision":
+            self.scaler.update(self.numbers(row))
+        elif row.kind == "configure":
+            self._configure(msgspec.json.decode(row.body))
+        elif decision is not None:
+            lesson = lesson_of(row)
+            assert lesson is not None
+            self.learn(decision, lesson[1])
+
+    def numbers(self, row: Row, stack: Stack | None = None) -> Table:
+        """What a journaled decision has for the scaler; ``stack`` spares reading its tokens, where they are at hand.
+
+        >>> from armwise.serve.model.build import Creation
+        >>> model = Creation(agent={"class": "LinUCB"}).build()
+        >>> body = b'{"context":{"hour":9},"arms":["a"],"p":[1.0],"arm":0,"version":0,"window":1,"default":0.0}'
+        >>> model.numbers(Row(9, 0, "shop", "decision", "e1", body)).shape
+        (1, 3)
+        """
+        if stack is None or self._counts:
+            asked = msgspec.json.decode(row.body, type=Decision)
+            stack = self._stack(asked)[1]
+            if self._counts and not asked.apprentice:  # EpochGreedy's schedule counts choices, not rewards
+                self.agent.choose(self._seen(asked)[0])
+        return stack.table
+
+    def learn(self, decision: Decision, reward: float) -> None:
+        """Learn the reward of a journaled decision, from exactly what was seen when it was made.
+
+        >>> from armwise.serve.model.build import Creation
+        >>> model = Creation(agent={"class": "LinUCB"}).build()
+        >>> model.learn(Decision(msgspec.Raw(b"{}"), [msgspec.Raw(b'"a"')], [1.0], 0, 0, 1, 0.0), 1.0)
+        >>> model.lessons
+        1
+        """
+        try:
+            self.teach(decision, reward)
+        except (ValueError, ArithmeticError):  # the same on every replay, so the fold stays a function
+            self.refused += 1
+        self.lessons += 1
+
+    def teach(self, decision: Decision, reward: float) -> None:
+        """``learn`` for whoever wants to know why a lesson cannot be learnt; ValueError or ArithmeticError says it.
+
+        >>> from armwise.serve.model.build import Creation
+        >>> model = Creation(agent={"class": "UCB1", "n_arms": 1}).build()
+        >>> model.teach(Decision(msgspec.Raw(b"{}"), [msgspec.Raw(b'"a"')], [1.0], 0, 0, 1, 0.0), -1.0)
+        Traceback (most recent call last):
+        ...
+        ValueError: reward is -1.0; UCB1 expects a number in [0, 1]: rescale the rewards first
+        """
+        view, positions = self._seen(decision)
+        arm = decision.arm if positions is None else positions[decision.arm]
+        choice = Choice(arm, decision.p[decision.arm], decision.note)
+        self.agent.learn(view, choice, self._taken(reward, decision.rule))
+
+    def _seen(self, decision: Decision) -> tuple[Any, list[int] | None]:
+        """What the agent saw when a journaled decision was made."""
+        ids, stack = self._stack(decision)
+        return self._view(bytes(decision.context), stack, ids, Scaling.of(decision.scaling))
+
+    def _stack(self, decision: Decision) -> tuple[Sequence[str], Stack]:
+        arms = offered(decision)
+        return arms.ids, stacked(part(bytes(decision.context), "c"), arms.hashes, arms.features)
+
+    def _configure(self, changes: dict[str, Any]) -> None:
+        epsilon = changes.pop("epsilon", None)
+        if epsilon is not None and hasattr(self.agent, "epsilon"):
+            self.agent.epsilon = epsilon
+        self.settings = self.settings | changes
+
+    def check_reward(self, value: float) -> float:
+        """A reward that the agent can learn, or InvalidInput.
+
+        >>> from armwise.serve.model.build import Creation
+        >>> Creation(agent={"class": "LinUCB"}).build().check_reward(-3.0)
+        -3.0
+        """
+        if abs(value) > LARGEST:
+            raise InvalidInput(f"reward must be a number of at most {LARGEST:g} in magnitude, got {value}")
+        if self.rewards and not self.rewards[0] <= value <= self.rewards[1]:
+            raise InvalidInput(f"reward must lie in {self.rewards}, got {value}")
+        try:
+            self.agent._read_reward(self._taken(value))
+        except ValueError as error:
+            raise InvalidInput(str(error)) from None
+        return float(value)
+
+    def _taken(self, reward: float, rule: str = EARLIEST) -> float:
+        """A reward as the agent takes it: mapped onto its range, where it has one and ours is configured.
+
+        A sum of several may lie beyond the ends of the range, and counts as the end then.
+        """
+        low, high = self.agent.reward_range
+        if not self.rewards:
+            return min(max(reward, low), high) if rule == SUM else reward
+        if low == -np.inf or high == np.inf:
+            return reward
+        share = (reward - self.rewards[0]) / (self.rewards[1] - self.rewards[0])
+        return low + (high - low) * min(max(share, 0.0), 1.0)
+
+    def copy(self) -> Model:
+        """An equal model that shares nothing which learning or deciding changes.
+
+        >>> from armwise.serve.model.build import Creation
+        >>> Creation(agent={"class": "LinUCB"}).build().copy().version
+        0
+        """
+        twin = Model(copy.deepcopy(self.agent), self.encoder, self.arms, self.rewards)
+        twin.scaler = copy.deepcopy(self.scaler)
+        twin.settings, twin._plain = dict(self.settings), self._plain
+        twin.version, twin.lessons, twin.refused = self.version, self.lessons, self.refused
+        return twin
+
+
+def offered(decision: Decision) -> ArmColumns:
+    """The arms that a journaled decision was between.
+
+    >>> offered(Decision(msgspec.Raw(b"{}"), [msgspec.Raw(b'"a"'), msgspec.Raw(b'"b"')], [1.0], 0, 0, 1, 0.0)).ids
+    ('a',)
+    """
+    return read_arms([bytes(arm) for arm in decision.arms[: len(decision.p)]])
+
+
+class Drawn(msgspec.Struct):
+    """An arm drawn from ``p``, with the agent's note and the scaling its features had.
+
+    >>> Drawn(0, np.ones(1), None, Scaling.of("")).arm
+    0
+    """
+
+    arm: int
+    p: Floats
+    note: Any
+    scaling: Scaling
+    stack: Stack | None = None
+
+
+def _restricted(p: Floats, positions: list[int] | None) -> Floats:
+    """The distribution over the offered arms alone, in their order."""
+    if positions is None:
+        return p
+    offered = p[positions]
+    total = offered.sum()
+    if len(positions) == len(p):
+        return offered
+    return offered / total if total > 0.0 else np.full(len(positions), 1.0 / len(positions))

@@ -1,0 +1,197 @@
+"""Tries a model before it is journaled: the journal is for good, and so would be a model that cannot decide or learn.
+
+A model from outside must moreover be like the application's own: the same agent with the same arguments (``epsilon``
+apart, which is a setting), the same features, arms and rewards, and everything it has learnt of the same kind.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from itertools import combinations
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from armwise import persist
+from armwise.agent import Agent
+from armwise.features.arms import read_arms
+from armwise.features.encoder import FEW
+from armwise.features.tokens import InvalidInput
+from armwise.serve.journal.events import Decision, Row
+from armwise.serve.model.build import Creation
+from armwise.serve.model.model import Model
+
+MOST_ARMS = 1 << 17  # more do not fit into a request
+ROUNDS = 4
+
+
+def rehearse(model: Model, k: int = 0) -> None:
+    """Decide, journal and learn an invented request, the k-th, as the service will; the model is changed by it.
+
+    Compiles what the first real request would otherwise wait for.
+
+    >>> model = Creation().build()
+    >>> rehearse(model); model.agent.t
+    2
+    """
+    names = model.arms or [str(i) for i in range(model.agent.n_arms or 2)]
+    arms = read_arms([msgspec.json.encode(name) for name in names[:MOST_ARMS]])
+    context: dict[str, Any] = {"key": f"value {k}", "number": k}
+    if model.agent.sees == "advice":
+        context["advice"] = np.full((model.agent.n_experts or 1, len(arms.ids)), 1.0 / len(arms.ids)).tolist()
+    elif k % 2:
+        context["many"] = [True] * FEW  # there is a kernel of its own for these
+    text = msgspec.json.encode(context)
+    drawn = model.choose(text, arms, (0.5 + 0.3 * k) % 1.0)
+    if not (np.all(drawn.p >= 0.0) and abs(drawn.p.sum() - 1.0) < 1e-6):  # False for NaN
+        raise InvalidInput(f"its probabilities are {drawn.p.tolist()[:10]}")
+    sent, p = list(arms.raws), drawn.p.tolist()
+    decision = Decision(
+        msgspec.Raw(text), sent, p, int(drawn.arm), 0, 1, 0.0, note=drawn.note, scaling=drawn.scaling.journal
+    )
+    body = msgspec.json.encode(decision)
+    model.apply(Row(0, 0, "", "decision", "", body), None)
+    model.teach(msgspec.json.decode(body, type=Decision), model.settings["default"])
+
+
+def trial(model: Model) -> None:
+    """InvalidInput if a model cannot decide, learn or be stored; it stays as it is.
+
+    >>> model = Creation(agent={"class": "Exp3", "n_arms": 2}).build()
+    >>> model.scaler = None
+    >>> trial(model)
+    Traceback (most recent call last):
+    ...
+    armwise.features.tokens.InvalidInput: Exp3 cannot be served: AttributeError: ...
+    """
+    try:
+        twin = persist.loads(persist.dumps(model))
+        for k in range(ROUNDS):
+            rehearse(twin, k)
+        persist.loads(persist.dumps(twin))
+    except Exception as error:
+        reason = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+        raise InvalidInput(f"{type(model.agent).__name__} cannot be served: {reason}") from error
+
+
+def tried(creation: Creation) -> None:
+    """InvalidInput says what is wrong with what an application is to be made of.
+
+    >>> tried(Creation())
+    """
+    trial(creation.build())
+
+
+# ---------------------------------------------------------------------- models from outside
+
+
+def check_import(data: bytes, current: Model) -> None:
+    """InvalidInput unless ``data`` holds a model that can take the place of ``current``.
+
+    >>> current = Creation(agent={"class": "UCB1", "n_arms": 2}).build()
+    >>> check_import(persist.dumps(current), current)
+    >>> check_import(persist.dumps(Creation(agent={"class": "UCB1", "n_arms": 3}).build()), current)
+    Traceback (most recent call last):
+    ...
+    armwise.features.tokens.InvalidInput: the model's agent.n_arms is 3, but this application's is 2
+    """
+    try:
+        model = persist.loads(data)
+        same = persist.dumps(model) == data
+    except persist.LoadError as error:
+        raise InvalidInput(f"the model cannot be loaded: {error}") from None
+    except Exception as error:
+        raise InvalidInput(f"the model cannot be stored again: {error}") from error
+    if not isinstance(model, Model):
+        raise InvalidInput(f"expected a model that this service exported, got a {type(model).__name__}")
+    if not same:
+        raise InvalidInput("the model is not as it was exported: stored again, it would have other bytes")
+    model.settings = current.settings  # they are the application's, not the model's
+    try:
+        _compare(model, _others(current), "", fixed=True)
+    except ValueError as error:
+        raise InvalidInput(f"the model's {error}") from None
+    trial(model)
+
+
+def _others(current: Model) -> list[Model]:
+    """Models to compare with: the application's own, and a new one in its first rounds, which show what grows."""
+    fresh = Model(current.agent.clone(0), current.encoder, current.arms, current.rewards)
+    fresh.settings = current.settings
+    stored = [persist.dumps(current), persist.dumps(fresh)]
+    with contextlib.suppress(ValueError, ArithmeticError):  # wishes of its own for the context
+        for k in range(ROUNDS):
+            rehearse(fresh, k)
+            stored.append(persist.dumps(fresh))
+    return [persist.loads(each) for each in stored]
+
+
+def _compare(value: Any, known: Sequence[Any], where: str, fixed: bool = False) -> None:
+    """ValueError unless ``value`` is of a kind with one of those ``known``; equal to them, if it is ``fixed``."""
+    given = [other for other in known if other is not None]
+    if (value is None and len(given) < len(known)) or (not given and not fixed):  # what None may become is not known
+        return
+    alike = [other for other in given if type(other) is type(value)]
+    if not alike:
+        raise _unlike(value, known, where)
+    if isinstance(value, persist.Saved):
+        params, states = [other.params() for other in alike], [other._state() for other in alike]
+        for name, part in value.params().items():
+            free = name == "epsilon" and isinstance(value, Agent)
+            _compare(part, [each[name] for each in params], f"{where}.{name}".lstrip("."), fixed and not free)
+        for name, part in value._state().items():
+            _compare(part, [each[name] for each in states], f"{where}.{name}".lstrip("."))
+    elif isinstance(value, np.ndarray):
+        _compare_arrays(value, alike, where, fixed)
+    elif isinstance(value, dict):
+        for key, part in value.items():
+            same = [other[key] for other in alike if key in other]
+            _compare(part, same or [v for other in alike for v in other.values()], f"{where}[{key!r}]", fixed)
+    elif isinstance(value, (list, tuple)):
+        if fixed and len(value) != len(alike[0]):
+            raise _unlike(value, alike, where)
+        for i, part in enumerate(value):
+            placed = fixed or (isinstance(value, tuple) and all(len(other) == len(value) for other in alike))
+            others = [other[i] for other in alike] if placed else [v for other in alike for v in other]
+            _compare(part, others, f"{where}[{i}]", fixed)
+    elif isinstance(value, np.random.Generator):
+        _compare(value.bit_generator, [other.bit_generator for other in alike], where)
+    elif hasattr(value, "tocsr"):
+        if all(other.shape != value.shape or (fixed and (other != value).nnz) for other in alike):
+            raise _unlike(value, alike, where)
+    elif (fixed and value != alike[0]) or (isinstance(value, float) and not _finite(value, alike)):
+        raise _unlike(value, alike, where)
+
+
+def _compare_arrays(value: np.ndarray, alike: Sequence[np.ndarray], where: str, fixed: bool) -> None:
+    same = [other for other in alike if (other.dtype, other.ndim) == (value.dtype, value.ndim)]
+    if not same or (fixed and not np.array_equal(value, same[0])) or not _finite(value, same):
+        raise _unlike(value, alike, where)
+    sizes = [{other.shape[axis] for other in same} for axis in range(value.ndim)]
+    steady = all(len(known) > 1 or size in known or known == {0} for size, known in zip(value.shape, sizes))
+    square = all(
+        value.shape[a] == value.shape[b] or any(other.shape[a] != other.shape[b] for other in same)
+        for a, b in combinations(range(value.ndim), 2)
+    )
+    if not (steady and square):
+        raise _unlike(value, alike, where)
+
+
+def _finite(value: Any, alike: Sequence[Any]) -> bool:
+    if isinstance(value, np.ndarray) and value.dtype.kind != "f":
+        return True
+    return bool(np.isfinite(value).all()) or not all(np.isfinite(other).all() for other in alike)
+
+
+def _unlike(value: Any, known: Sequence[Any], where: str) -> ValueError:
+    def told(it: Any) -> str:
+        if isinstance(it, np.ndarray):
+            return f"an array of {it.dtype} with shape {it.shape}"
+        return type(it).__name__ if isinstance(it, persist.Saved) else f"{it!r:.80}"
+
+    ours = told(known[0]) if known else "nothing"
+    if told(value) == ours:
+        return ValueError(f"{where} has other values than this application's")
+    return ValueError(f"{where} is {told(value)}, but this application's is {ours}")

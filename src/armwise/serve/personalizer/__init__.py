@@ -1,0 +1,1 @@
+"""Azure AI Personalizer's dialects, so that its official clients work unmodified."""

@@ -1,0 +1,312 @@
+"""Personalizer's offline evaluations: what other policies would have earned on the journal (IPS and SNIPS).
+
+Four kinds are judged on the decisions whose reward is settled: the policy that was online, the baseline (the action
+that stood first), one that draws at random, and the learning settings that the request names. The last learn as they
+go, from the logged actions in order, and are judged in every round by what they had learnt before it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import collections
+import datetime
+import hashlib
+import threading
+import time
+from typing import Any
+from urllib.parse import quote
+
+import msgspec
+
+from armwise.features.arms import check_id
+from armwise.features.tokens import InvalidInput
+from armwise.serve.engine.engine import Engine
+from armwise.serve.journal.append import Journal
+from armwise.serve.journal.events import Decision, Row
+from armwise.serve.log.export import decisions, earned, stamp
+from armwise.serve.log.judge import Distribution, followed, judged, missed
+from armwise.serve.personalizer.admin import anew, changing, described, read_policy, reading, use_policy
+from armwise.serve.personalizer.rank import everywhere
+from armwise.serve.web.http import Call, Problem, Response, Route, read_object, reply
+
+MOST_KEPT = 20  # evaluations of an application: they are part of its settings
+MOST_POLICIES = 5
+MOST_EVENTS = 100_000  # the newest are taken
+_STATUS = {"Succeeded": "completed", "Running": "pending", "Failed": "failed"}  # 2022 and before
+_running: set[tuple[int, str, str]] = set()  # engine, application, id
+_turn = threading.Lock()  # one at a time, so that decisions keep a processor
+
+
+# ---------------------------------------------------------------------- requests
+
+
+async def create_named(call: Call) -> Response:
+    """``PUT evaluations/{id}`` of 2022: 200."""
+    record = await asyncio.to_thread(begin, call.engine, call.application, call.params[0], call.body)
+    return reply(told(record, call))
+
+
+async def create(call: Call) -> Response:
+    """``POST evaluations`` of the versions before: 201, and where to look."""
+    retried = call.request_id  # a retry must find what it began
+    id = hashlib.blake2b(retried.encode(), digest_size=16).hexdigest() if retried else call.engine.new_id()
+    record = await asyncio.to_thread(begin, call.engine, call.application, id, call.body)
+    body = msgspec.json.encode(told(record, call))
+    prefix = f"/apps/{quote(call.application, safe='')}" if call.named else ""
+    where = f"{prefix}/{'/'.join(call.path)}/{record['id']}"
+    return Response(201, body, headers=((b"location", where.encode()),))
+
+
+async def find(call: Call) -> Response:
+    """``GET evaluations/{id}``."""
+    return reply(told(_record(call), call, whole=True))
+
+
+async def every(call: Call) -> Response:
+    """``GET evaluations``: an array, in 2022 under ``value``."""
+    listed = [told(record, call) for record in kept(call.engine, call.application).values()]
+    return reply({"value": listed} if _modern(call) else listed)
+
+
+async def delete(call: Call) -> Response:
+    """``DELETE evaluations/{id}``: 204."""
+    _record(call)
+    await asyncio.to_thread(_keep, call.engine, call.application, call.params[0], None)
+    return Response(204)
+
+
+async def apply(call: Call) -> Response:
+    """``POST configurations/applyFromEvaluation``: put learning settings that were evaluated in force; 204."""
+    sent = read_object(call.body, {"evaluationId", "policyName"})
+    record = kept(call.engine, call.application).get(str(sent.get("evaluationId")))
+    if record is None:
+        raise Problem(404, "EvaluationNotFound", "there is no such evaluation")
+    for chosen in record["policies"]:
+        if chosen["name"] == sent.get("policyName"):
+            await asyncio.to_thread(use_policy, call.engine, call.application, chosen)
+            return Response(204)
+    raise Problem(404, "LearningSettingsNotFound", "the evaluation named no such learning settings")
+
+
+def _record(call: Call) -> dict[str, Any]:
+    record = kept(call.engine, call.application).get(call.params[0])
+    if record is None:
+        raise Problem(404, "EvaluationNotFound", "there is no such evaluation")
+    return record
+
+
+def kept(engine: Engine, app: str) -> dict[str, dict[str, Any]]:
+    """The evaluations of an application by id."""
+    found: dict[str, dict[str, Any]] = engine.model(app).settings["extra"].get("evaluations", {})
+    if not engine.store.shared:  # one that nobody works on was cut off
+        lost = {"status": "Failed", "description": "the service was stopped before it was done"}
+        found = {
+            id: record | lost if record["status"] == "Running" and (id_of(engine), app, id) not in _running else record
+            for id, record in found.items()
+        }
+    return found
+
+
+def id_of(engine: Engine) -> int:
+    """What tells the engines of a process apart."""
+    return id(engine)
+
+
+def _keep(engine: Engine, app: str, id: str, record: dict[str, Any] | None, only_if_there: bool = False) -> None:
+    with changing:
+        extra = engine.model(app).settings["extra"]
+        found = dict(extra.get("evaluations", {}))
+        if record is None:
+            found.pop(id, None)
+        elif only_if_there and id not in found:
+            return  # deleted meanwhile
+        elif id not in found and len(found) >= MOST_KEPT:
+            raise Problem(400, "OperationNotAllowed", f"{MOST_KEPT} evaluations are kept: delete one first")
+        else:
+            found[id] = record
+        engine.configure(app, {"extra": extra | {"evaluations": found}})
+
+
+def _modern(call: Call) -> bool:
+    return not call.path[1].startswith("v1")
+
+
+# ---------------------------------------------------------------------- work
+
+
+def begin(engine: Engine, app: str, id: str, body: bytes) -> dict[str, Any]:
+    """Note an evaluation and begin to work on it; the same id with the same content is one evaluation."""
+    sent = read_object(body, {"name", "startTime", "endTime", "policies", "enableOfflineExperimentation"})
+    for name in ("name", "startTime", "endTime"):
+        if not isinstance(sent.get(name), str):
+            raise _invalid(f"{name} must be a string")
+    if sent.get("enableOfflineExperimentation"):
+        raise _invalid("enableOfflineExperimentation must be false: name the learning settings to compare as policies")
+    start, end = moment(sent["startTime"]), moment(sent["endTime"])
+    if not start < end:
+        raise _invalid("startTime must be before endTime")
+    policies = sent.get("policies") or []
+    if not isinstance(policies, list) or len(policies) > MOST_POLICIES:
+        raise _invalid(f"policies must be a list of at most {MOST_POLICIES}")
+    policies = [read_policy(policy) for policy in policies]
+    if len({policy["name"] for policy in policies}) != len(policies):
+        raise Problem(400, "DuplicateCustomPolicyNames", "two policies have the same name")
+    extra = engine.model(app).settings["extra"]
+    for policy in policies:
+        try:
+            anew(engine, app, described(policy["arguments"]), extra).build()
+        except (InvalidInput, MemoryError, OverflowError) as error:
+            raise Problem(400, "InvalidPolicyConfiguration", f"{policy['name']}: {error}") from None
+    check_id("the evaluation's id", id)
+    record = {
+        "id": id, "name": sent["name"][:256], "startTime": stamp(start), "endTime": stamp(end), "policies": policies,
+    }  # fmt: skip
+    before = kept(engine, app).get(id)
+    if before is not None:
+        if any(before[name] != value for name, value in record.items()):
+            raise Problem(409, "Conflict", f"evaluation {id} was made with other content")
+        return before
+    record |= {"creationTime": stamp(round(time.time() * 1000)), "status": "Running", "results": []}
+    key = id_of(engine), app, id
+    _running.add(key)
+    try:
+        _keep(engine, app, id, record)
+    except BaseException:
+        _running.discard(key)
+        raise
+    threading.Thread(target=_work, args=(engine, app, record, start, end), daemon=True).start()
+    return record
+
+
+def _invalid(message: str) -> Problem:
+    return Problem(400, "InvalidEvaluationContract", message)
+
+
+def moment(text: str) -> int:
+    """A time in ISO 8601 as milliseconds; UTC unless it says otherwise.
+
+    >>> moment("1970-01-01T00:00:01Z"), moment("1970-01-02")
+    (1000, 86400000)
+    """
+    try:
+        found = datetime.datetime.fromisoformat(text)
+        if found.tzinfo is None:
+            found = found.replace(tzinfo=datetime.UTC)
+        return min(max(round(found.timestamp() * 1000), 0), 253402300799000)
+    except (ValueError, OverflowError):
+        raise _invalid(f"{text[:40]!r} is not a time such as 2026-01-31T12:00:00Z") from None
+
+
+def _work(engine: Engine, app: str, record: dict[str, Any], start: int, end: int) -> None:
+    try:
+        with _turn:
+            found = reading(engine, lambda journal: measure(engine, journal, app, record["policies"], start, end))
+    except Exception as error:
+        found = {"status": "Failed", "description": f"{type(error).__name__}: {error}"[:1000]}
+    try:
+        _keep(engine, app, record["id"], record | found, only_if_there=True)
+    except Exception:  # the service is stopping: whoever asks is told that it was cut off
+        pass
+    finally:
+        _running.discard((id_of(engine), app, record["id"]))
+
+
+def measure(
+    engine: Engine, journal: Journal, app: str, policies: list[dict[str, str]], start: int, end: int
+) -> dict[str, Any]:
+    """Judge all policies on the settled decisions of a time; status, description and results."""
+    extra = engine.model(app).settings["extra"]
+    newest: collections.deque[tuple[Row, Decision, float]] = collections.deque(maxlen=MOST_EVENTS)
+    n = 0
+    for row, decision, status in decisions(journal, app, extra.get("forgotten", 0)):
+        reward = earned(status)
+        if start <= row.time <= end and reward is not None:
+            newest.append((row, decision, reward))
+            n += 1
+    if not newest:
+        return {"status": "Failed", "description": "no decision of this time has its reward settled"}
+    rounds = list(newest)
+    said = [f"the newest {MOST_EVENTS} of {n} decisions"] if n > MOST_EVENTS else []
+    tables: list[tuple[str, str, str, list[Distribution]]] = [
+        ("Online", "Online", "", [decision.p for _, decision, _ in rounds]),
+        ("Baseline", "Baseline", "", [[1.0] + [0.0] * (len(d.p) - 1) for _, d, _ in rounds]),
+        ("Random", "Random", "", [[1.0 / len(d.p)] * len(d.p) for _, d, _ in rounds]),
+    ]
+    for policy in policies:
+        model = anew(engine, app, described(policy["arguments"]), extra).build()
+        tables.append((policy["name"], "Custom", policy["arguments"], followed(model, rounds)))
+        if model.refused:
+            said.append(f"{policy['name']}: it could not learn {model.refused} of {len(rounds)} rewards")
+    results, doubted = [], set()
+    for name, source, arguments, table in tables:
+        answered = [i for i, answer in enumerate(table) if not isinstance(answer, str)]
+        verdicts = [missed(table)]
+        if answered:
+            result, verdict = judged([rounds[i] for i in answered], [table[i] for i in answered])
+            results.append({"name": name, "policySource": source, "arguments": arguments} | result)
+            verdicts.append(verdict)
+        if any(verdicts):
+            said.append(f"{name}: {'; '.join(filter(None, verdicts))}")
+            doubted.add(name)
+    sound = [r for r in results if r["name"] not in doubted and r["policySource"] != "Random"]
+    best = max(sound or results[:1], key=lambda r: r["total"]["averageReward"])  # what was online did happen
+    return {
+        "status": "Succeeded", "description": "; ".join(said)[:2000], "results": results, "optimalPolicy": best["name"],
+    }  # fmt: skip
+
+
+# ---------------------------------------------------------------------- as the dialects tell it
+
+
+def told(record: dict[str, Any], call: Call, whole: bool = False) -> dict[str, Any]:
+    """An evaluation as the dialect of a call has it; with its results if ``whole``."""
+    names = ("id", "name", "startTime", "endTime", "creationTime", "status", "description", "optimalPolicy")
+    shown: dict[str, Any] = {name: record[name] for name in names if name in record} | {"evaluationType": "Manual"}
+    results = record["results"] if whole else []
+    if _modern(call):
+        if results:
+            shown["content"] = {
+                "startTime": record["startTime"], "endTime": record["endTime"],
+                "intervalInMinutes": results[0]["minutes"], "value": [_modern_result(result) for result in results],
+            }  # fmt: skip
+        return shown
+    shown |= {"status": _STATUS[record["status"]], "jobId": record["id"]}
+    if results:
+        shown["policyResults"] = [_early_result(result) for result in results]
+    return shown
+
+
+def _modern_result(result: dict[str, Any]) -> dict[str, Any]:
+    total = result["total"]
+    return {
+        "name": result["name"], "arguments": result["arguments"], "policySource": result["policySource"], "slotId": "",
+        "summary": {
+            "expectedReward": total["averageReward"], "confidenceInterval": [total["low"], total["high"]],
+        },
+        "timeseries": {
+            "data": [{"timeStamp": p["timeStamp"], "expectedReward": p["averageReward"]} for p in result["series"]]
+        },
+    }  # fmt: skip
+
+
+def _early_result(result: dict[str, Any]) -> dict[str, Any]:
+    window = {"aggregateTimeWindow": f"PT{result['minutes']}M"}
+    total = {name: value for name, value in result["total"].items() if name not in ("low", "high")}
+    low, high = result["total"]["low"], result["total"]["high"]
+    total["confidenceInterval"] = None if low is None or high is None else (high - low) / 2.0
+    return {
+        "name": result["name"], "arguments": result["arguments"], "policySource": result["policySource"],
+        "summary": [point | window for point in result["series"]],
+        "totalSummary": total | window,
+    }  # fmt: skip
+
+
+_SHARED = [
+    Route("GET", "evaluations", "read", every),
+    Route("GET", "evaluations/{}", "read", find),
+    Route("DELETE", "evaluations/{}", "admin", delete),
+    Route("PUT", "evaluations/{}", "admin", create_named),
+    Route("POST", "evaluations", "admin", create),
+    Route("POST", "configurations/applyFromEvaluation", "admin", apply),
+]
+ROUTES = everywhere(_SHARED)

@@ -1,0 +1,209 @@
+"""Azure AI Personalizer's rank, reward and activate, so that its official clients work unmodified.
+
+Three dialects share one table of routes: ``/personalizer/v1.0``, ``/personalizer/v1.1-preview.3`` and
+``/personalizer`` with ``api-version`` in the query. They differ only in how evaluations are asked for and told.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from typing import Any
+
+import msgspec
+
+from armwise.features.arms import read_arm, read_arms
+from armwise.features.tokens import InvalidInput, part, refuse_twice, why
+from armwise.serve.engine.draw import Answer, answer
+from armwise.serve.journal.append import Write
+from armwise.serve.web import admission
+from armwise.serve.web.http import Call, Handler, Problem, Response, Route, finite, read_object, reply
+
+MAX_ACTIONS = 50
+PREFIXES = ("personalizer/v1.0", "personalizer/v1.1-preview.3", "personalizer")
+API_VERSIONS = ("2022-09-01-preview",)  # of the last prefix, whose version is in the query
+
+Optional = msgspec.UnsetType | None  # absent or null, which mean the same here
+
+
+class RankRequest(msgspec.Struct, forbid_unknown_fields=True):
+    """What ``rank`` takes.
+
+    >>> msgspec.json.decode(b'{"actions": [{"id": "a", "features": []}]}', type=RankRequest).eventId
+    UNSET
+    """
+
+    actions: list[msgspec.Raw]
+    contextFeatures: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    excludedActions: list[str] | Optional = msgspec.UNSET
+    eventId: str | Optional = msgspec.UNSET
+    deferActivation: bool | Optional = msgspec.UNSET
+
+
+_decode = msgspec.json.Decoder(RankRequest)
+_SLOT = re.compile(r"\x1f\d+")  # see ``slots``
+_CODES = {  # what the own API says, as the clients' lists of codes have it
+    "BadArgument": "BadRequest",
+    "NotFound": "ResourceNotFound",
+    "TooLarge": "PayloadSizeExceeded",
+    "InternalError": "InternalServerError",
+}
+
+
+async def rank(call: Call) -> Response:
+    """``POST rank``: 201 with the ranking, the event's id and the action to show."""
+    write, excluded = await admission.prepared(prepare, call)
+    it = answer((await call.submit([write]))[0])
+    return reply({"ranking": ranking(it, excluded), "eventId": it.id, "rewardActionId": it.arm}, 201)
+
+
+def prepare(call: Call) -> tuple[Write, list[str]]:
+    """The decision that ``rank`` asks for, not yet durable, and the actions it excludes."""
+    asked = decoded(_decode, call.body)
+    context, arms = read_actions(call.body, asked)
+    read = read_arms(arms)
+    admission.check(call, [part(context, "c")], read.features)
+    excluded = [id for id in asked.excludedActions or () if id in read.ids]  # others need no excluding
+    write = call.engine.prepare(
+        call.application, context, arms, id=asked.eventId if isinstance(asked.eventId, str) else None,
+        excluded=excluded, deferred=asked.deferActivation is True, request=retry_key(call, "rank"), by=call.key.name,
+        read=read,
+    )  # fmt: skip
+    return write, excluded
+
+
+def decoded(decoder: msgspec.json.Decoder[Any], body: bytes) -> Any:
+    """A request as its struct, or InvalidInput.
+
+    >>> decoded(_decode, b"{}")
+    Traceback (most recent call last):
+    ...
+    armwise.features.tokens.InvalidInput: the body: Object missing required field `actions`
+    """
+    try:
+        return decoder.decode(body)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise InvalidInput(f"the body: {why(error, body)}") from None
+
+
+def read_actions(body: bytes, asked: Any, further: int = 0) -> tuple[bytes, list[bytes]]:
+    """The context and the actions of a rank request, as the engine takes them.
+
+    ``further`` keys of the body are accounted for elsewhere; if then the count is not right, one appears twice.
+
+    >>> body = b'{"actions": [{"id": "a", "features": [{"n": 3}]}], "contextFeatures": null}'
+    >>> read_actions(body, _decode.decode(body))
+    (b'[]', [b'{"id": "a", "features": [{"n": 3}]}'])
+    """
+    unset = asked.contextFeatures is msgspec.UNSET or bytes(asked.contextFeatures) == b"null"
+    context = b"[]" if unset else bytes(asked.contextFeatures)
+    arms = [bytes(arm) for arm in asked.actions]
+    if not 1 <= len(arms) <= MAX_ACTIONS:
+        raise InvalidInput(f"actions must have 1 to {MAX_ACTIONS} elements, got {len(arms)}")
+    if not all(arm.startswith(b"{") for arm in arms):
+        raise InvalidInput("an action must be an object with id and features")
+    present = sum(getattr(asked, name) is not msgspec.UNSET for name in asked.__struct_fields__)
+    keys = present + further + part(context, "c").n_keys + sum(read_arm(arm).n_keys for arm in arms)
+    refuse_twice("the body", body, keys)
+    return context, arms
+
+
+def ranking(it: Answer, excluded: Collection[str]) -> list[dict[str, Any]]:
+    """All actions: the one to show first, the others by falling probability; excluded ones stay where they stood.
+
+    >>> it = Answer("e", "c", 0.2, [("a", 0.0), ("b", 0.8), ("c", 0.2)], 0, 1, False)
+    >>> [each["id"] for each in ranking(it, ["a"])]
+    ['a', 'c', 'b']
+    """
+    ranked: list[dict[str, Any]] = [{"id": id, "probability": p} for id, p in it.probabilities]
+    places = [i for i, each in enumerate(ranked) if each["id"] not in excluded]
+    order = sorted((ranked[i] for i in places), key=lambda each: (each["id"] != it.arm, -each["probability"]))
+    for place, each in zip(places, order):
+        ranked[place] = each
+    return ranked
+
+
+def retry_key(call: Call, what: str) -> str:
+    """The client's request id, for one operation: a whole visit may share an id, a retry must.
+
+    >>> retry_key(Call(None, "POST", (), b"", [(b"x-ms-client-request-id", b"7")], ""), "rank")
+    'rank 7'
+    """
+    return f"{what} {call.request_id}" if call.request_id else ""
+
+
+async def reward(call: Call) -> Response:
+    """``POST events/{id}/reward``: 204 when it is durable."""
+    value = read_reward(read_object(call.body, {"value"}).get("value"))
+    id = call.params[0]
+    await call.submit([call.engine.prepare_reward(call.application, id, value, retry_key(call, f"reward {id}"))])
+    return Response(204)
+
+
+def read_reward(value: Any) -> float:
+    """A reward in [-1, 1].
+
+    >>> read_reward(2)
+    Traceback (most recent call last):
+    ...
+    armwise.serve.web.http.Problem: value must lie in [-1, 1], got 2.0
+    """
+    number = finite(value, "value")
+    if not -1.0 <= number <= 1.0:
+        raise Problem(400, "InvalidRewardRequest", f"value must lie in [-1, 1], got {number}")
+    return number
+
+
+async def activate(call: Call) -> Response:
+    """``POST events/{id}/activate``: 204 when it is durable."""
+    id = call.params[0]
+    await call.submit([call.engine.prepare_activation(call.application, id, retry_key(call, f"activate {id}"))])
+    return Response(204)
+
+
+def recoded(problem: Problem) -> Problem:
+    """A problem with the code that the clients know, and the event id that the caller sent (not that of a slot).
+
+    >>> recoded(Problem(404, "NotFound", "no decision has the id e1\\x1f0")).response().body
+    b'{"error":{"code":"ResourceNotFound","message":"no decision has the id e1"}}'
+    """
+    problem.args = (_SLOT.sub("", str(problem)),)
+    problem.code = _CODES.get(problem.code, problem.code)
+    return problem
+
+
+def versioned(handler: Handler) -> Handler:
+    """A handler that refuses an ``api-version`` which is not spoken here."""
+
+    async def checked(call: Call) -> Response:
+        version = call.query.get("api-version", API_VERSIONS[0])
+        if version not in API_VERSIONS:
+            raise InvalidInput(f"api-version must be {API_VERSIONS[0]}, got {version[:40]!r}")
+        return await handler(call)
+
+    return checked
+
+
+def everywhere(routes: list[Route]) -> list[Route]:
+    """Routes under each of the prefixes.
+
+    >>> [route.path for route in everywhere([Route("POST", "rank", "decide", rank)])]
+    ['personalizer/v1.0/rank', 'personalizer/v1.1-preview.3/rank', 'personalizer/rank']
+    """
+    return [
+        route._replace(
+            path=f"{prefix}/{route.path}",
+            handler=versioned(route.handler) if prefix == "personalizer" else route.handler,
+        )
+        for prefix in PREFIXES
+        for route in routes
+    ]
+
+
+ROUTES = everywhere(
+    [
+        Route("POST", "rank", "decide", rank),
+        Route("POST", "events/{}/reward", "reward", reward),
+        Route("POST", "events/{}/activate", "reward", activate),
+    ]
+)

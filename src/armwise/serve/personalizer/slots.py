@@ -1,0 +1,208 @@
+"""Personalizer's multi-slot rank: several slots, an action of its own for each.
+
+Every slot is a decision by itself, made in the order of the slots from the actions still free, so that its
+probabilities are exact given what the slots before it show. All are journaled together or not at all. The decision of
+slot k of event e has the id e, ``0x1F``, k: no event of a client can have it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import maximum_bipartite_matching
+
+from armwise.features.arms import check_id, read_arm, read_arms
+from armwise.features.tokens import InvalidInput, part, read_json
+from armwise.serve.engine.draw import answer
+from armwise.serve.journal.append import Write
+from armwise.serve.journal.events import Decision
+from armwise.serve.personalizer.rank import Optional, decoded, everywhere, read_actions, read_reward, retry_key
+from armwise.serve.web import admission
+from armwise.serve.web.http import Call, Response, Route, read_object, reply
+
+MAX_SLOTS = 50
+_MARK = "\x1f"
+
+
+class Slot(msgspec.Struct, forbid_unknown_fields=True):
+    """One slot of a request; ``baselineAction`` is what it would show without the service.
+
+    >>> msgspec.json.decode(b'{"id": "top", "baselineAction": "a"}', type=Slot).id
+    'top'
+    """
+
+    id: str
+    baselineAction: str
+    features: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    excludedActions: list[str] | Optional = msgspec.UNSET
+
+
+class MultiSlotRequest(msgspec.Struct, forbid_unknown_fields=True):
+    """What ``multislot/rank`` takes.
+
+    >>> msgspec.json.decode(b'{"actions": [], "slots": []}', type=MultiSlotRequest).slots
+    []
+    """
+
+    actions: list[msgspec.Raw]
+    slots: list[Slot]
+    contextFeatures: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    eventId: str | Optional = msgspec.UNSET
+    deferActivation: bool | Optional = msgspec.UNSET
+
+
+_decode = msgspec.json.Decoder(MultiSlotRequest)
+
+
+async def rank(call: Call) -> Response:
+    """``POST multislot/rank``: 201 with the action of every slot."""
+    writes = await admission.prepared(prepare, call)
+    written = await call.submit(writes)
+    answers = [answer(each) for each in written]
+    names = msgspec.json.decode(written[0].row.body, type=Decision).slots
+    slots = [{"id": name, "rewardActionId": it.arm} for name, it in zip(names, answers)]
+    return reply({"slots": slots, "eventId": answers[0].id.partition(_MARK)[0]}, 201)
+
+
+def prepare(call: Call) -> list[Write]:
+    """The decisions of all slots, not yet durable."""
+    asked = decoded(_decode, call.body)
+    named = isinstance(asked.eventId, str)
+    event = check_id("eventId", asked.eventId) if named else call.engine.new_id()
+    keys = sum(getattr(slot, name) is not msgspec.UNSET for slot in asked.slots for name in Slot.__struct_fields__)
+    keys += sum(part(_features(slot), "c").n_keys for slot in asked.slots)
+    context, arms = read_actions(call.body, asked, keys)
+    read = read_arms(arms)
+    contexts = [part(_with_slot(context, slot), "c") for slot in asked.slots]
+    admission.check(call, contexts, read.features)
+    ids = read.ids
+    allowed = read_slots(asked.slots, ids)
+    digest = hashlib.blake2b(_canonical(call.body), digest_size=16).hexdigest()
+    writes: list[Write] = []
+    free = np.ones(len(arms), np.bool_)
+    for k, slot in enumerate(asked.slots):
+        offer = choosable(allowed[k:], free)
+        baseline = ids.index(slot.baselineAction)
+        order = sorted(range(len(arms)), key=lambda i: i != baseline)  # the baseline stands first
+        write = call.engine.prepare(
+            call.application, _with_slot(context, slot), [arms[i] for i in order], id=event, slot=f"{_MARK}{k}",
+            excluded=[ids[i] for i in order if not offer[i]], deferred=asked.deferActivation is True,
+            request=retry_key(call, f"multislot {k}"), by=call.key.name,
+        )  # fmt: skip
+        decision: Decision = write.content
+        decision.asked, write.fresh = digest, not named
+        if k == 0:
+            decision.slots = [each.id for each in asked.slots]
+        free[ids.index(read_arm(bytes(decision.arms[decision.arm])).id)] = False
+        writes.append(write)
+    return writes
+
+
+def read_slots(slots: Sequence[Slot], ids: Sequence[str]) -> np.ndarray:
+    """Which actions (columns) each slot (row) may show; InvalidInput if the slots make no sense.
+
+    >>> read_slots([Slot("top", "a", excludedActions=["b"])], ["a", "b"])
+    array([[ True, False]])
+    """
+    if not 1 <= len(slots) <= MAX_SLOTS:
+        raise InvalidInput(f"slots must have 1 to {MAX_SLOTS} elements, got {len(slots)}")
+    for name, values in (("id", [s.id for s in slots]), ("baselineAction", [s.baselineAction for s in slots])):
+        if len(set(values)) != len(values):
+            raise InvalidInput(f"two slots have the same {name}")
+    for slot in slots:
+        check_id("a slot's id", slot.id)
+        if slot.baselineAction not in ids:
+            raise InvalidInput(f"slot {slot.id!r}: its baselineAction is not one of the actions")
+        if slot.baselineAction in (slot.excludedActions or ()):
+            raise InvalidInput(f"slot {slot.id!r}: its baselineAction is excluded")
+    return np.array([[id not in set(slot.excludedActions or ()) for id in ids] for slot in slots])
+
+
+def choosable(allowed: np.ndarray, free: np.ndarray) -> np.ndarray:
+    """The free actions that the first of these slots may take with something left for every slot after it.
+
+    >>> choosable(np.array([[True, True], [True, False]]), np.array([True, True]))
+    array([False,  True])
+    """
+    able = allowed & free
+    match = maximum_bipartite_matching(csr_array(able), perm_type="column")
+    later = np.flatnonzero(match[1:] >= 0) + 1
+    holder = np.zeros(len(free), np.int64)  # the later slot that has an action; 0: none, it can be taken
+    holder[match[later]] = later
+    open_ = holder == 0
+    while True:  # an action is open, too, if its holder can move on to one that is
+        wider = open_ | (able & open_).any(axis=1)[holder]
+        if (wider == open_).all():
+            break
+        open_ = wider
+    taken: np.ndarray = able[0] & open_
+    return taken
+
+
+async def reward(call: Call) -> Response:
+    """``POST multislot/events/{id}/reward``: 204 when the rewards of all slots named are durable."""
+    sent = read_object(call.body, {"reward"}).get("reward")
+    if not isinstance(sent, list) or not all(isinstance(r, dict) and set(r) == {"slotId", "value"} for r in sent):
+        raise InvalidInput('the body must be {"reward": [{"slotId": "...", "value": 1.0}, ...]}')
+    if not 1 <= len(sent) <= MAX_SLOTS:
+        raise InvalidInput(f"reward must have 1 to {MAX_SLOTS} elements, got {len(sent)}")
+    event, model = call.params[0], call.engine.model(call.application)
+    names = await slots_of(call, event)
+    writes = []
+    if twice := [each["slotId"] for i, each in enumerate(sent) if each["slotId"] in [r["slotId"] for r in sent[:i]]]:
+        raise InvalidInput(f"reward names the slot {str(twice[0])[:40]!r} twice")
+    for i, each in enumerate(sent):
+        if each["slotId"] not in names:
+            raise InvalidInput(f"event {event} has no slot {str(each['slotId'])[:40]!r}")
+        value = model.check_reward(read_reward(each["value"]))
+        id = f"{event}{_MARK}{names.index(each['slotId'])}"
+        key = retry_key(call, f"reward {i} for slots of {event}")
+        writes.append(Write(call.application, "reward", id, value, key))
+    await call.submit(writes)
+    return Response(204)
+
+
+async def activate(call: Call) -> Response:
+    """``POST multislot/events/{id}/activate``: 204 when it is durable for all slots."""
+    event = call.params[0]
+    app, n = call.application, len(await slots_of(call, event))
+    keys = [retry_key(call, f"activate slot {k} of {event}") for k in range(n)]
+    await call.submit([Write(app, "activate", f"{event}{_MARK}{k}", None, key) for k, key in enumerate(keys)])
+    return Response(204)
+
+
+async def slots_of(call: Call, event: str) -> list[str]:
+    """The names of an event's slots, or Unknown."""
+    id = f"{check_id('the event id', event)}{_MARK}0"
+    return (await asyncio.to_thread(call.engine.find, call.application, id, deleted=True))[1].slots
+
+
+def _features(slot: Slot) -> bytes:
+    text = b"null" if slot.features is msgspec.UNSET else bytes(slot.features)
+    return b"[]" if text == b"null" else text
+
+
+def _with_slot(context: bytes, slot: Slot) -> bytes:
+    """The context that a slot's decision sees: the request's, and the slot as one more object."""
+    whole = context if context.startswith(b"[") else b"[" + context + b"]"
+    inner = whole[1:-1].strip()
+    seen = b'{"slot": {"id": ' + msgspec.json.encode(slot.id) + b', "features": ' + _features(slot) + b"}}"
+    return b"[" + inner + (b", " if inner else b"") + seen + b"]"
+
+
+def _canonical(body: bytes) -> bytes:
+    return msgspec.json.encode(read_json(body), order="sorted")
+
+
+ROUTES = everywhere(
+    [
+        Route("POST", "multislot/rank", "decide", rank),
+        Route("POST", "multislot/events/{}/reward", "reward", reward),
+        Route("POST", "multislot/events/{}/activate", "reward", activate),
+    ]
+)

@@ -1,0 +1,1 @@
+"""The service over HTTP: its own API, keys, metrics and page."""

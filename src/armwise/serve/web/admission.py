@@ -1,0 +1,74 @@
+"""How much is asked for: what may be done in the loop that serves all others, and what is too much.
+
+What a request asks for is counted in pairs of features, what a configuration asks for in bytes of memory.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, TypeVar
+
+from armwise.features.tokens import InvalidInput, Part, count_tokens
+from armwise.serve.engine.application import MAX_PAIRS
+
+if TYPE_CHECKING:
+    from armwise.serve.web.http import Call
+
+_TINY = 4096  # bytes, two a token at least: LEAST_PAIRS at most, 5 ms at the very worst, so they need not be counted
+SMALL = 8192  # bytes that are read in the loop, whatever they are: 4000 numbers of one digit take 10 ms
+_COMMAS = 2000  # of larger bodies: between 2001 features at most
+FEW_PAIRS = 250_000  # that are crossed in the loop: about a millisecond
+T = TypeVar("T")
+_THREADS = ThreadPoolExecutor(2, "armwise-heavy")  # not those that answer questions, which would wait behind
+
+
+class Heavy(Exception):
+    """A request that would keep the loop from all others."""
+
+
+async def prepared(prepare: Callable[[Call], T], call: Call) -> T:
+    """What ``prepare`` makes of a request: at once, or in a thread where that would keep others waiting."""
+    if len(call.body) <= SMALL or call.body.count(b",") <= _COMMAS:
+        try:
+            return prepare(call)
+        except Heavy:
+            pass
+    call.alone = True
+    return await asyncio.get_running_loop().run_in_executor(_THREADS, prepare, call)
+
+
+def pairs(contexts: Sequence[Part], arms: Sequence[Part]) -> int:
+    """How many pairs are crossed: a context's tokens and the constant with each arm's, its id and the constant.
+
+    >>> from armwise.features.tokens import NOTHING, part
+    >>> pairs([part(b'{"hour": 9}', "c")], [part(b'{"taste": "salty"}', "a"), NOTHING])
+    10
+    """
+    left = count_tokens(contexts) + len(contexts)
+    return left * (count_tokens(arms) + 2 * len(arms))
+
+
+def check(call: Call, contexts: Sequence[Part], arms: Sequence[Part]) -> None:
+    """InvalidInput if the application does not take so much at once, Heavy if it is not for the loop."""
+    if len(call.body) <= _TINY and len(contexts) == 1:
+        return
+    model = call.engine.model(call.application)
+    n, numbers = pairs(contexts, arms), len(arms) * model.encoder.dim
+    if max(n, len(contexts) * numbers) <= FEW_PAIRS or model.agent.sees != "features":  # others cross nothing
+        return
+    if not call.alone:
+        raise Heavy
+    application = call.service.config.applications.get(call.application)
+    most = MAX_PAIRS if application is None else application.max_pairs
+    if n > most:
+        raise InvalidInput(
+            f"the features of the context and of the arms make {n} pairs, at most {most} are accepted: "
+            "send fewer arms or features, or raise max_pairs of the application"
+        )
+    if numbers > most:
+        raise InvalidInput(
+            f"{len(arms)} arms, each a row of {model.encoder.dim}, make {numbers} numbers, at most {most} are "
+            "accepted: send fewer arms, or raise max_pairs of the application"
+        )

@@ -1,0 +1,258 @@
+"""The little HTTP that the faces need over ASGI: one call, one response, routes on the raw path."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from typing import Any, NamedTuple
+from urllib.parse import parse_qsl, unquote_to_bytes
+
+import msgspec
+
+from armwise.features.tokens import InvalidInput, read_json
+from armwise.serve.engine.engine import Engine
+from armwise.serve.errors import Conflict, Unavailable, Unknown
+from armwise.serve.journal.append import Appended, Write, Written
+from armwise.serve.web.keys import ANYONE, Key
+
+JSON = b"application/json"
+
+
+class Response(NamedTuple):
+    """Status, body (bytes, or pieces of it as they come), media type, further headers.
+
+    >>> reply({"ok": True}).body
+    b'{"ok":true}'
+    """
+
+    status: int
+    body: bytes | AsyncIterator[bytes] = b""
+    type: bytes = JSON
+    headers: tuple[tuple[bytes, bytes], ...] = ()
+
+
+def reply(value: Any, status: int = 200) -> Response:
+    """A JSON response.
+
+    >>> reply([1], 201).status
+    201
+    """
+    return Response(status, msgspec.json.encode(value))
+
+
+class Problem(Exception):
+    """A request that is answered with an error.
+
+    >>> Problem(404, "NotFound", "nothing here").response().body
+    b'{"error":{"code":"NotFound","message":"nothing here"}}'
+    """
+
+    def __init__(self, status: int, code: str, message: str, headers: tuple[tuple[bytes, bytes], ...] = ()) -> None:
+        super().__init__(message)
+        self.status, self.code, self.headers = status, code, headers
+
+    def response(self) -> Response:
+        """As both faces say it.
+
+        >>> Problem(400, "BadArgument", "no").response().status
+        400
+        """
+        body = msgspec.json.encode({"error": {"code": self.code, "message": str(self)}})
+        return Response(self.status, body, JSON, self.headers)
+
+
+def problem_of(error: Exception) -> Problem | None:
+    """The answer to what the engine raises; None for what nobody foresaw.
+
+    >>> problem_of(InvalidInput("arms must not be empty")).status
+    400
+    """
+    if isinstance(error, Problem):
+        return error
+    if isinstance(error, InvalidInput):
+        return Problem(400, "BadArgument", str(error))
+    if isinstance(error, Unknown):
+        return Problem(404, "NotFound", str(error))
+    if isinstance(error, Conflict):
+        return Problem(409, "Conflict", str(error))
+    if isinstance(error, Unavailable):
+        return Problem(503, "Unavailable", str(error), ((b"retry-after", b"1"),))
+    return None
+
+
+class Call:
+    """One request: what was asked, by whom, of which application.
+
+    >>> Call(None, "GET", ("v1", "log"), b"after=3", [], "shop").query
+    {'after': '3'}
+    """
+
+    __slots__ = (
+        "_query", "alone", "application", "body", "engine", "headers", "key", "method", "named", "params", "path",
+        "service",
+    )  # fmt: skip
+
+    def __init__(
+        self, engine: Engine, method: str, path: tuple[str, ...], query: bytes, headers: Sequence[tuple[bytes, bytes]],
+        application: str,
+    ) -> None:  # fmt: skip
+        self.engine, self.method, self.path, self._query = engine, method, path, query
+        self.headers = dict(reversed(headers))  # of a name that appears twice, the first
+        self.application = application
+        self.alone = False  # in a thread of its own, where it may take its time
+        self.named = False  # whether the path began with ``/apps/NAME``
+        self.params: tuple[str, ...] = ()
+        self.key: Key = ANYONE
+        self.body = b""
+        self.service: Any = None
+
+    @property
+    def query(self) -> dict[str, str]:
+        """The query string; of a name that appears twice, the last.
+
+        >>> Call(None, "GET", (), b"a=1&b=%20", [], "").query
+        {'a': '1', 'b': ' '}
+        """
+        try:
+            return dict(
+                parse_qsl(self._query.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=50)
+            )
+        except ValueError:
+            raise Problem(400, "BadArgument", "the query string cannot be read") from None
+
+    def header(self, name: bytes) -> str:
+        """A header by its lower-case name; empty if absent.
+
+        >>> Call(None, "GET", (), b"", [(b"etag", b"1")], "").header(b"etag")
+        '1'
+        """
+        return self.headers.get(name, b"").decode("latin-1")
+
+    @property
+    def request_id(self) -> str:
+        """The idempotency key: ``idempotency-key`` or ``x-ms-client-request-id``.
+
+        >>> Call(None, "POST", (), b"", [(b"idempotency-key", b"7")], "").request_id
+        '7'
+        """
+        found = self.header(b"idempotency-key") or self.header(b"x-ms-client-request-id")
+        if len(found) > 256:
+            raise Problem(400, "BadArgument", "the idempotency key must have at most 256 characters")
+        return found
+
+    async def submit(self, group: Sequence[Write]) -> list[Written]:
+        """Make writes durable, without blocking the loop; raises what refused them."""
+        future: asyncio.Future[Appended] = asyncio.get_running_loop().create_future()
+
+        def done(outcome: Appended) -> None:
+            if not future.done():  # the caller may have gone
+                future.set_result(outcome)
+
+        self.engine.writer.submit(group, done)
+        outcome = await future
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+
+Handler = Callable[[Call], Awaitable[Response]]
+
+
+class Route(NamedTuple):
+    """A method and a path, whose ``{}`` segments become ``call.params``; the role it takes (empty: none).
+
+    ``limit`` is the largest body in bytes, where it is not the configured one.
+
+    >>> Route("GET", "v1/decisions/{}", "read", None).path
+    'v1/decisions/{}'
+    """
+
+    method: str
+    path: str
+    role: str
+    handler: Handler
+    limit: int = 0
+
+
+class Router:
+    """Finds the route of a path that is split before it is decoded, so that ``%2F`` stays inside a segment.
+
+    >>> router = Router([Route("GET", "v1/decisions/{}", "read", None)])
+    >>> router.find("GET", ("v1", "decisions", "a/b"))[1]
+    ('a/b',)
+    """
+
+    def __init__(self, routes: Sequence[Route]) -> None:
+        self._table: dict[tuple[str, ...], dict[str, Route]] = {}
+        for route in routes:
+            self._table.setdefault(tuple(route.path.split("/")), {})[route.method] = route
+        self._open = [path for path in self._table if "{}" in path]
+
+    def find(self, method: str, path: tuple[str, ...]) -> tuple[Route, tuple[str, ...]]:
+        """The route and its parameters; Problem 404 or 405.
+
+        >>> Router([]).find("GET", ("x",))
+        Traceback (most recent call last):
+        ...
+        armwise.serve.web.http.Problem: there is nothing at this path
+        """
+        params: tuple[str, ...] = ()
+        methods = self._table.get(path)
+        if methods is None or "{}" in path:
+            for pattern in self._open:
+                if len(pattern) == len(path) and all(a in ("{}", b) for a, b in zip(pattern, path)):
+                    methods = self._table[pattern]
+                    params = tuple(b for a, b in zip(pattern, path) if a == "{}")
+                    break
+            else:
+                raise Problem(404, "NotFound", "there is nothing at this path")
+        route = methods.get(method) or (methods.get("GET") if method == "HEAD" else None)
+        if route is None:
+            allow = ", ".join(sorted(methods)).encode()
+            raise Problem(405, "MethodNotAllowed", f"{method} is not possible here", ((b"allow", allow),))
+        return route, params
+
+
+@functools.lru_cache(maxsize=256)
+def split_path(raw: bytes) -> tuple[str, ...]:
+    """The segments of a raw path, each percent-decoded by itself.
+
+    >>> split_path(b"/v1/decisions/a%2Fb%20c/reward?x=1")
+    ('v1', 'decisions', 'a/b c', 'reward')
+    """
+    pieces = raw.partition(b"?")[0].strip(b"/").split(b"/")
+    try:
+        return tuple(p.decode() if b"%" not in p else unquote_to_bytes(p).decode() for p in pieces)
+    except UnicodeDecodeError:
+        raise Problem(400, "BadArgument", "the path is not UTF-8") from None
+
+
+def read_object(body: bytes, allowed: set[str]) -> dict[str, Any]:
+    """A JSON object with no other fields than these.
+
+    >>> read_object(b'{"value": 1}', {"value"})
+    {'value': 1}
+    """
+    value = read_json(body)
+    if not isinstance(value, dict):
+        raise InvalidInput("the body must be a JSON object")
+    if strange := sorted(set(value) - allowed):
+        raise InvalidInput(f"the body has an unknown field {strange[0][:40]!r}; expected {', '.join(sorted(allowed))}")
+    return value
+
+
+def finite(value: Any, what: str = "a number") -> float:
+    """A number as a float.
+
+    >>> finite(True, "value")
+    Traceback (most recent call last):
+    ...
+    armwise.features.tokens.InvalidInput: value must be a number
+    """
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise InvalidInput(f"{what} must be a number")
+    try:
+        return float(value)
+    except OverflowError:
+        raise InvalidInput(f"{what} is too large") from None

@@ -1,0 +1,71 @@
+"""The web page at ``/``: one file, nothing from elsewhere; it reads ``/v1/live``, a stream of server-sent events."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hashlib
+import re
+from collections.abc import AsyncIterator
+from importlib.resources import files
+from typing import Any
+
+import msgspec
+
+from armwise.serve.web.http import Call, Response, Route
+from armwise.serve.web.page.watch import Watch
+
+HTML = (files(__name__) / "index.html").read_bytes()
+
+
+def policy(page: bytes) -> bytes:
+    """The content security policy: only the page's own script and style, by their hashes.
+
+    >>> policy(b"<style>a</style><script>b</script>")[:20]
+    b"default-src 'none'; "
+    """
+
+    def allowed(tag: str) -> str:
+        inside = re.findall(rf"<{tag}>(.*?)</{tag}>".encode(), page, re.S)
+        return " ".join(f"'sha256-{base64.b64encode(hashlib.sha256(text).digest()).decode()}'" for text in inside)
+
+    sources = f"script-src {allowed('script')}; style-src {allowed('style')}; connect-src 'self'; base-uri 'none'"
+    return f"default-src 'none'; {sources}; form-action 'none'; frame-ancestors 'none'; img-src data:".encode()
+
+
+_HEADERS = (
+    (b"content-security-policy", policy(HTML)),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+)
+
+
+async def show(call: Call) -> Response:
+    """``GET /``: the frame, which holds no data."""
+    return Response(200, HTML, b"text/html; charset=utf-8", _HEADERS)
+
+
+async def live(call: Call) -> Response:
+    """``GET /v1/live``: the state of an application now, and again whenever it changes."""
+    names = [name for name in sorted(call.engine.models) if call.key.may("read", name)]
+    watch = await asyncio.to_thread(call.service.watch, call.application)
+    return Response(200, stream(call.service, watch, names), b"text/event-stream")
+
+
+async def stream(service: Any, watch: Watch, names: list[str]) -> AsyncIterator[bytes]:
+    """Server-sent events, until the reader goes or the service ends."""
+    before, quiet = b"", 0
+    while service.ready and not service.ending:
+        seen = await asyncio.to_thread(watch.look)
+        data = msgspec.json.encode(seen | {"applications": names})
+        if data != before:
+            yield b"data: " + data + b"\n\n"
+            before, quiet = data, 0
+        elif quiet >= 15:  # so that both ends notice when the other is gone
+            yield b": still here\n\n"
+            quiet = 0
+        quiet += 1
+        await asyncio.sleep(1.0)
+
+
+ROUTES = [Route("GET", "", "", show), Route("GET", "v1/live", "read", live)]

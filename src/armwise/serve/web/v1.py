@@ -1,0 +1,254 @@
+"""The service's own API: small and typed. Paths may be preceded by ``/apps/NAME`` for an application by name."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import msgspec
+
+from armwise.features.arms import read_arms
+from armwise.features.tokens import InvalidInput, part, refuse_twice, why
+from armwise.serve.engine.draw import Answer, answer
+from armwise.serve.engine.engine import Engine
+from armwise.serve.journal.append import Write
+from armwise.serve.journal.events import Activation, Decision, Reward, Status
+from armwise.serve.log import parquet
+from armwise.serve.log.export import FORMATS, earned, outcomes, pieces
+from armwise.serve.web import admission
+from armwise.serve.web.http import Call, Problem, Response, Route, finite, read_object, reply
+
+
+class DecisionRequest(msgspec.Struct, forbid_unknown_fields=True):
+    """What ``POST /v1/decisions`` takes: arms are ids, or objects with ``id`` and ``features``.
+
+    >>> msgspec.json.decode(b'{"arms": ["a", "b"]}', type=DecisionRequest).defer
+    UNSET
+    """
+
+    arms: list[msgspec.Raw]
+    context: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    id: str | msgspec.UnsetType = msgspec.UNSET
+    excluded: list[str] | msgspec.UnsetType = msgspec.UNSET
+    defer: bool | msgspec.UnsetType = msgspec.UNSET
+
+
+class ArmProbability(msgspec.Struct, gc=False):
+    """An arm and the probability it had.
+
+    >>> ArmProbability("a", 0.5).arm
+    'a'
+    """
+
+    arm: str
+    probability: float
+
+
+class DecisionAnswer(msgspec.Struct):
+    """What a decision is answered with, when it is durable.
+
+    >>> DecisionAnswer("e1", "a", 1.0, [], 3).version
+    3
+    """
+
+    id: str
+    arm: str
+    probability: float
+    probabilities: list[ArmProbability]
+    version: int
+
+    @classmethod
+    def of(cls, it: Answer) -> DecisionAnswer:
+        """From the engine's answer.
+
+        >>> DecisionAnswer.of(Answer("e1", "a", 1.0, [("a", 1.0)], 3, 9, False)).id
+        'e1'
+        """
+        every = [ArmProbability(arm, p) for arm, p in it.probabilities]
+        return cls(it.id, it.arm, it.probability, every, it.version)
+
+
+class RewardAnswer(msgspec.Struct):
+    """What came of a reward: ``late`` ones are kept but not learnt; ``learnt`` at once, or not (yet).
+
+    >>> RewardAnswer("e1", late=False, learnt=True).learnt
+    True
+    """
+
+    id: str
+    late: bool
+    learnt: bool
+
+
+_decode = msgspec.json.Decoder(DecisionRequest)
+
+
+async def decide(call: Call) -> Response:
+    """``POST /v1/decisions``."""
+    write = await admission.prepared(prepare, call)
+    written = (await call.submit([write]))[0]
+    return reply(DecisionAnswer.of(answer(written, write)), 200 if written.again else 201)
+
+
+def prepare(call: Call) -> Write:
+    """The decision that a request asks for, not yet durable."""
+    try:
+        asked = _decode.decode(call.body)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise InvalidInput(f"the body: {why(error, call.body)}") from None
+    context = b"{}" if asked.context is msgspec.UNSET else bytes(asked.context)
+    arms = [bytes(arm) for arm in asked.arms]
+    present = 5 - [asked.context, asked.id, asked.excluded, asked.defer].count(msgspec.UNSET)
+    read = read_arms(arms)
+    shared = part(context, "c")
+    admission.check(call, [shared], read.features)
+    keys = present + shared.n_keys + sum(read.n_keys)
+    refuse_twice("the body", call.body, keys)
+    return call.engine.prepare(
+        call.application, context, arms,
+        id=None if asked.id is msgspec.UNSET else asked.id,
+        excluded=() if asked.excluded is msgspec.UNSET else asked.excluded,
+        deferred=asked.defer is True, request=retry_key(call, "decide"), by=call.key.name, read=read,
+    )  # fmt: skip
+
+
+def retry_key(call: Call, *what: str) -> str:
+    """The idempotency key for one operation: a decision and its reward may share one, and no other API's is meant.
+
+    >>> retry_key(Call(None, "POST", (), b"", [(b"idempotency-key", b"7")], ""), "reward", "e1").split(chr(31))
+    ['v1', 'reward', 'e1', '7']
+    """
+    return "\x1f".join(("v1", *what, call.request_id)) if call.request_id else ""
+
+
+async def reward(call: Call) -> Response:
+    """``POST /v1/decisions/{id}/reward``."""
+    body = read_object(call.body, {"value"})
+    value = body.get("value")
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise InvalidInput('the body must be an object with a number: {"value": 1.0}')
+    key = retry_key(call, "reward", call.params[0])
+    write = call.engine.prepare_reward(call.application, call.params[0], finite(value), key)
+    written = (await call.submit([write]))[0]
+    event = msgspec.json.decode(written.row.body, type=Reward)
+    return reply(RewardAnswer(written.row.id, event.late, event.lesson is not None))
+
+
+async def activate(call: Call) -> Response:
+    """``POST /v1/decisions/{id}/activate``."""
+    key = retry_key(call, "activate", call.params[0])
+    written = (await call.submit([call.engine.prepare_activation(call.application, call.params[0], key)]))[0]
+    event = msgspec.json.decode(written.row.body, type=Activation)
+    return reply(RewardAnswer(written.row.id, event.late, event.lesson is not None))
+
+
+async def find(call: Call) -> Response:
+    """``GET /v1/decisions/{id}``."""
+    return reply(await asyncio.to_thread(_found, call.engine, call.application, call.params[0]))
+
+
+def _found(engine: Engine, app: str, id: str) -> dict[str, Any]:
+    shown = described(*engine.find(app, id))
+    return shown | {"outcomes": [outcome.told() for outcome in outcomes(engine.rewards(app, id))]}
+
+
+def described(it: Answer, decision: Decision, status: Status) -> dict[str, Any]:
+    """A decision with what was asked and where it stands; once it is closed, its reward is the one in the log.
+
+    >>> it, asked = Answer("e1", "a", 1.0, [], 0, 1, False), Decision(msgspec.Raw(b"{}"), [], [], 0, 0, 1, 0.0)
+    >>> described(it, asked, Status("shop", "e1", 1, 5, "sum", 0.0, True))["reward"] is None
+    True
+    """
+    whole: dict[str, Any] = msgspec.to_builtins(DecisionAnswer.of(it))
+    if status.closed:
+        reward = earned(status)
+    else:
+        reward = (status.first if status.rule == "earliest" else status.total) if status.n else None
+    return whole | {
+        "context": decision.context,
+        "deadline": status.deadline,
+        "active": status.active,
+        "rewards": status.n,
+        "reward": reward,
+        "closed": status.closed,
+    }
+
+
+async def agents(call: Call) -> Response:
+    """``GET /v1/agents``: those that the key may see."""
+    engine: Engine = call.engine
+    shown = []
+    for name, model in sorted(engine.models.items()):
+        if call.key.may("read", name):
+            shown.append(
+                {
+                    "name": name,
+                    "agent": repr(model.agent),
+                    "version": model.version,
+                    "lessons": model.lessons,
+                    "refused": model.refused,
+                    "features": {"dim": model.encoder.dim, "interactions": model.encoder.interactions},
+                    "arms": model.arms,
+                    "settings": {k: v for k, v in model.settings.items() if k != "extra"},
+                }
+            )
+    return reply({"agents": shown})
+
+
+async def change_settings(call: Call) -> Response:
+    """``PATCH /v1/settings``."""
+    changes = read_object(call.body, {"window", "default", "rule", "apprentice", "epsilon"})
+    for name in ("window", "default", "epsilon"):
+        if name in changes:
+            if isinstance(changes[name], bool) or not isinstance(changes[name], (int, float)):
+                raise InvalidInput(f"{name} must be a number")
+            changes[name] = finite(changes[name])
+    await asyncio.to_thread(call.engine.configure, call.application, changes)
+    model = call.engine.model(call.application)
+    return reply({k: v for k, v in model.settings.items() if k != "extra"})
+
+
+async def log(call: Call) -> Response:
+    """``GET /v1/log``: decisions with what they earned, as JSON lines, dsjson or Parquet, while they are read."""
+    query = call.query
+    kind = query.get("format", "json")
+    if kind not in FORMATS:
+        raise InvalidInput(f"format must be one of {', '.join(FORMATS)}, got {kind[:40]!r}")
+    after, limit = (_whole(query, name, default) for name, default in (("after", 0), ("limit", 10**18)))
+    after = max(after, call.engine.forgotten(call.application))
+    if kind == "parquet":
+        try:
+            await asyncio.to_thread(parquet.check)
+        except parquet.Missing as error:
+            raise Problem(501, "NotImplemented", str(error)) from None
+    return Response(200, stream(call.engine, call.application, kind, after, limit), FORMATS[kind])
+
+
+async def stream(engine: Engine, app: str, kind: str, after: int, limit: int) -> AsyncIterator[bytes]:
+    """The log in pieces, read by a thread with a session of its own."""
+    journal = await asyncio.to_thread(engine.open_journal)
+    try:
+        source = pieces(journal, app, kind, after, limit)
+        while data := await asyncio.to_thread(next, source, b""):
+            yield data
+    finally:
+        journal.connection.close()
+
+
+def _whole(query: dict[str, str], name: str, default: int) -> int:
+    text = query.get(name, str(default))
+    if not text.isascii() or not text.isdigit() or len(text) > 19 or int(text) > 10**18:
+        raise InvalidInput(f"{name} must be a whole number up to 10^18, got {text[:40]!r}")
+    return int(text)
+
+
+ROUTES = [
+    Route("POST", "v1/decisions", "decide", decide),
+    Route("GET", "v1/decisions/{}", "read", find),
+    Route("POST", "v1/decisions/{}/reward", "reward", reward),
+    Route("POST", "v1/decisions/{}/activate", "reward", activate),
+    Route("GET", "v1/agents", "read", agents),
+    Route("PATCH", "v1/settings", "admin", change_settings),
+    Route("GET", "v1/log", "read", log),
+]

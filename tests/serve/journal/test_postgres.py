@@ -1,0 +1,250 @@
+"""Two services on one PostgreSQL: both decide, one learns, and the other takes over when it is killed."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import pathlib
+import pwd
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pyarrow.parquet as pq
+import pytest
+from serving import Running
+from torture import _FORKING, _serve, _wait_ready, _warm_up
+
+from armwise import persist
+from armwise.serve.app import Service
+from armwise.serve.config import Config, open_store
+from armwise.serve.engine.engine import Engine
+from armwise.serve.errors import Conflict
+from armwise.serve.journal.append import Journal
+from armwise.serve.log import verify as verifying
+from armwise.serve.log.compact import compact
+from armwise.serve.log.export import pieces
+from armwise.serve.log.verify import verify
+from armwise.serve.model.build import Creation
+from armwise.serve.personalizer.admin import _forget_logs
+
+ARMS = [b'"a"', b'{"id": "b", "features": {"x": 2}}', b'"c"']
+
+
+def _tool(name: str) -> str:
+    found = shutil.which(name) or next(
+        (str(p) for p in sorted(pathlib.Path("/usr/lib/postgresql").glob(f"*/bin/{name}"), reverse=True)), None
+    )
+    assert found, f"{name} is needed: install PostgreSQL (Debian: postgresql)"
+    return found
+
+
+def _free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    """A PostgreSQL of our own, on loopback; it refuses to run as root, so another user runs it then."""
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="armwise-pg-"))
+    user, become = pwd.getpwuid(os.getuid()).pw_name, {}
+    if os.getuid() == 0:
+        other = next(u for u in ("postgres", "nobody") if any(p.pw_name == u for p in pwd.getpwall()))
+        entry = pwd.getpwnam(other)
+        os.chown(folder, entry.pw_uid, entry.pw_gid)
+        user, become = other, {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": []}
+    port, data = _free_port(), str(folder / "data")
+
+    def run(*words: str) -> None:
+        subprocess.run(words, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=folder, **become)
+
+    run(_tool("initdb"), "-D", data, "-U", user, "-A", "trust", "--no-sync", "--locale=C", "-E", "UTF8")
+    options = f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={folder} -c max_connections=60"
+    run(_tool("pg_ctl"), "-D", data, "-o", options, "-w", "-t", "60", "-l", str(folder / "log"), "start")
+    try:
+        yield f"postgresql://{user}@127.0.0.1:{port}/"
+    finally:
+        run(_tool("pg_ctl"), "-D", data, "-m", "immediate", "stop")
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def url(server: str) -> str:
+    import psycopg
+
+    name = f"test{time.time_ns()}"
+    with psycopg.connect(server + "postgres", autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}")
+    return server + name
+
+
+def test_the_journal_keeps_its_promises_here_too(url: str) -> None:
+    creation = Creation(features={"dim": 16})
+    there = Engine(open_store(url), {"shop": creation})
+    there.start()
+    for k in range(20):
+        there.decide("shop", b'{"x": %d}' % k, ARMS, id=f"e{k}", request=f"r{k}")
+        there.decide("shop", b'{"x": %d}' % k, ARMS, id=f"e{k}", request=f"r{k}")
+        there.reward("shop", f"e{k}", k / 20.0, request=f"w{k}")
+    with pytest.raises(Conflict):
+        there.decide("shop", b"{}", ARMS, id="e1")
+    there.wait_learnt()
+    before = persist.dumps(there.learner.masters["shop"])
+    there.stop()
+    journal = Journal(open_store(url).connect())
+    report = verify(journal)
+    assert report.problems == []
+    assert (report.decisions, report.rewards, report.lessons) == (20, 20, 20)
+    assert report.snapshots >= 1
+    again = Engine(open_store(url), {"shop": creation})
+    again.start()
+    assert persist.dumps(again.learner.masters["shop"]) == before
+    again.stop()
+    assert compact(journal, 10**15) == 40
+    assert verify(journal).problems == []
+    journal.connection.close()
+
+
+def test_a_journal_here_is_verified_exported_and_forgotten_too(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    creation = Creation(features={"dim": 16})
+    engine = Engine(open_store(url), {"shop": creation, "site": creation})
+    engine.start()
+    for k in range(20):
+        for app in ("shop", "site"):
+            engine.decide(app, b'{"x": %d}' % k, ARMS, id=f"e{k}", request=f"r{k}")
+    check = verifying._check_statuses
+
+    def later(*args: Any) -> None:
+        for k in range(20):
+            for app in ("shop", "site"):
+                engine.reward(app, f"e{k}", k / 20.0)
+        check(*args)
+
+    monkeypatch.setattr(verifying, "_check_statuses", later)
+    journal = engine.open_journal()
+    report = verify(journal)
+    assert report.problems == []  # all was read as it was when the check began
+    assert report.rewards == 0
+    monkeypatch.setattr(verifying, "_check_statuses", check)
+    _forget_logs(engine, "site")
+    engine.stop()
+    lines = [json.loads(line) for line in b"".join(pieces(journal, "shop")).splitlines()]
+    assert [line["outcomes"][0]["value"] for line in lines] == [k / 20.0 for k in range(20)]
+    assert pq.read_table(io.BytesIO(b"".join(pieces(journal, "shop", "parquet")))).num_rows == 20
+    assert compact(journal, 0) == 41  # the decisions of one, their rewards, and that they are to be forgotten
+    assert verify(journal).problems == []
+    assert len(b"".join(pieces(journal, "shop")).splitlines()) == 20
+    journal.connection.close()
+
+
+def test_windows_close_by_the_database_clock(url: str) -> None:
+    from armwise.serve.journal.events import Settings
+
+    engine = Engine(open_store(url), {"shop": Creation(settings=Settings(window=0.2, default=-0.5))}, clock=lambda: 0.0)
+    engine.start()
+    engine.decide("shop", b"{}", ARMS, id="e1")
+    deadline = time.monotonic() + 10.0
+    while engine.models["shop"].lessons == 0:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    engine.stop()
+
+
+def test_a_takeover_loses_nothing(url: str) -> None:
+    _warm_up()
+    ports = [_free_port(), _free_port()]
+    processes: list[Any] = []
+    for port in ports:
+        process = _FORKING.Process(target=_serve, args=(url, port), daemon=True)
+        process.start()
+        _wait_ready(process, port)
+        processes.append(process)
+    clients = [httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=30.0) for port in ports]
+    acknowledged: dict[str, Any] = {}
+    rewarded = 0
+
+    def leads(client: httpx.Client) -> bool:
+        return "armwise_leader 1" in client.get("/metrics").text
+
+    def use(client: httpx.Client, name: str, n: int) -> int:
+        for k in range(n):
+            body = {"id": f"{name}{k}", "context": {"x": k}, "arms": ["a", {"id": "b", "features": {"y": k}}, "c"]}
+            answer = client.post("/v1/decisions", json=body)
+            assert answer.status_code == 201, answer.text
+            acknowledged[answer.json()["id"]] = answer.json()
+            assert (
+                client.post(f"/v1/decisions/{name}{k}/reward", json={"value": 1.0 if k % 2 else 0.0}).status_code == 200
+            )
+        return n
+
+    try:
+        assert [leads(client) for client in clients] == [True, False]
+        rewarded += use(clients[0], "first", 25) + use(clients[1], "second", 25)
+        # What one decided, the other knows; the same id gets the same answer from either.
+        body = {"id": "first3", "context": {"x": 3}, "arms": ["a", {"id": "b", "features": {"y": 3}}, "c"]}
+        again = clients[1].post("/v1/decisions", json=body)
+        assert (again.status_code, again.json()) == (200, acknowledged["first3"])
+        _until(lambda: _lessons(clients[1]) == rewarded)  # the follower has the leader's snapshots
+        os.kill(processes[0].pid, signal.SIGKILL)
+        processes[0].join()
+        rewarded += use(clients[1], "third", 25)  # while nobody may be leading
+        _until(lambda: leads(clients[1]))
+        _until(lambda: _lessons(clients[1]) == rewarded)
+        rewarded += use(clients[1], "fourth", 5)
+        _until(lambda: _lessons(clients[1]) == rewarded)
+    finally:
+        for client in clients:
+            client.close()
+        for process in processes:
+            process.terminate()
+            process.join(20)
+    journal = Journal(open_store(url).connect())
+    report = verify(journal)
+    journal.connection.close()
+    assert report.problems == []
+    assert (report.decisions, report.rewards, report.lessons) == (80, rewarded, rewarded)
+    assert report.snapshots >= 1
+
+
+def test_the_personalizer_face_on_two_services(url: str) -> None:
+    one, two = (Running(Service(Config(storage=url))) for _ in range(2))
+    path, actions = "/personalizer/v1.1-preview.3", [{"id": name, "features": []} for name in "ab"]
+    slots = [{"id": "top", "baselineAction": "a"}, {"id": "low", "baselineAction": "b"}]
+    body = {"actions": actions, "slots": slots, "eventId": "e"}
+    ranked = one.client.post(f"{path}/multislot/rank", json=body)
+    assert ranked.status_code == 201
+    assert two.client.post(f"{path}/multislot/rank", json=body).json() == ranked.json()
+    sent = {"reward": [{"slotId": "low", "value": 1}]}
+    assert two.client.post(f"{path}/multislot/events/e/reward", json=sent).status_code == 204
+    retried = {"x-ms-client-request-id": "r"}
+    answers = [each.client.post(f"{path}/rank", json={"actions": actions}, headers=retried) for each in (one, two)]
+    assert answers[0].json() == answers[1].json()
+    two.client.put(f"{path}/configurations/service", json={"rewardWaitTime": "PT7M"})
+    _until(lambda: one.client.get(f"{path}/configurations/service").json()["rewardWaitTime"] == "PT7M")
+    for what in ("model/properties", "logs/properties", "configurations/policy"):
+        assert two.client.get(f"{path}/{what}").status_code == 200
+    wanted = {"name": "n", "startTime": "2000-01-01", "endTime": "2999-01-01"}
+    place = two.client.post(f"{path}/evaluations", json=wanted).headers["location"]
+    _until(lambda: one.client.get(place).json().get("status") == "completed")
+    one.stop()
+    two.stop()
+
+
+def _lessons(client: httpx.Client) -> int:
+    return int(client.get("/v1/agents").json()["agents"][0]["lessons"])
+
+
+def _until(condition: Any, seconds: float = 30.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not come to pass"
+        time.sleep(0.05)

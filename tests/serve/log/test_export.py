@@ -1,0 +1,216 @@
+"""The log of a service: three formats that say the same, with every reward in each."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from armwise.cli.main import main
+from armwise.offline import Log
+from armwise.serve.engine.engine import Engine
+from armwise.serve.log import parquet
+from armwise.serve.log.export import pieces
+
+ARMS = [b'"pasta"', b'{"id": "salad", "features": {"fresh": true, "price": 2.5}}', b'"soup"', b'"cake"']
+
+
+def visit(engine: Engine, clock: Any, n: int = 120) -> None:
+    """Decisions over changing arms, most with a reward; the last few are open."""
+    rng = np.random.default_rng(1)
+    for k in range(n):
+        clock.now += 1.0
+        engine.decide("shop", b'{"hour": %d, "day": "d%d"}' % (k % 24, k % 7), ARMS[: 4 - k % 2], id=f"e{k}")
+        if k % 3:
+            engine.reward("shop", f"e{k}", float(rng.normal()))
+    engine.expire()
+    engine.wait_learnt()
+
+
+def export(path: Path, kind: str, capfd: pytest.CaptureFixture[str]) -> Path:
+    target = path.parent / f"log.{'jsonl' if kind == 'json' else kind}"
+    assert main(["journal", "export", "--storage", str(path), "--format", kind, "--output", str(target)]) == 0
+    return target
+
+
+def ips(log: Path, policy: str, capfd: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    capfd.readouterr()
+    assert main(["evaluate", str(log), "--policy", policy, "--estimators", "ips", "--json"]) == 0
+    found: dict[str, Any] = json.loads(capfd.readouterr().out)["estimates"]["ips"]
+    return found
+
+
+@pytest.mark.parametrize("policy", ["uniform", "arm:salad"])
+def test_all_formats_are_judged_alike(
+    engines: Callable[..., Engine], clock: Any, tmp_path: Path, capfd: pytest.CaptureFixture[str], policy: str
+) -> None:
+    engine = engines(window=10.0, default=-0.5)
+    visit(engine, clock)
+    engine.stop()
+    logs = [export(tmp_path / "journal.db", kind, capfd) for kind in ("json", "dsjson", "parquet")]
+    told = [ips(log, policy, capfd) for log in logs]
+    assert told[0]["n"] > 100
+    assert told[0] == told[1] == told[2]
+    lines = [json.loads(line) for line in logs[0].read_text().splitlines()]
+    settled = [line for line in lines if line["reward"] is not None]
+    name = policy.partition(":")[2]
+    weights = [1 / 4 if len(x["arms"]) == 4 else 1 / 3 for x in settled] if not name else [
+        float(x["arm"] == name) for x in settled
+    ]  # fmt: skip
+    by_hand = np.mean([w / x["probability"] * x["reward"] for w, x in zip(weights, settled)])
+    assert told[0]["value"] == pytest.approx(by_hand, rel=1e-12)
+
+
+def test_an_arm_is_judged_wherever_it_stands(
+    engines: Callable[..., Engine], clock: Any, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    engine = engines(window=1000.0)
+    for k in range(60):
+        turned = ARMS[k % 4 :] + ARMS[: k % 4]
+        arm = engine.decide("shop", b"{}", turned, excluded=["soup"] if k % 2 else [], id=f"e{k}").arm
+        engine.reward("shop", f"e{k}", 1.0 if arm == "salad" else 0.0)
+    engine.stop()
+    for kind in ("json", "dsjson", "parquet"):
+        log = export(tmp_path / "journal.db", kind, capfd)
+        lines = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
+        by_hand = np.mean([x["reward"] / x["probability"] for x in lines])
+        assert ips(log, "arm:salad", capfd)["value"] == pytest.approx(by_hand, rel=1e-12)
+        assert main(["evaluate", str(log), "--policy", "arm:soup", "--estimators", "ips"]) == 2
+        assert "30 of 60 decisions did not offer it" in capfd.readouterr().err
+
+
+def test_parquet_says_what_the_lines_say(
+    engines: Callable[..., Engine], clock: Any, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    engine = engines(window=10.0)
+    visit(engine, clock)
+    engine.decide("shop", b'{"geo": "K\\u00f6ln"}', ARMS, excluded=["soup"], deferred=True, id="e|x")
+    engine.stop()
+    lines = [json.loads(x) for x in export(tmp_path / "journal.db", "json", capfd).read_text().splitlines()]
+    rows = pq.read_table(export(tmp_path / "journal.db", "parquet", capfd)).to_pylist()
+    assert len(rows) == len(lines) == 121
+    for row, line in zip(rows, lines):
+        row["context"], row["arms"] = json.loads(row["context"]), [json.loads(arm) for arm in row["arms"]]
+        for moment in (row, *row["outcomes"]):
+            moment["time"] = moment["time"].isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        assert row == line
+    one, two = (Log.from_parquet(tmp_path / "log.parquet"), Log.from_dsjson(tmp_path / "log.jsonl"))
+    assert one.arm_names == two.arm_names == ["pasta", "salad", "soup", "cake"]
+    assert one.timestamps.tolist() == two.timestamps.tolist()
+    np.testing.assert_array_equal(one.contexts, two.contexts)
+    np.testing.assert_array_equal(one.arm_features, two.arm_features)
+    np.testing.assert_array_equal(one.available, two.available)
+
+
+def test_parquet_is_written_in_bounded_memory(
+    engines: Callable[..., Engine], clock: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Row groups leave as they are full; a piece is never the whole log."""
+    engine = engines(window=1000.0)
+    padding = json.dumps({"text": "x" * 4000, "n": 1}).encode()
+    for _ in range(300):
+        engine.decide("shop", padding, ARMS)
+    monkeypatch.setattr(parquet, "BYTES", 100_000)
+    tracemalloc.start()
+    sizes = [len(piece) for piece in pieces(engine.open_journal(), "shop", "parquet")]
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert len(sizes) == 13  # twelve groups of 25 rows and the end
+    whole = b"".join(pieces(engine.open_journal(), "shop", "parquet"))
+    (tmp_path / "log.parquet").write_bytes(whole)
+    assert pq.ParquetFile(tmp_path / "log.parquet").metadata.num_rows == 300
+    assert peak < 6_000_000
+    assert len(b"".join(pieces(engine.open_journal(), "shop", "parquet", limit=7))) < len(whole)
+
+
+def test_the_log_is_streamed_as_parquet(run: Callable[..., Any], tmp_path: Path) -> None:
+    client = run().client
+    for k in range(5):
+        client.post("/v1/decisions", json={"id": f"e{k}", "arms": ["a", "b"], "context": {"k": k}})
+        client.post(f"/v1/decisions/e{k}/reward", json={"value": k / 4})
+    answer = client.get("/v1/log?format=parquet&after=2&limit=3")
+    assert (answer.status_code, answer.headers["content-type"]) == (200, "application/vnd.apache.parquet")
+    (tmp_path / "log.parquet").write_bytes(answer.content)
+    assert pq.read_table(tmp_path / "log.parquet")["id"].to_pylist() == ["e1", "e2", "e3"]
+    assert Log.from_parquet(tmp_path / "log.parquet").rewards.tolist() == [0.25, 0.5, 0.75]
+    assert client.get("/v1/log?format=csv").status_code == 400
+    empty = client.get("/v1/log?format=parquet&after=1000").content
+    assert (empty[:4], empty[-4:]) == (b"PAR1", b"PAR1")
+    asked = client.get("/openapi.json").json()["paths"]["/v1/log"]["get"]
+    assert "application/vnd.apache.parquet" in asked["responses"]["200"]["content"]
+
+
+def test_without_pyarrow_it_says_what_to_install(
+    run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    service = run()
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    answer = service.client.get("/v1/log?format=parquet")
+    assert answer.status_code == 501
+    assert "armwise[race]" in answer.json()["error"]["message"]
+    assert service.client.get("/v1/log").status_code == 200
+    storage = service.service.config.storage
+    target = tmp_path / "log.parquet"
+    assert main(["journal", "export", "--storage", storage, "--format", "parquet", "--output", str(target)]) == 2
+    assert "armwise[race]" in capfd.readouterr().err
+    assert not target.exists()
+
+
+def test_every_reward_is_in_the_log(engines: Callable[..., Engine], clock: Any, tmp_path: Path) -> None:
+    engine = engines(window=5.0, rule="sum")
+    engine.decide("shop", b"{}", ARMS, id="e1")
+    engine.decide("shop", b"{}", ARMS, id="e2")
+    for value, wait in ((0.5, 1.0), (0.25, 1.0), (9.0, 10.0)):
+        clock.now += wait
+        engine.reward("shop", "e1", value)
+    engine.expire()
+    line, other = (json.loads(line) for line in b"".join(pieces(engine.open_journal(), "shop")).splitlines())
+    assert [(o["value"], o["late"]) for o in line["outcomes"]] == [(0.5, False), (0.25, False), (9.0, True)]
+    assert [o["time"][-8:] for o in line["outcomes"]] == [":41.000Z", ":42.000Z", ":52.000Z"]
+    assert (line["reward"], line["rewards"]) == (0.75, 2)
+    assert (other["reward"], other["outcomes"]) == (0.0, [])
+    event, empty = (json.loads(x) for x in b"".join(pieces(engine.open_journal(), "shop", "dsjson")).splitlines())
+    assert [(o["v"], o["late"], o["EventId"]) for o in event["o"]] == [
+        (0.5, False, "e1"), (0.25, False, "e1"), (9.0, True, "e1")
+    ]  # fmt: skip
+    assert (event["_label_cost"], empty["o"]) == (-0.75, [])
+
+
+def test_a_late_reward_is_shown_with_its_decision(run: Callable[..., Any]) -> None:
+    client = run().client
+    client.patch("/v1/settings", json={"window": 0.05})
+    client.post("/v1/decisions", json={"id": "d3", "arms": ["a", "b"]})
+    time.sleep(0.1)
+    assert client.post("/v1/decisions/d3/reward", json={"value": 0.75}).json()["late"] is True
+    [outcome] = client.get("/v1/decisions/d3").json()["outcomes"]
+    assert (outcome["value"], outcome["late"]) == (0.75, True)
+    [line] = [json.loads(line) for line in client.get("/v1/log").text.splitlines()]
+    assert line["outcomes"] == [outcome]
+    assert line["rewards"] == 0
+
+
+def test_vw_reads_the_labels_of_a_decision_with_late_rewards(
+    engines: Callable[..., Engine], clock: Any, tmp_path: Path
+) -> None:
+    import vowpalwabbit
+
+    engine = engines(window=5.0)
+    engine.decide("shop", b'{"hour": 9}', ARMS, id="e1")
+    for value, wait in ((0.5, 1.0), (9.0, 10.0)):
+        clock.now += wait
+        engine.reward("shop", "e1", value)
+    text = b"".join(pieces(engine.open_journal(), "shop", "dsjson")).decode()
+    workspace = vowpalwabbit.Workspace("--cb_explore_adf --dsjson -t --quiet")
+    examples = workspace.parse(text)
+    labels = [example.get_label(vowpalwabbit.LabelType.CONTEXTUAL_BANDIT).costs for example in examples[1:]]
+    assert [costs[0].cost for costs in labels if costs] == [-0.5]
+    workspace.finish_example(examples)

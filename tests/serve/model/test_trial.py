@@ -1,0 +1,288 @@
+"""What would break an application is refused before it is journaled; what a journal has anyway breaks no other one."""
+
+from __future__ import annotations
+
+import base64
+import copy
+import hashlib
+import json
+import struct
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from serving import ARMS, Running, ask, replayed, settled, state
+from test_models import AGENTS, contexts
+
+from armwise import persist
+from armwise.features.tokens import InvalidInput
+from armwise.serve.app import Service
+from armwise.serve.config import Config
+from armwise.serve.engine.application import Application
+from armwise.serve.engine.engine import Engine
+from armwise.serve.errors import Unavailable, Unknown
+from armwise.serve.journal.sqlite import SQLite
+from armwise.serve.log.verify import verify
+from armwise.serve.model.build import Creation
+
+Make = Callable[..., Engine]
+SMALL = {"agent": {"class": "Explore", "epsilon": 0.1, "agent": {"class": "LinUCB"}}, "features": {"dim": 8}}
+
+
+def taught(engine: Engine, name: str = "", n: int = 12) -> bytes:
+    """The model after some rounds."""
+    rng = np.random.default_rng(3)
+    for k, context in enumerate(contexts(name, n)):
+        id = engine.new_id()
+        ask(engine, id, context if k % 4 else {**context, "day": 1})
+        engine.reward("shop", id, float(rng.random()))
+    engine.wait_learnt()
+    return engine.export("shop")
+
+
+# ---------------------------------------------------------------------- before it is journaled
+
+
+def test_an_agent_that_cannot_be_served_is_refused(engines: Make, tmp_path: Path) -> None:
+    linear = {"class": "kernels.Linear"}
+    strange = {"class": "CGPUCB", "context_kernel": linear, "arm_kernel": linear, "context_dim": 5}
+    with pytest.raises(InvalidInput, match="CGPUCB cannot be served: X must have the same context"):
+        engines(tmp_path / "new.db", agent=strange, features={"dim": 6})
+    engine = engines(**SMALL)
+    last = engine.open_journal().last()
+    with pytest.raises(InvalidInput, match="CGPUCB cannot be served"):
+        engine.reset("shop", Creation(agent=strange, features={"dim": 6}))
+    assert engine.open_journal().last() == last
+    ask(engine, "e1")
+
+
+def test_probabilities_that_are_none_are_not_journaled(engines: Make) -> None:
+    engine = engines(**SMALL)
+    last = engine.open_journal().last()
+    engine.models["shop"].agent.epsilon = float("nan")
+    with pytest.raises(ArithmeticError, match="nan"):
+        ask(engine, "e1")
+    assert engine.open_journal().last() == last
+
+
+OTHERS: dict[str, dict[str, Any]] = {
+    "agent is Exp3": {"agent": {"class": "Exp3", "n_arms": 3}, "arms": ["pasta", "salad", "soup"]},
+    "agent is LinUCB": {"agent": {"class": "LinUCB"}},
+    "agent.agent is LinThompson": {"agent": {"class": "Explore", "epsilon": 0.1, "agent": {"class": "LinThompson"}}},
+    "agent.agent.alpha is 2.0": {
+        "agent": {"class": "Explore", "epsilon": 0.1, "agent": {"class": "LinUCB", "alpha": 2.0}}
+    },
+    "agent.agent.dim is 16": {"features": {"dim": 16}},
+    "encoder.interactions is False": {"features": {"dim": 8, "interactions": False}},
+    "rewards is": {"rewards": [-1.0, 1.0]},
+}
+
+
+@pytest.mark.parametrize("why", OTHERS)
+def test_a_model_of_another_application_is_refused(engines: Make, why: str) -> None:
+    engine = engines(**SMALL)
+    before, last = engine.export("shop"), engine.open_journal().last()
+    with pytest.raises(InvalidInput, match=f"the model's {why}"):
+        engine.replace("shop", persist.dumps(Application(**SMALL | OTHERS[why]).creation().build()))
+    assert (engine.export("shop"), engine.open_journal().last()) == (before, last)
+    explored = copy.deepcopy(SMALL)
+    explored["agent"]["epsilon"] = 0.5  # a setting, which may differ
+    engine.replace("shop", persist.dumps(Application(**explored).creation().build()))
+    assert engine.models["shop"].agent.epsilon == 0.5
+
+
+@pytest.mark.parametrize("name", AGENTS)
+def test_models_travel_between_new_and_experienced_applications(engines: Make, tmp_path: Path, name: str) -> None:
+    """A refusal here would mean that what an agent comes to learn is taken for damage."""
+    old, new = engines(**AGENTS[name]), engines(tmp_path / "new.db", **AGENTS[name])
+    fresh, experienced = new.export("shop"), taught(old, name, 40)
+    new.replace("shop", experienced)
+    assert settled(new) != fresh
+    assert new.models["shop"].lessons == 40
+    ask(new, "e1", contexts(name, 1)[0])
+    old.replace("shop", fresh)
+    assert old.models["shop"].lessons == 0
+    assert state(replayed(new)["shop"]) == settled(new)
+
+
+def places(tree: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """The places of all values in a JSON document, branches and leaves."""
+    if path:
+        yield path
+    for key in tree if isinstance(tree, dict) else range(len(tree)) if isinstance(tree, list) else ():
+        yield from places(tree[key], (*path, key))
+
+
+def edited(model: bytes, path: tuple[Any, ...], value: Any) -> bytes:
+    """An export with one value of its header replaced, and the digest made right."""
+    start = 20
+    length = struct.unpack("<Q", model[12:start])[0]
+    header = json.loads(model[start : start + length])
+    spot = header
+    for key in path[:-1]:
+        spot = spot[key]
+    spot[path[-1]] = value
+    text = json.dumps(header).encode()
+    body = model[:12] + struct.pack("<Q", len(text)) + text + model[start + length : -32]
+    return body + hashlib.sha256(body).digest()
+
+
+@pytest.mark.parametrize("name", ["Explore", "GPUCB", "EpochGreedy"])
+def test_an_edited_model_is_refused_or_works(engines: Make, name: str) -> None:
+    """Every value of the header replaced in turn; what is accepted must decide, learn and survive a restart."""
+    application = SMALL if name == "Explore" else AGENTS[name]
+    engine = engines(**application)
+    model = taught(engine)
+    header = json.loads(model[20 : 20 + struct.unpack("<Q", model[12:20])[0]])
+    accepted, refused = 0, 0
+    for path in places(header):
+        for value in (None, -1, 2.5, "x"):
+            try:
+                engine.replace("shop", edited(model, path, value))
+            except InvalidInput:
+                refused += 1
+                continue
+            accepted += 1
+            id = engine.new_id()
+            ask(engine, id, {"x": 0.3, "day": 2})
+            engine.reward("shop", id, 0.5)
+            after = settled(engine)
+            assert engine.models["shop"].refused == persist.loads(edited(model, path, value)).refused, path
+            engine.stop()
+            engine = engines(**application)
+            assert settled(engine) == after, path
+    assert refused > 100
+    assert accepted > 0  # counts and settings may be anything
+
+
+# ---------------------------------------------------------------------- what a journal has all the same
+
+
+def broken_model(part: str) -> dict[str, str]:
+    """The body of an import, as versions before accepted it, of a model that lacks a part."""
+    model = Application(**SMALL).creation().build()
+    setattr(model if part == "scaler" else model.agent.agent, part, None)
+    return {"model": base64.b64encode(persist.dumps(model)).decode()}
+
+
+def two(path: Path, seed: int = 1) -> Engine:
+    creations = {"shop": Application(**SMALL, seed=seed).creation(), "news": Application(**SMALL).creation()}
+    engine = Engine(SQLite(path / "journal.db"), creations, publish_every=0.0)
+    engine.start()
+    return engine
+
+
+@pytest.mark.parametrize("part", ["scaler", "_model"])
+def test_one_application_that_cannot_be_served_leaves_the_others(tmp_path: Path, part: str) -> None:
+    engine = two(tmp_path)
+    ask(engine, "before")
+    engine.reward("shop", "before", 1.0)
+    prepared = [engine.prepare("shop", b'{"x": 1}', ARMS, id="e"), engine.prepare_reward("shop", "e", 1.0)]
+    engine._journal_change("shop", "import", broken_model(part))
+    for write in prepared:
+        engine.writer.write([write])
+    for round in range(3):  # as it happens, and after two restarts: with a snapshot of the others and without any
+        engine.decide("news", b'{"x": 1}', ARMS, id=f"e{round}")
+        engine.reward("news", f"e{round}", 1.0)
+        engine.wait_learnt()
+        assert engine.models["news"].lessons == round + 1
+        with pytest.raises(Unavailable, match="'shop' cannot be served"):
+            ask(engine, f"e{round}")
+        expected = state(engine.models["news"])
+        engine.stop()
+        if round == 1:
+            SQLite(tmp_path / "journal.db").connect().execute("DELETE FROM snapshots")
+        engine = two(tmp_path)
+        assert state(engine.models["news"]) == expected
+    assert "shop" not in engine.models
+    engine.stop()
+    engine = two(tmp_path, seed=2)  # configured otherwise, it begins anew
+    ask(engine, "after")
+    assert sorted(engine.models) == ["news", "shop"]
+    engine.stop()
+    engine = two(tmp_path, seed=2)
+    ask(engine, "after a restart")
+    engine.stop()
+
+
+def test_events_that_cannot_be_folded_are_reported(tmp_path: Path) -> None:
+    engine = two(tmp_path)
+    engine._journal_change("shop", "import", broken_model("scaler"))
+    engine.writer.write([engine.prepare("news", b"{}", ARMS, id="e1")])
+    engine._journal_change("shop", "import", {"model": "AAAA"})
+    engine.stop()
+    problems = verify(engine.open_journal()).problems
+    assert len(problems) == 1
+    assert "the model of shop cannot be replayed" in problems[0]
+
+
+def test_an_application_without_its_snapshot_is_folded_anew(tmp_path: Path) -> None:
+    engine = two(tmp_path)
+    taught(engine)
+    expected = settled(engine)
+    engine.stop()
+    connection = SQLite(tmp_path / "journal.db").connect()
+    connection.execute("DELETE FROM snapshots WHERE app = 'shop'")
+    connection.close()
+    engine = two(tmp_path)
+    assert settled(engine) == expected
+    engine.stop()
+
+
+def test_over_http_the_others_answer(tmp_path: Path) -> None:
+    applications = {"shop": Application(**SMALL), "news": Application(**SMALL)}
+    config = Config(storage=str(tmp_path), applications=applications)
+    running = Running(Service(config))
+    running.service.engine._journal_change("shop", "import", broken_model("_model"))
+    running.stop()
+    running = Running(Service(config))
+    body = {"arms": ["a", "b"]}
+    assert running.client.post("/apps/news/v1/decisions", json=body).status_code == 201
+    for path in ("/v1/decisions", "/apps/shop/v1/decisions"):
+        answer = running.client.post(path, json=body)
+        assert (answer.status_code, answer.json()["error"]["code"]) == (503, "Unavailable")
+    assert running.client.get("/readyz").status_code == 200
+    assert [each["name"] for each in running.client.get("/v1/agents").json()["agents"]] == ["news"]
+    assert 'application="news"' in running.client.get("/metrics").text
+    running.stop()
+
+
+# ---------------------------------------------------------------------- applications that are no longer configured
+
+
+def test_an_application_that_is_no_longer_configured_waits_for_its_return(tmp_path: Path) -> None:
+    both = {"kept": Application(**SMALL), "gone": Application(**SMALL, window=0.2)}
+    config = Config(storage=str(tmp_path), applications=both)
+    running = Running(Service(config))
+    ids = [running.client.post("/apps/gone/v1/decisions", json={"arms": ["a", "b"]}).json()["id"] for _ in range(3)]
+    assert running.client.post(f"/apps/gone/v1/decisions/{ids[0]}/reward", json={"value": 1}).status_code == 200
+    running.stop()
+    running = Running(Service(Config(storage=str(tmp_path), applications={"kept": Application(**SMALL)})))
+    client, engine = running.client, running.service.engine
+    assert [each["name"] for each in client.get("/v1/agents").json()["agents"]] == ["kept"]
+    assert "gone" not in client.get("/metrics").text
+    assert client.post("/apps/kept/v1/decisions", json={"arms": ["a"]}).status_code == 201
+    base = "/apps/gone/personalizer/v1.0"
+    answers = [
+        client.post("/apps/gone/v1/decisions", json={"arms": ["a"]}),
+        client.get("/apps/gone/v1/agents"),
+        client.get(f"{base}/configurations/policy"),
+        client.put(f"{base}/configurations/policy", json={"name": "n", "arguments": '{"class": "LinUCB"}'}),
+        client.delete(f"{base}/configurations/policy"),
+        client.delete(f"{base}/model"),
+        client.post(f"{base}/evaluations", json={}),
+    ]
+    assert [answer.status_code for answer in answers] == [404] * len(answers)
+    with pytest.raises(Unknown, match="no application is called 'gone'"):
+        engine.model("gone")
+    while engine.learner.masters["gone"].lessons < 3:  # its windows close all the same
+        engine.wait_learnt()
+    running.stop()
+    running = Running(Service(config))
+    engine = running.service.engine
+    assert engine.models["gone"].lessons == 3
+    assert state(replayed(engine)["gone"]) == state(engine.models["gone"])
+    assert running.client.post("/apps/gone/v1/decisions", json={"arms": ["a"]}).status_code == 201
+    running.stop()

@@ -1,0 +1,138 @@
+"""The web page, in a real browser: it follows decisions without a reload, and fits a phone."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, expect, sync_playwright
+
+from armwise.serve.engine.application import Application
+from armwise.serve.web.keys import Key, digest
+
+FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
+         "--disable-component-update", "--disable-sync"]  # fmt: skip
+
+ON_ONE_LINE = "b => b.scrollWidth <= b.clientWidth && b.offsetHeight < 2 * parseFloat(getComputedStyle(b).fontSize)"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    found = next(
+        (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
+    )
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=found, args=FLAGS)
+        yield opened
+        opened.close()
+
+
+def use(client: Any, n: int, start: int = 0, prefix: str = "") -> None:
+    """Decisions where salad pays best."""
+    chance = random.Random(start)
+    for k in range(start, start + n):
+        arms = ["pasta", {"id": "salad", "features": {"fresh": True}}, "soup <b>of the day</b>"]
+        body = {"id": f"e{k}", "context": {"hour": k % 24}, "arms": arms}
+        arm = client.post(f"{prefix}/v1/decisions", json=body).json()["arm"]
+        value = 1.0 if chance.random() < (0.8 if arm == "salad" else 0.3) else 0.0
+        client.post(f"{prefix}/v1/decisions/e{k}/reward", json={"value": value})
+
+
+def test_the_page_follows_decisions(run: Callable[..., Any], browser: Browser, tmp_path: Path) -> None:
+    timid = {"class": "Explore", "epsilon": 0.5, "agent": {"class": "LinUCB"}}
+    service = run(applications={"shop": Application(policies={"a curious one": timid}), "news": Application()})
+    use(service.client, 80)
+    for scheme in ("light", "dark"):
+        for width in (400, 1400):
+            context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)  # type: ignore[arg-type]
+            page = context.new_page()
+            strange: list[str] = []
+            page.on("console", lambda message, kept=strange: kept.append(message.text))
+            page.on("pageerror", lambda error, kept=strange: kept.append(str(error)))
+            page.on("request", lambda request, kept=strange: kept.append(request.url)
+                    if not request.url.startswith((service.url, "data:")) else None)  # fmt: skip
+            page.goto(service.url)
+            page.wait_for_selector("#state.ok")
+            expect(page.locator("#others tr")).to_have_count(3, timeout=30_000)
+            expect(page.locator("#counted")).to_have_text("80 settled")
+            assert 0.0 < float(page.inner_text("#mean")) < 1.0
+            assert page.locator("#curve .band").count() == 1
+            assert page.locator("#rows tr").count() == 12
+            assert "a curious one" in page.inner_text("#others")
+            assert page.inner_text("#bars .bar:first-child span") == "salad"  # it pays best
+            assert page.locator("#bars b b").count() == 0  # what callers send is text, never markup
+            page.evaluate("document.querySelector('#bars b').textContent = '100.0 %'")
+            assert page.locator("#bars b").first.evaluate(ON_ONE_LINE), f"100.0 % wraps at {width}"
+            overflow = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
+            assert overflow <= 0, f"{overflow} pixels too wide at {width}"
+            page.screenshot(path=str(tmp_path / f"page-{scheme}-{width}.png"), full_page=True)
+            assert strange == []
+            context.close()
+    page = browser.new_page()
+    page.goto(service.url)
+    expect(page.locator("#counted")).to_have_text("80 settled", timeout=30_000)
+    use(service.client, 5, start=80)
+    expect(page.locator("#counted")).to_have_text("85 settled", timeout=30_000)  # without a reload
+    page.select_option("#application", "news")
+    expect(page.locator("#counted")).to_have_text("none settled yet", timeout=30_000)
+    page.close()
+
+
+def test_the_page_asks_for_a_key(run: Callable[..., Any], browser: Browser) -> None:
+    keys = [
+        Key(name="eyes", sha256=digest("eyes"), roles=["read"]),
+        Key(name="s", sha256=digest("s"), roles=["decide"]),
+    ]
+    service = run(keys=keys)
+    page = browser.new_page()
+    page.goto(service.url)
+    page.wait_for_selector("#key.asked")
+    expect(page.locator("main")).to_be_hidden()  # no empty tables, but what to do
+    expect(page.locator("#closed")).to_contain_text("shown to a key with the role read")
+    for secret, state in (("guess", "wrong"), ("s", "wrong"), ("eyes", "ok")):
+        page.fill("#secret", secret)
+        page.click("#key button")
+        expect(page.locator("#secret")).to_have_value("")
+        page.wait_for_selector(f"#state.{state}")
+        if state == "wrong":
+            expect(page.locator("#closed")).to_contain_text("may not look at this")
+    assert page.locator("#key.asked").count() == 0
+    expect(page.locator("main")).to_be_visible()
+    expect(page.locator("#closed")).to_be_hidden()
+    page.close()
+
+
+def test_the_stream_is_server_sent_events(run: Callable[..., Any]) -> None:
+    service = run()
+    use(service.client, 3)
+    with service.client.stream("GET", "/v1/live") as answer:
+        assert answer.headers["content-type"] == "text/event-stream"
+        first = next(answer.iter_lines())
+    told = json.loads(first.removeprefix("data: "))
+    assert (told["rewards"]["n"], len(told["decisions"])) == (3, 3)
+
+
+def test_the_frame_allows_nothing_but_itself(run: Callable[..., Any]) -> None:
+    answer = run().client.get("/")
+    assert answer.headers["content-security-policy"].startswith("default-src 'none'; script-src 'sha256-")
+    assert "http" not in answer.text.replace("http://www.w3.org/2000/svg", "")
+
+
+def test_the_page_never_says_yes_to_a_few_decisions(run: Callable[..., Any], browser: Browser) -> None:
+    fixed = {"class": "Exp3", "n_arms": 2}
+    service = run(applications={"shop": Application(apprentice=True, policies={"fixed": fixed})})
+    use(service.client, 4)  # three arms, of which only the first is ever shown
+    page = browser.new_page()
+    page.goto(service.url)
+    expect(page.locator("#others tr")).to_have_count(3, timeout=30_000)
+    random_, first, other = (page.locator("#others tr").nth(i).inner_text() for i in range(3))
+    assert "66.7% of its decisions" in random_ and "too few rows answer" in first
+    assert "could not answer 4 of 4 decisions (this application has 2 arms, got 3)" in other
+    assert "yes" not in random_ + first + other
+    expect(page.locator("#state.ok")).to_have_count(1)  # the page lives
+    page.close()
