@@ -55,6 +55,7 @@ def main(arguments=None):
     with tempfile.TemporaryDirectory() as folder:
         words = ["serve", "--json", "--listen", "127.0.0.1:0", "--storage", folder]
         server = subprocess.Popen([sys.executable, "-m", "armwise", *words], stdout=subprocess.PIPE, text=True)
+        assert server.stdout is not None
         try:
             address = json.loads(server.stdout.readline())["address"]
             better = visits(address, options.visitors)

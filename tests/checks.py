@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -207,6 +208,11 @@ def clone_forgets(case: Case) -> None:
     assert run(clone, data) == run(other, data)
 
 
+BAD_ARMS: list[Any] = [-1, K, 1.5, None, "0", True]
+BAD_PROBABILITIES: list[Any] = [0.0, -0.5, 1.5, np.nan, "1"]
+BAD_REWARDS: list[Any] = [np.nan, np.inf, -np.inf, None, "1", [1.0, 2.0]]
+
+
 def bad_input_is_refused_and_changes_nothing(case: Case) -> None:
     agent = case.make(7)
     data = rounds(agent.sees, 30, seed=7)
@@ -217,29 +223,21 @@ def bad_input_is_refused_and_changes_nothing(case: Case) -> None:
     refuse: list[Callable[[], object]] = []
     for bad in bad_contexts(agent):
         refuse += [
-            lambda bad=bad: agent.choose(bad),
-            lambda bad=bad: agent.probabilities(bad),
-            lambda bad=bad: agent.learn(bad, choice, 1.0),
-            lambda bad=bad: agent.play(None if bad is None else [bad], np.ones((1, K))),
+            partial(agent.choose, bad),
+            partial(agent.probabilities, bad),
+            partial(agent.learn, bad, choice, 1.0),
+            partial(agent.play, None if bad is None else [bad], np.ones((1, K))),
         ]
-    for arm in (-1, K, 1.5, None, "0", True):
-        refuse.append(lambda arm=arm: agent.learn(context, choice._replace(arm=arm), 1.0))
-    for p in (0.0, -0.5, 1.5, np.nan, "1"):
-        refuse.append(lambda p=p: agent.learn(context, choice._replace(probability=p), 1.0))
-    for not_a_choice in (None, 1, (1, 0.5)):
-        refuse.append(lambda bad=not_a_choice: agent.learn(context, bad, 1.0))
-    for reward in (np.nan, np.inf, -np.inf, None, "1", [1.0, 2.0]):
-        refuse.append(lambda reward=reward: agent.learn(context, choice, reward))
+    bad_choices: list[Any] = [choice._replace(arm=arm) for arm in BAD_ARMS]
+    bad_choices += [choice._replace(probability=p) for p in BAD_PROBABILITIES]
+    refuse += [partial(agent.learn, context, bad, 1.0) for bad in [*bad_choices, None, 1, (1, 0.5)]]
+    refuse += [partial(agent.learn, context, choice, reward) for reward in BAD_REWARDS]
     if agent.reward_range == (0.0, 1.0):
-        refuse += [lambda: agent.learn(context, choice, 1.01), lambda: agent.learn(context, choice, -0.01)]
+        refuse += [partial(agent.learn, context, choice, reward) for reward in (1.01, -0.01)]
     block = data.contexts if data.contexts is None else data.contexts[:2]
-    for rewards in (
-        np.full((2, K), np.nan),
-        np.ones((3, K)) if block is not None else np.ones(3),
-        np.ones((2, K + 1)),
-        "x",
-    ):
-        refuse.append(lambda rewards=rewards: agent.play(block, rewards))
+    too_many = np.ones((3, K)) if block is not None else np.ones(3)
+    for rewards in (np.full((2, K), np.nan), too_many, np.ones((2, K + 1)), "x"):
+        refuse.append(partial(agent.play, block, rewards))
     for i, call in enumerate(refuse):
         try:
             call()

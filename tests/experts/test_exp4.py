@@ -197,7 +197,7 @@ def test_advised_saves_unless_an_expert_is_a_plain_function(tmp_path):
         (lambda: aw.Advised(aw.Exp4(2, 2), [aw.Constant(0)]), "n_experts=2"),
         (lambda: aw.Advised(aw.Exp4(1, 2), [aw.Constant(0)], uniform=True), "n_experts=1"),
         (lambda: aw.Advised(aw.Exp4(1, 2), ["left"]), r"experts\[0\]"),
-        (lambda: aw.Advised(aw.Exp4(1, 2), [aw.Constant(0)], sees="all"), "sees"),
+        (lambda: aw.Advised(aw.Exp4(1, 2), [aw.Constant(0)], sees="all"), "sees"),  # type: ignore[arg-type]
         (lambda: aw.Advised(aw.Exp4(1, 2), [aw.Constant(2)]).choose([1.0]), r"experts\[0\].*arm 2"),
         (lambda: aw.Advised(aw.Exp4(1, 2), [aw.Stump(3, 0.0)]).choose([1.0]), r"experts\[0\]"),
         (lambda: aw.Advised(aw.Exp4(1, 2), [lambda x: x[4]]).choose([1.0]), r"experts\[0\]"),

@@ -192,7 +192,8 @@ def test_what_would_take_long_to_read_is_refused_before_it_is_read() -> None:
     deep = "".join(f'{{"{chr(97 + i % 26) * 4096}":' for i in range(30)) + str(list(range(1990))) + "}" * 30
     with pytest.raises(InvalidInput, match="bytes on the way to one value"):
         part(deep.encode(), "c")
-    for many in ([1] * 400_000, [{}] * 250_000, [None] * 190_000):
+    crowds: list[list[Any]] = [[1] * 400_000, [{}] * 250_000, [None] * 190_000]
+    for many in crowds:
         with pytest.raises(InvalidInput, match="more than 4096 features"):
             part(json.dumps({"v": many}).encode(), "c")
     assert len(part(json.dumps({"v": [1] * 4096}).encode(), "c").table) == 4096

@@ -286,7 +286,7 @@ def test_wrong_dimensions_are_refused_and_change_nothing(name):
         (lambda: aw.GPUCB(RBF, budget=0), "budget must be a whole number >= 1"),
         (lambda: aw.GPUCB(RBF, dim=0), "dim must be a whole number >= 1"),
         (lambda: aw.GPUCB(RBF, fit_at=(1,)), "fit_at must be a whole number >= 2"),
-        (lambda: aw.GPUCB("rbf"), "kernel must be one of armwise.kernels"),
+        (lambda: aw.GPUCB("rbf"), "kernel must be one of armwise.kernels"),  # type: ignore[arg-type]
         (lambda: aw.KernelUCB(RBF, gamma=0.0), "gamma must be a finite number > 0"),
         (lambda: aw.KernelUCB(RBF, eta=-0.1), "eta must be a finite number >= 0"),
         (lambda: aw.KernelUCB(RBF, budget=0), "budget must be a whole number >= 1"),

@@ -242,14 +242,14 @@ def test_saved_exactly_in_every_form():
         assert persist.dumps(again) == persist.dumps(model)
 
 
-class Indefinite(sk.RBF):
+class Indefinite(sk.RBF):  # type: ignore[misc]
     """Large off its diagonal: no covariance."""
 
     def __call__(self, X, Y=None, eval_gradient=False):
         return 1.0 - 3.0 * (super().__call__(X, Y) < 1.0)
 
 
-class Negative(sk.RBF):
+class Negative(sk.RBF):  # type: ignore[misc]
     def __call__(self, X, Y=None, eval_gradient=False):
         return -super().__call__(X, Y)
 

@@ -105,7 +105,7 @@ def test_the_users_kernel_may_change_afterwards():
     assert wrapped(X, Z) == pytest.approx(kernels.RBF(1.0)(X, Z))
 
 
-class Own(sk.RBF):
+class Own(sk.RBF):  # type: ignore[misc]
     """A user's kernel."""
 
 

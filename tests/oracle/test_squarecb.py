@@ -313,7 +313,7 @@ def test_online_cover_learns_and_saves_over_every_kind_of_oracle(kind, tmp_path)
         (lambda: aw.SquareCB(2, refit=0.5), "refit"),
         (lambda: aw.SquareCB(2, n_arms=0), "n_arms"),
         (lambda: aw.RegCB(2, mellowness=0.0), "mellowness"),
-        (lambda: aw.OnlineCover([aw.Constant(0)], 2, estimator="direct"), "estimator"),
+        (lambda: aw.OnlineCover([aw.Constant(0)], 2, estimator="direct"), "estimator"),  # type: ignore[arg-type]
         (lambda: aw.OnlineCover([aw.Constant(0)], 2, size=0), "size"),
         (lambda: aw.SquareCB(2).choose(np.full((2, 2), 1e300)), "overflow"),
         (lambda: aw.SquareCB(2, n_arms=2).choose([1.0, np.nan]), "finite"),

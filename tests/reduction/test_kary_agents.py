@@ -178,7 +178,7 @@ def test_epsilon_greedy_over_a_model_follows_the_ridge_estimate(n_models):
         (lambda: aw.EpsilonGreedy(n_arms=2, model=Ridge(dim=2, n_models=3)), "leave n_arms out"),
         (lambda: aw.BetaThompson(n_arms=2, draws=0), "draws must be a whole number"),
         (lambda: aw.BetaThompson(n_arms=2, prior=(0, 1)), r"prior\[0\] must be"),
-        (lambda: aw.BetaThompson(n_arms=2, prior=3), "prior must be a pair"),
+        (lambda: aw.BetaThompson(n_arms=2, prior=3), "prior must be a pair"),  # type: ignore[arg-type]
         (lambda: aw.Exp3(n_arms=2, gamma=0), "gamma must be a number in"),
     ],
 )

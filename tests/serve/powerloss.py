@@ -138,7 +138,7 @@ class Remembered(SQLite):
         self._one = _Shared(raw)
         self._raw = raw
         raw.execute("PRAGMA temp_store=MEMORY")
-        make_tables(self._one, bytes="BLOB", integer="INTEGER", real="REAL", suffix=" WITHOUT ROWID")
+        make_tables(self._one, bytes="BLOB", integer="INTEGER", real="REAL", suffix=" WITHOUT ROWID")  # type: ignore[arg-type]
         for statement in ENTRIES:
             raw.execute(statement)
 

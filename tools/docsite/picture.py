@@ -37,10 +37,11 @@ def adversarial() -> Result:
 def main() -> None:
     """Write the picture: regret with bands on the left, regret beside its bounds on the right."""
     panels = []
-    for result, kind, title in (
+    drawn: list[tuple[Result, pictures.Kind, str]] = [
         (linear(), "regret", "Linear rewards: regret of four agents"),
         (adversarial(), "bounds", "Adversarial rewards: regret beside its bound"),
-    ):
+    ]
+    for result, kind, title in drawn:
         figure = pictures.draw(result, kind)
         figure.set_facecolor("white")
         figure.suptitle(title, fontsize=10, color=pictures.INK)

@@ -8,6 +8,7 @@ from functools import cache
 
 import armwise as aw
 from armwise.racing import Heat, Result, race_all
+from armwise.racing.pictures import Kind
 from armwise.racing.report import svg
 from armwise.racing.survey import survey_heats
 from armwise.ridge import Ridge
@@ -15,7 +16,7 @@ from armwise.ridge import Ridge
 # Rounds, as a share of the default race's: enough to see each agent's shape, little enough to wait for.
 SCALE = float(os.environ.get("ARMWISE_DOCS_SCALE", "0.5"))
 SEEDS = 4
-CAPTIONS = {
+CAPTIONS: dict[Kind, str] = {
     "regret": "Cumulative regret: mean over {seeds} seeds, band from the 5 % to the 95 % quantile.",
     "bounds": "The same on logarithmic axes beside the bounds (dotted, open markers); dashes are the worst seed.",
 }
@@ -75,7 +76,7 @@ def pictures(agent: str) -> str:
 
 
 @cache
-def _figure(result: Result, kind: str) -> str:
+def _figure(result: Result, kind: Kind) -> str:
     caption = CAPTIONS[kind].format(seeds=len(result.seeds))
     drawn = svg(result, kind, html.escape(f"{result.label}: {caption}")).replace("\n", " ")
     return f"<figure>{drawn}<figcaption>{caption}</figcaption></figure>"

@@ -71,7 +71,7 @@ def choices() -> str:
     """What ``aw.advise`` answers to the usual questions."""
     parts = []
     for question, said in QUESTIONS:
-        advice = aw.advise(**said)  # type: ignore[arg-type]
+        advice = aw.advise(**said)
         call = ", ".join(f"{key}={value}" for key, value in said.items())
         rows = ["| agent | regret | bound at T = 10,000 | call |", "|---|---|--:|---|"]
         for verdict in advice.stay[:6]:

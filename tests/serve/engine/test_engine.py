@@ -42,7 +42,7 @@ def lessons(engine: Engine) -> list[tuple[str, float]]:
 def test_the_earliest_reward_is_learnt_once(engines: Make) -> None:
     engine = engines()
     ask(engine, "e1")
-    assert engine.reward("shop", "e1", 0.7).status.closed
+    assert engine.reward("shop", "e1", 0.7).status.closed  # type: ignore[union-attr]
     engine.reward("shop", "e1", 0.2)
     assert lessons(engine) == [("e1", 0.7)]
 
@@ -240,7 +240,7 @@ def test_learning_uses_exactly_what_was_seen_when_deciding(engines: Make) -> Non
     assert persist.dumps(engine.learner.masters["shop"].agent) != persist.dumps(model.agent)
     ours, theirs = engine.learner.masters["shop"].agent, reference.agent
     np.testing.assert_array_equal(ours.probabilities(view), theirs.probabilities(view))
-    np.testing.assert_array_equal(ours._model.theta, theirs._model.theta)
+    np.testing.assert_array_equal(ours._model.theta, theirs._model.theta)  # type: ignore[attr-defined]
 
 
 def _stack(context: bytes) -> Any:
@@ -365,7 +365,7 @@ def test_clean_shutdown_leaves_nothing_to_fold(engines: Make, tmp_path: Any) -> 
         ask(engine, f"e{k}")
     engine.stop()
     journal = Journal(SQLite(tmp_path / "journal.db").connect())
-    assert journal.snapshot("shop")[0] == journal.last()[0]
+    assert journal.snapshot("shop")[0] == journal.last()[0]  # type: ignore[index]
 
 
 def test_only_one_process_serves_from_a_file(engines: Make, tmp_path: Any) -> None:

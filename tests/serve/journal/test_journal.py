@@ -89,7 +89,7 @@ def test_a_false_snapshot_is_found(engines: Callable[..., Engine], clock: Any, t
     use(engine, clock)
     engine.stop()
     journal = journal_at(tmp_path)
-    seq, data = journal.snapshot("shop")
+    seq, data = journal.snapshot("shop")  # type: ignore[misc]
     model = persist.loads(data)
     model.agent.agent._model.theta[0, 0] += 1e-15
     journal.connection.execute("UPDATE snapshots SET data = ? WHERE seq = ?", (persist.dumps(model), seq))
@@ -167,10 +167,10 @@ def test_a_large_batch_is_taken_whole_or_not_at_all() -> None:
     assert execute("SELECT count(*) FROM decisions WHERE closed = 1") == [(0,)]
     journal.connection.execute = execute  # type: ignore[method-assign]
     outcomes = journal.append(rewards, now=3)
-    assert [outcome[0].row.seq for outcome in outcomes] == list(range(1201, 2401))
+    assert [outcome[0].row.seq for outcome in outcomes] == list(range(1201, 2401))  # type: ignore[index]
     assert execute("SELECT count(*), sum(n), sum(total) FROM decisions WHERE closed = 1") == [(1200, 1200, 1200.0)]
     assert execute("SELECT count(*) FROM requests") == [(1200,)]
-    assert journal.append(rewards[:1], now=4)[0][0].again
+    assert journal.append(rewards[:1], now=4)[0][0].again  # type: ignore[index]
     store.close()
 
 

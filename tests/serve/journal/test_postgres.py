@@ -56,7 +56,8 @@ def _free_port() -> int:
 def server() -> Iterator[str]:
     """A PostgreSQL of our own, on loopback; it refuses to run as root, so another user runs it then."""
     folder = pathlib.Path(tempfile.mkdtemp(prefix="armwise-pg-"))
-    user, become = pwd.getpwuid(os.getuid()).pw_name, {}
+    user = pwd.getpwuid(os.getuid()).pw_name
+    become: dict[str, Any] = {}
     if os.getuid() == 0:
         other = next(u for u in ("postgres", "nobody") if any(p.pw_name == u for p in pwd.getpwall()))
         entry = pwd.getpwnam(other)

@@ -50,7 +50,8 @@ class Explained:
     """A connection that notes how each statement finds its rows."""
 
     def __init__(self, connection: Any) -> None:
-        self._connection, self.scans = connection, []
+        self._connection = connection
+        self.scans: list[str] = []
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._connection, name)
@@ -60,7 +61,8 @@ class Explained:
             plan = [step[-1] for step in self._connection.execute(f"EXPLAIN QUERY PLAN {sql}", values)]
             tables = ("decisions", "requests", "events")
             self.scans += [step for step in plan if step.startswith(tuple(f"SCAN {table}" for table in tables))]
-        return self._connection.execute(sql, values)
+        rows: list[Any] = self._connection.execute(sql, values)
+        return rows
 
 
 def test_a_commit_never_reads_a_whole_table() -> None:

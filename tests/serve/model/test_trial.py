@@ -28,7 +28,10 @@ from armwise.serve.log.verify import verify
 from armwise.serve.model.build import Creation
 
 Make = Callable[..., Engine]
-SMALL = {"agent": {"class": "Explore", "epsilon": 0.1, "agent": {"class": "LinUCB"}}, "features": {"dim": 8}}
+SMALL: dict[str, Any] = {
+    "agent": {"class": "Explore", "epsilon": 0.1, "agent": {"class": "LinUCB"}},
+    "features": {"dim": 8},
+}
 
 
 def taught(engine: Engine, name: str = "", n: int = 12) -> bytes:
@@ -61,7 +64,7 @@ def test_an_agent_that_cannot_be_served_is_refused(engines: Make, tmp_path: Path
 def test_probabilities_that_are_none_are_not_journaled(engines: Make) -> None:
     engine = engines(**SMALL)
     last = engine.open_journal().last()
-    engine.models["shop"].agent.epsilon = float("nan")
+    engine.models["shop"].agent.epsilon = float("nan")  # type: ignore[attr-defined]
     with pytest.raises(ArithmeticError, match="nan"):
         ask(engine, "e1")
     assert engine.open_journal().last() == last
@@ -90,7 +93,7 @@ def test_a_model_of_another_application_is_refused(engines: Make, why: str) -> N
     explored = copy.deepcopy(SMALL)
     explored["agent"]["epsilon"] = 0.5  # a setting, which may differ
     engine.replace("shop", persist.dumps(Application(**explored).creation().build()))
-    assert engine.models["shop"].agent.epsilon == 0.5
+    assert engine.models["shop"].agent.epsilon == 0.5  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("name", AGENTS)
@@ -163,7 +166,7 @@ def test_an_edited_model_is_refused_or_works(engines: Make, name: str) -> None:
 def broken_model(part: str) -> dict[str, str]:
     """The body of an import, as versions before accepted it, of a model that lacks a part."""
     model = Application(**SMALL).creation().build()
-    setattr(model if part == "scaler" else model.agent.agent, part, None)
+    setattr(model if part == "scaler" else model.agent.agent, part, None)  # type: ignore[attr-defined]
     return {"model": base64.b64encode(persist.dumps(model)).decode()}
 
 

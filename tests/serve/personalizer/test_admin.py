@@ -29,7 +29,7 @@ from armwise.serve.log.verify import verify
 from armwise.serve.model.build import Creation
 from armwise.serve.personalizer.admin import duration, seconds
 
-ACTIONS = [{"id": name, "features": []} for name in ("good", "bad")]
+ACTIONS: list[dict[str, Any]] = [{"id": name, "features": []} for name in ("good", "bad")]
 EPOCH, FUTURE = "2000-01-01T00:00:00Z", "2999-01-01T00:00:00Z"
 
 
@@ -69,7 +69,7 @@ def test_configuration_is_in_force_and_survives_a_restart(tmp_path: Path) -> Non
     assert {name: answer[name] for name in wanted} == wanted
     settings = running.service.engine.models["default"].settings
     assert (settings["window"], settings["default"], settings["rule"]) == (90000.0, -0.5, "sum")
-    assert running.service.engine.models["default"].agent.epsilon == 0.25
+    assert running.service.engine.models["default"].agent.epsilon == 0.25  # type: ignore[attr-defined]
     shown = running.client.post("/personalizer/v1.0/rank", json={"actions": ACTIONS[::-1]}).json()
     assert [(each["id"], each["probability"]) for each in shown["ranking"]] == [("bad", 1.0), ("good", 0.0)]
     running.stop()
@@ -326,8 +326,8 @@ def test_multi_slot_by_the_client(run: Callable[..., Any]) -> None:
     slots = [{"id": "top", "baselineAction": "good"}, {"id": "low/er", "baselineAction": "bad"}]
     answer = client.rank_multi_slot({"actions": ACTIONS, "slots": slots, "eventId": "e 1/x", "deferActivation": True})
     assert sorted(slot["rewardActionId"] for slot in answer["slots"]) == ["bad", "good"]
-    client.activate_multi_slot("e 1/x")
-    client.reward_multi_slot("e 1/x", {"reward": [{"slotId": "low/er", "value": 1.0}]})
+    client.activate_multi_slot("e 1/x")  # type: ignore[attr-defined]
+    client.reward_multi_slot("e 1/x", {"reward": [{"slotId": "low/er", "value": 1.0}]})  # type: ignore[attr-defined]
     _, _, status = running.service.engine.find("default", "e 1/x\x1f1")
     assert (status.active, status.first) == (True, 1.0)
 

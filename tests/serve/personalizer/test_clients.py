@@ -25,13 +25,13 @@ from armwise.serve.config import Config
 from armwise.serve.web.keys import Key, digest
 
 IDS = ["plain", "evt 1/x", "a/b c%2Fd", "ünï?&#+;="]
-ACTIONS = [
+ACTIONS: list[dict[str, Any]] = [
     {"id": "pasta", "features": [{"taste": "salty", "spiceLevel": "medium"}, {"n": 3}]},
     {"id": "ice cream/1", "features": [{"taste": "sweet"}]},
     {"id": "salad", "features": [{"taste": "sour"}]},
 ]
 CONTEXT = [{"timeOfDay": "morning"}, {"device": {"width": 320, "touch": True}}]
-RANK = {"contextFeatures": CONTEXT, "actions": ACTIONS, "excludedActions": ["salad"]}
+RANK: dict[str, Any] = {"contextFeatures": CONTEXT, "actions": ACTIONS, "excludedActions": ["salad"]}
 
 
 class Losing:
@@ -116,8 +116,8 @@ def test_cognitive_services_on_pypi(service: Any, id: str) -> None:
 def test_cognitive_services_on_pypi_reads_errors(service: Any) -> None:
     with pytest.raises(ErrorResponseException) as error:
         cognitive(service).rank(RankRequest(actions=[]))
-    assert error.value.error.error.code == "BadRequest"
-    assert "1 to 50" in error.value.error.error.message
+    assert error.value.error.error.code == "BadRequest"  # type: ignore[union-attr]
+    assert "1 to 50" in error.value.error.error.message  # type: ignore[union-attr]
     with pytest.raises(HttpOperationError) as unread:  # this client does not read the errors of rewards
         cognitive(service).events.reward("nobody", 1.0)
     assert unread.value.response.status_code == 404

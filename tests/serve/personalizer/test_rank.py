@@ -15,7 +15,7 @@ from armwise.serve.config import Config
 from armwise.serve.engine.application import Application
 from armwise.serve.web.keys import Key, digest
 
-RANK = {
+RANK: dict[str, Any] = {
     "contextFeatures": [{"timeOfDay": "morning"}],
     "actions": [
         {"id": "pasta", "features": [{"taste": "salty", "spiceLevel": "medium"}, {"n": 3}]},
@@ -193,7 +193,7 @@ def test_rewards_below_zero_reach_an_agent_that_takes_zero_to_one(run: Callable[
     assert "[0, 1]" in refused.json()["error"]["message"]
     for event, values in {"low": [-0.25, -0.25], "over": [1, 1]}.items():
         client.post("/apps/mapped/personalizer/v1.0/rank", json={**RANK, "eventId": event})
-        for value in values:
+        for value in values:  # type: ignore[attr-defined]
             answer = client.post(f"/apps/mapped/personalizer/v1.0/events/{event}/reward", json={"value": value})
             assert answer.status_code == 204
     for _ in range(100):

@@ -15,12 +15,12 @@ from armwise.serve.config import Config
 from armwise.serve.engine.application import Application
 from armwise.serve.personalizer.slots import choosable
 
-ACTIONS = [{"id": name, "features": [{"kind": name}]} for name in "abcd"]
-SLOTS = [
+ACTIONS: list[dict[str, Any]] = [{"id": name, "features": [{"kind": name}]} for name in "abcd"]
+SLOTS: list[dict[str, Any]] = [
     {"id": "top", "features": [{"size": "large"}], "excludedActions": ["c"], "baselineAction": "a"},
     {"id": "side", "baselineAction": "b"},
 ]
-RANK = {"contextFeatures": [{"hour": 9}], "actions": ACTIONS, "slots": SLOTS}
+RANK: dict[str, Any] = {"contextFeatures": [{"hour": 9}], "actions": ACTIONS, "slots": SLOTS}
 PATH = "/personalizer/v1.1-preview.3/multislot"
 
 

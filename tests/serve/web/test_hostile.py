@@ -177,7 +177,8 @@ def altered(draw: Any) -> tuple[str, str, Any]:
     method, path, body = FACES[draw(st.sampled_from(sorted(set(FACES) - {"model"})))]
     body = json.loads(json.dumps(body))
     for _ in range(draw(st.integers(0, 3))):
-        spot, key = None, None
+        spot: Any = None
+        key: Any = None
         inside: Any = body
         while isinstance(inside, (dict, list)) and inside and (spot is None or draw(st.booleans())):
             key = draw(st.sampled_from(sorted(inside) if isinstance(inside, dict) else range(len(inside))))

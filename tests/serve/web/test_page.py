@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from armwise.serve.engine.application import Application
 from armwise.serve.web.keys import Key, digest
@@ -43,19 +43,23 @@ def use(client: Any, n: int, start: int = 0, prefix: str = "") -> None:
         client.post(f"{prefix}/v1/decisions/e{k}/reward", json={"value": value})
 
 
+def note_what_is_strange(page: Page, url: str, strange: list[str]) -> None:
+    """Whatever the console says, errors, and requests to anywhere else."""
+    page.on("console", lambda message: strange.append(message.text))
+    page.on("pageerror", lambda error: strange.append(str(error)))
+    page.on("request", lambda request: None if request.url.startswith((url, "data:")) else strange.append(request.url))
+
+
 def test_the_page_follows_decisions(run: Callable[..., Any], browser: Browser, tmp_path: Path) -> None:
     timid = {"class": "Explore", "epsilon": 0.5, "agent": {"class": "LinUCB"}}
     service = run(applications={"shop": Application(policies={"a curious one": timid}), "news": Application()})
     use(service.client, 80)
     for scheme in ("light", "dark"):
         for width in (400, 1400):
-            context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)  # type: ignore[arg-type]
+            context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
             page = context.new_page()
             strange: list[str] = []
-            page.on("console", lambda message, kept=strange: kept.append(message.text))
-            page.on("pageerror", lambda error, kept=strange: kept.append(str(error)))
-            page.on("request", lambda request, kept=strange: kept.append(request.url)
-                    if not request.url.startswith((service.url, "data:")) else None)  # fmt: skip
+            note_what_is_strange(page, service.url, strange)
             page.goto(service.url)
             page.wait_for_selector("#state.ok")
             expect(page.locator("#others tr")).to_have_count(3, timeout=30_000)

@@ -35,7 +35,7 @@ def looked(watch: Watch) -> dict[str, dict[str, Any]]:
 
 
 def test_a_policy_that_cannot_judge_a_round_leaves_the_others_alone(engines: Callable[..., Engine]) -> None:
-    policies = {"fixed": {"class": "Exp3", "n_arms": 2}, "wide": {"class": "LinUCB"}}
+    policies: dict[str, dict[str, Any]] = {"fixed": {"class": "Exp3", "n_arms": 2}, "wide": {"class": "LinUCB"}}
     engine, application = engines(), Application(policies=policies)
     watch = Watch(engine, "shop", application)
     use(engine, range(1), arms=3)
@@ -145,7 +145,7 @@ def test_the_band_covers_means_that_change_at_every_moment() -> None:
     n = np.arange(1, 2001)
     mu = np.where(n < 700, 0.2, 0.9)
     rewards = rng.random((200, 2000)) < mu
-    room = np.array([radius(k, 0.0, 1.0) for k in n])
+    room = np.array([radius(float(k), 0.0, 1.0) for k in n])
     outside = np.abs((rewards - mu).cumsum(axis=1) / n) > room
     assert outside.any(axis=1).mean() <= 0.05
 
