@@ -20,9 +20,9 @@ from armwise.arguments import count as count
 from armwise.arguments import fraction as fraction
 from armwise.arguments import positive as positive
 from armwise.numerics.choice import all_finite, best_arms, draw, tied_probabilities
+from armwise.streams import Seed, stream
 
 Floats = NDArray[np.float64]
-Seed = int | np.random.SeedSequence | np.random.Generator | None
 
 
 class Choice(NamedTuple):
@@ -104,7 +104,7 @@ class Agent(persist.Saved, ABC):
 
     def __init__(self, *, seed: Seed = None) -> None:
         self.seed = seed
-        self._rng = np.random.default_rng(seed)
+        self._rng = stream(seed, "agent")
 
     # ------------------------------------------------------------------ the public contract
 

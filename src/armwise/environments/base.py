@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from armwise.agent import Floats, Seed, Sees, count
 from armwise.persist import Saved
+from armwise.streams import stream
 
 Arms = NDArray[np.int64]
 Blocks = Generator["Block", "Arms | None", None]
@@ -135,7 +136,7 @@ class Environment(Saved, ABC):
         ((50, 3), (50, 3))
         """
         horizon = count("horizon", horizon)
-        return self._blocks(horizon, np.random.default_rng(seed))
+        return self._blocks(horizon, stream(seed, "world"))
 
     @abstractmethod
     def _blocks(self, horizon: int, rng: np.random.Generator) -> Blocks:

@@ -21,6 +21,7 @@ from armwise.environments.base import (
     noise_level,
     reach,
 )
+from armwise.streams import stream
 
 
 class Graph(Environment):
@@ -55,7 +56,7 @@ class Graph(Environment):
         elif kind == "grid":
             self.laplacian = _laplacian(_grid(count("n_arms", n_arms, least=2)))
         elif kind == "neighbours":
-            points = np.random.default_rng(self.graph_seed).random((count("n_arms", n_arms, least=2), 2))
+            points = stream(self.graph_seed, "graph").random((count("n_arms", n_arms, least=2), 2))
             self.laplacian = _laplacian(_nearest(points, self.neighbours))
         else:
             raise ValueError(f'kind must be "neighbours" or "grid" (or give a Laplacian), got {kind!r}')

@@ -18,6 +18,7 @@ from armwise.environments.base import (
     reach,
     unit_rows,
 )
+from armwise.streams import stream
 
 _HALF = math.sqrt(0.5)
 
@@ -139,7 +140,7 @@ class Hierarchical(Linear):
         >>> Hierarchical(dim=30, subspace_dim=4).basis.shape
         (29, 3)
         """
-        rng = np.random.default_rng(self.subspace_seed)
+        rng = stream(self.subspace_seed, "subspace")
         basis, _ = np.linalg.qr(rng.standard_normal((self.dim - 1, self.subspace_dim - 1)))
         return basis
 
@@ -160,5 +161,5 @@ class Hierarchical(Linear):
         >>> Hierarchical(dim=10, subspace_dim=2).profiles(3).shape
         (10, 3)
         """
-        rng = np.random.default_rng([self.subspace_seed, 1])
+        rng = stream(self.subspace_seed, "profiles")
         return np.ascontiguousarray(self._theta(self._users(rng, count("n", n))).T)

@@ -18,6 +18,7 @@ from armwise.environments.base import (
     block_sizes,
 )
 from armwise.policies import Linear, Policy, Stump, distributions
+from armwise.streams import stream
 
 
 class Planted(Environment):
@@ -60,7 +61,7 @@ class Planted(Environment):
         self.n_policies = len(self.policies)
 
     def _policy(self, index: int) -> Policy:
-        rng = np.random.default_rng([self.class_seed, index])
+        rng = stream(self.class_seed, f"policy {index}")
         if self.kind == "linear":
             return Linear(rng.standard_normal((self.n_arms, self.dim)), rng.standard_normal(self.n_arms) / 4)
         low, high = rng.permutation(self.n_arms)[:2].tolist()
@@ -72,7 +73,7 @@ class Planted(Environment):
         >>> Planted(dim=4).contexts(10, seed=1).shape
         (10, 4)
         """
-        return np.random.default_rng(seed).uniform(-1.0, 1.0, (count("n", n), self.dim))
+        return stream(seed, "contexts").uniform(-1.0, 1.0, (count("n", n), self.dim))
 
     def _blocks(self, horizon: int, rng: np.random.Generator) -> Blocks:
         policies, K = self.policies, self.n_arms

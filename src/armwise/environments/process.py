@@ -11,6 +11,7 @@ import numpy as np
 
 from armwise.agent import Floats, count, positive
 from armwise.environments.base import Block, Blocks, Environment, block_sizes
+from armwise.streams import stream
 
 _GREEDY_POINTS = 2_000  # how far the greedy gains are followed
 
@@ -58,7 +59,7 @@ class GaussianProcess(Environment):
         >>> GaussianProcess(n_arms=5, n_contexts=3, context_dim=1).points.shape
         (3, 5, 3)
         """
-        rng = np.random.default_rng(self.points_seed)
+        rng = stream(self.points_seed, "points")
         arms = rng.random((self.n_arms, self.arm_dim))
         contexts = rng.random((self.n_contexts, self.context_dim))
         return np.concatenate(

@@ -16,7 +16,7 @@ import numpy as np
 from armwise.agent import Floats, count
 from armwise.offline import dsjson, service
 from armwise.offline.log import Log
-from armwise.offline.rows import Ints, LogError, Rows, padded
+from armwise.offline.rows import Ints, LogError, Rows, labels_of, padded, placed
 
 Block = dict[str, np.ndarray]  # one array a column; a column of lists is an array of objects, or 2-d
 _MANY = 1000  # different strings in a context column: more than that is an identifier, not a feature
@@ -132,11 +132,16 @@ class TableSource:
             if c.arms in block and named:
                 seen[c.arms].update(x for x in block[c.arms] if _there(x))
             elif c.arms in block and len(block[c.arms]):
-                most = max(most, int(np.nanmax(np.nan_to_num(block[c.arms].astype(np.float64), nan=-1.0))) + 1)
+                seen[c.arms] |= _distinct(block[c.arms])
             if self._per_arm and n_arms is None:
                 most = max([most, *(len(x) for x in block[listed[0]] if x is not None)])
         self._categories = {name: sorted(seen[name], key=str) for name in words}
-        self.arm_names = sorted(seen[c.arms], key=str) if named and arm_names is None else arm_names
+        if arm_names is None and named:
+            arm_names = sorted(seen[c.arms], key=str)
+        elif arm_names is None and n_arms is None and not self._per_arm:
+            arm_names = labels_of(list(seen[c.arms]))
+            most = max(seen[c.arms], default=0) + 1
+        self.arm_names = arm_names
         if self.arm_names is not None and n_arms is not None and n_arms != len(self.arm_names):
             raise ValueError(f"n_arms is {n_arms}, but the arms are {self.arm_names!r:.200}")
         self.n_arms = count("n_arms", n_arms or (len(self.arm_names) if self.arm_names is not None else max(most, 1)))
@@ -176,8 +181,7 @@ class TableSource:
             numbers = _number(self._columns.arms, values, start)
             with np.errstate(invalid="ignore"):
                 return np.where(numbers == np.floor(numbers), numbers, -1.0).astype(np.int64)
-        index = {name: i for i, name in enumerate(self.arm_names)}
-        arms = np.array([index.get(v, -1) for v in values.tolist()], dtype=np.int64)
+        arms = placed(values, self.arm_names)
         if (arms < 0).any():
             raise LogError([f"row {start + i}: arm is {values[i]!r}, expected one of {self.arm_names!r:.200}"
                             for i in np.flatnonzero(arms < 0)])  # fmt: skip
@@ -204,6 +208,17 @@ class TableSource:
                 f"column {name!r} holds {values.dtype}, expected numbers or strings: leave it out of contexts"
             )
         return [values]
+
+
+def _distinct(values: np.ndarray) -> set[int]:
+    """The different whole numbers in a column; what is missing or no number is for the check of the rows."""
+    if values.dtype.kind not in "iu":
+        numbers = np.nan_to_num(values.astype(np.float64), nan=-1.0, posinf=-1.0, neginf=-1.0)
+        values = numbers.astype(np.int64)
+    values = values[values >= 0]
+    if values.size and values.max() < 1 << 20:
+        return set(np.flatnonzero(np.bincount(values)).tolist())
+    return set(np.unique(values).tolist())
 
 
 def _matrix(columns: list[np.ndarray]) -> Floats:

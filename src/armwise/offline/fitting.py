@@ -13,6 +13,7 @@ from armwise.offline.log import Log
 from armwise.offline.result import Evaluation
 from armwise.offline.reward_models import fitted_model
 from armwise.offline.rows import ndim
+from armwise.streams import row_uniforms
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,7 @@ def fit(
         raise ValueError("the log has no probabilities: estimate them with armwise.offline.PropensityModel first")
     if ndim(log.contexts) != 2 or log.available is not None:
         raise ValueError("learning from a log needs contexts of shape (n, d) and the same arms in every row")
-    test = np.random.default_rng(seed).random(len(log)) < fraction("held_out", held_out)
+    test = row_uniforms(0, len(log), seed, "split") < fraction("held_out", held_out)
     if test.all() or not test.any():
         raise ValueError(
             f"held_out is {held_out}: of {len(log)} rows, {int(test.sum())} are held out; both parts need some"

@@ -10,6 +10,7 @@ from scipy.special import ndtri
 
 from armwise.agent import Floats, fraction, positive
 from armwise.numerics.sequences import STATE, advance_lower
+from armwise.streams import stream
 
 IntervalKind = Literal["normal", "bootstrap", "bernstein", "sequence"]
 INTERVALS: tuple[IntervalKind, ...] = get_args(IntervalKind)
@@ -147,7 +148,7 @@ def bootstrap(
 
 def _resampled(sums: Floats, counts: Floats, resamples: int, seed: int) -> Iterator[Floats]:
     """(some, m) means of the columns over resampled blocks, until there are ``resamples``."""
-    rng, n = np.random.default_rng(seed), len(sums)
+    rng, n = stream(seed, "bootstrap"), len(sums)
     at_once = max(1, min(resamples, 2_000_000 // max(n, 1)))
     for start in range(0, resamples, at_once):
         some = min(at_once, resamples - start)

@@ -59,14 +59,15 @@ class Log:
     ) -> None:
         if arms is None or rewards is None:
             raise LogError([f"{'arms' if arms is None else 'rewards'} must be given, one a row"])
-        rows = as_rows(contexts, arms, rewards, probabilities, n_arms, arm_features, available, timestamps, support)
+        rows, names = as_rows(contexts, arms, rewards, probabilities, n_arms, arm_features, available, timestamps,
+                              support, arm_names)  # fmt: skip
         found = problems(rows)
         if found:
             raise LogError(found)
         self._rows: Rows | None = rows
         self._source: Source | None = None
         self.n_arms = rows.n_arms
-        self.arm_names = list(arm_names) if arm_names is not None else None
+        self.arm_names: list[Any] | None = names
 
     # ------------------------------------------------------------------ readers (their code is in columns, dsjson)
 

@@ -19,6 +19,7 @@ from armwise.offline.progress import bar
 from armwise.offline.rows import Ints, Rows
 from armwise.offline.targets import ndim_of, views
 from armwise.offline.views import number
+from armwise.streams import stream
 
 
 @dataclass(frozen=True)
@@ -93,7 +94,7 @@ def replay(
     horizon = None if horizon is None else count("horizon", horizon)
     fraction("level", level)
     limit, notes = _floor(log, floor)
-    learner, accept = copy.deepcopy(agent), np.random.default_rng(seed)
+    learner, accept = copy.deepcopy(agent), stream(seed, "acceptance")
     rewards: list[float] = []
     matched: list[int] = []
     n = 0

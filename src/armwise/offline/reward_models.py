@@ -10,6 +10,7 @@ import numpy as np
 from armwise.agent import Floats, count, positive
 from armwise.offline.log import Log
 from armwise.offline.rows import Ints, Rows, ndim
+from armwise.streams import row_hashes
 
 
 class Model(Protocol):
@@ -23,14 +24,9 @@ def folds_of(rows: Rows, folds: int, seed: int = 0) -> Ints:
     """The fold of each row: a hash of its number, the same in every pass over a streamed log.
 
     >>> folds_of(Rows(np.zeros(9, np.int64), np.zeros(9), 1), folds=3)
-    array([1, 0, 1, 1, 1, 0, 2, 2, 2])
+    array([0, 2, 2, 0, 1, 0, 1, 0, 2])
     """
-    mixed = np.arange(rows.start, rows.start + len(rows), dtype=np.uint64)
-    # SplitMix64: neighbours in the log land in unrelated folds, so that periodic data cannot align with them.
-    mixed = (mixed + np.uint64(seed + 1)) * np.uint64(0x9E3779B97F4A7C15)
-    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return ((mixed ^ (mixed >> np.uint64(31))) % np.uint64(folds)).astype(np.int64)
+    return (row_hashes(rows.start, len(rows), seed, "fold") % np.uint64(folds)).astype(np.int64)
 
 
 class CrossfitRidge:
@@ -41,7 +37,7 @@ class CrossfitRidge:
     >>> log = Log(contexts=[[1.0], [2.0]] * 50, arms=[0, 1] * 50, rewards=[1.0, 4.0] * 50, n_arms=2)
     >>> CrossfitRidge().fit(log).predict(log.rows)[:2].round(1)
     array([[1. , 3.3],
-           [0.3, 4. ]])
+           [0.2, 4. ]])
     """
 
     def __init__(self, lam: float = 1.0, folds: int = 3, seed: int = 0) -> None:

@@ -101,6 +101,31 @@ def floats(name: str, values: Any) -> Floats:
         raise LogError([f"{name} must be numbers, got {values!r:.80}"]) from None
 
 
+def labels_of(ids: Sequence[int]) -> list[int] | None:
+    """Whole numbers that name arms rather than number them; None where they are places 0, 1, ... with few gaps.
+
+    >>> labels_of([0, 1, 3]), labels_of([300000017, 300000005])
+    (None, [300000005, 300000017])
+    """
+    names = sorted(int(i) for i in ids)
+    return names if names and names[0] >= 0 and names[-1] >= max(2 * len(names), 2) else None
+
+
+def placed(values: np.ndarray, names: Sequence[Any]) -> Ints:
+    """The place of each value among the names, -1 where it is not one of them.
+
+    >>> placed(np.array([7, 5, 6]), [5, 7])
+    array([ 1,  0, -1])
+    """
+    if values.dtype.kind in "iu" and all(isinstance(name, (int, np.integer)) for name in names):
+        order = np.argsort(np.asarray(names, np.int64), kind="stable")
+        ids = np.asarray(names, np.int64)[order]
+        at = np.minimum(np.searchsorted(ids, values), len(ids) - 1)
+        return np.where(ids[at] == values, order[at], -1).astype(np.int64)
+    index = {name: i for i, name in enumerate(names)}
+    return np.array([index.get(v, -1) for v in values.tolist()], dtype=np.int64)
+
+
 def _whole(values: Any) -> Ints:
     """Arms as integers; what is not a whole number becomes -1, which the check then reports."""
     array = np.asarray(values)
@@ -113,9 +138,9 @@ def _whole(values: Any) -> Ints:
 
 def as_rows(
     contexts: Any, arms: Any, rewards: Any, probabilities: Any, n_arms: int | None, arm_features: Any,
-    available: Any, timestamps: Any, support: Any = None,
-) -> Rows:  # fmt: skip
-    arm_numbers = _whole(arms)
+    available: Any, timestamps: Any, support: Any = None, arm_names: Sequence[Any] | None = None,
+) -> tuple[Rows, list[Any] | None]:  # fmt: skip
+    """Rows from arrays, and the names of the arms where the log's own labels are names."""
     if isinstance(contexts, list) and contexts and all(np.ndim(x) == 2 for x in contexts):
         contexts, offered = padded(contexts)
         available = offered if available is None else available
@@ -129,16 +154,45 @@ def as_rows(
         shapes = [mask.shape[-1]] if mask is not None else []
         shapes += [features.shape[-2]] if features is not None and features.ndim > 1 else []
         shapes += [contexts.shape[1]] if ndim(contexts) == 3 else []
-        n_arms = shapes[0] if shapes else int(arm_numbers.max(initial=0)) + 1
+        n_arms = shapes[0] if shapes else None
+    arm_numbers, names = _numbered(arms, n_arms, arm_names)
+    if n_arms is None:
+        n_arms = len(names) if names is not None else int(arm_numbers.max(initial=0)) + 1
     if mask is not None and mask.shape == (len(arm_numbers), n_arms) and mask.all():
         mask = None
-    return Rows(
+    if names is not None and len(names) != n_arms:
+        raise LogError([f"arm_names has {len(names)} names, but there are {n_arms} arms"])
+    rows = Rows(
         arms=arm_numbers, rewards=floats("rewards", rewards), n_arms=count("n_arms", n_arms), contexts=contexts,
-        probabilities=None if probabilities is None else floats("probabilities", probabilities),
+        probabilities=None if probabilities is None else _probabilities(probabilities, len(arm_numbers)),
         arm_features=features, available=mask,
         support=None if support is None else np.asarray(support, dtype=bool),
         timestamps=None if timestamps is None else np.asarray(timestamps),
     )  # fmt: skip
+    return rows, names
+
+
+def _probabilities(values: Any, n: int) -> Floats:
+    """One probability per row; a single number is that of a randomised trial, the same in every row."""
+    return np.full(n, float(values)) if np.ndim(values) == 0 else floats("probabilities", values)
+
+
+def _numbered(arms: Any, n_arms: int | None, names: Sequence[Any] | None) -> tuple[Ints, list[Any] | None]:
+    """The arms as places 0, ..., K - 1. Strings are names, and so are whole numbers with large gaps."""
+    array = np.asarray(arms)
+    if array.dtype.kind in "UO" and array.ndim == 1 and all(isinstance(a, str) for a in array.tolist()):
+        found = list(names) if names is not None else sorted(set(array.tolist()))
+        places = placed(array, found)
+        if (places < 0).any():
+            wrong = np.flatnonzero(places < 0)
+            raise LogError([f"row {i}: arm is {str(array[i])!r}, expected one of {found!r:.200}" for i in wrong])
+        return places, found
+    numbers = _whole(arms)
+    if n_arms is None and names is None and numbers.ndim == 1 and numbers.size:
+        ids = labels_of(np.unique(numbers).tolist())
+        if ids is not None:
+            return placed(numbers, ids), ids
+    return numbers, list(names) if names is not None else None
 
 
 def padded(contexts: Sequence[Any]) -> tuple[Floats, NDArray[np.bool_]]:

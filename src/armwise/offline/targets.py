@@ -9,7 +9,7 @@ import numpy as np
 
 from armwise.agent import Agent, Floats
 from armwise.offline.log import Log
-from armwise.offline.rows import SURE, Rows, ndim
+from armwise.offline.rows import SURE, Rows, ndim, placed
 from armwise.policies import Constant, Uniform, distributions
 
 _TOTAL = 1e-6  # how far from 1 the probabilities of a row may sum: they often come from files in single precision
@@ -32,10 +32,11 @@ class Target:
             self._answer: Callable[[Rows], np.ndarray] = lambda rows: _frozen(policy, rows)
         elif callable(policy) or hasattr(policy, "many"):
             self.needs_contexts = not isinstance(policy, (Constant, Uniform))
-            self._answer = lambda rows: _asked(policy, rows)
             self.name = getattr(policy, "__name__", self.name)
+            asked = policy if hasattr(policy, "many") else _by_place(policy, log)
+            self._answer = lambda rows: _asked(asked, rows)
         else:
-            table = _given(policy, log)
+            table = _from_array(policy, log)
             self.needs_contexts = False
             self._answer = lambda rows: table if len(table) == 1 else table[rows.start : rows.start + len(rows)]
 
@@ -86,12 +87,16 @@ def unsupported(rows: Rows, answers: np.ndarray) -> float:
     return float((1.0 - of_logged(answers, rows.arms))[rows.probabilities >= SURE].sum())
 
 
-def _given(values: Any, log: Log) -> np.ndarray:
-    """An array: (n, K) probabilities, (K,) the same for every row, or (n,) arms."""
+def _from_array(values: Any, log: Log) -> np.ndarray:
+    """An array: (n, K) probabilities, (K,) the same for every row, or (n,) arms; a frame's columns go by name."""
+    if hasattr(values, "columns") and hasattr(values, "to_numpy"):
+        values = _columns_in_order(values, log)
     try:
         array = np.asarray(values)
     except ValueError:
         array = np.asarray("?")
+    if array.ndim == 1 and _are_names(array):
+        return _named_arms(array, log)
     if array.dtype.kind not in "biuf" or array.ndim not in (1, 2):
         raise ValueError(
             f"policy must be a policy, an agent, or an (n, K) array of probabilities, got {type(values).__name__}"
@@ -106,6 +111,51 @@ def _given(values: Any, log: Log) -> np.ndarray:
             )
         return _arms(array, log.n_arms)
     return _distributions(array, len(log), log.n_arms)
+
+
+def _columns_in_order(frame: Any, log: Log) -> np.ndarray:
+    """The probabilities of a frame with one column per arm, in the order of the log's arms."""
+    names = list(frame.columns)
+    if names == list(range(log.n_arms)):  # a frame made of a plain array: nothing has a name
+        return np.asarray(frame.to_numpy())
+    arms = [str(name) for name in (log.arm_names if log.arm_names is not None else range(log.n_arms))]
+    if len(names) != len(arms) or {str(name) for name in names} != set(arms):
+        raise ValueError(
+            f"policy is a table with the columns {', '.join(map(str, names))[:200]}, expected one for each arm of the "
+            f"log, by its name: {', '.join(arms)[:200]} (give policy.to_numpy() if the columns are in this order)"
+        )
+    places = [[str(name) for name in names].index(arm) for arm in arms]
+    return np.asarray(frame.to_numpy())[:, places]
+
+
+def _are_names(array: np.ndarray) -> bool:
+    return array.dtype.kind == "U" or (array.dtype == object and all(isinstance(a, str) for a in array.tolist()))
+
+
+def _named_arms(array: np.ndarray, log: Log) -> np.ndarray:
+    """Arms by their names."""
+    places = placed(array.astype(object), [str(name) for name in log.arm_names or range(log.n_arms)])
+    if (places < 0).any():
+        row = int(np.argmin(places))
+        shown = ", ".join(map(str, log.arm_names or range(log.n_arms)))[:200]
+        raise ValueError(f"policy, row {row}: the arm is {str(array[row])!r}, expected one of {shown}")
+    if len(places) != len(log):
+        raise ValueError(f"policy has {len(places)} arms, expected {len(log)}, one per row")
+    return places
+
+
+def _by_place(policy: Any, log: Log) -> Any:
+    """The same policy, answering the places of arms where it answers their names."""
+    names = [str(name) for name in log.arm_names or range(log.n_arms)]
+
+    def place(answer: Any) -> Any:
+        if not isinstance(answer, str):
+            return answer
+        if answer not in names:
+            raise ValueError(f"policy answered {answer!r}, expected one of {', '.join(names)[:200]}")
+        return names.index(answer)
+
+    return lambda context: place(policy(context))
 
 
 def _arms(arms: np.ndarray, n_arms: int) -> np.ndarray:

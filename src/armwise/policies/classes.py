@@ -13,6 +13,7 @@ from armwise.agent import Floats, count
 from armwise.persist import Saved
 from armwise.policies.fixed import Constant, Ints, Linear, Policy, Stump
 from armwise.policies.planar import above, separations
+from armwise.streams import stream
 
 
 class Representatives(Saved, ABC):
@@ -265,7 +266,7 @@ class SampledLinear(PolicyClass):
         return n_arms + self.n_samples
 
     def representatives(self, contexts: Floats, n_arms: int, rng: np.random.Generator | None = None) -> LinearSample:
-        rng = np.random.default_rng(0) if rng is None else rng
+        rng = stream(0, "representatives") if rng is None else rng
         mean, spread = contexts.mean(axis=0), contexts.std(axis=0)
         weights = rng.standard_normal((self.n_samples, n_arms, self.dim)) / np.where(spread > 0.0, spread, 1.0)
         bias = rng.standard_normal((self.n_samples, n_arms)) - weights @ mean

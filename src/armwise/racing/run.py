@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 import traceback
-import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 
 from armwise.agent import Agent, Floats
 from armwise.environments.base import Block, Environment
+from armwise.streams import purpose_seed
 
 _BINS = 48  # stretches of the horizon in which arms are counted
 
@@ -70,7 +70,7 @@ def world_seed(seed: int) -> np.random.SeedSequence:
     >>> world_seed(3).entropy
     3
     """
-    return np.random.SeedSequence(seed, spawn_key=(0,))
+    return purpose_seed(seed, "world")
 
 
 def agent_seed(seed: int, name: str) -> np.random.SeedSequence:
@@ -79,7 +79,7 @@ def agent_seed(seed: int, name: str) -> np.random.SeedSequence:
     >>> agent_seed(3, "LinUCB").spawn_key == agent_seed(4, "LinUCB").spawn_key
     True
     """
-    return np.random.SeedSequence(seed, spawn_key=(1, zlib.crc32(name.encode())))
+    return purpose_seed(seed, f"agent {name}")
 
 
 def play_seed(heat: Heat, names: list[str], seed: int) -> list[Run]:

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from armwise.agent import Agent, Choice, Seed
-
-_KEY = 0x6E72  # any constant: it only keeps the wrapper's stream apart from its agent's
+from armwise.streams import purpose_seed
 
 
 def own_stream(seed: Seed) -> Seed:
@@ -19,9 +18,7 @@ def own_stream(seed: Seed) -> Seed:
     """
     if isinstance(seed, np.random.Generator):
         return seed.spawn(1)[0]
-    if isinstance(seed, np.random.SeedSequence):
-        return np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, _KEY))
-    return np.random.SeedSequence(seed, spawn_key=(_KEY,))
+    return purpose_seed(seed, "wrapper")
 
 
 def teach(agent: Agent, context: Any, choice: Choice, reward: float) -> None:
