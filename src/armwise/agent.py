@@ -20,7 +20,8 @@ from armwise.arguments import count as count
 from armwise.arguments import fraction as fraction
 from armwise.arguments import positive as positive
 from armwise.numerics.choice import all_finite, best_arms, draw, tied_probabilities
-from armwise.streams import Seed, stream
+from armwise.streams import Seed as Seed
+from armwise.streams import stream
 
 Floats = NDArray[np.float64]
 

@@ -50,7 +50,8 @@ def row_hashes(start: int, n: int, seed: int, purpose: str) -> NDArray[np.uint64
     # SplitMix64: neighbouring rows get unrelated hashes, so that periodic data cannot align with them.
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return mixed ^ (mixed >> np.uint64(31))
+    hashes: NDArray[np.uint64] = mixed ^ (mixed >> np.uint64(31))
+    return hashes
 
 
 def row_uniforms(start: int, n: int, seed: int, purpose: str) -> NDArray[np.float64]:
@@ -59,4 +60,4 @@ def row_uniforms(start: int, n: int, seed: int, purpose: str) -> NDArray[np.floa
     >>> row_uniforms(0, 2, 0, "split").shape
     (2,)
     """
-    return (row_hashes(start, n, seed, purpose) >> np.uint64(11)) * 2.0**-53
+    return np.asarray(row_hashes(start, n, seed, purpose) >> np.uint64(11), np.float64) * 2.0**-53

@@ -57,7 +57,7 @@ class Naive:
 @pytest.mark.parametrize(("epochs", "taus"), [(2.0, [1, 2, 4, 8, 16, 32, 64, 128, 256]), ([5, 40, 300], [5, 40, 300])])
 def test_every_round_as_the_naive_descent(epochs, taus):
     world = planted(n_contexts=12, N=15, K=3, seed=1)
-    agent = aw.ILoveToConBandits(aw.FinitePolicies(world.table), n_arms=3, delta=0.1, epochs=epochs, seed=6)
+    agent = aw.ILoveToConBandits(aw.FinitePolicies(world.table), n_arms=3, delta=0.1, epochs=epochs, seed=1)
     naive = Naive(world.table, 3, 0.1, taus)
     contexts, rewards = world.rounds(320, seed=2)
     for x, row in zip(contexts, rewards):
