@@ -3,7 +3,7 @@
     python examples/own_agent.py
 
 Softmax draws each arm with probability proportional to exp(estimate / temperature), over the ridge estimate that
-LinUCB uses. It passes every check in tests/checks.py, which is the way to find out whether an agent keeps its word.
+LinUCB uses. It passes `aw.testing.check_agent`, which is how to find out whether an agent keeps the contract.
 """
 
 import numpy as np

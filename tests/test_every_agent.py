@@ -1,12 +1,12 @@
-"""Every public agent passes every check (see checks.py)."""
+"""Every public agent passes every check (see armwise.testing)."""
 
 import inspect
 
 import pytest
 
 import armwise as aw
+from armwise.testing import CHECKS, Case
 from cases import CASES
-from checks import CHECKS, Case
 
 # Bases to build agents on, not agents.
 ABSTRACT = {"Agent", "IndexAgent"}

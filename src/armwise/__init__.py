@@ -55,7 +55,7 @@ _HOMES = {
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
-__all__ = sorted({*_HOME_OF, "bounds", "environments", "kernels", "offline", "policies"})
+__all__ = sorted({*_HOME_OF, "bounds", "environments", "kernels", "offline", "policies", "testing"})
 
 
 # Type checkers and editors read this list; at run time a name is imported when it is first asked for. A test holds the
@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from armwise import environments as environments
     from armwise import offline as offline
     from armwise import policies as policies
+    from armwise import testing as testing
     from armwise.agent import Agent as Agent
     from armwise.agent import Choice as Choice
     from armwise.agent import IndexAgent as IndexAgent
@@ -129,7 +130,7 @@ else:
             value = getattr(import_module(f"armwise.{_HOME_OF[name]}"), name)
         elif name == "kernels":
             value = import_module("armwise.kernel.kernels")
-        elif name in ("bounds", "environments", "offline", "policies"):
+        elif name in ("bounds", "environments", "offline", "policies", "testing"):
             value = import_module(f"armwise.{name}")
         else:
             raise AttributeError(f"module 'armwise' has no attribute {name!r}")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import armwise as aw
-from checks import CHECKS, Case, D
+from armwise.testing import CHECKS, Case, D
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

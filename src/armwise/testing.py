@@ -1,7 +1,8 @@
-"""One list of checks that every agent must pass, and one case or more for every agent.
+"""Does an agent keep its word? One list of checks that every agent passes, for yours too.
 
-A case says how to make the agent and what kind of rounds it meets; a check is a function of a case that fails with
-an AssertionError. ``test_every_agent.py`` runs all checks over all cases, and fails if a public agent has no case.
+>>> import armwise as aw
+>>> aw.testing.check_agent(aw.LinUCB(dim=3, alpha=0.5))[:2]
+('carries_its_theory', 'valid_probabilities')
 """
 
 from __future__ import annotations
@@ -13,24 +14,31 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import pytest
 
-import armwise as aw
 from armwise import persist
+from armwise.agent import Agent, Choice, Floats, Sees, Theory
 
-K, D, N = 4, 3, 5  # arms, features, experts or policies
+__all__ = ["CHECKS", "Case", "check_agent"]
+
+# Arms, features, and experts of the rounds where the agent does not say.
+K, D, N = 4, 3, 5
 
 
 @dataclass(frozen=True)
 class Case:
-    """``make(seed)`` gives a fresh agent; the flags say what holds for it by design."""
+    """How to make an agent (``make(seed)`` gives a fresh one), and what holds for it by design.
+
+    >>> import armwise as aw
+    >>> case = Case("LinUCB", lambda seed: aw.LinUCB(dim=3, seed=seed))
+    >>> CHECKS[0](case)
+    """
 
     name: str
-    make: Callable[[int], aw.Agent]
+    make: Callable[[int], Agent]
     horizon: int = 600  # rounds after which it must beat uniform play
     symmetric: bool = True  # renaming the arms renames the probabilities (not if arms have a meaning of their own)
     saves: bool = True
-    margin: float = 0.05  # by how much it beats uniform play
+    margin: float = 0.05  # by how much it beats uniform play, in reward per decision
     sampled: bool = False  # its probabilities are themselves frequencies of random draws
 
     @property
@@ -39,45 +47,97 @@ class Case:
         return 0.4 if self.sampled else 1e-9
 
 
+def check_agent(
+    agent_or_factory: Agent | Callable[[int], Agent],
+    *,
+    horizon: int = 600,
+    symmetric: bool = True,
+    saves: bool = True,
+    margin: float = 0.05,
+    sampled: bool = False,
+) -> tuple[str, ...]:
+    """Run every check on an agent, or on what a function of a seed makes; AssertionError names the one that fails.
+
+    An agent is cloned for each check, so it stays as it is. ``horizon`` is how many rounds it may take to earn
+    ``margin`` more per decision than uniform play. ``symmetric=False`` if its arms have a meaning of their own (it
+    knows a graph, or policies that name arms), ``saves=False`` if it holds a function that no file can hold,
+    ``sampled=True`` if its probabilities are frequencies of random draws. The names of the checks are returned.
+
+    >>> import armwise as aw
+    >>> class Stuck(aw.UCB1):
+    ...     def _learn(self, context, choice, reward):
+    ...         pass
+    >>> try:
+    ...     check_agent(lambda seed: Stuck(n_arms=3, seed=seed))
+    ... except AssertionError as error:
+    ...     print(error.__notes__[0])
+    check_agent: Stuck(n_arms=3...) fails play_equals_the_loop
+    """
+    make = agent_or_factory.clone if isinstance(agent_or_factory, Agent) else agent_or_factory
+    probe = make(0)
+    if not isinstance(probe, Agent):
+        raise ValueError(f"agent_or_factory must be an agent, or make one from a seed; it made {probe!r:.80}")
+    case = Case(type(probe).__name__, make, horizon, symmetric, saves, margin, sampled)
+    for check in CHECKS:
+        try:
+            check(case)
+        except AssertionError as error:
+            error.add_note(f"check_agent: {probe!r:.200} fails {check.__name__}")
+            raise
+    return tuple(check.__name__ for check in CHECKS)
+
+
+# ---------------------------------------------------------------------- the rounds
+
+
 @dataclass(frozen=True)
 class Rounds:
-    """Contexts as the agent sees them, a reward for every arm, and the same contexts with the arms renamed."""
+    """Contexts as the agent sees them, and a reward for every arm."""
 
     contexts: Any
-    rewards: np.ndarray
+    rewards: Floats
 
     def context(self, t: int) -> Any:
         return None if self.contexts is None else self.contexts[t]
 
 
-def rounds(sees: str, T: int, seed: int, n_arms: int = K) -> Rounds:
+def rounds_for(agent: Agent, T: int, seed: int) -> Rounds:
+    """Rounds with as many arms, features and experts as the agent expects."""
+    return rounds(agent.sees, T, seed, arms_of(agent), agent.dim or D, agent.n_experts or N)
+
+
+def arms_of(agent: Agent) -> int:
+    """How many arms its rounds have."""
+    return agent.n_arms or K
+
+
+def rounds(sees: Sees, T: int, seed: int, n_arms: int = K, dim: int = D, n_experts: int = N) -> Rounds:
     """Rounds in which the best arm depends on the context (where there is one), rewards 0 or 1."""
     rng = np.random.default_rng(seed)
+    means = np.full((T, n_arms), 0.1)
+    contexts: Any = None
     if sees == "nothing":
-        means = np.tile(np.linspace(0.1, 0.9, n_arms), (T, 1))
-        contexts: Any = None
+        means[:] = np.linspace(0.1, 0.9, n_arms)
     elif sees == "features":
-        contexts = rng.uniform(-1, 1, (T, n_arms, D)) / np.sqrt(D)
-        contexts[:, :, 0] = contexts[:, :1, 0]  # what the arms share comes first, as CGPUCB wants it
-        means = 0.5 + 0.5 * contexts @ np.array([0.2, -1.0, 1.0])
+        contexts = rng.uniform(-1, 1, (T, n_arms, dim)) / np.sqrt(dim)
+        if dim > 1:
+            contexts[:, :, 0] = contexts[:, :1, 0]  # what the arms share comes first, as CGPUCB wants it
+        theta = np.where(np.arange(dim) % 2 == 1, -1.0, 1.0)
+        theta[0] = 0.2 if dim > 1 else 1.0
+        means = 0.5 + 0.5 * contexts @ (theta / max(1.0, np.linalg.norm(theta) / np.sqrt(2.04)))
     elif sees == "shared":
-        contexts = rng.uniform(-1, 1, (T, D))
-        best = np.where(contexts[:, 0] > 0.0, 1, 2)
-        means = np.full((T, n_arms), 0.1)
-        means[np.arange(T), best] = 0.9
+        contexts = rng.uniform(-1, 1, (T, dim))
+        means[np.arange(T), np.where(contexts[:, 0] > 0.0, 1 % n_arms, 2 % n_arms)] = 0.9
     elif sees == "key":
         contexts = [("morning", "evening")[i] for i in rng.integers(0, 2, T)]
-        means = np.full((T, n_arms), 0.1)
-        means[np.arange(T), [0 if c == "morning" else 2 for c in contexts]] = 0.9
-    elif sees == "advice":
-        contexts = rng.dirichlet(np.ones(n_arms), (T, N))
-        means = 0.1 + 0.8 * contexts[:, 0]  # the first expert knows
+        means[np.arange(T), [0 if c == "morning" else n_arms // 2 for c in contexts]] = 0.9
     else:
-        raise AssertionError(f"a view without rounds: {sees!r}")
+        contexts = rng.dirichlet(np.ones(n_arms), (T, n_experts))
+        means = 0.1 + 0.8 * contexts[:, 0]  # the first expert knows
     return Rounds(contexts, (rng.random(means.shape) < means).astype(float))
 
 
-def run(agent: aw.Agent, data: Rounds, start: int = 0, stop: int | None = None) -> list[aw.Choice]:
+def run(agent: Agent, data: Rounds, start: int = 0, stop: int | None = None) -> list[Choice]:
     choices = []
     for t in range(start, len(data.rewards) if stop is None else stop):
         choice = agent.choose(data.context(t))
@@ -86,7 +146,7 @@ def run(agent: aw.Agent, data: Rounds, start: int = 0, stop: int | None = None) 
     return choices
 
 
-def state(agent: aw.Agent) -> bytes:
+def state(agent: Agent) -> bytes:
     """Everything the agent is, as bytes; for agents that cannot be saved, what they would do next."""
     try:
         return persist.dumps(agent)
@@ -98,20 +158,21 @@ def state(agent: aw.Agent) -> bytes:
 
 
 def carries_its_theory(case: Case) -> None:
-    theory = type(case.make(0)).theory
-    assert isinstance(theory, aw.Theory)
+    theory = getattr(case.make(0), "theory", None)
+    assert isinstance(theory, Theory), "the class must say what is proved about it: theory = armwise.Theory(...)"
     assert theory.comparator and theory.reference and theory.assumes
 
 
 def valid_probabilities(case: Case) -> None:
     agent = case.make(1)
-    data = rounds(agent.sees, 60, seed=1)
+    data = rounds_for(agent, 60, seed=1)
+    n_arms = arms_of(agent)
     for t in range(60):
         p = agent.probabilities(data.context(t))
-        assert p.shape == (K,) and p.dtype == np.float64
+        assert p.shape == (n_arms,) and p.dtype == np.float64
         assert np.all(p >= 0.0) and abs(p.sum() - 1.0) < 1e-9
         choice = agent.choose(data.context(t))
-        assert type(choice) is aw.Choice and type(choice.arm) is int and 0 <= choice.arm < K
+        assert type(choice) is Choice and type(choice.arm) is int and 0 <= choice.arm < n_arms
         if choice.probability is not None:
             assert type(choice.probability) is float and 0.0 < choice.probability <= 1.0 + 1e-12
         agent.learn(data.context(t), choice, data.rewards[t, choice.arm])
@@ -120,7 +181,7 @@ def valid_probabilities(case: Case) -> None:
 def choose_and_probabilities_agree(case: Case) -> None:
     """The reported probability is the one in the vector; and, over many draws, the one of the frequencies."""
     agent = case.make(2)
-    data = rounds(agent.sees, 40, seed=2)
+    data = rounds_for(agent, 40, seed=2)
     for t in range(40):
         p = agent.probabilities(data.context(t))
         choice = agent.choose(data.context(t))
@@ -129,7 +190,7 @@ def choose_and_probabilities_agree(case: Case) -> None:
             assert abs(p[choice.arm] - choice.probability) < 1e-9
         agent.learn(data.context(t), choice, data.rewards[t, choice.arm])
     context, draws = data.context(0), 600
-    p, counts = np.zeros(K), np.zeros(K)
+    p, counts = np.zeros(arms_of(agent)), np.zeros(arms_of(agent))
     for i in range(draws):  # a fresh stream for each draw, and the same state: an agent may count its choices
         twin = _reseed(copy.deepcopy(agent), i)
         p += twin.probabilities(context) / draws
@@ -138,7 +199,7 @@ def choose_and_probabilities_agree(case: Case) -> None:
     assert np.all(np.abs(counts / draws - p) < slack), (counts / draws, p)
 
 
-def _reseed(agent: aw.Agent, i: int) -> aw.Agent:
+def _reseed(agent: Agent, i: int) -> Agent:
     """Give every generator inside a copied agent a new stream."""
     seen, queue = set(), [agent]
     while queue:
@@ -146,9 +207,9 @@ def _reseed(agent: aw.Agent, i: int) -> aw.Agent:
         if id(thing) in seen:
             continue
         seen.add(id(thing))
-        if isinstance(thing, aw.Agent):
+        if isinstance(thing, Agent):
             thing._rng = np.random.default_rng([11, i, len(seen)])
-        if isinstance(thing, (aw.Agent, persist.Saved)):
+        if isinstance(thing, (Agent, persist.Saved)):
             queue.extend(vars(thing).values())
         elif isinstance(thing, dict):
             queue.extend(thing.values())
@@ -159,13 +220,13 @@ def _reseed(agent: aw.Agent, i: int) -> aw.Agent:
 
 def same_seed_same_arms(case: Case) -> None:
     a, b = case.make(3), case.make(3)
-    data = rounds(a.sees, 80, seed=3)
+    data = rounds_for(a, 80, seed=3)
     assert run(a, data) == run(b, data)
 
 
 def play_equals_the_loop(case: Case) -> None:
     looped, blocked = case.make(4), case.make(4)
-    data = rounds(looped.sees, 150, seed=4)
+    data = rounds_for(looped, 150, seed=4)
     choices = run(looped, data)
     first = blocked.play(data.contexts if data.contexts is None else data.contexts[:70], data.rewards[:70])
     second = blocked.play(data.contexts if data.contexts is None else data.contexts[70:], data.rewards[70:])
@@ -181,12 +242,15 @@ def play_equals_the_loop(case: Case) -> None:
 
 def saved_and_loaded_continues(case: Case) -> None:
     agent = case.make(5)
-    data = rounds(agent.sees, 120, seed=5)
+    data = rounds_for(agent, 120, seed=5)
     run(agent, data, 0, 60)
     if not case.saves:
-        with pytest.raises(ValueError, match="cannot be saved"):
+        try:
             persist.dumps(agent)
-        return
+        except ValueError as error:
+            if "cannot be saved" in str(error):
+                return
+        raise AssertionError("saves=False, but persist.dumps did not refuse the agent as one that cannot be saved")
     pending = agent.choose(data.context(60))
     again = persist.loads(persist.dumps(agent))
     assert persist.dumps(again) == persist.dumps(agent)
@@ -198,7 +262,7 @@ def saved_and_loaded_continues(case: Case) -> None:
 
 def clone_forgets(case: Case) -> None:
     agent, fresh = case.make(6), case.make(6)
-    data = rounds(agent.sees, 60, seed=6)
+    data = rounds_for(agent, 60, seed=6)
     before = fresh.probabilities(data.context(0))
     run(agent, data)
     clone = agent.clone(seed=9)
@@ -208,35 +272,36 @@ def clone_forgets(case: Case) -> None:
     assert run(clone, data) == run(other, data)
 
 
-BAD_ARMS: list[Any] = [-1, K, 1.5, None, "0", True]
+BAD_ARMS: list[Any] = [-1, 1.5, None, "0", True]
 BAD_PROBABILITIES: list[Any] = [0.0, -0.5, 1.5, np.nan, "1"]
 BAD_REWARDS: list[Any] = [np.nan, np.inf, -np.inf, None, "1", [1.0, 2.0]]
 
 
 def bad_input_is_refused_and_changes_nothing(case: Case) -> None:
     agent = case.make(7)
-    data = rounds(agent.sees, 30, seed=7)
+    data = rounds_for(agent, 30, seed=7)
     run(agent, data)
     context = data.context(0)
     choice = agent.choose(context)
     before = state(agent)
+    n_arms = arms_of(agent)
     refuse: list[Callable[[], object]] = []
     for bad in bad_contexts(agent):
         refuse += [
             partial(agent.choose, bad),
             partial(agent.probabilities, bad),
             partial(agent.learn, bad, choice, 1.0),
-            partial(agent.play, None if bad is None else [bad], np.ones((1, K))),
+            partial(agent.play, None if bad is None else [bad], np.ones((1, n_arms))),
         ]
-    bad_choices: list[Any] = [choice._replace(arm=arm) for arm in BAD_ARMS]
+    bad_choices: list[Any] = [choice._replace(arm=arm) for arm in [*BAD_ARMS, n_arms]]
     bad_choices += [choice._replace(probability=p) for p in BAD_PROBABILITIES]
     refuse += [partial(agent.learn, context, bad, 1.0) for bad in [*bad_choices, None, 1, (1, 0.5)]]
     refuse += [partial(agent.learn, context, choice, reward) for reward in BAD_REWARDS]
     if agent.reward_range == (0.0, 1.0):
         refuse += [partial(agent.learn, context, choice, reward) for reward in (1.01, -0.01)]
     block = data.contexts if data.contexts is None else data.contexts[:2]
-    too_many = np.ones((3, K)) if block is not None else np.ones(3)
-    for rewards in (np.full((2, K), np.nan), too_many, np.ones((2, K + 1)), "x"):
+    too_many = np.ones((3, n_arms)) if block is not None else np.ones(3)
+    for rewards in (np.full((2, n_arms), np.nan), too_many, np.ones((2, n_arms + 1)), "x"):
         refuse.append(partial(agent.play, block, rewards))
     for i, call in enumerate(refuse):
         try:
@@ -249,27 +314,36 @@ def bad_input_is_refused_and_changes_nothing(case: Case) -> None:
         assert state(agent) == before, f"bad input {i} changed the agent"
 
 
-def bad_contexts(agent: aw.Agent) -> list[Any]:
-    sees = agent.sees
+def bad_contexts(agent: Agent) -> list[Any]:
+    sees, n_arms, dim = agent.sees, arms_of(agent), agent.dim or D
     if sees == "nothing":
         return [np.ones(3), "context", 3]
     if sees == "key":
         return [["unhashable"], {}, float("nan")]
     if sees == "advice":
-        uniform = np.full((N, K), 1 / K)
-        return [None, "advice", uniform[:, :-1], uniform[:-1], 2 * uniform, -uniform, uniform * np.nan, np.ones(K)]
-    shape = (K, D) if sees == "features" else (D,)
+        uniform = np.full((agent.n_experts or N, n_arms), 1 / n_arms)
+        return [None, "advice", uniform[:, :-1], uniform[:-1], 2 * uniform, -uniform, uniform * np.nan, np.ones(n_arms)]
+    shape = (n_arms, dim) if sees == "features" else (dim,)
     good = np.ones(shape)
     spoilt = [good.copy() for _ in range(3)]
     for bad, value in zip(spoilt, (np.nan, np.inf, -np.inf), strict=True):
         bad.flat[-1] = value
-    wrong_width = [np.ones((K, D + 1)) if sees == "features" else np.ones(D + 1)] if agent.dim is not None else []
-    return [None, "x", *spoilt, *wrong_width, good[None], np.ones(shape, complex), np.empty((0, D)), [["a"] * D] * K]
+    wrong_width = [np.ones((*shape[:-1], dim + 1))] if agent.dim is not None else []
+    return [
+        None,
+        "x",
+        *spoilt,
+        *wrong_width,
+        good[None],
+        np.ones(shape, complex),
+        np.empty((0, dim)),
+        [["a"] * dim] * n_arms,
+    ]
 
 
 def inputs_are_neither_kept_nor_modified(case: Case) -> None:
     agent, twin = case.make(8), case.make(8)
-    data = rounds(agent.sees, 50, seed=8)
+    data = rounds_for(agent, 50, seed=8)
     for t in range(50):
         context = copy.deepcopy(data.context(t))
         if isinstance(context, np.ndarray):
@@ -279,7 +353,7 @@ def inputs_are_neither_kept_nor_modified(case: Case) -> None:
         if isinstance(context, np.ndarray):
             assert np.array_equal(context, data.context(t))
             context.flags.writeable = True
-            context[:] = 1 / K  # what the caller does with it later is no business of the agent's
+            context[:] = 1 / arms_of(agent)  # what the caller does with it later is no business of the agent's
     run(twin, data)
     probe = data.context(0)
     np.testing.assert_allclose(agent.probabilities(probe), twin.probabilities(probe), atol=1e-12)
@@ -289,8 +363,9 @@ def renaming_arms_renames_probabilities(case: Case) -> None:
     if not case.symmetric:
         return
     a, b = case.make(9), case.make(9)
-    data = rounds(a.sees, 60, seed=9)
-    order = np.array([2, 0, 3, 1])  # arm i of b is arm order[i] of a
+    data = rounds_for(a, 60, seed=9)
+    n_arms = arms_of(a)
+    order = np.roll(np.arange(n_arms), 1)  # arm i of b is arm order[i] of a
     place = np.argsort(order)
 
     def renamed(context: Any) -> Any:
@@ -302,7 +377,7 @@ def renaming_arms_renames_probabilities(case: Case) -> None:
         context = data.context(t)
         choice = a.choose(context)
         note = choice.note
-        if isinstance(note, list) and len(note) == K:
+        if isinstance(note, list) and len(note) == n_arms:
             note = [note[i] for i in order]
         a.learn(context, choice, data.rewards[t, choice.arm])
         b.choose(renamed(context))
@@ -313,7 +388,7 @@ def renaming_arms_renames_probabilities(case: Case) -> None:
 
 def delayed_and_shuffled_rewards_are_learnt(case: Case) -> None:
     agent = case.make(10)
-    data = rounds(agent.sees, 200, seed=10)
+    data = rounds_for(agent, 200, seed=10)
     rng = np.random.default_rng(10)
     for start in range(0, 200, 50):
         waiting = [(t, agent.choose(data.context(t))) for t in range(start, start + 50)]
@@ -330,7 +405,7 @@ def number_of_arms_may_change(case: Case) -> None:
     if agent.sees != "features" or agent.n_arms is not None:
         return
     for n_arms in (1, 3, 7, 2, 5):
-        data = rounds("features", 10, seed=11, n_arms=n_arms)
+        data = rounds("features", 10, seed=11, n_arms=n_arms, dim=agent.dim or D)
         assert agent.probabilities(data.context(0)).shape == (n_arms,)
         run(agent, data)
 
@@ -340,7 +415,7 @@ def beats_uniform_play(case: Case) -> None:
     gains = []
     for seed in range(5):
         agent = case.make(100 + seed)
-        data = rounds(agent.sees, case.horizon, seed=100 + seed)
+        data = rounds_for(agent, case.horizon, seed=100 + seed)
         played = agent.play(data.contexts, data.rewards)
         gains.append(played.rewards[case.horizon // 2 :].mean() - data.rewards[case.horizon // 2 :].mean())
     assert np.mean(gains) > case.margin, gains
