@@ -6,7 +6,6 @@ import argparse
 import sys
 import warnings
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from armwise.cli.shared import BadInput, Parser
@@ -14,14 +13,18 @@ from armwise.cli.shared import BadInput, Parser
 
 def add_log_options(parser: Parser) -> None:
     """The log file and which of its columns is what."""
-    parser.add_argument("log", help="a Parquet, CSV or VW dsjson file (or a folder of Parquet files)")
+    parser.add_argument("log", nargs="+",
+                        help="a Parquet, CSV or VW dsjson file; also several, a pattern in quotes ('logs/*.parquet'), "
+                        "a folder (with Hive keys, too), or a URL (s3://, gs://)")  # fmt: skip
     parser.add_argument("--format", choices=("parquet", "csv", "dsjson"), help="by default, from the file's name")
     columns = parser.add_argument_group("columns (Parquet and CSV)")
     columns.add_argument("--contexts", metavar="A,B,...", help="context columns; by default every other column")
     columns.add_argument("--arm", default="arm", metavar="COLUMN", help="the arm that was played (default: arm)")
     columns.add_argument("--reward", default="reward", metavar="COLUMN", help="its reward (default: reward)")
     columns.add_argument("--probability", default="probability", metavar="COLUMN",
-                         help="the probability it was drawn with (default: probability, if there is one)")  # fmt: skip
+                         help="the probability it was drawn with (default: probability, if there is one); a number, as "
+                         "in 1/3, is that of every row: a randomised trial")  # fmt: skip
+    columns.add_argument("--delimiter", metavar="CHARACTER", help="of a CSV file; by default, found from its header")
     columns.add_argument("--arm-features", metavar="PATTERN,...", help="one column an arm, as in price_{arm}")
     columns.add_argument("--n-arms", type=int, help="how many arms there are, if more than the log shows")
 
@@ -30,32 +33,36 @@ def open_log(args: argparse.Namespace) -> Any:
     """The log that the options describe."""
     from armwise import offline
 
-    if not Path(args.log).exists():
-        raise BadInput(f"there is no file {args.log!r}")
     kind = _kind(args)
     if kind == "dsjson":
-        return offline.Log.from_dsjson(args.log)
+        return offline.Log.from_dsjson(_path(args))
     reader = offline.Log.from_parquet if kind == "parquet" else offline.Log.from_csv
-    return reader(args.log, **mapping(args))
+    return reader(_path(args), **mapping(args))
+
+
+def _path(args: argparse.Namespace) -> Any:
+    """What the readers take: one path, or several."""
+    return args.log[0] if len(args.log) == 1 else args.log
 
 
 def _kind(args: argparse.Namespace) -> str:
-    name = Path(args.log)
-    suffixes = {s.lower() for s in name.suffixes}
+    from armwise.offline.sources import kind_of
+
     if args.format:
         return str(args.format)
-    if suffixes & {".dsjson", ".json", ".jsonl"}:
-        return "dsjson"
-    if name.is_dir() or suffixes & {".parquet", ".pq"}:
-        return "parquet"
-    if suffixes & {".csv", ".gz", ".txt"}:
-        return "csv"
-    raise BadInput(f"cannot tell the format of {args.log!r} from its name: give --format parquet, csv or dsjson")
+    try:
+        return kind_of(args.log)
+    except ValueError:
+        raise BadInput(
+            f"cannot tell the format of {args.log[0]!r} from its name: give --format parquet, csv or dsjson"
+        ) from None
 
 
 def mapping(args: argparse.Namespace) -> dict[str, Any]:
     """The columns, as the readers take them."""
-    found: dict[str, Any] = {"arms": args.arm, "rewards": args.reward, "probabilities": args.probability}
+    found: dict[str, Any] = {"arms": args.arm, "rewards": args.reward, "probabilities": _number(args.probability)}
+    if args.delimiter is not None:
+        found["delimiter"] = args.delimiter
     if args.contexts is not None:
         found["contexts"] = _names(args.contexts)
     if args.arm_features is not None:
@@ -63,6 +70,16 @@ def mapping(args: argparse.Namespace) -> dict[str, Any]:
     if args.n_arms is not None:
         found["n_arms"] = args.n_arms
     return found
+
+
+def _number(text: str) -> str | float:
+    """A column's name, or a number: 0.25 or 1/4."""
+    from fractions import Fraction
+
+    try:
+        return float(Fraction(text))
+    except (ValueError, ZeroDivisionError):
+        return text
 
 
 def same_file(args: argparse.Namespace, log: Any, **changes: Any) -> Any:
@@ -74,7 +91,7 @@ def same_file(args: argparse.Namespace, log: Any, **changes: Any) -> Any:
         raise BadInput("a policy from columns needs a Parquet or CSV log")
     reader = offline.Log.from_parquet if _kind(args) == "parquet" else offline.Log.from_csv
     numbering = {"n_arms": log.n_arms, "arm_names": log.arm_names}
-    return reader(args.log, **(mapping(args) | numbering | changes))
+    return reader(_path(args), **(mapping(args) | numbering | changes))
 
 
 def _names(text: str) -> list[str]:

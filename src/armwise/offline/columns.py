@@ -1,22 +1,16 @@
-"""Logs from tables: pandas, Polars and Arrow in memory; Parquet and CSV streamed; obp's dictionaries."""
+"""Tables as logs: which column is what, and rows from blocks of columns."""
 
 from __future__ import annotations
 
 import difflib
-import glob
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from armwise.agent import Floats, count
-from armwise.offline import dsjson, service
-from armwise.offline.log import Log
-from armwise.offline.rows import Ints, LogError, Rows, labels_of, padded, placed
+from armwise.agent import Floats, count, fraction
+from armwise.offline.rows import ColumnNames, Ints, LogError, Rows, labels_of, padded, placed
 
 Block = dict[str, np.ndarray]  # one array a column; a column of lists is an array of objects, or 2-d
 _MANY = 1000  # different strings in a context column: more than that is an identifier, not a feature
@@ -33,6 +27,7 @@ class Columns:
     timestamps: str | None
     arm_features: tuple[str, ...]  # patterns with {arm}
     available: str | None  # pattern with {arm}
+    constant: float | None = None  # the probability of every row's arm: a randomised trial
 
     @classmethod
     def read(
@@ -41,12 +36,15 @@ class Columns:
         contexts: Sequence[str] | str | None = None,
         arms: str = "arm",
         rewards: str = "reward",
-        probabilities: str | None = "probability",
+        probabilities: str | float | None = "probability",
         timestamps: str | None = None,
         arm_features: Sequence[str] | str = (),
         available: str | None = None,
     ) -> Columns:
         """The mapping that a user gave, checked against the columns that exist."""
+        constant = None
+        if not isinstance(probabilities, (str, type(None))):
+            constant, probabilities = fraction("probabilities", probabilities, one=True), None
         if probabilities == "probability" and probabilities not in names:
             probabilities = None  # the default name, and no such column: the log does not say
         patterns = (arm_features,) if isinstance(arm_features, str) else tuple(arm_features)
@@ -62,7 +60,7 @@ class Columns:
         wanted = (contexts,) if isinstance(contexts, str) else tuple(contexts)
         for name in (*wanted, arms, rewards, *filter(None, [probabilities, timestamps])):
             check_column(name, names)
-        return cls(wanted, arms, rewards, probabilities, timestamps, patterns, available)
+        return cls(wanted, arms, rewards, probabilities, timestamps, patterns, available, constant)
 
     def needed(self, arm_names: Sequence[Any], contexts: bool) -> list[str]:
         """The columns to read."""
@@ -102,7 +100,7 @@ class TableSource:
         arm_names: Sequence[Any] | None,
     ) -> None:
         self._open, self._columns, self.n_rows = open_blocks, columns, n_rows
-        self.has_probabilities = columns.probabilities is not None
+        self.has_probabilities = columns.probabilities is not None or columns.constant is not None
         self._categories: dict[str, list[Any]] = {}
         self._explore(n_arms, list(arm_names) if arm_names is not None else None)
 
@@ -146,6 +144,12 @@ class TableSource:
             raise ValueError(f"n_arms is {n_arms}, but the arms are {self.arm_names!r:.200}")
         self.n_arms = count("n_arms", n_arms or (len(self.arm_names) if self.arm_names is not None else max(most, 1)))
 
+    @property
+    def _names(self) -> ColumnNames:
+        c = self._columns
+        words = [[f"{name}={word}" for word in self._categories.get(name, [])] or [name] for name in c.contexts]
+        return ColumnNames(c.arms, c.rewards, c.probabilities, tuple(one for some in words for one in some))
+
     # ------------------------------------------------------------------ rows
 
     def batches(self, size: int, contexts: bool) -> Iterator[Rows]:
@@ -169,10 +173,16 @@ class TableSource:
             available = np.column_stack([block[c.available.format(arm=a)].astype(bool) for a in labels])
         return Rows(
             arms=arms, rewards=_number(c.rewards, block[c.rewards], start), n_arms=self.n_arms, contexts=matrix,
-            probabilities=_number(c.probabilities, block[c.probabilities], start) if c.probabilities else None,
+            probabilities=self._probabilities(block, start, n),
             arm_features=features, available=available, start=start,
-            timestamps=block[c.timestamps] if c.timestamps else None,
+            timestamps=block[c.timestamps] if c.timestamps else None, names=self._names,
         )  # fmt: skip
+
+    def _probabilities(self, block: Block, start: int, n: int) -> Floats | None:
+        c = self._columns
+        if c.constant is not None:
+            return np.full(n, c.constant)
+        return _number(c.probabilities, block[c.probabilities], start) if c.probabilities else None
 
     def _arms(self, values: np.ndarray, start: int) -> Ints:
         if self.arm_names is None:
@@ -265,163 +275,3 @@ def _depth(value: Any) -> int:
     if isinstance(value, (list, tuple, np.ndarray)):
         return 1 + (_depth(value[0]) if len(value) else 0)
     return 0
-
-
-# ---------------------------------------------------------------------- readers
-
-
-def _log(source: TableSource) -> Log:
-    return Log.from_source(source, source.arm_names)
-
-
-def from_frame(frame: Any, *, n_arms: int | None = None, arm_names: Sequence[Any] | None = None, **mapping: Any) -> Log:
-    """A log in memory from anything with named columns that turn into arrays (pandas, Polars)."""
-    names = list(frame.columns)
-    columns = Columns.read(names, **mapping)
-
-    def blocks(wanted: list[str], size: int) -> Iterator[Block]:
-        for name in wanted:
-            check_column(name, names)
-        yield {name: _array(frame[name]) for name in wanted}
-
-    return _in_memory(_log(TableSource(blocks, columns, len(frame), n_arms, arm_names)))
-
-
-def _in_memory(log: Log) -> Log:
-    log.validate()
-    _ = log.rows
-    return log
-
-
-def _array(column: Any) -> np.ndarray:
-    array = np.asarray(column.to_numpy())
-    # pandas' own types for strings, categories and missing values all turn into objects
-    return array if array.dtype.kind in "biufMO" else array.astype(object)
-
-
-def from_arrow(table: Any, *, n_arms: int | None = None, arm_names: Sequence[Any] | None = None, **mapping: Any) -> Log:
-    """A log in memory from an Arrow table."""
-    columns = Columns.read(table.column_names, **mapping)
-
-    def blocks(wanted: list[str], size: int) -> Iterator[Block]:
-        for name in wanted:
-            check_column(name, table.column_names)
-        for batch in table.select(wanted).to_batches(max_chunksize=size):
-            yield _block(batch)
-
-    return _in_memory(_log(TableSource(blocks, columns, table.num_rows, n_arms, arm_names)))
-
-
-def from_parquet(
-    path: Any, *, n_arms: int | None = None, arm_names: Sequence[Any] | None = None, **mapping: Any
-) -> Log:
-    """A streamed log from one Parquet file, several, a pattern, or a folder; the service's own are known as such."""
-    import pyarrow.parquet as pq
-
-    paths = _paths(path, "*.parquet")
-    opened = [pq.ParquetFile(p) for p in paths]
-    names = opened[0].schema_arrow.names
-    if service.is_log(names) and service.as_usual(mapping, n_arms, arm_names):
-        return dsjson.from_parquet(paths)
-    columns = Columns.read(names, **mapping)
-    n_rows = sum(f.metadata.num_rows for f in opened)
-    for file in opened:
-        file.close()
-
-    def blocks(wanted: list[str], size: int) -> Iterator[Block]:
-        for name in wanted:
-            check_column(name, names)
-        for one in paths:
-            with pq.ParquetFile(one, pre_buffer=False) as file:
-                for batch in file.iter_batches(batch_size=size, columns=wanted):
-                    yield _block(batch)
-
-    return _log(TableSource(lambda names, size: ahead(blocks(names, size)), columns, n_rows, n_arms, arm_names))
-
-
-def from_csv(path: Any, *, n_arms: int | None = None, arm_names: Sequence[Any] | None = None, **mapping: Any) -> Log:
-    """A streamed log from one CSV file with a header line, or several."""
-    import pyarrow as pa
-    from pyarrow import csv
-
-    paths = _paths(path, "*.csv")
-    with csv.open_csv(paths[0]) as reader:
-        names = reader.schema.names
-    columns = Columns.read(names, **mapping)
-
-    def blocks(wanted: list[str], size: int) -> Iterator[Block]:
-        for name in wanted:
-            check_column(name, names)
-        options = csv.ConvertOptions(include_columns=wanted, strings_can_be_null=True)
-        for one in paths:
-            try:
-                with csv.open_csv(one, convert_options=options) as reader:
-                    for batch in reader:
-                        for start in range(0, batch.num_rows, size):
-                            yield _block(batch.slice(start, size))
-            except pa.ArrowInvalid as error:
-                raise LogError([f"{one}: {error}"]) from None
-
-    return _log(TableSource(lambda names, size: ahead(blocks(names, size)), columns, None, n_arms, arm_names))
-
-
-def ahead(blocks: Iterator[Block]) -> Iterator[Block]:
-    """The same blocks; the next is read while the last is worked on.
-
-    >>> list(ahead(iter([{}, {}])))
-    [{}, {}]
-    """
-    with ThreadPoolExecutor(1) as reader:
-        coming = reader.submit(next, blocks, None)
-        while (block := coming.result()) is not None:
-            coming = reader.submit(next, blocks, None)
-            yield block
-
-
-def _paths(path: Any, pattern: str) -> list[str]:
-    if isinstance(path, (list, tuple)):
-        return [one for each in path for one in _paths(each, pattern)]
-    text = os.fspath(path)
-    if Path(text).is_dir():
-        found = sorted(str(p) for p in Path(text).glob(pattern))
-    else:
-        found = [text] if Path(text).exists() else sorted(glob.glob(text))
-    if not found:
-        raise FileNotFoundError(f"there is no file {text!r}" + (f" with {pattern}" if Path(text).is_dir() else ""))
-    return found
-
-
-def _block(batch: Any) -> Block:
-    return {name: _from_arrow(batch.column(i)) for i, name in enumerate(batch.schema.names)}
-
-
-def _from_arrow(column: Any) -> np.ndarray:
-    import pyarrow as pa
-
-    kind = column.type
-    if pa.types.is_dictionary(kind):
-        column = column.dictionary_decode()
-    if pa.types.is_fixed_size_list(kind) and not pa.types.is_nested(kind.value_type) and column.null_count == 0:
-        flat = column.flatten().to_numpy(zero_copy_only=False)
-        return np.asarray(flat, np.float64).reshape(len(column), kind.list_size)
-    if pa.types.is_nested(kind):
-        values = np.empty(len(column), dtype=object)
-        values[:] = column.to_pylist()
-        return values
-    return np.asarray(column.to_numpy(zero_copy_only=False))
-
-
-def from_obp(feedback: dict[str, Any]) -> Log:
-    """A log in memory from the Open Bandit Pipeline's ``bandit_feedback``.
-
-    With several positions take the target's distribution at each row's own:
-    ``action_dist[np.arange(n), :, feedback["position"]]``.
-    """
-    for key in ("action", "reward"):
-        if key not in feedback:
-            raise ValueError(f"bandit_feedback has no {key!r}: it has {', '.join(map(str, feedback))}")
-    return Log(
-        contexts=feedback.get("context"), arms=feedback["action"], rewards=feedback["reward"],
-        probabilities=feedback.get("pscore"), n_arms=feedback.get("n_actions"),
-        arm_features=feedback.get("action_context"),
-    )  # fmt: skip

@@ -89,6 +89,22 @@ class Log:
         return log
 
     @classmethod
+    def read(cls, source: Any, **mapping: Any) -> Log:
+        """A log from whatever holds it, with the reader that fits; ``mapping`` as in ``from_parquet``.
+
+        ``source`` is a path (a file, several, a folder, a pattern such as ``logs/*.parquet``, a URL: s3://, gs://), a
+        pandas or Polars frame (lazy, too), an Arrow table, dataset or reader, a DuckDB relation or obp's dictionary.
+
+        >>> import pandas as pd
+        >>> frame = pd.DataFrame({"arm": ["a", "b"], "reward": [1, 0]})
+        >>> Log.read(frame, probabilities=1 / 2).probabilities
+        array([0.5, 0.5])
+        """
+        from armwise.offline import sources
+
+        return sources.read(source, **mapping)
+
+    @classmethod
     def from_pandas(cls, frame: Any, **mapping: Any) -> Log:
         """From a pandas frame; ``mapping`` names the columns (see ``from_parquet``).
 
@@ -98,42 +114,55 @@ class Log:
         >>> log.arms.tolist(), log.arm_names
         ([0, 1], ['a', 'b'])
         """
-        from armwise.offline import columns
+        from armwise.offline import sources
 
-        return columns.from_frame(frame, **mapping)
+        return sources.from_frame(frame, **mapping)
 
     @classmethod
     def from_polars(cls, frame: Any, **mapping: Any) -> Log:
-        """From a Polars frame; ``mapping`` as in ``from_parquet``.
+        """From a Polars frame, or streamed from a lazy one; ``mapping`` as in ``from_parquet``.
 
         >>> import polars as pl
         >>> frame = pl.DataFrame({"arm": [0, 1], "reward": [1, 0], "p": [0.5, 0.5]})
         >>> Log.from_polars(frame, contexts=[], probabilities="p").probabilities.tolist()
         [0.5, 0.5]
         """
-        from armwise.offline import columns
+        from armwise.offline import sources
 
-        return columns.from_frame(frame, **mapping)
+        return sources.from_polars(frame, **mapping)
+
+    @classmethod
+    def from_duckdb(cls, relation: Any, **mapping: Any) -> Log:
+        """Stream a DuckDB relation; ``mapping`` as in ``from_parquet``.
+
+        >>> import duckdb
+        >>> Log.from_duckdb(duckdb.sql("select 1 as arm, 0.5 as reward"), n_arms=2).rewards
+        array([0.5])
+        """
+        from armwise.offline import sources
+
+        return sources.from_duckdb(relation, **mapping)
 
     @classmethod
     def from_arrow(cls, table: Any, **mapping: Any) -> Log:
-        """From an Arrow table; ``mapping`` as in ``from_parquet``.
+        """From an Arrow table or reader, or streamed from a dataset; ``mapping`` as in ``from_parquet``.
 
         >>> import pyarrow as pa
         >>> Log.from_arrow(pa.table({"arm": [0, 1], "reward": [1, 0]}), contexts=[]).rewards.tolist()
         [1.0, 0.0]
         """
-        from armwise.offline import columns
+        from armwise.offline import sources
 
-        return columns.from_arrow(table, **mapping)
+        return sources.from_arrow(table, **mapping)
 
     @classmethod
     def from_parquet(cls, path: Any, **mapping: Any) -> Log:
-        """Stream a Parquet file (or several, or a folder of them).
+        """Stream a Parquet file, several, a pattern, a folder of them (with Hive keys, too), or a URL (s3://, gs://).
 
         ``contexts``: names of the columns with the context (numbers, or strings that become indicators; one column
         of lists will do, of lists of lists for features of each arm); by default every column that is not mapped
-        otherwise. ``arms="arm"``, ``rewards="reward"``, ``probabilities="probability"`` (None or absent: unknown),
+        otherwise. ``arms="arm"``, ``rewards="reward"``, ``probabilities="probability"`` (None or absent: unknown;
+        a number such as 1/3: the same in every row, as in a randomised trial),
         ``timestamps=None``, ``arm_features=["price_{arm}"]`` (one column for each arm), ``n_arms``, ``arm_names``.
 
         >>> import tempfile, os, pandas as pd
@@ -142,13 +171,13 @@ class Log:
         >>> len(Log.from_parquet(path, arms="item", rewards="click", probabilities="p"))
         2
         """
-        from armwise.offline import columns
+        from armwise.offline import sources
 
-        return columns.from_parquet(path, **mapping)
+        return sources.from_parquet(path, **mapping)
 
     @classmethod
     def from_csv(cls, path: Any, **mapping: Any) -> Log:
-        """Stream a CSV file with a header line; ``mapping`` as in ``from_parquet``.
+        """Stream a CSV file with a header line; ``mapping`` as in ``from_parquet``, and ``delimiter`` (found if None).
 
         >>> import tempfile, os
         >>> path = os.path.join(tempfile.mkdtemp(), "log.csv")
@@ -156,9 +185,9 @@ class Log:
         >>> Log.from_csv(path).contexts.tolist()
         [[0.5], [0.7]]
         """
-        from armwise.offline import columns
+        from armwise.offline import sources
 
-        return columns.from_csv(path, **mapping)
+        return sources.from_csv(path, **mapping)
 
     @classmethod
     def from_obp(cls, feedback: dict[str, Any]) -> Log:
@@ -169,9 +198,9 @@ class Log:
         >>> log.probabilities.tolist()
         [0.5, 0.5]
         """
-        from armwise.offline import columns
+        from armwise.offline import sources
 
-        return columns.from_obp(feedback)
+        return sources.from_obp(feedback)
 
     @classmethod
     def from_dsjson(cls, path: Any, **options: Any) -> Log:

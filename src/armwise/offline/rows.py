@@ -38,6 +38,16 @@ class LogError(ValueError):
 
 
 @dataclass(frozen=True)
+class ColumnNames:
+    """How the columns of a table are called, so that what is wrong with one can be said by its name."""
+
+    arms: str
+    rewards: str
+    probabilities: str | None
+    contexts: tuple[str, ...]  # one for each feature
+
+
+@dataclass(frozen=True)
 class Rows:
     """A block of rounds in memory; ``start`` is the number of its first row in the whole log."""
 
@@ -51,6 +61,7 @@ class Rows:
     support: NDArray[np.bool_] | None = None  # (n, K): which arms could have been drawn, where the log says so
     timestamps: Any = None
     start: int = 0
+    names: ColumnNames | None = None
 
     def __len__(self) -> int:
         return len(self.arms)
@@ -250,7 +261,9 @@ def problems(rows: Rows) -> list[str]:
     if n and not (arms.min() >= 0 and arms.max() < K):
         report((arms < 0) | (arms >= K), lambda i: f"arm is {arms[i]}, expected a whole number from 0 to {K - 1}")
     if n and not (rewards.min() >= -_LARGEST and rewards.max() <= _LARGEST):  # NaN fails, too
-        report(~np.isfinite(rewards), lambda i: f"reward is {rewards[i]}, expected a finite number")
+        remedy = ": leave out decisions without an outcome, or fill in what no outcome is worth" if rows.names else ""
+        of = f" in column {rows.names.rewards!r}" if rows.names else ""
+        report(~np.isfinite(rewards), lambda i: f"reward is {rewards[i]}{of}, expected a finite number{remedy}")
         large = np.isfinite(rewards) & (np.abs(rewards) > _LARGEST)
         report(large, lambda i: f"reward is {rewards[i]}, expected one of at most {_LARGEST:g} in magnitude")
     if p is not None and n and not (p.min() > _SMALLEST and p.max() <= 1.0 + 1e-9):
@@ -259,7 +272,7 @@ def problems(rows: Rows) -> list[str]:
         values = getattr(rows, name)
         if ndim(values) > 1 and not np.isfinite(values.sum()) and len(values) == n:
             bad = ~np.isfinite(values).reshape(n, -1).all(axis=1)
-            report(bad, lambda i, name=name: f"{name} holds NaN or infinity, expected finite numbers")  # type: ignore[misc]
+            report(bad, lambda i, name=name: _not_finite(name, rows, i))  # type: ignore[misc]
     legal = (arms >= 0) & (arms < K)
     for name, mask in (("available", rows.available), ("support", rows.support)):
         if mask is not None:
@@ -267,6 +280,15 @@ def problems(rows: Rows) -> list[str]:
             said = "is not among the available arms" if name == "available" else "is outside the support"
             report(~there & legal, lambda i, said=said: f"arm {arms[i]} {said}")  # type: ignore[misc]
     return [f"row {rows.start + i}: {text}" for i, text in sorted(found, key=lambda pair: pair[0])]
+
+
+def _not_finite(name: str, rows: Rows, i: int) -> str:
+    """What to say of a row with NaN or infinity: in which column, where it has a name, and what to do."""
+    values = getattr(rows, name)
+    if name == "contexts" and rows.names is not None and values.shape[1:] == (len(rows.names.contexts),):
+        bad = ", ".join(repr(rows.names.contexts[j]) for j in np.flatnonzero(~np.isfinite(values[i])))
+        return f"contexts holds NaN or infinity in column {bad}: fill it, or leave the column out of contexts"
+    return f"{name} holds NaN or infinity, expected finite numbers"
 
 
 def _wrong_shapes(rows: Rows) -> list[str]:

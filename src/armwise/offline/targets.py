@@ -34,7 +34,7 @@ class Target:
             self.needs_contexts = not isinstance(policy, (Constant, Uniform))
             self.name = getattr(policy, "__name__", self.name)
             asked = policy if hasattr(policy, "many") else _by_place(policy, log)
-            self._answer = lambda rows: _asked(asked, rows)
+            self._answer = lambda rows: _asked(asked, rows, log)
         else:
             table = _from_array(policy, log)
             self.needs_contexts = False
@@ -96,6 +96,8 @@ def _from_array(values: Any, log: Log) -> np.ndarray:
     except ValueError:
         array = np.asarray("?")
     if array.ndim == 1 and _are_names(array):
+        if len(array) != len(log):
+            raise ValueError(f"policy has {len(array)} arms, expected {len(log)}, one per row")
         return _named_arms(array, log)
     if array.dtype.kind not in "biuf" or array.ndim not in (1, 2):
         raise ValueError(
@@ -139,8 +141,6 @@ def _named_arms(array: np.ndarray, log: Log) -> np.ndarray:
         row = int(np.argmin(places))
         shown = ", ".join(map(str, log.arm_names or range(log.n_arms)))[:200]
         raise ValueError(f"policy, row {row}: the arm is {str(array[row])!r}, expected one of {shown}")
-    if len(places) != len(log):
-        raise ValueError(f"policy has {len(places)} arms, expected {len(log)}, one per row")
     return places
 
 
@@ -183,13 +183,15 @@ def _distributions(table: np.ndarray, n: int, n_arms: int) -> Floats:
     return table
 
 
-def _asked(policy: Any, rows: Rows) -> np.ndarray:
+def _asked(policy: Any, rows: Rows, log: Log) -> np.ndarray:
     def ask(contexts: Any, n_arms: int) -> np.ndarray:
         if not hasattr(policy, "many"):
             return distributions(policy, contexts, n_arms)
         answer = np.asarray(policy.many(contexts))
         if len(answer) != len(contexts):
             raise ValueError(f"policy answered {len(answer)} rows to {len(contexts)} contexts")
+        if answer.ndim == 1 and _are_names(answer):
+            return _named_arms(answer, log)
         return _arms(answer, n_arms) if answer.ndim == 1 else _distributions(answer, len(contexts), n_arms)
 
     contexts = rows.contexts if rows.contexts is not None else rows.arm_features

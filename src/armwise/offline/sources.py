@@ -1,0 +1,356 @@
+"""Where logs come from: frames and Arrow tables in memory; files, datasets, lazy frames and queries, streamed."""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from armwise.offline import dsjson, service
+from armwise.offline.columns import Block, Columns, TableSource, check_column
+from armwise.offline.log import Log
+from armwise.offline.rows import LogError
+
+_URL = re.compile(r"^[a-z][a-z0-9+]+://")
+_DELIMITERS = (",", ";", "\t", "|")
+
+
+def read(source: Any, **mapping: Any) -> Log:
+    """A log from whatever holds it: see ``Log.read``."""
+    if isinstance(source, Log):
+        return source
+    if isinstance(source, dict):
+        return from_obp(source)
+    if isinstance(source, (str, os.PathLike, list, tuple)):
+        kind = kind_of(source)
+        if kind == "dsjson":
+            return dsjson.read(source, **mapping)
+        return from_csv(source, **mapping) if kind == "csv" else from_parquet(source, **mapping)
+    module = type(source).__module__.partition(".")[0].lstrip("_")
+    if module == "polars" or hasattr(source, "collect_batches"):
+        return from_polars(source, **mapping)
+    if module == "duckdb" and hasattr(source, "aggregate"):
+        return from_duckdb(source, **mapping)
+    if module == "pyarrow" or (hasattr(source, "__arrow_c_stream__") and not hasattr(source, "iloc")):
+        return from_arrow(source, **mapping)
+    if hasattr(source, "columns"):
+        return from_frame(source, **mapping)
+    raise ValueError(
+        f"cannot read a log from {type(source).__name__}: expected a path, a pandas or Polars frame, an Arrow table, "
+        "dataset or reader, or a DuckDB relation"
+    )
+
+
+def kind_of(path: Any) -> str:
+    """The format of a file, a folder, a pattern or a URL, from its name: parquet, csv or dsjson.
+
+    >>> kind_of("s3://bucket/logs/day=1/*.parquet"), kind_of("a.csv.gz"), kind_of("events.dsjson")
+    ('parquet', 'csv', 'dsjson')
+    """
+    name = os.fspath(path[0] if isinstance(path, (list, tuple)) and path else path)
+    suffixes = {suffix.lower() for suffix in Path(name).suffixes}
+    if suffixes & {".dsjson", ".json", ".jsonl"}:
+        return "dsjson"
+    if suffixes & {".csv", ".tsv", ".txt"}:
+        return "csv"
+    if suffixes & {".parquet", ".pq"} or not suffixes or Path(name).is_dir() or _URL.match(name):
+        return "parquet"
+    if ".gz" in suffixes:
+        return "csv"
+    raise ValueError(f"cannot tell the format of {name!r} from its name: expected .parquet, .csv or .dsjson")
+
+
+def _log(
+    blocks: Callable[[list[str], int], Iterator[Block]], names: Sequence[str], n_rows: int | None, n_arms: int | None,
+    arm_names: Sequence[Any] | None, mapping: dict[str, Any],
+) -> Log:  # fmt: skip
+    """A streamed log over blocks of columns."""
+    columns = Columns.read(names, **mapping)
+
+    def checked(wanted: list[str], size: int) -> Iterator[Block]:
+        for name in wanted:
+            check_column(name, names)
+        return blocks(wanted, size)
+
+    source = TableSource(checked, columns, n_rows, n_arms, arm_names)
+    return Log.from_source(source, source.arm_names)
+
+
+def _in_memory(log: Log) -> Log:
+    log.validate()
+    _ = log.rows
+    return log
+
+
+# ---------------------------------------------------------------------- frames
+
+
+def from_frame(frame: Any, *, n_arms: int | None = None, arm_names: Sequence[Any] | None = None, **mapping: Any) -> Log:
+    """A log in memory from anything with named columns that turn into arrays (pandas, Polars)."""
+
+    def blocks(wanted: list[str], size: int) -> Iterator[Block]:
+        yield {name: _array(frame[name]) for name in wanted}
+
+    return _in_memory(_log(blocks, list(frame.columns), len(frame), n_arms, arm_names, mapping))
+
+
+def _array(column: Any) -> np.ndarray:
+    array = np.asarray(column.to_numpy())
+    # pandas' own types for strings, categories and missing values all turn into objects
+    return array if array.dtype.kind in "biufMO" else array.astype(object)
+
+
+def from_polars(
+    frame: Any, *, n_arms: int | None = None, arm_names: Sequence[Any] | None = None, **mapping: Any
+) -> Log:
+    """A log in memory from a Polars frame; a lazy one is streamed, and computed again in each pass."""
+    if not hasattr(frame, "collect_batches"):
+        return from_frame(frame, n_arms=n_arms, arm_names=arm_names, **mapping)
+    import polars as pl
+
+    def blocks(wanted: list[str], size: int) -> Iterator[Block]:
+        for batch in frame.select(wanted).collect_batches(chunk_size=size, maintain_order=True):
+            for start in range(0, len(batch), size):  # a chunk may be larger than it was asked to be
+                part = batch.slice(start, size)
+                yield {name: _array(part[name]) for name in wanted}
+
+    n_rows = int(frame.select(pl.len()).collect().item())
+    return _log(blocks, frame.collect_schema().names(), n_rows, n_arms, arm_names, mapping)
+
+
+# ---------------------------------------------------------------------- Arrow, DuckDB
+
+
+def from_arrow(table: Any, *, n_arms: int | None = None, arm_names: Sequence[Any] | None = None, **mapping: Any) -> Log:
+    """A log in memory from an Arrow table or anything that exports one; a dataset is streamed.
+
+    A RecordBatchReader can be read once, and an evaluation passes over the rows more than once: it goes into memory.
+    """
+    import pyarrow as pa
+    from pyarrow import dataset
+
+    if isinstance(table, dataset.Dataset):
+        return _from_dataset(table, n_arms, arm_names, mapping)
+    if not isinstance(table, pa.Table):
+        table = table.read_all() if isinstance(table, pa.RecordBatchReader) else pa.table(table)
+
+    def blocks(wanted: list[str], size: int) -> Iterator[Block]:
+        for batch in table.select(wanted).to_batches(max_chunksize=size):
+            yield _block(batch)
+
+    return _in_memory(_log(blocks, table.column_names, table.num_rows, n_arms, arm_names, mapping))
+
+
+def _from_dataset(data: Any, n_arms: int | None, arm_names: Sequence[Any] | None, mapping: dict[str, Any]) -> Log:
+    def blocks(wanted: list[str], size: int) -> Iterator[Block]:
+        # Little is read ahead: memory stays flat whatever the files hold.
+        for batch in data.to_batches(columns=wanted, batch_size=size, batch_readahead=2, fragment_readahead=1):
+            yield _block(batch)
+
+    return _log(blocks, data.schema.names, data.count_rows(), n_arms, arm_names, mapping)
+
+
+def from_duckdb(
+    relation: Any, *, n_arms: int | None = None, arm_names: Sequence[Any] | None = None, **mapping: Any
+) -> Log:
+    """A streamed log from a DuckDB relation: the query runs again in each pass, for the columns that it needs."""
+
+    def blocks(wanted: list[str], size: int) -> Iterator[Block]:
+        quoted = ", ".join('"' + name.replace('"', '""') + '"' for name in wanted)
+        for batch in _reader(relation.project(quoted), size):
+            for start in range(0, batch.num_rows, size):
+                yield _block(batch.slice(start, size))
+
+    n_rows = int(relation.aggregate("count(*)").fetchall()[0][0])
+    return _log(blocks, list(relation.columns), n_rows, n_arms, arm_names, mapping)
+
+
+def _reader(relation: Any, size: int) -> Any:
+    """The rows in batches; the method's name changed from DuckDB 1 to 2."""
+    read = relation.to_arrow_reader if hasattr(type(relation), "to_arrow_reader") else relation.fetch_record_batch
+    return read(size)
+
+
+def _block(batch: Any) -> Block:
+    return {name: _from_arrow(batch.column(i)) for i, name in enumerate(batch.schema.names)}
+
+
+def _from_arrow(column: Any) -> np.ndarray:
+    import pyarrow as pa
+
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        column = column.dictionary_decode()
+    if pa.types.is_decimal(kind):
+        column = column.cast(pa.float64())
+    if pa.types.is_fixed_size_list(kind) and not pa.types.is_nested(kind.value_type) and column.null_count == 0:
+        flat = column.flatten().to_numpy(zero_copy_only=False)
+        return np.asarray(flat, np.float64).reshape(len(column), kind.list_size)
+    if pa.types.is_nested(kind):
+        values = np.empty(len(column), dtype=object)
+        values[:] = column.to_pylist()
+        return values
+    return np.asarray(column.to_numpy(zero_copy_only=False))
+
+
+# ---------------------------------------------------------------------- files
+
+
+def from_parquet(
+    path: Any, *, n_arms: int | None = None, arm_names: Sequence[Any] | None = None, filesystem: Any = None,
+    **mapping: Any,
+) -> Log:  # fmt: skip
+    """A streamed log from Parquet: a file, several, a pattern, a folder (with Hive keys, too), a URL.
+
+    The service's own logs are known as such. s3:// and gs:// go through pyarrow's filesystems.
+    """
+    if filesystem is not None or _is_url(path) or _is_partitioned(path):
+        return _from_dataset(_dataset(path, filesystem), n_arms, arm_names, mapping)
+    import pyarrow.parquet as pq
+
+    paths = _paths(path, "*.parquet")
+    opened = [pq.ParquetFile(p) for p in paths]
+    names = opened[0].schema_arrow.names
+    if service.is_log(names) and service.as_usual(mapping, n_arms, arm_names):
+        return dsjson.from_parquet(paths)
+    n_rows = sum(f.metadata.num_rows for f in opened)
+    for file in opened:
+        file.close()
+
+    def blocks(wanted: list[str], size: int) -> Iterator[Block]:
+        for one in paths:
+            with pq.ParquetFile(one, pre_buffer=False) as file:
+                for batch in file.iter_batches(batch_size=size, columns=wanted):
+                    yield _block(batch)
+
+    return _log(lambda names, size: ahead(blocks(names, size)), names, n_rows, n_arms, arm_names, mapping)
+
+
+def _is_url(path: Any) -> bool:
+    first = path[0] if isinstance(path, (list, tuple)) and path else path
+    return isinstance(first, str) and bool(_URL.match(first))
+
+
+def _is_partitioned(path: Any) -> bool:
+    """A folder with files in folders such as day=2024-01-01."""
+    return (
+        isinstance(path, (str, os.PathLike))
+        and Path(path).is_dir()
+        and any("=" in one.parent.name for one in Path(path).glob("**/*.parquet"))
+    )
+
+
+def _dataset(path: Any, filesystem: Any = None) -> Any:
+    from pyarrow import dataset, fs
+
+    paths = [os.fspath(one) for one in (path if isinstance(path, (list, tuple)) else [path])]
+    if filesystem is None and _is_url(paths[0]):
+        filesystem, _ = fs.FileSystem.from_uri(paths[0].partition("*")[0])
+        paths = [fs.FileSystem.from_uri(one.partition("*")[0])[1] + _from_star(one) for one in paths]
+    if filesystem is not None and any("*" in one for one in paths):
+        paths = [found for one in paths for found in _matching(one, filesystem)]
+    return dataset.dataset(paths if len(paths) > 1 else paths[0], filesystem=filesystem, format="parquet",
+                           partitioning="hive", exclude_invalid_files=False)  # fmt: skip
+
+
+def _from_star(url: str) -> str:
+    return url[url.index("*") :] if "*" in url else ""
+
+
+def _matching(pattern: str, filesystem: Any) -> list[str]:
+    """The files of a filesystem that a pattern with * and ** names."""
+    from pyarrow import fs
+
+    base = pattern.partition("*")[0].rpartition("/")[0]
+    wanted = re.compile(re.escape(pattern).replace(r"\*\*/", "(?:.*/)?").replace(r"\*\*", ".*").replace(r"\*", "[^/]*"))
+    files = filesystem.get_file_info(fs.FileSelector(base, recursive=True))
+    found = sorted(one.path for one in files if one.is_file and wanted.fullmatch(one.path))
+    if not found:
+        raise FileNotFoundError(f"there is no file {pattern!r}")
+    return found
+
+
+def from_csv(
+    path: Any, *, n_arms: int | None = None, arm_names: Sequence[Any] | None = None, delimiter: str | None = None,
+    **mapping: Any,
+) -> Log:  # fmt: skip
+    """A streamed log from one CSV file with a header line, or several; the delimiter is found from it if not given."""
+    import pyarrow as pa
+    from pyarrow import csv
+
+    paths = _paths(path, "*.csv")
+    if delimiter is not None and len(delimiter) != 1:
+        raise ValueError(f"delimiter is {delimiter!r}, expected one character, as in ';'")
+    parse = csv.ParseOptions(delimiter=delimiter or _delimiter(paths[0]))
+    with csv.open_csv(paths[0], parse_options=parse) as reader:
+        names = reader.schema.names
+
+    def blocks(wanted: list[str], size: int) -> Iterator[Block]:
+        options = csv.ConvertOptions(include_columns=wanted, strings_can_be_null=True)
+        for one in paths:
+            try:
+                with csv.open_csv(one, parse_options=parse, convert_options=options) as reader:
+                    for batch in reader:
+                        for start in range(0, batch.num_rows, size):
+                            yield _block(batch.slice(start, size))
+            except pa.ArrowInvalid as error:
+                raise LogError([f"{one}: {error}"]) from None
+
+    return _log(lambda names, size: ahead(blocks(names, size)), names, None, n_arms, arm_names, mapping)
+
+
+def _delimiter(path: str) -> str:
+    """The one of , ; tab | that the header line has most of."""
+    import pyarrow as pa
+
+    with pa.input_stream(path) as file:  # it unpacks .gz and its like by their names
+        header = file.read(1 << 16).decode("utf-8", errors="replace").partition("\n")[0]
+    return max(_DELIMITERS, key=header.count)
+
+
+def ahead(blocks: Iterator[Block]) -> Iterator[Block]:
+    """The same blocks; the next is read while the last is worked on.
+
+    >>> list(ahead(iter([{}, {}])))
+    [{}, {}]
+    """
+    with ThreadPoolExecutor(1) as reader:
+        coming = reader.submit(next, blocks, None)
+        while (block := coming.result()) is not None:
+            coming = reader.submit(next, blocks, None)
+            yield block
+
+
+def _paths(path: Any, pattern: str) -> list[str]:
+    if isinstance(path, (list, tuple)):
+        return [one for each in path for one in _paths(each, pattern)]
+    text = os.fspath(path)
+    if Path(text).is_dir():
+        found = sorted(str(p) for p in Path(text).glob(pattern))
+    else:
+        found = [text] if Path(text).exists() else sorted(glob.glob(text, recursive=True))
+    if not found:
+        raise FileNotFoundError(f"there is no file {text!r}" + (f" with {pattern}" if Path(text).is_dir() else ""))
+    return found
+
+
+def from_obp(feedback: dict[str, Any]) -> Log:
+    """A log in memory from the Open Bandit Pipeline's ``bandit_feedback``.
+
+    With several positions take the target's distribution at each row's own:
+    ``action_dist[np.arange(n), :, feedback["position"]]``.
+    """
+    for key in ("action", "reward"):
+        if key not in feedback:
+            raise ValueError(f"bandit_feedback has no {key!r}: it has {', '.join(map(str, feedback))}")
+    return Log(
+        contexts=feedback.get("context"), arms=feedback["action"], rewards=feedback["reward"],
+        probabilities=feedback.get("pscore"), n_arms=feedback.get("n_actions"),
+        arm_features=feedback.get("action_context"),
+    )  # fmt: skip

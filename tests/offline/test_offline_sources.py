@@ -1,0 +1,131 @@
+"""Every source of a log gives the same rows, and what is missing in one is said by the column's name."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from pyarrow import dataset, fs
+
+from armwise.cli.main import main
+from armwise.offline import Log, LogError, evaluate
+
+
+@pytest.fixture
+def frame():
+    rng = np.random.default_rng(8)
+    arms = rng.integers(0, 3, 900)
+    return pd.DataFrame({
+        "age": rng.normal(size=900), "channel": rng.choice(["web", "phone"], 900), "day": rng.integers(1, 4, 900),
+        "arm": np.array(["a", "b", "c"])[arms], "reward": (rng.random(900) < 0.2 + 0.2 * arms).astype(float),
+        "probability": 1 / 3,
+    }).sort_values("day", ignore_index=True)  # fmt: skip
+
+
+def same(log, frame, contexts=("age", "day")):
+    assert len(log) == len(frame)
+    expected = Log.from_pandas(frame, contexts=list(contexts))
+    np.testing.assert_array_equal(log.arms, expected.arms)
+    np.testing.assert_array_equal(log.rewards, expected.rewards)
+    np.testing.assert_allclose(log.contexts, expected.contexts)
+    assert log.arm_names == ["a", "b", "c"]
+
+
+def sources_of(frame, folder):
+    polars, duckdb = pytest.importorskip("polars"), pytest.importorskip("duckdb")
+    table = pa.Table.from_pandas(frame)
+    for day, part in frame.groupby("day"):
+        (folder / "hive" / f"day={day}").mkdir(parents=True)
+        part.drop(columns="day").to_parquet(folder / "hive" / f"day={day}" / "0.parquet", index=False)
+        part.to_parquet(folder / f"part-{day}.parquet", index=False)
+    frame.to_csv(folder / "log.csv", index=False)
+    frame.to_csv(folder / "semicolons.csv", index=False, sep=";")
+    frame.to_csv(folder / "tabs.tsv", index=False, sep="\t")
+    relation = duckdb.from_arrow(table)
+    return {
+        "hive": folder / "hive", "pattern": str(folder / "part-*.parquet"), "url": (folder / "hive").as_uri(),
+        "url pattern": (folder / "part-1.parquet").as_uri().replace("part-1", "part-*"),
+        "dataset": dataset.dataset(folder / "hive", partitioning="hive"), "reader": table.to_reader(50),
+        "table": table, "lazy": polars.from_arrow(table).lazy(), "polars": polars.from_arrow(table),
+        "duckdb": relation, "pandas": frame, "csv": folder / "log.csv", "semicolons": folder / "semicolons.csv",
+        "tabs": folder / "tabs.tsv", "several": [folder / f"part-{day}.parquet" for day in (1, 2, 3)],
+    }  # fmt: skip
+
+
+def test_every_source_has_the_same_rows(frame, tmp_path):
+    for name, source in sources_of(frame, tmp_path).items():
+        log = Log.read(source, contexts=["age", "day"])
+        if name in ("hive", "pattern", "url", "url pattern", "dataset", "lazy", "duckdb", "several"):
+            assert log.streamed, name
+        same(log, frame)
+
+
+def test_a_filesystem_may_be_given(frame, tmp_path):
+    frame.to_parquet(tmp_path / "log.parquet")
+    inside = fs.SubTreeFileSystem(str(tmp_path), fs.LocalFileSystem())
+    same(Log.from_parquet("log.parquet", filesystem=inside, contexts=["age", "day"]), frame)
+    with pytest.raises(FileNotFoundError, match=r"there is no file 'no-\*.parquet'"):
+        Log.from_parquet("no-*.parquet", filesystem=inside)
+
+
+def test_a_constant_probability_is_that_of_a_randomised_trial(frame, tmp_path):
+    bare = frame.drop(columns="probability")
+    bare.to_csv(tmp_path / "trial.csv", index=False)
+    log = Log.from_csv(tmp_path / "trial.csv", contexts=["age"], probabilities=1 / 3)
+    assert log.has_probabilities and np.all(log.probabilities == 1 / 3)
+    assert np.all(Log(arms=[0, 1], rewards=[0, 1], probabilities=0.5).probabilities == [0.5, 0.5])
+    with pytest.raises(ValueError, match="probabilities"):
+        Log.from_csv(tmp_path / "trial.csv", probabilities=1.5)
+
+
+def test_what_is_missing_is_said_by_the_columns_name_with_the_remedy(frame, tmp_path):
+    frame.loc[7, "age"] = np.nan
+    frame.loc[9, "reward"] = np.nan
+    frame.to_csv(tmp_path / "log.csv", index=False)
+    with pytest.raises(LogError) as caught:
+        Log.from_csv(tmp_path / "log.csv", contexts=["age", "day"]).validate()
+    first, second = caught.value.problems
+    assert (
+        first == "row 7: contexts holds NaN or infinity in column 'age': fill it, or leave the column out of contexts"
+    )
+    assert second.startswith("row 9: reward is nan in column 'reward'") and "leave out decisions" in second
+
+
+class InNames:
+    def many(self, contexts):
+        return np.where(contexts[:, 0] > 0, "c", "a")
+
+
+def test_policies_may_answer_the_names_of_arms(frame):
+    log = Log.from_pandas(frame, contexts=["age"])
+    by_number = evaluate(log, lambda x: 2 if x[0] > 0 else 0, "ips")["ips"]
+    assert evaluate(log, lambda x: "c" if x[0] > 0 else "a", "ips")["ips"].value == by_number.value
+    assert evaluate(log, InNames(), "ips")["ips"].value == by_number.value
+    assert evaluate(log, np.where(frame["age"] > 0, "c", "a"), "ips")["ips"].value == by_number.value
+    with pytest.raises(ValueError, match="policy answered 'd', expected one of a, b, c"):
+        evaluate(log, lambda x: "d", "ips")
+
+
+def test_the_command_line_takes_patterns_several_files_delimiters_and_constants(frame, tmp_path, capsys):
+    sources_of(frame, tmp_path)
+    common = ["--contexts", "age", "--policy", "arm:c", "--estimators", "ips", "--json", "--interval", "normal"]
+    answers = []
+    for log in (
+        [str(tmp_path / "part-*.parquet")], [str(tmp_path / f"part-{day}.parquet") for day in (1, 2, 3)],
+        [str(tmp_path / "hive")], [str(tmp_path / "semicolons.csv"), "--delimiter", ";", "--probability", "1/3"],
+    ):  # fmt: skip
+        assert main(["evaluate", *log, *common]) == 0
+        answers.append(json.loads(capsys.readouterr().out)["estimates"]["ips"]["value"])
+    np.testing.assert_allclose(answers, answers[0], rtol=1e-12)
+    assert main(["evaluate", str(tmp_path / "nothing-*.parquet"), *common]) == 2
+    assert "there is no file" in capsys.readouterr().err
+
+
+def test_what_is_not_a_log_is_named():
+    with pytest.raises(ValueError, match="cannot read a log from int"):
+        Log.read(5)
+    with pytest.raises(ValueError, match="expected one character"):
+        Log.from_csv(__file__, delimiter=";;")
