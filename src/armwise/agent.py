@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from armwise import persist
-from armwise.arguments import FLOAT64, FilePath, as_floats, short
+from armwise.arguments import FLOAT64, FilePath, as_floats, refuse_masked, short
 from armwise.arguments import Context as Context
 from armwise.arguments import Contexts as Contexts
 from armwise.arguments import Sees as Sees
@@ -97,6 +97,9 @@ class Agent(persist.Saved, ABC):
     sees: Sees = "features"
     reward_range: tuple[float, float] = (0.0, 1.0)
     needs_probability: ClassVar[bool] = False
+    compiled: bool = False  # whether ``play`` runs in compiled code, without the interpreter's lock between its rounds
+    plain_input: bool = True  # whether contexts are the arrays of ``sees``: False where an agent reads them its own way
+    choosing_changes: bool = False  # whether ``choose`` moves more than the random stream (EpochGreedy counts rounds)
     dim: int | None = None  # columns of a features row, or length of a shared context; None takes any
     n_arms: int | None = None  # None: as many as the context says
     n_experts: int | None = None
@@ -106,6 +109,10 @@ class Agent(persist.Saved, ABC):
     def __init__(self, *, seed: Seed = None) -> None:
         self.seed = seed
         self._rng = stream(seed, "agent")
+
+    def _reseed(self, seed: Seed) -> None:
+        """Begin another random stream; what was learnt stays. An agent around another passes a stream on to it."""
+        self.seed, self._rng = seed, stream(seed, "agent")
 
     # ------------------------------------------------------------------ the public contract
 
@@ -283,6 +290,7 @@ class Agent(persist.Saved, ABC):
         if type(reward) is float:
             value = reward
         else:
+            refuse_masked("reward", reward)
             try:
                 value = float("" if isinstance(reward, (str, bytes)) else reward)
             except (TypeError, ValueError):

@@ -38,6 +38,7 @@ def as_floats(name: str, value: Any) -> NDArray[np.float64]:
     """
     if type(value) is np.ndarray and value.dtype is FLOAT64 and value.flags.c_contiguous:
         return value
+    refuse_masked(name, value)
     try:
         raw = np.asarray(value)
     except ValueError:
@@ -45,6 +46,22 @@ def as_floats(name: str, value: Any) -> NDArray[np.float64]:
     if raw.dtype.kind not in "biuf":
         raise ValueError(f"{name} must be an array of numbers, got {short(value)}")
     return np.ascontiguousarray(raw, dtype=np.float64)
+
+
+def refuse_masked(name: str, value: Any) -> None:
+    """A ValueError for a masked array, or a list with one in it: NumPy would read what the mask hides.
+
+    >>> refuse_masked("X", np.ma.masked_equal([1.0, -9.0], -9.0))
+    Traceback (most recent call last):
+    ...
+    ValueError: X is a masked array, whose mask would be ignored: fill in its missing values first (X.filled(...))
+    """
+    masked = isinstance(value, np.ma.MaskedArray)
+    if masked or (isinstance(value, (list, tuple)) and any(isinstance(row, np.ma.MaskedArray) for row in value)):
+        kind = "is a masked array" if masked else "holds a masked array"
+        raise ValueError(
+            f"{name} {kind}, whose mask would be ignored: fill in its missing values first ({name}.filled(...))"
+        )
 
 
 def positive(name: str, value: Any, *, zero: bool = False) -> float:

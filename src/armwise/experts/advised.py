@@ -8,10 +8,12 @@ from typing import Any, Literal
 import numpy as np
 
 from armwise.agent import Agent, Choice, Context, Floats, Played, Seed, Theory
+from armwise.arguments import refuse_masked
+from armwise.around import Around
 from armwise.policies import Uniform, distribution, distributions
 
 
-class Advised(Agent):
+class Advised(Around):
     """Give an expert agent (Exp4, Exp4P) the advice of N policies on each context.
 
     An expert is a policy, any function of a context that answers an arm or a distribution, or a frozen agent.
@@ -38,6 +40,7 @@ class Advised(Agent):
         reference="Auer, Cesa-Bianchi, Freund, Schapire 2002",
         adversarial=True,
     )
+    plain_input = False  # what the algorithm reads is the advice
     n_arms: int
 
     def __init__(
@@ -49,13 +52,13 @@ class Advised(Agent):
         sees: Literal["nothing", "features", "shared", "key"] = "shared",
         seed: Seed = None,
     ) -> None:
-        super().__init__(seed=seed)
         if not isinstance(agent, Agent) or agent.sees != "advice" or agent.n_arms is None:
             raise ValueError(f"agent must be one that sees advice (Exp4, Exp4P), got {agent!r:.80}")
         if sees not in ("nothing", "features", "shared", "key"):
             raise ValueError(f"sees must be 'nothing', 'features', 'shared' or 'key', got {sees!r}")
+        super().__init__(agent, seed=seed)
         self.agent, self.experts, self.uniform, self.sees = agent, list(experts), bool(uniform), sees
-        self.n_arms, self.reward_range = agent.n_arms, agent.reward_range
+        self.n_arms, self.reward_range, self.compiled = agent.n_arms, agent.reward_range, agent.compiled
         for i, expert in enumerate(self.experts):
             if not callable(expert) and not isinstance(expert, Agent):
                 raise ValueError(f"experts[{i}] must be a policy or a function of a context, got {expert!r:.80}")
@@ -92,6 +95,7 @@ class Advised(Agent):
     def _finite(self, name: str, context: Any) -> Any:
         if context is None and self.sees != "nothing":
             raise ValueError(f"{name} must be what the experts read, got None")
+        refuse_masked(name, context)
         if isinstance(context, (list, tuple, np.ndarray)) and not (self.sees == "key" and name == "context"):
             array = np.asarray(context, dtype=object if self.sees == "key" else None)
             if array.dtype.kind == "c" or (array.dtype.kind == "f" and not np.isfinite(array).all()):

@@ -38,6 +38,7 @@ class Exp4(Agent):
         adversarial=True,
     )
     sees = "advice"
+    compiled = True
     needs_probability = True
     n_arms: int
     n_experts: int

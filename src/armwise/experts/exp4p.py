@@ -39,6 +39,7 @@ class Exp4P(Agent):
         adversarial=True,
     )
     sees = "advice"
+    compiled = True
     needs_probability = True
     n_arms: int
     n_experts: int

@@ -49,6 +49,7 @@ class VE(Agent):
         needs_horizon=True,
     )
     sees = "shared"
+    compiled = True
     needs_probability = True
     n_arms: int
     dim: int

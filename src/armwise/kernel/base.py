@@ -24,6 +24,8 @@ class KernelIndexAgent(IndexAgent):
     """Play the largest mean + multiplier * standard deviation, the multiplier fixed or from a schedule."""
 
     reward_range = (-np.inf, np.inf)
+    compiled = True
+    plain_input = False  # the rows must be as wide as those learnt
     _learnt = ("_posterior", "_X", "_rewards")
 
     def __init__(

@@ -84,6 +84,7 @@ class SupKernelUCB(Staged[KernelPosterior]):
         erratum="eta = sqrt(2 ln(2TN/delta)); the survey prints eta on both sides",
     )
     reward_range = (-np.inf, np.inf)
+    plain_input = False  # the rows must be as wide as those learnt
 
     def __init__(
         self,

@@ -8,6 +8,7 @@ import numpy as np
 
 from armwise import bounds, hypotheses, persist
 from armwise.agent import Choice, Floats, IndexAgent, Seed, Theory, count, positive
+from armwise.arguments import refuse_masked
 from armwise.ridge import Ridge
 
 
@@ -141,6 +142,7 @@ class CoFineUCB(IndexAgent):
 
 
 def _read_matrix(name: str, value: Any) -> Floats:
+    refuse_masked(name, value)
     try:
         matrix = np.array(value, dtype=np.float64, order="C")
     except (TypeError, ValueError):

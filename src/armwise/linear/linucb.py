@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Self
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from armwise.agent import (
     make_choice,
     positive,
 )
+from armwise.linear.rounds import Noise, RidgeAgent
 from armwise.numerics.ridge import choose_optimistic, learn_row
 from armwise.ridge import Ridge
 
@@ -42,15 +43,22 @@ class Ellipsoid(persist.Saved):
         return f"Ellipsoid(noise={self.noise}, norm={self.norm}, delta={self.delta})"
 
 
-class LinUCB(IndexAgent):
-    """Play the arm whose estimated reward plus confidence width is largest: x.theta + alpha sqrt(x' A^-1 x).
+class LinUCB(RidgeAgent, IndexAgent):
+    """Play the arm whose estimated reward plus confidence width is largest: x.theta + alpha_t sqrt(x' A^-1 x).
 
     Shared parameters over per-arm features (K may change every round), or, with ``n_arms``, one model for each arm
-    over a shared context (*disjoint*, Li et al. 2010). ``alpha`` is a number or an ``Ellipsoid``; ``discount`` < 1
-    forgets (each model fades by that factor whenever it learns; a step then costs O(d^3)).
+    over a shared context (*disjoint*, Li et al. 2010). ``scale`` multiplies the widths: larger explores more.
+
+    ``alpha=None``, the practical default, is a constant times the noise of the rewards around the model, as it is
+    learnt (see ``Noise``), so that neither the rewards' units nor the number of features have to be known; with
+    ``lam=None`` the ridge follows the features' size. Otherwise ``alpha`` is a number, or an ``Ellipsoid``, which is
+    what the bound needs: ``LinUCB.theoretical``.
+
+    For worlds that drift: ``discount`` < 1 weighs a reward by discount^age, ``window`` keeps the last W rewards. Both
+    count all rewards, so that an arm's width grows while it rests (see ``Ridge`` for the cost).
     Erratum: where the survey writes lam^1/2 in Theorem 2, det(lam I)^1/2 = lam^(d/2) is meant.
 
-    >>> agent = LinUCB(dim=2, alpha=0.5, seed=1)
+    >>> agent = LinUCB(dim=2, seed=1)
     >>> X = np.eye(2)
     >>> for _ in range(20):
     ...     choice = agent.choose(X)
@@ -74,32 +82,63 @@ class LinUCB(IndexAgent):
         "the table misses a sqrt(ln T)",
     )
     reward_range = (-np.inf, np.inf)
-    dim: int
-    _learnt = ("_model",)
 
     def __init__(
         self,
         dim: int,
-        alpha: float | Ellipsoid = 1.0,
-        lam: float = 1.0,
+        alpha: float | Ellipsoid | None = None,
+        lam: float | None = None,
         *,
+        scale: float = 1.0,
         n_arms: int | None = None,
         discount: float = 1.0,
+        window: int | None = None,
         seed: Seed = None,
     ) -> None:
         super().__init__(seed=seed)
-        self.n_arms = None if n_arms is None else count("n_arms", n_arms)
-        self._model = Ridge(dim, lam, self.n_arms or 1, discount)
-        self.dim, self.lam, self.discount = self._model.dim, self._model.lam, self._model.discount
-        self.alpha = alpha if isinstance(alpha, Ellipsoid) else positive("alpha", alpha, zero=True)
-        self.sees = "features" if n_arms is None else "shared"
-        if isinstance(self.alpha, Ellipsoid):
-            self._width = (float(np.sqrt(self.lam)) * self.alpha.norm, self.alpha.noise, self.alpha.delta)
-        else:
-            self._width = (self.alpha, 0.0, 1.0)
-        self._settings = (self.lam, *self._width)
+        self.alpha = alpha if alpha is None or isinstance(alpha, Ellipsoid) else positive("alpha", alpha, zero=True)
+        if lam is None and isinstance(alpha, Ellipsoid):
+            lam = 1.0  # the ellipsoid is around a ridge that is known
+        model = Ridge(dim, lam, 1 if n_arms is None else count("n_arms", n_arms), discount, window)
+        self._begin(model, n_arms, scale, Noise() if alpha is None else None)
+
+    @classmethod
+    def theoretical(
+        cls,
+        dim: int,
+        *,
+        noise: float = 1.0,
+        norm: float = 1.0,
+        length: float = 1.0,
+        delta: float = 0.05,
+        n_arms: int | None = None,
+        seed: Seed = None,
+    ) -> Self:
+        """As the theorem wants it: the ellipsoid's alpha, and lam = max(1, L^2) for rows of length at most L.
+
+        Rewards are R-sub-Gaussian (``noise``), ||theta*|| <= S (``norm``). With ``n_arms`` each of the K ellipsoids
+        has delta / K.
+
+        >>> LinUCB.theoretical(dim=5, noise=0.1, length=2.0)
+        LinUCB(dim=5, alpha=Ellipsoid(noise=0.1, norm=1.0, delta=0.05), lam=4.0, scale=1.0, n_arms=None, ...
+        """
+        share = fraction("delta", delta) / (1 if n_arms is None else count("n_arms", n_arms))
+        lam = max(1.0, positive("length", length) ** 2)
+        return cls(dim, Ellipsoid(noise, norm, share), lam, n_arms=n_arms, seed=seed)
 
     _glance = glance
+
+    def _set_width(self) -> None:
+        lam = self._model.ridge or 1.0
+        if isinstance(self.alpha, Ellipsoid):
+            norm, noise = self.scale * self.alpha.norm, self.scale * self.alpha.noise
+            self._width = (float(np.sqrt(lam)) * norm, noise, self.alpha.delta)
+        elif self._noise is not None:
+            self._width = (self.scale * self._noise.width(), 0.0, 1.0)
+        else:
+            assert self.alpha is not None
+            self._width = (self.scale * self.alpha, 0.0, 1.0)
+        self._settings = (lam, *self._width)
 
     def _scores(self, context: Floats) -> Floats:  # Algorithm 1, line 7
         return self._model.optimistic(context if context.ndim == 2 else context[None], *self._width)
@@ -110,15 +149,13 @@ class LinUCB(IndexAgent):
         return make_choice((arm, 1.0, None)) if ties == 1 else super()._choose(context)
 
     def _learn(self, context: Floats, choice: Choice, reward: float) -> None:  # lines 11-12
-        if self.n_arms is not None:
-            self._model.update(context, reward, choice.arm)
-        elif self.discount < 1.0:
-            self._model.learn(self._read(context), choice.arm, reward)
-        else:  # the hot path
-            learn_row(self._model.models, 0, context, choice.arm, reward)
+        if self._model.forgets or self._model.ridge is None:
+            super()._learn(self._read(context), choice, reward)
+            return
+        X, row, model = (context, choice.arm, 0) if self.n_arms is None else (context[None], 0, choice.arm)
+        learn_row(self._model.models, model, X, row, reward)  # the hot path
+        if self._noise is not None and self._noise.add(reward, self._model):
+            self._set_width()
 
-    def _play(self, contexts: Any, rewards: Floats) -> Played:
-        block = contexts if contexts.ndim == 3 else contexts[:, None]
-        played = Played(*self._model.play_optimistic(block, rewards, *self._width, self._rng))
-        self._n_learnt += len(rewards)
-        return played
+    def _play_piece(self, block: Floats, rewards: Floats) -> Played:
+        return Played(*self._model.play_optimistic(block, rewards, *self._width, self._rng))

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import issparse
+from scipy.sparse import csr_array, issparse
 
 from armwise.agent import Choice, Floats, Seed, Theory, count, positive
 from armwise.linear.thompson import NO_TIES, SamplingAgent
@@ -51,8 +51,9 @@ class LogisticThompson(SamplingAgent):
 
     X is a (K, dim) array or SciPy sparse matrix. Choosing and learning cost O(non-zeros), whatever ``dim``: only
     coordinates that some arm uses are drawn (once a round: arms that share a feature share its draw).
-    ``draws`` as in LinThompson. Errata: the survey's loss needs y in {-1, +1}; it fits all past data again with every
-    batch, which counts old data many times; it draws w once a batch, where Chapelle and Li draw each round, as here.
+    ``scale`` multiplies the deviations of the draw: larger explores more. ``draws`` as in LinThompson.
+    Errata: the survey's loss needs y in {-1, +1}; it fits all past data again with every batch, which counts old data
+    many times; it draws w once a batch, where Chapelle and Li draw each round, as here.
 
     >>> from scipy.sparse import csr_array
     >>> agent = LogisticThompson(dim=2**18, lam=1.0, batch_size=10, seed=1)
@@ -77,8 +78,20 @@ class LogisticThompson(SamplingAgent):
     dim: int
     _learnt = ("_posterior", "_waiting")
 
-    def __init__(self, dim: int, lam: float = 1.0, batch_size: int = 1, *, draws: int = 1, seed: Seed = None) -> None:
+    plain_input = False  # the algorithm reads the non-zeros
+
+    def __init__(
+        self,
+        dim: int,
+        lam: float = 1.0,
+        batch_size: int = 1,
+        *,
+        scale: float = 1.0,
+        draws: int = 1,
+        seed: Seed = None,
+    ) -> None:
         super().__init__(seed=seed)
+        self.scale = positive("scale", scale, zero=True)
         self.dim, self.lam = count("dim", dim), positive("lam", lam)
         self.batch_size, self.draws = count("batch_size", batch_size), count("draws", draws)
         self._posterior = np.tile([0.0, self.lam], (self.dim, 1))
@@ -104,9 +117,16 @@ class LogisticThompson(SamplingAgent):
 
     def _wins(self, context: Rows, draws: int, rng: np.random.Generator) -> Floats:
         rows = context.numbered()
-        Z = rng.standard_normal((draws, len(rows[1])))
+        Z = self.scale * rng.standard_normal((draws, len(rows[1])))
         wins = logistic.compete(self._posterior, *rows, Z, NO_TIES)
         return logistic.compete(self._posterior, *rows, Z, rng.random(draws)) if wins[0] < 0 else wins
+
+    def _score_posterior(self, context: Rows) -> tuple[Floats, Floats]:
+        indptr, found, place, data = context.numbered()
+        m, q = self._posterior[found].T
+        X = csr_array((data, place, indptr), shape=(len(indptr) - 1, len(found)))
+        loaded = X * (self.scale / np.sqrt(q))
+        return X @ m, (loaded @ loaded.T).toarray()
 
     def _learn(self, context: Rows, choice: Choice, reward: float) -> None:
         row = slice(context.indptr[choice.arm], context.indptr[choice.arm + 1])

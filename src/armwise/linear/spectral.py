@@ -53,6 +53,7 @@ class SpectralUCB(IndexAgent):
         erratum="the survey's section is empty",
     )
     sees = "nothing"
+    compiled = True
     reward_range = (-np.inf, np.inf)
     n_arms: int
     _learnt = ("_model", "_widths")

@@ -5,12 +5,13 @@ from __future__ import annotations
 import copy
 import math
 from abc import abstractmethod
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
-from armwise import bounds, hypotheses, persist
+from armwise import bounds, hypotheses, persist, winning
 from armwise.agent import Agent, Choice, Floats, Played, Seed, Theory, count, fraction, positive
+from armwise.linear.rounds import Noise, RidgeAgent
 from armwise.numerics import thompson
 from armwise.numerics.choice import draw
 from armwise.ridge import Ridge
@@ -54,31 +55,16 @@ class ThompsonScale(persist.Saved):
         return f"ThompsonScale(noise={self.noise}, epsilon={self.epsilon}, delta={self.delta})"
 
 
-class Posterior(Ridge):
-    """The ridge model read as a Gaussian posterior N(theta, v^2 A^-1), with Thompson's block of rounds.
-
-    >>> rng = np.random.default_rng(1)
-    >>> Posterior(dim=1).play(np.ones((1, 1, 1)), np.ones((1, 1)), 1, 1.0, 0.0, 1.0, 2, rng)
-    (array([0]), array([2.]), array([1.]))
-    """
-
-    def play(self, contexts: Floats, rewards: Floats, *settings: Any) -> tuple[Any, Any, Any]:
-        """Arms, draws won and rewards; ``settings`` are first round, v, coefficient, delta, draws and the generator.
-
-        >>> rng = np.random.default_rng(1)
-        >>> Posterior(dim=1).play(np.ones((1, 1, 1)), np.ones((1, 1)), 1, 1.0, 0.0, 1.0, 1, rng)
-        (array([0]), array([1.]), array([1.]))
-        """
-        return thompson.play(
-            self.models, self._grams, self._moments, contexts, rewards, self.lam, self.discount, *settings
-        )
-
-
 class SamplingAgent(Agent):
-    """An agent that plays the winner of a posterior draw, or one of the winners of ``draws`` = M draws.
+    """An agent that plays the winner of a posterior draw.
 
-    With M > 1 the arm is drawn from the winners' frequencies, and its probability is exactly its frequency. With M = 1
-    the probability is unknown (None), and ``probabilities`` is a Monte Carlo estimate over 1000 draws.
+    With ``draws`` = 1 it is just that: an arm's probability is the one of its winning, but the choice does not know it
+    (None). ``draws`` = M > 1 asks for the probability: where the arms' chances to win can be computed (two arms, arms
+    with independent posteriors or with one common factor: see ``winning``), the arm is drawn from these, and M does
+    not matter; elsewhere it is drawn from the wins of M draws and one more vote that is spread evenly, so that no
+    arm's probability is zero. Either way ``choose`` draws from exactly what it reports.
+
+    ``probabilities`` is what ``choose`` draws from; with one draw, where it cannot be computed, an estimate from 1000.
     """
 
     draws: int
@@ -87,34 +73,43 @@ class SamplingAgent(Agent):
     def _wins(self, context: Any, draws: int, rng: np.random.Generator) -> Floats:
         """How many of ``draws`` draws each arm wins; ties are broken with ``rng`` too."""
 
+    @abstractmethod
+    def _score_posterior(self, context: Any) -> tuple[Floats, Floats]:
+        """Mean and covariance of the arms' scores under the posterior."""
+
     def _choose(self, context: Any) -> Choice:
-        wins = self._wins(context, self.draws, self._rng)
         if self.draws == 1:
-            return Choice(int(wins.argmax()), None)
-        arm = draw(wins, self.draws * self._rng.random())
-        return Choice(int(arm), float(wins[arm] / self.draws))
+            return Choice(int(self._wins(context, 1, self._rng).argmax()), None)
+        p = self._win_probabilities(context, self.draws, self._rng)
+        arm = draw(p, self._rng.random())
+        return Choice(arm, float(p[arm]))
 
     def _probabilities(self, context: Any) -> Floats:
+        # On a copy of the stream: nothing changes, and with draws > 1 this is what the next choice is drawn from.
         draws = MONTE_CARLO if self.draws == 1 else self.draws
-        # On a copy of the stream: nothing changes, and with draws > 1 these are the frequencies of the next choice.
-        return self._wins(context, draws, copy.deepcopy(self._rng)) / draws
+        return self._win_probabilities(context, draws, copy.deepcopy(self._rng))
+
+    def _win_probabilities(self, context: Any, draws: int, rng: np.random.Generator) -> Floats:
+        exact = winning.gaussian(*self._score_posterior(context))
+        return winning.smoothed_wins(self._wins(context, draws, rng)) if exact is None else exact
 
 
-class LinThompson(SamplingAgent):
-    """Draw a parameter mu ~ N(mu_hat, v^2 B^-1) and play the arm that is best under it.
+class LinThompson(RidgeAgent, SamplingAgent):
+    """Draw a parameter mu ~ N(mu_hat, v_t^2 B^-1) and play the arm that is best under it.
 
     Shared parameters over per-arm features, or, with ``n_arms``, one model for each arm over a shared context, like
-    LinUCB. ``v`` is a number or a ``ThompsonScale``. With ``draws`` = M > 1 the arm is drawn from the frequencies of M
-    posterior winners, and its probability is exactly that frequency; with one draw it is unknown (None), and
-    ``probabilities`` is a Monte Carlo estimate over 1000 draws.
+    LinUCB, whose ``lam``, ``discount`` and ``window`` it has too. ``scale`` multiplies the posterior's deviation:
+    larger explores more. ``v=None``, the practical default, is a constant times the noise of the rewards around the
+    model, as it is learnt; otherwise ``v`` is a number, or a ``ThompsonScale``, which is what the bound needs:
+    ``LinThompson.theoretical``. ``draws`` > 1 makes every choice know its probability (see ``SamplingAgent``).
 
-    >>> agent = LinThompson(dim=2, v=0.2, seed=1)
+    >>> agent = LinThompson(dim=2, draws=10, seed=1)
     >>> X = np.eye(2)
     >>> for _ in range(50):
     ...     choice = agent.choose(X)
     ...     agent.learn(X, choice, reward=[0.1, 0.9][choice.arm])
-    >>> agent.choose(X)
-    Choice(arm=1, probability=None, note=None)
+    >>> agent.probabilities(X).round(3)
+    array([0., 1.])
     """
 
     theory = Theory(
@@ -128,32 +123,53 @@ class LinThompson(SamplingAgent):
         high_probability=True,
         infinite_policies=True,
     )
-    reward_range = (-np.inf, np.inf)
-    dim: int
-    _learnt = ("_model",)
 
     def __init__(
         self,
         dim: int,
-        v: float | ThompsonScale = 1.0,
-        lam: float = 1.0,
+        v: float | ThompsonScale | None = None,
+        lam: float | None = None,
         *,
+        scale: float = 1.0,
         n_arms: int | None = None,
         draws: int = 1,
         discount: float = 1.0,
+        window: int | None = None,
         seed: Seed = None,
     ) -> None:
         super().__init__(seed=seed)
-        self.n_arms = None if n_arms is None else count("n_arms", n_arms)
-        self._model = Posterior(dim, lam, self.n_arms or 1, discount)
-        self.dim, self.lam, self.discount = self._model.dim, self._model.lam, self._model.discount
         self.draws = count("draws", draws)
-        self.v = v if isinstance(v, ThompsonScale) else positive("v", v, zero=True)
-        self.sees = "features" if n_arms is None else "shared"
+        self.v = v if v is None or isinstance(v, ThompsonScale) else positive("v", v, zero=True)
+        model = Ridge(dim, lam, 1 if n_arms is None else count("n_arms", n_arms), discount, window)
+        self._begin(model, n_arms, scale, Noise() if v is None else None)
+        self.compiled = self.compiled and self.draws == 1
+
+    @classmethod
+    def theoretical(
+        cls,
+        dim: int,
+        *,
+        noise: float = 1.0,
+        epsilon: float = 0.5,
+        delta: float = 0.05,
+        n_arms: int | None = None,
+        seed: Seed = None,
+    ) -> Self:
+        """As the theorem wants it: v_t = R sqrt((24 / epsilon) d ln(t / delta)), and lam = 1.
+
+        >>> LinThompson.theoretical(dim=5, noise=0.1).v
+        ThompsonScale(noise=0.1, epsilon=0.5, delta=0.05)
+        """
+        return cls(dim, ThompsonScale(noise, epsilon, delta), 1.0, n_arms=n_arms, seed=seed)
+
+    def _set_width(self) -> None:
         if isinstance(self.v, ThompsonScale):
-            self._scale = (0.0, self.v.coefficient(self.dim), self.v.delta)
+            self._scale = (0.0, self.scale * self.v.coefficient(self.dim), self.v.delta)
+        elif self._noise is not None:
+            self._scale = (self.scale * self._noise.width(), 0.0, 1.0)
         else:
-            self._scale = (self.v, 0.0, 1.0)
+            assert self.v is not None
+            self._scale = (self.scale * self.v, 0.0, 1.0)
 
     def _wins(self, context: Floats, draws: int, rng: np.random.Generator) -> Floats:  # Algorithm 4, lines 3-4
         models, X = self._model.models, context if context.ndim == 2 else context[None]
@@ -162,14 +178,14 @@ class LinThompson(SamplingAgent):
         wins = thompson.compete(models, X, v, Z, NO_TIES)
         return thompson.compete(models, X, v, Z, rng.random(draws)) if wins[0] < 0 else wins
 
-    def _learn(self, context: Floats, choice: Choice, reward: float) -> None:  # line 6
-        if self.n_arms is None:
-            self._model.learn(context, choice.arm, reward)
-        else:
-            self._model.learn(context[None], 0, reward, choice.arm)
+    def _score_posterior(self, context: Floats) -> tuple[Floats, Floats]:
+        v = thompson.scale(self.t, *self._scale)
+        if self.n_arms is not None:
+            means, widths = self._model.estimate_all(context)
+            return means, np.diag((v * widths) ** 2)
+        projected = v * (context @ self._model.factor().T)  # W x, where A^-1 = W'W
+        return context @ self._model.theta[0], projected @ projected.T
 
-    def _play(self, contexts: Any, rewards: Floats) -> Played:
-        block = contexts if contexts.ndim == 3 else contexts[:, None]
-        arms, wins, got = self._model.play(block, rewards, self.t, *self._scale, self.draws, self._rng)
-        self._n_learnt += len(rewards)
-        return Played(arms, np.full(len(arms), np.nan) if self.draws == 1 else wins / self.draws, got)
+    def _play_piece(self, block: Floats, rewards: Floats) -> Played:
+        arms, got = self._model.play_sampled(block, rewards, self.t, *self._scale, self._rng)
+        return Played(arms, np.full(len(arms), np.nan), got)

@@ -8,6 +8,8 @@ from armwise.numerics.choice import TIE, draw, tied_probabilities
 from armwise.numerics.jit import jit, jit_block
 from armwise.numerics.ridge import estimate_all_into, estimate_into, learn_row
 
+UNTOUCHED = 1.0 - 1e-9  # of its length, which a row keeps in the norm lam A^-1 as long as the data say nothing about it
+
 
 @jit
 def inverse_gap(means: np.ndarray, gamma: float) -> np.ndarray:
@@ -58,14 +60,24 @@ def estimates(models: np.ndarray, X: np.ndarray) -> tuple[np.ndarray, np.ndarray
 
 
 @jit
-def cut(means: np.ndarray, widths: np.ndarray, radius: float) -> tuple[np.ndarray, np.ndarray]:
-    """The bounds mean -+ radius width, cut to [0, 1].
+def cut(
+    means: np.ndarray, widths: np.ndarray, radius: float, X: np.ndarray, lam: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """The bounds mean -+ radius width, cut to [0, 1]; [0, 1] itself where the data say nothing about the row.
 
-    >>> cut(np.array([0.5, 0.9]), np.array([0.2, 0.2]), 1.0)
-    (array([0.3, 0.7]), array([0.7, 1. ]))
+    That is where lam x' A^-1 x = x'x: x is orthogonal to all rows learnt, and only the ridge holds the estimate.
+
+    >>> cut(np.array([0.5, 0.0]), np.array([0.2, 2.0]), 0.1, np.array([[1.0], [2.0]]), 1.0)
+    (array([0.48, 0.  ]), array([0.52, 1.  ]))
     """
     low, high = np.empty(means.size), np.empty(means.size)
     for a in range(means.size):
+        x, norm2 = X[a if len(X) > 1 else 0], 0.0
+        for i in range(x.size):
+            norm2 += x[i] * x[i]
+        if norm2 > 0.0 and lam * widths[a] * widths[a] >= UNTOUCHED * norm2:
+            low[a], high[a] = 0.0, 1.0
+            continue
         low[a] = min(1.0, max(0.0, means[a] - radius * widths[a]))
         high[a] = min(1.0, max(0.0, means[a] + radius * widths[a]))
     return low, high
@@ -143,6 +155,7 @@ def squarecb_play(
 @jit_block
 def regcb_play(
     models: np.ndarray,
+    lam: float,
     mellowness: float,
     elimination: bool,
     t: int,
@@ -153,7 +166,7 @@ def regcb_play(
     """RegCB over a block of rounds that begins at round t; contexts (T, K, d), or (T, 1, d) for one model an arm.
 
     >>> models = np.zeros((1, 9, 8)); models[0, 0, 0] = 1.0
-    >>> regcb_play(models, 0.1, False, 1, np.ones((2, 1, 1)), np.ones((2, 1)), np.random.default_rng(1))
+    >>> regcb_play(models, 1.0, 0.1, False, 1, np.ones((2, 1, 1)), np.ones((2, 1)), np.random.default_rng(1))
     (array([0, 0]), array([1., 1.]), array([1., 1.]))
     """
     T, K = rewards.shape
@@ -161,7 +174,7 @@ def regcb_play(
     arms, probabilities, got = np.empty(T, np.int64), np.empty(T), np.empty(T)
     for i in range(T):
         means, widths = estimates(models, contexts[i])
-        p = confident(*cut(means, widths, confidence(t + i, K, mellowness)), elimination)
+        p = confident(*cut(means, widths, confidence(t + i, K, mellowness), contexts[i], lam), elimination)
         arm = draw(p, rng.random())
         arms[i], probabilities[i], got[i] = arm, p[arm], rewards[i, arm]
         learn_row(models, arm if disjoint else 0, contexts[i], 0 if disjoint else arm, rewards[i, arm])

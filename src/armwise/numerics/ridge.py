@@ -158,7 +158,8 @@ def learn(
 ) -> None:
     """``learn_row``, where what was learnt before may fade and the ridge stays: A = lam I + sum discount^age x x'.
 
-    Fading moves every eigenvalue, so A and b are kept and W is computed afresh, in O(d^3).
+    Forgetting is by time: with every reward all models fade, so that the width of one that rests grows. Fading moves
+    every eigenvalue, so A and b are kept and W is computed afresh, in O(d^3) for each model.
 
     >>> models, A = np.zeros((1, 9, 8)), np.ones((1, 1, 1))
     >>> learn(models, A, np.zeros((1, 1)), 0, np.ones((1, 1)), 0, 1.0, 1.0, 0.5)
@@ -168,17 +169,19 @@ def learn(
     if discount == 1.0:
         update(models[m], X[row], reward)
         return
-    A, b, x = grams[m], moments[m], X[row]
+    x = X[row]
     d = x.size
     for i in range(d):
         if not finite(x[i] * x[i]):
             raise ValueError("context must be finite (and its square must not overflow)")
-    for i in range(d):
-        b[i] = discount * b[i] + reward * x[i]
-        for j in range(d):
-            A[i, j] = discount * A[i, j] + x[i] * x[j]
-        A[i, i] += (1.0 - discount) * lam
-    refit(models[m], A, b)
+    for k in range(len(models)):
+        A, b, w = grams[k], moments[k], 1.0 if k == m else 0.0
+        for i in range(d):
+            b[i] = discount * b[i] + w * reward * x[i]
+            for j in range(d):
+                A[i, j] = discount * A[i, j] + w * x[i] * x[j]
+            A[i, i] += (1.0 - discount) * lam
+        refit(models[k], A, b)
 
 
 @exact

@@ -45,6 +45,7 @@ class EpochGreedy(OracleAgent):
         erratum="the inner loop runs from t_l + 1 to t_(l+1) - 1, and exploits",
     )
     needs_probability = False  # a round that teaches was uniform
+    choosing_changes = True  # epochs follow the rounds chosen
     oracle: Oracle
     _learnt = ("_epoch", "_greedy_left")
 

@@ -95,6 +95,7 @@ class OracleAgent(Agent):
 
     sees = "shared"
     needs_probability = True
+    plain_input = False  # the class of policies may refuse a context
     n_arms: int
     _oracle_name: ClassVar[str] = "oracle"  # the constructor's name for it
 

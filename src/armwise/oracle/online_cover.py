@@ -22,10 +22,10 @@ class OnlineCover(Agent):
     choose a, so that together they cover the good arms. ``psi`` larger explores more.
 
     ``oracle`` is any argmax oracle (explicit policies, LinearOracle, or over scikit-learn); each policy is a copy of
-    it that learns row by row. Rewards are estimated with f, a ridge model (``lam``) of each arm: ``estimator="dm"``
-    is f itself, which varies least and is the default; "dr" is f_a + 1{a = a_t} (r - f_a) / p and "ips" the same with
-    f = 0, unbiased whatever f is, but with a variance of 1 / p in every row. A round costs 2 ``size`` votes and
-    ``size`` updates.
+    it that learns row by row. Rewards are estimated with f, a ridge model (``lam``) of each arm: ``estimator="dr"``,
+    the default, is f_a + 1{a = a_t} (r - f_a) / p, and "ips" the same with f = 0: unbiased whatever f is. "dm" is f
+    itself, which varies least but is right only where rewards are linear: the policies then learn f's mistakes.
+    A round costs 2 ``size`` votes and ``size`` updates.
 
     >>> agent = OnlineCover([lambda x: 0, lambda x: int(x[0] > 0)], n_arms=2, seed=1)
     >>> for t in range(400):
@@ -57,7 +57,7 @@ class OnlineCover(Agent):
         size: int = 4,
         psi: float = 0.1,
         uniform: bool = True,
-        estimator: Literal["dm", "dr", "ips"] = "dm",
+        estimator: Literal["dm", "dr", "ips"] = "dr",
         lam: float = 1.0,
         seed: Seed = None,
     ) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from armwise.agent import Choice, Floats, Played, Seed, Theory, positive
+from armwise.agent import Choice, Floats, Seed, Theory, positive
 from armwise.numerics import regression
 from armwise.oracle.estimators import Estimator
 from armwise.oracle.regression import RegressionAgent
@@ -18,7 +18,8 @@ _HALVINGS = 12  # of the interval of weights, when a regressor's bound is search
 class RegCB(RegressionAgent):
     """Bound each arm's reward by the regressors whose loss is at most beta_t above the least; play the largest bound.
 
-    beta_t = mellowness ln(K t), bounds are cut to [0, 1]. With ``elimination`` the arm is drawn uniformly from those
+    beta_t = scale^2 mellowness ln(K t): larger ``scale`` explores more. Bounds are cut to [0, 1], and are [0, 1] for an
+    arm about which the data say nothing. With ``elimination`` the arm is drawn uniformly from those
     whose upper bound reaches the largest lower bound. For ridge the bounds are y_a +- sqrt(beta_t) sqrt(x' A^-1 x),
     in closed form. For a scikit-learn regressor each bound is a search over the weight of one extra example that
     pulls the fit beyond [0, 1] (the paper's BinSearch): some 20 fits an arm and round, on all its examples so far.
@@ -50,11 +51,12 @@ class RegCB(RegressionAgent):
         n_arms: int | None = None,
         mellowness: float = 0.01,
         elimination: bool = False,
-        lam: float = 1.0,
+        scale: float = 1.0,
+        lam: float | None = None,
         regressor: Any = None,
         seed: Seed = None,
     ) -> None:
-        self._begin(dim, n_arms, lam, regressor, 1.0, seed)
+        self._begin(dim, n_arms, lam, scale, regressor, 1.0, seed)
         self.mellowness, self.elimination = positive("mellowness", mellowness), bool(elimination)
         # The examples, which only a search over fits needs again.
         self._X, self._arms, self._rewards = np.empty((0, self.dim)), np.empty(0, np.int64), np.empty(0)
@@ -65,16 +67,16 @@ class RegCB(RegressionAgent):
         """The lower and upper bound of every arm's reward.
 
         >>> RegCB(dim=1, n_arms=2).bounds([1.0])
-        (array([0., 0.]), array([0.08325546, 0.08325546]))
+        (array([0., 0.]), array([1., 1.]))
         """
         return self._bounds(self._read(context))
 
     def _bounds(self, context: Floats) -> tuple[Floats, Floats]:
         X = self._rows(context)
         K = self._count_arms(context)
-        radius = regression.confidence(self.t, K, self.mellowness)
+        radius = regression.confidence(self.t, K, self.scale**2 * self.mellowness)
         if isinstance(self._model, Ridge):
-            return regression.cut(*regression.estimates(self._model.models, X), radius)
+            return regression.cut(*regression.estimates(self._model.models, X), radius, X, self._model.ridge or 1.0)
         assert self.regressor is not None
         low, high = np.zeros(K), np.ones(K)
         for a in range(K):
@@ -95,15 +97,9 @@ class RegCB(RegressionAgent):
         self._X = np.concatenate([self._X, self._rows(context)[row : row + 1]])
         self._arms, self._rewards = np.append(self._arms, model), np.append(self._rewards, reward)
 
-    def _play(self, contexts: Any, rewards: Floats) -> Played:
-        if not isinstance(self._model, Ridge):
-            return super()._play(contexts, rewards)
-        block = contexts if self.n_arms is None else contexts[:, None]
-        played = regression.regcb_play(
-            self._model.models, self.mellowness, self.elimination, self.t, block, rewards, self._rng
-        )
-        self._n_learnt += len(rewards)
-        return Played(*played)
+    def _play_ridge(self, model: Ridge, block: Floats, rewards: Floats) -> tuple[Any, Any, Any]:
+        lam, mellowness = model.ridge or 1.0, self.scale**2 * self.mellowness
+        return regression.regcb_play(model.models, lam, mellowness, self.elimination, self.t, block, rewards, self._rng)
 
 
 def _search(regressor: Estimator, X: Floats, y: Floats, x: Floats, beta: float) -> tuple[float, float]:

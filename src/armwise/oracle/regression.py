@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any, ClassVar
 
 import numpy as np
 
-from armwise.agent import Agent, Choice, Floats, Seed, count
+from armwise.agent import Agent, Choice, Floats, Played, Seed, count, positive
 from armwise.numerics import regression
 from armwise.oracle.estimators import Estimator, Learner
 from armwise.ridge import Ridge
@@ -20,15 +21,25 @@ class RegressionAgent(Agent):
     """
 
     dim: int
-    lam: float
+    lam: float | None
     refit: float
     regressor: Estimator | None
     _model: Ridge | list[Learner]
     _learnt: ClassVar[tuple[str, ...]] = ("_model",)
 
-    def _begin(self, dim: int, n_arms: int | None, lam: float, regressor: Any, refit: float, seed: Seed) -> None:
+    def _begin(
+        self,
+        dim: int,
+        n_arms: int | None,
+        lam: float | None,
+        scale: float,
+        regressor: Any,
+        refit: float,
+        seed: Seed,
+    ) -> None:
         """The first lines of every constructor."""
         super().__init__(seed=seed)
+        self.scale = positive("scale", scale)
         self.n_arms = None if n_arms is None else count("n_arms", n_arms)
         self.sees = "features" if n_arms is None else "shared"
         ridge = Ridge(dim, lam, self.n_arms or 1)
@@ -36,6 +47,7 @@ class RegressionAgent(Agent):
         if not (isinstance(refit, (int, float)) and np.isfinite(refit) and refit >= 1.0):
             raise ValueError(f"refit must be a number >= 1, got {refit!r:.80}")
         self.refit = float(refit)
+        self.compiled = regressor is None
         if regressor is None:
             self.regressor, self._model = None, ridge
             return
@@ -43,6 +55,24 @@ class RegressionAgent(Agent):
         if not (hasattr(self.regressor.thing, "fit") and hasattr(self.regressor.thing, "predict")):
             raise ValueError(f"regressor must be a scikit-learn regressor or None, got {regressor!r:.80}")
         self._model = [Learner(self.regressor, self.refit) for _ in range(self.n_arms or 1)]
+
+    @abstractmethod
+    def _play_ridge(self, model: Ridge, block: Floats, rewards: Floats) -> tuple[Any, Any, Any]:
+        """A block of rounds over the built-in ridge, in compiled code; ``block`` is (T, K, d) or (T, 1, d)."""
+
+    def _play(self, contexts: Any, rewards: Floats) -> Played:
+        if not isinstance(self._model, Ridge):
+            return super()._play(contexts, rewards)
+        settled, parts = 0, []
+        while self._model.ridge is None and settled < len(rewards):  # the first rows to be learnt settle the ridge
+            now = slice(settled, settled + 1)
+            parts.append(super()._play(contexts[now], rewards[now]))
+            settled += 1
+        if settled < len(rewards):
+            block = contexts if self.n_arms is None else contexts[:, None]
+            parts.append(Played(*self._play_ridge(self._model, block[settled:], rewards[settled:])))
+            self._n_learnt += len(rewards) - settled
+        return parts[0] if len(parts) == 1 else Played(*(np.concatenate(column) for column in zip(*parts)))
 
     def _rows(self, context: Floats) -> Floats:
         """Per-arm features, or the shared context as one row."""

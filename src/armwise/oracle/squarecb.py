@@ -6,7 +6,7 @@ import math
 from typing import Any, Self
 
 from armwise import bounds, hypotheses
-from armwise.agent import Floats, Played, Seed, Theory, count, fraction, positive
+from armwise.agent import Floats, Seed, Theory, count, fraction, positive
 from armwise.numerics import regression
 from armwise.oracle.regression import RegressionAgent
 from armwise.ridge import Ridge
@@ -15,13 +15,14 @@ from armwise.ridge import Ridge
 class SquareCB(RegressionAgent):
     """Play the arm of the best estimate b, and any other arm a with probability 1 / (K + gamma_t (y_b - y_a)).
 
-    gamma_t = scale t^exponent: larger explores less. Arms that tie for the best share its probability equally.
+    gamma_t = gamma t^exponent / scale: larger ``scale`` explores more. Arms that tie for the best share its
+    probability equally. ``SquareCB.theoretical`` has the constant gamma that the bound asks for.
     Per-arm features with one regressor, or with ``n_arms`` one regressor for each arm over a shared context; the
-    regressor is ridge (``lam``), or any scikit-learn regressor: taught by ``partial_fit`` where it has one, otherwise
-    fitted again whenever its examples have grown by the factor ``refit``.
+    regressor is ridge (``lam``; None follows the features' size), or any scikit-learn regressor: taught by
+    ``partial_fit`` where it has one, otherwise fitted again whenever its examples have grown by the factor ``refit``.
 
     >>> import numpy as np
-    >>> agent = SquareCB(dim=2, scale=10.0, seed=1)
+    >>> agent = SquareCB(dim=2, seed=1)
     >>> X = np.eye(2)
     >>> for _ in range(100):
     ...     choice = agent.choose(X)
@@ -48,41 +49,39 @@ class SquareCB(RegressionAgent):
         dim: int,
         *,
         n_arms: int | None = None,
-        scale: float = 10.0,
+        gamma: float = 10.0,
         exponent: float = 0.5,
-        lam: float = 1.0,
+        scale: float = 1.0,
+        lam: float | None = None,
         regressor: Any = None,
         refit: float = 1.1,
         seed: Seed = None,
     ) -> None:
-        self._begin(dim, n_arms, lam, regressor, refit, seed)
-        self.scale, self.exponent = positive("scale", scale), positive("exponent", exponent, zero=True)
+        self._begin(dim, n_arms, lam, scale, regressor, refit, seed)
+        self.gamma, self.exponent = positive("gamma", gamma), positive("exponent", exponent, zero=True)
 
     @classmethod
-    def tuned(
+    def theoretical(
         cls, dim: int, n_arms: int, horizon: int, delta: float = 0.05, *, lam: float = 1.0, seed: Seed = None
     ) -> Self:
-        """One ridge model an arm and the constant gamma that the bound asks for, for ||x|| <= 1 and ||theta|| <= 1.
+        """One ridge model per arm and the constant gamma that the bound asks for, for ||x|| <= 1 and ||theta|| <= 1.
 
         gamma = sqrt(K T / (Reg_Sq + ln(2 / delta))), with Reg_Sq of K models of dimension ``dim``.
 
-        >>> round(SquareCB.tuned(dim=5, n_arms=2, horizon=10_000).scale, 2)
+        >>> round(SquareCB.theoretical(dim=5, n_arms=2, horizon=10_000).gamma, 2)
         8.44
         """
         K, T, delta = count("n_arms", n_arms), count("horizon", horizon), fraction("delta", delta)
         regression_regret = bounds.ridge_regression(T=T, d=K * count("dim", dim), lam=lam)
-        scale = math.sqrt(K * T / (regression_regret + math.log(2 / delta)))
-        return cls(dim, n_arms=K, scale=scale, exponent=0.0, lam=lam, seed=seed)
+        gamma = math.sqrt(K * T / (regression_regret + math.log(2 / delta)))
+        return cls(dim, n_arms=K, gamma=gamma, exponent=0.0, lam=lam, seed=seed)
+
+    tuned = theoretical
 
     def _probabilities(self, context: Floats) -> Floats:
-        return regression.inverse_gap(self._means(context), regression.gap_scale(self.t, self.scale, self.exponent))
+        gamma = regression.gap_scale(self.t, self.gamma / self.scale, self.exponent)
+        return regression.inverse_gap(self._means(context), gamma)
 
-    def _play(self, contexts: Any, rewards: Floats) -> Played:
-        if not isinstance(self._model, Ridge):
-            return super()._play(contexts, rewards)
-        block = contexts if self.n_arms is None else contexts[:, None]
-        played = regression.squarecb_play(
-            self._model.models, self.scale, self.exponent, self.t, block, rewards, self._rng
-        )
-        self._n_learnt += len(rewards)
-        return Played(*played)
+    def _play_ridge(self, model: Ridge, block: Floats, rewards: Floats) -> tuple[Any, Any, Any]:
+        gamma = self.gamma / self.scale
+        return regression.squarecb_play(model.models, gamma, self.exponent, self.t, block, rewards, self._rng)

@@ -11,7 +11,8 @@ import numpy as np
 
 from armwise import bounds, persist
 from armwise.agent import Agent, Choice, Floats, Played, Seed, Theory
-from armwise.reduction.wrapper import Wrapper, expect_agent, own_stream, teach
+from armwise.around import expect_agent, teach
+from armwise.reduction.wrapper import Wrapper
 
 _LONGEST = 2**40  # an agent that refuses even this horizon refuses something else
 
@@ -50,7 +51,7 @@ class Doubling(Wrapper):
         *,
         seed: Seed = None,
     ) -> None:
-        super().__init__(seed=own_stream(seed))
+        super().__init__(seed=seed)  # each run is seeded from its own stream
         self.make_agent = make_agent if isinstance(make_agent, str) else _name_of(make_agent) or make_agent
         self.arguments = None if arguments is None else dict(arguments)
         self._make = _find(self.make_agent) if isinstance(self.make_agent, str) else self.make_agent
@@ -58,6 +59,7 @@ class Doubling(Wrapper):
             raise ValueError(f"make_agent must be callable, or the name of an agent, got {make_agent!r:.80}")
         self._first, self._run = self._first_accepted(), 0
         self._around(self._fresh())
+        self.compiled = self._inner.compiled
 
     @property
     def first_horizon(self) -> int:

@@ -54,7 +54,7 @@ class EpsilonGreedy(Agent):
         super().__init__(seed=seed)
         self.epsilon = fraction("epsilon", epsilon, zero=True, one=True)
         self.decay = positive("decay", decay, zero=True)
-        self.model = model
+        self.model, self.compiled = model, model is None
         if model is None:
             self.n_arms = count("n_arms", n_arms)
         else:

@@ -36,6 +36,7 @@ class Exp3(Agent):
         adversarial=True,
     )
     sees = "nothing"
+    compiled = True
     needs_probability = True
     n_arms: int
     _learnt = ("_log_weights",)

@@ -6,8 +6,9 @@ from typing import Any
 
 from armwise import bounds
 from armwise.agent import Agent, Choice, Floats, Seed, Theory, fraction
+from armwise.around import expect_agent, teach
 from armwise.numerics.weights import floored
-from armwise.reduction.wrapper import Wrapper, expect_agent, own_stream, teach
+from armwise.reduction.wrapper import Wrapper
 
 
 class Explore(Wrapper):
@@ -35,8 +36,8 @@ class Explore(Wrapper):
     )
 
     def __init__(self, agent: Agent, epsilon: float, *, seed: Seed = None) -> None:
-        super().__init__(seed=own_stream(seed))
-        self.agent = expect_agent("agent", agent)
+        super().__init__(expect_agent("agent", agent), seed=seed)
+        self.agent = agent
         self.epsilon = fraction("epsilon", epsilon, zero=True, one=True)
         self._around(self.agent)
 

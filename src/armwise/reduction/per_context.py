@@ -10,10 +10,10 @@ import numpy as np
 
 from armwise import bounds, hypotheses
 from armwise.agent import Agent, Choice, Floats, Played, Seed, Theory
-from armwise.reduction.wrapper import expect_agent, own_stream, teach
+from armwise.around import Around, expect_agent, teach
 
 
-class PerContext(Agent):
+class PerContext(Around):
     """A fresh copy of ``agent`` for each context, made when the context is first chosen for or learnt from.
 
     A context is any hashable value; nothing is shared between contexts. Copies are seeded from this agent's own
@@ -45,11 +45,11 @@ class PerContext(Agent):
     n_arms: int
 
     def __init__(self, agent: Agent, *, seed: Seed = None) -> None:
-        super().__init__(seed=own_stream(seed))
+        super().__init__(seed=seed)  # copies are seeded from its own stream
         self.agent = expect_agent("agent", agent)
         if agent.sees != "nothing" or agent.n_arms is None:
             raise ValueError(f"agent must see nothing, as Exp3 or UCB1 do; {type(agent).__name__} sees {agent.sees!r}")
-        self.n_arms, self.reward_range = agent.n_arms, agent.reward_range
+        self.n_arms, self.reward_range, self.compiled = agent.n_arms, agent.reward_range, agent.compiled
         self._agents: dict[Hashable, Agent] = {}
 
     @property

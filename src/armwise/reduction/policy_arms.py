@@ -9,12 +9,12 @@ import numpy as np
 
 from armwise import bounds, hypotheses
 from armwise.agent import Agent, Choice, Floats, Played, Seed, Sees, Theory, count
+from armwise.around import Around, expect_agent, teach
 from armwise.numerics.choice import draw
 from armwise.policies import distribution
-from armwise.reduction.wrapper import expect_agent, own_stream, teach
 
 
-class PolicyArms(Agent):
+class PolicyArms(Around):
     """Let a K-armed agent with N arms choose among N policies, and play what the chosen policy recommends.
 
     An arm's probability is the total probability of the policies that recommend it. The agent inside learns about one
@@ -56,8 +56,8 @@ class PolicyArms(Agent):
         sees: Literal["shared", "features", "key"] = "shared",
         seed: Seed = None,
     ) -> None:
-        super().__init__(seed=own_stream(seed))
-        self.agent, self.policies = expect_agent("agent", agent), list(policies)
+        super().__init__(expect_agent("agent", agent), seed=seed)
+        self.agent, self.policies = agent, list(policies)
         if agent.sees != "nothing":
             raise ValueError(f"agent must see nothing, as Exp3 or UCB1 do; {type(agent).__name__} sees {agent.sees!r}")
         if agent.n_arms != len(self.policies):

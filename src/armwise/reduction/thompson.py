@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import copy
-import math
 from typing import Any
 
 import numpy as np
 
-from armwise import bounds, hypotheses
+from armwise import bounds, hypotheses, winning
 from armwise.agent import Agent, Choice, Floats, Played, Seed, Theory, count, positive
 from armwise.numerics import kary
-
-_ESTIMATE = 4096  # posterior draws behind ``probabilities`` when draws=1: a standard error below 0.008
+from armwise.numerics.choice import draw
 
 
 class BetaThompson(Agent):
@@ -22,14 +19,13 @@ class BetaThompson(Agent):
     posterior; for the rest the mean of what tossing a coin of bias r would add (Agrawal and Goyal 2012), without
     the coin's noise and with the same posterior mean. ``prior`` is the (successes, failures) each arm starts with.
 
-    With ``draws=M > 1`` the arm is drawn from the frequencies of M posterior winners, and its probability is exactly
-    that frequency (``probabilities`` gives the frequencies the next ``choose`` will draw from). With M = 1 the
-    probability is None, and ``probabilities`` is a Monte Carlo estimate.
+    With ``draws=1`` a choice does not know its probability (None). ``draws=M > 1`` asks for it: the arm is then drawn
+    from the arms' exact chances to win, one integral each (so that M does not matter). ``probabilities`` is exact.
 
     >>> agent = BetaThompson(n_arms=2, draws=10, seed=1)
     >>> for reward in (0.0, 1.0, 1.0):
     ...     agent.learn(None, Choice(arm=1, probability=0.5), reward)
-    >>> agent.probabilities()
+    >>> agent.probabilities()  # 1 - E[rate] of Beta(3, 2), for the arm that is still uniform
     array([0.4, 0.6])
     """
 
@@ -51,6 +47,7 @@ class BetaThompson(Agent):
     ) -> None:
         super().__init__(seed=seed)
         self.n_arms, self.draws = count("n_arms", n_arms), count("draws", draws)
+        self.compiled = self.draws == 1
         if not isinstance(prior, (tuple, list)) or len(prior) != 2:
             raise ValueError(f"prior must be a pair (successes, failures) of numbers > 0, got {prior!r}")
         self.prior = (positive("prior[0]", prior[0]), positive("prior[1]", prior[1]))
@@ -58,18 +55,22 @@ class BetaThompson(Agent):
         self._failures = np.full(self.n_arms, self.prior[1])
 
     def _probabilities(self, context: None) -> Floats:
-        draws = self.draws if self.draws > 1 else _ESTIMATE
-        return kary.beta_frequencies(self._successes, self._failures, draws, copy.deepcopy(self._rng))
+        return winning.beta(self._successes, self._failures)
 
     def _choose(self, context: None) -> Choice:
-        arm, p = kary.beta_choose(self._successes, self._failures, self.draws, self._rng)
-        return Choice(arm, None if math.isnan(p) else p)
+        if self.draws == 1:
+            return Choice(kary.beta_winner(self._successes, self._failures, self._rng), None)
+        p = self._probabilities(context)
+        arm = draw(p, self._rng.random())
+        return Choice(arm, float(p[arm]))
 
     def _learn(self, context: None, choice: Choice, reward: float) -> None:
         self._successes[choice.arm] += reward
         self._failures[choice.arm] += 1.0 - reward
 
     def _play(self, contexts: Any, rewards: Floats) -> Played:
+        if not self.compiled:
+            return super()._play(contexts, rewards)
         played = Played(*kary.beta_play(self._successes, self._failures, self.draws, rewards, self._rng))
         self._n_learnt += len(rewards)
         return played

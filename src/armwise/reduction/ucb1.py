@@ -32,6 +32,7 @@ class UCB1(IndexAgent):
         hypotheses=hypotheses.ucb1,
     )
     sees = "nothing"
+    compiled = True
     n_arms: int
     _learnt = ("_totals", "_counts")
 

@@ -1,0 +1,52 @@
+"""What agents around another agent share: a stream of their own, one for the agent inside, and how it is taught."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from armwise.agent import Agent, Choice, Seed
+from armwise.streams import purpose_seed
+
+def _stream(seed: Seed, purpose: str) -> Seed:
+    return seed.spawn(1)[0] if isinstance(seed, np.random.Generator) else purpose_seed(seed, purpose)
+
+
+class Around(Agent):
+    """An agent around others: its seed begins a stream of its own, and one for each agent inside that has no seed."""
+
+    def __init__(self, inside: Agent | None = None, *, seed: Seed = None) -> None:
+        super().__init__(seed=_stream(seed, "wrapper"))
+        self.seed, self._inside = seed, inside
+        if seed is not None and inside is not None and inside.seed is None:
+            inside._reseed(_stream(seed, "inside a wrapper"))
+
+    def _reseed(self, seed: Seed) -> None:
+        Around.__init__(self, self._inside, seed=seed)
+
+
+def teach(agent: Agent, context: Any, choice: Choice, reward: float) -> None:
+    """``learn`` on input that was checked already.
+
+    >>> import armwise as aw
+    >>> agent = aw.UCB1(n_arms=2)
+    >>> teach(agent, None, Choice(0, 1.0), 1.0)
+    >>> agent.t
+    2
+    """
+    agent._learn(context, choice, reward)
+    agent._n_learnt += 1
+
+
+def expect_agent(name: str, value: Any) -> Agent:
+    """The agent itself, or a ValueError that names the argument.
+
+    >>> expect_agent("agent", 3)
+    Traceback (most recent call last):
+    ...
+    ValueError: agent must be an armwise agent, got int 3
+    """
+    if not isinstance(value, Agent):
+        raise ValueError(f"{name} must be an armwise agent, got {type(value).__name__} {value!r:.80}")
+    return value
