@@ -30,7 +30,7 @@ def race(seeds: int, workers: int = 1) -> tuple[float, float, Any]:
     agents = {
         "LinUCB": aw.LinUCB(dim=D, alpha=1.0),
         "LinThompson": aw.LinThompson(dim=D, v=1.0),
-        "Exp3": aw.Exp3.tuned(K, T),
+        "Exp3": aw.Exp3.theoretical(K, T),
     }
     start, processor = time.perf_counter(), time.process_time()
     result = aw.race(agents, world, horizon=T, seeds=seeds, workers=workers, progress=False)

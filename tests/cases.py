@@ -32,7 +32,7 @@ CASES = [
         symmetric=False,
         horizon=2000,
     ),
-    Case("Doubling", lambda s: aw.Doubling("Exp3.tuned", {"n_arms": K}, seed=s), horizon=2000),
+    Case("Doubling", lambda s: aw.Doubling("Exp3.theoretical", {"n_arms": K}, seed=s), horizon=2000),
     Case("Explore", lambda s: aw.Explore(aw.LinUCB(D, 0.5, 0.3, seed=s), 0.2, seed=s)),
     Case("Explore over Exp3", lambda s: aw.Explore(aw.Exp3(K, 0.1, seed=s), 0.2, seed=s), horizon=1500),
     Case("LinUCB", lambda s: aw.LinUCB(D, 0.5, 0.3, seed=s)),

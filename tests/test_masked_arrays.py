@@ -17,7 +17,7 @@ MASKED = np.ma.masked_equal([[1.0, 2.0], [3.0, -9.0]], -9.0)
         lambda: aw.LinUCB(2).play(MASKED[None], np.ones((1, 2))),
         lambda: aw.LinUCB(2).play(np.ones((2, 2, 2)), MASKED),
         lambda: aw.LinUCB(2, n_arms=2).choose(MASKED[1]),
-        lambda: aw.UCB1(2).learn(None, aw.Choice(0, 1.0), np.ma.masked),
+        lambda: aw.UCB1(2).learn(None, aw.Choice(0, 1.0), np.ma.masked),  # type: ignore[arg-type]
         lambda: aw.Exp4(2, 2).choose(MASKED),
         lambda: aw.Advised(aw.Exp4(1, 2), [lambda x: 0]).choose(MASKED[1]),
         lambda: aw.LinearOracle(2, 2).argmax(MASKED, np.ones((2, 2))),

@@ -37,7 +37,7 @@ def exp4(agent: Any, world: World, T: int) -> Letters | str:
     """Exp4 with its tuned gamma and a uniform expert among the experts, which every world's advice has.
 
     >>> import armwise as aw
-    >>> exp4(aw.Exp4.tuned(n_experts=4, n_arms=2, horizon=100), {}, T=100)
+    >>> exp4(aw.Exp4.theoretical(n_experts=4, n_arms=2, horizon=100), {}, T=100)
     {'K': 2, 'N': 4}
     """
     wrong = _tuned_gamma(agent, "Exp4", agent.n_arms * math.log(agent.n_experts), T)
@@ -78,7 +78,7 @@ def policy_arms(agent: Any, world: World, T: int) -> Letters | str:
 
     >>> import armwise as aw
     >>> policies = [aw.Constant(0), aw.Constant(1)]
-    >>> policy_arms(aw.PolicyArms(aw.Exp3.tuned(2, 100), policies, 2), {"policies": policies}, T=100)
+    >>> policy_arms(aw.PolicyArms(aw.Exp3.theoretical(2, 100), policies, 2), {"policies": policies}, T=100)
     {'N': 2}
     """
     if type(agent.agent).__name__ != "Exp3":

@@ -141,7 +141,7 @@ class Ridge(persist.Saved):
     def update(self, x: Floats, reward: float, model: int = 0, weight: float = 1.0) -> None:
         """Learn one row and its reward, counted ``weight`` times.
 
-        >>> model = Ridge(dim=1)
+        >>> model = Ridge(dim=1, lam=1.0)
         >>> model.update(np.ones(1), 1.0, weight=3.0)
         >>> model.theta
         array([[0.75]])
@@ -154,7 +154,7 @@ class Ridge(persist.Saved):
     def learn(self, X: Floats, row: int, reward: float, model: int = 0) -> None:
         """Learn one row of X: ``update`` without a slice.
 
-        >>> model = Ridge(dim=1)
+        >>> model = Ridge(dim=1, lam=1.0)
         >>> model.learn(np.ones((3, 1)), 2, 1.0)
         >>> model.theta
         array([[0.5]])

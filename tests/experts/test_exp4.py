@@ -102,9 +102,9 @@ def test_no_overflow_and_no_lost_digits_at_ten_million_rounds():
 
 
 def test_tuned_gamma_and_p_min():
-    assert aw.Exp4.tuned(8, 10, 10_000).gamma == math.sqrt(10 * math.log(8) / ((math.e - 1) * 10_000))
-    assert aw.Exp4.tuned(8, 10, 5).gamma == 1.0
-    assert aw.Exp4.tuned(1, 10, 5).gamma == 1.0
+    assert aw.Exp4.theoretical(8, 10, 10_000).gamma == math.sqrt(10 * math.log(8) / ((math.e - 1) * 10_000))
+    assert aw.Exp4.theoretical(8, 10, 5).gamma == 1.0
+    assert aw.Exp4.theoretical(1, 10, 5).gamma == 1.0
     assert aw.Exp4P(8, 10, 10_000).p_min == math.sqrt(math.log(8) / (10 * 10_000))
     with pytest.raises(ValueError, match=r"horizon is 20.*at least 21 rounds"):
         aw.Exp4P(8, 10, 20)
@@ -135,7 +135,7 @@ def test_regret_against_the_best_expert_stays_under_the_bound(name):
         p_reward[horizon // 3 : 2 * horizon // 3] = 0.5
         rewards = (rng.random((horizon, k)) < p_reward).astype(float)
         if name == "Exp4":
-            agent, bound = aw.Exp4.tuned(n, k, horizon, seed=seed), aw.bounds.exp4(T=horizon, K=k, N=n)
+            agent, bound = aw.Exp4.theoretical(n, k, horizon, seed=seed), aw.bounds.exp4(T=horizon, K=k, N=n)
         else:
             agent, bound = aw.Exp4P(n, k, horizon, 0.05, seed=seed), aw.bounds.exp4p(T=horizon, K=k, N=n, delta=0.05)
         total = agent.play(advice, rewards).rewards.sum()

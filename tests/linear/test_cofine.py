@@ -66,7 +66,7 @@ def test_a_right_subspace_helps_and_the_bound_holds():
         theta = unit_rows(np.random.default_rng(seed), 1, dim)[0]  # as the world draws it
         agent = aw.CoFineUCB(dim, theta[:, None], alpha=0.2, alpha_coarse=0.2, seed=seed)
         mine = regret(agent, seed, T=T, K=K, dim=dim)
-        assert mine < 0.7 * regret(aw.LinUCB(dim, alpha=0.2, seed=seed), seed, T=T, K=K, dim=dim)
+        assert mine < 0.7 * regret(aw.LinUCB(dim, alpha=0.2, lam=1.0, seed=seed), seed, T=T, K=K, dim=dim)
         bound = agent.theory.regret_bound(
             T=T, d=dim, L=1.0, U=1.0, lam=1.0, lam_coarse=1.0, alpha=0.2, alpha_coarse=0.2
         )

@@ -163,14 +163,14 @@ def test_probabilities_change_nothing_and_agree_with_the_choices():
     np.testing.assert_allclose(chosen, estimate, atol=0.07)
 
 
-def test_many_draws_tell_the_exact_probability():
+def test_several_draws_tell_what_the_arm_is_drawn_from():
     rng = np.random.default_rng(6)
     agent = aw.LogisticThompson(64, 0.5, draws=8, seed=1)
     for _ in range(50):
         X = hashed(rng, 4)
         p, choice = agent.probabilities(X), agent.choose(X)
         assert choice.probability == p[choice.arm] > 0
-        np.testing.assert_array_equal(p * 8, np.round(p * 8))
+        assert p.min() > 0 and p.sum() == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("draws", [1, 4])

@@ -40,9 +40,9 @@ class Naive:
     def t(self):
         return len(self.history) + 1
 
-    def squarecb(self, context, scale, exponent):
+    def squarecb(self, context, gamma, exponent):
         y, _ = self.estimate(context)
-        gamma = scale * self.t**exponent
+        gamma = gamma * self.t**exponent
         best = np.flatnonzero(y >= y.max() - 1e-12)
         p = np.zeros(K)
         for b in best:  # the mean over which of the best arms is taken for the best
@@ -55,6 +55,9 @@ class Naive:
         y, width = self.estimate(context)
         radius = math.sqrt(mellowness * math.log(K * self.t))
         low, high = np.clip(y - radius * width, 0, 1), np.clip(y + radius * width, 0, 1)
+        x2 = np.full(K, context @ context) if self.shared else (context**2).sum(axis=1)
+        blank = LAM * width**2 > (1 - 1e-9) * x2  # nothing learnt so far says anything about this arm
+        low[blank], high[blank] = 0.0, 1.0
         alive = high >= (low.max() if elimination else high.max()) - 1e-12
         return alive / alive.sum()
 
@@ -62,7 +65,7 @@ class Naive:
 def make(kind, shared, seed=None):
     n_arms = K if shared else None
     if kind == "square":
-        return aw.SquareCB(D, n_arms=n_arms, scale=3.0, exponent=0.4, lam=LAM, seed=seed)
+        return aw.SquareCB(D, n_arms=n_arms, gamma=3.0, exponent=0.4, lam=LAM, seed=seed)
     return aw.RegCB(D, n_arms=n_arms, mellowness=0.05, elimination=kind == "eliminate", lam=LAM, seed=seed)
 
 
@@ -137,7 +140,7 @@ def test_tuned_squarecb_stays_under_its_bound():
     for seed in range(20):
         contexts, rewards, means = world(seed, T, True)
         contexts = contexts / 2  # norm at most 1
-        played = aw.SquareCB.tuned(D, K, T, seed=seed).play(contexts, rewards)
+        played = aw.SquareCB.theoretical(D, K, T, seed=seed).play(contexts, rewards)
         regret = (means.max(axis=1) - means[np.arange(T), played.arms]).sum()
         uniform = (means.max(axis=1) - means.mean(axis=1)).sum()
         assert regret < min(bound, uniform)
@@ -153,7 +156,7 @@ def test_squarecb_over_a_refitted_regressor_follows_its_schedule(shared):
     contexts, rewards, _ = world(6, 60, shared)
     n_arms = K if shared else None
     sk = aw.SquareCB(D, n_arms=n_arms, regressor=Ridge(alpha=LAM, fit_intercept=False), refit=1.0, scale=3.0, seed=7)
-    own = aw.SquareCB(D, n_arms=n_arms, lam=LAM, scale=3.0, seed=7)
+    own = aw.SquareCB(D, n_arms=n_arms, lam=LAM, gamma=3.0, seed=7)
     for x, r in zip(contexts, rewards):
         assert np.abs(sk.probabilities(x) - own.probabilities(x)).max() < 1e-9  # refit=1: always fitted to all
         choice = sk.choose(x)
@@ -207,7 +210,7 @@ def test_over_scikit_learn_it_learns_and_saves(kind, tmp_path):
     else:
         steps = SGDRegressor(learning_rate="constant", eta0=0.1, random_state=0)
         regressor = steps if kind == "sgd" else DecisionTreeRegressor(max_depth=2, random_state=0)
-        agent = aw.SquareCB(2, n_arms=2, regressor=regressor, scale=20.0, seed=11)
+        agent = aw.SquareCB(2, n_arms=2, regressor=regressor, gamma=20.0, seed=11)
     half = T // 2
     first = agent.play(contexts[:half], rewards[:half])
     agent.save(tmp_path / "a.aw")

@@ -19,7 +19,7 @@ def results():
     linear = aw.environments.Linear(n_arms=10, dim=5)
     agents = {f"LinUCB {a}": aw.LinUCB(dim=5, alpha=a) for a in (0.1, 0.3, 1.0)} | {"Exp3": aw.Exp3(n_arms=10)}
     other = Heat(
-        aw.environments.Switching(n_arms=3), {"<Exp3> & co": aw.Exp3.tuned(3, 500)}, 500, "An <odd> & long name"
+        aw.environments.Switching(n_arms=3), {"<Exp3> & co": aw.Exp3.theoretical(3, 500)}, 500, "An <odd> & long name"
     )
     return race_all([Heat(linear, agents, 800), other], seeds=3, command="armwise race --world x")
 

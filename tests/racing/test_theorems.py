@@ -45,7 +45,7 @@ def spectral(**changes):
 
 OUTSIDE = {  # agent, world, what the sentence says
     "Exp3, gamma": (aw.Exp3(4, gamma=1.0), SWITCHING, "asks for gamma ="),
-    "Exp3, too short": (aw.Exp3.tuned(4, T // 10), SWITCHING, "asks for gamma ="),
+    "Exp3, too short": (aw.Exp3.theoretical(4, T // 10), SWITCHING, "asks for gamma ="),
     "PerContext, gamma": (aw.PerContext(aw.Exp3(4, gamma=1.0)), TABULAR, "1,000 rounds on 4 contexts"),
     "PerContext, UCB1": (aw.PerContext(aw.UCB1(4)), TABULAR, "Exp3 inside"),
     "UCB1, width": (width(0.0), ONE, "published width"),
@@ -88,10 +88,10 @@ OUTSIDE = {  # agent, world, what the sentence says
     "Exp4P": (aw.Exp4P(6, 4, horizon=T // 2), EXPERTS, "made for 500 rounds"),
     "VE": (aw.VE(aw.policies.Stumps(dim=4), 2, horizon=8_000), PLANTED, "does not hold"),
     "SquareCB": (aw.SquareCB(5), LINEAR, "constant gamma"),
-    "SquareCB, gamma": (aw.SquareCB.tuned(5, 4, T // 10), DISJOINT, "asks for gamma"),
-    "Explore": (aw.Explore(aw.Exp3.tuned(4, T), 0.1), SWITCHING, "whatever rounds are explored"),
+    "SquareCB, gamma": (aw.SquareCB.theoretical(5, 4, T // 10), DISJOINT, "asks for gamma"),
+    "Explore": (aw.Explore(aw.Exp3.theoretical(4, T), 0.1), SWITCHING, "whatever rounds are explored"),
     "Doubling": (aw.Doubling(lambda T: aw.Exp3(4, gamma=1.0)), SWITCHING, "asks for gamma"),
-    "another comparator": (aw.Exp3.tuned(4, T), LINEAR, "this world measures against"),
+    "another comparator": (aw.Exp3.theoretical(4, T), LINEAR, "this world measures against"),
 }  # fmt: skip
 
 
@@ -108,8 +108,8 @@ def inside():
     """Agents as their theorems ask, and what the bound then is."""
     S = LINEAR.constants()["S"]
     K, d = 4, 5
-    yield aw.Exp3.tuned(4, T), SWITCHING, bounds.exp3(T=T, K=4)
-    yield aw.PerContext(aw.Exp3.tuned(4, T // 4)), TABULAR, bounds.per_context(T=T, C=4, K=4)
+    yield aw.Exp3.theoretical(4, T), SWITCHING, bounds.exp3(T=T, K=4)
+    yield aw.PerContext(aw.Exp3.theoretical(4, T // 4)), TABULAR, bounds.per_context(T=T, C=4, K=4)
     yield width(1.0), ONE, bounds.ucb1(T=T, K=4)
     yield width(2.0), ONE, bounds.ucb1(T=T, K=4, scale=2.0)
     yield aw.EpsilonGreedy(4, epsilon=0.2), ONE, bounds.epsilon_greedy(T=T, K=4, epsilon=0.2)
@@ -150,7 +150,7 @@ def inside():
     yield aw.Exp4P(6, 4, horizon=T), EXPERTS, bounds.exp4p(T=T, K=4, N=6, delta=0.05)
     yield aw.VE(aw.policies.Stumps(dim=1), 2, horizon=T), STUMPS, bounds.ve(T=T, d=2, delta=0.05)
     doubled = bounds.doubling(T=T, bound=bounds.exp3, K=4)
-    yield aw.Doubling("Exp3.tuned", {"n_arms": 4}), SWITCHING, doubled
+    yield aw.Doubling("Exp3.theoretical", {"n_arms": 4}), SWITCHING, doubled
     explored = bounds.explore(T=T, epsilon=0.1, bound=lambda T: bounds.linucb(R=0.1, S=1.0, **letters))
     yield aw.Explore(aw.LinUCB(d, ellipsoid(), lam=1.0), 0.1), LINEAR, explored
 
@@ -176,17 +176,17 @@ def test_a_class_that_states_no_hypotheses_gets_no_number():
 
 
 def test_an_agent_made_for_one_horizon_has_a_flat_bound_before_it():
-    found = bound(aw.Exp3.tuned(4, T), SWITCHING, T)
+    found = bound(aw.Exp3.theoretical(4, T), SWITCHING, T)
     assert found.curve(10) == found.curve(T)
     assert found.at(10) < found.at(T)
 
 
 def test_vacuous_until_is_where_the_bound_passes_the_trivial_one():
-    found = bound(aw.Exp3.tuned(4, 10), SWITCHING, 10)
+    found = bound(aw.Exp3.theoretical(4, 10), SWITCHING, 10)
     until = found.vacuous_until
     assert bounds.exp3(T=until, K=4) < until
     assert bounds.exp3(T=until - 1, K=4) >= until - 1
-    assert bound(aw.Exp3.tuned(4, T), SWITCHING, T).vacuous_until is None
+    assert bound(aw.Exp3.theoretical(4, T), SWITCHING, T).vacuous_until is None
     never = Bound(lambda T: 2.0 * T, lambda T: 2.0 * T, "in expectation", 1.0, 10)
     assert never.vacuous_until > 10**15
 

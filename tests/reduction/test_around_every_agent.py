@@ -46,8 +46,8 @@ def test_explore_reports_what_it_draws_from_around_every_agent(name):
 @pytest.mark.parametrize(
     ("name", "arguments"),
     [
-        ("Exp3.tuned", {"n_arms": K}),
-        ("Exp4.tuned", {"n_experts": N, "n_arms": K}),
+        ("Exp3.theoretical", {"n_arms": K}),
+        ("Exp4.theoretical", {"n_experts": N, "n_arms": K}),
         ("Exp4P", {"n_experts": N, "n_arms": K, "delta": 0.1}),
         ("SupLinUCB", {"dim": D, "delta": 0.1}),
         ("LinREL", {"dim": D, "delta": 0.1}),

@@ -15,9 +15,9 @@ REWARDS = (np.random.default_rng(1).random((400, 3)) < [0.2, 0.5, 0.7]).astype(f
 # ------------------------------------------------------------------ Doubling
 
 
-@pytest.mark.parametrize("maker", ["Exp3.tuned", aw.Exp3.tuned, "function"])
+@pytest.mark.parametrize("maker", ["Exp3.theoretical", aw.Exp3.theoretical, "function"])
 def test_doubling_is_a_fresh_tuned_agent_at_1_2_4(maker):
-    make = (lambda T: aw.Exp3.tuned(3, T)) if maker == "function" else maker
+    make = (lambda T: aw.Exp3.theoretical(3, T)) if maker == "function" else maker
     agent = aw.Doubling(make, None if maker == "function" else {"n_arms": 3}, seed=1)
     starts = []
     for t in range(70):
@@ -26,14 +26,14 @@ def test_doubling_is_a_fresh_tuned_agent_at_1_2_4(maker):
             np.testing.assert_allclose(agent.probabilities(), 1 / 3)
         choice = agent.choose()
         assert choice.note == [len(starts) - 1, None]
-        gamma = aw.Exp3.tuned(3, agent.horizon).gamma
+        gamma = aw.Exp3.theoretical(3, agent.horizon).gamma
         assert agent.probabilities().min() >= gamma / 3 - 1e-12
         agent.learn(None, choice, REWARDS[t, choice.arm])
     assert starts == [(0, 1), (1, 2), (3, 4), (7, 8), (15, 16), (31, 32), (63, 64)]
 
 
 def test_rewards_of_an_earlier_run_count_but_teach_nothing():
-    agent = aw.Doubling("Exp3.tuned", {"n_arms": 3}, seed=1)
+    agent = aw.Doubling("Exp3.theoretical", {"n_arms": 3}, seed=1)
     early = [agent.choose() for _ in range(6)]
     agent.learn(None, early[0], 1.0)  # ends the run of horizon 1
     assert agent.horizon == 2
@@ -47,20 +47,20 @@ def test_rewards_of_an_earlier_run_count_but_teach_nothing():
 
 
 def test_a_function_that_makes_agents_cannot_be_saved_but_its_name_can(tmp_path):
-    agent = aw.Doubling(lambda T: aw.Exp3.tuned(3, T))
+    agent = aw.Doubling(lambda T: aw.Exp3.theoretical(3, T))
     with pytest.raises(ValueError, match="name it instead"):
         agent.save(tmp_path / "model.aw")
     with pytest.raises(ValueError, match="make_agent cannot be saved"):
         dumps(agent)
-    aw.Doubling(aw.Exp3.tuned, {"n_arms": 3}).save(tmp_path / "model.aw")
-    assert aw.load(tmp_path / "model.aw").make_agent == "Exp3.tuned"
+    aw.Doubling(aw.Exp3.theoretical, {"n_arms": 3}).save(tmp_path / "model.aw")
+    assert aw.load(tmp_path / "model.aw").make_agent == "Exp3.theoretical"
 
 
 def test_horizons_that_the_agent_refuses_are_skipped():
     def picky(T):
         if T < 5:
             raise ValueError("horizon too short")
-        return aw.Exp3.tuned(3, T)
+        return aw.Exp3.theoretical(3, T)
 
     agent = aw.Doubling(picky, seed=1)
     horizons = Counter()
@@ -74,7 +74,8 @@ def test_doubling_regret_is_below_its_bound():
     T, K = 3_000, 3
     rewards = np.tile([0.1, 0.3, 0.9], (T, 1))
     regrets = [
-        0.9 * T - aw.Doubling("Exp3.tuned", {"n_arms": K}, seed=s).play(None, rewards).rewards.sum() for s in range(10)
+        0.9 * T - aw.Doubling("Exp3.theoretical", {"n_arms": K}, seed=s).play(None, rewards).rewards.sum()
+        for s in range(10)
     ]
     assert 0 < np.mean(regrets) < aw.bounds.doubling(T=T, bound=aw.bounds.exp3, K=K)
 
@@ -129,7 +130,7 @@ def test_a_probability_that_the_agent_inside_needs_is_asked_for():
     for agent in (
         aw.Explore(aw.Exp3(n_arms=2), 0.1),
         aw.PerContext(aw.Exp3(n_arms=2)),
-        aw.Doubling("Exp3.tuned", {"n_arms": 2}),
+        aw.Doubling("Exp3.theoretical", {"n_arms": 2}),
     ):
         context = "key" if agent.sees == "key" else None
         with pytest.raises(ValueError, match=r"probability is None, but Exp3 learns with it"):

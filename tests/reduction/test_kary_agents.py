@@ -72,18 +72,16 @@ def test_beta_posterior_counts_successes_and_failures_fractions_included():
     np.testing.assert_allclose(drawn, wins, atol=0.03)
 
 
-def test_several_draws_report_exactly_the_frequency_of_the_winners():
+def test_several_draws_report_the_probability_that_the_arm_wins():
+    """Against 200,000 posterior draws by NumPy, whose frequencies have a standard error below 0.0012."""
     agent = MAKERS["BetaThompson, 7 draws"](seed=3)
-    seen = set()
     for _ in range(100):
         p = agent.probabilities()
-        assert np.allclose(p * 7, np.round(p * 7))
-        assert p.sum() == pytest.approx(1)
         choice = agent.choose()
         assert choice.probability == p[choice.arm] > 0
-        seen.add(round(choice.probability * 7))
         agent.learn(None, choice, MEANS[choice.arm])
-    assert len(seen) > 3
+    draws = np.random.default_rng(5).beta(agent._successes, agent._failures, (200_000, 4))
+    np.testing.assert_allclose(agent.probabilities(), np.bincount(draws.argmax(axis=1), minlength=4) / 2e5, atol=0.006)
 
 
 @pytest.mark.parametrize("name", MAKERS)
@@ -125,7 +123,7 @@ def test_exp3_regret_stays_below_its_bound_against_an_adversary():
     rewards = np.full((T, K), 0.3)
     rewards[: T // 2, 0], rewards[T // 2 :, 1] = 0.9, 1.0
     regrets = [
-        rewards.sum(axis=0).max() - aw.Exp3.tuned(K, T, seed=seed).play(None, rewards).rewards.sum()
+        rewards.sum(axis=0).max() - aw.Exp3.theoretical(K, T, seed=seed).play(None, rewards).rewards.sum()
         for seed in range(20)
     ]
     assert 0 < np.mean(regrets) < aw.Exp3.theory.regret_bound(T=T, K=K)

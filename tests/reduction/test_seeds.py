@@ -12,7 +12,7 @@ AROUND = {
     "Explore": lambda seed: aw.Explore(aw.LinThompson(3), 0.1, seed=seed),
     "PolicyArms": lambda seed: aw.PolicyArms(aw.Exp3(2), POLICIES, 2, seed=seed),
     "PerContext": lambda seed: aw.PerContext(aw.Exp3(2), seed=seed),
-    "Doubling": lambda seed: aw.Doubling("Exp3.tuned", {"n_arms": 2}, seed=seed),
+    "Doubling": lambda seed: aw.Doubling("Exp3.theoretical", {"n_arms": 2}, seed=seed),
     "Advised": lambda seed: aw.Advised(aw.Exp4(2, 2), POLICIES, seed=seed),
     "Explore of PolicyArms": lambda seed: aw.Explore(aw.PolicyArms(aw.Exp3(2), POLICIES, 2), 0.1, seed=seed),
 }

@@ -16,7 +16,7 @@ REWARDS = (np.random.default_rng(1).random((400, 3)) < [0.2, 0.5, 0.7]).astype(f
 WRAPPED = {
     "PerContext": (lambda seed=None: aw.PerContext(aw.BetaThompson(n_arms=3, draws=5, seed=0), seed=seed), "key"),
     "PolicyArms": (lambda seed=None: aw.PolicyArms(aw.Exp3(4, 0.2, seed=seed), lookups(), n_arms=3, seed=seed), "x"),
-    "Doubling": (lambda seed=None: aw.Doubling("Exp3.tuned", {"n_arms": 3}, seed=seed), None),
+    "Doubling": (lambda seed=None: aw.Doubling("Exp3.theoretical", {"n_arms": 3}, seed=seed), None),
     "Explore": (lambda seed=None: aw.Explore(aw.UCB1(n_arms=3, seed=seed), 0.3, seed=seed), None),
     "Explore(PolicyArms)": (
         lambda seed=None: aw.Explore(
@@ -142,7 +142,8 @@ def test_per_context_regret_is_below_its_bound():
     keys = [int(k) for k in rng.integers(C, size=T)]
     rewards = np.array([[0.9 if arm == key else 0.2 for arm in range(K)] for key in keys])
     regrets = [
-        0.9 * T - aw.PerContext(aw.Exp3.tuned(K, T // C), seed=s).play(keys, rewards).rewards.sum() for s in range(10)
+        0.9 * T - aw.PerContext(aw.Exp3.theoretical(K, T // C), seed=s).play(keys, rewards).rewards.sum()
+        for s in range(10)
     ]
     assert 0 < np.mean(regrets) < aw.PerContext.theory.regret_bound(T=T, C=C, K=K)
 
@@ -199,7 +200,7 @@ def test_policy_arms_regret_is_below_its_bound():
     rewards[np.arange(T), TABLE[3, contexts[:, 0].astype(int)]] = 0.9
     regrets = []
     for seed in range(5):
-        agent = aw.PolicyArms(aw.Exp3.tuned(4, T, seed=seed), lookups(), n_arms=3, seed=seed)
+        agent = aw.PolicyArms(aw.Exp3.theoretical(4, T, seed=seed), lookups(), n_arms=3, seed=seed)
         regrets.append(0.9 * T - agent.play(contexts, rewards).rewards.sum())
     assert 0 < np.mean(regrets) < aw.PolicyArms.theory.regret_bound(T=T, N=4)
 
@@ -243,7 +244,7 @@ def test_thompson_over_policies_knows_no_probability():
         (lambda: aw.Doubling("Exp3.toned"), "make_agent must be callable, or the name of an agent"),
         (lambda: aw.Doubling(3), "make_agent must be callable"),  # type: ignore[arg-type]
         (lambda: aw.Doubling(lambda T: T), "what make_agent returns must be an armwise agent"),
-        (lambda: aw.Doubling("Exp3.tuned", {"n_arms": 0}), "n_arms must be"),
+        (lambda: aw.Doubling("Exp3.theoretical", {"n_arms": 0}), "n_arms must be"),
     ],
 )
 def test_impossible_parameters_are_refused(make, message):

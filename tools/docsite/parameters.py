@@ -33,7 +33,7 @@ WORDS = {
     "experts": "The policies that advise: objects, functions of a context, or frozen agents.",
     "policy_class": "A class of known dimension: `aw.policies.Stumps(dim)`, `PlanarSeparators()`, ...",
     "sees": "Which view of a round the policies read.",
-    "make_agent": "An agent class, a class method such as `Exp3.tuned` (or its name), or a function of the horizon.",
+    "make_agent": "An agent class, a class method such as `Exp3.theoretical` (or its name), or a function of T.",
     "arguments": "What else to call it with.",
     "discount": "Below 1 the model forgets: every reward fades the ones before by this factor.",
     "subspace": "U, (d, k): where users' weights mostly lie; see `learn_subspace`.",

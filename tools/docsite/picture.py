@@ -18,7 +18,7 @@ def linear() -> Result:
     agents = {
         "EpsilonGreedy": aw.EpsilonGreedy(model=Ridge(20), epsilon=0.05),
         "LinThompson": aw.LinThompson(20, v=0.2),
-        "SquareCB": aw.SquareCB(20, scale=100.0),
+        "SquareCB": aw.SquareCB(20, gamma=100.0),
         "LinUCB": aw.LinUCB(20, alpha=0.3),
     }
     return aw.race(agents, aw.environments.Linear(n_arms=10, dim=20, noise=0.1), horizon=5_000, seeds=20)
@@ -28,8 +28,8 @@ def adversarial() -> Result:
     """Rewards that change sides, and agents whose bounds hold whoever chooses them."""
     T = 20_000
     agents = {
-        "Doubling Exp3": aw.Doubling("Exp3.tuned", {"n_arms": 5}),
-        "Exp3": aw.Exp3.tuned(5, T),
+        "Doubling Exp3": aw.Doubling("Exp3.theoretical", {"n_arms": 5}),
+        "Exp3": aw.Exp3.theoretical(5, T),
     }
     return aw.race(agents, aw.environments.Switching(n_arms=5), horizon=T, seeds=20)
 

@@ -32,7 +32,7 @@ def results() -> tuple[Result, ...]:
 def _regression() -> Heat:
     world = aw.environments.Linear(n_arms=5, dim=5, noise=0.1)
     agents = {
-        "SquareCB": aw.SquareCB(5, scale=100.0),
+        "SquareCB": aw.SquareCB(5, gamma=100.0),
         "RegCB": aw.RegCB(5),
         "LinUCB": aw.LinUCB(5, alpha=0.3),
         "EpsilonGreedy, ridge": aw.EpsilonGreedy(model=Ridge(5), epsilon=0.1),
@@ -45,9 +45,9 @@ def _learners() -> Heat:
     policies, K, T = world.policies, world.n_arms, max(50, round(4_000 * SCALE))
     agents = {
         "OnlineCover": aw.OnlineCover(aw.LinearOracle(4, K), K),
-        "Advised Exp4": aw.Advised(aw.Exp4.tuned(len(policies) + 1, K, T), policies, uniform=True),
+        "Advised Exp4": aw.Advised(aw.Exp4.theoretical(len(policies) + 1, K, T), policies, uniform=True),
         "SquareCB, disjoint": aw.SquareCB(4, n_arms=K),
-        "PolicyArms Exp3": aw.PolicyArms(aw.Exp3.tuned(len(policies), T), policies, K),
+        "PolicyArms Exp3": aw.PolicyArms(aw.Exp3.theoretical(len(policies), T), policies, K),
     }
     return Heat(world, agents, T, "A planted policy, learnt")
 

@@ -52,10 +52,10 @@ class Exp4(Agent):
         self._log_weights = np.zeros(self.n_experts)
 
     @classmethod
-    def tuned(cls, n_experts: int, n_arms: int, horizon: int, *, seed: Seed = None) -> Self:
+    def theoretical(cls, n_experts: int, n_arms: int, horizon: int, *, seed: Seed = None) -> Self:
         """With the gamma that the bound asks for: min(1, sqrt(K ln N / ((e - 1) T))).
 
-        >>> round(Exp4.tuned(n_experts=8, n_arms=10, horizon=10_000).gamma, 4)
+        >>> round(Exp4.theoretical(n_experts=8, n_arms=10, horizon=10_000).gamma, 4)
         0.0348
         """
         N, K, T = count("n_experts", n_experts), count("n_arms", n_arms), count("horizon", horizon)

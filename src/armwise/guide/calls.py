@@ -6,13 +6,13 @@ from __future__ import annotations
 _POLICIES = "[aw.Constant(i % {K}) for i in range({N})]"
 _RBF = "aw.kernels.RBF(length_scale=1.0)"
 CALLS = {
-    "Exp3": "aw.Exp3.tuned(n_arms={K}, horizon={T})",
+    "Exp3": "aw.Exp3.theoretical(n_arms={K}, horizon={T})",
     "UCB1": "aw.UCB1(n_arms={K})",
     "BetaThompson": "aw.BetaThompson(n_arms={K})",
     "EpsilonGreedy": "aw.EpsilonGreedy(n_arms={K}, epsilon=0.1)",
-    "PerContext": "aw.PerContext(aw.Exp3.tuned(n_arms={K}, horizon={T}))",
-    "PolicyArms": f"aw.PolicyArms(aw.Exp3.tuned(n_arms={{N}}, horizon={{T}}), {_POLICIES}, n_arms={{K}})",
-    "Doubling": 'aw.Doubling("Exp3.tuned", {{"n_arms": {K}}})',
+    "PerContext": "aw.PerContext(aw.Exp3.theoretical(n_arms={K}, horizon={T}))",
+    "PolicyArms": f"aw.PolicyArms(aw.Exp3.theoretical(n_arms={{N}}, horizon={{T}}), {_POLICIES}, n_arms={{K}})",
+    "Doubling": 'aw.Doubling("Exp3.theoretical", {{"n_arms": {K}}})',
     "Explore": "aw.Explore(aw.UCB1(n_arms={K}), epsilon=0.05)",
     "LinUCB": "aw.LinUCB(dim={d}, alpha=aw.Ellipsoid(noise={R}, norm={S}, delta={delta}))",
     "SupLinUCB": "aw.SupLinUCB(dim={d}, horizon={T}, delta={delta})",
@@ -39,9 +39,9 @@ CALLS = {
     "OnlineCover": "aw.OnlineCover(aw.LinearOracle(dim={d}, n_arms={K}), n_arms={K})",
     "SquareCB": "aw.SquareCB(dim={d}, n_arms={K})",
     "RegCB": "aw.RegCB(dim={d}, n_arms={K})",
-    "Exp4": "aw.Exp4.tuned(n_experts={N}, n_arms={K}, horizon={T})",
+    "Exp4": "aw.Exp4.theoretical(n_experts={N}, n_arms={K}, horizon={T})",
     "Exp4P": "aw.Exp4P(n_experts={N}, n_arms={K}, horizon={T}, delta={delta})",
-    "Advised": f"aw.Advised(aw.Exp4.tuned(n_experts={{N}}, n_arms={{K}}, horizon={{T}}), {_POLICIES})",
+    "Advised": f"aw.Advised(aw.Exp4.theoretical(n_experts={{N}}, n_arms={{K}}, horizon={{T}}), {_POLICIES})",
     "VE": "aw.VE(aw.policies.Stumps(dim={d}), n_arms=2, horizon={T}, delta={delta})",
 }
 

@@ -42,7 +42,7 @@ class SupLinUCB(Staged[Ridge]):
 
     def __init__(self, dim: int, horizon: int, delta: float = 0.05, *, seed: Seed = None) -> None:
         self.dim = count("dim", dim)
-        super().__init__(horizon, delta, lambda: Ridge(dim), seed=seed)
+        super().__init__(horizon, delta, lambda: Ridge(dim, lam=1.0), seed=seed)
 
     def _estimate(self, model: Ridge, X: Floats, n_arms: int) -> tuple[Floats, Floats]:
         alpha = math.sqrt(0.5 * math.log(2 * self.horizon * n_arms / self.delta))

@@ -108,7 +108,7 @@ def play(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Thompson sampling over a block that begins at round ``first``: arms, how many draws each won, rewards.
 
-    Contexts as in ``ridge.play_optimistic``.
+    Contexts as in ``ridge.play_optimistic``; forgetting as in ``ridge.learn``.
 
     >>> models = np.zeros((1, 9, 8)); models[0, 0, 0] = 1.0
     >>> none = np.zeros((1, 0, 0))

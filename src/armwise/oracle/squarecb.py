@@ -76,8 +76,6 @@ class SquareCB(RegressionAgent):
         gamma = math.sqrt(K * T / (regression_regret + math.log(2 / delta)))
         return cls(dim, n_arms=K, gamma=gamma, exponent=0.0, lam=lam, seed=seed)
 
-    tuned = theoretical
-
     def _probabilities(self, context: Floats) -> Floats:
         gamma = regression.gap_scale(self.t, self.gamma / self.scale, self.exponent)
         return regression.inverse_gap(self._means(context), gamma)

@@ -91,7 +91,7 @@ class Result:
         """The agent's regret bound as a function of T, or None and the reason why there is none.
 
         >>> import armwise as aw
-        >>> result = aw.race([aw.Exp3.tuned(3, 200)], aw.environments.Switching(n_arms=3), horizon=200, seeds=1)
+        >>> result = aw.race([aw.Exp3.theoretical(3, 200)], aw.environments.Switching(n_arms=3), horizon=200, seeds=1)
         >>> round(result.bound("Exp3")[0](200))
         68
         """
@@ -104,7 +104,7 @@ class Result:
         A bound that holds with high probability is held against every seed, one in expectation against the mean.
 
         >>> import armwise as aw
-        >>> result = aw.race([aw.Exp3.tuned(3, 20)], aw.environments.Switching(n_arms=3), horizon=20, seeds=1)
+        >>> result = aw.race([aw.Exp3.theoretical(3, 20)], aw.environments.Switching(n_arms=3), horizon=20, seeds=1)
         >>> result.verdict("Exp3")
         ('vacuous', 'vacuous until T = 23')
         """

@@ -158,7 +158,7 @@ def _engine(name: str, heats: Sequence[Heat]) -> Engine:
     if name.startswith("dask://"):
         return lambda tasks, workers: _dask(tasks, "tcp://" + name.removeprefix("dask://"))
     if name == "auto":
-        compiled = all(type(agent)._play is not Agent._play for heat in heats for agent in heat.agents.values())
+        compiled = all(agent.compiled for heat in heats for agent in heat.agents.values())
         name = "threads" if compiled and not any(heat.world.adaptive for heat in heats) else "processes"
     backends = {"threads": "threading", "processes": "loky"}
     if name not in backends:

@@ -37,8 +37,8 @@ def _rounds(n: int, scale: float) -> int:
 def _adversarial(scale: float) -> Heat:
     world, T = worlds.Switching(n_arms=5), _rounds(10_000, scale)
     agents = {
-        "Exp3": aw.Exp3.tuned(5, T),
-        "Doubling Exp3": aw.Doubling("Exp3.tuned", {"n_arms": 5}),
+        "Exp3": aw.Exp3.theoretical(5, T),
+        "Doubling Exp3": aw.Doubling("Exp3.theoretical", {"n_arms": 5}),
         "UCB1": aw.UCB1(5),
         "EpsilonGreedy": aw.EpsilonGreedy(5, epsilon=0.1),
         "BetaThompson": aw.BetaThompson(5),
@@ -48,17 +48,17 @@ def _adversarial(scale: float) -> Heat:
 
 def _adaptive(scale: float) -> Heat:
     world, T = worlds.Adaptive(n_arms=4), _rounds(2_000, scale)
-    return Heat(world, {"Exp3": aw.Exp3.tuned(4, T), "UCB1": aw.UCB1(4)}, T, "An adversary that reacts")
+    return Heat(world, {"Exp3": aw.Exp3.theoretical(4, T), "UCB1": aw.UCB1(4)}, T, "An adversary that reacts")
 
 
 def _tabular(scale: float) -> Heat:
     world, T = worlds.Tabular(n_contexts=10, n_arms=5), _rounds(20_000, scale)
-    tuned = aw.Exp3.tuned(5, T // world.n_contexts)
+    tuned = aw.Exp3.theoretical(5, T // world.n_contexts)
     agents = {
         "PerContext Exp3": aw.PerContext(tuned),
         "PerContext UCB1": aw.PerContext(aw.UCB1(5)),
         "PerContext BetaThompson": aw.PerContext(aw.BetaThompson(5)),
-        "Exp3, no context": aw.Exp3.tuned(5, T),
+        "Exp3, no context": aw.Exp3.theoretical(5, T),
     }
     return Heat(world, agents, T, "Ten contexts")
 
@@ -82,7 +82,7 @@ def _disjoint(scale: float) -> Heat:
     agents: dict[str, Any] = {
         "LinUCB": aw.LinUCB(5, n_arms=5),
         "LinThompson": aw.LinThompson(5, n_arms=5),
-        "SquareCB": aw.SquareCB.tuned(5, 5, T, delta=_DELTA),
+        "SquareCB": aw.SquareCB.theoretical(5, 5, T, delta=_DELTA),
         "RegCB": aw.RegCB(5, n_arms=5),
     }
     return Heat(world, agents, T, "One model an arm")
@@ -117,7 +117,7 @@ def _graph(scale: float) -> Heat:
 def _experts(scale: float) -> Heat:
     world, T = worlds.Experts(n_experts=20, n_arms=5), _rounds(10_000, scale)
     agents = {
-        "Exp4": aw.Exp4.tuned(20, 5, T),
+        "Exp4": aw.Exp4.theoretical(20, 5, T),
         "Exp4P": aw.Exp4P(20, 5, horizon=T, delta=_DELTA),
     }
     return Heat(world, agents, T, "Expert advice")
@@ -164,7 +164,7 @@ def _planted(scale: float) -> Heat:
         "RandomizedUCB": aw.RandomizedUCB(policies, K, delta=_DELTA),
         "ILoveToConBandits": aw.ILoveToConBandits(policies, K, delta=_DELTA),
         "OnlineCover": aw.OnlineCover(policies, K),
-        "PolicyArms Exp3": aw.PolicyArms(aw.Exp3.tuned(len(policies), T), policies, K),
+        "PolicyArms Exp3": aw.PolicyArms(aw.Exp3.theoretical(len(policies), T), policies, K),
     }
     return Heat(world, agents, T, "A planted policy")
 

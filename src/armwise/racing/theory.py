@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -21,7 +22,7 @@ class Bound:
     horizon is flat up to it: what is proved there holds, because regret only grows, before.
 
     >>> import armwise as aw
-    >>> found = bound(aw.Exp3.tuned(5, 100), aw.environments.Switching(n_arms=5), horizon=100)
+    >>> found = bound(aw.Exp3.theoretical(5, 100), aw.environments.Switching(n_arms=5), horizon=100)
     >>> round(found.curve(100)), found.vacuous_until, found.holds
     (75, None, 'in expectation')
     """
@@ -37,7 +38,7 @@ class Bound:
         """The first T at which the bound is below T times the most a round can cost; None if it is below already.
 
         >>> import armwise as aw
-        >>> bound(aw.Exp3.tuned(5, 20), aw.environments.Switching(n_arms=5), horizon=20).vacuous_until
+        >>> bound(aw.Exp3.theoretical(5, 20), aw.environments.Switching(n_arms=5), horizon=20).vacuous_until
         56
         """
         if self.at(self.horizon) < self.span * self.horizon:
@@ -83,7 +84,7 @@ def bound(agent: Agent, world: Environment, horizon: int, letters: Mapping[str, 
         filled = {name: value(T) if callable(value) and name != "schedule" else value for name, value in known.items()}
         return float(theory.regret_bound(T=T, **filled))
 
-    made_for_one_horizon = "horizon" in agent.params() or hasattr(type(agent), "tuned")
+    made_for_one_horizon = "horizon" in agent.params() or _theoretical_horizon(type(agent))
     curve = (lambda T: at(max(T, horizon))) if made_for_one_horizon else at
     delta = known.get("delta")
     holds = f"with probability {1 - delta:.4g}" if theory.high_probability and delta else "in expectation"
@@ -117,3 +118,9 @@ def _around(agent: Any, world: Environment, horizon: int, letters: Mapping[str, 
 
 def _built(own: Bound, at: Callable[[int], float], horizon: int) -> Bound:
     return Bound(at, at, own.holds, own.span, horizon)
+
+
+def _theoretical_horizon(cls: type[Agent]) -> bool:
+    """Whether the theorem's setting of an agent is worked out for one horizon."""
+    maker = getattr(cls, "theoretical", None)
+    return maker is not None and "horizon" in inspect.signature(maker).parameters

@@ -27,7 +27,7 @@ class Doubling(Wrapper):
     The note says which run chose. A reward that arrives after its run has ended counts as a round but teaches
     nothing: it was drawn from the probabilities of an agent that is gone.
 
-    >>> agent = Doubling("Exp3.tuned", {"n_arms": 2}, seed=1)
+    >>> agent = Doubling("Exp3.theoretical", {"n_arms": 2}, seed=1)
     >>> played = agent.play(None, np.tile([0.0, 1.0], (100, 1)))
     >>> agent.horizon, agent.t - 1 - (1 + 2 + 4 + 8 + 16 + 32)  # this run's horizon, and its rewards so far
     (64, 37)
@@ -74,7 +74,7 @@ class Doubling(Wrapper):
     def horizon(self) -> int:
         """The horizon of the current run.
 
-        >>> Doubling("Exp3.tuned", {"n_arms": 2}).horizon
+        >>> Doubling("Exp3.theoretical", {"n_arms": 2}).horizon
         1
         """
         return int(self._first * 2**self._run)
@@ -83,22 +83,22 @@ class Doubling(Wrapper):
         """Write the agent to a file, which needs a maker that has a name.
 
         >>> import armwise as aw
-        >>> Doubling(lambda T: aw.Exp3.tuned(2, T)).save("model.aw")
+        >>> Doubling(lambda T: aw.Exp3.theoretical(2, T)).save("model.aw")
         Traceback (most recent call last):
         ...
-        ValueError: make_agent is a function, which no file can hold: name it instead, as in Doubling("Exp3.tuned", ...
+        ValueError: make_agent is a function, which no file can hold: name it instead, as in Doubling("Exp3...
         """
         if not isinstance(self.make_agent, str):
             raise ValueError(
                 "make_agent is a function, which no file can hold: name it instead, "
-                'as in Doubling("Exp3.tuned", {"n_arms": 2})'
+                'as in Doubling("Exp3.theoretical", {"n_arms": 2})'
             )
         super().save(path)
 
     def made_for(self, horizon: int) -> Agent:
         """The agent of a run of this horizon, before its first round.
 
-        >>> round(Doubling("Exp3.tuned", {"n_arms": 2}).made_for(1024).gamma, 3)
+        >>> round(Doubling("Exp3.theoretical", {"n_arms": 2}).made_for(1024).gamma, 3)
         0.028
         """
         if isinstance(self.make_agent, str) or self.arguments is not None:
@@ -165,7 +165,7 @@ class Doubling(Wrapper):
 
 
 def _name_of(maker: Any) -> str | None:
-    """The name under which a file can find this maker again: "Exp4P", "Exp3.tuned"; None if it has none."""
+    """The name under which a file can find this maker again: "Exp4P", "Exp3.theoretical"; None if it has none."""
     cls = getattr(maker, "__self__", maker)  # a class method knows its class
     if not (inspect.isclass(cls) and issubclass(cls, Agent)):
         return None
@@ -181,5 +181,5 @@ def _find(name: str) -> Any:
         return getattr(found, method) if method else found
     except (persist.LoadError, AttributeError):
         raise ValueError(
-            f"make_agent must be callable, or the name of an agent such as 'Exp4P' or 'Exp3.tuned', got {name!r}"
+            f"make_agent must be callable, or the name of an agent such as 'Exp4P' or 'Exp3.theoretical', got {name!r}"
         ) from None

@@ -48,10 +48,10 @@ class Exp3(Agent):
         self._log_weights = np.zeros(self.n_arms)
 
     @classmethod
-    def tuned(cls, n_arms: int, horizon: int, *, seed: Seed = None) -> Self:
+    def theoretical(cls, n_arms: int, horizon: int, *, seed: Seed = None) -> Self:
         """With the gamma that the bound asks for: min(1, sqrt(K ln K / ((e - 1) T))).
 
-        >>> round(Exp3.tuned(n_arms=10, horizon=10_000).gamma, 4)
+        >>> round(Exp3.theoretical(n_arms=10, horizon=10_000).gamma, 4)
         0.0366
         """
         K, T = count("n_arms", n_arms), count("horizon", horizon)
