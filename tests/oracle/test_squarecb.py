@@ -155,7 +155,7 @@ def test_squarecb_over_a_refitted_regressor_follows_its_schedule(shared):
 
     contexts, rewards, _ = world(6, 60, shared)
     n_arms = K if shared else None
-    sk = aw.SquareCB(D, n_arms=n_arms, regressor=Ridge(alpha=LAM, fit_intercept=False), refit=1.0, scale=3.0, seed=7)
+    sk = aw.SquareCB(D, n_arms=n_arms, regressor=Ridge(alpha=LAM, fit_intercept=False), refit=1.0, gamma=3.0, seed=7)
     own = aw.SquareCB(D, n_arms=n_arms, lam=LAM, gamma=3.0, seed=7)
     for x, r in zip(contexts, rewards):
         assert np.abs(sk.probabilities(x) - own.probabilities(x)).max() < 1e-9  # refit=1: always fitted to all

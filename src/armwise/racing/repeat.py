@@ -23,7 +23,7 @@ def code(thing: Any) -> str:
 
     >>> import armwise as aw
     >>> print(code(aw.LinUCB(dim=3, alpha=aw.Ellipsoid(noise=0.1, norm=1.0, delta=0.05))))
-    aw.LinUCB(dim=3, alpha=aw.Ellipsoid(noise=0.1, norm=1.0, delta=0.05))
+    aw.LinUCB(dim=3, alpha=aw.Ellipsoid(noise=0.1, norm=1.0, delta=0.05), lam=1.0)
     >>> print(code(aw.environments.Linear(n_arms=5)))
     aw.environments.Linear(n_arms=5)
     """
