@@ -9,6 +9,7 @@ import numpy as np
 from armwise.agent import Agent, Choice, Seed
 from armwise.streams import purpose_seed
 
+
 def _stream(seed: Seed, purpose: str) -> Seed:
     return seed.spawn(1)[0] if isinstance(seed, np.random.Generator) else purpose_seed(seed, purpose)
 

@@ -43,4 +43,4 @@ def test_the_agent_inside_has_a_stream_of_its_own():
 def test_an_agent_that_was_given_a_seed_keeps_it():
     inside = aw.LinThompson(3, seed=4)
     aw.Explore(inside, 0.1, seed=1)
-    assert inside._rng.random() == np.random.default_rng(4).random()
+    assert inside._rng.random() == aw.LinThompson(3, seed=4)._rng.random()
