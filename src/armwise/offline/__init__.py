@@ -20,6 +20,7 @@ _HOMES = {
     "reward_models": ("Crossfit", "CrossfitRidge"),
     "playback": ("Replay", "replay"),
     "fitting": ("Fitted", "fit"),
+    "continuous": ("ContinuousLog", "evaluate_continuous"),
     "adaptive_logs": ("AdaptiveEvaluation", "adaptive"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
@@ -31,6 +32,8 @@ __all__ = sorted(_HOME_OF)
 if TYPE_CHECKING:
     from armwise.offline.adaptive_logs import AdaptiveEvaluation as AdaptiveEvaluation
     from armwise.offline.adaptive_logs import adaptive as adaptive
+    from armwise.offline.continuous import ContinuousLog as ContinuousLog
+    from armwise.offline.continuous import evaluate_continuous as evaluate_continuous
     from armwise.offline.diagnostics import Diagnostics as Diagnostics
     from armwise.offline.diagnostics import WeakLogWarning as WeakLogWarning
     from armwise.offline.estimators import DM as DM

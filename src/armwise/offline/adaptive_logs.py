@@ -24,6 +24,7 @@ from armwise.offline.log import Log
 from armwise.offline.past_models import predicted_from_the_past
 from armwise.offline.result import Estimate, Evaluation
 from armwise.offline.rows import Rows
+from armwise.offline.sampled import freedom
 from armwise.offline.targets import Target, as_table
 from armwise.offline.views import _lines, number
 
@@ -325,7 +326,7 @@ class _Job:
 
     def _made(self, name: str, value: float, influence: Floats, texts: list[str], s: _Scores | None = None) -> Estimate:
         error = math.sqrt(float(influence @ influence))
-        half = float(stdtrit(_freedom(influence), 0.5 + self.level / 2)) * error
+        half = float(stdtrit(freedom(influence), 0.5 + self.level / 2)) * error
         low, high = value - half, value + half
         if self.interval == "sequence" and s is not None:
             ends = s.path("sequence", self.level)
@@ -356,20 +357,6 @@ class _Job:
         if ess < _FEW:
             found.append(f"too few rows answer the question: effective sample size {ess:,.0f} of {n:,}")
         return found
-
-
-def _freedom(influence: Floats) -> float:
-    """How many degrees of freedom the variance has: few rounds that carry most of it are few (Satterthwaite 1946).
-
-    >>> round(_freedom(np.random.default_rng(1).normal(size=100_000)), -4)
-    100000.0
-    """
-    squares = influence**2
-    total = float(squares.sum())
-    if total <= 0.0:
-        return 1.0
-    relative = float(squares @ squares) / total**2 - 1.0 / len(squares)  # the variance's own, relative to its square
-    return max(1.0, 2.0 / max(relative, 1e-12))
 
 
 def _recent(values: Floats, prior: Any) -> Floats:

@@ -1,0 +1,233 @@
+"""Logs of continuous actions (a price, a dose, a bid): kernel-smoothed IPS and DR (Kallus & Zhou 2018).
+
+A policy that plays pi(x) hardly ever meets a logged action exactly, so an action near it counts, by a kernel of
+bandwidth h: mean of K_h(a - pi(x)) r / p(a | x). A wide kernel has bias, a narrow one variance; SLOPE finds h.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Iterable
+from typing import Any, Literal
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from armwise.agent import Floats, count, fraction, positive
+from armwise.offline.diagnostics import WeakLogWarning
+from armwise.offline.result import Evaluation
+from armwise.offline.reward_models import _expected, _fresh, folds_of
+from armwise.offline.rows import LogError, Rows, floats
+from armwise.offline.sampled import Scored, evaluation, ratio
+from armwise.offline.slope import slope
+
+Kernel = Literal["epanechnikov", "gaussian", "triangular", "cosine"]
+
+
+def _triangular_cdf(u: Floats) -> Floats:
+    u = np.clip(u, -1.0, 1.0)
+    return np.asarray(np.where(u < 0, 0.5 * (1 + u) ** 2, 1.0 - 0.5 * (1 - u) ** 2))
+
+
+_KERNELS: dict[str, tuple[Callable[[Floats], Floats], Callable[[Floats], Floats]]] = {  # density, distribution
+    "epanechnikov": (lambda u: 0.75 * np.clip(1 - u**2, 0.0, None),
+                     lambda u: (2 + 3 * np.clip(u, -1, 1) - np.clip(u, -1, 1) ** 3) / 4),
+    "gaussian": (lambda u: np.exp(-(u**2) / 2) / math.sqrt(2 * math.pi), lambda u: np.asarray(ndtr(u))),
+    "triangular": (lambda u: np.clip(1 - np.abs(u), 0.0, None), _triangular_cdf),
+    "cosine": (lambda u: np.where(np.abs(u) <= 1, np.pi / 4 * np.cos(np.pi * u / 2), 0.0),
+               lambda u: (1 + np.sin(np.pi * np.clip(u, -1, 1) / 2)) / 2),
+}  # fmt: skip
+ESTIMATORS = ("kernel-ips", "kernel-snips", "kernel-dr")
+
+
+class ContinuousLog:
+    """Rounds with an action that is a number: contexts (n, d) or None, actions (n,), rewards, and the density p(a | x).
+
+    ``bounds`` are the ends between which actions lie, if there are any: kernels then lose nothing beyond them.
+
+    >>> log = ContinuousLog(actions=[0.2, 0.8], rewards=[1.0, 0.5], densities=[1.0, 1.0], bounds=(0, 1))
+    >>> len(log)
+    2
+    """
+
+    def __init__(
+        self, contexts: Any = None, actions: Any = None, rewards: Any = None, densities: Any = None, *,
+        bounds: tuple[float, float] | None = None,
+    ) -> None:  # fmt: skip
+        for name, values in (("actions", actions), ("rewards", rewards), ("densities", densities)):
+            if values is None:
+                raise LogError([f"{name} must be given, one per row"])
+        self.actions, self.rewards = floats("actions", actions), floats("rewards", rewards)
+        n = len(self.actions)
+        self.densities = floats("densities", np.broadcast_to(densities, (n,)) if np.ndim(densities) == 0 else densities)
+        self.contexts = np.empty((n, 0)) if contexts is None else floats("contexts", contexts)
+        self.bounds = None if bounds is None else (float(bounds[0]), float(bounds[1]))
+        self._check(n)
+
+    def _check(self, n: int) -> None:
+        found = []
+        for name in ("actions", "rewards", "densities", "contexts"):
+            values = getattr(self, name)
+            if len(values) != n or values.ndim != (2 if name == "contexts" else 1):
+                found.append(f"{name} has shape {values.shape}, expected ({n}{', d' if name == 'contexts' else ''})")
+            elif not np.isfinite(values).all():
+                row = int(np.argmin(np.isfinite(values).reshape(n, -1).all(axis=1)))
+                found.append(f"row {row}: {name} holds NaN or infinity, expected finite numbers")
+        if not found and n and not (self.densities > 0).all():
+            row = int(np.argmin(self.densities))
+            found.append(f"row {row}: the density is {self.densities[row]}, expected a number above 0")
+        if not found and self.bounds is not None:
+            low, high = self.bounds
+            if not low < high:
+                found.append(f"bounds must be (low, high) with low < high, got {self.bounds}")
+            elif n and not ((self.actions >= low) & (self.actions <= high)).all():
+                row = int(np.argmax((self.actions < low) | (self.actions > high)))
+                found.append(f"row {row}: the action is {self.actions[row]}, outside bounds ({low:g}, {high:g})")
+        if found:
+            raise LogError(found)
+
+    def __len__(self) -> int:
+        return len(self.actions)
+
+
+def evaluate_continuous(
+    log: ContinuousLog,
+    policy: Any,
+    estimators: str | Iterable[str] = ESTIMATORS,
+    *,
+    bandwidth: float | None = None,
+    kernel: Kernel = "epanechnikov",
+    reward_model: Any = None,
+    level: float = 0.95,
+    folds: int = 3,
+    seed: int = 0,
+    warn: bool = True,
+) -> Evaluation:
+    """What a policy with continuous actions would have earned: kernel-smoothed IPS, self-normalised IPS and DR.
+
+    ``policy`` answers an action to a context, or is an array (n,) of actions, or one number. ``bandwidth`` None lets
+    SLOPE choose from a grid (the result's ``parameter``). The interval is that of the bias-corrected scores
+    2 s(h / sqrt 2) - s(h), which take the smoothing's bias of order h^2 away. ``reward_model`` for DR: None for a
+    cross-fitted ridge on contexts, powers of the action and their products; a scikit-learn regressor of the columns
+    (contexts, action), cross-fitted; or a function of contexts and actions.
+
+    >>> rng = np.random.default_rng(1)
+    >>> a = rng.random(5000)
+    >>> log = ContinuousLog(actions=a, rewards=1 - (a - 0.3) ** 2, densities=np.ones(5000), bounds=(0, 1))
+    >>> abs(evaluate_continuous(log, 0.3)["kernel-dr"].value - 1.0) < 0.01
+    True
+    """
+    if not isinstance(log, ContinuousLog):
+        raise ValueError(f"log must be an armwise.offline.ContinuousLog, got {type(log).__name__}")
+    if kernel not in _KERNELS:
+        raise ValueError(f"kernel is {kernel!r}, expected one of {', '.join(_KERNELS)}")
+    names = [estimators] if isinstance(estimators, str) else list(estimators)
+    for name in names:
+        if name not in ESTIMATORS:
+            raise ValueError(f"estimators has {name!r}, expected {', '.join(ESTIMATORS)}")
+    if len(log) < 2:
+        raise ValueError(f"the log has {len(log)} rows: there is nothing to evaluate on")
+    fraction("level", level)
+    wanted = _actions(policy, log)
+    smoothing = _Smoothing(log, wanted, kernel)
+    q = (np.zeros(len(log)), np.zeros(len(log)))
+    if "kernel-dr" in names:
+        q = _predictions(reward_model, log, wanted, count("folds", folds, least=2), seed)
+    grid = [positive("bandwidth", bandwidth)] if bandwidth is not None else _grid(log)
+    found = {name: _scored(name, smoothing, grid, q, level) for name in names}
+    result = evaluation(found, getattr(policy, "__name__", type(policy).__name__), level)
+    if result.weaknesses and warn:
+        warnings.warn(WeakLogWarning(result.verdict), stacklevel=2)
+    return result
+
+
+class _Smoothing:
+    def __init__(self, log: ContinuousLog, wanted: Floats, kernel: str) -> None:
+        self.log, self._wanted = log, wanted
+        self._density, self._distribution = _KERNELS[kernel]
+
+    def weights(self, h: float) -> Floats:
+        """K_h(a - pi(x)) / p(a | x), the kernel's mass beyond the bounds given back."""
+        log = self.log
+        weights = self._density((log.actions - self._wanted) / h) / (h * log.densities)
+        if log.bounds is not None:
+            low, high = ((end - self._wanted) / h for end in log.bounds)
+            weights = weights / np.maximum(self._distribution(high) - self._distribution(low), 1e-12)
+        return np.asarray(weights)
+
+
+def _scored(name: str, smoothing: _Smoothing, grid: list[float], q: tuple[Floats, Floats], level: float) -> Scored:
+    def scores(h: float) -> Floats:
+        w, r = smoothing.weights(h), smoothing.log.rewards
+        if name == "kernel-dr":
+            return np.asarray(q[1] + w * (r - q[0]))
+        return ratio(w * r, w) if name == "kernel-snips" else np.asarray(w * r)
+
+    tables = [scores(h) for h in grid]
+    z = float(ndtri(0.5 + level / 2))
+    n = len(smoothing.log)
+    chosen = slope([t.mean() for t in tables], [z * t.std(ddof=1) / math.sqrt(n) for t in tables])
+    h = grid[chosen]
+    corrected = 2.0 * scores(h / math.sqrt(2.0)) - tables[chosen]
+    return Scored(tables[chosen], smoothing.weights(h), (), h, corrected)
+
+
+def _grid(log: ContinuousLog) -> list[float]:
+    """Bandwidths from narrow (about 50 rows within, under an even log) to half of the actions' range."""
+    low, high = log.bounds or (float(log.actions.min()), float(log.actions.max()))
+    span = max(high - low, 1e-12)
+    least = min(0.25, max(25.0 / len(log), 0.005))
+    return [float(h) for h in span * np.geomspace(least, 0.5, 10)]
+
+
+def _actions(policy: Any, log: ContinuousLog) -> Floats:
+    if hasattr(policy, "many"):
+        answer = policy.many(log.contexts)
+    elif callable(policy):
+        answer = [policy(context) for context in log.contexts]
+    else:
+        answer = policy
+    actions = np.asarray(answer, np.float64)
+    actions = np.full(len(log), float(actions)) if actions.ndim == 0 else actions
+    if actions.shape != (len(log),) or not np.isfinite(actions).all():
+        raise ValueError(f"policy answered actions of shape {actions.shape}, expected ({len(log)},) finite numbers")
+    if log.bounds is not None and not ((actions >= log.bounds[0]) & (actions <= log.bounds[1])).all():
+        raise ValueError(f"policy answered an action outside bounds {log.bounds}")
+    return actions
+
+
+def _predictions(model: Any, log: ContinuousLog, wanted: Floats, folds: int, seed: int) -> tuple[Floats, Floats]:
+    """The model's reward of the logged action and of the policy's, each row by a model of the other folds."""
+    if model is not None and not hasattr(model, "fit"):
+        ask = model.predict if hasattr(model, "predict") else model
+        logged, target = (np.asarray(ask(log.contexts, a), np.float64) for a in (log.actions, wanted))
+        if logged.shape != (len(log),) or target.shape != (len(log),):
+            raise ValueError(f"reward_model answered shape {logged.shape}, expected ({len(log)},)")
+        return logged, target
+    fold = folds_of(Rows(np.zeros(len(log), np.int64), log.rewards, 1), folds, seed)
+    logged, target = np.empty(len(log)), np.empty(len(log))
+    for f in range(folds):
+        mine, others = fold == f, fold != f
+        if not others.any():
+            raise ValueError(f"the log has {len(log)} rows, too few for {folds} folds")
+        for answers, actions in zip((logged, target), (log.actions, wanted), strict=True):
+            answers[mine] = _fit_predict(model, log, others, mine, actions)
+    return logged, target
+
+
+def _fit_predict(model: Any, log: ContinuousLog, others: Any, mine: Any, actions: Floats) -> Floats:
+    if model is not None:
+        fitted = _fresh(model).fit(np.column_stack([log.contexts, log.actions])[others], log.rewards[others])
+        return _expected(fitted, np.column_stack([log.contexts, actions])[mine])
+    centre, scale = log.actions[others].mean(), log.actions[others].std() or 1.0
+    Z = _features(log.contexts[others], (log.actions[others] - centre) / scale)
+    y = log.rewards[others]
+    theta = np.linalg.solve(Z.T @ Z + 1e-3 * len(y) ** 0.5 * np.eye(Z.shape[1]), Z.T @ (y - y.mean()))
+    return np.asarray(y.mean() + _features(log.contexts[mine], (actions[mine] - centre) / scale) @ theta)
+
+
+def _features(contexts: Floats, a: Floats) -> Floats:
+    """1, x, a, a^2, a^3, x a, x a^2."""
+    a = a[:, None]
+    return np.hstack([np.ones_like(a), contexts, a, a**2, a**3, contexts * a, contexts * a**2])
