@@ -23,4 +23,4 @@ def slope(values: Any, widths: Any) -> int:
         raise ValueError(f"values and widths must have one number for each candidate, got {v.shape} and {c.shape}")
     low, high = np.maximum.accumulate(v - 2 * c), np.minimum.accumulate(v + 2 * c)
     meet = low <= high + 1e-15
-    return int(len(v) - 1 if meet.all() else max(np.argmin(meet) - 1, 0))
+    return len(v) - 1 if meet.all() else max(int(np.argmin(meet)) - 1, 0)
