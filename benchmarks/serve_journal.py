@@ -16,8 +16,8 @@ from pathlib import Path
 
 from armwise.serve.engine.engine import Engine
 from armwise.serve.journal.append import Write
+from armwise.serve.journal.events import Creation, Decision, Reward
 from armwise.serve.journal.sqlite import SQLite
-from armwise.serve.model.build import Creation
 
 ARMS = [b'"a"', b'{"id": "b", "features": {"x": 1.5}}', b'"c"']
 
@@ -31,10 +31,10 @@ def fill(engine: Engine, events: int, start: int) -> int:
         for _ in range(250):
             context = json.dumps({"hour": n % 24, "user": f"u{n % 1000}"}).encode()
             group.append(engine.prepare("shop", context, ARMS, id=f"e{n:08d}"))
-            group.append(Write("shop", "reward", f"e{n:08d}", (n % 7) / 7.0))
+            group.append(Write("shop", f"e{n:08d}", Reward((n % 7) / 7.0)))
             n += 1
-        decisions = [write for write in group if write.kind == "decision"]
-        rewards = [write for write in group if write.kind == "reward"]
+        decisions = [write for write in group if isinstance(write.event, Decision)]
+        rewards = [write for write in group if isinstance(write.event, Reward)]
         for part in (decisions, rewards):
             room.acquire()
             engine.writer.submit(part, lambda outcome: (room.release(), _check(outcome)))

@@ -13,8 +13,9 @@ from armwise.features.tokens import InvalidInput
 from armwise.serve.config import Config, load_config, open_store
 from armwise.serve.engine.application import Application
 from armwise.serve.engine.engine import Engine
+from armwise.serve.journal.events import Creation, Settings
 from armwise.serve.journal.sqlite import SQLite
-from armwise.serve.model.build import Creation
+from armwise.serve.model.build import build_model
 from armwise.serve.web.keys import Key, digest
 
 KEY = f'[[keys]]\nname = "site"\nsha256 = "{digest("x")}"\nroles = ["decide"]\n'
@@ -35,7 +36,7 @@ def key(name: str = "k", secret: str = "s", **rest: Any) -> Key:
         (NEWS + 'agent = {class = "Ridge"}', "applications.news: agent: .*Ridge"),
         (NEWS + "window = -1", "applications.news: window must be seconds above 0"),
         (NEWS + 'window = "soon"', "applications.news: window: Expected `float`"),
-        (NEWS + 'rule = "last"', "applications.news: rule must be 'earliest' or 'sum'"),
+        (NEWS + 'rule = "last"', "applications.news: rule must be earliest, latest, sum, mean, max or min"),
         (NEWS + "rewards = [1, 0]", "applications.news: rewards must be the lowest and the highest"),
         (NEWS + "default = nan", "applications.news: default: .*nan"),
         (NEWS + "rewards = [0, 1]\ndefault = 2", r"applications.news: default: .*\[0.0, 1.0\], got 2"),
@@ -137,12 +138,16 @@ def test_every_line_that_the_documentation_lists_is_honoured(tmp_path: Path, run
     running = run(config)
     assert running.service.engine.learner._snapshot_every == 7.0
     model = running.service.engine.models["news"]
-    assert (model.encoder.dim, model.encoder.interactions, repr(model.agent)) == (16, False, repr(news.build().agent))
+    assert (model.encoder.dim, model.encoder.interactions, repr(model.agent)) == (
+        16,
+        False,
+        repr(build_model(news).agent),
+    )
     head = {"Authorization": "Bearer x"}
     sent = {"arms": ["b", "a"]}  # without /apps, the key's own application
     answer = running.client.post("/v1/decisions", json=sent, headers=head).json()
     assert (answer["arm"], answer["probability"]) == ("b", 1.0)  # an apprentice
-    settings = {"window": 60.0, "default": -0.5, "rule": "sum", "apprentice": True, "extra": {}}
+    settings = Settings(window=60.0, default=-0.5, rule="sum", apprentice=True)
     assert model.settings == settings
     large = running.client.post("/v1/decisions", content=b" " * 2001, headers=head)
     assert large.status_code == 413

@@ -16,9 +16,9 @@ from torture import torture
 from armwise.serve.engine.draw import answer as said
 from armwise.serve.engine.engine import Engine
 from armwise.serve.journal.append import Journal, Written
+from armwise.serve.journal.events import Creation
 from armwise.serve.journal.sqlite import SQLite
 from armwise.serve.log.verify import verify
-from armwise.serve.model.build import Creation
 from armwise.serve.web.v1 import DecisionAnswer
 
 

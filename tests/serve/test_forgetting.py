@@ -18,7 +18,7 @@ from armwise.serve.engine.engine import Engine
 from armwise.serve.errors import Unknown
 from armwise.serve.journal.append import Journal
 from armwise.serve.journal.sqlite import SQLite
-from armwise.serve.log.compact import compact, forgotten
+from armwise.serve.log.compact import compact, deleted_upto
 from armwise.serve.log.verify import verify
 from armwise.serve.personalizer.admin import _forget_logs
 
@@ -100,7 +100,7 @@ def test_compaction_takes_what_was_deleted_at_any_age(
     engine.wait_learnt()
     before = {app: persist.dumps(model) for app, model in engine.learner.masters.items()}
     engine.stop()
-    assert forgotten(journal_at(path)).keys() == {"site"}
+    assert deleted_upto(journal_at(path)).keys() == {"site"}
     # Only "site" was deleted, and of it "o" is still open.
     assert compact(journal_at(path), before=0) == 3 * 2 + 1 + 1
     assert compact(journal_at(path), before=0) == 0

@@ -72,7 +72,7 @@ def _verify(args: argparse.Namespace, journal: Any, store: Any) -> int:
 
 def _export(args: argparse.Namespace, journal: Any, store: Any) -> int:
     from armwise.serve.log import parquet
-    from armwise.serve.log.compact import forgotten
+    from armwise.serve.log.compact import deleted_upto
     from armwise.serve.log.export import pieces
 
     if args.format == "parquet":
@@ -92,7 +92,7 @@ def _export(args: argparse.Namespace, journal: Any, store: Any) -> int:
     if app not in names:
         raise BadInput(f"no application is called {app!r}; there is {', '.join(sorted(names))}")
     with open(args.output, "wb") if args.output else contextlib.nullcontext(sys.stdout.buffer) as out:
-        for piece in pieces(journal, app, args.format, forgotten(journal).get(app, 0)):
+        for piece in pieces(journal, app, args.format, deleted_upto(journal).get(app, 0)):
             out.write(piece)
         out.flush()
     return 0

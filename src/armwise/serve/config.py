@@ -14,9 +14,9 @@ import msgspec
 
 from armwise.features.arms import check_id
 from armwise.serve.engine.application import Application
+from armwise.serve.journal.events import Creation
 from armwise.serve.journal.sqlite import SQLite
 from armwise.serve.journal.store import Database
-from armwise.serve.model.build import Creation
 from armwise.serve.web.keys import Key
 from armwise.serve.web.logging import check_level
 

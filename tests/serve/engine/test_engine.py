@@ -20,10 +20,11 @@ from armwise.numerics.choice import draw
 from armwise.serve.engine.engine import Engine
 from armwise.serve.errors import Conflict, Unknown
 from armwise.serve.journal.append import Journal
-from armwise.serve.journal.events import Decision, Status, lesson_of
+from armwise.serve.journal.events import Change, Creation, Decision
+from armwise.serve.journal.rules import Status
 from armwise.serve.journal.sqlite import SQLite
 from armwise.serve.log.export import pieces
-from armwise.serve.model.build import Creation
+from armwise.serve.model.build import build_model
 from armwise.serve.web.v1 import described
 
 Make = Callable[..., Engine]
@@ -33,7 +34,7 @@ def lessons(engine: Engine) -> list[tuple[str, float]]:
     """(event id, reward) of everything that was taught, in journal order."""
     rows = list(engine.open_journal().events())
     ids = {row.seq: row.id for row in rows}
-    return [(ids[found[0]], found[1]) for row in rows if (found := lesson_of(row)) is not None]
+    return [(ids[found[0]], found[1]) for row in rows if (found := row.lesson) is not None]
 
 
 # ---------------------------------------------------------------------- what is learnt
@@ -71,7 +72,7 @@ def test_a_sum_beyond_what_the_agent_takes_is_learnt_as_its_end(engines: Make, c
     engine.wait_learnt()
     master = engine.learner.masters["shop"]
     assert (master.lessons, master.refused) == (1, 0)
-    once = Creation(agent={"class": "UCB1", "n_arms": 3}).build()
+    once = build_model(Creation(agent={"class": "UCB1", "n_arms": 3}))
     once.learn(engine.find("shop", "e1")[1], 1.0)
     np.testing.assert_array_equal(master.agent.probabilities(None), once.agent.probabilities(None))
 
@@ -83,7 +84,7 @@ def test_huge_rewards_are_refused_and_sums_stay_finite(engines: Make, clock: Any
         with pytest.raises(InvalidInput, match="1e\\+150"):
             engine.reward("shop", "e1", value)
     with pytest.raises(InvalidInput, match="1e\\+150"):
-        engine.configure("shop", {"default": 1e200})
+        engine.configure("shop", Change(default=1e200))
     for _ in range(2):
         engine.reward("shop", "e1", 1e150)
     clock.now += 10.5
@@ -160,7 +161,7 @@ def test_an_apprentice_answers_the_first_arm_and_learns_from_it(engines: Make) -
         assert dict(answer.probabilities) == {"pasta": 0.0, "salad": 1.0, "soup": 0.0}
         engine.reward("shop", f"e{k}", 1.0)
     engine.wait_learnt()
-    engine.configure("shop", {"apprentice": False})
+    engine.configure("shop", Change(apprentice=False))
     best = dict(ask(engine, "after").probabilities)
     assert best["salad"] > 0.9  # it has learnt that the arm pays
 
@@ -184,7 +185,7 @@ def test_a_decision_and_the_log_tell_the_same_reward(engines: Make, clock: Any) 
 def test_settings_change_only_what_comes_after(engines: Make, clock: Any) -> None:
     engine = engines(window=10.0, default=0.0)
     ask(engine, "before")
-    engine.configure("shop", {"window": 100.0, "default": 1.0, "rule": "sum", "epsilon": 1.0})
+    engine.configure("shop", Change(window=100.0, default=1.0, rule="sum", epsilon=1.0))
     answer = ask(engine, "after")
     assert [p for _, p in answer.probabilities] == pytest.approx([1 / 3] * 3)
     clock.now += 11.0
@@ -221,7 +222,7 @@ def test_learning_uses_exactly_what_was_seen_when_deciding(engines: Make) -> Non
     """The features that a lesson is learnt with are those of the decision, though scales have moved since."""
     engine = engines(agent={"class": "LinUCB", "alpha": 0.3}, features={"dim": 16})
     model = engine.models["shop"]
-    reference = Creation(agent={"class": "LinUCB", "alpha": 0.3}, features={"dim": 16}).build()
+    reference = build_model(Creation(agent={"class": "LinUCB", "alpha": 0.3}, features={"dim": 16}))
     rng = np.random.default_rng(5)
     seen, choices = {}, {}
     for k in range(40):
@@ -387,10 +388,9 @@ def test_only_one_process_serves_from_a_file(engines: Make, tmp_path: Any) -> No
         (lambda e: e.decide("shop", b"[]]", ARMS), "not JSON"),
         (lambda e: e.decide("shop", b"{}", []), "empty"),
         (lambda e: e.reward("shop", "e", float("nan")), "finite"),
-        (lambda e: e.configure("shop", {"window": -1.0}), "window"),
-        (lambda e: e.configure("shop", {"rule": "mean"}), "rule"),
-        (lambda e: e.configure("shop", {"epsilon": 2.0}), "epsilon"),
-        (lambda e: e.configure("shop", {"colour": 2.0}), "colour"),
+        (lambda e: e.configure("shop", Change(window=-1.0)), "window"),
+        (lambda e: e.configure("shop", Change(rule="median")), "rule"),
+        (lambda e: e.configure("shop", Change(epsilon=2.0)), "epsilon"),
     ],
 )
 def test_bad_input_is_refused_and_journals_nothing(engines: Make, call: Callable[[Engine], Any], why: str) -> None:

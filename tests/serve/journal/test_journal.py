@@ -15,7 +15,7 @@ from armwise import persist
 from armwise.cli.main import main
 from armwise.serve.engine.engine import Engine
 from armwise.serve.journal.append import Journal, Write
-from armwise.serve.journal.events import Decision
+from armwise.serve.journal.events import Change, Decision, Reward
 from armwise.serve.journal.sqlite import SQLite
 from armwise.serve.log.compact import compact
 from armwise.serve.log.verify import verify
@@ -48,7 +48,7 @@ def journal_at(tmp_path: Path) -> Journal:
 def test_a_sound_journal_verifies(engines: Callable[..., Engine], clock: Any, tmp_path: Path) -> None:
     engine = engines(window=4.0)
     use(engine, clock)
-    engine.configure("shop", {"rule": "sum", "default": 0.25})
+    engine.configure("shop", Change(rule="sum", default=0.25))
     use(engine, clock, start=30)
     report = verify(engine.open_journal())
     assert report.problems == []
@@ -67,7 +67,7 @@ def test_a_sound_journal_verifies(engines: Callable[..., Engine], clock: Any, tm
         ("UPDATE decisions SET n = n + 1 WHERE id = 'e4'", "decision e4: the status kept"),
         ("DELETE FROM decisions WHERE id = 'e4'", "decision e4: the status kept is None"),
         ("UPDATE events SET time = 5 WHERE seq = 12", "older"),
-        ("INSERT INTO decisions SELECT app, 'x', seq, deadline, rule, fallback, active, n, total, first, closed "
+        ("INSERT INTO decisions SELECT app, 'x', seq, deadline, rule, fallback, active, n, total, value, closed, learn "
          "FROM decisions WHERE id = 'e4'", "belong to no decision"),
     ],
 )  # fmt: skip
@@ -150,8 +150,8 @@ def test_a_large_batch_is_taken_whole_or_not_at_all() -> None:
     store = SQLite.temporary()
     journal = Journal(store.connect())
     decision = Decision(msgspec.Raw(b"{}"), [msgspec.Raw(b'"a"')], [1.0], 0, 0, 60_000, 0.0)
-    journal.append([[Write("shop", "decision", f"e{k}", decision, fresh=True)] for k in range(1200)], now=1)
-    rewards = [[Write("shop", "reward", f"e{k}", 1.0, request=f"r{k}")] for k in range(1200)]
+    journal.append([[Write("shop", f"e{k}", decision, fresh=True)] for k in range(1200)], now=1)
+    rewards = [[Write("shop", f"e{k}", Reward(1.0), request=f"r{k}")] for k in range(1200)]
     execute, inserted = journal.connection.execute, []
 
     def failing(sql: str, values: Sequence[Any] = ()) -> list[Any]:

@@ -28,11 +28,11 @@ from armwise.serve.config import Config, open_store
 from armwise.serve.engine.engine import Engine
 from armwise.serve.errors import Conflict
 from armwise.serve.journal.append import Journal
+from armwise.serve.journal.events import Creation
 from armwise.serve.log import verify as verifying
 from armwise.serve.log.compact import compact
 from armwise.serve.log.export import pieces
 from armwise.serve.log.verify import verify
-from armwise.serve.model.build import Creation
 from armwise.serve.personalizer.admin import _forget_logs
 
 ARMS = [b'"a"', b'{"id": "b", "features": {"x": 2}}', b'"c"']

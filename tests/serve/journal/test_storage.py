@@ -16,7 +16,7 @@ import pytest
 from armwise.cli.main import main
 from armwise.serve.engine.engine import Engine
 from armwise.serve.journal.append import Journal, Write
-from armwise.serve.journal.events import Decision
+from armwise.serve.journal.events import Decision, Reward
 from armwise.serve.journal.sqlite import SQLite
 from armwise.serve.log import verify as verifying
 
@@ -71,9 +71,9 @@ def test_a_commit_never_reads_a_whole_table() -> None:
     journal = Journal(connection)
     asked = Decision(msgspec.Raw(b"{}"), [msgspec.Raw(arm) for arm in ARMS], [0.5, 0.5], 0, 0, 1000, 0.0)
     ids = [f"e{k}" for k in range(5)]
-    journal.append([[Write(app, "decision", id, asked, f"r{id}") for app in ("shop", "site")] for id in ids], now=5)
-    journal.append([[Write(app, "reward", id, 0.5, f"w{id}") for app in ("shop", "site")] for id in ids], now=6)
-    journal.append([[Write("shop", "reward", id, 0.5, f"w{id}")] for id in ids], now=7)
+    journal.append([[Write(app, id, asked, f"r{id}") for app in ("shop", "site")] for id in ids], now=5)
+    journal.append([[Write(app, id, Reward(0.5), f"w{id}") for app in ("shop", "site")] for id in ids], now=6)
+    journal.append([[Write("shop", id, Reward(0.5), f"w{id}")] for id in ids], now=7)
     assert len(journal.rewards([("shop", id) for id in ids])) == 5
     assert {status.n for status in journal.statuses([(app, id) for app in ("shop", "site") for id in ids])} == {1}
     assert connection.scans == []

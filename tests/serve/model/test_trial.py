@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import copy
 import hashlib
 import json
@@ -23,9 +22,10 @@ from armwise.serve.config import Config
 from armwise.serve.engine.application import Application
 from armwise.serve.engine.engine import Engine
 from armwise.serve.errors import Unavailable, Unknown
+from armwise.serve.journal.events import Creation, Import
 from armwise.serve.journal.sqlite import SQLite
 from armwise.serve.log.verify import verify
-from armwise.serve.model.build import Creation
+from armwise.serve.model.build import build_model
 
 Make = Callable[..., Engine]
 SMALL: dict[str, Any] = {
@@ -88,11 +88,11 @@ def test_a_model_of_another_application_is_refused(engines: Make, why: str) -> N
     engine = engines(**SMALL)
     before, last = engine.export("shop"), engine.open_journal().last()
     with pytest.raises(InvalidInput, match=f"the model's {why}"):
-        engine.replace("shop", persist.dumps(Application(**SMALL | OTHERS[why]).creation().build()))
+        engine.replace("shop", persist.dumps(build_model(Application(**SMALL | OTHERS[why]).creation())))
     assert (engine.export("shop"), engine.open_journal().last()) == (before, last)
     explored = copy.deepcopy(SMALL)
     explored["agent"]["epsilon"] = 0.5  # a setting, which may differ
-    engine.replace("shop", persist.dumps(Application(**explored).creation().build()))
+    engine.replace("shop", persist.dumps(build_model(Application(**explored).creation())))
     assert engine.models["shop"].agent.epsilon == 0.5  # type: ignore[attr-defined]
 
 
@@ -163,11 +163,11 @@ def test_an_edited_model_is_refused_or_works(engines: Make, name: str) -> None:
 # ---------------------------------------------------------------------- what a journal has all the same
 
 
-def broken_model(part: str) -> dict[str, str]:
-    """The body of an import, as versions before accepted it, of a model that lacks a part."""
-    model = Application(**SMALL).creation().build()
+def broken_model(part: str) -> Import:
+    """An import, as versions before accepted it, of a model that lacks a part."""
+    model = build_model(Application(**SMALL).creation())
     setattr(model if part == "scaler" else model.agent.agent, part, None)  # type: ignore[attr-defined]
-    return {"model": base64.b64encode(persist.dumps(model)).decode()}
+    return Import.of(persist.dumps(model))
 
 
 def two(path: Path, seed: int = 1) -> Engine:
@@ -183,7 +183,7 @@ def test_one_application_that_cannot_be_served_leaves_the_others(tmp_path: Path,
     ask(engine, "before")
     engine.reward("shop", "before", 1.0)
     prepared = [engine.prepare("shop", b'{"x": 1}', ARMS, id="e"), engine.prepare_reward("shop", "e", 1.0)]
-    engine._journal_change("shop", "import", broken_model(part))
+    engine._journal_change("shop", broken_model(part))
     for write in prepared:
         engine.writer.write([write])
     for round in range(3):  # as it happens, and after two restarts: with a snapshot of the others and without any
@@ -212,9 +212,9 @@ def test_one_application_that_cannot_be_served_leaves_the_others(tmp_path: Path,
 
 def test_events_that_cannot_be_folded_are_reported(tmp_path: Path) -> None:
     engine = two(tmp_path)
-    engine._journal_change("shop", "import", broken_model("scaler"))
+    engine._journal_change("shop", broken_model("scaler"))
     engine.writer.write([engine.prepare("news", b"{}", ARMS, id="e1")])
-    engine._journal_change("shop", "import", {"model": "AAAA"})
+    engine._journal_change("shop", Import("AAAA"))
     engine.stop()
     problems = verify(engine.open_journal()).problems
     assert len(problems) == 1
@@ -238,7 +238,7 @@ def test_over_http_the_others_answer(tmp_path: Path) -> None:
     applications = {"shop": Application(**SMALL), "news": Application(**SMALL)}
     config = Config(storage=str(tmp_path), applications=applications)
     running = Running(Service(config))
-    running.service.engine._journal_change("shop", "import", broken_model("_model"))
+    running.service.engine._journal_change("shop", broken_model("_model"))
     running.stop()
     running = Running(Service(config))
     body = {"arms": ["a", "b"]}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import datetime
 import io
 import json
@@ -25,8 +24,9 @@ from armwise.serve.app import Service
 from armwise.serve.config import Config
 from armwise.serve.engine.application import Application
 from armwise.serve.journal.append import Journal
+from armwise.serve.journal.events import Change, Creation, Import
 from armwise.serve.log.verify import verify
-from armwise.serve.model.build import Creation
+from armwise.serve.model.build import build_model
 from armwise.serve.personalizer.admin import duration, seconds
 
 ACTIONS: list[dict[str, Any]] = [{"id": name, "features": []} for name in ("good", "bad")]
@@ -68,7 +68,7 @@ def test_configuration_is_in_force_and_survives_a_restart(tmp_path: Path) -> Non
     answer = client.update_service_configuration(wanted)
     assert {name: answer[name] for name in wanted} == wanted
     settings = running.service.engine.models["default"].settings
-    assert (settings["window"], settings["default"], settings["rule"]) == (90000.0, -0.5, "sum")
+    assert (settings.window, settings.default, settings.rule) == (90000.0, -0.5, "sum")
     assert running.service.engine.models["default"].agent.epsilon == 0.25  # type: ignore[attr-defined]
     shown = running.client.post("/personalizer/v1.0/rank", json={"actions": ACTIONS[::-1]}).json()
     assert [(each["id"], each["probability"]) for each in shown["ranking"]] == [("bad", 1.0), ("good", 0.0)]
@@ -175,7 +175,7 @@ def test_models_travel_and_begin_anew(run: Callable[..., Any]) -> None:
     admin(new).import_model(io.BytesIO(model))
     there = new.service.engine.models["default"]
     assert there.lessons == 20
-    assert there.settings["window"] == 540.0  # the application's settings are its own
+    assert there.settings.window == 540.0  # the application's settings are its own
     arms = read_arms([json.dumps(action).encode() for action in ACTIONS])
     here = old.service.engine.models["default"]
     np.testing.assert_array_equal(there.choose(b"[]", arms, 0.5).p, here.choose(b"[]", arms, 0.5).p)
@@ -188,14 +188,14 @@ def test_models_travel_and_begin_anew(run: Callable[..., Any]) -> None:
     admin(new).update_service_configuration({"explorationPercentage": 0.2})
     admin(new).reset_model()
     there = new.service.engine.models["default"]
-    assert (there.lessons, there.settings["window"], there.agent.epsilon) == (0, 540.0, 0.2)
+    assert (there.lessons, there.settings.window, there.agent.epsilon) == (0, 540.0, 0.2)
 
 
 def test_a_model_without_exploration_leaves_the_configured_one(run: Callable[..., Any]) -> None:
     running = run()
     engine = running.service.engine
-    plain = Creation(agent={"class": "LinUCB"}).build()  # as a journal of before may hold one
-    engine._journal_change("default", "import", {"model": base64.b64encode(persist.dumps(plain)).decode()})
+    plain = build_model(Creation(agent={"class": "LinUCB"}))  # as a journal of before may hold one
+    engine._journal_change("default", Import.of(persist.dumps(plain)))
     admin(running).reset_model()
     assert engine.models["default"].agent.epsilon == 0.1
 
@@ -296,7 +296,7 @@ def test_an_evaluation_that_was_cut_off_says_so(tmp_path: Path) -> None:
     config = Config(storage=str(tmp_path / "data"))
     running = Running(Service(config))
     extra = {"evaluations": {"x": {"id": "x", "name": "x", "status": "Running", "results": [], "policies": []}}}
-    running.service.engine.configure("default", {"extra": extra})
+    running.service.engine.configure("default", Change(extra=extra))
     [found] = running.client.get("/personalizer/evaluations").json()["value"]
     assert found["status"] == "Failed" and "stopped" in found["description"]
     running.stop()
@@ -329,7 +329,7 @@ def test_multi_slot_by_the_client(run: Callable[..., Any]) -> None:
     client.activate_multi_slot("e 1/x")  # type: ignore[attr-defined]
     client.reward_multi_slot("e 1/x", {"reward": [{"slotId": "low/er", "value": 1.0}]})  # type: ignore[attr-defined]
     _, _, status = running.service.engine.find("default", "e 1/x\x1f1")
-    assert (status.active, status.first) == (True, 1.0)
+    assert (status.active, status.value) == (True, 1.0)
 
 
 def test_the_journal_of_all_this_verifies(tmp_path: Path) -> None:

@@ -110,7 +110,7 @@ def test_cognitive_services_on_pypi(service: Any, id: str) -> None:
     assert client.events.reward(event, 0.75) is None
     _, decision, status = found(service, event)
     assert json.loads(bytes(decision.context)) == CONTEXT
-    assert (status.active, status.first, status.n) == (True, 0.75, 1)
+    assert (status.active, status.value, status.n) == (True, 0.75, 1)
 
 
 def test_cognitive_services_on_pypi_reads_errors(service: Any) -> None:
@@ -139,7 +139,7 @@ def test_ai_on_pypi(service: Any, id: str) -> None:
     assert client.activate(event) is None
     assert client.reward(event, {"value": -0.5}) is None
     _, _, status = found(service, event)
-    assert (status.active, status.first, status.n) == (True, -0.5, 1)
+    assert (status.active, status.value, status.n) == (True, -0.5, 1)
 
 
 def test_ai_on_pypi_reads_errors(service: Any) -> None:
@@ -208,7 +208,7 @@ def test_npm_clients(service: Any, node: Callable[..., Any], which: str) -> None
         check(ranked["body"], id)
         _, decision, status = found(service, id)
         assert json.loads(bytes(decision.context)) == CONTEXT
-        assert (status.active, status.first, status.n) == (True, 0.25, 1)
+        assert (status.active, status.value, status.n) == (True, 0.25, 1)
     assert (unknown["status"], empty["status"]) == (404, 400)
     if which == "cognitive":
         assert (unknown["code"], empty["code"]) == ("ResourceNotFound", "BadRequest")

@@ -42,8 +42,8 @@ def test_slots_show_different_actions_and_retries_the_same(run: Callable[..., An
         assert client.post(f"{PATH}/rank", json=body).json() == answer
     engine = running.service.engine
     assert engine.models["default"].lessons == 20
-    assert engine.find("default", "e/0\x1f0")[2].first == -0.5
-    assert engine.find("default", "e/0\x1f1")[2].first == 0.5
+    assert engine.find("default", "e/0\x1f0")[2].value == -0.5
+    assert engine.find("default", "e/0\x1f1")[2].value == 0.5
     _, first, _ = engine.find("default", "e/0\x1f0")
     assert b'"large"' in bytes(first.context)
     changed = {**RANK, "eventId": "e/0", "slots": SLOTS[:1]}

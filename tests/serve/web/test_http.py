@@ -16,6 +16,7 @@ from serving import Running
 from armwise.serve.app import Service
 from armwise.serve.config import Config, load_config
 from armwise.serve.engine.application import Application
+from armwise.serve.model.build import build_model
 from armwise.serve.web.keys import Key, digest
 
 BODY = {"context": {"hour": 9}, "arms": ["pasta", {"id": "salad", "features": {"fresh": True}}]}
@@ -240,7 +241,7 @@ def test_configuration_file(tmp_path: Any) -> None:
         """
     )
     config = load_config(path)
-    assert repr(config.creations()["shop"].build().agent).startswith("Explore(agent=LinThompson(dim=64, v=0.5")
+    assert repr(build_model(config.creations()["shop"]).agent).startswith("Explore(agent=LinThompson(dim=64, v=0.5")
     path.write_text("colour = 1")
     with pytest.raises(ValueError, match="colour"):
         load_config(path)

@@ -8,8 +8,8 @@ import msgspec
 
 from armwise.features.arms import check_id
 from armwise.features.tokens import InvalidInput
-from armwise.serve.journal.events import Settings
-from armwise.serve.model.build import DEFAULT_AGENT, Creation
+from armwise.serve.journal.events import DEFAULT_AGENT, Creation, Settings
+from armwise.serve.model.build import build_model
 from armwise.serve.model.model import Model
 
 LEAST_PAIRS = 1 << 20  # that every application takes
@@ -49,7 +49,7 @@ class Application(msgspec.Struct, forbid_unknown_fields=True):
         """
         for arm in self.arms:
             check_id("an arm's id", arm)
-        self.creation().build()
+        build_model(self.creation())
         self.rivals()
 
     def rivals(self) -> dict[str, Model]:
@@ -63,7 +63,7 @@ class Application(msgspec.Struct, forbid_unknown_fields=True):
         found = {}
         for name, agent in self.policies.items():
             try:
-                found[name] = msgspec.structs.replace(self.creation(), agent=agent).build()
+                found[name] = build_model(msgspec.structs.replace(self.creation(), agent=agent))
             except (InvalidInput, MemoryError, OverflowError) as error:
                 raise InvalidInput(f"policies.{name}: {error}") from None
         return found

@@ -10,7 +10,7 @@ import msgspec
 from armwise.features.arms import read_arm
 from armwise.features.tokens import InvalidInput
 from armwise.serve.journal.append import Write, Written
-from armwise.serve.journal.events import Decision
+from armwise.serve.journal.events import Decision, decided
 
 
 class Answer(msgspec.Struct):
@@ -38,12 +38,11 @@ def answer(written: Written, write: Write | None = None) -> Answer:
     [('a', 0.0), ('b', 1.0)]
     """
     if write is not None and not written.again:
-        decision: Decision = write.content
-        if not decision.order:
+        decision = write.event
+        if isinstance(decision, Decision) and not decision.order:
             pairs, arm = list(zip(write.names, decision.p)), decision.arm
             return Answer(written.row.id, *pairs[arm], pairs, decision.version, written.row.seq, False)
-    else:
-        decision = msgspec.json.decode(written.row.body, type=Decision)
+    decision = decided(written.row)
     arms = [read_arm(bytes(arm)).id for arm in decision.arms]
     p = decision.p + [0.0] * (len(arms) - len(decision.p))
     pairs = list(zip(arms, p))

@@ -7,7 +7,6 @@ the copies. So learning never blocks deciding, and the models are a function of 
 
 from __future__ import annotations
 
-import base64
 import os
 import threading
 import time
@@ -25,9 +24,20 @@ from armwise.serve.engine.startup import await_applications, create, warm
 from armwise.serve.engine.writer import Writer
 from armwise.serve.errors import Unavailable, Unknown
 from armwise.serve.journal.append import Journal, Write, Written
-from armwise.serve.journal.events import Decision, Row, Settings, Status
+from armwise.serve.journal.events import (
+    Activation,
+    Change,
+    Creation,
+    Decision,
+    Event,
+    Expiry,
+    Import,
+    Reward,
+    Row,
+    decided,
+)
+from armwise.serve.journal.rules import Status
 from armwise.serve.journal.store import Database
-from armwise.serve.model.build import Creation
 from armwise.serve.model.model import Model
 from armwise.serve.model.trial import check_import, tried
 
@@ -142,7 +152,7 @@ class Engine:
         >>> from armwise.serve.journal.sqlite import SQLite
         >>> engine = Engine(SQLite.temporary(), {"shop": Creation()})
         >>> engine.start()
-        >>> engine.prepare("shop", b"{}", [b'"a"', b'"b"'], excluded=["a"]).content.p
+        >>> engine.prepare("shop", b"{}", [b'"a"', b'"b"'], excluded=["a"]).event.p
         [1.0]
         >>> engine.stop()
         """
@@ -154,7 +164,7 @@ class Engine:
         fresh = id is None
         id = (check_id("the event id", id) if id is not None else self.new_id()) + slot
         settings = model.settings
-        if settings["apprentice"]:
+        if settings.apprentice:
             drawn = model.choose(context, offered, 0.0)  # refuses what could not be learnt
             p, arm, note, scaling = [1.0] + [0.0] * (len(offered.ids) - 1), 0, None, ""
         else:
@@ -165,11 +175,11 @@ class Engine:
         decision = Decision(
             context=msgspec.Raw(context),
             arms=list(sent.raws),
-            p=p, arm=int(arm), version=model.version, window=round(settings["window"] * 1000),
-            default=settings["default"], rule=settings["rule"], deferred=deferred, apprentice=settings["apprentice"],
+            p=p, arm=int(arm), version=model.version, window=round(settings.window * 1000),
+            default=settings.default, rule=settings.rule, deferred=deferred, apprentice=settings.apprentice,
             note=note, scaling=scaling, order=order, by=by,
         )  # fmt: skip
-        return Write(app, "decision", id, decision, request, fresh, drawn.stack, read.ids)
+        return Write(app, id, decision, request, fresh, drawn.stack, read.ids)
 
     def decide(self, app: str, context: bytes, arms: Sequence[bytes], **options: Any) -> Answer:
         """Decide and wait until it is durable; options as for ``prepare``.
@@ -206,11 +216,11 @@ class Engine:
 
         >>> from armwise.serve.journal.sqlite import SQLite
         >>> engine = Engine(SQLite.temporary(), {"shop": Creation()})
-        >>> engine.start(); engine.prepare_reward("shop", "e1", 1).content; engine.stop()
+        >>> engine.start(); engine.prepare_reward("shop", "e1", 1).event.value; engine.stop()
         1.0
         """
         model = self.model(app)
-        return Write(app, "reward", check_id("the event id", id), model.check_reward(value), request)
+        return Write(app, check_id("the event id", id), Reward(model.check_reward(value)), request)
 
     def activate(self, app: str, id: str, request: str = "") -> Written:
         """A deferred decision was shown.
@@ -231,11 +241,11 @@ class Engine:
 
         >>> from armwise.serve.journal.sqlite import SQLite
         >>> engine = Engine(SQLite.temporary(), {"shop": Creation()})
-        >>> engine.start(); engine.prepare_activation("shop", "e1").kind; engine.stop()
-        'activate'
+        >>> engine.start(); engine.prepare_activation("shop", "e1").id; engine.stop()
+        'e1'
         """
         self.model(app)
-        return Write(app, "activate", check_id("the event id", id), None, request)
+        return Write(app, check_id("the event id", id), Activation(), request)
 
     def expire(self) -> None:
         """Close the windows that are over; the writer does it by itself several times a second.
@@ -258,26 +268,22 @@ class Engine:
         self._save(self.learner.current())
         self.writer.run(lambda journal: None)  # after what was submitted before
 
-    def configure(self, app: str, changes: dict[str, Any]) -> None:
+    def configure(self, app: str, change: Change) -> None:
         """Change settings (and ``epsilon`` where the agent has one), from now on; returns when they are in force.
 
         >>> from armwise.serve.journal.sqlite import SQLite
         >>> engine = Engine(SQLite.temporary(), {"shop": Creation()})
         >>> engine.start()
-        >>> engine.configure("shop", {"window": 5.0}); engine.models["shop"].settings["window"]
+        >>> engine.configure("shop", Change(window=5.0)); engine.models["shop"].settings.window
         5.0
         >>> engine.stop()
         """
         model = self.model(app)
-        plain = {key: value for key, value in changes.items() if key != "epsilon"}
-        try:
-            settings = msgspec.convert(model.settings | plain, Settings)
-        except msgspec.ValidationError as error:
-            raise InvalidInput(str(error)) from None
-        model.check_reward(settings.default)
-        if "epsilon" in changes and not (hasattr(model.agent, "epsilon") and 0.0 <= changes["epsilon"] <= 1.0):
+        model.check_reward(model.settings.changed(change).default)
+        epsilon = change.epsilon
+        if epsilon is not msgspec.UNSET and not (hasattr(model.agent, "epsilon") and 0.0 <= epsilon <= 1.0):
             raise InvalidInput("epsilon must lie in [0, 1], for an agent that has one")
-        self._journal_change(app, "configure", changes)
+        self._journal_change(app, change)
 
     def replace(self, app: str, model: bytes) -> None:
         """Put a model from outside (as ``export`` gave it) in place of the application's own.
@@ -288,7 +294,7 @@ class Engine:
         >>> engine.replace("shop", engine.export("shop")); engine.stop()
         """
         check_import(model, self.model(app))
-        self._journal_change(app, "import", {"model": base64.b64encode(model).decode()})
+        self._journal_change(app, Import.of(model))
 
     def reset(self, app: str, creation: Creation | None = None) -> None:
         """Begin the application's model anew, as it was created, or from something else.
@@ -301,7 +307,7 @@ class Engine:
         self.model(app)
         if creation is not None:
             tried(creation)
-        self._journal_change(app, "create", creation or self.creations[app], id="reset")
+        self._journal_change(app, creation or self.creations[app], id="reset")
 
     def export(self, app: str) -> bytes:
         """The published model as bytes, for ``replace`` here or elsewhere.
@@ -313,8 +319,8 @@ class Engine:
         """
         return persist.dumps(self.model(app))
 
-    def _journal_change(self, app: str, kind: str, body: Any, id: str = "") -> None:
-        written = self.writer.write([Write(app, kind, id, msgspec.json.encode(body))])
+    def _journal_change(self, app: str, event: Event, id: str = "") -> None:
+        written = self.writer.write([Write(app, id, event)])
         self.wait_learnt(written[0].row.seq)
 
     # ------------------------------------------------------------------ questions
@@ -343,7 +349,7 @@ class Engine:
         >>> engine.start(); engine.forgotten("shop"); engine.stop()
         0
         """
-        return int(self.model(app).settings["extra"].get("forgotten", 0))
+        return self.model(app).settings.forgotten
 
     def find(self, app: str, id: str, deleted: bool = False) -> tuple[Answer, Decision, Status]:
         """A decision as it was answered and journaled, and where it stands; with ``deleted`` even if its log was.
@@ -361,7 +367,7 @@ class Engine:
             if not found or found[0].seq <= first:
                 raise Unknown(f"no decision has the id {id}")
             row = self._reader.row(found[0].seq)
-        return answer(Written(row)), msgspec.json.decode(row.body, type=Decision), found[0]
+        return answer(Written(row)), decided(row), found[0]
 
     def rewards(self, app: str, id: str) -> list[Row]:
         """Every reward that a decision was given, late ones too.
@@ -457,7 +463,7 @@ class Engine:
         if not self.leader:
             return
         while due := journal.due(self._now()):
-            journal.append([[Write(s.app, "expire", s.id, None)] for s in due], self._now())
+            journal.append([[Write(s.app, s.id, Expiry())] for s in due], self._now())
 
     def _save(self, snapshots: Snapshots) -> None:
         leading = self.store.leading()

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import base64
+import contextlib
 import logging
 from collections.abc import Sequence
-
-import msgspec
 
 from armwise import persist
 from armwise.features.tokens import Table
 from armwise.serve.journal.append import Journal, Write
-from armwise.serve.journal.events import Decision, Row, lesson_of
-from armwise.serve.model.build import Creation
+from armwise.serve.journal.events import Change, Creation, Decision, Import, Row
+from armwise.serve.model.build import build_model
 from armwise.serve.model.model import Model
 
 log = logging.getLogger("armwise.serve")
@@ -36,38 +34,37 @@ def fold(
     >>> models["shop"].version
     1
     """
-    lessons = {row.seq: lesson for row in rows if (lesson := lesson_of(row)) is not None}
     writes, recent = writes or {}, {} if recent is None else recent
-    recent.update({seq: write.content for seq, write in writes.items() if write.kind == "decision"})
-    unread = [decision for decision, _ in lessons.values() if decision not in recent]
+    recent.update({row.seq: row.event for row in rows if row.seq in writes and isinstance(row.event, Decision)})
+    lessons = {row.seq: lesson[0] for row in rows if (lesson := _lesson(row, broken is None)) is not None}
+    unread = [decision for decision in lessons.values() if decision not in recent]
     for seq, row in (journal.rows(unread) if unread else {}).items():
-        recent[seq] = msgspec.json.decode(row.body, type=Decision)
+        with contextlib.suppress(ValueError):  # its lesson says what is the matter
+            if isinstance(made := row.event, Decision):
+                recent[seq] = made
     met: dict[str, list[Table]] = {}  # for the scalers; taken in together, since no lesson looks at them
     for row in rows:
-        if row.kind in ("create", "import"):
+        anew = row.kind in ("create", "import")
+        if anew:
             met.pop(row.app, None)  # the scaler that they were for goes
         if broken is not None and row.app not in models and row.kind != "create":
             broken.setdefault(row.app, f"event {row.seq} is for it, but it has no model")
             continue
         try:
-            if row.kind == "create":
-                before = models.get(row.app)
-                models[row.app] = msgspec.json.decode(row.body, type=Creation).build()
-                if before is not None and "forgotten" in before.settings["extra"]:  # what was deleted stays so
-                    kept = {"forgotten": before.settings["extra"]["forgotten"]}
-                    models[row.app].settings["extra"] = kept | models[row.app].settings["extra"]
-            elif row.app not in models:
-                raise ValueError(f"event {row.seq} is for {row.app!r}, which was never created")
-            elif row.kind == "import":
-                settings = models[row.app].settings  # they are the application's, not the model's
-                models[row.app] = persist.loads(base64.b64decode(msgspec.json.decode(row.body)["model"]))
-                models[row.app].settings = settings
-            elif row.kind == "decision":
-                write = writes.get(row.seq)
-                met.setdefault(row.app, []).append(models[row.app].numbers(row, write.stack if write else None))
-            else:
-                lesson = lessons.get(row.seq)
-                models[row.app].apply(row, recent[lesson[0]] if lesson else None)
+            match row.event:
+                case Creation() as creation:
+                    models[row.app] = _begun(build_model(creation), models.get(row.app))
+                case _ if row.app not in models:
+                    raise ValueError(f"event {row.seq} is for {row.app!r}, which was never created")
+                case Import() as given:
+                    settings = models[row.app].settings  # they are the application's, not the model's
+                    models[row.app] = persist.loads(given.data)
+                    models[row.app].settings = settings
+                case Decision() as made:
+                    write = writes.get(row.seq)
+                    met.setdefault(row.app, []).append(models[row.app].numbers(made, write.stack if write else None))
+                case _:
+                    models[row.app].apply(row, recent[lessons[row.seq]] if row.seq in lessons else None)
             models[row.app].version = row.seq
         except Exception as error:
             if broken is None:
@@ -75,7 +72,7 @@ def fold(
             met.pop(row.app, None)
             give_up(models, broken, row.app, f"event {row.seq} ({row.kind}) cannot be folded in: {error}")
             continue
-        if broken and row.kind in ("create", "import"):
+        if broken and anew:
             broken.pop(row.app, None)
     for app, tables in met.items():
         try:
@@ -84,6 +81,24 @@ def fold(
             if broken is None:
                 raise
             give_up(models, broken, app, f"the numbers of its decisions cannot be folded in: {error}")
+
+
+def _lesson(row: Row, strict: bool) -> tuple[int, float] | None:
+    """What an event teaches; one that is damaged is found again, and named, when its turn comes."""
+    try:
+        return row.lesson
+    except ValueError:
+        if strict:
+            raise
+        return None
+
+
+def _begun(model: Model, before: Model | None) -> Model:
+    """A model that begins anew: of a log that was deleted, what was deleted stays so."""
+    if before is not None:
+        forgotten = max(model.settings.forgotten, before.settings.forgotten)
+        model.settings = model.settings.changed(Change(forgotten=forgotten))
+    return model
 
 
 def give_up(models: dict[str, Model], broken: dict[str, str], app: str, reason: str) -> None:

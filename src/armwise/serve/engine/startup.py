@@ -10,6 +10,7 @@ import msgspec
 
 from armwise.features.arms import check_id
 from armwise.serve.journal.append import Write
+from armwise.serve.model.build import build_model
 from armwise.serve.model.trial import rehearse, tried
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ def create(engine: Engine) -> None:
     """Journal the applications that are new, or configured otherwise than before; InvalidInput before anything is."""
     for app, creation in engine.creations.items():
         check_id("the application's name", app)
-        creation.build()
+        build_model(creation)
     changed = []
     for app, creation in engine.creations.items():
         body = msgspec.json.encode(creation)
@@ -33,7 +34,7 @@ def create(engine: Engine) -> None:
         tried(creation)
         if made is not None:
             log.warning("the configuration of %s changed: its model begins anew", app)
-        changed.append(Write(app, "create", "", body))
+        changed.append(Write(app, "", creation))
     if changed:
         engine.writer.write(changed)
     engine.learner.catch_up()

@@ -21,10 +21,11 @@ MOST = 512  # groups in one commit
 class Writer:
     """A thread that appends to the journal in batches; ``idle`` is called about every ``pause`` seconds in it.
 
+    >>> from armwise.serve.journal.events import Change
     >>> from armwise.serve.journal.sqlite import SQLite
     >>> writer = Writer(lambda: Journal(SQLite(":memory:").connect()), now=lambda: 5)
     >>> writer.start()
-    >>> writer.write([Write("shop", "configure", "", b"{}")])[0].row.seq
+    >>> writer.write([Write("shop", "", Change())])[0].row.seq
     1
     >>> writer.stop()
     """
@@ -118,10 +119,11 @@ class Writer:
     def write(self, group: Sequence[Write]) -> Any:
         """Submit and wait.
 
+        >>> from armwise.serve.journal.events import Reward
         >>> from armwise.serve.journal.sqlite import SQLite
         >>> writer = Writer(lambda: Journal(SQLite(":memory:").connect()), now=lambda: 5)
         >>> writer.start()
-        >>> writer.write([Write("shop", "reward", "e1", 1.0)])
+        >>> writer.write([Write("shop", "e1", Reward(1.0))])
         Traceback (most recent call last):
         ...
         armwise.serve.errors.Unknown: no decision has the id e1

@@ -1,6 +1,6 @@
 """The journal: an append-only table of events, with where each decision stands kept beside it.
 
-Everything is appended in batches, each one transaction: read what the batch touches, apply the rules of ``events``,
+Everything is appended in batches, each one transaction: read what the batch touches, apply the rules of ``rules``,
 write it all with a few statements, commit. Every row carries a chain: BLAKE2b (16 bytes) of the chain before it and
 the row itself, so that an altered or missing row is found by ``armwise journal verify``.
 """
@@ -17,25 +17,25 @@ import msgspec
 
 from armwise.features.tokens import Stack
 from armwise.serve.errors import Conflict, Unknown
-from armwise.serve.journal.events import Decision, Row, Status
+from armwise.serve.journal.events import Decision, Event, Reward, Row, Sequel, kind_of
 from armwise.serve.journal.records import STATUS, Records, chunks, marks
 from armwise.serve.journal.records import Base as Base
+from armwise.serve.journal.rules import Status, check, happen
 
-_NO_STATUS = (None,) * 9
+_NO_STATUS = (None,) * 10
 _HELD = 2047  # bytes that are hashed without giving the interpreter away, for which a busy writer would wait long
 
 
 class Write(msgspec.Struct):
-    """One thing to append. ``fresh`` says that the id was made here, so that no other can have it.
+    """One event to append, as it is asked for. ``fresh`` says that the id was made here, so that no other can have it.
 
-    >>> Write("shop", "reward", "e1", 0.5).request
+    >>> Write("shop", "e1", Reward(0.5)).request
     ''
     """
 
     app: str
-    kind: str
     id: str
-    content: Any  # Decision | float | bytes | None
+    event: Event
     request: str = ""
     fresh: bool = False
     stack: Stack | None = None  # a decision's tokens, so that the learner need not read them again
@@ -70,9 +70,9 @@ class _Batch:
     dirty: dict[tuple[str, str], None] = field(default_factory=dict)
     asked: list[tuple[str, str, int]] = field(default_factory=list)
 
-    def append(self, write: Write, kind: str, body: bytes) -> Row:
+    def append(self, write: Write, event: Event) -> Row:
         self.seq += 1
-        row = Row(self.seq, self.time, write.app, kind, write.id, body)
+        row = Row(self.seq, self.time, write.app, kind_of(event), write.id, msgspec.json.encode(event), event)
         self.chain = link(self.chain, row)
         self.rows.append((row, self.chain, write))
         if write.request:
@@ -107,9 +107,10 @@ def link(chain: bytes, row: Row) -> bytes:
 class Journal(Records):
     """Appends to and reads from one connection; not for use by two threads at once.
 
+    >>> from armwise.serve.journal.events import Change
     >>> from armwise.serve.journal.sqlite import SQLite
     >>> journal = Journal(SQLite(":memory:").connect())
-    >>> [outcome] = journal.append([[Write("shop", "configure", "", b"{}")]], now=5)
+    >>> [outcome] = journal.append([[Write("shop", "", Change())]], now=5)
     >>> outcome[0].row.seq, journal.last()[0]
     (1, 1)
     """
@@ -122,7 +123,7 @@ class Journal(Records):
 
         >>> from armwise.serve.journal.sqlite import SQLite
         >>> journal = Journal(SQLite(":memory:").connect())
-        >>> journal.append([[Write("shop", "reward", "e1", 0.5)]], now=5)
+        >>> journal.append([[Write("shop", "e1", Reward(0.5))]], now=5)
         [Unknown('no decision has the id e1')]
         """
         begun = bool(self._lock)  # where it is alone, nothing can change between reading and writing
@@ -143,7 +144,7 @@ class Journal(Records):
                 self._write(batch)
             else:
                 for chunk in entries:
-                    self.connection.execute(f"INSERT INTO entries VALUES {marks(chunk, 17)}", batch.entries(chunk))
+                    self.connection.execute(f"INSERT INTO entries VALUES {marks(chunk, 18)}", batch.entries(chunk))
             if begun:
                 self.connection.commit()
         except BaseException:
@@ -179,48 +180,33 @@ class Journal(Records):
         seq = batch.requests.get((write.app, write.request)) if write.request else None
         if seq is not None:
             row = self._row(batch, seq)
-            if row.kind != write.kind or (row.id != write.id and not write.fresh) or not _same(row, write):
+            if (row.id != write.id and not write.fresh) or not _same(row, write.event):
                 key = write.request.rpartition("\x1f")[2]  # as it was sent
                 raise Conflict(f"request {key} came before with other content")
             return
         status = batch.known.get((write.app, write.id))
-        if write.kind == "decision":
-            if status is not None and not _same(self._row(batch, status.seq), write):
-                raise Conflict(f"event {write.id} was decided with other content")
-        elif write.kind in ("reward", "activate", "expire") and status is None:
-            raise Unknown(f"no decision has the id {write.id}")
-        elif write.kind == "expire" and status is not None and (status.closed or status.deadline >= batch.time):
-            raise Conflict(f"event {write.id} is not to be closed")
+        check(write.event, status, write.id, batch.time)
+        again = status is not None and isinstance(write.event, Decision)
+        if again and not _same(self._row(batch, status.seq), write.event):  # type: ignore[union-attr]
+            raise Conflict(f"event {write.id} was decided with other content")
 
     def _take_one(self, batch: _Batch, write: Write) -> Written:
         seq = batch.requests.get((write.app, write.request)) if write.request else None
         if seq is not None:
             row = self._row(batch, seq)
             return Written(row, again=True, status=batch.known.get((write.app, row.id)))
+        if not isinstance(write.event, Decision | Sequel):
+            return Written(batch.append(write, write.event))
         key = write.app, write.id
         status = batch.known.get(key)
-        if write.kind == "decision":
-            if status is not None:
-                return Written(self._row(batch, status.seq), again=True, status=status)
-            body: Decision = write.content
-            row = batch.append(write, "decision", msgspec.json.encode(body))
-            deadline = batch.time + body.window
-            status = Status(write.app, write.id, row.seq, deadline, body.rule, body.default, not body.deferred)
-            batch.known[key] = status
-            batch.dirty[key] = None
-            return Written(row, status=status)
-        if write.kind in ("reward", "activate", "expire"):
-            assert status is not None
-            event: Any
-            if write.kind == "reward":
-                event = status.reward(write.content, batch.time)
-            elif write.kind == "activate":
-                event = status.activate(batch.time)
-            else:
-                event = status.expire()
-            batch.dirty[key] = None
-            return Written(batch.append(write, write.kind, msgspec.json.encode(event)), status=status)
-        return Written(batch.append(write, write.kind, write.content))
+        if status is not None and isinstance(write.event, Decision):
+            return Written(self._row(batch, status.seq), again=True, status=status)
+        event = happen(write.event, status, batch.time)
+        row = batch.append(write, event)
+        if isinstance(event, Decision):
+            status = batch.known[key] = Status.of(row, event)
+        batch.dirty[key] = None
+        return Written(row, status=status)
 
     def _row(self, batch: _Batch, seq: int) -> Row:
         if batch.rows and seq >= batch.rows[0][0].seq:
@@ -234,8 +220,8 @@ class Journal(Records):
         changed = [batch.known[key] for key in batch.dirty]
         for chunk in chunks(changed):
             self.connection.execute(
-                f"INSERT INTO decisions ({STATUS}) VALUES {marks(chunk, 11)} ON CONFLICT (app, id) DO UPDATE SET "
-                "active = excluded.active, n = excluded.n, total = excluded.total, first = excluded.first, "
+                f"INSERT INTO decisions ({STATUS}) VALUES {marks(chunk, 12)} ON CONFLICT (app, id) DO UPDATE SET "
+                "active = excluded.active, n = excluded.n, total = excluded.total, value = excluded.value, "
                 "closed = excluded.closed",
                 [value for status in chunk for value in _columns(status)],
             )
@@ -243,13 +229,14 @@ class Journal(Records):
             self.connection.execute(f"INSERT INTO requests VALUES {marks(chunk, 3)}", [v for row in chunk for v in row])
 
 
-def _same(row: Row, write: Write) -> bool:
-    """Whether a write asks for what the journaled row was asked."""
-    if write.kind == "decision":
-        return canonical(msgspec.json.decode(row.body, type=Decision)) == canonical(write.content)
-    if write.kind == "reward":
-        return bool(msgspec.json.decode(row.body)["value"] == write.content)
-    return True
+def _same(row: Row, asked: Event) -> bool:
+    """Whether an event asks for what the journaled row was asked."""
+    there = row.event
+    if isinstance(there, Decision) and isinstance(asked, Decision):
+        return canonical(there) == canonical(asked)
+    if isinstance(there, Reward) and isinstance(asked, Reward):
+        return there.value == asked.value
+    return type(there) is type(asked)
 
 
 def canonical(decision: Decision) -> bytes:
@@ -269,5 +256,5 @@ def canonical(decision: Decision) -> bytes:
 
 def _columns(s: Status) -> tuple[Any, ...]:
     return (
-        s.app, s.id, s.seq, s.deadline, s.rule, s.default, int(s.active), s.n, s.total, s.first, int(s.closed)
+        s.app, s.id, s.seq, s.deadline, s.rule, s.default, int(s.active), s.n, s.total, s.value, int(s.closed), s.learn,
     )  # fmt: skip

@@ -1,36 +1,42 @@
-"""The words of the journal: what is appended, and the pure rules that say what each event teaches.
+"""The words of the journal: every event is one of a few typed structs; the column ``kind`` is the union's tag.
 
 An event is one row: a number (``seq``), a time in milliseconds, the application, a kind, an id and a JSON body.
 
 ==============  =======================================================================================
 kind            body
 ==============  =======================================================================================
-``create``      the application's agent, features, seed and settings; its model begins anew
-``configure``   settings that change from here on
+``create``      ``Creation``: the application's agent, features, seed and settings; its model begins anew
+``configure``   ``Change``: settings that change from here on
 ``decision``    ``Decision``: all that was asked, answered and needed for learning
 ``reward``      ``Reward``: the value, whether it came late, and the lesson if it is one
 ``activate``    ``Activation``: a deferred decision did happen; the lesson if its reward was waiting
-``expire``      ``Expiry``: the reward window closed; the lesson: the sum, or the default reward
-``import``      a model given from outside, base64; it replaces the application's own
+``expire``      ``Expiry``: the reward window closed; the lesson: what the rewards come to, or the default reward
+``import``      ``Import``: a model given from outside; it replaces the application's own
 ==============  =======================================================================================
 
 A *lesson* is a reward to learn, with the ``seq`` of its decision. Whoever folds the events in order, learning every
-lesson as it comes, arrives at the same agent, bit for bit.
+lesson as it comes, arrives at the same agent, bit for bit. ``rules`` says what each event comes to.
 """
 
 from __future__ import annotations
 
-from typing import Any
+import base64
+from typing import Any, get_args
 
 import msgspec
 
 from armwise.features.tokens import InvalidInput
 
-EARLIEST, SUM = "earliest", "sum"
+EARLIEST, LATEST, SUM, MEAN, MAX, MIN = RULES = ("earliest", "latest", "sum", "mean", "max", "min")
+# When an outcome is learnt. *provisional*: the default reward at once, corrected, exactly, when the outcome is known.
+# *close*: when the window closes. *arrival*: a reward when it comes, its lack when the window closes, which teaches too
+# many successes at first unless every decision is given its reward.
+PROVISIONAL, CLOSE, ARRIVAL = LEARN = ("provisional", "close", "arrival")
 LARGEST = 1e150  # magnitude of a reward, and of a sum of them, so that squares stay finite
+DEFAULT_AGENT = {"class": "Explore", "epsilon": 0.1, "agent": {"class": "LinUCB", "alpha": 0.5}}
 
 
-class Settings(msgspec.Struct, forbid_unknown_fields=True):
+class Settings(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """What may change while an application lives; every change is journaled.
 
     >>> Settings().window
@@ -39,15 +45,97 @@ class Settings(msgspec.Struct, forbid_unknown_fields=True):
 
     window: float = 600.0  # seconds that a reward may take
     default: float = 0.0  # learnt when none came
-    rule: str = EARLIEST
+    rule: str = EARLIEST  # what several rewards of a decision come to
     apprentice: bool = False
+    forgotten: int = 0  # the event up to which the log was deleted: nothing shows what is before
     extra: dict[str, Any] = {}  # what a dialect wants kept, of no meaning here
 
     def __post_init__(self) -> None:
         if not 0.0 < self.window <= 10 * 365 * 86400.0:
             raise InvalidInput(f"window must be seconds above 0 and within ten years, got {self.window}")
-        if self.rule not in (EARLIEST, SUM):
-            raise InvalidInput(f"rule must be 'earliest' or 'sum', got {self.rule!r}")
+        if self.rule not in RULES:
+            raise InvalidInput(f"rule must be {', '.join(RULES[:-1])} or {RULES[-1]}, got {self.rule!r}")
+
+    def changed(self, change: Change) -> Settings:
+        """These settings with a change in force.
+
+        >>> Settings().changed(Change(window=5.0)).window
+        5.0
+        """
+        new = {name: value for name in self.__struct_fields__ if (value := getattr(change, name)) is not msgspec.UNSET}
+        return msgspec.structs.replace(self, **new)
+
+    @property
+    def public(self) -> dict[str, Any]:
+        """What an API tells of them.
+
+        >>> sorted(Settings().public)
+        ['apprentice', 'default', 'rule', 'window']
+        """
+        hidden = ("extra", "forgotten")
+        return {name: getattr(self, name) for name in self.__struct_fields__ if name not in hidden}
+
+
+Unset = msgspec.UnsetType
+
+
+class Change(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """Settings that change, and ``epsilon`` of an agent that has one; the others stay as they are.
+
+    >>> msgspec.json.encode(Change(rule=SUM))
+    b'{"rule":"sum"}'
+    """
+
+    window: float | Unset = msgspec.UNSET
+    default: float | Unset = msgspec.UNSET
+    rule: str | Unset = msgspec.UNSET
+    apprentice: bool | Unset = msgspec.UNSET
+    forgotten: int | Unset = msgspec.UNSET
+    extra: dict[str, Any] | Unset = msgspec.UNSET
+    epsilon: float | Unset = msgspec.UNSET
+
+
+class Creation(msgspec.Struct, forbid_unknown_fields=True):
+    """What an application is made of; ``model.build.build_model`` makes it.
+
+    >>> Creation().features
+    {}
+    """
+
+    agent: dict[str, Any] = msgspec.field(default_factory=lambda: dict(DEFAULT_AGENT))
+    features: dict[str, Any] = {}
+    arms: list[str] = []
+    seed: int = 1
+    settings: Settings = Settings()
+    rewards: list[float] = []
+
+
+class Import(msgspec.Struct):
+    """A model from outside.
+
+    >>> Import.of(b"bytes").data
+    b'bytes'
+    """
+
+    model: str  # base64
+
+    @classmethod
+    def of(cls, data: bytes) -> Import:
+        """From what ``Engine.export`` gave.
+
+        >>> Import.of(b"").model
+        ''
+        """
+        return cls(base64.b64encode(data).decode())
+
+    @property
+    def data(self) -> bytes:
+        """What ``persist.loads`` reads.
+
+        >>> Import.of(b"bytes").data
+        b'bytes'
+        """
+        return base64.b64decode(self.model)
 
 
 class Decision(msgspec.Struct, omit_defaults=True):
@@ -65,6 +153,7 @@ class Decision(msgspec.Struct, omit_defaults=True):
     window: int  # milliseconds
     default: float
     rule: str = EARLIEST
+    learn: str = ARRIVAL
     deferred: bool = False
     apprentice: bool = False
     note: Any = None
@@ -83,7 +172,7 @@ class Reward(msgspec.Struct, omit_defaults=True):
     """
 
     value: float
-    decision: int
+    decision: int = 0  # the number of its decision; whoever asks leaves it to the journal, like all that follows
     late: bool = False
     lesson: float | None = None
 
@@ -95,7 +184,7 @@ class Activation(msgspec.Struct, omit_defaults=True):
     True
     """
 
-    decision: int
+    decision: int = 0
     late: bool = False
     lesson: float | None = None
 
@@ -107,83 +196,40 @@ class Expiry(msgspec.Struct, omit_defaults=True):
     0.0
     """
 
-    decision: int
+    decision: int = 0
     lesson: float | None = None
 
 
-class Status(msgspec.Struct):
-    """Where a decision stands: a row beside the journal, and a pure function of it.
+Event = Creation | Change | Decision | Reward | Activation | Expiry | Import
+Sequel = Reward | Activation | Expiry  # what happens to a decision after it was made
+KINDS: dict[str, type[Event]] = {
+    "create": Creation,
+    "configure": Change,
+    "decision": Decision,
+    "reward": Reward,
+    "activate": Activation,
+    "expire": Expiry,
+    "import": Import,
+}
+_KIND_OF: dict[type[Event], str] = {cls: kind for kind, cls in KINDS.items()}
+_DECODERS = {kind: msgspec.json.Decoder(cls) for kind, cls in KINDS.items()}
+assert set(get_args(Event)) == set(_KIND_OF)
 
-    >>> status = Status("shop", "e1", seq=1, deadline=1000, rule=EARLIEST, default=0.0, active=True)
-    >>> status.reward(value=0.7, time=500).lesson, status.reward(value=0.2, time=600).lesson
-    (0.7, None)
+
+def kind_of(event: Event) -> str:
+    """The tag of an event.
+
+    >>> kind_of(Reward(1.0))
+    'reward'
     """
-
-    app: str
-    id: str
-    seq: int
-    deadline: int
-    rule: str
-    default: float
-    active: bool
-    n: int = 0  # rewards within the window
-    total: float = 0.0
-    first: float = 0.0
-    closed: bool = False  # nothing can be learnt from it any more
-
-    def reward(self, value: float, time: int) -> Reward:
-        """Take a reward in; late ones change nothing.
-
-        >>> Status("shop", "e1", 1, 1000, SUM, 0.0, True).reward(0.5, time=1001).late
-        True
-        """
-        event = Reward(value, self.seq, late=time > self.deadline)
-        if event.late:
-            return event
-        self.n += 1
-        self.total = min(max(self.total + value, -LARGEST), LARGEST)
-        if self.n == 1:
-            self.first = value
-        if self.rule == EARLIEST and self.active and not self.closed:
-            self.closed = True
-            event.lesson = value
-        return event
-
-    def activate(self, time: int) -> Activation:
-        """A deferred decision was shown; a reward may have come before. One that is active already stays as it is.
-
-        >>> status = Status("shop", "e1", 1, 1000, EARLIEST, 0.0, active=False)
-        >>> status.reward(0.7, time=500).lesson, status.activate(time=600).lesson
-        (None, 0.7)
-        """
-        if self.active:
-            return Activation(self.seq)
-        event = Activation(self.seq, late=time > self.deadline or self.closed)
-        if event.late:
-            return event
-        self.active = True
-        if self.rule == EARLIEST and self.n:
-            self.closed = True
-            event.lesson = self.first
-        return event
-
-    def expire(self) -> Expiry:
-        """The window closed: the sum is learnt, or the default reward, if the decision was ever shown.
-
-        >>> Status("shop", "e1", 1, 1000, EARLIEST, default=-1.0, active=True).expire().lesson
-        -1.0
-        """
-        self.closed = True
-        if not self.active:
-            return Expiry(self.seq)
-        return Expiry(self.seq, lesson=self.total if self.n else self.default)
+    return _KIND_OF[type(event)]
 
 
 class Row(msgspec.Struct):
     """One event of the journal.
 
-    >>> Row(1, 0, "shop", "reward", "e1", b"{}").kind
-    'reward'
+    >>> Row(1, 0, "shop", "reward", "e1", b'{"value":0.5,"decision":1}').event.value
+    0.5
     """
 
     seq: int
@@ -192,15 +238,50 @@ class Row(msgspec.Struct):
     kind: str
     id: str
     body: bytes
+    at_hand: Event | None = None  # the body as a struct, where that need not be read
 
+    @property
+    def event(self) -> Event:
+        """What happened; ValueError if it cannot be read.
 
-def lesson_of(row: Row) -> tuple[int, float] | None:
-    """The decision and the reward that an event teaches, if it teaches any.
+        >>> Row(7, 0, "shop", "reward", "e1", b"{").event
+        Traceback (most recent call last):
+        ...
+        ValueError: event 7 (reward) is damaged: Input data was truncated
+        """
+        if self.at_hand is None:
+            if self.kind not in _DECODERS:
+                raise ValueError(f"event {self.seq} is of a kind that this armwise does not know: {self.kind!r}")
+            try:
+                self.at_hand = _DECODERS[self.kind].decode(self.body)
+            except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+                raise ValueError(f"event {self.seq} ({self.kind}) is damaged: {error}") from None
+        return self.at_hand
 
-    >>> lesson_of(Row(2, 0, "shop", "expire", "e1", b'{"decision":1,"lesson":0.0}'))
-    (1, 0.0)
-    """
-    if row.kind not in ("reward", "activate", "expire"):
+    @property
+    def lesson(self) -> tuple[int, float] | None:
+        """The decision and the reward that this event teaches, if it teaches any.
+
+        >>> Row(2, 0, "shop", "expire", "e1", b'{"decision":1,"lesson":0.0}').lesson
+        (1, 0.0)
+        """
+        if self.kind in _SEQUELS and isinstance(event := self.event, Sequel) and event.lesson is not None:
+            return event.decision, event.lesson
         return None
-    event = msgspec.json.decode(row.body, type=Expiry)
-    return None if event.lesson is None else (event.decision, event.lesson)
+
+
+_SEQUELS = {_KIND_OF[cls] for cls in get_args(Sequel)}
+
+
+def decided(row: Row) -> Decision:
+    """The decision in a row; ValueError if it is something else.
+
+    >>> decided(Row(3, 0, "shop", "create", "", b"{}"))
+    Traceback (most recent call last):
+    ...
+    ValueError: event 3 is no decision, but create
+    """
+    event = row.event
+    if not isinstance(event, Decision):
+        raise ValueError(f"event {row.seq} is no decision, but {row.kind}")
+    return event

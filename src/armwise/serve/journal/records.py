@@ -9,12 +9,13 @@ from typing import Any
 import msgspec
 
 from armwise.serve.errors import Unknown
-from armwise.serve.journal.events import Row, Status
+from armwise.serve.journal.events import Row
+from armwise.serve.journal.rules import Status
 from armwise.serve.journal.store import Connection
 
-FORMAT = b"1"
+FORMAT = b"2"
 _CHUNK = 500  # rows in one statement
-STATUS = "app, id, seq, deadline, rule, fallback, active, n, total, first, closed"
+STATUS = "app, id, seq, deadline, rule, fallback, active, n, total, value, closed, learn"
 
 
 class Base(msgspec.Struct):
@@ -53,7 +54,9 @@ class Records:
             connection.commit()
         found = bytes(self.meta("format"))
         if found != FORMAT:
-            raise ValueError(f"the journal has format {found!r}; this armwise reads {FORMAT!r}: upgrade armwise")
+            raise ValueError(
+                f"the journal has format {found!r}; this armwise reads {FORMAT!r}: use the one that wrote it"
+            )
 
     def last(self) -> tuple[int, int, bytes]:
         """The number, time and chain of the last event (of the base, where nothing follows it).
@@ -92,7 +95,7 @@ class Records:
 
         >>> from armwise.serve.journal.sqlite import SQLite
         >>> Records(SQLite(":memory:").connect()).meta("format")
-        b'1'
+        b'2'
         """
         rows = self.connection.execute("SELECT value FROM meta WHERE key = ?", (key,))
         if not rows:
@@ -254,8 +257,8 @@ def _as_row(raw: Any) -> Row:
 
 
 def _as_status(raw: Any) -> Status:
-    app, id, seq, deadline, rule, default, active, n, total, first, closed = raw
-    return Status(app, id, seq, deadline, rule, default, bool(active), n, total, first, bool(closed))
+    app, id, seq, deadline, rule, default, active, n, total, value, closed, learn = raw
+    return Status(app, id, seq, deadline, rule, default, bool(active), n, total, value, bool(closed), learn)
 
 
 def marks(rows: Sequence[Any], width: int) -> str:

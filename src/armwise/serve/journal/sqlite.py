@@ -16,13 +16,13 @@ from armwise.serve.journal.store import Connection, make_tables
 # gives the interpreter away and may wait for milliseconds to have it back; a commit of four would wait four times.
 ENTRIES = (
     """CREATE TEMP VIEW entries AS SELECT events.*, '' AS request, 0 AS decided, 0 AS deadline, '' AS rule,
-    0.0 AS fallback, 0 AS active, 0 AS n, 0.0 AS total, 0.0 AS first, 0 AS closed FROM events""",
+    0.0 AS fallback, 0 AS active, 0 AS n, 0.0 AS total, 0.0 AS value, 0 AS closed, '' AS learn FROM events""",
     """CREATE TEMP TRIGGER entered INSTEAD OF INSERT ON entries BEGIN
     INSERT INTO events VALUES (NEW.seq, NEW.time, NEW.app, NEW.kind, NEW.id, NEW.body, NEW.chain);
     INSERT INTO decisions SELECT NEW.app, NEW.id, NEW.decided, NEW.deadline, NEW.rule, NEW.fallback, NEW.active,
-      NEW.n, NEW.total, NEW.first, NEW.closed WHERE NEW.deadline IS NOT NULL
+      NEW.n, NEW.total, NEW.value, NEW.closed, NEW.learn WHERE NEW.deadline IS NOT NULL
       ON CONFLICT (app, id) DO UPDATE SET active = excluded.active, n = excluded.n, total = excluded.total,
-      first = excluded.first, closed = excluded.closed;
+      value = excluded.value, closed = excluded.closed;
     INSERT INTO requests SELECT NEW.app, NEW.request, NEW.seq WHERE NEW.request <> '';
     END""",
 )

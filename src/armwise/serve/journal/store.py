@@ -13,7 +13,7 @@ CREATE TABLE IF NOT EXISTS events (
 CREATE TABLE IF NOT EXISTS decisions (
   app TEXT NOT NULL, id TEXT NOT NULL, seq {integer} NOT NULL, deadline {integer} NOT NULL, rule TEXT NOT NULL,
   fallback {real} NOT NULL, active {integer} NOT NULL, n {integer} NOT NULL, total {real} NOT NULL,
-  first {real} NOT NULL, closed {integer} NOT NULL, PRIMARY KEY (app, id)){suffix};
+  value {real} NOT NULL, closed {integer} NOT NULL, learn TEXT NOT NULL, PRIMARY KEY (app, id)){suffix};
 CREATE INDEX IF NOT EXISTS given ON events (app, id) WHERE kind = 'reward';
 CREATE INDEX IF NOT EXISTS due ON decisions (deadline) WHERE closed = 0;
 CREATE TABLE IF NOT EXISTS requests (

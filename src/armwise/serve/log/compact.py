@@ -7,26 +7,27 @@ import msgspec
 from armwise import persist
 from armwise.serve.engine.fold import fold, restore
 from armwise.serve.journal.append import Journal, link
+from armwise.serve.journal.events import Change, Creation, Row, Settings
 from armwise.serve.journal.records import Base
 from armwise.serve.log.verify import Statuses, base_models, chained, expected, explained
 
 
-def forgotten(journal: Journal) -> dict[str, int]:
+def deleted_upto(journal: Journal) -> dict[str, int]:
     """The event up to which each application's log was deleted, as ``DELETE logs`` journals it.
 
     >>> from armwise.serve.journal.sqlite import SQLite
-    >>> forgotten(Journal(SQLite(":memory:").connect()))
+    >>> deleted_upto(Journal(SQLite(":memory:").connect()))
     {}
     """
-    said = [(app, model.settings["extra"]) for app, model in restore(journal)[0].items()]
-    for app, body in journal.connection.execute("SELECT app, body FROM events WHERE kind IN ('configure', 'create')"):
-        change = msgspec.json.decode(bytes(body))
-        said.append((app, change.get("settings", change).get("extra", {})))
-    found: dict[str, int] = {}
-    for app, extra in said:
-        if extra.get("forgotten", 0) > found.get(app, 0):
-            found[app] = extra["forgotten"]
-    return found
+    found = {app: model.settings.forgotten for app, model in restore(journal)[0].items()}
+    sql = "SELECT seq, time, app, kind, id, body FROM events WHERE kind IN ('configure', 'create')"
+    for seq, time, app, kind, id, body in journal.connection.execute(sql):
+        row = Row(seq, time, app, kind, id, bytes(body))
+        event = row.event
+        settings = event.settings if isinstance(event, Creation) else event
+        if isinstance(settings, Settings | Change) and settings.forgotten is not msgspec.UNSET:
+            found[row.app] = max(found.get(row.app, 0), settings.forgotten)
+    return {app: seq for app, seq in found.items() if seq}
 
 
 def compact(journal: Journal, before: int) -> int:
@@ -40,7 +41,7 @@ def compact(journal: Journal, before: int) -> int:
     >>> compact(Journal(SQLite(":memory:").connect()), before=10**15)
     0
     """
-    old, deleted, execute = journal.base(), forgotten(journal), journal.connection.execute
+    old, deleted, execute = journal.base(), deleted_upto(journal), journal.connection.execute
     aged = execute("SELECT max(seq) FROM events WHERE time < ?", (before,))[0][0] or 0
     there = "SELECT 1 FROM events WHERE app = ? AND kind = 'decision' AND seq <= ? LIMIT 1"
     # Where the journal will begin: after what was deleted there may be more of the same decisions.

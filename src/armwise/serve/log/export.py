@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 import msgspec
 
 from armwise.features.arms import read_arm
-from armwise.serve.journal.events import Decision, Reward, Row, Status
+from armwise.serve.journal.events import Decision, Reward, Row, decided
 from armwise.serve.journal.records import Records
+from armwise.serve.journal.rules import Status
 
 FORMATS = {
     "json": b"application/x-ndjson",
@@ -58,9 +59,7 @@ def earned(status: Status) -> float | None:
     """
     if not status.active or not status.closed:
         return None
-    if status.n == 0:
-        return status.default
-    return status.first if status.rule == "earliest" else status.total
+    return status.outcome
 
 
 def decisions(journal: Records, app: str, after: int = 0) -> Iterator[tuple[Row, Decision, Status]]:
@@ -72,7 +71,7 @@ def decisions(journal: Records, app: str, after: int = 0) -> Iterator[tuple[Row,
     """
     for mine, statuses in _pages(journal, app, after):
         for row in mine:
-            yield row, _decision(row), statuses[row.id]
+            yield row, decided(row), statuses[row.id]
 
 
 def entries(journal: Records, app: str, after: int = 0) -> Iterator[Entry]:
@@ -85,14 +84,7 @@ def entries(journal: Records, app: str, after: int = 0) -> Iterator[Entry]:
     for mine, statuses in _pages(journal, app, after):
         given = journal.rewards([(app, row.id) for row in mine])
         for row in mine:
-            yield Entry(row, _decision(row), statuses[row.id], outcomes(given.get((app, row.id), ())))
-
-
-def _decision(row: Row) -> Decision:
-    try:
-        return msgspec.json.decode(row.body, type=Decision)
-    except msgspec.MsgspecError as error:
-        raise ValueError(f"event {row.seq} is damaged: {error}") from None
+            yield Entry(row, decided(row), statuses[row.id], outcomes(given.get((app, row.id), ())))
 
 
 def _pages(journal: Records, app: str, after: int) -> Iterator[tuple[list[Row], dict[str, Status]]]:
@@ -108,8 +100,8 @@ def outcomes(rewards: Iterable[Row]) -> list[Outcome]:
     >>> outcomes([Row(2, 1000, "shop", "reward", "e1", b'{"value":0.5,"decision":1,"late":true}')])
     [Outcome(value=0.5, time=1000, late=True)]
     """
-    pairs = [(row, msgspec.json.decode(row.body, type=Reward)) for row in rewards]
-    return [Outcome(body.value, row.time, body.late) for row, body in pairs]
+    pairs = [(row, row.event) for row in rewards]
+    return [Outcome(event.value, row.time, event.late) for row, event in pairs if isinstance(event, Reward)]
 
 
 def as_json(entry: Entry) -> bytes:

@@ -18,9 +18,11 @@ from armwise import persist
 from armwise.numerics.choice import draw
 from armwise.serve.engine.draw import uniform
 from armwise.serve.engine.fold import fold
+from armwise.serve.errors import Conflict, Unknown
 from armwise.serve.journal.append import Journal, link
-from armwise.serve.journal.events import Decision, Reward, Row, Status
+from armwise.serve.journal.events import Decision, Event, Reward, Row, Sequel
 from armwise.serve.journal.records import Base
+from armwise.serve.journal.rules import Status, check, happen
 from armwise.serve.model.model import Model
 
 
@@ -51,28 +53,21 @@ class Report(msgspec.Struct):
 Statuses = dict[tuple[str, str], Status]
 
 
-def expected(statuses: Statuses, row: Row) -> Any:
-    """Fold an event into the statuses; what its body must be by the rules (None: the rules do not say).
+def expected(statuses: Statuses, row: Row) -> Event:
+    """Fold an event into the statuses; what it must say by the rules.
 
-    >>> expected({}, Row(1, 0, "shop", "create", "", b"{}"))
+    >>> expected({}, Row(1, 0, "shop", "create", "", b"{}")).seed
+    1
     """
-    key = row.app, row.id
-    if row.kind == "decision":
-        if key in statuses:
-            raise ValueError(f"{row.id} was decided before")
-        body = msgspec.json.decode(row.body, type=Decision)
-        deadline = row.time + body.window
-        statuses[key] = Status(row.app, row.id, row.seq, deadline, body.rule, body.default, not body.deferred)
-        return None
-    if row.kind == "reward":
-        return statuses[key].reward(msgspec.json.decode(row.body, type=Reward).value, row.time)
-    if row.kind == "activate":
-        return statuses[key].activate(row.time)
-    if row.kind == "expire":
-        if statuses[key].closed or statuses[key].deadline >= row.time:
-            raise ValueError(f"{row.id} was not to be closed")
-        return statuses[key].expire()
-    return None
+    key, event = (row.app, row.id), row.event
+    status = statuses.get(key) if isinstance(event, Decision | Sequel) else None
+    if isinstance(event, Decision) and status is not None:
+        raise ValueError(f"{row.id} was decided before")
+    check(event, status, row.id, row.time)
+    implied = happen(event, status, row.time)
+    if isinstance(event, Decision):
+        statuses[key] = Status.of(row, event)
+    return implied
 
 
 def verify(journal: Journal, models: bool = True) -> Report:
@@ -229,19 +224,18 @@ def base_models(journal: Journal, base: Base) -> dict[str, Model]:
 def _check_rules(report: Report, statuses: Statuses, row: Row, secret: bytes) -> None:
     try:
         implied = expected(statuses, row)
-        if implied is not None and msgspec.json.encode(implied) != row.body:
+        if isinstance(implied, Sequel) and msgspec.json.encode(implied) != row.body:
             report.wrong(f"event {row.seq} says {row.body[:200]!r}, but the rules say {msgspec.json.encode(implied)!r}")
-        if row.kind == "decision":
+        if isinstance(implied, Decision):
             report.decisions += 1
-            decision = msgspec.json.decode(row.body, type=Decision)
-            drawn = decision.note is None and not decision.apprentice
-            if drawn and draw(np.array(decision.p), uniform(secret, row.app, row.id)) != decision.arm:
+            drawn = implied.note is None and not implied.apprentice
+            if drawn and draw(np.array(implied.p), uniform(secret, row.app, row.id)) != implied.arm:
                 report.wrong(f"event {row.seq}: its arm is not the one that its probabilities draw")
-        report.rewards += row.kind == "reward"
-        report.lessons += getattr(implied, "lesson", None) is not None
-    except KeyError:
+        report.rewards += isinstance(implied, Reward)
+        report.lessons += isinstance(implied, Sequel) and implied.lesson is not None
+    except Unknown:
         report.wrong(f"event {row.seq} ({row.kind}) is against the rules: there is no decision {row.id} before it")
-    except (ValueError, TypeError, IndexError, msgspec.MsgspecError) as error:
+    except (ValueError, TypeError, IndexError, Conflict) as error:
         report.wrong(f"event {row.seq} ({row.kind}) is against the rules: {error}")
 
 

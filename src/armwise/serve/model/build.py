@@ -7,7 +7,6 @@ import hashlib
 import inspect
 from typing import Any
 
-import msgspec
 import numpy as np
 
 import armwise
@@ -15,54 +14,39 @@ from armwise import persist
 from armwise.agent import Agent
 from armwise.features.encoder import MAX_DIM, Encoder
 from armwise.features.tokens import InvalidInput
-from armwise.serve.journal.events import Settings
+from armwise.serve.journal.events import Creation
 from armwise.serve.model.model import Model
 
 MAX_MEMORY = 1 << 30  # bytes of an agent; there are about three copies of it at a time
-DEFAULT_AGENT = {"class": "Explore", "epsilon": 0.1, "agent": {"class": "LinUCB", "alpha": 0.5}}
 
 
-class Creation(msgspec.Struct, forbid_unknown_fields=True):
-    """What an application is made of: the body of the event ``create``.
+def build_model(creation: Creation) -> Model:
+    """The model of an application that has learnt nothing yet.
 
-    >>> Creation().features
-    {}
+    >>> build_model(Creation(agent={"class": "UCB1", "n_arms": 2}, arms=["a", "b"])).agent
+    UCB1(n_arms=2, alpha=1.0)
     """
-
-    agent: dict[str, Any] = msgspec.field(default_factory=lambda: dict(DEFAULT_AGENT))
-    features: dict[str, Any] = {}
-    arms: list[str] = []
-    seed: int = 1
-    settings: Settings = msgspec.field(default_factory=Settings)
-    rewards: list[float] = []
-
-    def build(self) -> Model:
-        """The model that has learnt nothing yet.
-
-        >>> Creation(agent={"class": "UCB1", "n_arms": 2}, arms=["a", "b"]).build().agent
-        UCB1(n_arms=2, alpha=1.0)
-        """
-        try:
-            encoder = Encoder(**self.features)
-        except (TypeError, ValueError) as error:
-            raise InvalidInput(f"features: {error}") from None
-        if "class" not in self.agent:
-            raise InvalidInput(f"agent must say which one, such as class = 'LinUCB', got {self.agent}")
-        agent = build(self.agent, encoder.dim, self.seed)
-        if not isinstance(agent, Agent):
-            raise InvalidInput(f"agent: {self.agent['class']} is not an agent")
-        if (size := footprint(agent)) > MAX_MEMORY:
-            raise InvalidInput(
-                f"agent: it takes {size / 2**20:.0f} MB of memory, at most {MAX_MEMORY >> 20} are accepted: "
-                f"lower the dim of the features, which is {encoder.dim}, or the number of arms"
-            )
-        model = Model(agent, encoder, self.arms, self.rewards)
-        model.settings = msgspec.to_builtins(self.settings)
-        try:
-            model.check_reward(self.settings.default)
-        except InvalidInput as error:
-            raise InvalidInput(f"default: {error}") from None
-        return model
+    try:
+        encoder = Encoder(**creation.features)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"features: {error}") from None
+    if "class" not in creation.agent:
+        raise InvalidInput(f"agent must say which one, such as class = 'LinUCB', got {creation.agent}")
+    agent = build(creation.agent, encoder.dim, creation.seed)
+    if not isinstance(agent, Agent):
+        raise InvalidInput(f"agent: {creation.agent['class']} is not an agent")
+    if (size := footprint(agent)) > MAX_MEMORY:
+        raise InvalidInput(
+            f"agent: it takes {size / 2**20:.0f} MB of memory, at most {MAX_MEMORY >> 20} are accepted: "
+            f"lower the dim of the features, which is {encoder.dim}, or the number of arms"
+        )
+    model = Model(agent, encoder, creation.arms, creation.rewards)
+    model.settings = creation.settings
+    try:
+        model.check_reward(creation.settings.default)
+    except InvalidInput as error:
+        raise InvalidInput(f"default: {error}") from None
+    return model
 
 
 def build(spec: Any, dim: int, seed: int, where: str = "agent") -> Any:

@@ -18,15 +18,27 @@ from armwise.features.encoder import Encoder
 from armwise.features.scaling import Scaler, Scaling
 from armwise.features.tokens import InvalidInput, Stack, Table, part, read_json, stacked
 from armwise.numerics.choice import draw
-from armwise.serve.journal.events import EARLIEST, LARGEST, SUM, Decision, Row, Settings, lesson_of
+from armwise.serve.journal.events import (
+    EARLIEST,
+    LARGEST,
+    SUM,
+    Activation,
+    Change,
+    Decision,
+    Expiry,
+    Reward,
+    Row,
+    Settings,
+)
 from armwise.serve.model.inside import reads_plainly, reseed, within
 
 
 class Model(persist.Saved):
     """An agent that reads JSON, and learns a journal row by row.
 
-    >>> from armwise.serve.model.build import Creation
-    >>> model = Creation(agent={"class": "LinUCB"}).build()
+    >>> from armwise.serve.journal.events import Creation
+    >>> from armwise.serve.model.build import build_model
+    >>> model = build_model(Creation(agent={"class": "LinUCB"}))
     >>> arms = read_arms([b'"a"', b'"b"'])
     >>> model.choose(b"{}", arms, u=0.7).p
     array([0.5, 0.5])
@@ -37,7 +49,7 @@ class Model(persist.Saved):
     def __init__(self, agent: Agent, encoder: Encoder, arms: Sequence[str] = (), rewards: Sequence[float] = ()) -> None:
         self.agent, self.encoder, self.arms, self.rewards = agent, encoder, list(arms), list(rewards)
         self.scaler = Scaler()
-        self.settings: dict[str, Any] = msgspec.to_builtins(Settings())
+        self.settings = Settings()
         self.version = 0  # the last event of this application that was folded in
         self.lessons = 0
         self.refused = 0  # lessons the agent could not take
@@ -64,8 +76,9 @@ class Model(persist.Saved):
     def choose(self, context: bytes, arms: ArmColumns, u: float) -> Drawn:
         """Draw an arm with ``u`` in [0, 1); the answer has the very distribution it was drawn from.
 
-        >>> from armwise.serve.model.build import Creation
-        >>> model = Creation(agent={"class": "Exp3", "n_arms": 2}, arms=["a", "b"]).build()
+        >>> from armwise.serve.journal.events import Creation
+        >>> from armwise.serve.model.build import build_model
+        >>> model = build_model(Creation(agent={"class": "Exp3", "n_arms": 2}, arms=["a", "b"]))
         >>> model.choose(b"{}", read_arms([b'"b"']), u=0.9).p
         array([1.])
         """
@@ -145,42 +158,42 @@ class Model(persist.Saved):
     def apply(self, row: Row, decision: Decision | None) -> None:
         """Fold one event in; ``decision`` is the one that its lesson belongs to, if it has one.
 
-        >>> from armwise.serve.model.build import Creation
-        >>> model = Creation(agent={"class": "LinUCB"}).build()
+        >>> from armwise.serve.journal.events import Creation
+        >>> from armwise.serve.model.build import build_model
+        >>> model = build_model(Creation(agent={"class": "LinUCB"}))
         >>> model.apply(Row(9, 0, "shop", "configure", "", b'{"window": 5.0}'), None)
-        >>> model.settings["window"]
+        >>> model.settings.window
         5.0
         """
-        if row.kind == "decision":
-            self.scaler.update(self.numbers(row))
-        elif row.kind == "configure":
-            self._configure(msgspec.json.decode(row.body))
-        elif decision is not None:
-            lesson = lesson_of(row)
-            assert lesson is not None
-            self.learn(decision, lesson[1])
+        match row.event:
+            case Decision() as made:
+                self.scaler.update(self.numbers(made))
+            case Change() as change:
+                self._configure(change)
+            case Reward() | Activation() | Expiry() as sequel if sequel.lesson is not None and decision is not None:
+                self.learn(decision, sequel.lesson)
 
-    def numbers(self, row: Row, stack: Stack | None = None) -> Table:
+    def numbers(self, decision: Decision, stack: Stack | None = None) -> Table:
         """What a journaled decision has for the scaler; ``stack`` spares reading its tokens, where they are at hand.
 
-        >>> from armwise.serve.model.build import Creation
-        >>> model = Creation(agent={"class": "LinUCB"}).build()
-        >>> body = b'{"context":{"hour":9},"arms":["a"],"p":[1.0],"arm":0,"version":0,"window":1,"default":0.0}'
-        >>> model.numbers(Row(9, 0, "shop", "decision", "e1", body)).shape
+        >>> from armwise.serve.journal.events import Creation
+        >>> from armwise.serve.model.build import build_model
+        >>> model = build_model(Creation(agent={"class": "LinUCB"}))
+        >>> model.numbers(Decision(msgspec.Raw(b'{"hour":9}'), [msgspec.Raw(b'"a"')], [1.0], 0, 0, 1, 0.0)).shape
         (1, 3)
         """
         if stack is None or self._counts:
-            asked = msgspec.json.decode(row.body, type=Decision)
-            stack = self._stack(asked)[1]
-            if self._counts and not asked.apprentice:  # EpochGreedy's schedule counts choices, not rewards
-                self.agent.choose(self._seen(asked)[0])
+            stack = self._stack(decision)[1]
+            if self._counts and not decision.apprentice:  # EpochGreedy's schedule counts choices, not rewards
+                self.agent.choose(self._seen(decision)[0])
         return stack.table
 
     def learn(self, decision: Decision, reward: float) -> None:
         """Learn the reward of a journaled decision, from exactly what was seen when it was made.
 
-        >>> from armwise.serve.model.build import Creation
-        >>> model = Creation(agent={"class": "LinUCB"}).build()
+        >>> from armwise.serve.journal.events import Creation
+        >>> from armwise.serve.model.build import build_model
+        >>> model = build_model(Creation(agent={"class": "LinUCB"}))
         >>> model.learn(Decision(msgspec.Raw(b"{}"), [msgspec.Raw(b'"a"')], [1.0], 0, 0, 1, 0.0), 1.0)
         >>> model.lessons
         1
@@ -194,8 +207,9 @@ class Model(persist.Saved):
     def teach(self, decision: Decision, reward: float) -> None:
         """``learn`` for whoever wants to know why a lesson cannot be learnt; ValueError or ArithmeticError says it.
 
-        >>> from armwise.serve.model.build import Creation
-        >>> model = Creation(agent={"class": "UCB1", "n_arms": 1}).build()
+        >>> from armwise.serve.journal.events import Creation
+        >>> from armwise.serve.model.build import build_model
+        >>> model = build_model(Creation(agent={"class": "UCB1", "n_arms": 1}))
         >>> model.teach(Decision(msgspec.Raw(b"{}"), [msgspec.Raw(b'"a"')], [1.0], 0, 0, 1, 0.0), -1.0)
         Traceback (most recent call last):
         ...
@@ -215,17 +229,23 @@ class Model(persist.Saved):
         arms = offered(decision)
         return arms.ids, stacked(part(bytes(decision.context), "c"), arms.hashes, arms.features)
 
-    def _configure(self, changes: dict[str, Any]) -> None:
-        epsilon = changes.pop("epsilon", None)
-        if epsilon is not None and hasattr(self.agent, "epsilon"):
-            self.agent.epsilon = epsilon
-        self.settings = self.settings | changes
+    def _configure(self, change: Change) -> None:
+        if change.epsilon is not msgspec.UNSET and hasattr(self.agent, "epsilon"):
+            self.agent.epsilon = change.epsilon
+        self.settings = self.settings.changed(change)
+
+    def _state(self) -> dict[str, Any]:
+        return super()._state() | {"settings": msgspec.to_builtins(self.settings)}
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        super()._restore(state | {"settings": msgspec.convert(state["settings"], Settings)})
 
     def check_reward(self, value: float) -> float:
         """A reward that the agent can learn, or InvalidInput.
 
-        >>> from armwise.serve.model.build import Creation
-        >>> Creation(agent={"class": "LinUCB"}).build().check_reward(-3.0)
+        >>> from armwise.serve.journal.events import Creation
+        >>> from armwise.serve.model.build import build_model
+        >>> build_model(Creation(agent={"class": "LinUCB"})).check_reward(-3.0)
         -3.0
         """
         if abs(value) > LARGEST:
@@ -254,13 +274,14 @@ class Model(persist.Saved):
     def copy(self) -> Model:
         """An equal model that shares nothing which learning or deciding changes.
 
-        >>> from armwise.serve.model.build import Creation
-        >>> Creation(agent={"class": "LinUCB"}).build().copy().version
+        >>> from armwise.serve.journal.events import Creation
+        >>> from armwise.serve.model.build import build_model
+        >>> build_model(Creation(agent={"class": "LinUCB"})).copy().version
         0
         """
         twin = Model(copy.deepcopy(self.agent), self.encoder, self.arms, self.rewards)
         twin.scaler = copy.deepcopy(self.scaler)
-        twin.settings, twin._plain = dict(self.settings), self._plain
+        twin.settings, twin._plain = self.settings, self._plain
         twin.version, twin.lessons, twin.refused = self.version, self.lessons, self.refused
         return twin
 

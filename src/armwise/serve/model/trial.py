@@ -19,8 +19,8 @@ from armwise.agent import Agent
 from armwise.features.arms import read_arms
 from armwise.features.encoder import FEW
 from armwise.features.tokens import InvalidInput
-from armwise.serve.journal.events import Decision, Row
-from armwise.serve.model.build import Creation
+from armwise.serve.journal.events import Creation, Decision, Row
+from armwise.serve.model.build import build_model
 from armwise.serve.model.model import Model
 
 MOST_ARMS = 1 << 17  # more do not fit into a request
@@ -32,7 +32,7 @@ def rehearse(model: Model, k: int = 0) -> None:
 
     Compiles what the first real request would otherwise wait for.
 
-    >>> model = Creation().build()
+    >>> model = build_model(Creation())
     >>> rehearse(model); model.agent.t
     2
     """
@@ -53,13 +53,13 @@ def rehearse(model: Model, k: int = 0) -> None:
     )
     body = msgspec.json.encode(decision)
     model.apply(Row(0, 0, "", "decision", "", body), None)
-    model.teach(msgspec.json.decode(body, type=Decision), model.settings["default"])
+    model.teach(msgspec.json.decode(body, type=Decision), model.settings.default)
 
 
 def trial(model: Model) -> None:
     """InvalidInput if a model cannot decide, learn or be stored; it stays as it is.
 
-    >>> model = Creation(agent={"class": "Exp3", "n_arms": 2}).build()
+    >>> model = build_model(Creation(agent={"class": "Exp3", "n_arms": 2}))
     >>> model.scaler = None
     >>> trial(model)
     Traceback (most recent call last):
@@ -81,7 +81,7 @@ def tried(creation: Creation) -> None:
 
     >>> tried(Creation())
     """
-    trial(creation.build())
+    trial(build_model(creation))
 
 
 # ---------------------------------------------------------------------- models from outside
@@ -90,9 +90,9 @@ def tried(creation: Creation) -> None:
 def check_import(data: bytes, current: Model) -> None:
     """InvalidInput unless ``data`` holds a model that can take the place of ``current``.
 
-    >>> current = Creation(agent={"class": "UCB1", "n_arms": 2}).build()
+    >>> current = build_model(Creation(agent={"class": "UCB1", "n_arms": 2}))
     >>> check_import(persist.dumps(current), current)
-    >>> check_import(persist.dumps(Creation(agent={"class": "UCB1", "n_arms": 3}).build()), current)
+    >>> check_import(persist.dumps(build_model(Creation(agent={"class": "UCB1", "n_arms": 3}))), current)
     Traceback (most recent call last):
     ...
     armwise.features.tokens.InvalidInput: the model's agent.n_arms is 3, but this application's is 2

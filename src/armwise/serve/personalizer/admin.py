@@ -19,9 +19,8 @@ from armwise.features.tokens import InvalidInput, read_json
 from armwise.serve.engine.engine import Engine
 from armwise.serve.errors import Unknown
 from armwise.serve.journal.append import Journal
-from armwise.serve.journal.events import Settings
+from armwise.serve.journal.events import Change, Creation
 from armwise.serve.log.export import stamp
-from armwise.serve.model.build import Creation
 from armwise.serve.personalizer.rank import everywhere
 from armwise.serve.web.http import Call, Problem, Response, Route, finite, read_object, reply
 
@@ -75,13 +74,13 @@ def configuration(engine: Engine, app: str) -> dict[str, Any]:
     """The service configuration as the clients know it."""
     model = engine.model(app)
     settings = model.settings
-    kept = _KEPT | settings["extra"].get("configuration", {})
+    kept = _KEPT | settings.extra.get("configuration", {})
     whole = {
-        "rewardWaitTime": duration(settings["window"]),
-        "defaultReward": settings["default"],
-        "rewardAggregation": settings["rule"],
+        "rewardWaitTime": duration(settings.window),
+        "defaultReward": settings.default,
+        "rewardAggregation": settings.rule,
         "explorationPercentage": _exploration(model.agent),
-        "learningMode": "Apprentice" if settings["apprentice"] else "Online",
+        "learningMode": "Apprentice" if settings.apprentice else "Online",
         "logMirrorEnabled": False,
         "isAutoOptimizationEnabled": False,
         **kept,
@@ -120,11 +119,11 @@ def _configure(engine: Engine, app: str, sent: dict[str, Any]) -> dict[str, Any]
                 engine.model(app).check_reward(changes["default"])
             except InvalidInput as error:
                 raise _invalid(f"defaultReward: {error}") from None
-        extra = engine.model(app).settings["extra"]
+        extra = engine.model(app).settings.extra
         kept = extra.get("configuration", {}) | {name: new[name] for name in _KEPT if name in new}
         kept["lastConfigurationEditDate"] = stamp(round(time.time() * 1000))
         try:
-            engine.configure(app, changes | {"extra": extra | {"configuration": kept}})
+            engine.configure(app, Change(**changes, extra=extra | {"configuration": kept}))
         except InvalidInput as error:
             raise _invalid(str(error)) from None
         return configuration(engine, app)
@@ -179,7 +178,7 @@ def _invalid(message: str) -> Problem:
 
 def policy(engine: Engine, app: str) -> dict[str, str]:
     """The learning settings: a name, and the agent's description as JSON, as a configuration file has it."""
-    own: dict[str, str] = engine.model(app).settings["extra"].get("policy", {})
+    own: dict[str, str] = engine.model(app).settings.extra.get("policy", {})
     return own or {"name": app, "arguments": msgspec.json.encode(engine.creations[app].agent).decode()}
 
 
@@ -236,7 +235,7 @@ def described(arguments: str) -> dict[str, Any]:
 def use_policy(engine: Engine, app: str, new: dict[str, str] | None) -> None:
     """Put learning settings in force (None: the configured ones); nothing happens if they already are."""
     with changing:
-        extra = engine.model(app).settings["extra"]
+        extra = engine.model(app).settings.extra
         if extra.get("policy") == new:
             return
         changed = {name: value for name, value in extra.items() if name != "policy"} | ({"policy": new} if new else {})
@@ -250,7 +249,7 @@ def use_policy(engine: Engine, app: str, new: dict[str, str] | None) -> None:
 def anew(engine: Engine, app: str, agent: dict[str, Any] | None, extra: dict[str, Any]) -> Creation:
     """What an application begins anew from, with its settings as they are."""
     made = engine.creations[app]
-    settings = msgspec.convert(engine.model(app).settings | {"extra": extra}, Settings)
+    settings = engine.model(app).settings.changed(Change(extra=extra))
     return msgspec.structs.replace(made, agent=agent or made.agent, settings=settings)
 
 
@@ -284,7 +283,7 @@ def _forget_model(engine: Engine, app: str) -> None:
         now = getattr(model.agent, "epsilon", None)  # an imported model may have none
         if isinstance(agent.get("epsilon"), (int, float)) and isinstance(now, (int, float)):
             agent["epsilon"] = float(now)  # it may have been configured since
-        engine.reset(app, anew(engine, app, agent, model.settings["extra"]))
+        engine.reset(app, anew(engine, app, agent, model.settings.extra))
 
 
 async def model_properties(call: Call) -> Response:
@@ -308,7 +307,7 @@ async def model_properties(call: Call) -> Response:
 
 async def log_properties(call: Call) -> Response:
     """``GET logs/properties``: from when to when there are decisions."""
-    after = call.engine.model(call.application).settings["extra"].get("forgotten", 0)
+    after = call.engine.forgotten(call.application)
 
     def look(journal: Journal) -> list[Any]:
         sql = "SELECT time FROM events WHERE seq > ? AND app = ? AND kind = 'decision' ORDER BY seq {} LIMIT 1"
@@ -330,8 +329,7 @@ async def delete_logs(call: Call) -> Response:
 def _forget_logs(engine: Engine, app: str) -> None:
     with changing:
         last = reading(engine, lambda journal: journal.last()[0])
-        extra = engine.model(app).settings["extra"]
-        engine.configure(app, {"extra": extra | {"forgotten": last}})
+        engine.configure(app, Change(forgotten=last))
 
 
 def reading(engine: Engine, look: Callable[[Journal], Any]) -> Any:

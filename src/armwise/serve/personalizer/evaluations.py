@@ -22,9 +22,10 @@ from armwise.features.arms import check_id
 from armwise.features.tokens import InvalidInput
 from armwise.serve.engine.engine import Engine
 from armwise.serve.journal.append import Journal
-from armwise.serve.journal.events import Decision, Row
+from armwise.serve.journal.events import Change, Decision, Row
 from armwise.serve.log.export import decisions, earned, stamp
 from armwise.serve.log.judge import Distribution, followed, judged, missed
+from armwise.serve.model.build import build_model
 from armwise.serve.personalizer.admin import anew, changing, described, read_policy, reading, use_policy
 from armwise.serve.personalizer.rank import everywhere
 from armwise.serve.web.http import Call, Problem, Response, Route, read_object, reply
@@ -97,7 +98,7 @@ def _record(call: Call) -> dict[str, Any]:
 
 def kept(engine: Engine, app: str) -> dict[str, dict[str, Any]]:
     """The evaluations of an application by id."""
-    found: dict[str, dict[str, Any]] = engine.model(app).settings["extra"].get("evaluations", {})
+    found: dict[str, dict[str, Any]] = engine.model(app).settings.extra.get("evaluations", {})
     if not engine.store.shared:  # one that nobody works on was cut off
         lost = {"status": "Failed", "description": "the service was stopped before it was done"}
         found = {
@@ -114,7 +115,7 @@ def id_of(engine: Engine) -> int:
 
 def _keep(engine: Engine, app: str, id: str, record: dict[str, Any] | None, only_if_there: bool = False) -> None:
     with changing:
-        extra = engine.model(app).settings["extra"]
+        extra = engine.model(app).settings.extra
         found = dict(extra.get("evaluations", {}))
         if record is None:
             found.pop(id, None)
@@ -124,7 +125,7 @@ def _keep(engine: Engine, app: str, id: str, record: dict[str, Any] | None, only
             raise Problem(400, "OperationNotAllowed", f"{MOST_KEPT} evaluations are kept: delete one first")
         else:
             found[id] = record
-        engine.configure(app, {"extra": extra | {"evaluations": found}})
+        engine.configure(app, Change(extra=extra | {"evaluations": found}))
 
 
 def _modern(call: Call) -> bool:
@@ -151,10 +152,10 @@ def begin(engine: Engine, app: str, id: str, body: bytes) -> dict[str, Any]:
     policies = [read_policy(policy) for policy in policies]
     if len({policy["name"] for policy in policies}) != len(policies):
         raise Problem(400, "DuplicateCustomPolicyNames", "two policies have the same name")
-    extra = engine.model(app).settings["extra"]
+    extra = engine.model(app).settings.extra
     for policy in policies:
         try:
-            anew(engine, app, described(policy["arguments"]), extra).build()
+            build_model(anew(engine, app, described(policy["arguments"]), extra))
         except (InvalidInput, MemoryError, OverflowError) as error:
             raise Problem(400, "InvalidPolicyConfiguration", f"{policy['name']}: {error}") from None
     check_id("the evaluation's id", id)
@@ -215,10 +216,10 @@ def measure(
     engine: Engine, journal: Journal, app: str, policies: list[dict[str, str]], start: int, end: int
 ) -> dict[str, Any]:
     """Judge all policies on the settled decisions of a time; status, description and results."""
-    extra = engine.model(app).settings["extra"]
+    extra = engine.model(app).settings.extra
     newest: collections.deque[tuple[Row, Decision, float]] = collections.deque(maxlen=MOST_EVENTS)
     n = 0
-    for row, decision, status in decisions(journal, app, extra.get("forgotten", 0)):
+    for row, decision, status in decisions(journal, app, engine.forgotten(app)):
         reward = earned(status)
         if start <= row.time <= end and reward is not None:
             newest.append((row, decision, reward))
@@ -233,7 +234,7 @@ def measure(
         ("Random", "Random", "", [[1.0 / len(d.p)] * len(d.p) for _, d, _ in rounds]),
     ]
     for policy in policies:
-        model = anew(engine, app, described(policy["arguments"]), extra).build()
+        model = build_model(anew(engine, app, described(policy["arguments"]), extra))
         tables.append((policy["name"], "Custom", policy["arguments"], followed(model, rounds)))
         if model.refused:
             said.append(f"{policy['name']}: it could not learn {model.refused} of {len(rounds)} rewards")

@@ -20,7 +20,7 @@ from armwise.features.arms import check_id, read_arm, read_arms
 from armwise.features.tokens import InvalidInput, part, read_json
 from armwise.serve.engine.draw import answer
 from armwise.serve.journal.append import Write
-from armwise.serve.journal.events import Decision
+from armwise.serve.journal.events import Activation, Decision, Reward, decided
 from armwise.serve.personalizer.rank import Optional, decoded, everywhere, read_actions, read_reward, retry_key
 from armwise.serve.web import admission
 from armwise.serve.web.http import Call, Response, Route, read_object, reply
@@ -64,7 +64,7 @@ async def rank(call: Call) -> Response:
     writes = await admission.prepared(prepare, call)
     written = await call.submit(writes)
     answers = [answer(each) for each in written]
-    names = msgspec.json.decode(written[0].row.body, type=Decision).slots
+    names = decided(written[0].row).slots
     slots = [{"id": name, "rewardActionId": it.arm} for name, it in zip(names, answers)]
     return reply({"slots": slots, "eventId": answers[0].id.partition(_MARK)[0]}, 201)
 
@@ -94,7 +94,8 @@ def prepare(call: Call) -> list[Write]:
             excluded=[ids[i] for i in order if not offer[i]], deferred=asked.deferActivation is True,
             request=retry_key(call, f"multislot {k}"), by=call.key.name,
         )  # fmt: skip
-        decision: Decision = write.content
+        decision = write.event
+        assert isinstance(decision, Decision)
         decision.asked, write.fresh = digest, not named
         if k == 0:
             decision.slots = [each.id for each in asked.slots]
@@ -162,7 +163,7 @@ async def reward(call: Call) -> Response:
         value = model.check_reward(read_reward(each["value"]))
         id = f"{event}{_MARK}{names.index(each['slotId'])}"
         key = retry_key(call, f"reward {i} for slots of {event}")
-        writes.append(Write(call.application, "reward", id, value, key))
+        writes.append(Write(call.application, id, Reward(value), key))
     await call.submit(writes)
     return Response(204)
 
@@ -172,7 +173,7 @@ async def activate(call: Call) -> Response:
     event = call.params[0]
     app, n = call.application, len(await slots_of(call, event))
     keys = [retry_key(call, f"activate slot {k} of {event}") for k in range(n)]
-    await call.submit([Write(app, "activate", f"{event}{_MARK}{k}", None, key) for k, key in enumerate(keys)])
+    await call.submit([Write(app, f"{event}{_MARK}{k}", Activation(), key) for k, key in enumerate(keys)])
     return Response(204)
 
 

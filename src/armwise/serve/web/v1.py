@@ -13,7 +13,8 @@ from armwise.features.tokens import InvalidInput, part, refuse_twice, why
 from armwise.serve.engine.draw import Answer, answer
 from armwise.serve.engine.engine import Engine
 from armwise.serve.journal.append import Write
-from armwise.serve.journal.events import Activation, Decision, Reward, Status
+from armwise.serve.journal.events import Activation, Change, Decision, Reward
+from armwise.serve.journal.rules import Status
 from armwise.serve.log import parquet
 from armwise.serve.log.export import FORMATS, earned, outcomes, pieces
 from armwise.serve.web import admission
@@ -131,7 +132,8 @@ async def reward(call: Call) -> Response:
     key = retry_key(call, "reward", call.params[0])
     write = call.engine.prepare_reward(call.application, call.params[0], finite(value), key)
     written = (await call.submit([write]))[0]
-    event = msgspec.json.decode(written.row.body, type=Reward)
+    event = written.row.event
+    assert isinstance(event, Reward)
     return reply(RewardAnswer(written.row.id, event.late, event.lesson is not None))
 
 
@@ -139,7 +141,8 @@ async def activate(call: Call) -> Response:
     """``POST /v1/decisions/{id}/activate``."""
     key = retry_key(call, "activate", call.params[0])
     written = (await call.submit([call.engine.prepare_activation(call.application, call.params[0], key)]))[0]
-    event = msgspec.json.decode(written.row.body, type=Activation)
+    event = written.row.event
+    assert isinstance(event, Activation)
     return reply(RewardAnswer(written.row.id, event.late, event.lesson is not None))
 
 
@@ -161,10 +164,7 @@ def described(it: Answer, decision: Decision, status: Status) -> dict[str, Any]:
     True
     """
     whole: dict[str, Any] = msgspec.to_builtins(DecisionAnswer.of(it))
-    if status.closed:
-        reward = earned(status)
-    else:
-        reward = (status.first if status.rule == "earliest" else status.total) if status.n else None
+    reward = earned(status) if status.closed else status.value if status.n else None
     return whole | {
         "context": decision.context,
         "deadline": status.deadline,
@@ -190,7 +190,7 @@ async def agents(call: Call) -> Response:
                     "refused": model.refused,
                     "features": {"dim": model.encoder.dim, "interactions": model.encoder.interactions},
                     "arms": model.arms,
-                    "settings": {k: v for k, v in model.settings.items() if k != "extra"},
+                    "settings": model.settings.public,
                 }
             )
     return reply({"agents": shown})
@@ -204,9 +204,13 @@ async def change_settings(call: Call) -> Response:
             if isinstance(changes[name], bool) or not isinstance(changes[name], (int, float)):
                 raise InvalidInput(f"{name} must be a number")
             changes[name] = finite(changes[name])
-    await asyncio.to_thread(call.engine.configure, call.application, changes)
+    try:
+        change = msgspec.convert(changes, Change)
+    except msgspec.ValidationError as error:
+        raise InvalidInput(str(error)) from None
+    await asyncio.to_thread(call.engine.configure, call.application, change)
     model = call.engine.model(call.application)
-    return reply({k: v for k, v in model.settings.items() if k != "extra"})
+    return reply(model.settings.public)
 
 
 async def log(call: Call) -> Response:

@@ -8,7 +8,6 @@ import threading
 import time
 from typing import Any
 
-import msgspec
 import numpy as np
 
 from armwise.features.arms import read_arm
@@ -16,7 +15,7 @@ from armwise.offline import evaluate
 from armwise.serve.engine.application import Application
 from armwise.serve.engine.engine import Engine
 from armwise.serve.journal.append import Journal
-from armwise.serve.journal.events import EARLIEST, Decision, Row, lesson_of
+from armwise.serve.journal.events import EARLIEST, Decision, Row
 from armwise.serve.log.judge import Distribution, Rounds, as_log, followed, missed
 from armwise.serve.model.model import Model
 
@@ -80,7 +79,7 @@ class Judged:
 class Watch:
     """The newest decisions of one application, and what they say.
 
-    >>> from armwise.serve.model.build import Creation
+    >>> from armwise.serve.journal.events import Creation
     >>> from armwise.serve.journal.sqlite import SQLite
     >>> engine = Engine(SQLite.temporary(), {"shop": Creation()})
     >>> engine.start()
@@ -151,8 +150,7 @@ class Watch:
             self._add(settled, times)
 
     def _take(self, row: Row, settled: list[float], times: list[int]) -> None:
-        if row.kind == "decision":
-            decision = msgspec.json.decode(row.body, type=Decision)
+        if isinstance(decision := row.event, Decision):
             arm = read_arm(bytes(decision.arms[decision.arm])).id
             shown = {"id": row.id.replace("\x1f", " "), "time": row.time, "arm": arm, "p": decision.p[decision.arm],
                      "reward": None, "deferred": decision.deferred}  # fmt: skip
@@ -163,7 +161,7 @@ class Watch:
                 del self._listed[next(iter(self._listed))]
             self._arms.append(arm)
             return
-        lesson = lesson_of(row)
+        lesson = row.lesson
         if lesson is not None and lesson[0] in self._waiting:
             begun, decision = self._waiting.pop(lesson[0])
             if lesson[0] in self._listed:

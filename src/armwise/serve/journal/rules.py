@@ -1,0 +1,165 @@
+"""What an event means, said once: the journal applies these rules as it appends, ``verify`` as it checks."""
+
+from __future__ import annotations
+
+import msgspec
+
+from armwise.serve.errors import Conflict, Unknown
+from armwise.serve.journal.events import (
+    ARRIVAL,
+    CLOSE,
+    EARLIEST,
+    LARGEST,
+    LATEST,
+    MAX,
+    MEAN,
+    MIN,
+    SUM,
+    Activation,
+    Decision,
+    Event,
+    Expiry,
+    Reward,
+    Row,
+    Sequel,
+)
+
+
+class Status(msgspec.Struct):
+    """Where a decision stands: a row beside the journal, and a pure function of it.
+
+    >>> status = Status("shop", "e1", seq=1, deadline=1000, rule=EARLIEST, default=0.0, active=True)
+    >>> status.reward(value=0.7, time=500).lesson, status.reward(value=0.2, time=600).lesson
+    (0.7, None)
+    """
+
+    app: str
+    id: str
+    seq: int
+    deadline: int
+    rule: str
+    default: float
+    active: bool
+    n: int = 0  # rewards within the window
+    total: float = 0.0
+    value: float = 0.0  # what they come to, by the rule
+    closed: bool = False  # nothing can be learnt from it any more
+    learn: str = ARRIVAL
+
+    @classmethod
+    def of(cls, row: Row, decision: Decision) -> Status:
+        """Where a decision stands when it is made.
+
+        >>> asked = Decision(msgspec.Raw(b"{}"), [], [], 0, 0, window=5, default=0.0)
+        >>> Status.of(Row(7, 1000, "shop", "decision", "e1", b"{}"), asked).deadline
+        1005
+        """
+        return cls(
+            row.app, row.id, row.seq, row.time + decision.window, decision.rule, decision.default,
+            active=not decision.deferred, learn=decision.learn,
+        )  # fmt: skip
+
+    @property
+    def early(self) -> bool:
+        """Whether its first reward settles it; otherwise it is settled when the window closes.
+
+        >>> Status("shop", "e1", 1, 1000, SUM, 0.0, True).early
+        False
+        """
+        return self.rule == EARLIEST and self.learn != CLOSE
+
+    @property
+    def outcome(self) -> float:
+        """What it comes to, as far as is known: the rewards by the rule, or the default where none came.
+
+        >>> Status("shop", "e1", 1, 1000, SUM, default=-1.0, active=True).outcome
+        -1.0
+        """
+        return self.value if self.n else self.default
+
+    def reward(self, value: float, time: int) -> Reward:
+        """Take a reward in; late ones change nothing.
+
+        >>> Status("shop", "e1", 1, 1000, SUM, 0.0, True).reward(0.5, time=1001).late
+        True
+        """
+        event = Reward(value, self.seq, late=time > self.deadline)
+        if event.late:
+            return event
+        self.n += 1
+        self.total = min(max(self.total + value, -LARGEST), LARGEST)
+        self.value = self._come_to(value)
+        if self.early and self.active and not self.closed:
+            self.closed = True
+            event.lesson = value
+        return event
+
+    def _come_to(self, value: float) -> float:
+        """What the rewards so far and one more come to."""
+        if self.rule == SUM:
+            return self.total
+        if self.rule == MEAN:
+            return self.total / self.n
+        if self.n == 1 or self.rule == LATEST:
+            return value
+        if self.rule == MAX:
+            return max(self.value, value)
+        return min(self.value, value) if self.rule == MIN else self.value
+
+    def activate(self, time: int) -> Activation:
+        """A deferred decision was shown; a reward may have come before. One that is active already stays as it is.
+
+        >>> status = Status("shop", "e1", 1, 1000, EARLIEST, 0.0, active=False)
+        >>> status.reward(0.7, time=500).lesson, status.activate(time=600).lesson
+        (None, 0.7)
+        """
+        if self.active:
+            return Activation(self.seq)
+        event = Activation(self.seq, late=time > self.deadline or self.closed)
+        if event.late:
+            return event
+        self.active = True
+        if self.early and self.n:
+            self.closed = True
+            event.lesson = self.value
+        return event
+
+    def expire(self) -> Expiry:
+        """The window closed: what the rewards come to is learnt, or the default, if the decision was ever shown.
+
+        >>> Status("shop", "e1", 1, 1000, EARLIEST, default=-1.0, active=True).expire().lesson
+        -1.0
+        """
+        self.closed = True
+        return Expiry(self.seq, lesson=self.outcome) if self.active else Expiry(self.seq)
+
+
+def check(event: Event, status: Status | None, id: str, time: int) -> None:
+    """Unknown or Conflict if an event cannot happen where its decision stands.
+
+    >>> check(Reward(1.0), None, "e1", time=5)
+    Traceback (most recent call last):
+    ...
+    armwise.serve.errors.Unknown: no decision has the id e1
+    """
+    if isinstance(event, Sequel) and status is None:
+        raise Unknown(f"no decision has the id {id}")
+    if isinstance(event, Expiry) and status is not None and (status.closed or status.deadline >= time):
+        raise Conflict(f"event {id} is not to be closed")
+
+
+def happen(event: Event, status: Status | None, time: int) -> Event:
+    """What an event that was asked for comes to, given where its decision stands, which changes with it.
+
+    >>> happen(Reward(1.0), Status("shop", "e1", 3, 1000, EARLIEST, 0.0, True), time=5)
+    Reward(value=1.0, decision=3, late=False, lesson=1.0)
+    """
+    if status is not None:
+        match event:
+            case Reward():
+                return status.reward(event.value, time)
+            case Activation():
+                return status.activate(time)
+            case Expiry():
+                return status.expire()
+    return event
