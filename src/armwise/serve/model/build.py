@@ -55,7 +55,7 @@ def build(spec: Any, dim: int, seed: int, where: str = "agent") -> Any:
     ``dim`` is the features' unless given; every agent gets a seed of its own, derived from ``seed`` and its place.
 
     >>> build({"class": "LinUCB", "lam": 2.0}, dim=8, seed=1)
-    LinUCB(dim=8, alpha=1.0, lam=2.0, n_arms=None, discount=1.0)
+    LinUCB(dim=8, alpha=None, lam=2.0, ...)
     >>> build({"class": "os.system"}, dim=8, seed=1)
     Traceback (most recent call last):
     ...
