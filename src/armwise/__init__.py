@@ -126,8 +126,11 @@ else:
     def __getattr__(name: str) -> Any:
         from importlib import import_module
 
+        from armwise.extras import needs
+
         if name in _HOME_OF:
-            value = getattr(import_module(f"armwise.{_HOME_OF[name]}"), name)
+            with needs():
+                value = getattr(import_module(f"armwise.{_HOME_OF[name]}"), name)
         elif name == "kernels":
             value = import_module("armwise.kernel.kernels")
         elif name in ("bounds", "environments", "offline", "policies", "testing"):

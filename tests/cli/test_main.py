@@ -56,15 +56,6 @@ def test_what_a_command_raises_becomes_one_line(problem, capsys, monkeypatch):
     assert capsys.readouterr().err.count("\n") == 1
 
 
-def test_a_missing_extra_says_what_to_install(capsys, monkeypatch):
-    def fail(words):
-        raise ModuleNotFoundError("No module named 'matplotlib'", name="matplotlib")
-
-    monkeypatch.setattr(cli, "_run", fail)
-    assert main(["race"]) == 2
-    assert "pip install 'armwise[all]'" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_has_help_with_an_example_and_json(name, capsys):
     assert main([name, "--help"]) == 0

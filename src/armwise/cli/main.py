@@ -14,6 +14,7 @@ from typing import Any
 
 from armwise import __version__
 from armwise.cli.shared import BadInput, Parser, did_you_mean, one_line
+from armwise.extras import MissingExtra, needs
 
 COMMANDS = {
     "race": "race agents on a world and write a report",
@@ -26,6 +27,10 @@ COMMANDS = {
 }
 
 
+# What a command needs beyond the core, for the message if it is not there.
+EXTRAS = {"race": "race", "evaluate": "offline", "replay": "offline", "serve": "serve", "journal": "serve"}
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; the exit code.
 
@@ -34,7 +39,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     words = list(sys.argv[1:] if argv is None else argv)
     try:
-        return _run(words)
+        with needs(EXTRAS.get(words[0] if words else "")):
+            return _run(words)
     except SystemExit as stop:  # argparse: 0 after --help, 2 after a mistake
         return int(stop.code or 0)
     except (BadInput, ValueError, OSError) as error:
@@ -42,10 +48,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 0
         return _complain(words, error)
-    except ModuleNotFoundError as error:
-        if (error.name or "").startswith("armwise"):
-            raise
-        return _complain(words, f"this command needs the package {error.name}: pip install 'armwise[all]'")
+    except MissingExtra as error:
+        return _complain(words, error)
     except KeyboardInterrupt:
         return 130
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from armwise.agent import Floats, count
 from armwise.environments.base import Block, Blocks, Environment, block_sizes
+from armwise.extras import needs
 
 
 class Rows(Environment):
@@ -176,7 +177,8 @@ def read_table(path: str | os.PathLike[str], label: str) -> tuple[Floats, np.nda
     ...
     ValueError: nowhere.csv: no such file
     """
-    import pandas as pd
+    with needs("race"):
+        import pandas as pd
 
     file = Path(path)
     if not file.is_file():
@@ -202,7 +204,8 @@ def read_table(path: str | os.PathLike[str], label: str) -> tuple[Floats, np.nda
 
 
 def _from_sklearn(name: str) -> tuple[Any, Any]:
-    from sklearn import datasets
+    with needs("sklearn"):
+        from sklearn import datasets
 
     make = getattr(datasets, f"load_{name}", None) or getattr(datasets, f"fetch_{name}", None)
     if make is None:
@@ -213,8 +216,10 @@ def _from_sklearn(name: str) -> tuple[Any, Any]:
 
 
 def _from_openml(name: str, version: int | str) -> tuple[Any, Any]:
-    import pandas as pd
-    from sklearn.datasets import fetch_openml
+    with needs("race"):
+        import pandas as pd
+    with needs("sklearn"):
+        from sklearn.datasets import fetch_openml
 
     frame, y = fetch_openml(name, version=version, return_X_y=True, as_frame=True)
     return pd.get_dummies(frame.dropna(axis=1)).to_numpy(dtype=np.float64), np.asarray(y)

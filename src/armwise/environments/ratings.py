@@ -9,6 +9,7 @@ import numpy as np
 
 from armwise.agent import count
 from armwise.environments.base import Block, Blocks, Environment, block_sizes
+from armwise.extras import needs
 
 
 class Ratings(Environment):
@@ -74,7 +75,8 @@ class Ratings(Environment):
         rank: int = 8,
     ) -> Self:
         """A Parquet or CSV file with one rating a row (the columns are named as MovieLens names them)."""
-        import pandas as pd
+        with needs("race"):
+            import pandas as pd
 
         frame = pd.read_parquet(path) if str(path).endswith((".parquet", ".pq")) else pd.read_csv(path)
         for name in (user, item, rating):

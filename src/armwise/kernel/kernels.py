@@ -17,6 +17,7 @@ import numpy as np
 
 from armwise import persist
 from armwise.agent import Floats, count, positive
+from armwise.extras import needs
 from armwise.numerics import kernels as compiled
 
 __all__ = [
@@ -280,7 +281,9 @@ class Sklearn(Kernel):
 
     def __init__(self, kernel: Any) -> None:
         from sklearn.base import clone
-        from sklearn.gaussian_process import kernels
+
+        with needs("sklearn"):
+            from sklearn.gaussian_process import kernels
 
         self.kernel = _build(kernel) if isinstance(kernel, dict) else clone(kernel)  # the user's may change, ours not
         if not isinstance(self.kernel, kernels.Kernel):
@@ -338,7 +341,8 @@ def _build(value: Any) -> Any:
         return type(value)(_build(v) for v in value)
     if not (isinstance(value, dict) and "sklearn" in value):
         return value
-    from sklearn.gaussian_process import kernels
+    with needs("sklearn"):
+        from sklearn.gaussian_process import kernels
 
     cls = getattr(kernels, value["sklearn"], None)
     if not (isinstance(cls, type) and issubclass(cls, kernels.Kernel)):

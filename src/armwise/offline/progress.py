@@ -6,16 +6,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from armwise.offline.log import Log
+from armwise.progress import progress_bar
 
 
 @contextmanager
 def bar(log: Log, passes: int, show: bool) -> Iterator[Callable[[int], object]]:
-    """A function that is told how many rows are done; it draws a bar on a terminal if asked to."""
+    """A function that is told how many rows are done; it draws a bar, on a terminal or in a notebook, if asked to."""
     if not show:
         yield lambda rows: None
         return
-    from tqdm import tqdm
-
     known = log._source is None or log._source.n_rows is not None
-    with tqdm(total=len(log) * passes if known else None, unit=" rows", unit_scale=True, leave=False) as drawn:
+    total = len(log) * passes if known else None
+    with progress_bar(total, " rows", show=True, extra="offline", unit_scale=True, leave=False) as drawn:
         yield drawn.update

@@ -9,6 +9,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from armwise.agent import Floats, count, fraction
+from armwise.extras import needs
 from armwise.offline.log import Log
 from armwise.offline.reward_models import _fresh, folds_of
 from armwise.offline.rows import Rows, ndim
@@ -83,7 +84,8 @@ class PropensityModel:
 
     @staticmethod
     def _default() -> Any:
-        from sklearn.linear_model import LogisticRegression
+        with needs("offline"):
+            from sklearn.linear_model import LogisticRegression
 
         return LogisticRegression(max_iter=1000)
 

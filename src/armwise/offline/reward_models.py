@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from armwise.agent import Floats, count, positive
+from armwise.extras import needs
 from armwise.offline.log import Log
 from armwise.offline.rows import Ints, Rows, ndim
 from armwise.streams import row_hashes
@@ -174,7 +175,8 @@ class Crossfit:
 
 def _fresh(model: Any) -> Any:
     if hasattr(model, "get_params"):
-        from sklearn.base import clone
+        with needs("offline"):
+            from sklearn.base import clone
 
         return clone(model)
     return copy.deepcopy(model)

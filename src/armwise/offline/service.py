@@ -6,6 +6,8 @@ import json
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
+from armwise.extras import needs
+
 _NEEDED = ("context", "arms", "index", "probability", "reward")
 _ASKED = (*_NEEDED, "offered", "probabilities", "time")
 
@@ -54,7 +56,8 @@ def as_event(line: dict[str, Any]) -> dict[str, Any]:
 
 def parquet_lines(paths: Sequence[str]) -> Iterator[tuple[int, Any, str]]:
     """The rows of Parquet files as the JSON lines have them: number from 1, line, what is wrong with it."""
-    import pyarrow.parquet as pq
+    with needs("offline"):
+        import pyarrow.parquet as pq
 
     number = 0
     for path in paths:

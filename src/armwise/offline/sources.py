@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from armwise.extras import needs
 from armwise.offline import dsjson, service
 from armwise.offline.columns import Block, Columns, TableSource, check_column
 from armwise.offline.log import Log
@@ -132,8 +133,9 @@ def from_arrow(table: Any, *, n_arms: int | None = None, arm_names: Sequence[Any
 
     A RecordBatchReader can be read once, and an evaluation passes over the rows more than once: it goes into memory.
     """
-    import pyarrow as pa
-    from pyarrow import dataset
+    with needs("offline"):
+        import pyarrow as pa
+        from pyarrow import dataset
 
     if isinstance(table, dataset.Dataset):
         return _from_dataset(table, n_arms, arm_names, mapping)
@@ -182,7 +184,8 @@ def _block(batch: Any) -> Block:
 
 
 def _from_arrow(column: Any) -> np.ndarray:
-    import pyarrow as pa
+    with needs("offline"):
+        import pyarrow as pa
 
     kind = column.type
     if pa.types.is_dictionary(kind):
@@ -212,7 +215,8 @@ def from_parquet(
     """
     if filesystem is not None or _is_url(path) or _is_partitioned(path):
         return _from_dataset(_dataset(path, filesystem), n_arms, arm_names, mapping)
-    import pyarrow.parquet as pq
+    with needs("offline"):
+        import pyarrow.parquet as pq
 
     paths = _paths(path, "*.parquet")
     opened = [pq.ParquetFile(p) for p in paths]
@@ -247,7 +251,8 @@ def _is_partitioned(path: Any) -> bool:
 
 
 def _dataset(path: Any, filesystem: Any = None) -> Any:
-    from pyarrow import dataset, fs
+    with needs("offline"):
+        from pyarrow import dataset, fs
 
     paths = [os.fspath(one) for one in (path if isinstance(path, (list, tuple)) else [path])]
     if filesystem is None and _is_url(paths[0]):
@@ -265,7 +270,8 @@ def _from_star(url: str) -> str:
 
 def _matching(pattern: str, filesystem: Any) -> list[str]:
     """The files of a filesystem that a pattern with * and ** names."""
-    from pyarrow import fs
+    with needs("offline"):
+        from pyarrow import fs
 
     base = pattern.partition("*")[0].rpartition("/")[0]
     wanted = re.compile(re.escape(pattern).replace(r"\*\*/", "(?:.*/)?").replace(r"\*\*", ".*").replace(r"\*", "[^/]*"))
@@ -281,8 +287,9 @@ def from_csv(
     **mapping: Any,
 ) -> Log:  # fmt: skip
     """A streamed log from one CSV file with a header line, or several; the delimiter is found from it if not given."""
-    import pyarrow as pa
-    from pyarrow import csv
+    with needs("offline"):
+        import pyarrow as pa
+        from pyarrow import csv
 
     paths = _paths(path, "*.csv")
     if delimiter is not None and len(delimiter) != 1:
@@ -307,7 +314,8 @@ def from_csv(
 
 def _delimiter(path: str) -> str:
     """The one of , ; tab | that the header line has most of."""
-    import pyarrow as pa
+    with needs("offline"):
+        import pyarrow as pa
 
     with pa.input_stream(path) as file:  # it unpacks .gz and its like by their names
         header = file.read(1 << 16).decode("utf-8", errors="replace").partition("\n")[0]

@@ -7,6 +7,8 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from armwise.extras import needs
+
 if TYPE_CHECKING:
     from armwise.offline.diagnostics import Diagnostics
     from armwise.offline.result import Comparison, Estimate, Evaluation
@@ -81,7 +83,8 @@ def comparison_table(comparison: Comparison) -> str:
 
 def plot(result: Evaluation, path: Any = None) -> Any:
     """Intervals side by side; readable without colour, and the verdict where nobody can miss it."""
-    from matplotlib.figure import Figure
+    with needs("offline"):
+        from matplotlib.figure import Figure
 
     estimates = list(result.values())
     figure = Figure(figsize=(7.5, 1.3 + 0.5 * len(estimates) + (0.55 if result.verdict else 0)), layout="constrained")

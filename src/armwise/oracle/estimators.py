@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from armwise.agent import Floats, count
+from armwise.extras import needs
 from armwise.oracle.base import Ints, Oracle
 from armwise.persist import Saved
 from armwise.policies.fixed import Constant, Policy, Tree
@@ -70,7 +71,8 @@ class Estimator(Saved):
         >>> Estimator.wrap(Ridge(alpha=2.0).fit([[1.0]], [1.0])).unfitted().thing
         Ridge(alpha=2.0)
         """
-        from sklearn.base import clone
+        with needs("sklearn"):
+            from sklearn.base import clone
 
         return Estimator.wrap(clone(self.thing))
 

@@ -11,6 +11,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from armwise.extras import needs
 from armwise.racing import pictures, repeat
 
 if TYPE_CHECKING:
@@ -121,7 +122,8 @@ def _number(value: float) -> str:
 def _heats(results: list[Result], workers: int) -> list[str]:
     if workers == 1 or len(results) == 1:
         return [_heat(i, result) for i, result in enumerate(results)]
-    import joblib
+    with needs("race"):
+        import joblib
 
     drawn: list[str] = joblib.Parallel(n_jobs=workers)(joblib.delayed(_heat)(i, r) for i, r in enumerate(results))
     return drawn
@@ -164,7 +166,8 @@ def svg(result: Result, kind: pictures.Kind, label: str) -> str:
     >>> "currentColor" in svg(result, "regret", "regret")
     True
     """
-    import matplotlib
+    with needs("race"):
+        import matplotlib
 
     buffer = io.StringIO()
     with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": f"{result.label}-{kind}", "font.size": 9}):

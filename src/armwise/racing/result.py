@@ -12,11 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from armwise.agent import Floats
+from armwise.extras import needs
 from armwise.racing.run import Heat, Run, grid
 from armwise.racing.theory import Bound, bound
 
 if TYPE_CHECKING:
-    import pandas as pd
+    with needs("race"):
+        import pandas as pd
     from matplotlib.figure import Figure
 
     from armwise.racing.pictures import Kind
@@ -126,7 +128,8 @@ class Result:
         >>> result.table().loc[0, "runs"].item()
         4
         """
-        import pandas as pd
+        with needs("race"):
+            import pandas as pd
 
         rows: list[dict[str, Any]] = []
         for name in self.agents:
@@ -161,7 +164,8 @@ class Result:
         >>> result.curves().columns.tolist()
         ['world', 'agent', 'seed', 'round', 'regret', 'reward', 'seconds']
         """
-        import pandas as pd
+        with needs("race"):
+            import pandas as pd
 
         whole = [run for run in self.runs if not run.error]
         n = len(self.rounds)
@@ -200,7 +204,8 @@ class Result:
         >>> len(result.plot(kind="loglog").axes)
         1
         """
-        from armwise.racing import pictures
+        with needs("race"):
+            from armwise.racing import pictures
 
         figure = pictures.draw(self, kind)
         if path is not None:
@@ -215,7 +220,8 @@ class Result:
         >>> result.report(pathlib.Path(tempfile.mkdtemp()) / "report.html").name
         'report.html'
         """
-        from armwise.racing.report import write_report
+        with needs("race"):
+            from armwise.racing.report import write_report
 
         return write_report([self], path)
 

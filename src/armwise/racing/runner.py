@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from armwise.agent import Agent, count
 from armwise.environments.base import Environment
+from armwise.extras import needs
+from armwise.progress import progress_bar
 from armwise.racing.result import Result
 from armwise.racing.run import Heat, Run, play_seed
 from armwise.racing.store import Store
@@ -81,7 +82,7 @@ def race_all(
     store = None if checkpoint is None else Store(checkpoint)
     done, tasks = _plan(heats, numbers, workers, store)
     left = sum(len(names) for _, names, _ in tasks)
-    bar = _bar(left + sum(map(len, done)), sum(map(len, done)), progress)
+    bar = progress_bar(left + sum(map(len, done)), "run", show=progress, initial=sum(map(len, done)))
     with _one_thread_each():
         for index, runs in work([(heats[i], names, seed) for i, names, seed in tasks], workers):
             i = tasks[index][0]
@@ -170,7 +171,8 @@ def _joblib(tasks: list[Task], workers: int, backend: str) -> Iterator[tuple[int
     if workers == 1:
         yield from ((i, play_seed(*task)) for i, task in enumerate(tasks))
         return
-    import joblib
+    with needs("race"):
+        import joblib
 
     parallel = joblib.Parallel(n_jobs=workers, backend=backend, batch_size=1, pre_dispatch="all",
                                return_as="generator_unordered")  # fmt: skip
@@ -178,7 +180,8 @@ def _joblib(tasks: list[Task], workers: int, backend: str) -> Iterator[tuple[int
 
 
 def _dask(tasks: list[Task], address: str) -> Iterator[tuple[int, list[Run]]]:
-    from distributed import Client, as_completed
+    with needs("dask"):
+        from distributed import Client, as_completed
 
     with Client(address) as client:  # type: ignore[no-untyped-call]
         futures = [client.submit(_numbered, i, *task, pure=False, retries=1) for i, task in enumerate(tasks)]
@@ -193,16 +196,10 @@ def _numbered(index: int, heat: Heat, names: list[str], seed: int) -> tuple[int,
 
 def _one_thread_each() -> Any:
     """Linear algebra on one thread: workers do not fight for cores, and sums do not depend on their number."""
-    from threadpoolctl import threadpool_limits
+    with needs("race"):
+        from threadpoolctl import threadpool_limits
 
     return threadpool_limits(limits=1)
-
-
-def _bar(total: int, initial: int, progress: bool | None) -> Any:
-    from tqdm import tqdm
-
-    hidden = not (sys.stderr.isatty() if progress is None else progress)
-    return tqdm(total=total, initial=initial, unit="run", disable=hidden)
 
 
 def _complain(results: Sequence[Result]) -> None:

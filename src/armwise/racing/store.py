@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from armwise.extras import needs
 from armwise.racing.run import Heat, Run
 
 
@@ -27,7 +28,8 @@ class Store:
         self._heats: dict[tuple[int, str], str] = {}
 
     def _path(self, heat: Heat, name: str, seed: int) -> Path:
-        import joblib
+        with needs("race"):
+            import joblib
 
         from armwise import __version__
 

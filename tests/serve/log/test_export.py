@@ -156,12 +156,12 @@ def test_without_pyarrow_it_says_what_to_install(
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     answer = service.client.get("/v1/log?format=parquet")
     assert answer.status_code == 501
-    assert "armwise[race]" in answer.json()["error"]["message"]
+    assert "armwise[offline]" in answer.json()["error"]["message"]
     assert service.client.get("/v1/log").status_code == 200
     storage = service.service.config.storage
     target = tmp_path / "log.parquet"
     assert main(["journal", "export", "--storage", storage, "--format", "parquet", "--output", str(target)]) == 2
-    assert "armwise[race]" in capfd.readouterr().err
+    assert "armwise[offline]" in capfd.readouterr().err
     assert not target.exists()
 
 

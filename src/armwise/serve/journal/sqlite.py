@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sqlite3
 import tempfile
@@ -11,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from armwise.serve.journal.store import Connection, make_tables
+
+log = logging.getLogger("armwise.serve")
 
 # What an event comes with, in one row: so a batch is one statement, which is a transaction by itself. Each statement
 # gives the interpreter away and may wait for milliseconds to have it back; a commit of four would wait four times.
@@ -127,7 +130,13 @@ class SQLite:
         """
         if self.path == ":memory:" or self._lock is not None:
             return True
-        import fcntl
+        try:
+            import fcntl
+        except ModuleNotFoundError:
+            log.warning("no fcntl on this system: the service decides and keeps its journal as everywhere, but nothing "
+                        "stops a second one from writing to %s: start only one", self.path)  # fmt: skip
+            self._lock = open(os.devnull)  # noqa: SIM115
+            return True
 
         handle = os.fdopen(self._private(".lock"), "a")  # held for as long as this process leads
         try:

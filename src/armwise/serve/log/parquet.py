@@ -28,7 +28,7 @@ def check() -> None:
     try:
         import pyarrow.parquet  # noqa: F401
     except ModuleNotFoundError as error:
-        raise Missing(f"Parquet needs the package {error.name}: pip install 'armwise[race]'") from None
+        raise Missing(f"Parquet needs the package {error.name}: pip install 'armwise[offline]'") from None
 
 
 class _Sink:
