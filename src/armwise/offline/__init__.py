@@ -21,6 +21,7 @@ _HOMES = {
     "playback": ("Replay", "replay"),
     "fitting": ("Fitted", "fit"),
     "continuous": ("ContinuousLog", "evaluate_continuous"),
+    "slates": ("SlateLog", "evaluate_slates"),
     "adaptive_logs": ("AdaptiveEvaluation", "adaptive"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
@@ -61,6 +62,8 @@ if TYPE_CHECKING:
     from armwise.offline.reward_models import Crossfit as Crossfit
     from armwise.offline.reward_models import CrossfitRidge as CrossfitRidge
     from armwise.offline.rows import LogError as LogError
+    from armwise.offline.slates import SlateLog as SlateLog
+    from armwise.offline.slates import evaluate_slates as evaluate_slates
 else:
 
     def __getattr__(name: str) -> Any:

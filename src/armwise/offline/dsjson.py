@@ -180,6 +180,8 @@ def _wrong(event: Any) -> str:
         return "not a decision: expected an object with 'c' and its '_multi'"
     if not isinstance(event["c"]["_multi"], list) or not event["c"]["_multi"]:
         return "'_multi' must list at least one action"
+    if "_outcomes" in event:
+        return "a decision of several slots: read the file with armwise.offline.SlateLog.from_dsjson"
     if not _is_number(event.get("_label_cost")):
         return "no '_label_cost', the negative of the reward"
     if event.get("pdrop"):

@@ -9,7 +9,7 @@ from typing import Any
 from armwise.extras import needs
 
 _NEEDED = ("context", "arms", "index", "probability", "reward")
-_ASKED = (*_NEEDED, "offered", "probabilities", "time")
+_ASKED = (*_NEEDED, "id", "offered", "probabilities", "time")
 
 
 def is_log(names: Collection[str]) -> bool:

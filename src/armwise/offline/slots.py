@@ -1,0 +1,165 @@
+"""Rankings from JSON lines: VW's CCB and slates (dsjson), and the multi-slot decisions of ``armwise serve``.
+
+A CCB line has ``c._slots`` and one outcome per slot with ``_label_cost``, ``_a`` (actions from 0, the shown one first)
+and ``_p``; a slates line has actions with ``_slot_id`` (``_a`` counts within the slot) and one ``_label_cost`` for the
+whole. The service writes one line per slot, all with the event's id before the separator 0x1F.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from armwise.offline import service
+from armwise.offline.dsjson import _is_number, flatten
+from armwise.offline.rows import LogError
+from armwise.offline.slates import SlateLog
+
+_MARK = "\x1f"  # between the event's id and the slot's number, in the service's log
+
+
+class _Ranking:
+    """One line: (arm, probability, reward, arms on offer) of each slot."""
+
+    def __init__(self, context: dict[str, Any], arms: list[str], total: float | None = None) -> None:
+        self.context, self.arms, self.total = context, arms, total
+        self.slots: list[tuple[int, float, float, list[int]]] = []
+
+
+def read(path: Any, *, features: bool = True, skip: bool = False) -> SlateLog:
+    """The rankings of a file in memory; ``skip`` passes over lines that are none, which are errors otherwise."""
+    rankings, problems = [], []
+    for number, ranking in _rankings(Path(path)):
+        if isinstance(ranking, _Ranking):
+            rankings.append(ranking)
+        elif not skip:
+            problems.append(f"line {number}: {ranking}")
+    if problems:
+        raise LogError(problems)
+    if not rankings:
+        raise LogError([f"{path} holds no ranking"])
+    return _log(rankings, features)
+
+
+def _lines(path: Path) -> Iterator[tuple[int, Any]]:
+    if path.suffix == ".parquet":
+        yield from ((number, wrong or line) for number, line, wrong in service.parquet_lines([str(path)]))
+        return
+    opener: Any = gzip.open if path.suffix == ".gz" else open
+    with opener(path, "rt", encoding="utf-8") as file:
+        for number, line in enumerate(file, start=1):
+            if line.strip():
+                try:
+                    yield number, json.loads(line)
+                except ValueError as error:
+                    yield number, f"not JSON: {error}"
+
+
+def _rankings(path: Path) -> Iterator[tuple[int, _Ranking | str]]:
+    """(line number, ranking, or what is wrong with it); the service's slots are gathered by event, in their order."""
+    events: dict[str, list[dict[str, Any]]] = {}
+    first: dict[str, int] = {}
+    for number, line in _lines(path):
+        if isinstance(line, dict) and line.get("_skipLearn") is True:
+            continue
+        if isinstance(line, dict) and service.is_log(line):
+            event = str(line.get("id", number)).partition(_MARK)[0]
+            events.setdefault(event, []).append(line)
+            first.setdefault(event, number)
+        else:
+            yield number, _from_vw(line)
+    for event, lines in events.items():
+        yield first[event], _from_service(lines)
+
+
+def _from_vw(line: Any) -> _Ranking | str:
+    if isinstance(line, str):
+        return line
+    context = line.get("c") if isinstance(line, dict) else None
+    outcomes = line.get("_outcomes") if isinstance(line, dict) else None
+    if not isinstance(context, dict) or not isinstance(context.get("_multi"), list) or not isinstance(outcomes, list):
+        return "not a ranking: expected an object with 'c', its '_multi' and '_slots', and '_outcomes'"
+    actions, slots = context["_multi"], context.get("_slots", [])
+    if len(slots) != len(outcomes):
+        return f"{len(slots)} slots, but {len(outcomes)} outcomes"
+    if line.get("pdrop"):
+        return f"pdrop is {line['pdrop']}: events were dropped when it was logged, so a mean over the rest is biased"
+    per_slot = any("_slot_id" in action for action in actions)
+    total = line.get("_label_cost")
+    if per_slot and not _is_number(total):
+        return "a slates event without '_label_cost', the negative of the reward"
+    tags = [action.get("_tag") for action in actions]
+    names = [str(tag) if tag is not None else f"#{i}" for i, tag in enumerate(tags)]
+    ranking = _Ranking(context, names, -float(total) if per_slot else None)
+    shown: list[int] = []
+    for k, outcome in enumerate(outcomes):
+        mine = [i for i, action in enumerate(actions) if action.get("_slot_id") == k] if per_slot else None
+        offered = mine if mine is not None else [i for i in slots[k].get("_inc", range(len(actions))) if i not in shown]
+        slot = _slot(outcome, offered, mine, total)
+        if isinstance(slot, str):
+            return f"slot {k}: {slot}"
+        ranking.slots.append(slot)
+        shown.append(slot[0])
+    return ranking
+
+
+def _slot(
+    outcome: Any, offered: list[int], mine: list[int] | None, total: Any
+) -> tuple[int, float, float, list[int]] | str:
+    actions, p = (outcome.get(key) for key in ("_a", "_p"))
+    action = actions[0] if isinstance(actions, list) and actions else actions
+    probability = p[0] if isinstance(p, list) and p else p
+    cost = outcome.get("_label_cost", 0.0 if mine is not None else None)
+    if not isinstance(action, int) or not _is_number(probability):
+        return "no '_a' and '_p', the actions and their probabilities"
+    if not _is_number(cost):
+        return "no '_label_cost', the negative of the reward"
+    if mine is not None:
+        if not 0 <= action < len(mine):
+            return f"action {action}, but the slot has {len(mine)}"
+        return mine[action], float(probability), 0.0, offered
+    return action, float(probability), 0.0 - float(cost), sorted({*offered, action})
+
+
+def _from_service(lines: list[dict[str, Any]]) -> _Ranking | str:
+    lines = sorted(lines, key=lambda line: int(str(line.get("id", "")).partition(_MARK)[2] or 0))
+    if any(line["reward"] is None for line in lines):
+        return "a slot's reward is not settled yet"
+    arms = [[arm if isinstance(arm, str) else arm.get("id", "") for arm in line["arms"]] for line in lines]
+    names = list(dict.fromkeys(name for some in arms for name in some))
+    ranking = _Ranking(lines[0]["context"], names)
+    for line, some in zip(lines, arms, strict=True):
+        offered = [names.index(name) for name in some[: line.get("offered")]]
+        shown = names.index(some[line["index"]])
+        ranking.slots.append((shown, float(line["probability"]), float(line["reward"]), offered))
+    return ranking
+
+
+def _log(rankings: list[_Ranking], features: bool) -> SlateLog:
+    names = list(dict.fromkeys(arm for ranking in rankings for arm in ranking.arms))
+    place = {name: i for i, name in enumerate(names)}
+    n, L, K = len(rankings), max(len(r.slots) for r in rankings), len(names)
+    actions, rewards, p = np.full((n, L), -1), np.zeros((n, L)), np.ones((n, L))
+    offered = np.zeros((n, L, K), bool)
+    flat = [flatten(r.context) if features else {} for r in rankings]
+    columns = {name: j for j, name in enumerate(dict.fromkeys(name for row in flat for name in row))}
+    contexts = np.zeros((n, len(columns)))
+    for i, ranking in enumerate(rankings):
+        arm = [place[name] for name in ranking.arms]
+        for k, (action, probability, reward, some) in enumerate(ranking.slots):
+            if not 0 <= action < len(arm):
+                raise LogError([f"ranking {i}, slot {k}: action {action}, but there are {len(arm)}"])
+            actions[i, k], p[i, k], rewards[i, k] = arm[action], probability, reward
+            offered[i, k, [arm[j] for j in some]] = True
+        for name, value in flat[i].items():
+            contexts[i, columns[name]] = value
+    whole = all(r.total is not None for r in rankings)
+    return SlateLog(
+        contexts, actions, np.array([r.total for r in rankings]) if whole else rewards, p, n_arms=K, offered=offered,
+        arm_names=names,
+    )  # fmt: skip
