@@ -8,13 +8,14 @@ import logging
 import re
 import threading
 import time
-from typing import Any
+from collections.abc import AsyncGenerator, Callable
 
 from armwise.serve.config import Config, names_loopback
 from armwise.serve.engine.application import Application
 from armwise.serve.engine.engine import Engine
 from armwise.serve.personalizer import admin, evaluations, rank, slots
 from armwise.serve.web import page, v1
+from armwise.serve.web.asgi import HTTPScope, Receive, Send
 from armwise.serve.web.http import Call, Problem, Response, Route, Router, problem_of, reply, split_path
 from armwise.serve.web.keys import Keys
 from armwise.serve.web.metrics import Metrics
@@ -61,7 +62,7 @@ class Service:
             ]
         )
 
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+    async def __call__(self, scope: HTTPScope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
             await self._lifespan(receive, send)
         elif scope["type"] == "http":
@@ -73,9 +74,6 @@ class Service:
         """Recover and be ready."""
         if not self.engine.learning:
             await asyncio.to_thread(self.engine.start)
-        loop = asyncio.get_running_loop()
-        # One wake-up of the loop for a whole commit.
-        self.engine.writer.deliver = lambda pairs: loop.call_soon_threadsafe(_deliver, pairs)  # type: ignore[assignment]
         self.ready = True
 
     def watch(self, application: str) -> Watch:
@@ -93,7 +91,7 @@ class Service:
             await asyncio.to_thread(watch.close)
         await asyncio.to_thread(self.engine.stop)
 
-    async def _lifespan(self, receive: Any, send: Any) -> None:
+    async def _lifespan(self, receive: Receive, send: Send) -> None:
         while True:
             message = await receive()
             if message["type"] == "lifespan.startup":
@@ -109,7 +107,7 @@ class Service:
                 await send({"type": "lifespan.shutdown.complete"})
                 return
 
-    async def _http(self, scope: Any, receive: Any, send: Any) -> None:
+    async def _http(self, scope: HTTPScope, receive: Receive, send: Send) -> None:
         started = time.perf_counter()
         method, path = scope["method"], "other"
         try:
@@ -122,15 +120,19 @@ class Service:
             if problem is None:
                 log.exception("unforeseen")
                 problem = Problem(500, "InternalError", "something went wrong here; the log has the details")
-            if b"/personalizer/" in (scope.get("raw_path") or b""):
-                problem = rank.recoded(problem)
-            response = problem.response()
+            response = self._recoded(scope, problem).response()
         await _send(send, receive, response, method == "HEAD")
         self.metrics.observe(method if path != "other" else "any", path, response.status, time.perf_counter() - started)
 
-    def _route(self, scope: Any) -> tuple[Route, Call]:
+    def _recoded(self, scope: HTTPScope, problem: Problem) -> Problem:
+        """A problem in the words of the dialect that was spoken, told by the first segment after ``/apps/NAME``."""
+        segments = _raw_path(scope).strip(b"/").split(b"/")
+        spoken = segments[2:3] if segments[0] == b"apps" else segments[:1]
+        return DIALECTS.get(b"".join(spoken), _as_it_is)(problem)
+
+    def _route(self, scope: HTTPScope) -> tuple[Route, Call]:
         """The route of a request that its key allows; nothing is said of what exists before the key is known."""
-        raw = scope.get("raw_path") or scope["path"].encode()
+        raw = _raw_path(scope)
         if len(raw) > 8192:
             raise Problem(414, "UriTooLong", "the path must have at most 8192 bytes")
         path = split_path(raw)
@@ -169,7 +171,7 @@ class Service:
         if host and len(self._local) < 100:
             self._local.add(call.headers[b"host"])
 
-    async def _read(self, call: Call, receive: Any, most: int) -> bytes:
+    async def _read(self, call: Call, receive: Receive, most: int) -> bytes:
         length = call.header(b"content-length")
         if length.isdigit() and len(length) < 20 and int(length) > most:
             await _drain(receive)
@@ -212,6 +214,17 @@ class Service:
         return reply(document())
 
 
+def _raw_path(scope: HTTPScope) -> bytes:
+    return scope.get("raw_path") or scope["path"].encode()
+
+
+def _as_it_is(problem: Problem) -> Problem:
+    return problem
+
+
+DIALECTS: dict[bytes, Callable[[Problem], Problem]] = {b"personalizer": rank.recoded}
+
+
 def _secret(headers: dict[bytes, bytes]) -> str | None:
     for name in _KEY_HEADERS:
         if name in headers:
@@ -224,7 +237,7 @@ def _too_large(most: int) -> Problem:
     return Problem(413, "TooLarge", f"the body must have at most {most} bytes", ((b"connection", b"close"),))
 
 
-async def _drain(receive: Any) -> None:
+async def _drain(receive: Receive) -> None:
     """Read a body away, within bounds: a client that is still sending when it is cut off never reads the reason."""
     deadline, size = time.monotonic() + 10.0, 0
     with contextlib.suppress(TimeoutError):
@@ -235,12 +248,7 @@ async def _drain(receive: Any) -> None:
                 return
 
 
-def _deliver(pairs: Any) -> None:
-    for done, outcome in pairs:
-        done(outcome)
-
-
-async def _send(send: Any, receive: Any, response: Response, head: bool) -> None:
+async def _send(send: Send, receive: Receive, response: Response, head: bool) -> None:
     headers = [(b"content-type", response.type), (b"cache-control", b"no-store"), *response.headers]
     if isinstance(response.body, bytes):
         if response.status == 204:
@@ -256,7 +264,7 @@ async def _send(send: Any, receive: Any, response: Response, head: bool) -> None
     await send({"type": "http.response.body", "body": b""})
 
 
-async def _stream(send: Any, receive: Any, pieces: Any) -> None:
+async def _stream(send: Send, receive: Receive, pieces: AsyncGenerator[bytes, None]) -> None:
     """Send pieces as they come, until there are no more or the reader is gone."""
     gone = asyncio.ensure_future(_gone(receive))
     step: asyncio.Future[bytes] | None = None
@@ -279,6 +287,6 @@ async def _stream(send: Any, receive: Any, pieces: Any) -> None:
         await pieces.aclose()
 
 
-async def _gone(receive: Any) -> None:
+async def _gone(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass

@@ -1,4 +1,4 @@
-"""What a decision is answered with: read from its journaled event, or from the write that becomes one."""
+"""A decision: drawn from a model, and answered as it was journaled."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from collections.abc import Sequence
 
 import msgspec
 
-from armwise.features.arms import read_arm
-from armwise.features.tokens import InvalidInput
+from armwise.features.arms import ArmColumns, read_arm
+from armwise.features.tokens import InvalidInput, Stack
 from armwise.serve.journal.append import Write, Written
 from armwise.serve.journal.events import Decision, decided
+from armwise.serve.model.model import Model
 
 
 class Answer(msgspec.Struct):
@@ -51,6 +52,37 @@ def answer(written: Written, write: Write | None = None) -> Answer:
     return Answer(
         written.row.id, arms[decision.arm], p[decision.arm], pairs, decision.version, written.row.seq, written.again
     )
+
+
+def drawn(
+    model: Model, context: bytes, arms: ArmColumns, excluded: Sequence[str], u: float
+) -> tuple[Decision, Stack | None]:
+    """The decision that a model makes with ``u`` in [0, 1), and the tokens it saw; it is not journaled yet.
+
+    >>> from armwise.features.arms import read_arms
+    >>> from armwise.serve.journal.events import Creation
+    >>> from armwise.serve.model.build import build_model
+    >>> drawn(build_model(Creation()), b"{}", read_arms([b'"a"', b'"b"']), ["a"], 0.5)[0].p
+    [1.0]
+    """
+    order = order_of(arms.ids, excluded) if excluded else []
+    sent = arms.picked(order) if excluded else arms
+    offered = arms.picked(order[: len(order) - len(set(excluded))]) if excluded else arms
+    settings = model.settings
+    if settings.apprentice:
+        choice = model.choose(context, offered, 0.0)  # refuses what could not be learnt
+        p, arm, note, scaling = [1.0] + [0.0] * (len(offered.ids) - 1), 0, None, ""
+    else:
+        choice = model.choose(context, offered, u)
+        p, arm, note, scaling = choice.p.tolist(), int(choice.arm), choice.note, choice.scaling.journal
+        if note is not None:
+            note = msgspec.json.decode(msgspec.json.encode(note))  # as a replay will find it
+    decision = Decision(
+        context=msgspec.Raw(context), arms=list(sent.raws), p=p, arm=arm, version=model.version,
+        window=round(settings.window * 1000), default=settings.default, rule=settings.rule,
+        apprentice=settings.apprentice, note=note, scaling=scaling, order=order,
+    )  # fmt: skip
+    return decision, choice.stack
 
 
 def uniform(secret: bytes, app: str, id: str) -> float:

@@ -18,7 +18,7 @@ import msgspec
 from armwise import persist
 from armwise.features.arms import ArmColumns, check_id, read_arms
 from armwise.features.tokens import InvalidInput
-from armwise.serve.engine.draw import Answer, answer, order_of, uniform
+from armwise.serve.engine.draw import Answer, answer, drawn, uniform
 from armwise.serve.engine.learner import Learner, Snapshots
 from armwise.serve.engine.startup import await_applications, create, warm
 from armwise.serve.engine.writer import Writer
@@ -141,13 +141,12 @@ class Engine:
     # ------------------------------------------------------------------ the four requests
 
     def prepare(
-        self, app: str, context: bytes, arms: Sequence[bytes], *, id: str | None = None,
+        self, app: str, context: bytes, arms: Sequence[bytes] | ArmColumns, *, id: str | None = None,
         excluded: Sequence[str] = (), deferred: bool = False, request: str = "", by: str = "", slot: str = "",
-        read: ArmColumns | None = None,
     ) -> Write:  # fmt: skip
         """Decide, without journaling yet: what ``submit`` of the writer must make durable before it is answered.
 
-        ``read`` are the arms as ``read_arms`` gave them, where that was done before.
+        ``arms`` are texts, or what ``read_arms`` made of them.
 
         >>> from armwise.serve.journal.sqlite import SQLite
         >>> engine = Engine(SQLite.temporary(), {"shop": Creation()})
@@ -156,30 +155,11 @@ class Engine:
         [1.0]
         >>> engine.stop()
         """
-        model = self.model(app)
-        read = read_arms(arms) if read is None else read
-        order = order_of(read.ids, excluded) if excluded else []
-        sent = read.picked(order) if excluded else read
-        offered = read.picked(order[: len(order) - len(set(excluded))]) if excluded else read
-        fresh = id is None
-        id = (check_id("the event id", id) if id is not None else self.new_id()) + slot
-        settings = model.settings
-        if settings.apprentice:
-            drawn = model.choose(context, offered, 0.0)  # refuses what could not be learnt
-            p, arm, note, scaling = [1.0] + [0.0] * (len(offered.ids) - 1), 0, None, ""
-        else:
-            drawn = model.choose(context, offered, self.uniform(app, id))
-            p, arm, note, scaling = drawn.p.tolist(), drawn.arm, drawn.note, drawn.scaling.journal
-            if note is not None:
-                note = msgspec.json.decode(msgspec.json.encode(note))  # as a replay will find it
-        decision = Decision(
-            context=msgspec.Raw(context),
-            arms=list(sent.raws),
-            p=p, arm=int(arm), version=model.version, window=round(settings.window * 1000),
-            default=settings.default, rule=settings.rule, deferred=deferred, apprentice=settings.apprentice,
-            note=note, scaling=scaling, order=order, by=by,
-        )  # fmt: skip
-        return Write(app, id, decision, request, fresh, drawn.stack, read.ids)
+        read = arms if isinstance(arms, ArmColumns) else read_arms(arms)
+        named = (check_id("the event id", id) if id is not None else self.new_id()) + slot
+        decision, stack = drawn(self.model(app), context, read, excluded, self.uniform(app, named))
+        decision.deferred, decision.by = deferred, by
+        return Write(app, named, decision, request, id is None, stack, read.ids)
 
     def decide(self, app: str, context: bytes, arms: Sequence[bytes], **options: Any) -> Answer:
         """Decide and wait until it is durable; options as for ``prepare``.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import queue
 import threading
@@ -15,7 +16,10 @@ from armwise.serve.journal.append import Appended, Journal, Write
 log = logging.getLogger("armwise.serve")
 
 Done = Callable[[Appended], None]
+Via = Callable[[Callable[[], None]], object]  # runs a function elsewhere, such as ``loop.call_soon_threadsafe``
 MOST = 512  # groups in one commit
+
+_Submitted = tuple[Sequence[Write], Done, Via | None]
 
 
 class Writer:
@@ -45,7 +49,6 @@ class Writer:
         self._open = False
         self.healthy = True
         self.commits = 0
-        self.deliver: Callable[[list[tuple[Done, Appended]]], None] = _deliver
 
     def start(self) -> None:
         """Open the journal and begin; raises here if it cannot be opened.
@@ -71,8 +74,10 @@ class Writer:
             self._thread.join()
             self._thread = None
 
-    def submit(self, group: Sequence[Write], done: Done) -> None:
+    def submit(self, group: Sequence[Write], done: Done, via: Via | None = None) -> None:
         """Append a group, all or nothing; ``done`` gets what came of it once it is durable.
+
+        ``via`` runs it elsewhere; what one commit has for the same ``via`` is one call, so one wake-up of a loop.
 
         >>> Writer(lambda: None, now=lambda: 0).submit([], print)
         Traceback (most recent call last):
@@ -83,7 +88,7 @@ class Writer:
             raise Unavailable("the service is stopping")
         if self._queue.qsize() > self._backlog:
             raise Unavailable(f"{self._backlog} requests are waiting to be written")
-        self._queue.put((group, done))
+        self._queue.put((group, done, via))
 
     def work(self, task: Callable[[Journal], None]) -> None:
         """Run a task with the journal, between two commits.
@@ -144,7 +149,7 @@ class Writer:
     def _run(self, journal: Journal) -> None:
         running, looked = True, 0.0
         while running:
-            groups: list[tuple[Sequence[Write], Done]] = []
+            groups: list[_Submitted] = []
             tasks: list[Callable[[Journal], None]] = []
             try:
                 item = self._queue.get(timeout=self._pause)
@@ -171,18 +176,18 @@ class Writer:
         if hasattr(journal, "connection"):
             journal.connection.close()
 
-    def _commit(self, journal: Journal, groups: list[tuple[Sequence[Write], Done]]) -> None:
+    def _commit(self, journal: Journal, groups: list[_Submitted]) -> None:
         try:
-            outcomes = journal.append([group for group, _ in groups], self._now())
+            outcomes = journal.append([group for group, _, _ in groups], self._now())
             self.healthy = True
             self.commits += 1
         except Exception as error:
             # Rolled back: nobody was told anything, so nothing was promised.
             log.exception("commit failed")
             self.healthy = False
-            self.deliver([(done, Unavailable(f"the journal cannot be written: {error}")) for _, done in groups])
+            _deliver(groups, [Unavailable(f"the journal cannot be written: {error}")] * len(groups))
             return
-        self.deliver([(done, outcome) for (_, done), outcome in zip(groups, outcomes)])
+        _deliver(groups, outcomes)
 
     def _guarded(self, task: Callable[[Journal], None], journal: Journal) -> None:
         try:
@@ -192,6 +197,16 @@ class Writer:
             self.healthy = False
 
 
-def _deliver(pairs: list[tuple[Done, Appended]]) -> None:
-    for done, outcome in pairs:
-        done(outcome)
+def _deliver(groups: list[_Submitted], outcomes: Sequence[Appended]) -> None:
+    for via in {via: None for _, _, via in groups}:
+        pairs = [(done, outcome) for (_, done, mine), outcome in zip(groups, outcomes) if mine == via]
+
+        def every(pairs: list[tuple[Done, Appended]] = pairs) -> None:
+            for done, outcome in pairs:
+                done(outcome)
+
+        if via is None:
+            every()
+        else:
+            with contextlib.suppress(RuntimeError):  # its loop is closed: nobody waits any more
+                via(every)

@@ -33,7 +33,7 @@ EARLIEST, LATEST, SUM, MEAN, MAX, MIN = RULES = ("earliest", "latest", "sum", "m
 # many successes at first unless every decision is given its reward.
 PROVISIONAL, CLOSE, ARRIVAL = LEARN = ("provisional", "close", "arrival")
 LARGEST = 1e150  # magnitude of a reward, and of a sum of them, so that squares stay finite
-DEFAULT_AGENT = {"class": "Explore", "epsilon": 0.1, "agent": {"class": "LinUCB", "alpha": 0.5}}
+DEFAULT_AGENT = {"class": "Explore", "epsilon": 0.1, "agent": {"class": "LinUCB", "alpha": 0.5, "lam": 1.0}}
 
 
 class Settings(msgspec.Struct, forbid_unknown_fields=True, frozen=True):

@@ -5,19 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from armwise.agent import Agent
-from armwise.reduction.wrapper import Wrapper
-
-
-def reads_plainly(agent: Agent) -> bool:
-    """Whether an agent's algorithm takes the rows of a context as they are, however many agents are around it.
-
-    >>> import armwise
-    >>> reads_plainly(armwise.LinUCB(dim=2)), reads_plainly(armwise.LogisticThompson(dim=2))
-    (True, False)
-    """
-    while isinstance(agent, Wrapper) and type(agent)._read is Wrapper._read:
-        agent = agent._inner
-    return type(agent)._read is Agent._read
 
 
 def within(agent: Agent) -> list[Agent]:

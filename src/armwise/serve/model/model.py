@@ -10,7 +10,6 @@ from typing import Any
 import msgspec
 import numpy as np
 
-import armwise
 from armwise import persist
 from armwise.agent import Agent, Choice, Floats
 from armwise.features.arms import ArmColumns, read_arms
@@ -30,7 +29,7 @@ from armwise.serve.journal.events import (
     Row,
     Settings,
 )
-from armwise.serve.model.inside import reads_plainly, reseed, within
+from armwise.serve.model.inside import reseed, within
 
 
 class Model(persist.Saved):
@@ -56,8 +55,8 @@ class Model(persist.Saved):
         self._lock = threading.Lock()
         self._twin: Agent | None = None
         self._plain = [False]  # whether the agent is known to have nothing to note; copies share what one finds out
-        self._direct = agent.sees in ("features", "shared") and reads_plainly(agent)
-        self._counts = any(isinstance(each, armwise.EpochGreedy) for each in within(agent))
+        self._direct = agent.sees in ("features", "shared") and agent.plain_input
+        self._counts = any(each.choosing_changes for each in within(agent))
         if agent.sees not in ("features", "nothing", "shared", "key", "advice"):
             raise InvalidInput(f"agent: the service cannot give what {type(agent).__name__} sees: {agent.sees}")
         if agent.sees == "features" and agent.dim not in (None, encoder.dim):
@@ -184,7 +183,7 @@ class Model(persist.Saved):
         """
         if stack is None or self._counts:
             stack = self._stack(decision)[1]
-            if self._counts and not decision.apprentice:  # EpochGreedy's schedule counts choices, not rewards
+            if self._counts and not decision.apprentice:  # it counts choices, not rewards
                 self.agent.choose(self._seen(decision)[0])
         return stack.table
 

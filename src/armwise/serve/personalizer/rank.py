@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
-from armwise.features.arms import read_arm, read_arms
+from armwise.features.arms import ArmColumns, read_arms
 from armwise.features.tokens import InvalidInput, part, refuse_twice, why
 from armwise.serve.engine.draw import Answer, answer
 from armwise.serve.journal.append import Write
@@ -52,24 +52,42 @@ _CODES = {  # what the own API says, as the clients' lists of codes have it
 
 async def rank(call: Call) -> Response:
     """``POST rank``: 201 with the ranking, the event's id and the action to show."""
-    write, excluded = await admission.prepared(prepare, call)
-    it = answer((await call.submit([write]))[0])
-    return reply({"ranking": ranking(it, excluded), "eventId": it.id, "rewardActionId": it.arm}, 201)
+    apart = admission.large(call.body)
+    asked = await admission.aside(apart, lambda: read(call.body))
+    apart = admission.heavy(call, [part(asked.context, "c")], asked.arms.features) or apart
+    write = await admission.aside(apart, lambda: draw(call, asked))
+    it = answer((await call.submit([write]))[0], write)
+    return reply({"ranking": ranking(it, asked.excluded), "eventId": it.id, "rewardActionId": it.arm}, 201)
 
 
-def prepare(call: Call) -> tuple[Write, list[str]]:
-    """The decision that ``rank`` asks for, not yet durable, and the actions it excludes."""
-    asked = decoded(_decode, call.body)
-    context, arms = read_actions(call.body, asked)
-    read = read_arms(arms)
-    admission.check(call, [part(context, "c")], read.features)
-    excluded = [id for id in asked.excludedActions or () if id in read.ids]  # others need no excluding
-    write = call.engine.prepare(
-        call.application, context, arms, id=asked.eventId if isinstance(asked.eventId, str) else None,
-        excluded=excluded, deferred=asked.deferActivation is True, request=retry_key(call, "rank"), by=call.key.name,
-        read=read,
+class Asked(NamedTuple):
+    """A request to rank, read; ``excluded`` are those of the actions (others need no excluding)."""
+
+    context: bytes
+    arms: ArmColumns
+    excluded: list[str]
+    sent: RankRequest
+
+
+def read(body: bytes) -> Asked:
+    """What a body asks for, or InvalidInput.
+
+    >>> read(b'{"actions": [{"id": "a", "features": []}], "excludedActions": ["b"]}').excluded
+    []
+    """
+    sent: RankRequest = decoded(_decode, body)
+    context, arms = read_actions(body, sent)
+    return Asked(context, arms, [id for id in sent.excludedActions or () if id in arms.ids], sent)
+
+
+def draw(call: Call, asked: Asked) -> Write:
+    """The decision that ``rank`` asks for, not yet durable."""
+    sent = asked.sent
+    return call.engine.prepare(
+        call.application, asked.context, asked.arms, id=sent.eventId if isinstance(sent.eventId, str) else None,
+        excluded=asked.excluded, deferred=sent.deferActivation is True, request=retry_key(call, "rank"),
+        by=call.key.name,
     )  # fmt: skip
-    return write, excluded
 
 
 def decoded(decoder: msgspec.json.Decoder[Any], body: bytes) -> Any:
@@ -86,14 +104,15 @@ def decoded(decoder: msgspec.json.Decoder[Any], body: bytes) -> Any:
         raise InvalidInput(f"the body: {why(error, body)}") from None
 
 
-def read_actions(body: bytes, asked: Any, further: int = 0) -> tuple[bytes, list[bytes]]:
+def read_actions(body: bytes, asked: Any, further: int = 0) -> tuple[bytes, ArmColumns]:
     """The context and the actions of a rank request, as the engine takes them.
 
     ``further`` keys of the body are accounted for elsewhere; if then the count is not right, one appears twice.
 
     >>> body = b'{"actions": [{"id": "a", "features": [{"n": 3}]}], "contextFeatures": null}'
-    >>> read_actions(body, _decode.decode(body))
-    (b'[]', [b'{"id": "a", "features": [{"n": 3}]}'])
+    >>> context, arms = read_actions(body, _decode.decode(body))
+    >>> context, arms.ids
+    (b'[]', ('a',))
     """
     unset = asked.contextFeatures is msgspec.UNSET or bytes(asked.contextFeatures) == b"null"
     context = b"[]" if unset else bytes(asked.contextFeatures)
@@ -102,10 +121,10 @@ def read_actions(body: bytes, asked: Any, further: int = 0) -> tuple[bytes, list
         raise InvalidInput(f"actions must have 1 to {MAX_ACTIONS} elements, got {len(arms)}")
     if not all(arm.startswith(b"{") for arm in arms):
         raise InvalidInput("an action must be an object with id and features")
+    read = read_arms(arms)
     present = sum(getattr(asked, name) is not msgspec.UNSET for name in asked.__struct_fields__)
-    keys = present + further + part(context, "c").n_keys + sum(read_arm(arm).n_keys for arm in arms)
-    refuse_twice("the body", body, keys)
-    return context, arms
+    refuse_twice("the body", body, present + further + part(context, "c").n_keys + sum(read.n_keys))
+    return context, read
 
 
 def ranking(it: Answer, excluded: Collection[str]) -> list[dict[str, Any]]:

@@ -10,13 +10,14 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import maximum_bipartite_matching
 
-from armwise.features.arms import check_id, read_arm, read_arms
+from armwise.features.arms import ArmColumns, check_id, read_arm
 from armwise.features.tokens import InvalidInput, part, read_json
 from armwise.serve.engine.draw import answer
 from armwise.serve.journal.append import Write
@@ -59,9 +60,22 @@ class MultiSlotRequest(msgspec.Struct, forbid_unknown_fields=True):
 _decode = msgspec.json.Decoder(MultiSlotRequest)
 
 
+class Asked(NamedTuple):
+    """A request to rank for several slots, read: what each slot sees, and which actions it may show."""
+
+    contexts: list[bytes]
+    arms: ArmColumns
+    allowed: np.ndarray
+    digest: str
+    sent: MultiSlotRequest
+
+
 async def rank(call: Call) -> Response:
     """``POST multislot/rank``: 201 with the action of every slot."""
-    writes = await admission.prepared(prepare, call)
+    apart = admission.large(call.body)
+    asked = await admission.aside(apart, lambda: read(call.body))
+    apart = admission.heavy(call, [part(seen, "c") for seen in asked.contexts], asked.arms.features) or apart
+    writes = await admission.aside(apart, lambda: draw(call, asked))
     written = await call.submit(writes)
     answers = [answer(each) for each in written]
     names = decided(written[0].row).slots
@@ -69,36 +83,44 @@ async def rank(call: Call) -> Response:
     return reply({"slots": slots, "eventId": answers[0].id.partition(_MARK)[0]}, 201)
 
 
-def prepare(call: Call) -> list[Write]:
-    """The decisions of all slots, not yet durable."""
-    asked = decoded(_decode, call.body)
-    named = isinstance(asked.eventId, str)
-    event = check_id("eventId", asked.eventId) if named else call.engine.new_id()
-    keys = sum(getattr(slot, name) is not msgspec.UNSET for slot in asked.slots for name in Slot.__struct_fields__)
-    keys += sum(part(_features(slot), "c").n_keys for slot in asked.slots)
-    context, arms = read_actions(call.body, asked, keys)
-    read = read_arms(arms)
-    contexts = [part(_with_slot(context, slot), "c") for slot in asked.slots]
-    admission.check(call, contexts, read.features)
-    ids = read.ids
-    allowed = read_slots(asked.slots, ids)
-    digest = hashlib.blake2b(_canonical(call.body), digest_size=16).hexdigest()
+def read(body: bytes) -> Asked:
+    """What a body asks for, or InvalidInput.
+
+    >>> read(b'{"actions": [{"id": "a", "features": []}], "slots": [{"id": "top", "baselineAction": "a"}]}').allowed
+    array([[ True]])
+    """
+    sent: MultiSlotRequest = decoded(_decode, body)
+    if isinstance(sent.eventId, str):
+        check_id("eventId", sent.eventId)
+    keys = sum(getattr(slot, name) is not msgspec.UNSET for slot in sent.slots for name in Slot.__struct_fields__)
+    keys += sum(part(_features(slot), "c").n_keys for slot in sent.slots)
+    context, arms = read_actions(body, sent, keys)
+    contexts = [_with_slot(context, slot) for slot in sent.slots]
+    digest = hashlib.blake2b(_canonical(body), digest_size=16).hexdigest()
+    return Asked(contexts, arms, read_slots(sent.slots, arms.ids), digest, sent)
+
+
+def draw(call: Call, asked: Asked) -> list[Write]:
+    """The decisions of all slots, in their order, each between the actions still free; not yet durable."""
+    sent, ids = asked.sent, asked.arms.ids
+    named = isinstance(sent.eventId, str)
+    event = sent.eventId if isinstance(sent.eventId, str) else call.engine.new_id()
     writes: list[Write] = []
-    free = np.ones(len(arms), np.bool_)
-    for k, slot in enumerate(asked.slots):
-        offer = choosable(allowed[k:], free)
+    free = np.ones(len(ids), np.bool_)
+    for k, slot in enumerate(sent.slots):
+        offer = choosable(asked.allowed[k:], free)
         baseline = ids.index(slot.baselineAction)
-        order = sorted(range(len(arms)), key=lambda i: i != baseline)  # the baseline stands first
+        order = sorted(range(len(ids)), key=lambda i: i != baseline)  # the baseline stands first
         write = call.engine.prepare(
-            call.application, _with_slot(context, slot), [arms[i] for i in order], id=event, slot=f"{_MARK}{k}",
-            excluded=[ids[i] for i in order if not offer[i]], deferred=asked.deferActivation is True,
+            call.application, asked.contexts[k], asked.arms.picked(order), id=event, slot=f"{_MARK}{k}",
+            excluded=[ids[i] for i in order if not offer[i]], deferred=sent.deferActivation is True,
             request=retry_key(call, f"multislot {k}"), by=call.key.name,
         )  # fmt: skip
         decision = write.event
         assert isinstance(decision, Decision)
-        decision.asked, write.fresh = digest, not named
+        decision.asked, write.fresh = asked.digest, not named
         if k == 0:
-            decision.slots = [each.id for each in asked.slots]
+            decision.slots = [each.id for each in sent.slots]
         free[ids.index(read_arm(bytes(decision.arms[decision.arm])).id)] = False
         writes.append(write)
     return writes

@@ -24,19 +24,18 @@ T = TypeVar("T")
 _THREADS = ThreadPoolExecutor(2, "armwise-heavy")  # not those that answer questions, which would wait behind
 
 
-class Heavy(Exception):
-    """A request that would keep the loop from all others."""
+def large(body: bytes) -> bool:
+    """Whether to read a body would keep the loop from all others.
+
+    >>> large(b"{}")
+    False
+    """
+    return len(body) > SMALL and body.count(b",") > _COMMAS
 
 
-async def prepared(prepare: Callable[[Call], T], call: Call) -> T:
-    """What ``prepare`` makes of a request: at once, or in a thread where that would keep others waiting."""
-    if len(call.body) <= SMALL or call.body.count(b",") <= _COMMAS:
-        try:
-            return prepare(call)
-        except Heavy:
-            pass
-    call.alone = True
-    return await asyncio.get_running_loop().run_in_executor(_THREADS, prepare, call)
+async def aside(apart: bool, work: Callable[[], T]) -> T:
+    """Do some work at once, or in a thread where that would keep others waiting."""
+    return await asyncio.get_running_loop().run_in_executor(_THREADS, work) if apart else work()
 
 
 def pairs(contexts: Sequence[Part], arms: Sequence[Part]) -> int:
@@ -50,16 +49,14 @@ def pairs(contexts: Sequence[Part], arms: Sequence[Part]) -> int:
     return left * (count_tokens(arms) + 2 * len(arms))
 
 
-def check(call: Call, contexts: Sequence[Part], arms: Sequence[Part]) -> None:
-    """InvalidInput if the application does not take so much at once, Heavy if it is not for the loop."""
+def heavy(call: Call, contexts: Sequence[Part], arms: Sequence[Part]) -> bool:
+    """Whether a request is not for the loop; InvalidInput if the application does not take so much at once."""
     if len(call.body) <= _TINY and len(contexts) == 1:
-        return
+        return False
     model = call.engine.model(call.application)
     n, numbers = pairs(contexts, arms), len(arms) * model.encoder.dim
     if max(n, len(contexts) * numbers) <= FEW_PAIRS or model.agent.sees != "features":  # others cross nothing
-        return
-    if not call.alone:
-        raise Heavy
+        return False
     application = call.service.config.applications.get(call.application)
     most = MAX_PAIRS if application is None else application.max_pairs
     if n > most:
@@ -72,3 +69,4 @@ def check(call: Call, contexts: Sequence[Part], arms: Sequence[Part]) -> None:
             f"{len(arms)} arms, each a row of {model.encoder.dim}, make {numbers} numbers, at most {most} are "
             "accepted: send fewer arms, or raise max_pairs of the application"
         )
+    return True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, unquote_to_bytes
 
@@ -17,6 +17,7 @@ from armwise.serve.journal.append import Appended, Write, Written
 from armwise.serve.web.keys import ANYONE, Key
 
 JSON = b"application/json"
+Headers = tuple[tuple[bytes, bytes], ...]
 
 
 class Response(NamedTuple):
@@ -27,9 +28,9 @@ class Response(NamedTuple):
     """
 
     status: int
-    body: bytes | AsyncIterator[bytes] = b""
+    body: bytes | AsyncGenerator[bytes, None] = b""
     type: bytes = JSON
-    headers: tuple[tuple[bytes, bytes], ...] = ()
+    headers: Headers = ()
 
 
 def reply(value: Any, status: int = 200) -> Response:
@@ -48,7 +49,7 @@ class Problem(Exception):
     b'{"error":{"code":"NotFound","message":"nothing here"}}'
     """
 
-    def __init__(self, status: int, code: str, message: str, headers: tuple[tuple[bytes, bytes], ...] = ()) -> None:
+    def __init__(self, status: int, code: str, message: str, headers: Headers = ()) -> None:
         super().__init__(message)
         self.status, self.code, self.headers = status, code, headers
 
@@ -62,6 +63,15 @@ class Problem(Exception):
         return Response(self.status, body, JSON, self.headers)
 
 
+_RETRY = ((b"retry-after", b"1"),)
+PROBLEMS: dict[type[Exception], tuple[int, str, Headers]] = {
+    InvalidInput: (400, "BadArgument", ()),
+    Unknown: (404, "NotFound", ()),
+    Conflict: (409, "Conflict", ()),
+    Unavailable: (503, "Unavailable", _RETRY),
+}
+
+
 def problem_of(error: Exception) -> Problem | None:
     """The answer to what the engine raises; None for what nobody foresaw.
 
@@ -70,14 +80,10 @@ def problem_of(error: Exception) -> Problem | None:
     """
     if isinstance(error, Problem):
         return error
-    if isinstance(error, InvalidInput):
-        return Problem(400, "BadArgument", str(error))
-    if isinstance(error, Unknown):
-        return Problem(404, "NotFound", str(error))
-    if isinstance(error, Conflict):
-        return Problem(409, "Conflict", str(error))
-    if isinstance(error, Unavailable):
-        return Problem(503, "Unavailable", str(error), ((b"retry-after", b"1"),))
+    for cls in type(error).__mro__:
+        if cls in PROBLEMS:
+            status, code, headers = PROBLEMS[cls]
+            return Problem(status, code, str(error), headers)
     return None
 
 
@@ -89,7 +95,7 @@ class Call:
     """
 
     __slots__ = (
-        "_query", "alone", "application", "body", "engine", "headers", "key", "method", "named", "params", "path",
+        "_query", "application", "body", "engine", "headers", "key", "method", "named", "params", "path",
         "service",
     )  # fmt: skip
 
@@ -100,7 +106,6 @@ class Call:
         self.engine, self.method, self.path, self._query = engine, method, path, query
         self.headers = dict(reversed(headers))  # of a name that appears twice, the first
         self.application = application
-        self.alone = False  # in a thread of its own, where it may take its time
         self.named = False  # whether the path began with ``/apps/NAME``
         self.params: tuple[str, ...] = ()
         self.key: Key = ANYONE
@@ -143,13 +148,14 @@ class Call:
 
     async def submit(self, group: Sequence[Write]) -> list[Written]:
         """Make writes durable, without blocking the loop; raises what refused them."""
-        future: asyncio.Future[Appended] = asyncio.get_running_loop().create_future()
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Appended] = loop.create_future()
 
         def done(outcome: Appended) -> None:
             if not future.done():  # the caller may have gone
                 future.set_result(outcome)
 
-        self.engine.writer.submit(group, done)
+        self.engine.writer.submit(group, done, loop.call_soon_threadsafe)
         outcome = await future
         if isinstance(outcome, Exception):
             raise outcome

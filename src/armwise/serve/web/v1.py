@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from typing import Any
+from collections.abc import AsyncGenerator
+from typing import Any, NamedTuple
 
 import msgspec
 
-from armwise.features.arms import read_arms
-from armwise.features.tokens import InvalidInput, part, refuse_twice, why
+from armwise.features.arms import ArmColumns, read_arms
+from armwise.features.tokens import InvalidInput, Part, part, refuse_twice, why
 from armwise.serve.engine.draw import Answer, answer
 from armwise.serve.engine.engine import Engine
 from armwise.serve.journal.append import Write
@@ -85,32 +85,50 @@ class RewardAnswer(msgspec.Struct):
 _decode = msgspec.json.Decoder(DecisionRequest)
 
 
+class Asked(NamedTuple):
+    """A request for a decision, read."""
+
+    context: bytes
+    tokens: Part
+    arms: ArmColumns
+    sent: DecisionRequest
+
+
 async def decide(call: Call) -> Response:
-    """``POST /v1/decisions``."""
-    write = await admission.prepared(prepare, call)
+    """``POST /v1/decisions``: read, admit, draw, make durable, answer; in this order, each once."""
+    apart = admission.large(call.body)
+    asked = await admission.aside(apart, lambda: read(call.body))
+    apart = admission.heavy(call, [asked.tokens], asked.arms.features) or apart
+    write = await admission.aside(apart, lambda: draw(call, asked))
     written = (await call.submit([write]))[0]
     return reply(DecisionAnswer.of(answer(written, write)), 200 if written.again else 201)
 
 
-def prepare(call: Call) -> Write:
-    """The decision that a request asks for, not yet durable."""
+def read(body: bytes) -> Asked:
+    """What a body asks for, or InvalidInput.
+
+    >>> read(b'{"arms": ["a", "b"]}').arms.ids
+    ('a', 'b')
+    """
     try:
-        asked = _decode.decode(call.body)
+        sent = _decode.decode(body)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise InvalidInput(f"the body: {why(error, call.body)}") from None
-    context = b"{}" if asked.context is msgspec.UNSET else bytes(asked.context)
-    arms = [bytes(arm) for arm in asked.arms]
-    present = 5 - [asked.context, asked.id, asked.excluded, asked.defer].count(msgspec.UNSET)
-    read = read_arms(arms)
-    shared = part(context, "c")
-    admission.check(call, [shared], read.features)
-    keys = present + shared.n_keys + sum(read.n_keys)
-    refuse_twice("the body", call.body, keys)
+        raise InvalidInput(f"the body: {why(error, body)}") from None
+    context = b"{}" if sent.context is msgspec.UNSET else bytes(sent.context)
+    arms, tokens = read_arms([bytes(arm) for arm in sent.arms]), part(context, "c")
+    present = 5 - [sent.context, sent.id, sent.excluded, sent.defer].count(msgspec.UNSET)
+    refuse_twice("the body", body, present + tokens.n_keys + sum(arms.n_keys))
+    return Asked(context, tokens, arms, sent)
+
+
+def draw(call: Call, asked: Asked) -> Write:
+    """The decision that a request asks for, not yet durable."""
+    sent = asked.sent
     return call.engine.prepare(
-        call.application, context, arms,
-        id=None if asked.id is msgspec.UNSET else asked.id,
-        excluded=() if asked.excluded is msgspec.UNSET else asked.excluded,
-        deferred=asked.defer is True, request=retry_key(call, "decide"), by=call.key.name, read=read,
+        call.application, asked.context, asked.arms,
+        id=None if sent.id is msgspec.UNSET else sent.id,
+        excluded=() if sent.excluded is msgspec.UNSET else sent.excluded,
+        deferred=sent.defer is True, request=retry_key(call, "decide"), by=call.key.name,
     )  # fmt: skip
 
 
@@ -229,7 +247,7 @@ async def log(call: Call) -> Response:
     return Response(200, stream(call.engine, call.application, kind, after, limit), FORMATS[kind])
 
 
-async def stream(engine: Engine, app: str, kind: str, after: int, limit: int) -> AsyncIterator[bytes]:
+async def stream(engine: Engine, app: str, kind: str, after: int, limit: int) -> AsyncGenerator[bytes, None]:
     """The log in pieces, read by a thread with a session of its own."""
     journal = await asyncio.to_thread(engine.open_journal)
     try:

@@ -6,7 +6,7 @@ import asyncio
 import base64
 import hashlib
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from importlib.resources import files
 from typing import Any
 
@@ -52,7 +52,7 @@ async def live(call: Call) -> Response:
     return Response(200, stream(call.service, watch, names), b"text/event-stream")
 
 
-async def stream(service: Any, watch: Watch, names: list[str]) -> AsyncIterator[bytes]:
+async def stream(service: Any, watch: Watch, names: list[str]) -> AsyncGenerator[bytes, None]:
     """Server-sent events, until the reader goes or the service ends."""
     before, quiet = b"", 0
     while service.ready and not service.ending:

@@ -1,0 +1,26 @@
+"""The types of ASGI, as far as the service speaks it (https://asgi.readthedocs.io)."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, NotRequired, TypedDict
+
+
+class HTTPScope(TypedDict):
+    """What a server says of a connection; of other types than ``http`` only ``type`` is there.
+
+    >>> HTTPScope(type="http", method="GET", path="/", query_string=b"", headers=[])["method"]
+    'GET'
+    """
+
+    type: str
+    method: str
+    path: str
+    raw_path: NotRequired[bytes]
+    query_string: bytes
+    headers: list[tuple[bytes, bytes]]
+
+
+Message = dict[str, Any]  # its ``type`` says which other keys it has
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
