@@ -50,6 +50,7 @@ _HOMES = {
     "experts.exp4p": ("Exp4P",),
     "experts.advised": ("Advised",),
     "experts.ve": ("VE",),
+    "certify": ("certificate",),
     "guide": ("table", "advise"),
     "racing": ("race",),
 }
@@ -72,6 +73,7 @@ if TYPE_CHECKING:
     from armwise.agent import Played as Played
     from armwise.agent import Theory as Theory
     from armwise.agent import load as load
+    from armwise.certify import certificate as certificate
     from armwise.experts.advised import Advised as Advised
     from armwise.experts.exp4 import Exp4 as Exp4
     from armwise.experts.exp4p import Exp4P as Exp4P

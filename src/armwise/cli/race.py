@@ -168,10 +168,15 @@ def _rows(result: Result) -> list[dict[str, Any]]:
 
 def _text(result: Result) -> str:
     frame = result.table()
+    verdicts = [result.verdict(name) for name in map(str, frame["agent"])]
+    frame["verdict"] = [_SHORT.get(verdict) or words for verdict, words in verdicts]
     names = {"std_error": "± s.e.", "regret_max": "worst seed", "us_per_decision": "µs/decision"}
-    shown = ["agent", "regret", "std_error", "regret_max", "bound", "reward", "us_per_decision"]
+    shown = ["agent", "regret", "std_error", "regret_max", "bound", "verdict", "certificate", "us_per_decision"]
     shown = [name for name in shown if name in frame] + ["failed"] * bool(frame["failed"].any())
     return frame[shown].rename(columns=names).to_string(index=False, na_rep="-", float_format=_figure)
+
+
+_SHORT = {"below": "holds", "above": "ABOVE", "none": "-"}
 
 
 def _figure(value: float) -> str:

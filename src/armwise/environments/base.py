@@ -165,6 +165,15 @@ class Environment(Saved, ABC):
         """
         return {"K": self.n_arms}
 
+    def reward_class(self) -> dict[str, Any] | None:
+        """What is true of the rewards, as ``aw.certificate`` asks it, and the ``view`` it is true in; or None.
+
+        >>> import armwise as aw
+        >>> aw.environments.Linear(n_arms=3, dim=4, noise=0.1).reward_class()["view"]
+        'features'
+        """
+        return None
+
     @cached_property
     def native(self) -> str:
         """The view the world is made of, "features" or "shared" where it has one: the others are derived.

@@ -87,6 +87,16 @@ class Graph(Environment):
         level = self.n_arms * 0.25
         return math.sqrt(float(self._eigenvalues[self.smooth - 1]) * ripple + positive("lam", lam) * (ripple + level))
 
+    def reward_class(self) -> dict[str, Any]:
+        lam = 0.01
+        return {
+            "view": "features",  # rows of the eigenvectors: f = x . alpha, alpha' (diag(l) + lam I) alpha <= C^2
+            "kernel": lambda X, Z: (X / (self._eigenvalues + lam)) @ Z.T,
+            "norm": self.norm(lam),
+            "noise": max(self.noise, 1e-3),
+            "ceiling": 1.0,
+        }
+
     def constants(self) -> dict[str, Any]:
         return {"K": self.n_arms, "R": self.noise, "laplacian": self.laplacian, "norm": self.norm}
 

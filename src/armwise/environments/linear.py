@@ -74,6 +74,12 @@ class Linear(Environment):
         view = "shared" if self.disjoint else "features"
         return {"K": self.n_arms, "R": self.noise, "S": norm, "L": 1.0, "d": self.dim, "linear": view}
 
+    def reward_class(self) -> dict[str, Any] | None:
+        known = self.constants()
+        if "linear" not in known:
+            return None
+        return {"view": known["linear"], "norm": known["S"], "noise": max(known["R"], 1e-3), "ceiling": 1.0}
+
 
 class Drifting(Linear):
     """A linear world whose hidden direction turns: one full circle in ``period`` rounds.

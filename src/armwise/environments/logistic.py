@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from armwise.agent import count, positive
@@ -28,3 +30,6 @@ class Logistic(Environment):
             expected = 1.0 / (1.0 + np.exp(-(X @ theta)))
             rewards = (rng.random(expected.shape) < expected).astype(np.float64)
             yield Block({"features": X}, rewards, expected)
+
+    def reward_class(self) -> dict[str, Any]:
+        return {"view": "features", "link": "logistic", "norm": self.scale, "ceiling": 1.0}

@@ -156,6 +156,17 @@ class GaussianProcess(Environment):
         flat = self.points.reshape(-1, self.points.shape[2])
         return float(np.diag(self.covariance(flat, flat)).max())
 
+    def reward_class(self) -> dict[str, Any]:
+        if self.bounded:
+            return {
+                "view": "features",
+                "kernel": self.covariance,
+                "norm": math.sqrt(2.43),
+                "noise": 0.5,
+                "ceiling": 0.9,
+            }
+        return {"view": "features", "kernel": self.covariance, "drawn": True, "noise": self.noise}
+
     def constants(self) -> dict[str, Any]:
         flat = self.points.reshape(-1, self.points.shape[2])
         known = {

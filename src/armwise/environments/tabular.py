@@ -51,5 +51,9 @@ class Tabular(Environment):
             rewards = (rng.random(expected.shape) < expected).astype(np.float64)
             yield Block({"key": keys.tolist(), "n_keys": self.n_contexts}, rewards, expected)
 
+    def reward_class(self) -> dict[str, Any]:
+        highest = 0.5 + self.gap / 2
+        return {"view": "shared", "norm": highest * self.n_contexts**0.5, "noise": 0.5, "ceiling": highest}
+
     def constants(self) -> dict[str, Any]:
         return {"K": self.n_arms, "C": self.n_contexts, "gap": self.gap}

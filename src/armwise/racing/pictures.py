@@ -94,9 +94,9 @@ def _loglog(result: Result) -> Figure:
 
 
 def _bounds(result: Result) -> Figure:
-    """Each agent's bound (dotted) beside its measured regret: mean, and the worst seed as a marker. Not if vacuous."""
-    figure, axes = _axes("round", "cumulative regret and its bound")
-    some = False
+    """Each agent's bound (dotted) and certificate (thin) beside its measured regret; the worst seed as a marker."""
+    figure, axes = _axes("round", "cumulative regret and what is proved")
+    some = certified = False
     for name in _ranked(result):
         regret = result.regret(name)
         look = style(result, name)
@@ -110,6 +110,10 @@ def _bounds(result: Result) -> Figure:
             at = result.rounds[result.rounds >= 2]
             axes.plot(at, [curve(int(t)) for t in at], **look | {"linestyle": _DOTS}, linewidth=1.1,
                       markevery=[len(at) - 1], markerfacecolor="none")  # fmt: skip
+        proved = result.certificate(name)
+        if not isinstance(proved, str):
+            certified = True
+            axes.plot(proved.rounds, proved.curve, color=look["color"], linewidth=0.9, marker="1", markersize=5)
     axes.set_xscale("log")
     axes.set_yscale("log")
     finals = [float(result.regret(name)[:, -1].mean()) for name in result.finishers]
@@ -118,6 +122,8 @@ def _bounds(result: Result) -> Figure:
     extra = [Line2D([], [], color=INK, marker="_", markersize=9, linestyle="", label="worst seed")]
     if some:
         extra.append(Line2D([], [], color=INK, linestyle=_DOTS, linewidth=1.1, label="bound (open marker)"))
+    if certified:
+        extra.append(Line2D([], [], color=INK, linewidth=0.9, marker="1", markersize=5, label="certified, first seed"))
     _legend(axes, extra)
     return figure
 

@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 
 _CAPTIONS: dict[pictures.Kind, str] = {
     "regret": "Cumulative regret: mean over the seeds, band from the 5 % to the 95 % quantile.",
-    "bounds": "Measured regret beside its bound, where one is proved and says something. Open markers are bounds, "
-    "dashes the worst seed.",
+    "bounds": "Measured regret beside what is proved. Open markers: the worst-case bound, where its theorem applies "
+    "and it says something. Thin lines: certified regret of the first seed, from the rounds that were played "
+    "(95 %, all T at once). Dashes: the worst seed.",
     "loglog": "Logarithmic axes: thin lines have the slope that is proved for this agent here, through the last point.",
     "time": "What a decision costs against what it loses (bars: 5 % to 95 % of the seeds).",
     "arms": "Share of each arm over time, over all seeds.",
@@ -77,6 +78,9 @@ def _summary(results: list[Result]) -> str:
     if proved:
         text += f" A bound is proved for {proved} of them: {below} hold here"
         text += f", {vacuous} {'is' if vacuous == 1 else 'are'} vacuous at this horizon." if vacuous else "."
+    certified = sum(not isinstance(result.certificate(name), str) for result in results for name in result.finishers)
+    if certified:
+        text += f" {certified} have a certificate."
     return text
 
 
@@ -89,6 +93,7 @@ def _table(results: list[Result]) -> str:
             limit, worst = row.get("bound", math.nan), row.get("regret_max", math.nan)
             theory = getattr(result.agents[name], "theory", None)
             verdict, words = result.verdict(name)
+            proved = row.get("certificate", math.nan)
             cells = [
                 _cell(name, name, "agent"),
                 f'<td data-value="{label}"><a href="#heat-{i}">{label}</a></td>',
@@ -96,6 +101,7 @@ def _table(results: list[Result]) -> str:
                 _cell(_number(worst), worst, "num wide"),
                 _cell(_number(limit), limit, f"num {verdict}", words),
                 _cell(_SHOWN[verdict] or words, verdict, f"wide {verdict}", words),
+                _cell(_number(proved), proved, "num", str(row.get("certificate_note", ""))),
                 _cell(_number(row.get("reward", math.nan)), row.get("reward", math.nan), "num wide"),
                 _cell(_number(row.get("us_per_decision", math.nan)), row.get("us_per_decision", math.nan), "num"),
                 _cell(
@@ -136,11 +142,7 @@ def _heat(index: int, result: Result) -> str:
         if value is not None
     )
     about = (type(result.world).__doc__ or "").strip().splitlines()[0]
-    notes = "".join(
-        f"<li><b>{html.escape(name)}</b>: no bound: {html.escape(result.bound(name)[1])}.</li>"
-        for name in result.finishers
-        if result.bound(name)[0] is None
-    )
+    notes = "".join(f"<li><b>{html.escape(name)}</b>: {html.escape(words)}</li>" for name, words in _notes(result))
     drawn = "".join(_figure(result, kind) for kind in _CAPTIONS) if result.finishers else ""
     return f"""<section id="heat-{index}">
 <h2>{html.escape(result.label)}</h2>
@@ -151,6 +153,17 @@ def _heat(index: int, result: Result) -> str:
 {"".join(f"<dt>{html.escape(n)}</dt><dd>{html.escape(repeat.code(a))}</dd>" for n, a in result.agents.items())}</dl>
 {f"<ul>{notes}</ul>" if notes else ""}</details>
 </section>"""
+
+
+def _notes(result: Result) -> list[tuple[str, str]]:
+    """What is said of each agent in words: its bound or why it has none, and what its first run proves."""
+    notes = []
+    for name in result.finishers:
+        verdict, words = result.verdict(name)
+        notes.append((name, f"no bound: {words}." if verdict == "none" else f"bound: {words}."))
+        proved = result.certificate(name)
+        notes.append((name, f"no certificate: {proved}." if isinstance(proved, str) else f"first seed: {proved}"))
+    return notes
 
 
 def _figure(result: Result, kind: pictures.Kind) -> str:

@@ -12,7 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from armwise.agent import Floats
+from armwise.certify import Certificate
 from armwise.extras import needs
+from armwise.racing.proofs import certify
 from armwise.racing.run import Heat, Run, grid
 from armwise.racing.theory import Bound, bound
 
@@ -37,6 +39,7 @@ class Result:
         self.heat, self.seeds, self.runs, self.command = heat, seeds, runs, command
         self.world, self.agents, self.horizon = heat.world, dict(heat.agents), heat.horizon
         self.rounds: NDArray[np.int64] = grid(heat.horizon)
+        self._certificates: dict[tuple[str, float], Certificate | str] = {}
         self._theorems: dict[str, Bound | str] = {}
 
     @property
@@ -120,6 +123,23 @@ class Result:
         measured = final.mean() if found.holds == "in expectation" else final.max()
         return ("below", f"holds, {found.holds}") if measured <= found.curve(self.horizon) else ("above", "above it")
 
+    def certificate(self, name: str, delta: float = 0.05) -> Certificate | str:
+        """What the rounds of the first seed prove about their own regret, or why they prove nothing.
+
+        See ``aw.certificate``. What this world states of its rewards is taken as true.
+
+        >>> import armwise as aw
+        >>> result = aw.race([aw.LinUCB(3, alpha=0.3)], aw.environments.Linear(4, 3), horizon=500, seeds=1)
+        >>> bool(result.regret("LinUCB")[0, -1] < result.certificate("LinUCB").regret)
+        True
+        """
+        if (name, delta) not in self._certificates:
+            self._certificates[name, delta] = certify(self.heat, self._recorded(name), delta)
+        return self._certificates[name, delta]
+
+    def _recorded(self, name: str) -> Run | None:
+        return next((run for run in self.runs_of(name) if run.arms is not None), None)
+
     def table(self) -> pd.DataFrame:
         """One row an agent, the smallest regret first: mean, standard error, quantiles, time, bound.
 
@@ -138,6 +158,7 @@ class Result:
             if name in self.finishers:
                 final = self.regret(name)[:, -1]
                 curve, _ = self.bound(name)
+                proved = self.certificate(name)
                 row |= {
                     "regret": final.mean(),
                     "std_error": final.std(ddof=1) / np.sqrt(len(final)) if len(final) > 1 else np.nan,
@@ -147,6 +168,8 @@ class Result:
                     "regret_max": final.max(),
                     "bound": np.nan if curve is None else curve(self.horizon),
                     "bound_note": self.verdict(name)[1],
+                    "certificate": np.nan if isinstance(proved, str) else proved.regret,
+                    "certificate_note": proved if isinstance(proved, str) else str(proved),
                     "reward": self.reward(name)[:, -1].mean(),
                     "us_per_decision": 1e6 * self.seconds_per_decision(name),
                 }

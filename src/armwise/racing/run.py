@@ -49,6 +49,7 @@ class Run:
     reward: Floats = field(default_factory=lambda: np.empty(0))
     counts: NDArray[np.int64] = field(default_factory=lambda: np.empty((0, 0), np.int64))
     seconds: float = 0.0
+    arms: NDArray[Any] | None = None  # the arm of every round, kept for the first seed: what a certificate reads
     error: str = ""
     trace: str = ""
 
@@ -126,6 +127,7 @@ class _Runner:
         self.run, self.heat = Run(name, seed), heat
         self.regret: list[Floats] = []
         self.reward: list[Floats] = []
+        self.arms = np.empty(heat.horizon, np.min_scalar_type(heat.world.n_arms - 1))
         self.counts = np.zeros(_BINS * heat.world.n_arms, np.int64)
         self.total = self.total_expected = 0.0
         self.agent: Agent | None = None
@@ -152,6 +154,7 @@ class _Runner:
         self.regret.append(best - expected[inside])
         self.reward.append(reward[inside])
         self.total, self.total_expected = float(reward[-1]), float(expected[-1])
+        self.arms[start : start + len(block)] = played.arms
         bins = (start + np.arange(len(block))) * _BINS // self.heat.horizon
         K = self.heat.world.n_arms
         self.counts += np.bincount(bins * K + played.arms, minlength=_BINS * K)
@@ -165,6 +168,7 @@ class _Runner:
         if not self.run.error:
             self.run.regret, self.run.reward = np.concatenate(self.regret), np.concatenate(self.reward)
             self.run.counts = self.counts.reshape(_BINS, -1)
+            self.run.arms = self.arms
         return self.run
 
 

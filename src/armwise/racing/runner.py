@@ -96,6 +96,8 @@ def race_all(
     for heat, runs in zip(heats, done, strict=True):
         order = {name: n for n, name in enumerate(heat.agents)}
         runs.sort(key=lambda run: (order[run.agent], run.seed))
+        for run in runs:
+            run.arms = run.arms if run.seed == numbers[0] else None
         results.append(Result(heat, numbers, runs, command=command))
     _complain(results)
     return results

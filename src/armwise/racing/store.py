@@ -46,7 +46,7 @@ class Store:
         if not path.is_file():
             return None
         with np.load(path, allow_pickle=False) as data:
-            return Run(name, seed, data["regret"], data["reward"], data["counts"], float(data["seconds"]))
+            return Run(name, seed, data["regret"], data["reward"], data["counts"], float(data["seconds"]), data["arms"])
 
     def save(self, heat: Heat, run: Run) -> None:
         """Keep a run, whole or not at all; failed runs are not kept, so that they are tried again."""
@@ -55,7 +55,8 @@ class Store:
         path = self._path(heat, run.agent, run.seed)
         handle, temporary = tempfile.mkstemp(dir=self.folder, suffix=".part")
         with os.fdopen(handle, "wb") as file:
-            np.savez(file, regret=run.regret, reward=run.reward, counts=run.counts, seconds=np.float64(run.seconds))
+            np.savez(file, regret=run.regret, reward=run.reward, counts=run.counts, seconds=np.float64(run.seconds),
+                     arms=np.asarray(run.arms))  # fmt: skip
         os.replace(temporary, path)
 
     def clear(self) -> None:

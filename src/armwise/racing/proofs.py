@@ -1,0 +1,43 @@
+"""The certificate of a run: the rounds of its world again, with the arms that were recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from armwise.certify import Certificate, Rounds, certificate
+from armwise.certify.rounds import Block
+from armwise.environments.base import BEST_ARM_EACH_ROUND
+from armwise.racing.run import Heat, Run, world_seed
+
+_POINTS = 6  # rounds at which a curve is drawn, each twice the one before
+
+
+def certify(heat: Heat, run: Run | None, delta: float) -> Certificate | str:
+    """What this run proves about its own regret, or why it proves nothing.
+
+    >>> import armwise as aw
+    >>> heat = Heat(aw.environments.Switching(n_arms=3), {"Exp3": aw.Exp3(n_arms=3)}, horizon=100)
+    >>> certify(heat, None, 0.05)
+    'no run was recorded'
+    """
+    if run is None or run.arms is None:
+        return "no run was recorded"
+    if BEST_ARM_EACH_ROUND not in heat.world.comparators:
+        return f"a certificate is against {BEST_ARM_EACH_ROUND}, this world measures against {heat.world.comparator}"
+    assumed = heat.world.reward_class()
+    if assumed is None:
+        return "this world states nothing of its rewards that a certificate could use"
+    view, arms, T = assumed.pop("view"), run.arms, heat.horizon
+
+    def make() -> Iterator[Block]:
+        start = 0
+        for block in heat.world.blocks(T, world_seed(run.seed)):
+            played = arms[start : start + len(block)].astype(np.int64)
+            yield Block(block.view(view), played, block.rewards[np.arange(len(block)), played])
+            start += len(block)
+
+    rounds = Rounds(make, T, heat.world.n_arms)
+    at = sorted({max(1, T >> i) for i in range(_POINTS)})
+    return certificate(rounds, delta=delta, at=at, **assumed)
