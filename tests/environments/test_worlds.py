@@ -24,6 +24,7 @@ WORLDS = {
     "contextual process": environments.GaussianProcess(n_arms=6, n_contexts=5, context_dim=2),
     "switching": environments.Switching(n_arms=4),
     "experts": environments.Experts(n_experts=6, n_arms=4),
+    "against UCB1": environments.AgainstUCB1(n_arms=4),
     "adaptive": environments.Adaptive(n_arms=4),
     "classification": environments.Classification(rng.standard_normal((200, 3)), rng.integers(3, size=200)),
     "regression": environments.Regression(rng.standard_normal((200, 3)), rng.random(200)),
@@ -32,7 +33,7 @@ WORLDS = {
         rng.integers(30, size=900), rng.integers(25, size=900), rng.integers(1, 6, size=900), n_arms=4, rank=3
     ),
 }
-STOCHASTIC = [name for name in WORLDS if name not in ("switching", "experts", "adaptive")]
+STOCHASTIC = [name for name in WORLDS if name not in ("switching", "experts", "adaptive", "against UCB1")]
 
 
 def played(world, horizon, seed):

@@ -63,3 +63,22 @@ def test_slopes_are_drawn_only_where_a_rate_is_proved(results):
         thin = [line for line in figure.axes[0].get_lines() if line.get_linewidth() == 0.8]
         assert len(thin) <= len(proved)
         assert any("proved slope" in text.get_text() for text in figure.legends[0].get_texts()) == bool(thin)
+
+
+def test_the_first_world_shows_the_textbook_s_claim(results):
+    """A deterministic rule loses nearly every round to one who knows it; a random agent does not."""
+    first = results[0]
+    T, K = first.horizon, first.world.n_arms
+    assert first.regret("UCB1")[:, -1].min() > 0.7 * T * (K - 1) / K
+    assert first.regret("Exp3.theoretical")[:, -1].max() < min(0.2 * T, first.bound("Exp3.theoretical")[0](T))
+    assert "deterministic agent loses" in first.heat.about
+
+
+def test_practical_and_theoretical_stand_beside_each_other_where_they_differ(results):
+    names = {name for result in results for name in result.agents}
+    assert {"LinUCB", "LinUCB.theoretical", "LinThompson", "LinThompson.theoretical"} <= names
+    for result in results:
+        for name in result.agents:
+            if f"{name}.theoretical" in result.agents:
+                assert repr(result.agents[name]) != repr(result.agents[f"{name}.theoretical"])
+                assert result.bound(name)[0] is None or name in ("EpochGreedy",)  # whose bound is for any schedule

@@ -7,6 +7,7 @@ import json
 import os
 import shlex
 import sys
+import textwrap
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -65,6 +66,8 @@ def run(args: argparse.Namespace) -> int:
     else:
         for result in results:
             print(f"\n{result.label} (T = {result.horizon}, regret against {result.world.comparator})")
+            if result.heat.about:
+                print(textwrap.fill(result.heat.about, 120))
             print(_text(result))
         print(f"\nreport: {page.resolve()}")
     return 1 if failures else 0

@@ -6,7 +6,7 @@
 'the best arm of each round'
 """
 
-from armwise.environments.adversarial import Adaptive, Experts, Switching
+from armwise.environments.adversarial import Adaptive, AgainstUCB1, Experts, Switching
 from armwise.environments.base import Block, Environment
 from armwise.environments.data import Classification, Regression, Rows
 from armwise.environments.graph import Graph
@@ -19,6 +19,7 @@ from armwise.environments.tabular import Tabular
 
 __all__ = [
     "Adaptive",
+    "AgainstUCB1",
     "Block",
     "Classification",
     "Drifting",

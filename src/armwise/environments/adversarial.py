@@ -15,6 +15,7 @@ from armwise.environments.base import (
     Environment,
     block_sizes,
 )
+from armwise.reduction.ucb1 import UCB1
 
 
 class Switching(Environment):
@@ -42,6 +43,39 @@ class Switching(Environment):
             chance = np.full((T, self.n_arms), 0.5 - self.gap / 2)
             chance[np.arange(T), favourites[phase]] = 0.5 + self.gap / 2
             rewards = (rng.random(chance.shape) < chance).astype(np.float64)
+            yield Block({}, rewards, competitors=rewards)
+            start += T
+
+
+class AgainstUCB1(Environment):
+    """An adversary that knows the rule: in every round the arm that UCB1 is about to play pays next to nothing.
+
+    UCB1 is deterministic, so its arms can be worked out in advance: rewards are fixed before the first round, and every
+    other arm pays 1. UCB1 then loses in all rounds (regret about T (K - 1) / K), while no arm is much better than
+    another for an agent that draws its arms, which is why an agent that must not fear an adversary is random.
+
+    >>> block = next(AgainstUCB1(n_arms=4).blocks(horizon=100, seed=1))
+    >>> block.rewards[50].round(1).tolist().count(1.0)
+    3
+    """
+
+    comparator = BEST_ARM_IN_HINDSIGHT
+
+    def __init__(self, n_arms: int = 5) -> None:
+        self.n_arms = count("n_arms", n_arms, least=2)
+
+    def _blocks(self, horizon: int, rng: np.random.Generator) -> Blocks:
+        victim, low = UCB1(self.n_arms, seed=0), 0.05 * rng.random(self.n_arms)  # different, so that nothing ties
+        start = 0
+        for T in block_sizes(horizon, self.n_arms):
+            rewards = np.ones((T, self.n_arms))
+            for t in range(T):
+                choice = victim.choose()
+                if start + t < self.n_arms:  # whichever it tries first, it learns the same
+                    rewards[t] = low
+                else:
+                    rewards[t, choice.arm] = low[choice.arm]
+                victim.learn(None, choice, float(low[choice.arm]))
             yield Block({}, rewards, competitors=rewards)
             start += T
 

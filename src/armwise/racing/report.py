@@ -141,7 +141,7 @@ def _heat(index: int, result: Result) -> str:
         for name, value in result.world.params().items()
         if value is not None
     )
-    about = (type(result.world).__doc__ or "").strip().splitlines()[0]
+    about = result.heat.about or (type(result.world).__doc__ or "").strip().splitlines()[0]
     notes = "".join(f"<li><b>{html.escape(name)}</b>: {html.escape(words)}</li>" for name, words in _notes(result))
     drawn = "".join(_figure(result, kind) for kind in _CAPTIONS) if result.finishers else ""
     return f"""<section id="heat-{index}">

@@ -31,7 +31,8 @@ class Heat:
     agents: Mapping[str, Agent]
     horizon: int
     name: str = ""
-    letters: Mapping[str, Mapping[str, float]] = field(default_factory=dict)  # constants of a bound, by agent
+    letters: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # constants of a bound, by agent
+    about: str = ""  # what the heat shows, in a sentence or two
 
     @property
     def label(self) -> str:

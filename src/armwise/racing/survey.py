@@ -6,6 +6,7 @@ from typing import Any
 
 import armwise as aw
 from armwise import environments as worlds
+from armwise.agent import Agent
 from armwise.racing.run import Heat
 
 _DELTA = 0.05
@@ -15,16 +16,16 @@ LONGEST = 20_000  # rounds of the longest heat at scale 1
 def survey_heats(scale: float = 1.0) -> list[Heat]:
     """One heat for each kind of world in the survey; ``scale`` lengthens or shortens all horizons.
 
-    Agents have the parameters that a theorem asks for where there is one, and their own defaults elsewhere (KernelUCB
-    apart: two posterior deviations). Horizons are short enough for the whole to end within two minutes, and the graph
-    is large and smooth, where its structure is worth knowing.
+    Agents have their own defaults, which are the practical ones, and beside them the theorem's own setting where that
+    is another: only that one has the theorem's bound. Horizons are short enough for the whole to end within a minute or
+    two, and the graph is large and smooth, where its structure is worth knowing.
 
     >>> heats = survey_heats(scale=0.01)
     >>> [heat.label for heat in heats][:2]
-    ['Adversarial rewards', 'An adversary that reacts']
+    ['Adversarial rewards', 'Rewards that switch']
     """
     makers = (
-        *(_adversarial, _adaptive, _tabular, _linear, _disjoint, _hierarchical, _logistic, _graph),
+        *(_adversarial, _switching, _adaptive, _tabular, _linear, _disjoint, _hierarchical, _logistic, _graph),
         *(_process, _contextual_process, _bounded_norm, _planted, _stumps, _experts),
     )
     return [make(scale) for make in makers]
@@ -34,28 +35,64 @@ def _rounds(n: int, scale: float) -> int:
     return max(50, round(n * scale))
 
 
+def _both(cls: Any, *args: Any, theorem: tuple[Any, ...] | None = None, **known: Any) -> dict[str, Agent]:
+    """The agent as users make it, ``cls(*args)``, and the theorem's setting, where that is another one.
+
+    ``theorem`` are the arguments of ``cls.theoretical`` if they differ; ``known`` is what only the theorem asks.
+    """
+    name = cls.__name__
+    practical = cls(*args)
+    make = getattr(cls, "theoretical", None)
+    if make is None:
+        return {name: practical}
+    theoretical = make(*(args if theorem is None else theorem), **known)
+    if repr(theoretical) == repr(practical):
+        return {name: theoretical}
+    return {name: practical, f"{name}.theoretical": theoretical}
+
+
 def _adversarial(scale: float) -> Heat:
-    world, T = worlds.Switching(n_arms=5), _rounds(10_000, scale)
+    world, T = worlds.AgainstUCB1(n_arms=5), _rounds(10_000, scale)
     agents = {
-        "Exp3": aw.Exp3.theoretical(5, T),
+        "Exp3.theoretical": aw.Exp3.theoretical(5, T),
         "Doubling Exp3": aw.Doubling("Exp3.theoretical", {"n_arms": 5}),
         "UCB1": aw.UCB1(5),
         "EpsilonGreedy": aw.EpsilonGreedy(5, epsilon=0.1),
+    }
+    about = (
+        "The textbook's reason for random agents: rewards are fixed before the first round by one who knows UCB1's "
+        "rule, and the arm that it is about to play pays next to nothing. A deterministic agent loses almost every "
+        "round; Exp3 draws its arms, and stays below its bound whatever the rewards are."
+    )
+    return Heat(world, agents, T, "Adversarial rewards", about=about)
+
+
+def _switching(scale: float) -> Heat:
+    world, T = worlds.Switching(n_arms=5), _rounds(10_000, scale)
+    agents = {
+        "Exp3.theoretical": aw.Exp3.theoretical(5, T),
+        "UCB1": aw.UCB1(5),
         "BetaThompson": aw.BetaThompson(5),
     }
-    return Heat(world, agents, T, "Adversarial rewards")
+    about = (
+        "Phases with a good arm each. Regret is against the best single arm in hindsight, which is itself poor here: "
+        "an agent that follows the changes earns more than it and has negative regret. No adversary is at work, so "
+        "UCB1 comes out ahead of Exp3, which pays for a protection that these rewards do not call for."
+    )
+    return Heat(world, agents, T, "Rewards that switch", about=about)
 
 
 def _adaptive(scale: float) -> Heat:
     world, T = worlds.Adaptive(n_arms=4), _rounds(2_000, scale)
-    return Heat(world, {"Exp3": aw.Exp3.theoretical(4, T), "UCB1": aw.UCB1(4)}, T, "An adversary that reacts")
+    agents = {"Exp3.theoretical": aw.Exp3.theoretical(4, T), "UCB1": aw.UCB1(4)}
+    return Heat(world, agents, T, "An adversary that reacts")
 
 
 def _tabular(scale: float) -> Heat:
     world, T = worlds.Tabular(n_contexts=10, n_arms=5), _rounds(20_000, scale)
-    tuned = aw.Exp3.theoretical(5, T // world.n_contexts)
+    tuned = aw.Exp3.theoretical(5, max(1, T // world.n_contexts))
     agents = {
-        "PerContext Exp3": aw.PerContext(tuned),
+        "PerContext Exp3.theoretical": aw.PerContext(tuned),
         "PerContext UCB1": aw.PerContext(aw.UCB1(5)),
         "PerContext BetaThompson": aw.PerContext(aw.BetaThompson(5)),
         "Exp3, no context": aw.Exp3.theoretical(5, T),
@@ -65,13 +102,14 @@ def _tabular(scale: float) -> Heat:
 
 def _linear(scale: float) -> Heat:
     world, T = worlds.Linear(n_arms=5, dim=5, noise=0.1), _rounds(5_000, scale)
-    known = world.constants()
+    R, S = world.constants()["R"], world.constants()["S"]
     agents: dict[str, Any] = {
-        "LinUCB": aw.LinUCB(5, alpha=aw.Ellipsoid(noise=known["R"], norm=known["S"], delta=_DELTA)),
-        "SupLinUCB": aw.SupLinUCB(5, horizon=T, delta=_DELTA),
-        "LinREL": aw.LinREL(5, horizon=T, delta=_DELTA),
-        "SupLinREL": aw.SupLinREL(5, horizon=T, delta=_DELTA),
-        "LinThompson": aw.LinThompson(5, v=aw.ThompsonScale(noise=known["R"], epsilon=0.5, delta=_DELTA)),
+        **_both(aw.LinUCB, 5, noise=R, norm=S, delta=_DELTA),
+        **_both(aw.SupLinUCB, 5, T, _DELTA),
+        **_both(aw.LinREL, 5, T, _DELTA),
+        **_both(aw.SupLinREL, 5, T, _DELTA),
+        **_both(aw.LinThompson, 5, noise=R, epsilon=0.5, delta=_DELTA),
+        "SquareCB": aw.SquareCB(5),
         "Explore LinUCB": aw.Explore(aw.LinUCB(5), epsilon=0.05),
     }
     return Heat(world, agents, T, "Linear rewards")
@@ -79,22 +117,22 @@ def _linear(scale: float) -> Heat:
 
 def _disjoint(scale: float) -> Heat:
     world, T = worlds.Linear(n_arms=5, dim=5, noise=0.1, disjoint=True), _rounds(5_000, scale)
+    R, S = world.constants()["R"], world.constants()["S"]
     agents: dict[str, Any] = {
         "LinUCB": aw.LinUCB(5, n_arms=5),
+        "LinUCB.theoretical": aw.LinUCB.theoretical(5, noise=R, norm=S, delta=_DELTA, n_arms=5),
         "LinThompson": aw.LinThompson(5, n_arms=5),
-        "SquareCB": aw.SquareCB.theoretical(5, 5, T, delta=_DELTA),
+        "SquareCB": aw.SquareCB(5, n_arms=5),
+        "SquareCB.theoretical": aw.SquareCB.theoretical(5, 5, T, delta=_DELTA),
         "RegCB": aw.RegCB(5, n_arms=5),
     }
-    return Heat(world, agents, T, "One model an arm")
+    return Heat(world, agents, T, "One model for each arm")
 
 
 def _hierarchical(scale: float) -> Heat:
     world, T = worlds.Hierarchical(n_arms=10, dim=30, subspace_dim=4), _rounds(5_000, scale)
     U = aw.CoFineUCB.learn_subspace(world.profiles(200), k=4)
-    agents: dict[str, Any] = {
-        "CoFineUCB": aw.CoFineUCB(30, subspace=U),
-        "LinUCB": aw.LinUCB(30),
-    }
+    agents: dict[str, Any] = {"CoFineUCB": aw.CoFineUCB(30, U), "LinUCB": aw.LinUCB(30)}
     return Heat(world, agents, T, "A known subspace")
 
 
@@ -110,24 +148,33 @@ def _logistic(scale: float) -> Heat:
 def _graph(scale: float) -> Heat:
     world, T = worlds.Graph(n_arms=200, smooth=3), _rounds(2_000, scale)
     lam = 0.01
-    agent = aw.SpectralUCB(world.laplacian, T, lam=lam, delta=_DELTA, noise=world.noise, norm=world.norm(lam))
-    return Heat(world, {"SpectralUCB": agent, "UCB1": aw.UCB1(200)}, T, "A graph of arms")
+    known: dict[str, Any] = {"lam": lam, "delta": _DELTA, "noise": world.noise, "norm": world.norm(lam)}
+    theoretical = getattr(aw.SpectralUCB, "theoretical", aw.SpectralUCB)(world.laplacian, T, **known)
+    practical = aw.SpectralUCB(world.laplacian, T)
+    agents: dict[str, Any] = {"SpectralUCB": practical, "SpectralUCB.theoretical": theoretical, "UCB1": aw.UCB1(200)}
+    return Heat(world, agents, T, "A graph of arms")
 
 
 def _experts(scale: float) -> Heat:
     world, T = worlds.Experts(n_experts=20, n_arms=5), _rounds(10_000, scale)
     agents = {
-        "Exp4": aw.Exp4.theoretical(20, 5, T),
+        "Exp4.theoretical": aw.Exp4.theoretical(20, 5, T),
         "Exp4P": aw.Exp4P(20, 5, horizon=T, delta=_DELTA),
     }
     return Heat(world, agents, T, "Expert advice")
 
 
+def _kernel() -> Any:
+    """A prior deviation of 0.2: rewards on the scale of the other worlds."""
+    return 0.04 * aw.kernels.RBF(length_scale=0.3)
+
+
 def _process(scale: float) -> Heat:
-    world, T = worlds.GaussianProcess(n_arms=30, arm_dim=2), _rounds(1_000, scale)
-    kernel = aw.kernels.RBF(length_scale=world.length_scale)
+    kernel = _kernel()
+    world, T = worlds.GaussianProcess(n_arms=30, arm_dim=2, kernel=kernel, noise=0.05), _rounds(1_000, scale)
     agents: dict[str, Any] = {
-        "GPUCB": aw.GPUCB(kernel, noise=world.noise, beta=aw.FiniteArmsBeta(delta=_DELTA)),
+        "GPUCB": aw.GPUCB(kernel, noise=world.noise),
+        "GPUCB.theoretical": aw.GPUCB(kernel, noise=world.noise, beta=aw.FiniteArmsBeta(delta=_DELTA)),
         # With gamma the variance of the noise, eta = 2 noise is a width of two posterior standard deviations.
         "KernelUCB": aw.KernelUCB(kernel, gamma=world.noise**2, eta=2 * world.noise),
     }
@@ -135,10 +182,14 @@ def _process(scale: float) -> Heat:
 
 
 def _contextual_process(scale: float) -> Heat:
-    world = worlds.GaussianProcess(n_arms=10, arm_dim=1, n_contexts=10, context_dim=1)
-    T, kernel = _rounds(600, scale), aw.kernels.RBF(length_scale=world.length_scale)
+    one = aw.kernels.RBF(length_scale=0.3)
+    world = worlds.GaussianProcess(n_arms=10, arm_dim=1, n_contexts=10, context_dim=1, kernel=_kernel(), noise=0.05)
+    T = _rounds(600, scale)
     agents: dict[str, Any] = {
-        "CGPUCB": aw.CGPUCB(kernel, kernel, context_dim=1, noise=world.noise, beta=aw.FiniteArmsBeta(delta=_DELTA)),
+        "CGPUCB": aw.CGPUCB(0.04 * one, one, context_dim=1, noise=world.noise),
+        "CGPUCB.theoretical": aw.CGPUCB(
+            0.04 * one, one, context_dim=1, noise=world.noise, beta=aw.FiniteArmsBeta(delta=_DELTA)
+        ),
         "LinUCB": aw.LinUCB(2),
     }
     return Heat(world, agents, T, "A process over contexts")
@@ -149,7 +200,7 @@ def _bounded_norm(scale: float) -> Heat:
     kernel = aw.kernels.RBF(length_scale=world.length_scale)
     agents: dict[str, Any] = {
         "KernelUCB": aw.KernelUCB(kernel),
-        "SupKernelUCB": aw.SupKernelUCB(kernel, horizon=T, delta=_DELTA, gamma=1.0),
+        **_both(aw.SupKernelUCB, kernel, T, _DELTA),
         "UCB1": aw.UCB1(world.n_arms),
     }
     return Heat(world, agents, T, "A function of bounded norm")
@@ -159,10 +210,10 @@ def _planted(scale: float) -> Heat:
     world, T = worlds.Planted(n_policies=20, n_arms=3, dim=4), _rounds(2_000, scale)
     policies, K = world.policies, world.n_arms
     agents: dict[str, Any] = {
-        "EpochGreedy": aw.EpochGreedy(policies, K, delta=_DELTA),
-        "PolicyElimination": aw.PolicyElimination(policies, K, world.contexts(500, seed=0), delta=_DELTA),
-        "RandomizedUCB": aw.RandomizedUCB(policies, K, delta=_DELTA),
-        "ILoveToConBandits": aw.ILoveToConBandits(policies, K, delta=_DELTA),
+        **_both(aw.EpochGreedy, policies, K),
+        **_both(aw.PolicyElimination, policies, K, world.contexts(500, seed=0), _DELTA),
+        **_both(aw.RandomizedUCB, policies, K, _DELTA),
+        **_both(aw.ILoveToConBandits, policies, K, _DELTA),
         "OnlineCover": aw.OnlineCover(policies, K),
         "PolicyArms Exp3": aw.PolicyArms(aw.Exp3.theoretical(len(policies), T), policies, K),
     }
