@@ -25,7 +25,7 @@ check: setup
 
 test: setup
 	tools/system-packages chromium=chromium initdb=postgresql node=nodejs npm=npm
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --cov --cov-report=term:skip-covered
 
 docs: setup
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet

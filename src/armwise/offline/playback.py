@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import html
 import math
 import warnings
 from dataclasses import dataclass, field
@@ -55,6 +56,9 @@ class Replay:
         return "\n".join([*lines, *(f"WARNING: {text}" for text in self.warnings)])
 
     __str__ = table
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(self.table())}</pre>"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import math
 from collections.abc import Iterator, Mapping
@@ -133,6 +134,9 @@ class Evaluation(Mapping[str, Estimate]):
 
     __repr__ = __str__ = table
 
+    def _repr_html_(self) -> str:
+        return views.html_of(self)
+
     def to_dict(self) -> dict[str, Any]:
         """Everything, as plain values."""
         return {
@@ -226,6 +230,9 @@ class Comparison:
         return views.comparison_table(self)
 
     __repr__ = __str__ = table
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(self.table())}</pre>"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""

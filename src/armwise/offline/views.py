@@ -7,6 +7,7 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from armwise.display import html_table
 from armwise.extras import needs
 
 if TYPE_CHECKING:
@@ -69,6 +70,12 @@ def text_table(result: Evaluation) -> str:
     return "\n".join(lines)
 
 
+def html_of(result: Evaluation) -> str:
+    """The table for a notebook, the verdict below it."""
+    cells = [_cells(estimate) for estimate in result.values()]
+    return html_table(_header(result.level), cells, title=result.target, note=result.verdict)
+
+
 def comparison_table(comparison: Comparison) -> str:
     """Two policies and their difference."""
     one, other = comparison.first, comparison.second
@@ -84,7 +91,7 @@ def comparison_table(comparison: Comparison) -> str:
 def plot(result: Evaluation, path: Any = None) -> Any:
     """Intervals side by side; readable without colour, and the verdict where nobody can miss it."""
     with needs("offline"):
-        from matplotlib.figure import Figure
+        from armwise.figure import Figure
 
     estimates = list(result.values())
     figure = Figure(figsize=(7.5, 1.3 + 0.5 * len(estimates) + (0.55 if result.verdict else 0)), layout="constrained")

@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 
 from armwise.agent import Floats
 from armwise.certify import Certificate
+from armwise.display import html_table, text_table
 from armwise.extras import needs
 from armwise.racing.proofs import certify
 from armwise.racing.run import Heat, Run, grid
 from armwise.racing.theory import Bound, bound
 
 if TYPE_CHECKING:
-    with needs("race"):
-        import pandas as pd
+    import pandas as pd
     from matplotlib.figure import Figure
 
     from armwise.racing.pictures import Kind
@@ -247,6 +247,35 @@ class Result:
             from armwise.racing.report import write_report
 
         return write_report([self], path)
+
+    def _summary(self) -> tuple[list[str], list[list[str]], str]:
+        """Headings, one row per agent with the smallest regret first, and a line on what was raced."""
+        regret = {name: self.regret(name)[:, -1] for name in self.finishers}
+        rows = []
+        for name in sorted(regret, key=lambda name: float(regret[name].mean())):
+            final, (curve, _) = regret[name], self.bound(name)
+            error = f"{final.std(ddof=1) / np.sqrt(len(final)):.1f}" if len(final) > 1 else "-"
+            reward = float(self.reward(name)[:, -1].mean()) / self.horizon
+            bound = "-" if curve is None else f"{curve(self.horizon):,.0f}"
+            rows.append([name, f"{final.mean():,.1f}", error, f"{reward:.3f}", bound])
+        rows += [[name, "failed", "", "", ""] for name in self.agents if name not in regret]
+        about = f"{self.label}, T = {self.horizon:,}, {len(self.seeds)} seeds; regret against {self.world.comparator}"
+        return ["agent", "regret", "std. error", "reward per decision", "bound"], rows, about
+
+    def __str__(self) -> str:
+        """A table of at most 80 columns for a handful of agents; ``table()`` has everything.
+
+        >>> import armwise as aw
+        >>> print(aw.race([aw.UCB1(3)], aw.environments.Switching(n_arms=3), horizon=200, seeds=4))
+        agent  regret  std. error  reward per decision  bound
+        UCB1    ...
+        """
+        headings, rows, about = self._summary()
+        return f"{text_table(headings, rows)}\n{about}"
+
+    def _repr_html_(self) -> str:
+        headings, rows, about = self._summary()
+        return html_table(headings, rows, note=about)
 
     def __repr__(self) -> str:
         return f"Result({self.label}: {', '.join(self.agents)}; T={self.horizon}, {len(self.seeds)} seeds)"
