@@ -22,6 +22,8 @@ _HOMES = {
     "fitting": ("Fitted", "fit"),
     "continuous": ("ContinuousLog", "evaluate_continuous"),
     "slates": ("SlateLog", "evaluate_slates"),
+    "embedded": ("evaluate_embedded",),
+    "loggers": ("evaluate_loggers",),
     "adaptive_logs": ("AdaptiveEvaluation", "adaptive"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from armwise.offline.continuous import evaluate_continuous as evaluate_continuous
     from armwise.offline.diagnostics import Diagnostics as Diagnostics
     from armwise.offline.diagnostics import WeakLogWarning as WeakLogWarning
+    from armwise.offline.embedded import evaluate_embedded as evaluate_embedded
     from armwise.offline.estimators import DM as DM
     from armwise.offline.estimators import DR as DR
     from armwise.offline.estimators import IPS as IPS
@@ -53,6 +56,7 @@ if TYPE_CHECKING:
     from armwise.offline.intervals import ConfidenceSequence as ConfidenceSequence
     from armwise.offline.intervals import confidence_sequence as confidence_sequence
     from armwise.offline.log import Log as Log
+    from armwise.offline.loggers import evaluate_loggers as evaluate_loggers
     from armwise.offline.playback import Replay as Replay
     from armwise.offline.playback import replay as replay
     from armwise.offline.propensities import PropensityModel as PropensityModel

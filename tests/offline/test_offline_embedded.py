@@ -1,0 +1,106 @@
+"""Very many arms: MIPS and OffCEM against explicit sums and a world with known truth."""
+
+from __future__ import annotations
+
+import time
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from armwise.offline import Log, evaluate, evaluate_embedded
+
+K, G = 200, 5
+GROUP = np.arange(K) % G
+VALUE = np.array([0.1, 0.3, 0.5, 0.7, 0.9])
+LOGGER = np.random.default_rng(3).dirichlet(np.full(K, 0.3)) * 0.98 + 0.02 / K
+EVENER = 0.5 * LOGGER + 0.5 / K
+DIRECT = np.where(np.median(LOGGER) < LOGGER, 0.08, -0.08)  # the log plays good arms of a group more often
+TARGET = np.where(GROUP == 4, 3.0, 0.5) / np.where(GROUP == 4, 3.0, 0.5).sum()
+
+
+def make(n, seed, direct=0.0, p=LOGGER):
+    rng = np.random.default_rng([seed, 9])
+    x = rng.normal(size=(n, 2))
+    arms = rng.choice(K, n, p=p)
+    mean = VALUE[GROUP[arms]] + direct * DIRECT[arms] + 0.02 * x[:, 0]
+    rewards = (rng.random(n) < mean).astype(float)
+    return Log(contexts=x, arms=arms, rewards=rewards, probabilities=p[arms], n_arms=K)
+
+
+def test_weights_are_those_of_the_embedding():
+    log = make(300, 1)
+    total = 0.0
+    for arm, reward in zip(log.arms, log.rewards, strict=True):
+        alike = [a for a in range(K) if GROUP[a] == GROUP[arm]]
+        total += sum(TARGET[a] for a in alike) / sum(LOGGER[a] for a in alike) * reward
+    found = evaluate_embedded(log, TARGET, GROUP, "mips", logging=LOGGER, warn=False)
+    assert found["mips"].value == pytest.approx(total / 300, rel=1e-12)
+    one_each = evaluate_embedded(log, TARGET, np.arange(K), "mips", logging=LOGGER, warn=False)["mips"]
+    assert one_each.value == pytest.approx(evaluate(log, TARGET, "ips", warn=False)["ips"].value, rel=1e-12)
+
+
+def test_mips_is_unbiased_with_a_fraction_of_the_variance():
+    right = TARGET @ VALUE[GROUP]
+    errors: dict[str, list[float]] = {"mips": [], "ips": [], "estimated": []}
+    held = 0
+    for run in range(80):
+        log = make(400, run)
+        found = evaluate_embedded(log, TARGET, GROUP, "mips", logging=LOGGER, warn=False)["mips"]
+        held += found.low <= right <= found.high
+        errors["mips"].append(found.value - right)
+        errors["ips"].append(evaluate(log, TARGET, "ips", warn=False)["ips"].value - right)
+        guess = evaluate_embedded(log, TARGET, GROUP, "mips", warn=False)["mips"]
+        errors["estimated"].append(guess.value - right)
+    assert held >= 70
+    assert np.std(errors["mips"]) < 0.4 * np.std(errors["ips"])
+    for name in ("mips", "estimated"):
+        assert abs(np.mean(errors[name])) < 4 * np.std(errors[name]) / np.sqrt(80) + 0.005, name
+
+
+def test_offcem_explains_the_arms_within_a_cluster():
+    # With a direct effect of the arms, MIPS is off by their mean difference; the model takes most of that away.
+    right = TARGET @ (VALUE[GROUP] + DIRECT)
+    errors: dict[str, list[float]] = {"mips": [], "offcem": []}
+    for run in range(15):
+        found = evaluate_embedded(make(20_000, run, direct=1.0, p=EVENER), TARGET, GROUP, logging=EVENER, warn=False)
+        for name in errors:
+            errors[name].append(found[name].value - right)
+    assert abs(np.mean(errors["offcem"])) < 0.5 * abs(np.mean(errors["mips"]))
+    assert "biased unless" in found.verdict and "biased unless" in found.to_json()
+
+
+def test_real_embeddings_are_clustered():
+    points = np.column_stack([GROUP * 10.0, GROUP * -10.0]) + np.random.default_rng(1).normal(size=(K, 2)) * 0.01
+    log = make(500, 2)
+    by_points = evaluate_embedded(log, TARGET, points, "mips", logging=LOGGER, clusters=G, warn=False)["mips"]
+    by_group = evaluate_embedded(log, TARGET, GROUP, "mips", logging=LOGGER, warn=False)["mips"]
+    assert by_points.value == pytest.approx(by_group.value, rel=1e-12)
+
+
+def test_ten_thousand_arms_take_megabytes():
+    # An (n, K) table of these rows would be 400 MB; blocks keep it in tens. The time is printed by -s, not judged.
+    n, many = 5000, 10_000
+    rng = np.random.default_rng(4)
+    arms = rng.integers(0, many, n)
+    log = Log(contexts=rng.normal(size=(n, 5)), arms=arms, rewards=rng.random(n), n_arms=many)
+    start = time.process_time()
+    tracemalloc.start()
+    found = evaluate_embedded(
+        log, np.full(many, 1 / many), np.arange(many) % 30, logging=np.full(many, 1 / many), warn=False
+    )
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    print(f"{time.process_time() - start:.1f} s, {peak / 1e6:.0f} MB")
+    assert found["mips"].value == pytest.approx(log.rewards.mean()) and peak < 250e6
+
+
+def test_what_is_wrong_is_named():
+    log = make(50, 1)
+    with pytest.raises(ValueError, match=r"embeddings has shape \(3,\)"):
+        evaluate_embedded(log, TARGET, [0, 1, 2])
+    with pytest.raises(ValueError, match="clusters= is for embeddings of real numbers"):
+        evaluate_embedded(log, TARGET, GROUP, clusters=3)
+    never = np.where(GROUP[log.arms[0]] == GROUP, 0.0, 1.0)
+    with pytest.raises(ValueError, match="logging, row 0: it never plays arms like"):
+        evaluate_embedded(log, TARGET, GROUP, logging=never / never.sum())
