@@ -117,7 +117,7 @@ def elimination(runs: int = 200, T: int = 3000) -> None:
 AGENTS: dict[str, Callable[[aw.FinitePolicies, int, int], aw.Agent]] = {
     "EpochGreedy, c = 1": lambda oracle, K, seed: aw.EpochGreedy(oracle, K, seed=seed),
     # 2 epsilon_l s(l) <= 1, as the proof asks, with epsilon_l = sqrt(2 K ln(N / delta) / l)
-    "EpochGreedy, c = 0.35": lambda oracle, K, seed: aw.EpochGreedy(oracle, K, schedule=8**-0.5, seed=seed),
+    "EpochGreedy, c = 0.35": lambda oracle, K, seed: aw.EpochGreedy(oracle, K, scale=8**0.5, seed=seed),
     "RandomizedUCB": lambda oracle, K, seed: aw.RandomizedUCB(oracle, K, seed=seed),
     "ILoveToConBandits": lambda oracle, K, seed: aw.ILoveToConBandits(oracle, K, seed=seed),
     # the proof's psi = 100 keeps every b_pi far below 2K at these horizons: Q explores all policies alike

@@ -402,7 +402,7 @@ def squarecb(agent: Any, world: World, T: int) -> Letters | str:
         return wrong
     if agent.regressor is not None:
         return "its bound with numbers is for ridge, and this agent has another regressor"
-    if agent.exponent != 0.0:
+    if agent.exponent != 0.0 or agent.gamma is None:
         return "its bound is for a constant gamma: SquareCB.theoretical"
     K, d = world["K"], agent.dim * (agent.n_arms or 1)
     gamma = agent.gamma / agent.scale if hasattr(agent, "gamma") else agent.scale

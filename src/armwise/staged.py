@@ -14,7 +14,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from armwise.agent import Agent, Choice, Floats, Seed, count, fraction
+from armwise.agent import Agent, Choice, Floats, Seed, count, fraction, positive
 from armwise.numerics.choice import best_arms
 
 
@@ -52,8 +52,11 @@ class Staged(Agent, Generic[M]):
 
     _learnt = ("_models",)
 
-    def __init__(self, horizon: int, delta: float, make_model: Callable[[], M], *, seed: Seed = None) -> None:
+    def __init__(
+        self, horizon: int, delta: float, make_model: Callable[[], M], scale: float = 1.0, *, seed: Seed = None
+    ) -> None:
         super().__init__(seed=seed)
+        self.scale = positive("scale", scale)  # of the widths that ``_estimate`` answers
         self.horizon, self.delta = count("horizon", horizon), fraction("delta", delta)
         self.n_stages = max(1, math.ceil(math.log(self.horizon)))
         self._models = [make_model() for _ in range(self.n_stages)]

@@ -57,8 +57,8 @@ def gaussian(means: Floats, covariance: Floats) -> Floats | None:
         return np.ones(1)
     if K == 2:
         variance = covariance[0, 0] + covariance[1, 1] - 2.0 * covariance[0, 1]
-        if variance <= _SAME * _SAME * np.trace(covariance) or variance <= 0.0:
-            return tied_probabilities(means)
+        if variance <= 1e-26 * max(1.0, float(np.abs(means).max()) ** 2):  # below what the means are known to
+            return floored(tied_probabilities(means))
         first = float(ndtr((means[0] - means[1]) / math.sqrt(variance)))
         return floored(np.array([first, 1.0 - first]))
     loadings = _common_factor(covariance)
@@ -99,8 +99,8 @@ def beta(successes: Floats, failures: Floats) -> Floats:
 def _independent(means: Floats, deviations: Floats) -> Floats:
     """Independent Gaussian arms. A deviation of (nearly) zero beside the others' is a jump: it gets a narrow width."""
     widest = float(deviations.max())
-    if widest == 0.0:
-        return tied_probabilities(means)
+    if widest <= 1e-13 * max(1.0, float(np.abs(means).max())):  # below what the means themselves are known to
+        return floored(tied_probabilities(means))
     spread = np.maximum(deviations, 1e-9 * widest)
     centre, scale = means[:, None], spread[:, None]
 

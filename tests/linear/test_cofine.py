@@ -35,7 +35,7 @@ class Naive:
 def test_every_round_as_the_formulas_say(k):
     U = np.random.default_rng(k).normal(size=(5, k))
     settings = {"lam": 0.3, "lam_coarse": 2.0, "alpha": 0.4, "alpha_coarse": 0.7}
-    follow(aw.CoFineUCB(5, U, **settings, seed=1), Naive(U, **settings), 5)
+    follow(aw.CoFineUCB(5, U, **settings, scale=1.0, seed=1), Naive(U, **settings), 5)
 
 
 def test_learn_subspace_by_its_definition():
@@ -64,7 +64,7 @@ def test_a_right_subspace_helps_and_the_bound_holds():
     T, K, dim = 1500, 10, 20
     for seed in range(1, 4):
         theta = unit_rows(np.random.default_rng(seed), 1, dim)[0]  # as the world draws it
-        agent = aw.CoFineUCB(dim, theta[:, None], alpha=0.2, alpha_coarse=0.2, seed=seed)
+        agent = aw.CoFineUCB(dim, theta[:, None], alpha=0.2, alpha_coarse=0.2, scale=1.0, seed=seed)
         mine = regret(agent, seed, T=T, K=K, dim=dim)
         assert mine < 0.7 * regret(aw.LinUCB(dim, alpha=0.2, lam=1.0, seed=seed), seed, T=T, K=K, dim=dim)
         bound = agent.theory.regret_bound(

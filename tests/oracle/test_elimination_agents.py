@@ -21,11 +21,11 @@ def mean_inverse(table, rows, P, mu, K):
     return np.take_along_axis(1 / ((1 - K * mu) * W + mu), table, axis=1)[rows].mean(axis=0)
 
 
-@pytest.mark.parametrize("schedule", [0.7, 1.0, lambda epoch: epoch % 3])
-def test_epoch_greedy_as_algorithm_7(schedule):
+@pytest.mark.parametrize("settings", [{"scale": 1.4}, {"scale": 1.0}, {"schedule": lambda epoch: epoch % 3}])
+def test_epoch_greedy_as_algorithm_7(settings):
     K, N, delta = 3, 20, 0.1
     world = planted(n_contexts=10, N=N, K=K, seed=2)
-    agent = aw.EpochGreedy(aw.FinitePolicies(world.table), K, schedule=schedule, delta=delta, seed=3)
+    agent = aw.EpochGreedy(aw.FinitePolicies(world.table), K, delta=delta, seed=3, **settings)
     contexts, rewards = world.rounds(700, seed=1)
     rounds, epoch, left, greedy = [], 0, 0, 0
     for x, row in zip(contexts, rewards):
@@ -33,9 +33,9 @@ def test_epoch_greedy_as_algorithm_7(schedule):
         if explores:
             epoch += 1
             c = (
-                schedule(epoch)
-                if callable(schedule)
-                else math.floor(schedule * math.sqrt(epoch / (K * math.log(N / delta))))
+                settings["schedule"](epoch)
+                if "schedule" in settings
+                else math.floor(math.sqrt(epoch / (K * math.log(N / delta))) / settings["scale"])
             )
             left, expected = c, np.full(K, 1 / K)
         else:
@@ -69,7 +69,7 @@ def test_policy_elimination_as_algorithm_8():
     K, N, delta = 2, 8, 0.2
     world = planted(n_contexts=6, N=N, K=K, seed=3, gap=0.9)
     sample = np.repeat(np.arange(6.0), [1, 2, 3, 1, 1, 1])[:, None]
-    agent = aw.PolicyElimination(aw.FinitePolicies(world.table), K, contexts=sample, delta=delta, seed=5)
+    agent = aw.PolicyElimination.theoretical(aw.FinitePolicies(world.table), K, contexts=sample, delta=delta, seed=5)
     contexts, rewards = world.rounds(4000, seed=4)
     alive, R = np.arange(N), np.zeros(N)
     for t, (x, row) in enumerate(zip(contexts, rewards), 1):
@@ -112,7 +112,8 @@ def test_policy_elimination_keeps_the_best_policy():
     lost, dropped, early, late = 0, 0, 0.0, 0.0
     for seed in range(12):
         world = planted(n_contexts=2, N=10, K=2, seed=seed, gap=0.9)
-        agent = aw.PolicyElimination(aw.FinitePolicies(world.table), 2, contexts=np.arange(2.0)[:, None], seed=seed)
+        policies, sample = aw.FinitePolicies(world.table), np.arange(2.0)[:, None]
+        agent = aw.PolicyElimination.theoretical(policies, 2, contexts=sample, seed=seed)
         contexts, rewards = world.rounds(3000, seed=seed)
         arms = agent.play(contexts, rewards).arms
         early += world.regret(contexts[:500], arms[:500])
@@ -127,7 +128,7 @@ def test_policy_elimination_keeps_the_best_policy():
 @pytest.mark.parametrize(("N", "K", "agree"), [(30, 3, 0.0), (200, 10, 0.0), (100, 5, 0.8)])
 def test_randomized_ucb_keeps_its_constraints_at_every_solution(N, K, agree):
     world = planted(n_contexts=50, N=N, K=K, seed=N, agree=agree)
-    agent = aw.RandomizedUCB(aw.FinitePolicies(world.table), K, delta=0.1, seed=2)
+    agent = aw.RandomizedUCB.theoretical(aw.FinitePolicies(world.table), K, delta=0.1, seed=2)
     contexts, rewards = world.rounds(2048, seed=6)
     rng, R = np.random.default_rng(0), np.zeros(N)
     for t, (x, row) in enumerate(zip(contexts, rewards), 1):

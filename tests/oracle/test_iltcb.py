@@ -57,7 +57,9 @@ class Naive:
 @pytest.mark.parametrize(("epochs", "taus"), [(2.0, [1, 2, 4, 8, 16, 32, 64, 128, 256]), ([5, 40, 300], [5, 40, 300])])
 def test_every_round_as_the_naive_descent(epochs, taus):
     world = planted(n_contexts=12, N=15, K=3, seed=1)
-    agent = aw.ILoveToConBandits(aw.FinitePolicies(world.table), n_arms=3, delta=0.1, epochs=epochs, seed=1)
+    agent = aw.ILoveToConBandits(
+        aw.FinitePolicies(world.table), n_arms=3, delta=0.1, epochs=epochs, psi=100.0, scale=1.0, seed=1
+    )
     naive = Naive(world.table, 3, 0.1, taus)
     contexts, rewards = world.rounds(320, seed=2)
     for x, row in zip(contexts, rewards):
@@ -72,7 +74,7 @@ def test_every_round_as_the_naive_descent(epochs, taus):
 @pytest.mark.parametrize(("N", "K", "agree"), [(40, 2, 0.0), (200, 5, 0.0), (500, 10, 0.0), (200, 5, 0.8)])
 def test_both_constraints_hold_after_each_epoch(N, K, agree):
     world = planted(n_contexts=60, N=N, K=K, seed=N, agree=agree)
-    agent = aw.ILoveToConBandits(aw.FinitePolicies(world.table), n_arms=K, seed=1)
+    agent = aw.ILoveToConBandits.theoretical(aw.FinitePolicies(world.table), n_arms=K, seed=1)
     contexts, rewards = world.rounds(4096, seed=3)
     estimates = np.zeros((60, K))
     counts = np.zeros(60)
@@ -102,7 +104,7 @@ def test_both_constraints_hold_after_each_epoch(N, K, agree):
 def test_oracle_calls_grow_like_the_root_of_the_rounds():
     """A failure would mean calls that grow with T itself (exponent 1): the benchmark fits it up to T = 50,000."""
     world = planted(n_contexts=100, N=300, K=5, seed=5)
-    agent = aw.ILoveToConBandits(aw.FinitePolicies(world.table), n_arms=5, seed=1)
+    agent = aw.ILoveToConBandits.theoretical(aw.FinitePolicies(world.table), n_arms=5, seed=1)
     calls = []
     for block in range(2):
         agent.play(*world.rounds(500 if block == 0 else 7500, seed=block))

@@ -31,7 +31,7 @@ AGENTS = {
         ("regressor", aw.RegressorOracle(SGDRegressor(random_state=0)), linear_rounds),
     )
     for make, options in (
-        (aw.EpochGreedy, {"schedule": 4.0}),
+        (aw.EpochGreedy, {"scale": 0.25}),
         (aw.ILoveToConBandits, {"delta": 0.2}),
         (aw.PolicyElimination, {"contexts": rounds(30, 5)[0]}),
         (aw.RandomizedUCB, {"tolerance": 0.01}),

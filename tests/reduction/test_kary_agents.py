@@ -12,7 +12,7 @@ from armwise.ridge import Ridge
 
 MAKERS = {
     "Exp3": lambda seed=None: aw.Exp3(n_arms=4, gamma=0.2, seed=seed),
-    "UCB1": lambda seed=None: aw.UCB1(n_arms=4, alpha=0.7, seed=seed),
+    "UCB1": lambda seed=None: aw.UCB1(n_arms=4, scale=0.7, seed=seed),
     "EpsilonGreedy": lambda seed=None: aw.EpsilonGreedy(n_arms=4, epsilon=0.3, decay=0.25, seed=seed),
     "BetaThompson": lambda seed=None: aw.BetaThompson(n_arms=4, prior=(0.5, 2.0), seed=seed),
     "BetaThompson, 7 draws": lambda seed=None: aw.BetaThompson(n_arms=4, draws=7, seed=seed),
@@ -170,7 +170,7 @@ def test_epsilon_greedy_over_a_model_follows_the_ridge_estimate(n_models):
     ("make", "message"),
     [
         (lambda: aw.UCB1(n_arms=0), "n_arms must be a whole number >= 1"),
-        (lambda: aw.UCB1(n_arms=2, alpha=-1), "alpha must be a finite number >= 0"),
+        (lambda: aw.UCB1(n_arms=2, scale=-1), "scale must be a finite number >= 0"),
         (lambda: aw.EpsilonGreedy(), "n_arms must be a whole number"),
         (lambda: aw.EpsilonGreedy(n_arms=2, epsilon=1.5), "epsilon must be a number in"),
         (lambda: aw.EpsilonGreedy(n_arms=2, model=Ridge(dim=2, n_models=3)), "leave n_arms out"),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from typing import Any, Self
 
 import numpy as np
 
 from armwise import bounds, hypotheses, persist
-from armwise.agent import Choice, Floats, IndexAgent, Seed, Theory, count, positive
+from armwise.agent import Choice, Floats, IndexAgent, Seed, Theory, count, fraction, positive
 from armwise.arguments import refuse_masked
 from armwise.ridge import Ridge
 
@@ -64,7 +65,7 @@ class HierarchicalRidge(persist.Saved):
 
 
 class CoFineUCB(IndexAgent):
-    """Optimism with two widths: w.x + alpha ||x||_(M^-1) + alpha_coarse lam ||U' M^-1 x||_(M~^-1).
+    """Optimism with two widths: w.x + scale (alpha ||x||_(M^-1) + alpha_coarse lam ||U' M^-1 x||_(M~^-1)).
 
     ``subspace`` is U, (d, k): where past users' parameters mostly lie (see ``learn_subspace``). Exploring k coarse
     directions is cheap, and what they do not explain is still learnt in all d.
@@ -100,9 +101,11 @@ class CoFineUCB(IndexAgent):
         alpha: float = 1.0,
         alpha_coarse: float = 1.0,
         *,
+        scale: float = 0.1,
         seed: Seed = None,
     ) -> None:
         super().__init__(seed=seed)
+        self.scale = positive("scale", scale, zero=True)
         self.dim = count("dim", dim)
         self.subspace = _read_matrix("subspace", subspace)
         if self.subspace.shape[0] != self.dim:
@@ -111,6 +114,37 @@ class CoFineUCB(IndexAgent):
         self.alpha = positive("alpha", alpha, zero=True)
         self.alpha_coarse = positive("alpha_coarse", alpha_coarse, zero=True)
         self._model = HierarchicalRidge(self.subspace, self.lam, self.lam_coarse)
+
+    @classmethod
+    def theoretical(
+        cls,
+        dim: int,
+        subspace: Any,
+        horizon: int,
+        *,
+        noise: float = 1.0,
+        norm_rest: float = 0.0,
+        norm_coarse: float = 1.0,
+        length: float = 1.0,
+        delta: float = 0.05,
+        seed: Seed = None,
+    ) -> Self:
+        """Widths that cover both estimates' errors over the horizon, so that the bound holds, with lam = max(1, L^2).
+
+        theta = U theta~ + rest with ||theta~|| <= ``norm_coarse`` and ||rest|| <= ``norm_rest``; rewards are
+        R-sub-Gaussian (``noise``), rows at most ``length`` long.
+
+        >>> CoFineUCB.theoretical(3, np.eye(3)[:, :1], horizon=1000, noise=0.1).alpha_coarse.__round__(2)
+        1.38
+        """
+        U, T = _read_matrix("subspace", subspace), count("horizon", horizon)
+        L, share = positive("length", length), fraction("delta", delta) / 2.0
+        lam, (d, k) = max(1.0, L**2), U.shape
+        rest, longest = positive("norm_rest", norm_rest, zero=True), L * float(np.linalg.norm(U, 2))
+        noise = positive("noise", noise)
+        alpha = noise * _ellipsoid(T, d, L, lam, share) + math.sqrt(lam) * rest
+        coarse = noise * _ellipsoid(T, k, longest, 1.0, share) + positive("norm_coarse", norm_coarse, zero=True)
+        return cls(dim, U, lam, 1.0, alpha, coarse + L * rest * math.sqrt(T), scale=1.0, seed=seed)
 
     @staticmethod
     def learn_subspace(profiles: Any, k: int) -> Floats:
@@ -135,10 +169,15 @@ class CoFineUCB(IndexAgent):
 
     def _scores(self, context: Floats) -> Floats:
         means, fine, coarse = self._model.estimate(context)
-        return means + self.alpha * fine + self.alpha_coarse * coarse
+        return means + self.scale * (self.alpha * fine + self.alpha_coarse * coarse)
 
     def _learn(self, context: Floats, choice: Choice, reward: float) -> None:
         self._model.update(context[choice.arm], reward)
+
+
+def _ellipsoid(T: int, d: int, L: float, lam: float, delta: float) -> float:
+    """sqrt(2 ln(det(A_T)^1/2 det(lam I)^-1/2 / delta)) at its largest, after T rows of length L."""
+    return math.sqrt(d * math.log1p(T * L**2 / (d * lam)) + 2.0 * math.log(1.0 / delta))
 
 
 def _read_matrix(name: str, value: Any) -> Floats:

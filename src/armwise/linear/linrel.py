@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from typing import Self
 
 import numpy as np
 
 from armwise import bounds, hypotheses, persist
-from armwise.agent import Choice, Floats, IndexAgent, Seed, Theory, count, fraction
+from armwise.agent import Choice, Floats, IndexAgent, Seed, Theory, count, fraction, positive
 from armwise.numerics import truncated
 from armwise.staged import Staged
 
@@ -73,7 +74,9 @@ def _scale(horizon: int, n_arms: int, delta: float) -> float:
 
 
 class LinREL(IndexAgent):
-    """Play the largest w'c + ||w|| sqrt(ln(2TK/delta)) + ||v~||, K the number of arms of this round.
+    """Play the largest w'c + scale (||w|| sqrt(ln(2TK/delta)) + ||v~||), K the number of arms of this round.
+
+    ``scale`` = 1 is the paper's width: ``LinREL.theoretical``.
 
     Erratum: the survey's Theorem 4 has sqrt(2 ln(2TK/delta)); its Algorithm 2 and Auer 2003 have no 2, nor has this.
     No regret bound is known for LinREL itself, whose rewards are not independent; SupLinREL has one.
@@ -97,15 +100,25 @@ class LinREL(IndexAgent):
     dim: int
     _learnt = ("_model",)
 
-    def __init__(self, dim: int, horizon: int, delta: float = 0.05, *, seed: Seed = None) -> None:
+    def __init__(self, dim: int, horizon: int, delta: float = 0.05, *, scale: float = 0.1, seed: Seed = None) -> None:
         super().__init__(seed=seed)
+        self.scale = positive("scale", scale, zero=True)
         self.dim, self.horizon = count("dim", dim), count("horizon", horizon)
         self.delta = fraction("delta", delta)
         self._model = TruncatedRidge(self.dim)
 
+    @classmethod
+    def theoretical(cls, dim: int, horizon: int, delta: float = 0.05, *, seed: Seed = None) -> Self:
+        """With the paper's widths.
+
+        >>> LinREL.theoretical(dim=2, horizon=100).scale
+        1.0
+        """
+        return cls(dim, horizon, delta, scale=1.0, seed=seed)
+
     def _scores(self, context: Floats) -> Floats:
         means, widths = self._model.estimate(context, _scale(self.horizon, len(context), self.delta))
-        return means + widths
+        return means + self.scale * widths
 
     def _learn(self, context: Floats, choice: Choice, reward: float) -> None:
         self._model.update(context[choice.arm], reward)
@@ -113,6 +126,8 @@ class LinREL(IndexAgent):
 
 class SupLinREL(Staged[TruncatedRidge]):
     """Staged elimination (see ``Staged``) around LinREL's mean w'c and width ||w|| sqrt(ln(2TK/delta)) + ||v~||.
+
+    ``scale`` multiplies the widths; 1 is what the bound is for: ``SupLinREL.theoretical``.
 
     >>> agent = SupLinREL(dim=2, horizon=100, delta=0.05, seed=1)
     >>> agent.choose(np.eye(2)).note
@@ -135,9 +150,19 @@ class SupLinREL(Staged[TruncatedRidge]):
     reward_range = (-np.inf, np.inf)
     dim: int
 
-    def __init__(self, dim: int, horizon: int, delta: float = 0.05, *, seed: Seed = None) -> None:
+    def __init__(self, dim: int, horizon: int, delta: float = 0.05, *, scale: float = 0.1, seed: Seed = None) -> None:
         self.dim = count("dim", dim)
-        super().__init__(horizon, delta, lambda: TruncatedRidge(dim), seed=seed)
+        super().__init__(horizon, delta, lambda: TruncatedRidge(dim), scale, seed=seed)
+
+    @classmethod
+    def theoretical(cls, dim: int, horizon: int, delta: float = 0.05, *, seed: Seed = None) -> Self:
+        """With the theorem's widths.
+
+        >>> SupLinREL.theoretical(dim=2, horizon=100).scale
+        1.0
+        """
+        return cls(dim, horizon, delta, scale=1.0, seed=seed)
 
     def _estimate(self, model: TruncatedRidge, X: Floats, n_arms: int) -> tuple[Floats, Floats]:
-        return model.estimate(X, _scale(self.horizon, n_arms, self.delta))
+        means, widths = model.estimate(X, _scale(self.horizon, n_arms, self.delta))
+        return means, self.scale * widths

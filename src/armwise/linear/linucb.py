@@ -20,9 +20,12 @@ from armwise.agent import (
     make_choice,
     positive,
 )
-from armwise.linear.rounds import Noise, RidgeAgent
+from armwise.linear.rounds import RidgeAgent
+from armwise.noise import Noise
 from armwise.numerics.ridge import choose_optimistic, learn_row
 from armwise.ridge import Ridge
+
+PRACTICAL = 0.5  # alpha of ``alpha=None``, in deviations of the noise x sqrt(ln t): see docs/defaults.md
 
 
 class Ellipsoid(persist.Saved):
@@ -49,10 +52,10 @@ class LinUCB(RidgeAgent, IndexAgent):
     Shared parameters over per-arm features (K may change every round), or, with ``n_arms``, one model for each arm
     over a shared context (*disjoint*, Li et al. 2010). ``scale`` multiplies the widths: larger explores more.
 
-    ``alpha=None``, the practical default, is a constant times the noise of the rewards around the model, as it is
-    learnt (see ``Noise``), so that neither the rewards' units nor the number of features have to be known; with
-    ``lam=None`` the ridge follows the features' size. Otherwise ``alpha`` is a number, or an ``Ellipsoid``, which is
-    what the bound needs: ``LinUCB.theoretical``.
+    ``alpha=None``, the practical default, is 0.5 sqrt(ln t) deviations of the noise of the rewards around the model,
+    as it is learnt (see ``Noise``), so that neither the rewards' units nor the number of features have to be known;
+    with ``lam=None`` the ridge follows the features' size. Otherwise ``alpha`` is a number, or an ``Ellipsoid``, which
+    is what the bound needs: ``LinUCB.theoretical``.
 
     For worlds that drift: ``discount`` < 1 weighs a reward by discount^age, ``window`` keeps the last W rewards. Both
     count all rewards, so that an arm's width grows while it rests (see ``Ridge`` for the cost).
@@ -134,7 +137,7 @@ class LinUCB(RidgeAgent, IndexAgent):
             norm, noise = self.scale * self.alpha.norm, self.scale * self.alpha.noise
             self._width = (float(np.sqrt(lam)) * norm, noise, self.alpha.delta)
         elif self._noise is not None:
-            self._width = (self.scale * self._noise.width(), 0.0, 1.0)
+            self._width = (self.scale * PRACTICAL * self._noise.growing, 0.0, 1.0)
         else:
             assert self.alpha is not None
             self._width = (self.scale * self.alpha, 0.0, 1.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Self
 
 import numpy as np
 
@@ -13,9 +14,11 @@ from armwise.staged import Staged
 
 
 class SupLinUCB(Staged[Ridge]):
-    """Stages of ridge models (lam = 1) with widths (alpha + 1) sqrt(x' A^-1 x), alpha = sqrt(ln(2TK/delta) / 2).
+    """Stages of ridge models (lam = 1) with widths scale (alpha + 1) sqrt(x' A^-1 x), alpha = sqrt(ln(2TK/delta) / 2).
 
-    The theorem wants rewards in [0, 1], ||x|| <= 1 and ||theta*|| <= 1; how a round goes is told in ``Staged``.
+    The theorem wants scale = 1 (``SupLinUCB.theoretical``), rewards in [0, 1], ||x|| <= 1 and ||theta*|| <= 1; its
+    widths are so large that thousands of rounds explore in stage 1, hence the smaller default. How a round goes is
+    told in ``Staged``.
 
     >>> agent = SupLinUCB(dim=2, horizon=100, delta=0.05, seed=1)
     >>> choice = agent.choose(np.eye(2))
@@ -40,11 +43,20 @@ class SupLinUCB(Staged[Ridge]):
     reward_range = (-np.inf, np.inf)
     dim: int
 
-    def __init__(self, dim: int, horizon: int, delta: float = 0.05, *, seed: Seed = None) -> None:
+    def __init__(self, dim: int, horizon: int, delta: float = 0.05, *, scale: float = 0.1, seed: Seed = None) -> None:
         self.dim = count("dim", dim)
-        super().__init__(horizon, delta, lambda: Ridge(dim, lam=1.0), seed=seed)
+        super().__init__(horizon, delta, lambda: Ridge(dim, lam=1.0), scale, seed=seed)
+
+    @classmethod
+    def theoretical(cls, dim: int, horizon: int, delta: float = 0.05, *, seed: Seed = None) -> Self:
+        """With the theorem's widths.
+
+        >>> SupLinUCB.theoretical(dim=2, horizon=100).scale
+        1.0
+        """
+        return cls(dim, horizon, delta, scale=1.0, seed=seed)
 
     def _estimate(self, model: Ridge, X: Floats, n_arms: int) -> tuple[Floats, Floats]:
         alpha = math.sqrt(0.5 * math.log(2 * self.horizon * n_arms / self.delta))
         means, widths = model.estimate(X)
-        return means, (alpha + 1.0) * widths
+        return means, self.scale * (alpha + 1.0) * widths

@@ -11,12 +11,14 @@ import numpy as np
 
 from armwise import bounds, hypotheses, persist, winning
 from armwise.agent import Agent, Choice, Floats, Played, Seed, Theory, count, fraction, positive
-from armwise.linear.rounds import Noise, RidgeAgent
+from armwise.linear.rounds import RidgeAgent
+from armwise.noise import Noise
 from armwise.numerics import thompson
 from armwise.numerics.choice import draw
 from armwise.ridge import Ridge
 
 MONTE_CARLO = 1000  # posterior draws behind ``probabilities`` where choosing takes a single one
+PRACTICAL = 0.25  # v of ``v=None``, in deviations of the noise: see docs/defaults.md
 NO_TIES = np.empty(
     0
 )  # what the kernels get for tie-breaking at first: ties are rare, and numbers for them are drawn then
@@ -99,8 +101,8 @@ class LinThompson(RidgeAgent, SamplingAgent):
 
     Shared parameters over per-arm features, or, with ``n_arms``, one model for each arm over a shared context, like
     LinUCB, whose ``lam``, ``discount`` and ``window`` it has too. ``scale`` multiplies the posterior's deviation:
-    larger explores more. ``v=None``, the practical default, is a constant times the noise of the rewards around the
-    model, as it is learnt; otherwise ``v`` is a number, or a ``ThompsonScale``, which is what the bound needs:
+    larger explores more. ``v=None``, the practical default, is a quarter of the noise of the rewards around the model,
+    as it is learnt (see ``Noise``); otherwise ``v`` is a number, or a ``ThompsonScale``, which is what the bound needs:
     ``LinThompson.theoretical``. ``draws`` > 1 makes every choice know its probability (see ``SamplingAgent``).
 
     >>> agent = LinThompson(dim=2, draws=10, seed=1)
@@ -166,7 +168,7 @@ class LinThompson(RidgeAgent, SamplingAgent):
         if isinstance(self.v, ThompsonScale):
             self._scale = (0.0, self.scale * self.v.coefficient(self.dim), self.v.delta)
         elif self._noise is not None:
-            self._scale = (self.scale * self._noise.width(), 0.0, 1.0)
+            self._scale = (self.scale * PRACTICAL * self._noise.deviation, 0.0, 1.0)
         else:
             assert self.v is not None
             self._scale = (self.scale * self.v, 0.0, 1.0)

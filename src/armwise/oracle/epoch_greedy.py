@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -20,9 +20,10 @@ from armwise.oracle.history import OracleAgent
 class EpochGreedy(OracleAgent):
     """Epoch l: one arm drawn uniformly, which teaches; then s(l) rounds of the best policy so far, which do not.
 
-    ``schedule`` is s, a function of l, or the number c in s(l) = floor(c sqrt(l / (K ln(N / delta)))). Epochs follow
-    the rounds chosen, not the rewards learnt; ``choice.note`` says whether the round explored, and a late reward of
-    an exploration is learnt all the same. Policies that tie for best share the greedy rounds equally.
+    s(l) = floor(sqrt(l / (K ln(N / delta))) / scale), so that a larger ``scale`` explores more; 1 is the paper's
+    (``EpochGreedy.theoretical``). ``schedule`` is a function of l to have instead. Epochs follow the rounds chosen, not
+    the rewards learnt; ``choice.note`` says whether the round explored, and a late reward of an exploration is learnt
+    all the same. Policies that tie for best share the greedy rounds equally.
 
     Cost: a greedy round asks the best policy; an exploration is one ``oracle.update`` (O(N) for an explicit class).
 
@@ -53,15 +54,29 @@ class EpochGreedy(OracleAgent):
         self,
         oracle: OracleLike,
         n_arms: int,
-        schedule: float | Callable[[int], int] = 1.0,
+        schedule: Callable[[int], int] | None = None,
         delta: float = 0.05,
         *,
+        scale: float = 0.25,
         seed: Seed = None,
     ) -> None:
         self._begin(oracle, n_arms, seed)
-        self.schedule = schedule if callable(schedule) else positive("schedule", schedule)
+        if schedule is not None and not callable(schedule):
+            raise ValueError(
+                f"schedule must be a function of the epoch, or None (then scale sets it), got {schedule!r}"
+            )
+        self.schedule, self.scale = schedule, positive("scale", scale)
         self.delta = fraction("delta", delta)
         self._epoch = self._greedy_left = 0
+
+    @classmethod
+    def theoretical(cls, oracle: Any, n_arms: int, delta: float = 0.05, *, seed: Seed = None) -> Self:
+        """With the paper's schedule.
+
+        >>> EpochGreedy.theoretical([lambda x: 0, lambda x: 1], n_arms=2).scale
+        1.0
+        """
+        return cls(oracle, n_arms, delta=delta, scale=1.0, seed=seed)
 
     def _probabilities(self, context: Floats) -> Floats:
         if self._greedy_left:
@@ -80,10 +95,10 @@ class EpochGreedy(OracleAgent):
 
     def _greedy_rounds(self, epoch: int) -> int:
         """s(l)."""
-        if callable(self.schedule):
+        if self.schedule is not None:
             return max(0, int(self.schedule(epoch)))
         complexity = self.n_arms * math.log(self.oracle.n_policies / self.delta)
-        return math.floor(self.schedule * math.sqrt(epoch / complexity))
+        return math.floor(math.sqrt(epoch / complexity) / self.scale)
 
     def _learn(self, context: Floats, choice: Choice, reward: float) -> None:
         if choice.note:

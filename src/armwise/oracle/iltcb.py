@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -26,9 +26,9 @@ class ILoveToConBandits(OracleAgent):
     function of m. ``weights`` is Q, by policy (by index, for an explicit class); ``oracle_calls`` counts the calls.
     With an oracle that is not exact, the constraints hold for the policies that it returns.
 
-    ``psi`` = 100 is the proof's constant. As long as every Reg_hat(pi) / (psi mu) is small beside 2K, which with
-    psi = 100 means T up to millions, all policies are explored alike, and regret grows almost linearly; a psi below 1
-    gives up the proof and explores far less (``benchmarks/oracle_bench.py`` prints both).
+    ``psi`` = 100 and ``scale`` = 1, which multiplies mu, are the proof's: ``ILoveToConBandits.theoretical``. As long
+    as every Reg_hat(pi) / (psi mu) is small beside 2K, which with these means T up to millions, all policies are
+    explored alike, and regret grows almost linearly; the defaults give up the proof and explore far less.
 
     Cost: a round asks the policies in Q; an epoch of J distinct contexts costs O(J K) and one oracle call for each
     step of the descent (O(J N) for an explicit class), with O(sqrt(K t / ln(N / delta))) steps up to logarithms.
@@ -61,10 +61,12 @@ class ILoveToConBandits(OracleAgent):
         delta: float = 0.05,
         epochs: Times = 2.0,
         *,
-        psi: float = 100.0,
+        psi: float = 0.1,
+        scale: float = 0.3,
         seed: Seed = None,
     ) -> None:
         self._begin(oracle, n_arms, seed)
+        self.scale = positive("scale", scale)
         self.delta, self.epochs = fraction("delta", delta), check_times("epochs", epochs)
         self.psi = positive("psi", psi)
         self.weights: dict[Any, float] = {}
@@ -72,6 +74,15 @@ class ILoveToConBandits(OracleAgent):
         self.oracle_calls, self.mu = 0, 1.0 / (2 * self.n_arms)
         self._m, self._end = 1, next_time(self.epochs, 1, 0)
         self._history = History(self.n_arms)
+
+    @classmethod
+    def theoretical(cls, oracle: Any, n_arms: int, delta: float = 0.05, *, seed: Seed = None) -> Self:
+        """With the proof's constants.
+
+        >>> ILoveToConBandits.theoretical([lambda x: 0, lambda x: 1], n_arms=2).psi
+        100.0
+        """
+        return cls(oracle, n_arms, delta, psi=100.0, scale=1.0, seed=seed)
 
     def _probabilities(self, context: Floats) -> Floats:  # Algorithm 11
         arms = self.oracle._ask_all([*self.weights, self.leader], context)
@@ -89,7 +100,7 @@ class ILoveToConBandits(OracleAgent):
     def _end_epoch(self) -> None:
         tau, K = self._end, self.n_arms
         spread = math.log(16.0 * tau**2 * self.oracle.n_policies / self.delta)
-        self.mu = min(1.0 / (2 * K), math.sqrt(spread / (K * tau)))
+        self.mu = min(1.0 / (2 * K), self.scale * math.sqrt(spread / (K * tau)))
         descent = Descent(self.oracle, self._history, self.mu, self.psi, [*self.weights.items()])
         descent.run()
         self.weights, self.leader = descent.weights(), descent.leader

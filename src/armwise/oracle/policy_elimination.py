@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from armwise import bounds, hypotheses
-from armwise.agent import Choice, Floats, Seed, Theory, fraction
+from armwise.agent import Choice, Floats, Seed, Theory, fraction, positive
 from armwise.numerics.policies import smoothed
 from armwise.numerics.weights import importance_weighted
 from armwise.oracle.base import Ints
 from armwise.oracle.finite import FinitePolicies, PoliciesLike
 from armwise.oracle.history import OracleAgent
-from armwise.oracle.variance import Sample, spread
+from armwise.oracle.variance import Sample, tilted
 
 _ROUNDING = 1e-9
 
@@ -24,10 +25,12 @@ class PolicyElimination(OracleAgent):
 
     ``contexts`` is an (n, d) sample of the distribution of contexts. P_t over the survivors has
     mean_x 1 / W'(x, h(x)) <= 2K for each survivor h, W' = (1 - K mu_t) W_P + mu_t, and is checked before it plays.
-    A policy goes when R_hat_t(h) < max R_hat_t - 2 b_t. ``survivors`` holds the indices of those that remain.
+    Among the distributions that have it, P_t gives the leader, the policy with the best estimate, as much as it can.
+    A policy goes when R_hat_t(h) < max R_hat_t - 2 scale b_t; ``scale`` = 1 is the theorem's
+    (``PolicyElimination.theoretical``). ``survivors`` holds the indices of those that remain.
 
     Cost: a round is O(N); P is found again, in O(log N) steps of O(J N) each (J distinct contexts in the sample), when
-    a policy goes and when mu_t has fallen by a factor sqrt(2).
+    a policy goes, when mu_t has fallen by a tenth, and when the leader changes (at most O(log T) times).
 
     >>> agent = PolicyElimination([lambda x: 0, lambda x: 1], n_arms=2, contexts=np.zeros((1, 1)), seed=1)
     >>> played = agent.play(np.zeros((3000, 1)), np.tile([0.0, 1.0], (3000, 1)))
@@ -49,12 +52,20 @@ class PolicyElimination(OracleAgent):
     )
     policies: FinitePolicies
     _oracle_name = "policies"
-    _learnt = ("survivors", "_P", "_certified")
+    _learnt = ("survivors", "_P", "_certified", "_leader", "_next")
 
     def __init__(
-        self, policies: PoliciesLike, n_arms: int, contexts: ArrayLike, delta: float = 0.05, *, seed: Seed = None
+        self,
+        policies: PoliciesLike,
+        n_arms: int,
+        contexts: ArrayLike,
+        delta: float = 0.05,
+        *,
+        scale: float = 0.3,
+        seed: Seed = None,
     ) -> None:
         self._begin_explicit(policies, n_arms, seed)
+        self.scale = positive("scale", scale)
         self.contexts = np.array(self.policies._read_contexts(contexts))
         if not len(self.contexts):
             raise ValueError("contexts is empty: expected a sample of the distribution of contexts")
@@ -65,7 +76,18 @@ class PolicyElimination(OracleAgent):
         self.survivors: Ints = np.arange(N)
         self._P = np.full(N, 1.0 / N)
         # v_P <= 1 / mu = 2K at the first mu, whatever P.
-        self._certified = (self._mu(1), 2.0 * self.n_arms)
+        self._certified, self._leader, self._next = (self._mu(1), 2.0 * self.n_arms), -1, 1
+
+    @classmethod
+    def theoretical(
+        cls, policies: PoliciesLike, n_arms: int, contexts: ArrayLike, delta: float = 0.05, *, seed: Seed = None
+    ) -> Self:
+        """With the theorem's width b_t.
+
+        >>> PolicyElimination.theoretical([lambda x: 0, lambda x: 1], n_arms=2, contexts=[[0.0]]).scale
+        1.0
+        """
+        return cls(policies, n_arms, contexts, delta, scale=1.0, seed=seed)
 
     def _log_term(self, t: int) -> float:
         """ln(1 / delta_t), delta_t = delta / (4 N t^2)."""
@@ -87,7 +109,7 @@ class PolicyElimination(OracleAgent):
         self._keep_variance_low(self._mu(self.t + 1))
 
     def _eliminate(self, t: int) -> None:
-        width = 2.0 * math.sqrt(2 * self.n_arms * self._log_term(t) / t)  # b_t
+        width = self.scale * 2.0 * math.sqrt(2 * self.n_arms * self._log_term(t) / t)  # b_t
         R_hat = self.policies.totals[self.survivors] / t
         stays = R_hat >= R_hat.max() - 2.0 * width
         if not stays.all():
@@ -97,16 +119,16 @@ class PolicyElimination(OracleAgent):
             self._certified = (1.0, math.inf)  # what held for the larger class says nothing for this mixture
 
     def _keep_variance_low(self, mu: float) -> None:
-        """Keep P while v_P <= 2K is certain, and otherwise make it so.
+        """Keep P while v_P <= 2K is certain; otherwise, and for a new leader, tilt it to the leader as far as can be.
 
-        With mu' < mu every W' falls at most by the factor mu' / mu, so that v_P grows at most by its inverse.
+        With mu' < mu every W' falls at most by the factor mu' / mu, so that v_P grows at most by its inverse. A new
+        leader waits until the rewards have grown by a tenth, so that P is found O(log T) times.
         """
         before, largest = self._certified
-        if largest * before / mu <= 2.0 * self.n_arms + _ROUNDING:
+        leader = int(self.survivors[self.policies.totals[self.survivors].argmax()])
+        due = leader != self._leader and self._n_learnt + 1 >= self._next
+        if largest * before / mu <= 2.0 * self.n_arms + _ROUNDING and not due:
             return
         alive = Sample(self._sample.table[:, self.survivors], self._sample.shares, self.n_arms)
-        largest = float(alive.variances(self._P, mu).max())
-        if largest > 2.0 * self.n_arms + _ROUNDING:
-            # Half of a uniform start keeps every 1 / P_1(h) below 2N, which bounds the number of steps.
-            self._P, largest = spread(alive, mu, 0.5 * self._P + 0.5 / self._P.size)
-        self._certified = (mu, largest)
+        self._P, largest = tilted(alive, mu, int(np.searchsorted(self.survivors, leader)), self._P)
+        self._certified, self._leader, self._next = (mu, largest), leader, math.ceil(1.1 * (self._n_learnt + 1))

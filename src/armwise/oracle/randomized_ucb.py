@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Self
 
 import numpy as np
 
@@ -20,7 +21,10 @@ class RandomizedUCB(OracleAgent):
     """Draw the arm from W' = (1 - K mu_t) W_P + mu_t, P the solution of Algorithm 9 over the rewards learnt.
 
     min_P P.Delta such that, for every distribution Q over the policies, v_P.Q <= max(4K, c (Delta.Q)^2), with
-    c = (t - 1) / (180 C_(t-1)), C_t = 2 ln(N t / delta), mu_t = min(1 / (2K), sqrt(C_t / (2 K t))).
+    c = (t - 1) / (180 C_(t-1)), C_t = scale^2 2 ln(N t / delta), mu_t = min(1 / (2K), sqrt(C_t / (2 K t))).
+
+    ``scale`` multiplies the deviations that are allowed for, hence mu_t; 1 is the paper's:
+    ``RandomizedUCB.theoretical``.
 
     ``schedule`` says at how many rewards P is found again: a factor (2: at 1, 2, 4, ...; 1: every time), a list of
     times, or a function of m; mu_t is this round's. P always satisfies its constraints, checked by exact separation
@@ -59,17 +63,28 @@ class RandomizedUCB(OracleAgent):
         schedule: Times = 2.0,
         tolerance: float = 1e-3,
         *,
+        scale: float = 0.1,
         seed: Seed = None,
     ) -> None:
         self._begin_explicit(policies, n_arms, seed)
+        self.scale = positive("scale", scale)
         self.delta, self.schedule = fraction("delta", delta), check_times("schedule", schedule)
         self.tolerance = positive("tolerance", tolerance)
         self.P = np.full(self.policies.n_policies, 1.0 / self.policies.n_policies)
         self._history = History(self.n_arms)
         self._m, self._next = 1, next_time(self.schedule, 1, 0)
 
+    @classmethod
+    def theoretical(cls, policies: PoliciesLike, n_arms: int, delta: float = 0.05, *, seed: Seed = None) -> Self:
+        """With the paper's constants.
+
+        >>> RandomizedUCB.theoretical([lambda x: 0, lambda x: 1], n_arms=2).scale
+        1.0
+        """
+        return cls(policies, n_arms, delta, scale=1.0, seed=seed)
+
     def _C(self, t: int) -> float:
-        return 2.0 * math.log(self.policies.n_policies * t / self.delta)
+        return self.scale**2 * 2.0 * math.log(self.policies.n_policies * t / self.delta)
 
     def _mu(self, t: int) -> float:
         return min(1.0 / (2 * self.n_arms), math.sqrt(self._C(t) / (2 * self.n_arms * t)))

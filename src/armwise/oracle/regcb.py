@@ -12,17 +12,21 @@ from armwise.oracle.estimators import Estimator
 from armwise.oracle.regression import RegressionAgent
 from armwise.ridge import Ridge
 
+PRACTICAL = 0.35  # sqrt(beta_t / ln(K t)) of ``mellowness=None``, in deviations of the noise: see docs/defaults.md
+WITHOUT_RIDGE = 0.2  # the deviation that is taken for granted where a regressor does not tell it
 _HALVINGS = 12  # of the interval of weights, when a regressor's bound is searched
 
 
 class RegCB(RegressionAgent):
     """Bound each arm's reward by the regressors whose loss is at most beta_t above the least; play the largest bound.
 
-    beta_t = scale^2 mellowness ln(K t): larger ``scale`` explores more. Bounds are cut to [0, 1], and are [0, 1] for an
-    arm about which the data say nothing. With ``elimination`` the arm is drawn uniformly from those
-    whose upper bound reaches the largest lower bound. For ridge the bounds are y_a +- sqrt(beta_t) sqrt(x' A^-1 x),
-    in closed form. For a scikit-learn regressor each bound is a search over the weight of one extra example that
-    pulls the fit beyond [0, 1] (the paper's BinSearch): some 20 fits an arm and round, on all its examples so far.
+    beta_t = scale^2 mellowness ln(K t): larger ``scale`` explores more. ``mellowness=None``, the practical default, is
+    the square of 0.35 deviations of the noise of the rewards, as it is learnt (see ``Noise``). Bounds are cut to
+    [0, 1], and are [0, 1] for an arm about which the data say nothing. With ``elimination`` the arm is drawn uniformly
+    from those whose upper bound reaches the largest lower bound. For ridge the bounds are
+    y_a +- sqrt(beta_t) sqrt(x' A^-1 x), in closed form. For a scikit-learn regressor each bound is a search over the
+    weight of one extra example that pulls the fit beyond [0, 1] (the paper's BinSearch): some 20 fits per arm and
+    round, on all its examples so far.
 
     >>> agent = RegCB(dim=2, seed=1)
     >>> X = np.eye(2)
@@ -42,22 +46,23 @@ class RegCB(RegressionAgent):
         high_probability=True,
         infinite_policies=True,
     )
-    _learnt = ("_model", "_X", "_arms", "_rewards")
+    _learnt = ("_model", "_noise", "_X", "_arms", "_rewards")
 
     def __init__(
         self,
         dim: int,
         *,
         n_arms: int | None = None,
-        mellowness: float = 0.01,
+        mellowness: float | None = None,
         elimination: bool = False,
         scale: float = 1.0,
         lam: float | None = None,
         regressor: Any = None,
         seed: Seed = None,
     ) -> None:
-        self._begin(dim, n_arms, lam, scale, regressor, 1.0, seed)
-        self.mellowness, self.elimination = positive("mellowness", mellowness), bool(elimination)
+        self._begin(dim, n_arms, lam, scale, mellowness is None, regressor, 1.0, seed)
+        self.mellowness = None if mellowness is None else positive("mellowness", mellowness)
+        self.elimination = bool(elimination)
         # The examples, which only a search over fits needs again.
         self._X, self._arms, self._rewards = np.empty((0, self.dim)), np.empty(0, np.int64), np.empty(0)
         if self.regressor is not None:
@@ -71,10 +76,17 @@ class RegCB(RegressionAgent):
         """
         return self._bounds(self._read(context))
 
+    def _excess(self) -> float:
+        """What multiplies ln(K t)."""
+        if self.mellowness is not None:
+            return self.scale**2 * self.mellowness
+        deviation = WITHOUT_RIDGE if self._noise is None else self._noise.deviation
+        return (self.scale * PRACTICAL * deviation) ** 2
+
     def _bounds(self, context: Floats) -> tuple[Floats, Floats]:
         X = self._rows(context)
         K = self._count_arms(context)
-        radius = regression.confidence(self.t, K, self.scale**2 * self.mellowness)
+        radius = regression.confidence(self.t, K, self._excess())
         if isinstance(self._model, Ridge):
             return regression.cut(*regression.estimates(self._model.models, X), radius, X, self._model.ridge or 1.0)
         assert self.regressor is not None
@@ -98,8 +110,8 @@ class RegCB(RegressionAgent):
         self._arms, self._rewards = np.append(self._arms, model), np.append(self._rewards, reward)
 
     def _play_ridge(self, model: Ridge, block: Floats, rewards: Floats) -> tuple[Any, Any, Any]:
-        lam, mellowness = model.ridge or 1.0, self.scale**2 * self.mellowness
-        return regression.regcb_play(model.models, lam, mellowness, self.elimination, self.t, block, rewards, self._rng)
+        lam, excess = model.ridge or 1.0, self._excess()
+        return regression.regcb_play(model.models, lam, excess, self.elimination, self.t, block, rewards, self._rng)
 
 
 def _search(regressor: Estimator, X: Floats, y: Floats, x: Floats, beta: float) -> tuple[float, float]:

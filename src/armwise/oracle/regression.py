@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from armwise.agent import Agent, Choice, Floats, Played, Seed, count, positive
+from armwise.noise import Noise
 from armwise.numerics import regression
 from armwise.oracle.estimators import Estimator, Learner
 from armwise.ridge import Ridge
@@ -25,7 +26,8 @@ class RegressionAgent(Agent):
     refit: float
     regressor: Estimator | None
     _model: Ridge | list[Learner]
-    _learnt: ClassVar[tuple[str, ...]] = ("_model",)
+    _noise: Noise | None  # where exploration is measured in it
+    _learnt: ClassVar[tuple[str, ...]] = ("_model", "_noise")
 
     def _begin(
         self,
@@ -33,6 +35,7 @@ class RegressionAgent(Agent):
         n_arms: int | None,
         lam: float | None,
         scale: float,
+        practical: bool,
         regressor: Any,
         refit: float,
         seed: Seed,
@@ -40,6 +43,7 @@ class RegressionAgent(Agent):
         """The first lines of every constructor."""
         super().__init__(seed=seed)
         self.scale = positive("scale", scale)
+        self._noise = Noise() if practical and regressor is None else None
         self.n_arms = None if n_arms is None else count("n_arms", n_arms)
         self.sees = "features" if n_arms is None else "shared"
         ridge = Ridge(dim, lam, self.n_arms or 1)
@@ -63,16 +67,21 @@ class RegressionAgent(Agent):
     def _play(self, contexts: Any, rewards: Floats) -> Played:
         if not isinstance(self._model, Ridge):
             return super()._play(contexts, rewards)
-        settled, parts = 0, []
-        while self._model.ridge is None and settled < len(rewards):  # the first rows to be learnt settle the ridge
-            now = slice(settled, settled + 1)
-            parts.append(super()._play(contexts[now], rewards[now]))
-            settled += 1
-        if settled < len(rewards):
-            block = contexts if self.n_arms is None else contexts[:, None]
-            parts.append(Played(*self._play_ridge(self._model, block[settled:], rewards[settled:])))
-            self._n_learnt += len(rewards) - settled
-        return parts[0] if len(parts) == 1 else Played(*(np.concatenate(column) for column in zip(*parts)))
+        pieces, done = [], 0
+        block = contexts if self.n_arms is None else contexts[:, None]
+        while done < len(rewards):
+            if self._model.ridge is None:  # the first rows to be learnt settle it
+                now = slice(done, done + 1)
+                pieces.append(super()._play(contexts[now], rewards[now]))
+            else:  # rounds over which the estimate of the noise stands still
+                now = slice(done, len(rewards) if self._noise is None else done + self._noise.rounds_left)
+                pieces.append(Played(*self._play_ridge(self._model, block[now], rewards[now])))
+                self._n_learnt += len(pieces[-1].rewards)
+                if self._noise is not None:
+                    for reward in pieces[-1].rewards.tolist():  # one by one, so that loop and block agree to the bit
+                        self._noise.add(reward, self._model)
+            done += len(pieces[-1].rewards)
+        return pieces[0] if len(pieces) == 1 else Played(*(np.concatenate(column) for column in zip(*pieces)))
 
     def _rows(self, context: Floats) -> Floats:
         """Per-arm features, or the shared context as one row."""
@@ -92,5 +101,7 @@ class RegressionAgent(Agent):
         X = self._rows(context)
         if isinstance(self._model, Ridge):
             self._model.learn(X, row, reward, model)
+            if self._noise is not None:
+                self._noise.add(reward, self._model)
         else:
             self._model[model].add(X[row : row + 1].copy(), np.array([reward]), np.ones(1))

@@ -11,11 +11,15 @@ from armwise.numerics import regression
 from armwise.oracle.regression import RegressionAgent
 from armwise.ridge import Ridge
 
+PRACTICAL = 10.0  # gamma of ``gamma=None``, times the deviation of the noise: see docs/defaults.md
+LEAST_NOISE = 0.01
+
 
 class SquareCB(RegressionAgent):
     """Play the arm of the best estimate b, and any other arm a with probability 1 / (K + gamma_t (y_b - y_a)).
 
-    gamma_t = gamma t^exponent / scale: larger ``scale`` explores more. Arms that tie for the best share its
+    gamma_t = gamma t^exponent / scale: larger ``scale`` explores more. ``gamma=None``, the practical default, is a
+    constant over the noise of the rewards, as it is learnt (see ``Noise``). Arms that tie for the best share its
     probability equally. ``SquareCB.theoretical`` has the constant gamma that the bound asks for.
     Per-arm features with one regressor, or with ``n_arms`` one regressor for each arm over a shared context; the
     regressor is ridge (``lam``; None follows the features' size), or any scikit-learn regressor: taught by
@@ -28,7 +32,7 @@ class SquareCB(RegressionAgent):
     ...     choice = agent.choose(X)
     ...     agent.learn(X, choice, reward=[0.1, 0.9][choice.arm])
     >>> agent.probabilities(X).round(2)
-    array([0.01, 0.99])
+    array([0., 1.])
     """
 
     theory = Theory(
@@ -49,7 +53,7 @@ class SquareCB(RegressionAgent):
         dim: int,
         *,
         n_arms: int | None = None,
-        gamma: float = 10.0,
+        gamma: float | None = None,
         exponent: float = 0.5,
         scale: float = 1.0,
         lam: float | None = None,
@@ -57,8 +61,9 @@ class SquareCB(RegressionAgent):
         refit: float = 1.1,
         seed: Seed = None,
     ) -> None:
-        self._begin(dim, n_arms, lam, scale, regressor, refit, seed)
-        self.gamma, self.exponent = positive("gamma", gamma), positive("exponent", exponent, zero=True)
+        self._begin(dim, n_arms, lam, scale, gamma is None, regressor, refit, seed)
+        self.gamma = None if gamma is None else positive("gamma", gamma)
+        self.exponent = positive("exponent", exponent, zero=True)
 
     @classmethod
     def theoretical(
@@ -76,10 +81,17 @@ class SquareCB(RegressionAgent):
         gamma = math.sqrt(K * T / (regression_regret + math.log(2 / delta)))
         return cls(dim, n_arms=K, gamma=gamma, exponent=0.0, lam=lam, seed=seed)
 
+    def _gamma(self) -> float:
+        """What multiplies t^exponent."""
+        if self.gamma is not None:
+            return self.gamma / self.scale
+        if self._noise is None:
+            return PRACTICAL / self.scale
+        return PRACTICAL / (self.scale * max(self._noise.deviation, LEAST_NOISE))
+
     def _probabilities(self, context: Floats) -> Floats:
-        gamma = regression.gap_scale(self.t, self.gamma / self.scale, self.exponent)
+        gamma = regression.gap_scale(self.t, self._gamma(), self.exponent)
         return regression.inverse_gap(self._means(context), gamma)
 
     def _play_ridge(self, model: Ridge, block: Floats, rewards: Floats) -> tuple[Any, Any, Any]:
-        gamma = self.gamma / self.scale
-        return regression.squarecb_play(model.models, gamma, self.exponent, self.t, block, rewards, self._rng)
+        return regression.squarecb_play(model.models, self._gamma(), self.exponent, self.t, block, rewards, self._rng)

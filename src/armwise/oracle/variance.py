@@ -14,6 +14,7 @@ import numpy as np
 from armwise.agent import Floats
 from armwise.numerics.policies import arm_masses, policy_totals, smoothed
 
+_HALVINGS = 7  # of the leader's share: within 1 %
 _ENOUGH = math.sqrt(2.0)  # times K: half way, in ratio, between what exists (K) and what is asked for (2K)
 
 
@@ -63,6 +64,31 @@ def spread(sample: Sample, mu: float, start: Floats) -> tuple[Floats, float]:
             largest = float(sample.variances(mean, mu).max())
             if largest <= limit:
                 return mean, largest
+
+
+def tilted(sample: Sample, mu: float, leader: int, start: Floats) -> tuple[Floats, float]:
+    """The most of ``leader`` in a mixture with v_P(h) <= 2K for every h, and the mixture's largest v_P.
+
+    v_P is convex in P, so that along the line from ``spread`` to the leader the constraint holds up to one point,
+    which is halved for; a tenth is left for mu to fall by before P has to be found again.
+
+    >>> sample = Sample(np.array([[0, 1]], np.uint8), np.ones(1), n_arms=2)
+    >>> P, largest = tilted(sample, 0.01, leader=1, start=np.array([0.5, 0.5]))
+    >>> bool(P[1] > 0.7), bool(largest <= 4.0)
+    (True, True)
+    """
+    # Half of a uniform start keeps every 1 / P_1(h) below 2N, which bounds the number of steps.
+    even, limit = 0.5 * start + 0.5 / start.size, 2.0 * sample.n_arms / 1.1
+    P, largest = spread(sample, mu, even)
+    share, step, base = 0.0, 0.5, P
+    for _ in range(_HALVINGS):
+        trial = (1.0 - share - step) * base
+        trial[leader] += share + step
+        worst = float(sample.variances(trial, mu).max())
+        if worst <= limit:
+            share, P, largest = share + step, trial, worst
+        step *= 0.5
+    return P, largest
 
 
 def violation(gaps: Floats, v: Floats, flat: float, c: float) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -12,9 +12,10 @@ from armwise.numerics import kary
 
 
 class UCB1(IndexAgent):
-    """Play the arm with the largest mean_a + alpha sqrt(2 ln t / n_a); an arm never learnt comes first.
+    """Play the arm with the largest mean_a + scale sqrt(2 ln t / n_a); an arm never learnt comes first.
 
-    t is one more than the rewards learnt, n_a how many of them were arm a's. ``alpha=1`` is the published index.
+    t is one more than the rewards learnt, n_a how many of them were arm a's. ``scale`` = 1/2 suits rewards in [0, 1],
+    whose deviation is at most 1/2; 1 is the published index, which the bound is for: ``UCB1.theoretical``.
 
     >>> agent = UCB1(n_arms=2, seed=1)
     >>> played = agent.play(None, np.tile([0.2, 0.8], (200, 1)))
@@ -36,19 +37,28 @@ class UCB1(IndexAgent):
     n_arms: int
     _learnt = ("_totals", "_counts")
 
-    def __init__(self, n_arms: int, alpha: float = 1.0, *, seed: Seed = None) -> None:
+    def __init__(self, n_arms: int, scale: float = 0.5, *, seed: Seed = None) -> None:
         super().__init__(seed=seed)
-        self.n_arms, self.alpha = count("n_arms", n_arms), positive("alpha", alpha, zero=True)
+        self.n_arms, self.scale = count("n_arms", n_arms), positive("scale", scale, zero=True)
         self._totals, self._counts = np.zeros(self.n_arms), np.zeros(self.n_arms)
 
+    @classmethod
+    def theoretical(cls, n_arms: int, *, seed: Seed = None) -> Self:
+        """The published index, which the theorem is about.
+
+        >>> UCB1.theoretical(n_arms=2)
+        UCB1(n_arms=2, scale=1.0)
+        """
+        return cls(n_arms, 1.0, seed=seed)
+
     def _scores(self, context: None) -> Floats:
-        return kary.ucb1_scores(self._totals, self._counts, self.alpha)
+        return kary.ucb1_scores(self._totals, self._counts, self.scale)
 
     def _learn(self, context: None, choice: Choice, reward: float) -> None:
         self._totals[choice.arm] += reward
         self._counts[choice.arm] += 1.0
 
     def _play(self, contexts: Any, rewards: Floats) -> Played:
-        played = Played(*kary.ucb1_play(self._totals, self._counts, self.alpha, rewards, self._rng))
+        played = Played(*kary.ucb1_play(self._totals, self._counts, self.scale, rewards, self._rng))
         self._n_learnt += len(rewards)
         return played

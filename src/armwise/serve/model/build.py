@@ -24,7 +24,7 @@ def build_model(creation: Creation) -> Model:
     """The model of an application that has learnt nothing yet.
 
     >>> build_model(Creation(agent={"class": "UCB1", "n_arms": 2}, arms=["a", "b"])).agent
-    UCB1(n_arms=2, alpha=1.0)
+    UCB1(n_arms=2, scale=0.5)
     """
     try:
         encoder = Encoder(**creation.features)
