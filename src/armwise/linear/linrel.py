@@ -150,7 +150,7 @@ class SupLinREL(Staged[TruncatedRidge]):
     reward_range = (-np.inf, np.inf)
     dim: int
 
-    def __init__(self, dim: int, horizon: int, delta: float = 0.05, *, scale: float = 0.1, seed: Seed = None) -> None:
+    def __init__(self, dim: int, horizon: int, delta: float = 0.05, *, scale: float = 0.05, seed: Seed = None) -> None:
         self.dim = count("dim", dim)
         super().__init__(horizon, delta, lambda: TruncatedRidge(dim), scale, seed=seed)
 

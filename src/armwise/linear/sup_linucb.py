@@ -43,7 +43,7 @@ class SupLinUCB(Staged[Ridge]):
     reward_range = (-np.inf, np.inf)
     dim: int
 
-    def __init__(self, dim: int, horizon: int, delta: float = 0.05, *, scale: float = 0.1, seed: Seed = None) -> None:
+    def __init__(self, dim: int, horizon: int, delta: float = 0.05, *, scale: float = 0.05, seed: Seed = None) -> None:
         self.dim = count("dim", dim)
         super().__init__(horizon, delta, lambda: Ridge(dim, lam=1.0), scale, seed=seed)
 
