@@ -143,7 +143,7 @@ def inside():
         bounds.epoch_greedy(T=T, K=3, N=8, delta=0.05, schedule=int),
     )
     yield (
-        aw.ILoveToConBandits(PLANTED.policies, 3, psi=200.0),
+        aw.ILoveToConBandits(PLANTED.policies, 3, psi=200.0, scale=1.0),
         PLANTED,
         bounds.iltcb(T=T, K=3, N=8, delta=0.05, psi=200.0),
     )
