@@ -99,6 +99,7 @@ class Agent(persist.Saved, ABC):
     needs_probability: ClassVar[bool] = False
     compiled: bool = False  # whether ``play`` runs in compiled code, without the interpreter's lock between its rounds
     plain_input: bool = True  # whether contexts are the arrays of ``sees``: False where an agent reads them its own way
+    revises: bool = False  # whether ``revise`` can put another reward in the place of one that was learnt
     choosing_changes: bool = False  # whether ``choose`` moves more than the random stream (EpochGreedy counts rounds)
     dim: int | None = None  # columns of a features row, or length of a shared context; None takes any
     n_arms: int | None = None  # None: as many as the context says
@@ -138,6 +139,24 @@ class Agent(persist.Saved, ABC):
         self._check_choice(choice, self._count_arms(context))
         self._learn(context, choice, self._read_reward(reward))
         self._n_learnt += 1
+
+    def revise(self, context: Context, choice: Choice, before: float, after: float) -> None:
+        """Put the reward ``after`` in the place of ``before``, which was learnt of this choice; if ``revises``.
+
+        What is learnt is as if it had been ``after`` from the beginning, up to rounding.
+
+        >>> import armwise as aw
+        >>> agent = aw.LinUCB(dim=2, alpha=0.0, lam=1.0)
+        >>> agent.learn(np.eye(2), Choice(arm=1, probability=0.5), 0.0)
+        >>> agent.revise(np.eye(2), Choice(arm=1, probability=0.5), before=0.0, after=1.0)
+        >>> agent.probabilities(np.eye(2))
+        array([0., 1.])
+        """
+        if not self.revises:
+            raise ValueError(f"{self!r:.200} cannot revise a reward that it has learnt: see its attribute revises")
+        context = self._read(context)
+        self._check_choice(choice, self._count_arms(context))
+        self._revise(context, choice, self._read_reward(before), self._read_reward(after))
 
     def probabilities(self, context: Context = None) -> Floats:
         """The distribution that ``choose`` draws from; changes nothing, the random stream included.
@@ -211,6 +230,10 @@ class Agent(persist.Saved, ABC):
     @abstractmethod
     def _learn(self, context: Any, choice: Choice, reward: float) -> None:
         """Learn one checked reward; ``_n_learnt`` counts the rewards before this one."""
+
+    def _revise(self, context: Any, choice: Choice, before: float, after: float) -> None:
+        """Replace a reward that was learnt; all of it is checked."""
+        raise NotImplementedError
 
     def _choose(self, context: Any) -> Choice:
         p = self._probabilities(context)

@@ -39,6 +39,7 @@ class RidgeAgent(Agent):
         self.sees = "features" if n_arms is None else "shared"
         self.scale = positive("scale", scale, zero=True)
         self.compiled = self.window is None
+        self.revises = noise is None and not model.forgets
         self._set_width()
 
     @abstractmethod
@@ -57,6 +58,10 @@ class RidgeAgent(Agent):
         if self._noise is not None:
             self._noise.add(reward, self._model)
         self._set_width()
+
+    def _revise(self, context: Floats, choice: Choice, before: float, after: float) -> None:
+        shared = self.n_arms is None
+        self._model.revise(context[choice.arm] if shared else context, after - before, 0 if shared else choice.arm)
 
     def _play(self, contexts: Any, rewards: Floats) -> Played:
         if not self.compiled:

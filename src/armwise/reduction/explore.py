@@ -40,6 +40,7 @@ class Explore(Wrapper):
         self.agent = agent
         self.epsilon = fraction("epsilon", epsilon, zero=True, one=True)
         self._around(self.agent)
+        self.revises = self.agent.revises
 
     def _probabilities(self, context: Any) -> Floats:
         return floored(self.agent._probabilities(context), self.epsilon)
@@ -58,3 +59,6 @@ class Explore(Wrapper):
 
     def _learn(self, context: Any, choice: Choice, reward: float) -> None:
         teach(self.agent, context, choice, reward)
+
+    def _revise(self, context: Any, choice: Choice, before: float, after: float) -> None:
+        self.agent._revise(context, choice, before, after)

@@ -20,7 +20,7 @@ from armwise.numerics.choice import draw
 from armwise.serve.engine.engine import Engine
 from armwise.serve.errors import Conflict, Unknown
 from armwise.serve.journal.append import Journal
-from armwise.serve.journal.events import Change, Creation, Decision
+from armwise.serve.journal.events import Change, Creation, Decision, Settings
 from armwise.serve.journal.rules import Status
 from armwise.serve.journal.sqlite import SQLite
 from armwise.serve.log.export import pieces
@@ -220,7 +220,7 @@ def test_the_arm_is_drawn_with_exactly_the_probability_that_is_answered(engines:
 
 def test_learning_uses_exactly_what_was_seen_when_deciding(engines: Make) -> None:
     """The features that a lesson is learnt with are those of the decision, though scales have moved since."""
-    engine = engines(agent={"class": "LinUCB", "alpha": 0.3}, features={"dim": 16})
+    engine = engines(agent={"class": "LinUCB", "alpha": 0.3}, features={"dim": 16}, learn="arrival")
     model = engine.models["shop"]
     reference = build_model(Creation(agent={"class": "LinUCB", "alpha": 0.3}, features={"dim": 16}))
     rng = np.random.default_rng(5)
@@ -288,7 +288,8 @@ def test_an_idempotency_key_makes_a_retry_harmless(engines: Make) -> None:
 
 
 def test_two_applications_share_a_journal_and_nothing_else(tmp_path: Any) -> None:
-    creations = {"shop": Creation(), "news": Creation(agent={"class": "UCB1", "n_arms": 3}, arms=["a", "b", "c"])}
+    news = Creation(agent={"class": "UCB1", "n_arms": 3}, arms=["a", "b", "c"], settings=Settings(learn="arrival"))
+    creations = {"shop": Creation(), "news": news}
     engine = Engine(SQLite(tmp_path / "journal.db"), creations)
     engine.start()
     engine.decide("shop", b"{}", ARMS, id="e1")

@@ -93,7 +93,7 @@ def contexts(name: str, n: int) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("name", AGENTS)
-def test_a_recovered_model_equals_a_replay_bit_for_bit(engines: Make, name: str) -> None:
+def test_a_recovered_model_equals_a_replay_bit_for_bit(engines: Make, clock: Any, name: str) -> None:
     engine = engines(**AGENTS[name])
     rng = np.random.default_rng(1)
     for k, context in enumerate(contexts(name, 40)):
@@ -102,8 +102,10 @@ def test_a_recovered_model_equals_a_replay_bit_for_bit(engines: Make, name: str)
             engine.reward("shop", f"e{k - 5}", float(rng.random()))
         if k == 20:
             engine.snapshot()
+    clock.now += 601.0
+    engine.expire()
     before = settled(engine)
-    assert engine.learner.masters["shop"].lessons == 35
+    assert engine.learner.masters["shop"].lessons == 40
     assert engine.learner.masters["shop"].refused == 0
     assert state(replayed(engine)["shop"]) == before
     engine.stop()

@@ -117,7 +117,7 @@ def test_durations_go_around(value: float) -> None:
 
 
 def test_learning_settings_bring_another_agent(tmp_path: Path) -> None:
-    config = Config(storage=str(tmp_path / "data"))
+    config = Config(storage=str(tmp_path / "data"), applications={"default": Application(learn="arrival")})
     running = Running(Service(config))
     client, engine = admin(running), running.service.engine
     default = client.get_policy()
@@ -149,7 +149,7 @@ def test_learning_settings_bring_another_agent(tmp_path: Path) -> None:
 
 
 def test_every_accepted_policy_ranks_now_and_after_a_restart(tmp_path: Path) -> None:
-    config = Config(storage=str(tmp_path / "data"))
+    config = Config(storage=str(tmp_path / "data"), applications={"default": Application(learn="arrival")})
     linear = {"class": "kernels.Linear"}
     strange = {"class": "CGPUCB", "context_kernel": linear, "arm_kernel": linear, "context_dim": 127}
     running = Running(Service(config))

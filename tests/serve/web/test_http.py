@@ -82,7 +82,8 @@ def test_the_log_comes_as_lines(run: Callable[..., Any]) -> None:
 def test_settings(run: Callable[..., Any]) -> None:
     client = run().client
     changed = client.patch("/v1/settings", json={"window": 5, "rule": "sum", "epsilon": 0.5})
-    assert changed.json() == {"window": 5.0, "default": 0.0, "rule": "sum", "apprentice": False}
+    settings = {"window": 5.0, "default": 0.0, "rule": "sum", "learn": "provisional", "apprentice": False}
+    assert changed.json() == settings
     assert client.get("/v1/agents").json()["agents"][0]["agent"].endswith("epsilon=0.5)")
     assert client.patch("/v1/settings", json={"window": 0}).status_code == 400
 

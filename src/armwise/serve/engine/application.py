@@ -31,6 +31,7 @@ class Application(msgspec.Struct, forbid_unknown_fields=True):
     window: float = 600.0
     default: float = 0.0
     rule: str = "earliest"
+    learn: str = ""
     apprentice: bool = False
     max_pairs: int = MAX_PAIRS  # of a context's and an arm's features in one request
     policies: dict[str, dict[str, Any]] = {}  # what the page compares with, each described like an agent
@@ -74,5 +75,5 @@ class Application(msgspec.Struct, forbid_unknown_fields=True):
         >>> Application().creation().seed
         1
         """
-        settings = Settings(self.window, self.default, self.rule, self.apprentice)
+        settings = Settings(self.window, self.default, self.rule, self.learn, self.apprentice)
         return Creation(self.agent, self.features, self.arms, self.seed, settings, self.rewards)

@@ -79,7 +79,7 @@ def drawn(
             note = msgspec.json.decode(msgspec.json.encode(note))  # as a replay will find it
     decision = Decision(
         context=msgspec.Raw(context), arms=list(sent.raws), p=p, arm=arm, version=model.version,
-        window=round(settings.window * 1000), default=settings.default, rule=settings.rule,
+        window=round(settings.window * 1000), default=settings.default, rule=settings.rule, learn=model.learns,
         apprentice=settings.apprentice, note=note, scaling=scaling, order=order,
     )  # fmt: skip
     return decision, choice.stack

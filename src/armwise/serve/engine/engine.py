@@ -259,7 +259,9 @@ class Engine:
         >>> engine.stop()
         """
         model = self.model(app)
-        model.check_reward(model.settings.changed(change).default)
+        settings = model.settings.changed(change)
+        model.check_reward(settings.default)
+        model.check_settings(settings)
         epsilon = change.epsilon
         if epsilon is not msgspec.UNSET and not (hasattr(model.agent, "epsilon") and 0.0 <= epsilon <= 1.0):
             raise InvalidInput("epsilon must lie in [0, 1], for an agent that has one")

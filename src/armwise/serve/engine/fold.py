@@ -36,7 +36,7 @@ def fold(
     """
     writes, recent = writes or {}, {} if recent is None else recent
     recent.update({row.seq: row.event for row in rows if row.seq in writes and isinstance(row.event, Decision)})
-    lessons = {row.seq: lesson[0] for row in rows if (lesson := _lesson(row, broken is None)) is not None}
+    lessons = {row.seq: decision for row in rows if (decision := _teaches(row, broken is None))}
     unread = [decision for decision in lessons.values() if decision not in recent]
     for seq, row in (journal.rows(unread) if unread else {}).items():
         with contextlib.suppress(ValueError):  # its lesson says what is the matter
@@ -61,11 +61,14 @@ def fold(
                     models[row.app] = persist.loads(given.data)
                     models[row.app].settings = settings
                 case Decision() as made:
-                    write = writes.get(row.seq)
-                    met.setdefault(row.app, []).append(models[row.app].numbers(made, write.stack if write else None))
+                    stack = writes[row.seq].stack if row.seq in writes else None
+                    met.setdefault(row.app, []).append(models[row.app].numbers(made, stack))
+                    models[row.app].assume(made, stack=stack)
                 case _:
                     models[row.app].apply(row, recent[lessons[row.seq]] if row.seq in lessons else None)
             models[row.app].version = row.seq
+            if anew:
+                models[row.app].since = row.seq
         except Exception as error:
             if broken is None:
                 raise
@@ -83,14 +86,14 @@ def fold(
             give_up(models, broken, app, f"the numbers of its decisions cannot be folded in: {error}")
 
 
-def _lesson(row: Row, strict: bool) -> tuple[int, float] | None:
-    """What an event teaches; one that is damaged is found again, and named, when its turn comes."""
+def _teaches(row: Row, strict: bool) -> int:
+    """The decision of which an event teaches; one that is damaged is found again, and named, when its turn comes."""
     try:
-        return row.lesson
+        return row.teaches
     except ValueError:
         if strict:
             raise
-        return None
+        return 0
 
 
 def _begun(model: Model, before: Model | None) -> Model:

@@ -46,6 +46,7 @@ class Settings(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     window: float = 600.0  # seconds that a reward may take
     default: float = 0.0  # learnt when none came
     rule: str = EARLIEST  # what several rewards of a decision come to
+    learn: str = ""  # one of ``LEARN``; empty: provisional where the agent can revise what it learnt, else at the close
     apprentice: bool = False
     forgotten: int = 0  # the event up to which the log was deleted: nothing shows what is before
     extra: dict[str, Any] = {}  # what a dialect wants kept, of no meaning here
@@ -55,6 +56,8 @@ class Settings(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
             raise InvalidInput(f"window must be seconds above 0 and within ten years, got {self.window}")
         if self.rule not in RULES:
             raise InvalidInput(f"rule must be {', '.join(RULES[:-1])} or {RULES[-1]}, got {self.rule!r}")
+        if self.learn not in ("", *LEARN):
+            raise InvalidInput(f"learn must be {', '.join(LEARN[:-1])} or {LEARN[-1]}, got {self.learn!r}")
 
     def changed(self, change: Change) -> Settings:
         """These settings with a change in force.
@@ -70,7 +73,7 @@ class Settings(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
         """What an API tells of them.
 
         >>> sorted(Settings().public)
-        ['apprentice', 'default', 'rule', 'window']
+        ['apprentice', 'default', 'learn', 'rule', 'window']
         """
         hidden = ("extra", "forgotten")
         return {name: getattr(self, name) for name in self.__struct_fields__ if name not in hidden}
@@ -89,6 +92,7 @@ class Change(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     window: float | Unset = msgspec.UNSET
     default: float | Unset = msgspec.UNSET
     rule: str | Unset = msgspec.UNSET
+    learn: str | Unset = msgspec.UNSET
     apprentice: bool | Unset = msgspec.UNSET
     forgotten: int | Unset = msgspec.UNSET
     extra: dict[str, Any] | Unset = msgspec.UNSET
@@ -153,7 +157,7 @@ class Decision(msgspec.Struct, omit_defaults=True):
     window: int  # milliseconds
     default: float
     rule: str = EARLIEST
-    learn: str = ARRIVAL
+    learn: str = PROVISIONAL
     deferred: bool = False
     apprentice: bool = False
     note: Any = None
@@ -186,6 +190,7 @@ class Activation(msgspec.Struct, omit_defaults=True):
 
     decision: int = 0
     late: bool = False
+    shown: bool = False  # it was not before
     lesson: float | None = None
 
 
@@ -257,6 +262,18 @@ class Row(msgspec.Struct):
             except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
                 raise ValueError(f"event {self.seq} ({self.kind}) is damaged: {error}") from None
         return self.at_hand
+
+    @property
+    def teaches(self) -> int:
+        """The number of the decision that has to be at hand to fold this event in; 0: none.
+
+        >>> Row(2, 0, "shop", "activate", "e1", b'{"decision":1,"shown":true}').teaches
+        1
+        """
+        if self.kind in _SEQUELS and isinstance(event := self.event, Sequel):
+            begins = isinstance(event, Activation) and event.shown
+            return event.decision if begins or event.lesson is not None else 0
+        return 0
 
     @property
     def lesson(self) -> tuple[int, float] | None:

@@ -6,7 +6,6 @@ import msgspec
 
 from armwise.serve.errors import Conflict, Unknown
 from armwise.serve.journal.events import (
-    ARRIVAL,
     CLOSE,
     EARLIEST,
     LARGEST,
@@ -14,6 +13,7 @@ from armwise.serve.journal.events import (
     MAX,
     MEAN,
     MIN,
+    PROVISIONAL,
     SUM,
     Activation,
     Decision,
@@ -44,7 +44,7 @@ class Status(msgspec.Struct):
     total: float = 0.0
     value: float = 0.0  # what they come to, by the rule
     closed: bool = False  # nothing can be learnt from it any more
-    learn: str = ARRIVAL
+    learn: str = PROVISIONAL
 
     @classmethod
     def of(cls, row: Row, decision: Decision) -> Status:
@@ -118,7 +118,7 @@ class Status(msgspec.Struct):
         event = Activation(self.seq, late=time > self.deadline or self.closed)
         if event.late:
             return event
-        self.active = True
+        self.active = event.shown = True
         if self.early and self.n:
             self.closed = True
             event.lesson = self.value

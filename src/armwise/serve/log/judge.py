@@ -20,10 +20,10 @@ Distribution = list[float] | str  # a policy's distribution over the arms of a r
 def followed(model: Model, rounds: Rounds) -> list[Distribution]:
     """What a model answers in every round, which it then learns from the logged action."""
     table: list[Distribution] = []
-    for row, decision, reward in rounds:
+    for _, decision, reward in rounds:
         try:
             drawn = model.choose(bytes(decision.context), offered(decision), 0.5)
-            model.apply(row, None)
+            model.scaler.update(model.numbers(decision))
         except (ValueError, ArithmeticError) as error:  # other arms than it was made for, say
             table.append(str(error) or type(error).__name__)
             continue

@@ -42,6 +42,7 @@ def build_model(creation: Creation) -> Model:
         )
     model = Model(agent, encoder, creation.arms, creation.rewards)
     model.settings = creation.settings
+    model.check_settings(creation.settings)
     try:
         model.check_reward(creation.settings.default)
     except InvalidInput as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import threading
 from collections.abc import Sequence
@@ -18,8 +19,10 @@ from armwise.features.scaling import Scaler, Scaling
 from armwise.features.tokens import InvalidInput, Stack, Table, part, read_json, stacked
 from armwise.numerics.choice import draw
 from armwise.serve.journal.events import (
+    CLOSE,
     EARLIEST,
     LARGEST,
+    PROVISIONAL,
     SUM,
     Activation,
     Change,
@@ -27,6 +30,7 @@ from armwise.serve.journal.events import (
     Expiry,
     Reward,
     Row,
+    Sequel,
     Settings,
 )
 from armwise.serve.model.inside import reseed, within
@@ -43,13 +47,14 @@ class Model(persist.Saved):
     array([0.5, 0.5])
     """
 
-    _learnt = ("scaler", "settings", "version", "lessons", "refused")
+    _learnt = ("scaler", "settings", "version", "since", "lessons", "refused")
 
     def __init__(self, agent: Agent, encoder: Encoder, arms: Sequence[str] = (), rewards: Sequence[float] = ()) -> None:
         self.agent, self.encoder, self.arms, self.rewards = agent, encoder, list(arms), list(rewards)
         self.scaler = Scaler()
         self.settings = Settings()
         self.version = 0  # the last event of this application that was folded in
+        self.since = 0  # the event that it began with: of decisions before it nothing was assumed
         self.lessons = 0
         self.refused = 0  # lessons the agent could not take
         self._lock = threading.Lock()
@@ -167,10 +172,48 @@ class Model(persist.Saved):
         match row.event:
             case Decision() as made:
                 self.scaler.update(self.numbers(made))
+                self.assume(made)
             case Change() as change:
                 self._configure(change)
-            case Reward() | Activation() | Expiry() as sequel if sequel.lesson is not None and decision is not None:
+            case Reward() | Activation() | Expiry() as sequel if decision is not None:
+                self._settle(sequel, decision)
+
+    def _settle(self, sequel: Sequel, decision: Decision) -> None:
+        """What became of a decision; one that is provisional was learnt with the default reward when it was shown."""
+        assumed = decision.learn == PROVISIONAL and sequel.decision > self.since
+        if isinstance(sequel, Activation) and sequel.lesson is None:
+            if sequel.shown and assumed:
+                self.assume(decision, shown=True)
+        elif sequel.lesson is not None:
+            if assumed and not isinstance(sequel, Activation):
+                self._revise(decision, sequel.lesson)
+            else:
                 self.learn(decision, sequel.lesson)
+
+    def assume(self, decision: Decision, shown: bool = False, stack: Stack | None = None) -> None:
+        """Learn the default reward of a decision that is provisional, until its outcome is known.
+
+        >>> from armwise.serve.journal.events import Creation
+        >>> from armwise.serve.model.build import build_model
+        >>> model = build_model(Creation())
+        >>> model.assume(Decision(msgspec.Raw(b"{}"), [msgspec.Raw(b'"a"')], [1.0], 0, 0, 1, 0.0))
+        >>> model.agent.t, model.lessons
+        (2, 0)
+        """
+        if decision.learn == PROVISIONAL and (shown or not decision.deferred):
+            with contextlib.suppress(ValueError, ArithmeticError):  # told when its outcome is refused, too
+                self.teach(decision, decision.default, stack)
+
+    def _revise(self, decision: Decision, reward: float) -> None:
+        """Put the outcome of a decision in the place of the default that was assumed."""
+        before, after = (self._taken(value, decision.rule) for value in (decision.default, reward))
+        try:
+            view, choice = self._chosen(decision)
+            if after != before:
+                self.agent.revise(view, choice, before, after)
+        except (ValueError, ArithmeticError):  # the same on every replay, so the fold stays a function
+            self.refused += 1
+        self.lessons += 1
 
     def numbers(self, decision: Decision, stack: Stack | None = None) -> Table:
         """What a journaled decision has for the scaler; ``stack`` spares reading its tokens, where they are at hand.
@@ -203,7 +246,7 @@ class Model(persist.Saved):
             self.refused += 1
         self.lessons += 1
 
-    def teach(self, decision: Decision, reward: float) -> None:
+    def teach(self, decision: Decision, reward: float, stack: Stack | None = None) -> None:
         """``learn`` for whoever wants to know why a lesson cannot be learnt; ValueError or ArithmeticError says it.
 
         >>> from armwise.serve.journal.events import Creation
@@ -214,14 +257,21 @@ class Model(persist.Saved):
         ...
         ValueError: reward is -1.0; UCB1 expects a number in [0, 1]: rescale the rewards first
         """
-        view, positions = self._seen(decision)
-        arm = decision.arm if positions is None else positions[decision.arm]
-        choice = Choice(arm, decision.p[decision.arm], decision.note)
+        view, choice = self._chosen(decision, stack)
         self.agent.learn(view, choice, self._taken(reward, decision.rule))
 
-    def _seen(self, decision: Decision) -> tuple[Any, list[int] | None]:
-        """What the agent saw when a journaled decision was made."""
-        ids, stack = self._stack(decision)
+    def _chosen(self, decision: Decision, stack: Stack | None = None) -> tuple[Any, Choice]:
+        """What the agent saw when a journaled decision was made, and its choice."""
+        view, positions = self._seen(decision, stack)
+        arm = decision.arm if positions is None else positions[decision.arm]
+        return view, Choice(arm, decision.p[decision.arm], decision.note)
+
+    def _seen(self, decision: Decision, stack: Stack | None = None) -> tuple[Any, list[int] | None]:
+        """What the agent saw when a journaled decision was made; ``stack`` spares reading its tokens."""
+        if stack is None or self.agent.sees != "features":
+            ids, stack = self._stack(decision)
+        else:
+            ids = ()
         return self._view(bytes(decision.context), stack, ids, Scaling.of(decision.scaling))
 
     def _stack(self, decision: Decision) -> tuple[Sequence[str], Stack]:
@@ -238,6 +288,27 @@ class Model(persist.Saved):
 
     def _restore(self, state: dict[str, Any]) -> None:
         super()._restore(state | {"settings": msgspec.convert(state["settings"], Settings)})
+
+    @property
+    def learns(self) -> str:
+        """When outcomes are learnt, one of ``events.LEARN``.
+
+        >>> from armwise.serve.journal.events import Creation
+        >>> from armwise.serve.model.build import build_model
+        >>> build_model(Creation()).learns, build_model(Creation(agent={"class": "UCB1", "n_arms": 2})).learns
+        ('provisional', 'close')
+        """
+        return self.settings.learn or (PROVISIONAL if self.agent.revises else CLOSE)
+
+    def check_settings(self, settings: Settings) -> None:
+        """InvalidInput if these settings are not for this agent.
+
+        >>> from armwise.serve.journal.events import Creation
+        >>> from armwise.serve.model.build import build_model
+        >>> build_model(Creation()).check_settings(Settings(learn="close"))
+        """
+        if settings.learn == PROVISIONAL and not self.agent.revises:
+            raise InvalidInput(f"learn: {type(self.agent).__name__} cannot revise what it learnt: use 'close'")
 
     def check_reward(self, value: float) -> float:
         """A reward that the agent can learn, or InvalidInput.
@@ -281,7 +352,8 @@ class Model(persist.Saved):
         twin = Model(copy.deepcopy(self.agent), self.encoder, self.arms, self.rewards)
         twin.scaler = copy.deepcopy(self.scaler)
         twin.settings, twin._plain = self.settings, self._plain
-        twin.version, twin.lessons, twin.refused = self.version, self.lessons, self.refused
+        twin.version, twin.since = self.version, self.since
+        twin.lessons, twin.refused = self.lessons, self.refused
         return twin
 
 

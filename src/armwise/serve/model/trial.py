@@ -19,7 +19,7 @@ from armwise.agent import Agent
 from armwise.features.arms import read_arms
 from armwise.features.encoder import FEW
 from armwise.features.tokens import InvalidInput
-from armwise.serve.journal.events import Creation, Decision, Row
+from armwise.serve.journal.events import Creation, Decision
 from armwise.serve.model.build import build_model
 from armwise.serve.model.model import Model
 
@@ -51,9 +51,9 @@ def rehearse(model: Model, k: int = 0) -> None:
     decision = Decision(
         msgspec.Raw(text), sent, p, int(drawn.arm), 0, 1, 0.0, note=drawn.note, scaling=drawn.scaling.journal
     )
-    body = msgspec.json.encode(decision)
-    model.apply(Row(0, 0, "", "decision", "", body), None)
-    model.teach(msgspec.json.decode(body, type=Decision), model.settings.default)
+    read = msgspec.json.decode(msgspec.json.encode(decision), type=Decision)
+    model.scaler.update(model.numbers(read))
+    model.teach(read, model.settings.default)
 
 
 def trial(model: Model) -> None:

@@ -208,7 +208,7 @@ async def agents(call: Call) -> Response:
                     "refused": model.refused,
                     "features": {"dim": model.encoder.dim, "interactions": model.encoder.interactions},
                     "arms": model.arms,
-                    "settings": model.settings.public,
+                    "settings": model.settings.public | {"learn": model.learns},
                 }
             )
     return reply({"agents": shown})
@@ -216,7 +216,7 @@ async def agents(call: Call) -> Response:
 
 async def change_settings(call: Call) -> Response:
     """``PATCH /v1/settings``."""
-    changes = read_object(call.body, {"window", "default", "rule", "apprentice", "epsilon"})
+    changes = read_object(call.body, {"window", "default", "rule", "learn", "apprentice", "epsilon"})
     for name in ("window", "default", "epsilon"):
         if name in changes:
             if isinstance(changes[name], bool) or not isinstance(changes[name], (int, float)):
@@ -228,7 +228,7 @@ async def change_settings(call: Call) -> Response:
         raise InvalidInput(str(error)) from None
     await asyncio.to_thread(call.engine.configure, call.application, change)
     model = call.engine.model(call.application)
-    return reply(model.settings.public)
+    return reply(model.settings.public | {"learn": model.learns})
 
 
 async def log(call: Call) -> Response:
