@@ -1,10 +1,12 @@
-# make setup | run | test | check | bench | check-wheel | torture; everything lives in .venv, made on first use.
+# make setup | native | run | test | check | bench | check-wheel | torture; everything lives in .venv, made on first use.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: setup run test check docs bench torture check-wheel
+NATIVE := CMakeLists.txt $(wildcard src/armwise/numerics/native/*)
+
+.PHONY: setup native stubs run test check docs bench torture check-wheel
 setup: $(STAMP)
 
 $(STAMP): pyproject.toml
@@ -12,6 +14,18 @@ $(STAMP): pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[all,dev]'
 	touch $(STAMP)
+
+# The compiled kernels, built in place: for a checkout that is used by its path (PYTHONPATH=src) and not installed.
+native:
+	PATH="$(abspath $(BIN)):$$PATH" cmake -S . -B build/native -G Ninja -DPython_EXECUTABLE=$(abspath $(BIN))/python >/dev/null
+	PATH="$(abspath $(BIN)):$$PATH" cmake --build build/native
+	PATH="$(abspath $(BIN)):$$PATH" cmake --install build/native --prefix src >/dev/null
+
+# The kernels' types, as mypy reads them, from the compiled module itself.
+stubs: native
+	PYTHONPATH=src $(BIN)/python -m nanobind.stubgen -q -m armwise.numerics._baseline -r -D -O src/armwise/numerics
+	$(BIN)/ruff format --quiet src/armwise/numerics/_baseline
+	$(BIN)/ruff check --quiet --fix src/armwise/numerics/_baseline
 
 run: setup
 	$(BIN)/armwise race

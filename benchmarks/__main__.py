@@ -129,7 +129,7 @@ def header(options: Any) -> str:
     script = f"import json; from benchmarks import common; print(json.dumps(common.versions(*{names})))"
     there = subprocess.run([peers.interpreter(options.peers_python), "-c", script], cwd=ROOT, text=True, check=True,
                            stdout=subprocess.PIPE, env=os.environ | {"PYTHONPATH": str(ROOT)}).stdout  # fmt: skip
-    ours = common.versions("numpy", "scipy", "numba", "scikit-learn", "pyarrow")
+    ours = common.versions("numpy", "scipy", "scikit-learn", "pyarrow")
     import armwise
 
     def listed(found: dict[str, str]) -> str:

@@ -13,14 +13,14 @@ from armwise.cli.main import COMMANDS, main
 def test_help_lists_the_commands_and_is_quick_because_it_loads_no_room():
     script = (
         "import sys; from armwise.cli.main import main; code = main(['--help']);"
-        "assert 'numpy' not in sys.modules and 'numba' not in sys.modules; sys.exit(code)"
+        "assert 'numpy' not in sys.modules; sys.exit(code)"
     )
     start = time.perf_counter()
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     took = time.perf_counter() - start
     assert done.returncode == 0, done.stderr
     assert "COMMAND" in done.stdout
-    assert took < 2.0  # 0.1 s on an idle machine; numpy and numba alone would take that long
+    assert took < 2.0  # 0.1 s on an idle machine; with numpy several times that
 
 
 def test_python_dash_m():

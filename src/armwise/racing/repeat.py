@@ -91,7 +91,7 @@ def versions() -> dict[str, str]:
     True
     """
     found = {"armwise": armwise.__version__, "python": platform.python_version()}
-    for name in ("numpy", "scipy", "numba", "scikit-learn", "joblib", "matplotlib"):
+    for name in ("numpy", "scipy", "scikit-learn", "joblib", "matplotlib"):
         try:
             found[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:

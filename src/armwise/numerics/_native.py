@@ -1,0 +1,43 @@
+"""The compiled kernels, in the variant that suits this processor; every variant gives the same bits.
+
+``ARMWISE_SIMD=baseline`` (or ``v3``) in the environment forces one.
+"""
+
+from __future__ import annotations
+
+import os
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from armwise.numerics import _baseline
+
+VARIANTS = ("baseline", *(v for v in ("v3",) if find_spec(f"armwise.numerics._{v}")))  # those that were built
+VARIANT = os.environ.get("ARMWISE_SIMD") or _baseline.best_variant()
+if VARIANT not in VARIANTS:
+    if "ARMWISE_SIMD" in os.environ:
+        raise ImportError(f"ARMWISE_SIMD is {VARIANT!r}; this build of armwise has {', '.join(VARIANTS)}")
+    VARIANT = "baseline"
+
+if TYPE_CHECKING:
+    from armwise.numerics._baseline import choice as choice
+    from armwise.numerics._baseline import experts as experts
+    from armwise.numerics._baseline import features as features
+    from armwise.numerics._baseline import gp as gp
+    from armwise.numerics._baseline import gp_budget as gp_budget
+    from armwise.numerics._baseline import kary as kary
+    from armwise.numerics._baseline import kernels as kernels
+    from armwise.numerics._baseline import logistic as logistic
+    from armwise.numerics._baseline import policies as policies
+    from armwise.numerics._baseline import regression as regression
+    from armwise.numerics._baseline import ridge as ridge
+    from armwise.numerics._baseline import sequences as sequences
+    from armwise.numerics._baseline import spectral as spectral
+    from armwise.numerics._baseline import thompson as thompson
+    from armwise.numerics._baseline import truncated as truncated
+    from armwise.numerics._baseline import weights as weights
+else:
+    _variant = import_module(f"armwise.numerics._{VARIANT}")
+
+    def __getattr__(name: str) -> object:
+        return getattr(_variant, name)

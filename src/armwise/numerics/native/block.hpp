@@ -1,0 +1,111 @@
+// A block of rounds over ridge models: decide, learn, and leave the models as they were if a round is refused.
+#pragma once
+
+#include "random.hpp"
+#include "ridge.hpp"
+
+#include <tuple>
+#include <utility>
+
+namespace armwise {
+
+// What an agent's `play` returns: arms, probabilities (or what else the agent reports per round), rewards.
+using Played = std::tuple<New<int64_t, 1>, New<double, 1>, New<double, 1>>;
+
+inline Played new_played(Index T) { return {New<int64_t, 1>(T), New<double, 1>(T), New<double, 1>(T)}; }
+
+inline Models as_models(const View<double, 3>& models, Index d) {
+    const Index D = models.size(2);
+    require(models.size(0) > 0 && models.size(1) == D + 1 && D % LANES == 0, "models must have shape (M, D + 1, D)");
+    require(0 < d && d <= D, "a context's row must have as many numbers as the models' dimension");
+    return {models.data, models.size(0), D, d};
+}
+
+inline Models as_models(const View<double, 3>& models, const View<double, 3>& grams, const View<double, 2>& moments,
+                        Index d, double lam, double discount) {
+    Models result = as_models(models, d);
+    result.lam = lam, result.discount = discount;
+    if (discount != 1.0) {
+        require(grams.size() == result.M * d * d && moments.size() == result.M * d,
+                "with a discount, A and b must be kept for every model");
+        result.grams = grams.data, result.moments = moments.data;
+    }
+    return result;
+}
+
+// Remembers each model before it is first changed, and puts it back unless the block is committed.
+class Undo {
+  public:
+    explicit Undo(const Models& models) : models_(models), touched_(std::size_t(models.M), false) {}
+    ~Undo() {
+        if (committed_) return;
+        for (const auto& [m, before] : saved_) {
+            const double* from = before.data();
+            std::copy(from, from + models_.stride(), models_[m]);
+            if (models_.grams) {
+                const Index d = models_.d;
+                from += models_.stride();
+                std::copy(from, from + d * d, models_.grams + m * d * d);
+                std::copy(from + d * d, from + d * d + d, models_.moments + m * d);
+            }
+        }
+    }
+    // Model m is about to learn; with a discount every model then fades.
+    void touch(Index m) {
+        if (!models_.grams) return save(m);
+        for (Index k = 0; k < models_.M; ++k) save(k);
+    }
+    void commit() { committed_ = true; }
+
+  private:
+    void save(Index m) {
+        if (touched_[std::size_t(m)]) return;
+        const Index d = models_.grams ? models_.d : 0;
+        std::vector<double> before(models_[m], models_[m] + models_.stride());
+        if (d) {
+            before.insert(before.end(), models_.grams + m * d * d, models_.grams + (m + 1) * d * d);
+            before.insert(before.end(), models_.moments + m * d, models_.moments + (m + 1) * d);
+        }
+        saved_.emplace_back(m, std::move(before));
+        touched_[std::size_t(m)] = true;
+    }
+
+    const Models& models_;
+    std::vector<bool> touched_;
+    std::vector<std::pair<Index, std::vector<double>>> saved_;
+    bool committed_ = false;
+};
+
+struct Decision {
+    Index arm;
+    double probability;
+};
+
+// contexts: (T, K, d) for one model, (T, 1, d) for one model per arm. `decide(X, t)` gives the arm of round t.
+template <class Decide>
+Played play_models(const Models& models, const View<const double, 3>& contexts, const View<const double, 2>& rewards,
+                   Decide decide) {
+    const Index T = rewards.size(0), rows = contexts.size(1), K = models.arms(rows);
+    require(contexts.size(0) == T && contexts.size(2) == models.d, "contexts must have one round per row of rewards");
+    require(K > 0 && rewards.size(1) == K && (!models.disjoint() || rows == 1),
+            "rewards must have one column per arm of contexts");
+    Played played = new_played(T);
+    auto& [arms, probabilities, got] = played;
+    {
+        Unlocked unlocked(double(T) * double(K) * double(models.d) * double(models.d));
+        Undo undo(models);
+        for (Index t = 0; t < T; ++t) {
+            const double* X = contexts.data + t * rows * models.d;
+            const Decision decision = decide(X, t);
+            const Index arm = decision.arm;
+            arms[t] = arm, probabilities[t] = decision.probability, got[t] = rewards(t, arm);
+            const Index m = models.disjoint() ? arm : 0, row = models.disjoint() ? 0 : arm;
+            undo.touch(m);
+            learn(models, m, X + row * models.d, got[t]);
+        }
+        undo.commit();
+    }
+    return played;
+}
+
+}  // namespace armwise

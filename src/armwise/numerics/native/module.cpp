@@ -1,0 +1,36 @@
+// The extension module: one submodule per file of kernels.
+#define ARMWISE_IMPORTS_NUMPY
+#include "array.hpp"
+#include "modules.hpp"
+
+namespace {
+
+int import_numpy() {
+    import_array1(-1);
+    return 0;
+}
+
+// What the processor, and the operating system, can run: the name of the best variant.
+const char* best_variant() {
+#if defined(__x86_64__) && defined(__GNUC__)
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2")) return "v3";
+#elif defined(_M_X64)
+    if (armwise::has_avx2()) return "v3";
+#endif
+    return "baseline";
+}
+
+}  // namespace
+
+NB_MODULE(ARMWISE_MODULE, m) {
+    if (import_numpy() < 0) throw nb::python_error();
+    m.doc() = "The kernels of armwise.numerics, compiled for one kind of processor.";
+    m.def("best_variant", best_variant, "The variant that this machine's processor runs fastest.");
+#define ARMWISE_BIND(name)                        \
+    {                                             \
+        nb::module_ sub = m.def_submodule(#name); \
+        bind_##name(sub);                         \
+    }
+    ARMWISE_MODULES(ARMWISE_BIND)
+}

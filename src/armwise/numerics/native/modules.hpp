@@ -1,0 +1,25 @@
+// Every file of kernels, by the name of its submodule: add a line here for a new one.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#define ARMWISE_MODULES(bind) \
+    bind(choice) \
+    bind(ridge) \
+    bind(thompson) \
+    bind(regression) \
+    bind(kary) \
+    bind(weights) \
+    bind(truncated) \
+    bind(kernels) \
+    bind(gp) \
+    bind(gp_budget) \
+    bind(logistic) \
+    bind(experts) \
+    bind(policies) \
+    bind(sequences) \
+    bind(spectral) \
+    bind(features)
+
+#define ARMWISE_DECLARE(name) void bind_##name(nanobind::module_&);
+ARMWISE_MODULES(ARMWISE_DECLARE)

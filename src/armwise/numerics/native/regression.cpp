@@ -1,0 +1,133 @@
+// SquareCB and RegCB over ridge models, step and block.
+#include "regression.hpp"
+#include "block.hpp"
+#include "modules.hpp"
+
+#include <nanobind/stl/tuple.h>
+
+using namespace nb::literals;
+using namespace armwise;
+
+namespace {
+
+// `estimate`, which refuses what overflows.
+void checked_estimate(const Models& models, const double* X, Index rows, double* means, double* widths) {
+    estimate(models, X, rows, means, widths);
+    bool all = true;
+    for (Index a = 0; a < models.arms(rows); ++a) all &= is_finite(means[a]) && is_finite(widths[a]);
+    require(all, OVERFLOWN);
+}
+
+}  // namespace
+
+void bind_regression(nb::module_& m) {
+    m.doc() = "Exploration over regression estimates: inverse-gap weighting and confidence sets, step and block.";
+
+    m.def("inverse_gap", [](Const<double, 1> means, double gamma) {
+        New<double, 1> p(means.size());
+        inverse_gap(means.data, means.size(), gamma, p.view.data);
+        return p;
+    }, "means"_a, "gamma"_a,
+          R"(p_a = 1 / (K + gamma (best - mean_a)) for all arms but the best, which has the rest (Foster and Rakhlin 2020).
+
+Arms that tie for the best are averaged over which of them is it.
+
+>>> inverse_gap(np.array([0.5, 1.0]), 4.0)
+array([0.25, 0.75])
+>>> inverse_gap(np.array([1.0, 1.0]), 4.0)
+array([0.5, 0.5]))");
+
+    m.def("estimates", [](Array<double, 3> array, Const<double, 2> X) {
+        const Models models = as_models(array, X.size(1));
+        require(X.size(0) > 0, "X must have a row");
+        const Index K = models.arms(X.size(0));
+        New<double, 1> means(K), widths(K);
+        {
+            Unlocked unlocked(double(K) * double(models.d) * double(models.d));
+            checked_estimate(models, X.data, X.size(0), means.view.data, widths.view.data);
+        }
+        return std::make_tuple(means, widths);
+    }, "models"_a, "X"_a, R"(Means and widths: of each row under the one model, or of the one row under each model.
+
+>>> models = np.zeros((1, 9, 8)); models[0, 0, 0] = 0.5; models[0, 8, 0] = 3.0
+>>> estimates(models, np.array([[2.0]]))
+(array([6.]), array([1.])))");
+
+    m.attr("UNTOUCHED") = UNTOUCHED;
+    m.def("cut", [](Const<double, 1> means, Const<double, 1> widths, double radius, Const<double, 2> X, double lam) {
+        const Index K = means.size();
+        require(widths.size() == K, "means and widths must have the same length");
+        require(X.size(0) == K || X.size(0) == 1, "X must have one row per arm, or one row for all");
+        New<double, 1> low(K), high(K);
+        cut(means.data, widths.data, K, radius, X.data, X.size(0), X.size(1), lam, low.view.data, high.view.data);
+        return std::make_tuple(low, high);
+    }, "means"_a, "widths"_a, "radius"_a, "X"_a, "lam"_a,
+          R"(The bounds mean -+ radius width, cut to [0, 1]; [0, 1] for an arm in whose direction nothing is learnt yet.
+
+>>> cut(np.array([0.5, 0.9]), np.array([0.2, 0.2]), 1.0, np.ones((2, 1)), 1.0)
+(array([0.3, 0.7]), array([0.7, 1. ]))
+>>> cut(np.array([0.5]), np.array([1.0]), 0.1, np.ones((1, 1)), 1.0)
+(array([0.]), array([1.])))");
+
+    m.def("confident", [](Const<double, 1> low, Const<double, 1> high, bool elimination) {
+        require(low.size() == high.size() && low.size() > 0, "low and high must have the same length, at least 1");
+        New<double, 1> p(low.size());
+        confident(low.data, high.data, low.size(), elimination, p.view.data);
+        return p;
+    }, "low"_a, "high"_a, "elimination"_a,
+          R"(Uniform over the arms with the largest upper bound (Foster et al. 2018, Algorithm 2); with ``elimination`` over
+the arms whose upper bound reaches the largest lower bound (Algorithm 1).
+
+>>> low, high = np.array([0.4, 0.3, 0.0]), np.array([0.6, 0.5, 0.2])
+>>> confident(low, high, False), confident(low, high, True)
+(array([1., 0., 0.]), array([0.5, 0.5, 0. ])))");
+
+    m.def("gap_scale", gap_scale, "t"_a, "scale"_a, "exponent"_a, R"(gamma_t = scale t^exponent.
+
+>>> gap_scale(4, 10.0, 0.5)
+20.0)");
+
+    m.def("confidence", confidence, "t"_a, "K"_a, "mellowness"_a,
+          R"(sqrt(beta_t), beta_t = mellowness ln(K t) the excess loss that a regressor in the confidence set may have.
+
+>>> confidence(1, 1, 0.5)
+0.0)");
+
+    m.def("squarecb_play", [](Array<double, 3> array, double scale, double exponent, Index t, Const<double, 3> contexts,
+                              Const<double, 2> rewards, Generator rng) {
+        const Models models = as_models(array, contexts.size(2));
+        const Index rows = contexts.size(1), K = models.arms(rows);
+        std::vector<double> means(K), widths(K), p(K);
+        return play_models(models, contexts, rewards, [&](const double* X, Index i) {
+            checked_estimate(models, X, rows, means.data(), widths.data());
+            inverse_gap(means.data(), K, gap_scale(t + i, scale, exponent), p.data());
+            const Index arm = draw(p.data(), K, rng.random());
+            return Decision{arm, p[arm]};
+        });
+    }, "models"_a, "scale"_a, "exponent"_a, "t"_a, "contexts"_a, "rewards"_a, "rng"_a,
+          R"(SquareCB over a block of rounds that begins at round t; contexts (T, K, d), or (T, 1, d) for one model per arm.
+
+>>> models = np.zeros((1, 9, 8)); models[0, 0, 0] = 1.0
+>>> squarecb_play(models, 1.0, 0.5, 1, np.ones((2, 1, 1)), np.ones((2, 1)), np.random.default_rng(1))
+(array([0, 0]), array([1., 1.]), array([1., 1.])))");
+
+    m.def("regcb_play", [](Array<double, 3> array, double lam, double mellowness, bool elimination, Index t,
+                           Const<double, 3> contexts, Const<double, 2> rewards, Generator rng) {
+        const Models models = as_models(array, contexts.size(2));
+        const Index rows = contexts.size(1), K = models.arms(rows);
+        std::vector<double> means(K), widths(K), low(K), high(K), p(K);
+        return play_models(models, contexts, rewards, [&](const double* X, Index i) {
+            checked_estimate(models, X, rows, means.data(), widths.data());
+            cut(means.data(), widths.data(), K, confidence(t + i, K, mellowness), X, rows, models.d, lam, low.data(),
+                high.data());
+            confident(low.data(), high.data(), K, elimination, p.data());
+            const Index arm = draw(p.data(), K, rng.random());
+            return Decision{arm, p[arm]};
+        });
+    }, "models"_a, "lam"_a, "mellowness"_a, "elimination"_a, "t"_a, "contexts"_a, "rewards"_a, "rng"_a,
+          R"(RegCB over a block of rounds that begins at round t; contexts (T, K, d), or (T, 1, d) for one model per arm.
+
+>>> models = np.zeros((1, 9, 8)); models[0, 0, 0] = 1.0
+>>> regcb_play(models, 1.0, 0.1, False, 1, np.ones((2, 1, 1)), np.ones((2, 1)), np.random.default_rng(1))
+(array([0, 0]), array([1., 1.]), array([1., 1.])))");
+}

@@ -1,0 +1,62 @@
+// Exploration over regression estimates: inverse-gap weighting and confidence sets.
+#pragma once
+
+#include "choice.hpp"
+#include "simd.hpp"
+
+#include <algorithm>
+
+namespace armwise {
+
+// p_a = 1 / (K + gamma (best - mean_a)) for all arms but the best, which has the rest (Foster and Rakhlin 2020).
+// Arms that tie for the best are averaged over which of them is it.
+inline void inverse_gap(const double* means, Index K, double gamma, double* p) {
+    first_best(means, K);  // refuses NaN
+    const double highest = *std::max_element(means, means + K);
+    double others = 0.0;
+    Index n_best = 0;
+    for (Index a = 0; a < K; ++a)
+        if (means[a] >= highest - TIE) {
+            p[a] = -1.0;
+            ++n_best;
+        } else {
+            p[a] = 1.0 / (double(K) + gamma * (highest - means[a]));
+            others += p[a];
+        }
+    for (Index a = 0; a < K; ++a)
+        if (p[a] < 0.0) p[a] = (1.0 - others) / double(n_best);
+}
+
+inline double gap_scale(Index t, double scale, double exponent) { return scale * std::pow(double(t), exponent); }
+
+// sqrt(beta_t), beta_t = mellowness ln(K t) the excess loss that a regressor in the confidence set may have.
+inline double confidence(Index t, Index K, double mellowness) {
+    return std::sqrt(mellowness * std::log(double(K) * double(t)));
+}
+
+constexpr double UNTOUCHED = 1.0 - 1e-9;
+
+// The bounds mean -+ radius width, cut to [0, 1]; [0, 1] for an arm whose direction has no data yet, where the width is
+// still what the ridge alone gives, ||x|| / sqrt(lam). X has a row per arm, or one row for all.
+inline void cut(const double* means, const double* widths, Index K, double radius, const double* X, Index rows,
+                Index d, double lam, double* low, double* high) {
+    for (Index a = 0; a < K; ++a) {
+        const double* x = X + (rows == 1 ? 0 : a * d);
+        const double square = lane_dot(x, x, d);
+        const bool untouched = square > 0.0 && lam * (widths[a] * widths[a]) >= UNTOUCHED * square;
+        low[a] = untouched ? 0.0 : std::min(1.0, std::max(0.0, means[a] - radius * widths[a]));
+        high[a] = untouched ? 1.0 : std::min(1.0, std::max(0.0, means[a] + radius * widths[a]));
+    }
+}
+
+// Uniform over the arms with the largest upper bound (Foster et al. 2018, Algorithm 2); with `elimination` over the
+// arms whose upper bound reaches the largest lower bound (Algorithm 1).
+inline void confident(const double* low, const double* high, Index K, bool elimination, double* p) {
+    if (!elimination) return tied_probabilities_into(high, K, p);
+    const double floor = *std::max_element(low, low + K) - TIE;
+    Index n = 0;
+    for (Index a = 0; a < K; ++a) n += high[a] >= floor;
+    for (Index a = 0; a < K; ++a) p[a] = high[a] >= floor ? 1.0 / double(n) : 0.0;
+}
+
+}  // namespace armwise

@@ -1,0 +1,30 @@
+// Exponential weights in log space.
+#pragma once
+
+#include "choice.hpp"
+#include "simd.hpp"
+
+#include <algorithm>
+
+namespace armwise {
+
+// The weights' distribution; the largest exponent is taken out first, so nothing overflows.
+inline void normalised(const double* log_weights, Index n, double* p) {
+    require(n > 0, "weights must not be empty");
+    const double top = *std::max_element(log_weights, log_weights + n);
+    double total = 0.0;
+    for (Index i = 0; i < n; ++i) total += p[i] = std::exp(log_weights[i] - top);
+    for (Index i = 0; i < n; ++i) p[i] /= total;
+}
+
+// A distribution with a share spread uniformly: no entry is below share / n. May work in place.
+inline void floored(const double* p, Index n, double share, double* result) {
+    for (Index i = 0; i < n; ++i) result[i] = (1.0 - share) * p[i] + share / double(n);
+}
+
+inline void mixed(const double* log_weights, Index n, double gamma, double* p) {
+    normalised(log_weights, n, p);
+    floored(p, n, gamma, p);
+}
+
+}  // namespace armwise
