@@ -1,0 +1,125 @@
+"""The compiled extension: what its docstrings promise, in every variant, and the same bytes in all of them."""
+
+import doctest
+import inspect
+import os
+import subprocess
+import sys
+from importlib import import_module
+from types import ModuleType
+
+import numpy as np
+import pytest
+from variants import RECIPES
+
+from armwise.numerics import _native
+
+MODULES = {name: import_module(f"armwise.numerics._{name}") for name in _native.VARIANTS}
+ROOMS = sorted(name for name, value in vars(MODULES["baseline"]).items() if isinstance(value, ModuleType))
+
+
+def kernels(room: ModuleType) -> dict[str, object]:
+    """Functions and classes of a submodule, and the methods of its classes."""
+    found = {name: value for name, value in vars(room).items() if callable(value)}
+    for name, value in list(found.items()):
+        if inspect.isclass(value):
+            found |= {f"{name}.{m}": f for m, f in vars(value).items() if callable(f) and not m.startswith("_")}
+    return found
+
+
+def test_a_processor_with_avx2_has_two_variants():
+    assert _native.VARIANTS[0] == "baseline" and _native.VARIANT in _native.VARIANTS
+    assert len(ROOMS) >= 16
+
+
+@pytest.mark.parametrize("variant", MODULES)
+@pytest.mark.parametrize("room", ROOMS)
+def test_the_examples_of_the_docstrings(variant, room):
+    module = getattr(MODULES[variant], room)
+    runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS)
+    for name, kernel in kernels(module).items():
+        globs = {**vars(module), "np": np}
+        runner.run(doctest.DocTestParser().get_doctest(kernel.__doc__ or "", globs, f"{room}.{name}", None, None))
+    assert runner.tries > 0 and runner.failures == 0
+
+
+def test_every_kernel_has_a_recipe():
+    missing = [
+        f"{room}.{name}" for room in ROOMS for name in kernels(getattr(MODULES["baseline"], room))
+        if f"{room}.{name}" not in RECIPES
+    ]  # fmt: skip
+    assert not missing, f"add recipes to variants.py: {missing}"
+
+
+def as_bytes(result) -> bytes:
+    if isinstance(result, tuple | list):
+        return b"".join(as_bytes(part) for part in result)
+    return np.ascontiguousarray(result).tobytes() + str(getattr(result, "shape", type(result))).encode()
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_every_variant_gives_the_same_bytes(recipe):
+    results = {name: as_bytes(RECIPES[recipe](module)) for name, module in MODULES.items()}
+    assert len(results["baseline"]) > 0
+    assert len(set(results.values())) == 1, f"{recipe} differs between {', '.join(results)}"
+
+
+@pytest.mark.parametrize("variant", MODULES)
+def test_the_environment_forces_a_variant(variant):
+    code = "from armwise.numerics import _native, choice; print(_native.VARIANT, choice.draw.__module__)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, "ARMWISE_SIMD": variant}, capture_output=True, text=True
+    )
+    assert done.stdout.split() == [variant, f"armwise.numerics._{variant}.choice"], done.stderr
+
+
+def test_an_unknown_variant_is_refused():
+    done = subprocess.run(
+        [sys.executable, "-c", "import armwise.numerics.choice"],
+        env={**os.environ, "ARMWISE_SIMD": "v9"}, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 1 and "ARMWISE_SIMD is 'v9'; this build of armwise has baseline" in done.stderr
+
+
+@pytest.mark.parametrize("variant", MODULES)
+def test_a_nan_is_never_an_index(variant):
+    module = MODULES[variant]
+    for scores in ([np.nan, 1.0], [1.0, np.nan], [np.nan]):
+        for kernel in (module.choice.first_best, module.choice.best_arms, module.choice.tied_probabilities):
+            with pytest.raises(ValueError, match="NaN"):
+                kernel(np.array(scores))
+    assert module.choice.draw(np.array([np.nan, np.nan]), 0.5) == 0
+    with pytest.raises(ValueError, match="empty"):
+        module.choice.best_arms(np.empty(0))
+
+
+@pytest.mark.parametrize("variant", MODULES)
+def test_an_index_from_outside_is_checked(variant):
+    ridge, kary = MODULES[variant].ridge, MODULES[variant].kary
+    models = np.zeros((1, 9, 8))
+    models[0, 0, 0] = 1.0
+    for m, row in ((1, 0), (-1, 0), (0, 2), (0, -1)):
+        with pytest.raises(IndexError):
+            ridge.learn_row(models, m, np.ones((2, 1)), row, 1.0)
+    with pytest.raises(IndexError):
+        kary.exp3_learn(np.zeros(2), 0.1, 2, 0.5, 1.0)
+    with pytest.raises(ValueError, match="dimension"):
+        ridge.learn_row(models, 0, np.ones((2, 9)), 0, 1.0)
+    with pytest.raises(TypeError):
+        ridge.update(models[0].astype(np.float32), np.ones(1), 1.0)  # a copy would lose what is learnt
+
+
+@pytest.mark.parametrize("discount", [1.0, 0.9])
+def test_a_block_that_is_refused_leaves_the_models_as_they_were(discount):
+    """The row overflows only once the block has learnt from the rounds before it."""
+    models, grams, moments = np.zeros((3, 9, 8)), np.tile(np.eye(2), (3, 1, 1)), np.zeros((3, 2))
+    models[:, range(2), range(2)] = 1.0
+    contexts = np.random.default_rng(1).normal(size=(50, 1, 2))
+    contexts[40] = 1e200
+    before = models.copy(), grams.copy(), moments.copy()
+    with pytest.raises(ValueError, match="overflow"):
+        _native.ridge.play_optimistic(
+            models, grams, moments, contexts, np.ones((50, 3)), 1.0, discount, 1.0, 0.0, 1.0, np.random.default_rng(1)
+        )
+    for now, then in zip((models, grams, moments), before):
+        assert now.tobytes() == then.tobytes()

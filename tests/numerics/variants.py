@@ -1,0 +1,174 @@
+"""One recipe per kernel: from a variant of the extension to all that the kernel returns and writes, on fixed input."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+RECIPES: dict[str, Callable[[Any], object]] = {}
+K, D, T = 11, 21, 60  # no multiple of four or eight: the remainders of every loop are met
+
+
+def recipe(*names: str) -> Callable[[Callable[..., object]], Callable[..., object]]:
+    """The kernels, as room.name, that one function of the module exercises."""
+
+    def register(function: Callable[..., object]) -> Callable[..., object]:
+        for name in names:
+            RECIPES[name] = function
+        return function
+
+    return register
+
+
+def numbers(*shape: int, seed: int = 1) -> np.ndarray:
+    return np.random.default_rng(seed).normal(size=shape)
+
+
+def rng() -> np.random.Generator:
+    return np.random.default_rng(5)
+
+
+def ridge_models(module: Any, M: int = 1, d: int = D) -> np.ndarray:
+    """Models that have learnt 40 rows each."""
+    P = -(-d // 8) * 8
+    models = np.zeros((M, P + 1, P))
+    models[:, range(d), range(d)] = 1.3
+    for m in range(M):
+        module.ridge.update_rows(models[m], numbers(40, d, seed=m), numbers(40, seed=m + 100))
+    return models
+
+
+NONE = np.zeros((1, 0, 0)), np.zeros((1, 0))
+
+
+@recipe("choice.finite", "choice.all_finite", "choice.first_best", "choice.best_arms", "choice.draw")
+@recipe("choice.tied_probabilities", "choice.row_argmax")
+def choice(module: Any) -> object:
+    c, scores = module.choice, numbers(K).round(1)
+    p = np.abs(scores) / np.abs(scores).sum()
+    wide = numbers(T, K)
+    return (
+        c.finite(1.0), c.finite(np.nan), c.all_finite(wide), c.all_finite(np.append(wide, np.inf)),
+        c.first_best(scores), c.best_arms(scores), [c.draw(p, u) for u in np.linspace(0, 1, 99)],
+        c.tied_probabilities(scores), c.row_argmax(wide),
+    )  # fmt: skip
+
+
+@recipe("ridge.update", "ridge.update_rows", "ridge.log_det", "ridge.refit", "ridge.learn_row", "ridge.learn")
+def ridge_learns(module: Any) -> object:
+    r, models, d = module.ridge, ridge_models(module, 3), D
+    r.update(models[0], numbers(d), 0.3)
+    r.learn_row(models, 1, numbers(K, d), 4, -2.0)
+    gram, moment = np.tile(2.0 * np.eye(d), (3, 1, 1)), numbers(3, d)
+    r.learn(models, gram, moment, 2, numbers(K, d), 3, 0.7, 1.7, 0.95)
+    refitted, A = np.zeros_like(models[0]), numbers(d, 3 * d)
+    r.refit(refitted, A @ A.T, numbers(d))
+    return models, gram, moment, refitted, r.log_det(models[0], d)
+
+
+@recipe("ridge.estimate_into", "ridge.estimate_all", "ridge.optimistic", "ridge.choose_optimistic")
+def ridge_estimates(module: Any) -> object:
+    r, one, many, X = module.ridge, ridge_models(module), ridge_models(module, 5), numbers(K, D)
+    means, widths = np.empty(K), np.empty(K)
+    r.estimate_into(one[0], X, means, widths)
+    return (
+        means, widths, r.estimate_all(many, X[0]), r.optimistic(one, X, 1.7, 0.4, 0.0, 1.0),
+        r.optimistic(many, X[:1], 1.7, 0.4, 0.2, 0.1), r.choose_optimistic(many, X[:1], 1.7, 0.4, 0.2, 0.1),
+    )  # fmt: skip
+
+
+def block(module: Any, play: Callable[..., Any]) -> object:
+    """A block of rounds over one model and over one model per arm: what is played, and the models afterwards."""
+    results: list[object] = []
+    for M in (1, K):
+        models = ridge_models(module, M)
+        contexts = numbers(T, K if M == 1 else 1, D)
+        results += [play(models, contexts, numbers(T, K, seed=9), rng()), models]
+    return results
+
+
+@recipe("ridge.play_optimistic")
+def ridge_play(module: Any) -> object:
+    return block(
+        module, lambda models, X, r, g: module.ridge.play_optimistic(models, *NONE, X, r, 1.7, 1.0, 0.4, 0.2, 0.1, g)
+    )
+
+
+@recipe("thompson.scale", "thompson.posterior_scores", "thompson.compete")
+def thompson(module: Any) -> object:
+    t, one, many, X = module.thompson, ridge_models(module), ridge_models(module, 5), numbers(K, D)
+    return (
+        t.scale(7, 0.3, 0.2, 0.1), t.posterior_scores(one, X, 0.4, numbers(D)),
+        t.posterior_scores(many, X[:1], 0.4, numbers(5)),
+        t.compete(one, X, 0.4, numbers(9, D), np.empty(0)), t.compete(many, X[:1], 0.4, numbers(9, 5), rng().random(9)),
+    )  # fmt: skip
+
+
+@recipe("thompson.play")
+def thompson_play(module: Any) -> object:
+    return [
+        block(
+            module,
+            lambda models, X, r, g, n=n: module.thompson.play(models, *NONE, X, r, 1.7, 1.0, 3, 0.3, 0.2, 0.1, n, g),
+        )
+        for n in (1, 6)
+    ]
+
+
+@recipe("regression.inverse_gap", "regression.estimates", "regression.cut", "regression.confident")
+@recipe("regression.gap_scale", "regression.confidence")
+def regression(module: Any) -> object:
+    r, X = module.regression, numbers(K, D)
+    means, widths = r.estimates(ridge_models(module), X)
+    low, high = r.cut(means, widths, 0.3, X, 1.7)
+    return (
+        means, widths, r.estimates(ridge_models(module, 5), X[:1]), low, high, r.inverse_gap(means, 7.0),
+        r.confident(low, high, True), r.confident(low, high, False), r.gap_scale(9, 3.0, 0.4), r.confidence(9, 3, 0.4),
+    )  # fmt: skip
+
+
+@recipe("regression.squarecb_play", "regression.regcb_play")
+def regression_play(module: Any) -> object:
+    r = module.regression
+    return [
+        block(module, lambda models, X, y, g: r.squarecb_play(models, 9.0, 0.4, 3, X, y, g)),
+        block(module, lambda models, X, y, g: r.regcb_play(models, 1.7, 0.2, True, 3, X, y, g)),
+        block(module, lambda models, X, y, g: r.regcb_play(models, 1.7, 0.2, False, 3, X, y, g)),
+    ]
+
+
+@recipe("kary.exp3_learn", "kary.ucb1_scores", "kary.greedy_mixed", "kary.decayed")
+@recipe("kary.beta_frequencies", "kary.beta_choose")
+def kary(module: Any) -> object:
+    k, totals, counts = module.kary, np.abs(numbers(K)), np.arange(float(K))
+    weights = numbers(K)
+    k.exp3_learn(weights, 0.2, 3, 0.4, 0.9)
+    return (
+        weights, k.ucb1_scores(totals, counts, 0.7), k.greedy_mixed(totals, counts, 0.1), k.decayed(0.4, 0.3, 17),
+        k.beta_frequencies(totals + 1, counts + 1, 30, rng()), k.beta_choose(totals + 1, counts + 1, 5, rng()),
+    )  # fmt: skip
+
+
+@recipe("kary.exp3_play", "kary.ucb1_play", "kary.greedy_play", "kary.beta_play")
+def kary_play(module: Any) -> object:
+    k, rewards = module.kary, (numbers(T, K) > 0.5).astype(float)
+    state = [np.zeros(K) for _ in range(5)] + [np.ones(K), np.ones(K)]
+    return (
+        k.exp3_play(state[0], 0.2, rewards, rng()), k.ucb1_play(state[1], state[2], 0.7, rewards, rng()),
+        k.greedy_play(state[3], state[4], 0.3, 0.2, 4, rewards, rng()),
+        k.beta_play(state[5], state[6], 3, rewards, rng()),
+        state,
+    )  # fmt: skip
+
+
+@recipe("weights.importance_weighted", "weights.normalised", "weights.mixed", "weights.floored")
+def weights(module: Any) -> object:
+    w, logs = module.weights, 9 * numbers(K)
+    return w.importance_weighted(0.3, 0.7), w.normalised(logs), w.mixed(logs, 0.1), w.floored(w.normalised(logs), 0.1)
+
+
+@recipe("truncated.estimate")
+def truncated(module: Any) -> object:
+    return module.truncated.estimate(numbers(D, D), 8, numbers(D), numbers(K, D, seed=2), 1.4)
