@@ -18,6 +18,7 @@ Contexts = ArrayLike | list[Hashable] | None
 FilePath = str | os.PathLike[str]
 
 FLOAT64 = np.dtype(np.float64)
+LARGEST = 1e150  # numbers beyond are refused: their squares would overflow
 
 
 def short(value: Any) -> str:

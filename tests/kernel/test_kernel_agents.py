@@ -402,3 +402,67 @@ def test_sup_kernel_ucb_eliminates_the_worse_arms():
     assert total < (values.max(axis=1) - values.mean(axis=1)).sum() / 3
     d = kernels.effective_dimension(kernels.RBF(1.0), np.tile(X, (500, 1)), gamma=1.0, T=T)
     assert total < aw.bounds.sup_kernel_ucb(T=T, N=2, d_tilde=d, gamma=1.0, delta=0.1)
+
+
+def repeating(kind, T=400, seed=6):
+    """Blocks in which the same rows come back: 20 arms in shuffled order, or 20 contexts by 5 arms."""
+    rng = np.random.default_rng(seed)
+    if kind == "shuffled":
+        shop = rng.random((20, 4))
+        X = np.array([shop[rng.permutation(20)] for _ in range(T)])
+    else:
+        contexts, arms = rng.random((20, 2)), rng.random((5, 2))
+        X = np.array([aw.CGPUCB.rows(contexts[rng.integers(20)], arms[rng.permutation(5)]) for _ in range(T)])
+    return X, np.apply_along_axis(f, 2, X) + 0.3 * rng.standard_normal(X.shape[:2])
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("GPUCB, finite arms", "shuffled"),
+        ("GPUCB, scikit-learn's kernel", "shuffled"),
+        ("SupKernelUCB", "shuffled"),
+        ("GPUCB, finite arms", "contexts by arms"),
+        ("CGPUCB", "contexts by arms"),
+        ("SupKernelUCB", "contexts by arms"),
+    ],
+)
+def test_rows_that_come_back_in_any_order_play_as_the_loop_does(name, kind):
+    contexts, rewards = repeating(kind, T=120 if "scikit" in name else 400)
+    fast, slow = agents()[name], agents()[name]
+    played = fast.play(contexts, rewards)
+    for t, (X, r) in enumerate(zip(contexts, rewards)):
+        choice = slow.choose(X)
+        assert (choice.arm, choice.probability) == (played.arms[t], played.probabilities[t])
+        slow.learn(X, choice, r[choice.arm])
+    models = fast._models if name == "SupKernelUCB" else [fast._posterior]
+    rows = len(np.unique(contexts.reshape(-1, 4), axis=0))
+    assert all(model.joint is None or len(model.joint) <= rows for model in models)
+    assert any(model.joint is not None for model in models)
+
+
+OVERFLOWING = {
+    "GPUCB": lambda: aw.GPUCB(kernels.Polynomial(3), seed=1),
+    "GPUCB, budget": lambda: aw.GPUCB(kernels.Polynomial(3), budget=5, seed=1),
+    "CGPUCB": lambda: aw.CGPUCB(kernels.Polynomial(2), kernels.Polynomial(2), context_dim=1, seed=1),
+    "KernelUCB": lambda: aw.KernelUCB(kernels.Polynomial(3) + kernels.RBF(), seed=1),
+    "SupKernelUCB": lambda: aw.SupKernelUCB(kernels.Polynomial(3), horizon=100, seed=1),
+}
+
+
+@pytest.mark.parametrize("name", OVERFLOWING)
+def test_rows_that_overflow_are_refused_and_change_nothing(name):
+    """k(x, x) of 1e60 under a cubic kernel is infinite; in the middle of a block too it is refused before round 1."""
+    agent = OVERFLOWING[name]()
+    X = np.ones((50, 2, 2))
+    X[:, :, 1] = np.arange(2)
+    agent.play(X[:5], np.ones((5, 2)))
+    before = persist.dumps(agent)
+    X[30] = 1e60
+    with pytest.raises(ValueError, match="X is too large for the kernel"):
+        agent.play(X, np.ones((50, 2)))
+    with pytest.raises(ValueError, match="X is too large for the kernel"):
+        agent.choose(X[30])
+    with pytest.raises(ValueError, match="X is too large for the kernel"):
+        agent.learn(X[30], aw.Choice(0, 1.0, 1 if name == "SupKernelUCB" else None), 1.0)
+    assert persist.dumps(agent) == before

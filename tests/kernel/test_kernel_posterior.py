@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sklearn.gaussian_process import kernels as sk
 
 from armwise import kernels, persist
-from armwise.kernel.posterior import Arms, Budgeted, Growing, KernelPosterior
+from armwise.kernel.posterior import Budgeted, Growing, Joint, KernelPosterior
 from armwise.numerics import gp, gp_budget
 
 
@@ -36,45 +36,111 @@ def test_growing_factor_equals_full_matrices(kernel):
     assert model.information_gain == pytest.approx(kernels.information_gain(kernel, points, noise=0.2), rel=1e-9)
 
 
-def test_fixed_arms_equal_full_matrices_and_are_kept_as_arms():
+def test_rows_that_come_back_are_one_row_and_equal_full_matrices():
+    """Arms that are offered again, in any order and with others between them, are held as one joint posterior."""
     rng, kernel = np.random.default_rng(2), kernels.RBF(0.5)
     X = rng.random((6, 2))
-    X[5] = X[4]  # two arms that are one: the prior over the arms is singular
+    X[5] = X[4]  # two arms that are one
     model, points, rewards = KernelPosterior(kernel, noise=0.09), [], []
-    for _ in range(200):
-        arm, reward = int(rng.integers(6)), rng.normal()
-        model.update_arm(X, arm, reward)
-        points.append(X[arm])
-        rewards.append(reward)
+
+    def learn(offered, arm):
+        points.append(offered[arm])
+        rewards.append(rng.normal())
+        model.update_arm(offered, arm, rewards[-1])
+
+    for _ in range(100):
+        offered = X[rng.permutation(6)[: int(rng.integers(1, 7))]]
+        learn(offered, int(rng.integers(len(offered))))
         assert close(model.estimate(X), naive(kernel, 0.09, np.array(points), np.array(rewards), X))
-    assert isinstance(model._form, Arms)
+    assert isinstance(model._form, Joint)
+    assert len(model._form.points) == 5
     assert model.information_gain == pytest.approx(kernels.information_gain(kernel, np.array(points), noise=0.3))
     other = rng.random((4, 2))  # asked about other rows it answers exactly, and stays as it is
     assert close(model.estimate(other), naive(kernel, 0.09, np.array(points), np.array(rewards), other))
-    assert isinstance(model._form, Arms)
-    model.update_arm(other, 1, 0.7)  # learning from another arm set turns it into a growing factor, exactly
-    assert isinstance(model._form, Growing)
-    points.append(other[1])
-    rewards.append(0.7)
+    assert len(model._form.points) == 5
+    learn(other, 1)  # learning from them takes them in
+    assert len(model._form.points) == 9
     assert close(model.estimate(X), naive(kernel, 0.09, np.array(points), np.array(rewards), X))
     assert model.information_gain == pytest.approx(kernels.information_gain(kernel, np.array(points), noise=0.3))
 
 
-def test_arms_do_not_drift():
-    """After 100,000 rewards the arms' posterior agrees with the direct one from the counts to 1e-9."""
+@pytest.mark.parametrize("kernel", [kernels.RBF(0.5), sk.Matern(0.7, nu=1.2)])
+def test_the_passages_between_the_forms_are_exact(kernel, monkeypatch):
+    """Fresh rows every round make it a factor; rows that then come back again and again make it joint again."""
+    monkeypatch.setattr("armwise.kernel.posterior.SLACK", 2000.0)
+    rng, ours = np.random.default_rng(5), kernels.as_kernel(kernel)
+    model, points, rewards, forms = KernelPosterior(kernel, noise=0.09), [], [], []
+    shop = rng.random((40, 2))
+    for t in range(300):
+        X = rng.random((4, 2)) if t < 20 else shop[rng.choice(40, 4, replace=False)]
+        arm, reward = int(rng.integers(4)), rng.normal()
+        model.update_arm(X, arm, reward)
+        points.append(X[arm])
+        rewards.append(reward)
+        forms.append(type(model._form))
+        if t % 10 == 9:
+            assert close(model.estimate(X), naive(ours, 0.09, np.array(points), np.array(rewards), X))
+            assert close(model.estimate(X + 0.1), naive(ours, 0.09, np.array(points), np.array(rewards), X + 0.1))
+    assert forms[0] is Joint and forms[19] is Growing and forms[-1] is Joint
+    assert model.information_gain == pytest.approx(kernels.information_gain(ours, np.array(points), noise=0.3))
+
+
+@pytest.mark.parametrize("noise", [0.04, 1e-6])
+def test_a_factor_merges_rows_that_are_learnt_again(noise):
+    """Thousands of rewards of 12 rows, one by one: the factor has 12 rows and the posterior of all of them.
+
+    At 1,000 downdates it is made afresh; were the downdate unstable, or the count wrong, the means would drift.
+    """
+    rng, kernel = np.random.default_rng(6), kernels.RBF(0.5)
+    shop = rng.random((12, 2))
+    model, counts, sums = KernelPosterior(kernel, noise=noise), np.zeros(12), np.zeros(12)
+    for t in range(2500):
+        arm = int(rng.integers(12))
+        reward = float(np.sin(3 * shop[arm, 0]) + 0.1 * rng.normal())
+        model.update(shop[arm], reward)
+        counts[arm] += 1
+        sums[arm] += reward
+        if t % 100 == 99:
+            seen = counts > 0
+            inverse = np.linalg.inv(kernel(shop[seen]) + np.diag(noise / counts[seen]))
+            cross = kernel(shop, shop[seen])
+            assert model.estimate(shop)[0] == pytest.approx(cross @ inverse @ (sums[seen] / counts[seen]), abs=1e-6)
+    assert isinstance(model._form, Growing)
+    assert len(model._form._factor) == 12
+    assert model._form._factor.age < 2000
+
+
+def test_the_joint_posterior_does_not_drift():
+    """After 100,000 rewards it agrees with the direct one from the counts to 1e-9."""
     rng, kernel, noise, K = np.random.default_rng(3), kernels.RBF(1.0), 1e-4, 8
     X = rng.random((K, 1))
-    form = Arms(kernel, noise, X)
+    form = Joint(kernel, noise, X)
     counts, sums = np.zeros(K), np.zeros(K)
     for arm in rng.integers(K, size=100_000):
         reward = rng.normal()
-        form.update(int(arm), reward)
+        form.learn(X, int(arm), reward)
         counts[arm] += 1
         sums[arm] += reward
     precision = np.diag(counts / noise)
     cov = np.linalg.solve(np.eye(K) + kernel(X) @ precision, kernel(X))
-    assert form._mean == pytest.approx(cov @ sums / noise, abs=1e-9)
-    assert np.diag(form._cov) == pytest.approx(np.diag(cov), rel=1e-6)
+    assert form.native.mean == pytest.approx(cov @ sums / noise, abs=1e-9)
+    assert np.diag(form.native.cov) == pytest.approx(np.diag(cov), rel=1e-6)
+
+
+@pytest.mark.parametrize("noise", [1e-6, 1e-4, 1e-1])
+def test_small_noise_keeps_the_mean_through_a_refresh(noise):
+    """Noiseless rewards of 12 arms: the mean stays at them when the posterior is made afresh (every 1,012 rewards)."""
+    rng, K = np.random.default_rng(1), 12
+    X = rng.random((K, 1))
+    f = np.sin(5 * X[:, 0])
+    model = KernelPosterior(kernels.RBF(0.5), noise=noise**2)
+    errors = []
+    for t in range(1100):
+        arm = t % K
+        model.update_arm(X, arm, float(f[arm]))
+        errors.append(np.abs(model.estimate(X)[0] - f).max())
+    assert max(errors[1000:]) < max(1e-5, 2 * noise**2)
+    assert errors[1011] < 10 * errors[1010] + 1e-12
 
 
 class NaiveBudget:

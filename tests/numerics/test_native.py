@@ -10,9 +10,10 @@ from types import ModuleType
 
 import numpy as np
 import pytest
-from variants import RECIPES
 
+import variants_more  # noqa: F401 - registers its recipes
 from armwise.numerics import _native
+from variants import RECIPES
 
 MODULES = {name: import_module(f"armwise.numerics._{name}") for name in _native.VARIANTS}
 ROOMS = sorted(name for name, value in vars(MODULES["baseline"]).items() if isinstance(value, ModuleType))

@@ -31,20 +31,13 @@ To the bit, so that any program can build the same row:
 
 from __future__ import annotations
 
-import math
-
-import numpy as np
-from numpy.typing import NDArray
-
 from armwise.agent import Floats, count
-from armwise.features.scaling import Scaling, place, scaled
-from armwise.features.tokens import ONE, Hashes, Stack
-from armwise.numerics.jit import exact, exact_block
+from armwise.features.scaling import Scaling
+from armwise.features.tokens import ONE, Stack
+from armwise.numerics.features import cross
 from armwise.persist import Saved
 
 MAX_DIM = 8192
-FEW = 600  # tokens of a request, the arms' ids included: at most 90,000 pairs, half a millisecond
-Count = int | np.int64  # in a kernel; unsigned words would turn sums with signed ones into floats
 
 
 class Encoder(Saved):
@@ -90,121 +83,4 @@ class Encoder(Saved):
 
     def _cross(self, stack: Stack, scaling: Scaling, alone: bool) -> Floats:
         names, means, deviations = scaling.names, scaling.means, scaling.deviations
-        kernel = cross if len(stack.words) <= 3 * FEW else cross_block
-        return kernel(stack.words, names, means, deviations, self.dim, self.interactions, alone)
-
-
-@exact
-def mix(c: np.uint64, a: np.uint64) -> np.uint64:
-    """The hash of a pair: step 4 of the module's description.
-
-    >>> hex(mix(np.uint64(1), np.uint64(2)))
-    '0x975835de1c9756ce'
-    """
-    z = c * np.uint64(0x9E3779B97F4A7C15) + a
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return z ^ (z >> np.uint64(31))
-
-
-@exact
-def add(row: Floats, z: np.uint64, value: float) -> None:
-    """Add a pair with this hash to a row.
-
-    >>> row = np.zeros(4)
-    >>> add(row, np.uint64(2**63 + 2), 1.0); row
-    array([ 0.,  0., -1.,  0.])
-    """
-    n, rest = np.uint64(len(row)), z & np.uint64(0x7FFFFFFFFFFFFFFF)
-    i = rest & (n - np.uint64(1)) if n & (n - np.uint64(1)) == 0 else rest % n  # division is slow
-    row[np.int64(i)] += -value if z >> np.uint64(63) else value
-
-
-@exact
-def valued(
-    words: NDArray[np.uint64], start: Count, n: Count, names: Hashes, means: Floats, deviations: Floats,
-    places: NDArray[np.int64], values: Floats,
-) -> None:  # fmt: skip
-    """The values of the n tokens from ``start`` on; ``places`` has where the names were found for the part before.
-
-    >>> from armwise.features.tokens import part, stacked
-    >>> stack = stacked(part(b'{"hour": 5}', "c"), [], [])
-    >>> value, means = np.empty(1), np.array([2.0])
-    >>> valued(stack.words, 2, 1, stack.table[:, 0], means, means, np.zeros(1, np.int64), value)
-    >>> value
-    array([0.5])
-    """
-    numbers = words.view(np.float64)
-    for k in range(n):
-        at = start + 3 * k
-        values[k] = numbers[at + 1]
-        if words[at + 2]:
-            i = places[k]
-            if i >= len(names) or names[i] != words[at]:  # arms have mostly the same names in the same order
-                i = place(names, words[at])
-                places[k] = max(i, 0)
-            values[k] = 0.0 if i < 0 else scaled(values[k], means[i], deviations[i])
-
-
-@exact
-def cross(
-    words: NDArray[np.uint64], names: Hashes, means: Floats, deviations: Floats, dim: int, interactions: bool,
-    alone: bool,
-) -> Floats:  # fmt: skip
-    """The normalised rows: (constant + context) x (constant + id + arm), hashed into ``dim`` entries.
-
-    With ``alone`` it is one row, of the context and the constant.
-
-    >>> none, zero = np.zeros(0, np.uint64), np.zeros(0)
-    >>> X = cross(np.zeros(2, np.uint64), none, zero, zero, 4, True, True)
-    >>> float(np.abs(X).sum())
-    1.0
-    """
-    one = np.uint64(ONE)
-    K = np.int64(1) if alone else np.int64(words[0])
-    n = np.int64(words[1])
-    most = len(words) // 3 + 1
-    places, context, values = np.zeros(most, np.int64), np.empty(most), np.empty(most)
-    hashes = np.empty(most, np.uint64)
-    valued(words, 2, n, names, means, deviations, places, context)
-    at = 2 + 3 * n
-    X = np.zeros((K, dim))
-    for k in range(K):
-        row = X[k]
-        m = np.int64(0) if alone else np.int64(words[at + 1])
-        valued(words, at + 2, m, names, means, deviations, places, values)
-        for c in range(-1, n):
-            hc = one if c < 0 else words[2 + 3 * c]
-            vc = 1.0 if c < 0 else context[c]
-            add(row, mix(hc, one), vc)
-            if vc == 0.0 or (c >= 0 and not interactions):
-                continue
-            if not alone:
-                add(row, mix(hc, words[at]), vc)
-            for a in range(m):  # by itself, so that it vectorises
-                hashes[a] = mix(hc, words[at + 2 + 3 * a])
-            for a in range(m):
-                add(row, hashes[a], vc * values[a])
-        at += 2 + 3 * m
-        total = 0.0
-        for i in range(dim):
-            total += row[i] * row[i]
-        if total > 0.0:
-            norm = math.sqrt(total)
-            for i in range(dim):
-                row[i] /= norm
-    return X
-
-
-@exact_block
-def cross_block(
-    words: NDArray[np.uint64], names: Hashes, means: Floats, deviations: Floats, dim: int, interactions: bool,
-    alone: bool,
-) -> Floats:  # fmt: skip
-    """``cross`` for requests that take long: other threads go on meanwhile.
-
-    >>> none, zero = np.zeros(0, np.uint64), np.zeros(0)
-    >>> cross_block(np.zeros(2, np.uint64), none, zero, zero, 4, True, True).shape
-    (1, 4)
-    """
-    return cross(words, names, means, deviations, dim, interactions, alone)
+        return cross(stack.words, names, means, deviations, self.dim, self.interactions, alone, ONE)

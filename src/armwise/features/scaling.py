@@ -10,12 +10,11 @@ import numpy as np
 
 from armwise.agent import Floats
 from armwise.features.tokens import Hashes, Stack, Table, as_table
-from armwise.numerics.jit import exact, exact_block
+from armwise.numerics.features import varied, welford
 from armwise.persist import Saved
 
 MAX_NAMES = 4096  # numbers under later names stay 0: a hostile stream of names must not grow the model
 MOST_ASKED = 256  # sets of names whose scaling is remembered
-SPAN = 3.0  # standard deviations that fill [-1, 1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,80 +118,3 @@ class Scaler(Saved):
             if len(self._asked) < MOST_ASKED:
                 self._asked[numbers] = found
         return found
-
-
-@exact
-def place(names: Hashes, name: np.uint64) -> int:
-    """Where a name is in the sorted names, or -1.
-
-    >>> place(np.array([3, 7], np.uint64), np.uint64(7)), place(np.array([3, 7], np.uint64), np.uint64(8))
-    (1, -1)
-    """
-    low, high = 0, len(names)
-    while low < high:
-        middle = (low + high) >> 1
-        if names[middle] < name:
-            low = middle + 1
-        else:
-            high = middle
-    return low if low < len(names) and names[low] == name else -1
-
-
-@exact
-def varied(
-    names: Hashes, counts: Floats, means: Floats, squares: Floats, table: Table
-) -> tuple[Hashes, Floats, Floats]:
-    """Name, mean and deviation of the numeric tokens whose deviation is positive.
-
-    >>> one, two = np.array([7], np.uint64), np.array([2.0])
-    >>> varied(one, two, two, two, np.array([[7, 0, 1]], np.uint64))
-    (array([7], dtype=uint64), array([2.]), array([1.]))
-    """
-    wanted = np.zeros(len(names), np.bool_)
-    for k in range(len(table)):
-        if table[k, 2]:
-            i = place(names, table[k, 0])
-            if i >= 0 and np.sqrt(squares[i] / counts[i]) > 0.0:
-                wanted[i] = True
-    rows = np.flatnonzero(wanted)
-    return names[rows], means[rows], np.sqrt(squares[rows] / counts[rows])
-
-
-@exact_block
-def welford(names: Hashes, counts: Floats, means: Floats, squares: Floats, table: Table, strangers: bool) -> bool:
-    """Welford's update of each named mean and sum of squares.
-
-    Names that are not there are passed over if ``strangers`` may be; if not, nothing is changed and the answer is no.
-
-    >>> n, m, s = np.zeros(1), np.zeros(1), np.zeros(1)
-    >>> table = np.array([[7, 0, 1], [7, 0, 1]], np.uint64)
-    >>> table.view(np.float64)[:, 1] = 1.0, 3.0
-    >>> welford(np.array([8], np.uint64), n, m, s, table, False)
-    False
-    >>> welford(np.array([7], np.uint64), n, m, s, table, False), m[0], s[0]
-    (True, np.float64(2.0), np.float64(2.0))
-    """
-    places = np.empty(len(table), np.int64)
-    for k in range(len(table)):
-        places[k] = place(names, table[k, 0]) if table[k, 2] else -1
-        if places[k] < 0 and table[k, 2] and not strangers:
-            return False
-    numbers = table.view(np.float64)
-    for k in range(len(table)):
-        i = places[k]
-        if i >= 0:
-            counts[i] += 1.0
-            delta = numbers[k, 1] - means[i]
-            means[i] += delta / counts[i]
-            squares[i] += delta * (numbers[k, 1] - means[i])
-    return True
-
-
-@exact
-def scaled(value: float, mean: float, deviation: float) -> float:
-    """A number brought into [-1, 1]: step 3 of ``encoder``.
-
-    >>> scaled(5.0, 2.0, 2.0)
-    0.5
-    """
-    return min(max((value - mean) / (SPAN * deviation), -1.0), 1.0)

@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from armwise.numerics.jit import exact
+from armwise.numerics.features import scan
 
 MAX_DEPTH = 32
 MAX_STRING = 4096
@@ -136,34 +136,6 @@ def hash_token(token: bytes) -> bytes:
 
 
 ONE = int.from_bytes(hash_token(b"1"), "little")
-
-
-@exact
-def scan(text: NDArray[np.uint8]) -> tuple[int, int]:
-    """How deep a JSON text nests and how many keys it has, strings apart (the text need not be valid).
-
-    >>> scan(np.frombuffer(b'{"a": {"b:": 1}}', np.uint8))
-    (2, 2)
-    """
-    depth, deepest, keys, inside, skip = 0, 0, 0, False, False
-    for byte in text:
-        if skip:
-            skip = False
-        elif inside:
-            if byte == 92:  # backslash
-                skip = True
-            elif byte == 34:
-                inside = False
-        elif byte == 34:
-            inside = True
-        elif byte == 58:
-            keys += 1
-        elif byte == 123 or byte == 91:
-            depth += 1
-            deepest = max(deepest, depth)
-        elif byte == 125 or byte == 93:
-            depth -= 1
-    return deepest, keys
 
 
 def refuse_twice(what: str, text: bytes, n_keys: int) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from armwise.agent import Choice, Floats, IndexAgent, Played, Seed, count
 from armwise.kernel.fit import fit
 from armwise.kernel.kernels import Kernel, KernelLike
-from armwise.kernel.posterior import KernelPosterior
+from armwise.kernel.posterior import KernelPosterior, check_size
 from armwise.numerics import gp
 
 
@@ -18,6 +18,12 @@ def same_width(model_dim: int | None, X: Floats) -> Floats:
     if model_dim is not None and X.shape[1] != model_dim:
         raise ValueError(f"X must have {model_dim} columns, as the rows learnt so far, got shape {X.shape}")
     return X
+
+
+def check_block(kernel: Kernel, block: Floats) -> None:
+    """Refuse a block of rounds with a row that would overflow, before the first of them is played."""
+    if not kernel.bounded:
+        check_size(kernel, kernel.diag(block.reshape(-1, block.shape[-1])))
 
 
 class KernelIndexAgent(IndexAgent):
@@ -65,6 +71,11 @@ class KernelIndexAgent(IndexAgent):
 
     def _read(self, context: Any) -> Floats:
         return same_width(self._posterior.dim, super()._read(context))
+
+    def _read_block(self, contexts: Any, T: int) -> Any:
+        block = super()._read_block(contexts, T)
+        check_block(self._posterior.kernel, block)
+        return block
 
     def _scores(self, context: Floats) -> Floats:
         means, deviations = self._posterior.estimate(context)

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from armwise import bounds, hypotheses
-from armwise.agent import Floats, Seed, Theory, count, positive
-from armwise.kernel.base import KernelIndexAgent, same_width
+from armwise.agent import Choice, Floats, Played, Seed, Theory, count, positive
+from armwise.kernel.base import KernelIndexAgent, check_block, same_width
 from armwise.kernel.kernels import KernelLike, as_kernel
 from armwise.kernel.posterior import KernelPosterior
 from armwise.numerics import gp
@@ -108,7 +108,39 @@ class SupKernelUCB(Staged[KernelPosterior]):
             same_width(model.dim, X)
         return X
 
+    def _read_block(self, contexts: Any, T: int) -> Any:
+        block = super()._read_block(contexts, T)
+        check_block(self.kernel, block)
+        return block
+
+    def _multiplier(self, n_arms: int) -> float:
+        """What multiplies a posterior's standard deviation: eta / sqrt(gamma)."""
+        eta = math.sqrt(2.0 * math.log(2.0 * self.horizon * n_arms / self.delta))
+        return eta / math.sqrt(self.gamma)
+
     def _estimate(self, model: KernelPosterior, X: Floats, n_arms: int) -> tuple[Floats, Floats]:
         means, deviations = model.estimate(X)
-        eta = math.sqrt(2.0 * math.log(2.0 * self.horizon * n_arms / self.delta))
-        return means, eta / math.sqrt(self.gamma) * deviations
+        return means, self._multiplier(n_arms) * deviations
+
+    def _learn(self, context: Floats, choice: Choice, reward: float) -> None:
+        if choice.note is not None:  # with all arms of the round: rows that come back are kept as one
+            self._models[choice.note - 1].update_arm(context, choice.arm, reward)
+
+    def _play(self, contexts: Floats, rewards: Floats) -> Played:
+        T, i = len(rewards), 0
+        played, learnt = Played(np.empty(T, np.int64), np.empty(T), np.empty(T)), np.empty(T, np.int64)
+        program, multiplier = self.kernel.program, self._multiplier(contexts.shape[1])
+        while i < T:
+            if program is not None and all(model.joint or model.dim is None for model in self._models):
+                stages: list[Any] = [model.joint for model in self._models]
+                rest = (played.arms[i:], played.probabilities[i:], played.rewards[i:], learnt[i:])
+                done = gp.play_stages(
+                    stages, program, multiplier, self.horizon, contexts[i:], rewards[i:], self._rng, *rest
+                )
+                i += done
+                self._n_learnt += done
+            if i < T:  # a stage is about to change its form
+                for column, part in zip(played, super()._play(contexts[i : i + 1], rewards[i : i + 1])):
+                    column[i] = part[0]
+                i += 1
+        return played

@@ -26,6 +26,7 @@ __all__ = [
 ]  # fmt: skip
 
 Instruction = tuple[int, int, int, float, float]
+_GROWING = [compiled.LINEAR, compiled.POLYNOMIAL]  # with the rows
 
 
 class Kernel(persist.Saved):
@@ -59,6 +60,15 @@ class Kernel(persist.Saved):
         if rows is None:
             return None
         return np.array([row[:3] for row in rows], np.int64), np.array([row[3:] for row in rows])
+
+    @cached_property
+    def bounded(self) -> bool:
+        """Whether k(x, x) is the same everywhere, so that no row is too large for it.
+
+        >>> RBF().bounded, (RBF() + Linear()).bounded
+        (True, False)
+        """
+        return self.program is not None and not np.isin(self.program[0][:, 0], _GROWING).any()
 
     def __call__(self, X: Floats, Z: Floats | None = None) -> Floats:
         X = np.ascontiguousarray(X, np.float64)

@@ -10,19 +10,40 @@ import numpy as np
 
 from armwise import persist
 from armwise.agent import Floats, Played, count, positive
+from armwise.arguments import LARGEST
 from armwise.kernel.kernels import Kernel, KernelLike, as_kernel
 from armwise.numerics import gp, gp_budget
 from armwise.numerics.kernels import Program
 
-MOST_ARMS = 1024  # a larger arm set is not kept as a posterior over the arms: K^2 numbers would be too many
+SLACK = 1e7  # multiplications (some milliseconds) that making a joint posterior larger may cost before it has paid
 
 
 def check_definite(kernel: Kernel, gram: Floats) -> None:
     """Refuse a kernel whose matrix has a negative eigenvalue; ours are positive definite by construction."""
-    if kernel.program is None and len(gram) <= MOST_ARMS:
+    if kernel.program is None and len(gram) <= gp.MOST_ROWS:
         low = float(np.linalg.eigvalsh(gram)[0])
         if low < -gp.INDEFINITE * float(np.abs(np.diag(gram)).max()):
             raise ValueError(f"kernel is not positive definite: {kernel!r} has an eigenvalue of {low:.3g} on X")
+
+
+def check_size(kernel: Kernel, prior: Floats) -> None:
+    """Refuse rows whose k(x, x) is so large (or NaN) that the posterior would overflow."""
+    if not (prior <= LARGEST).all():
+        raise ValueError(
+            f"X is too large for the kernel {kernel!r}: k(x, x) = {prior[~(prior <= LARGEST)][0]:.3g}, "
+            f"expected at most {LARGEST:g}; scale the features"
+        )
+
+
+def distinct(X: Floats) -> Floats:
+    """The rows of X without repetitions, in their order.
+
+    >>> distinct(np.array([[1.0], [0.0], [1.0]]))
+    array([[1.],
+           [0.]])
+    """
+    first = {(row + 0.0).tobytes(): a for a, row in reversed(list(enumerate(X)))}
+    return X[sorted(first.values())]
 
 
 class _Form(persist.Saved):
@@ -38,8 +59,15 @@ class _Form(persist.Saved):
     def estimate(self, X: Floats) -> tuple[Floats, Floats]:
         """Means and variances of the rows of X; changes nothing."""
 
+    def _prior(self, X: Floats) -> Floats:
+        """k(x, x) of the rows of X, checked."""
+        prior = self.kernel.diag(X)
+        check_size(self.kernel, prior)
+        self._check(prior, prior)
+        return prior
+
     def _check(self, variances: Floats, prior: Floats) -> None:
-        wrong = (variances < -gp.INDEFINITE * prior) | (prior < 0.0)
+        wrong = ~(variances >= -gp.INDEFINITE * prior) | (prior < 0.0)
         if wrong.any():
             worst = int(np.argmax(wrong))
             raise ValueError(
@@ -49,130 +77,182 @@ class _Form(persist.Saved):
 
 
 class Growing(_Form):
-    """All points, and K + noise I = LL' which grows by one row a reward: O(t^2), or O(K t^2) to estimate K arms."""
+    """K + noise / counts = LL' over the n distinct rows learnt: O(n^2) per reward, O(K n^2) to estimate K arms.
 
-    _learnt = ("_Z", "_L", "_c", "information_gain")
+    It takes note of the arms offered; ``joint`` holds the same posterior over them, once they come back often enough.
+    """
 
     def __init__(self, kernel: Kernel, noise: float) -> None:
         super().__init__(kernel, noise)
-        self._n = 0
-        self._Z, self._L, self._c = np.empty((0, 0)), np.empty(0), np.empty(0)
+        self._factor: gp.Factor | None = None  # as long as nothing is learnt
+
+    @property
+    def information_gain(self) -> float:  # type: ignore[override]
+        return 0.0 if self._factor is None else self._factor.gain
 
     def _state(self) -> dict[str, Any]:
-        n = self._n
-        return super()._state() | {"_Z": self._Z[:n], "_L": self._L[: n * (n + 1) // 2], "_c": self._c[:n]}
+        factor = self._factor
+        return {name: None if factor is None else getattr(factor, name) for name in _FACTOR}
 
     def _restore(self, state: dict[str, Any]) -> None:
-        super()._restore(state)
-        self._n = len(self._c)
+        if state["points"] is not None:
+            self._factor = gp.Factor.restored(self.noise, *(state[name] for name in _FACTOR))
+
+    def _opened(self, dim: int) -> gp.Factor:
+        if self._factor is None:
+            self._factor = gp.Factor(dim, self.noise)
+        return self._factor
+
+    def _cross(self, factor: gp.Factor, X: Floats) -> Floats:
+        if self.kernel.program is not None:
+            return factor.cross(self.kernel.program, X)
+        return self.kernel(X, factor.points) if len(factor) else np.empty((len(X), 0))
 
     def estimate(self, X: Floats) -> tuple[Floats, Floats]:
-        prior = self.kernel.diag(X)
-        if self._n == 0:
-            self._check(prior, prior)
+        prior = self._prior(X)
+        if self._factor is None:
             return np.zeros(len(X)), prior
-        V = self.kernel(X, self._Z[: self._n])
-        means, variances = gp.growing_estimate(self._L, self._c, self._n, V, prior)
+        means, variances = self._factor.estimate(self._cross(self._factor, X), prior)
         self._check(variances, prior)
         return means, variances
 
-    def update(self, x: Floats, reward: float, noise: float | None = None) -> None:
-        """Learn one reward; ``noise`` is its variance where it differs from the others'."""
-        noise = self.noise if noise is None else noise
-        row, prior = (
-            self.kernel(x[None], self._Z[: self._n]) if self._n else np.empty((1, 0)),
-            self.kernel.diag(x[None]),
-        )
-        self._check(prior, prior)
-        self._reserve(1, len(x))
-        variance = gp.growing_append(self._L, self._c, self._n, row, float(prior[0]), noise, reward)
+    def update(self, x: Floats, reward: float) -> None:
+        prior = self._prior(x[None])
+        factor = self._opened(len(x))
+        variance = factor.learn(x, self._cross(factor, x[None]), float(prior[0]), reward)
         self._check(np.array([variance]), prior)
-        self._Z[self._n] = x
-        self._n += 1
-        self.information_gain += 0.5 * math.log1p(max(variance, 0.0) / noise)
+        if factor.stale:
+            factor.refresh(self.kernel(factor.points))
 
-    def _reserve(self, more: int, dim: int) -> None:
-        """Room for more rows; doubling keeps the cost of copying below that of the solves."""
-        if self._n + more > len(self._c):
-            n, size = self._n, max(self._n + more, 2 * len(self._c), 16)
-            Z, L, c = np.empty((size, dim)), np.empty(size * (size + 1) // 2), np.empty(size)
-            if n:
-                Z[:n], L[: n * (n + 1) // 2], c[:n] = self._Z[:n], self._L[: n * (n + 1) // 2], self._c[:n]
-            self._Z, self._L, self._c = Z, L, c
+    def offer(self, X: Floats) -> None:
+        """Take note of the arms of a round that was learnt from."""
+        self._opened(X.shape[1]).offer(X)
 
-    def play(self, program: Program, width: gp.Width, t: int, contexts: Floats, rewards: Floats, *rest: Any) -> int:
-        T = min(len(rewards), max(256, self._n))  # room is doubled, not made for the whole block at once
-        self._reserve(T, contexts.shape[2])
-        done, self.information_gain = gp.growing_play(
-            program, self._Z, self._L, self._c, self._n, self.noise, width, t, self.information_gain,
-            contexts[:T], rewards[:T], *rest,
-        )  # fmt: skip
-        self._n += done
-        return int(done)
+    @property
+    def joint(self) -> Joint | None:
+        """The same posterior over the arms offered, if they come back so often that it is cheaper."""
+        factor = self._factor
+        if factor is None or not factor.due:
+            return None
+        form = Joint(self.kernel, self.noise, factor.offered)
+        counts, sums, at = np.zeros(len(form.points), np.int64), np.zeros(len(form.points)), form.find(factor.points)
+        counts[at], sums[at] = factor.counts, factor.sums
+        form.recall(counts, sums, factor.gain)
+        return form
+
+    def play(self, program: Program, width: gp.Width, t: int, contexts: Floats, *rest: Any) -> int:
+        return self._opened(contexts.shape[2]).play(program, width, t, contexts, *rest)
 
 
-class Arms(_Form):
-    """The joint posterior of a fixed set of arms: O(K^2) a reward, whatever t, and O(K) to estimate them all.
+_FACTOR = ("points", "L", "c", "sums", "prior", "counts", "offered", "gain", "saved", "age")
+
+
+class Joint(_Form):
+    """The joint posterior of the distinct rows offered so far: O(n^2) per reward, whatever t, and O(K) to estimate.
 
     Counts and sums of rewards say all that was learnt, so it is made afresh from them now and then (rounding cannot
-    add up) and turned into a ``Growing`` form, exactly, the day other arms are offered.
+    add up), when other rows come, and when it is turned into a ``Growing`` form because too many others come.
     """
 
-    _learnt = ("_prior", "_mean", "_cov", "_counts", "_sums", "_age", "information_gain")
+    _learnt = ("_spent",)
 
-    def __init__(self, kernel: Kernel, noise: float, points: Floats) -> None:
+    def __init__(self, kernel: Kernel, noise: float, points: Floats, *, _gram: Floats | None = None) -> None:
         super().__init__(kernel, noise)
         self.points = points.copy()
-        self._prior = kernel(self.points)
-        check_definite(kernel, self._prior)
-        K = len(points)
-        self._noises = np.maximum(noise, gp.JITTER * np.diag(self._prior))
-        self._mean, self._cov = np.zeros(K), self._prior.copy()
-        self._counts, self._sums, self._age = np.zeros(K, np.int64), np.zeros(K), 0
-        self._period = 1000 + K  # K^3 / period stays below the update's K^2
+        gram = kernel(self.points) if _gram is None else _gram
+        check_size(kernel, np.diag(gram))
+        check_definite(kernel, gram)
+        self._joint = gp.Joint(self.points, gram, noise)
+        self._spent = 0.0  # multiplications that making it larger has cost
         self._elsewhere: Growing | None = None
 
-    def same(self, X: Floats) -> bool:
-        return np.array_equal(X, self.points)
+    def params(self) -> dict[str, Any]:
+        return {"kernel": self.kernel, "noise": self.noise, "points": self.points}
+
+    @property
+    def information_gain(self) -> float:  # type: ignore[override]
+        return self._joint.gain
+
+    def _state(self) -> dict[str, Any]:
+        return super()._state() | {name: getattr(self._joint, name) for name in ("prior", *_JOINT)}
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        self._joint = gp.Joint(self.points, state["prior"], self.noise)
+        self._joint.restore(*(state[name] for name in _JOINT))
+        self._spent = state["_spent"]
+
+    @property
+    def native(self) -> gp.Joint:
+        return self._joint
+
+    def find(self, X: Floats) -> Any:
+        """Where the rows of X are among the points; -1 for one that is not."""
+        return self._joint.find(X)
+
+    def recall(self, counts: Any, sums: Floats, gain: float) -> None:
+        """Become the posterior of so many rewards per point, with these sums."""
+        self._joint.recall(counts, sums)
+        self._joint.gain = gain
 
     def estimate(self, X: Floats) -> tuple[Floats, Floats]:
-        if self.same(X):
-            return self._mean.copy(), np.diag(self._cov).copy()
+        known = self._joint.estimate(X)
+        if known is not None:
+            return known
         self._elsewhere = self._elsewhere or self.grown()
         return self._elsewhere.estimate(X)
 
-    def update(self, arm: int, reward: float) -> None:
-        self.information_gain, self._age = gp.arms_learn(
-            self._prior, self._mean, self._cov, self._counts, self._sums,
-            self._age, self._period, self._noises, self.information_gain, arm, reward,
-        )  # fmt: skip
+    def learn(self, X: Floats, arm: int, reward: float) -> bool:
+        """Learn the reward of a row; False if some row of X is not among the points."""
         self._elsewhere = None
+        return self._joint.learn(X, arm, reward)
 
-    def refitted(self, kernel: Kernel, noise: float) -> Arms:
+    def extended(self, X: Floats) -> Joint | None:
+        """The same posterior with the rows of X among its points; None if that is too much work, or too many rows."""
+        joint = self._joint
+        fresh = distinct(X[joint.find(X) < 0])
+        counts, old, size = joint.counts, len(self.points), len(self.points) + len(fresh)
+        learnt = int(np.count_nonzero(counts))
+        # A growing factor would have spent K n^2 / 2 in each of the rounds so far.
+        paid = SLACK + 0.5 * len(X) * float(learnt) ** 2 * float(counts.sum())
+        work = self._spent + gp.joint_work(learnt, size)
+        if size > gp.MOST_ROWS or work > paid:
+            return None
+        points, gram = np.vstack([self.points, fresh]), np.empty((size, size))
+        gram[:old, :old], gram[old:] = joint.prior, self.kernel(fresh, points)
+        gram[:old, old:] = gram[old:, :old].T
+        form = Joint(self.kernel, self.noise, points, _gram=gram)
+        form.recall(np.append(counts, np.zeros(len(fresh), np.int64)), np.append(joint.sums, np.zeros(len(fresh))),
+                    joint.gain)  # fmt: skip
+        form._spent = work
+        return form
+
+    def refitted(self, kernel: Kernel, noise: float) -> Joint:
         """The posterior of the same rewards under another kernel and noise."""
-        form = Arms(kernel, noise, self.points)
-        form._counts, form._sums = self._counts.copy(), self._sums.copy()
-        gp.arms_refresh(form._prior, form._counts, form._sums, form._noises, form._mean, form._cov)
-        S = np.sqrt(form._counts / form._noises)
-        form.information_gain = float(0.5 * np.linalg.slogdet(np.eye(len(S)) + S[:, None] * form._prior * S)[1])
+        form = Joint(kernel, noise, self.points)
+        S = np.sqrt(self._joint.counts / form._joint.noises)
+        gain = 0.5 * np.linalg.slogdet(np.eye(len(S)) + S[:, None] * form._joint.prior * S)[1]
+        form.recall(self._joint.counts, self._joint.sums, float(gain))
         return form
 
     def grown(self) -> Growing:
-        """The same posterior as a growing factor: n rewards of one arm are one of their mean, of variance noise / n."""
-        form = Growing(self.kernel, self.noise)
-        for arm in np.flatnonzero(self._counts):
-            n = int(self._counts[arm])
-            form.update(self.points[arm], float(self._sums[arm]) / n, self.noise / n)
-        form.information_gain = self.information_gain
+        """The same posterior as a growing factor: n rewards of one row are one of their mean, of variance noise / n."""
+        joint, form = self._joint, Growing(self.kernel, self.noise)
+        at = np.flatnonzero(joint.counts)
+        gram, n = joint.prior[np.ix_(at, at)], len(at)
+        factor = gp.Factor.restored(
+            self.noise, self.points[at], np.zeros(n * (n + 1) // 2), np.zeros(n), joint.sums[at], np.diag(gram).copy(),
+            joint.counts[at], self.points, joint.gain, 0.0, 0,
+        )  # fmt: skip
+        factor.refresh(gram)
+        form._factor = factor
         return form
 
     def play(self, width: gp.Width, t: int, *rest: Any) -> int:
-        done, self.information_gain, self._age = gp.arms_play(
-            self.points, self._prior, self._mean, self._cov, self._counts, self._sums,
-            self._age, self._period, self._noises, width, t, self.information_gain, *rest,
-        )  # fmt: skip
         self._elsewhere = None
-        return int(done)
+        return self._joint.play(width, t, *rest)
+
+
+_JOINT = ("counts", "sums", "mean", "cov", "gain", "age")
 
 
 class Budgeted(_Form):
@@ -199,7 +279,7 @@ class Budgeted(_Form):
             self._Z = np.zeros((self.budget, dim))
 
     def estimate(self, X: Floats) -> tuple[Floats, Floats]:
-        prior = self.kernel.diag(X)
+        prior = self._prior(X)
         means, variances = gp_budget.budget_estimate(
             self._L, self._U, self._c, int(self._counters[0]), self._cross(X), prior
         )
@@ -207,8 +287,7 @@ class Budgeted(_Form):
         return means, variances
 
     def update(self, x: Floats, reward: float) -> None:
-        prior, row = self.kernel.diag(x[None]), self._cross(x[None])
-        self._check(prior, prior)
+        prior, row = self._prior(x[None]), self._cross(x[None])
         self._open(len(x))
         variance = gp_budget.budget_append(
             self._Z, self._L, self._U, self._c, self._Q, self._counters, x, row, float(prior[0]), self.noise, reward
@@ -230,10 +309,11 @@ class KernelPosterior(persist.Saved):
 
     mean(x) = k'(K + noise I)^-1 r and variance(x) = k(x, x) - k'(K + noise I)^-1 k, ``noise`` a variance, held as
 
-    - the joint posterior of the arms while every round offers the same at most 1024 arms (found out by comparing X
-      with the first X learnt from): O(K^2) a reward, whatever t;
-    - a Cholesky factor that grows by one row a reward otherwise: O(t^2), O(K t^2) to estimate K arms. Turning the
-      first into the second is exact;
+    - the joint posterior of the distinct rows offered so far, at most 1024, as long as rows come back, in any order:
+      O(n^2) per reward, whatever t;
+    - a Cholesky factor over the distinct rows learnt otherwise: O(n^2) per reward, O(K n^2) to estimate K arms. A
+      reward of a row that was learnt before adds nothing to n. It takes note of what is offered, and becomes the
+      first again when that has become cheaper. Both passages are exact;
     - with ``budget=m``, m inducing points: O(m^2) a reward, O(K m^2) to estimate, bounded memory. While there is room
       every point that is new (a residual variance over 1e-6 of k(x, x)) joins, so up to m of them nothing more is
       approximated; then a point replaces the least novel one when it is at least twice as novel. This is the novelty
@@ -261,7 +341,17 @@ class KernelPosterior(persist.Saved):
         self.kernel, self.noise = as_kernel(kernel), positive("noise", noise)
         self.budget = None if budget is None else count("budget", budget)
         self.dim: int | None = None  # columns of what was learnt
-        self._form: Growing | Arms | Budgeted = self._empty()
+        self._form: Growing | Joint | Budgeted = self._empty()
+
+    @property
+    def joint(self) -> gp.Joint | None:
+        """The compiled joint posterior, where the posterior is held as one.
+
+        >>> from armwise.kernel.kernels import Linear
+        >>> KernelPosterior(Linear(), noise=1.0).joint is None
+        True
+        """
+        return self._form.native if isinstance(self._form, Joint) else None
 
     def _empty(self) -> Growing | Budgeted:
         if self.budget is None:
@@ -301,27 +391,35 @@ class KernelPosterior(persist.Saved):
         >>> model.estimate(np.ones((1, 1)))[0]
         array([1.5])
         """
-        if isinstance(self._form, Arms):
+        if isinstance(self._form, Joint):
+            if self._form.learn(x[None], 0, reward):
+                return
             self._form = self._form.grown()
         self._form.update(x, reward)
         self.dim = len(x)
 
     def update_arm(self, X: Floats, arm: int, reward: float) -> None:
-        """Learn the reward of row ``arm`` of X; while X stays the same, only its rows are kept up to date.
+        """Learn the reward of row ``arm`` of X, and that all its rows are offered.
 
         >>> from armwise.kernel.kernels import Linear
         >>> model = KernelPosterior(Linear(), noise=1.0)
         >>> model.update_arm(np.eye(2), 1, 3.0)
-        >>> model.estimate(np.eye(2))[0]
-        array([0. , 1.5])
+        >>> model.estimate(np.eye(2)[::-1])[0]
+        array([1.5, 0. ])
         """
-        if self.dim is None and self.budget is None and len(X) <= MOST_ARMS:
-            self._form = Arms(self.kernel, self.noise, X)
-        if isinstance(self._form, Arms) and self._form.same(X):
-            self._form.update(arm, reward)
-            self.dim = X.shape[1]
-        else:
-            self.update(X[arm], reward)
+        form = self._form
+        if self.dim is None and self.budget is None and len(X) <= gp.MOST_ROWS:
+            form = Joint(self.kernel, self.noise, distinct(X))
+        if isinstance(form, Joint) and not form.learn(X, arm, reward):
+            form = form.extended(X) or form.grown()
+            if isinstance(form, Joint):
+                form.learn(X, arm, reward)
+        if not isinstance(form, Joint):
+            form.update(X[arm], reward)
+        if isinstance(form, Growing):
+            form.offer(X)
+            form = form.joint or form
+        self._form, self.dim = form, X.shape[1]
 
     def play(
         self, contexts: Floats, rewards: Floats, width: gp.Width, t: int, rng: np.random.Generator
@@ -331,12 +429,16 @@ class KernelPosterior(persist.Saved):
         played = Played(np.empty(T, np.int64), np.empty(T), np.empty(T))
         rest = (contexts, rewards, rng, *played)
         program = self.kernel.program
-        if program is None or (self.dim is None and self.budget is None and contexts.shape[1] <= MOST_ARMS):
-            return 0, played  # the first reward decides whether the arms are kept
-        if isinstance(self._form, Arms):
+        if program is None or (self.dim is None and self.budget is None and contexts.shape[1] <= gp.MOST_ROWS):
+            return 0, played  # the first reward makes the joint posterior
+        if isinstance(self._form, Joint):
             return self._form.play(width, t, *rest), played
-        self.dim = contexts.shape[2]
-        return self._form.play(program, width, t, *rest), played
+        done = self._form.play(program, width, t, *rest)
+        if done:
+            self.dim = contexts.shape[2]
+        if isinstance(self._form, Growing):
+            self._form = self._form.joint or self._form
+        return done, played
 
     def refit(self, kernel: Kernel, noise: float, X: Floats, rewards: Floats) -> None:
         """Start again with another kernel and noise, from all that was learnt.
@@ -348,7 +450,7 @@ class KernelPosterior(persist.Saved):
         array([0.6667])
         """
         self.kernel, self.noise = kernel, noise
-        if isinstance(self._form, Arms):
+        if isinstance(self._form, Joint):
             self._form = self._form.refitted(kernel, noise)
             return
         self._form = self._empty()

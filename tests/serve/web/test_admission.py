@@ -9,13 +9,9 @@ from collections.abc import Callable
 from typing import Any
 
 import httpx
-import numpy as np
 import pytest
 
-from armwise.features import encoder as features
-from armwise.features.arms import read_arms
-from armwise.features.scaling import UNSCALED
-from armwise.features.tokens import part, stacked
+from armwise.features.tokens import part
 from armwise.serve.engine.application import LEAST_PAIRS, Application
 from armwise.serve.web import admission
 
@@ -147,16 +143,6 @@ def test_no_tiny_body_can_ask_for_more_than_the_least_bound() -> None:
 def test_agents_without_features_cross_nothing(run: Callable[..., Any]) -> None:
     app = Application(agent={"class": "UCB1", "n_arms": 47}, arms=[str(i) for i in range(47)])
     assert run(applications={"shop": app}).client.post("/v1/decisions", json=decision(47, 4000)).status_code == 201
-
-
-def test_the_kernel_that_lets_others_go_on_gives_the_same_bits() -> None:
-    sent = [{"id": str(i), "features": {"x": i, "k": [True] * i}} for i in range(30)]
-    arms = read_arms([json.dumps(arm).encode() for arm in sent])
-    stack = stacked(part(b'{"a": 1, "b": "c"}', "c"), arms.hashes, arms.features)
-    rest = (UNSCALED.names, UNSCALED.means, UNSCALED.deviations, 48, True, False)
-    one, two = features.cross(stack.words, *rest), features.cross_block(stack.words, *rest)
-    assert np.array_equal(one, two)
-    assert len(one) == 30
 
 
 def test_bounds_below_what_is_always_accepted_are_refused() -> None:

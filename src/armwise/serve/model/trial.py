@@ -17,7 +17,6 @@ import numpy as np
 from armwise import persist
 from armwise.agent import Agent
 from armwise.features.arms import read_arms
-from armwise.features.encoder import FEW
 from armwise.features.tokens import InvalidInput
 from armwise.serve.journal.events import Creation, Decision
 from armwise.serve.model.build import build_model
@@ -41,8 +40,6 @@ def rehearse(model: Model, k: int = 0) -> None:
     context: dict[str, Any] = {"key": f"value {k}", "number": k}
     if model.agent.sees == "advice":
         context["advice"] = np.full((model.agent.n_experts or 1, len(arms.ids)), 1.0 / len(arms.ids)).tolist()
-    elif k % 2:
-        context["many"] = [True] * FEW  # there is a kernel of its own for these
     text = msgspec.json.encode(context)
     drawn = model.choose(text, arms, (0.5 + 0.3 * k) % 1.0)
     if not (np.all(drawn.p >= 0.0) and abs(drawn.p.sum() - 1.0) < 1e-6):  # False for NaN

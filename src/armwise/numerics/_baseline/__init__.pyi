@@ -1,0 +1,50 @@
+from armwise.numerics._baseline import (
+    choice as choice,
+)
+from armwise.numerics._baseline import (
+    experts as experts,
+)
+from armwise.numerics._baseline import (
+    features as features,
+)
+from armwise.numerics._baseline import (
+    gp as gp,
+)
+from armwise.numerics._baseline import (
+    gp_budget as gp_budget,
+)
+from armwise.numerics._baseline import (
+    kary as kary,
+)
+from armwise.numerics._baseline import (
+    kernels as kernels,
+)
+from armwise.numerics._baseline import (
+    logistic as logistic,
+)
+from armwise.numerics._baseline import (
+    policies as policies,
+)
+from armwise.numerics._baseline import (
+    regression as regression,
+)
+from armwise.numerics._baseline import (
+    ridge as ridge,
+)
+from armwise.numerics._baseline import (
+    sequences as sequences,
+)
+from armwise.numerics._baseline import (
+    spectral as spectral,
+)
+from armwise.numerics._baseline import (
+    thompson as thompson,
+)
+from armwise.numerics._baseline import (
+    truncated as truncated,
+)
+from armwise.numerics._baseline import (
+    weights as weights,
+)
+
+def best_variant() -> str: ...

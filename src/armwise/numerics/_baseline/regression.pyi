@@ -1,0 +1,46 @@
+import numpy
+import numpy.random
+import numpy.typing
+
+def inverse_gap(means: numpy.typing.NDArray[numpy.float64], gamma: float) -> numpy.typing.NDArray[numpy.float64]: ...
+def estimates(
+    models: numpy.typing.NDArray[numpy.float64], X: numpy.typing.NDArray[numpy.float64]
+) -> tuple[numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64]]: ...
+
+UNTOUCHED: float = 0.999999999
+
+def cut(
+    means: numpy.typing.NDArray[numpy.float64],
+    widths: numpy.typing.NDArray[numpy.float64],
+    radius: float,
+    X: numpy.typing.NDArray[numpy.float64],
+    lam: float,
+) -> tuple[numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64]]: ...
+def confident(
+    low: numpy.typing.NDArray[numpy.float64], high: numpy.typing.NDArray[numpy.float64], elimination: bool
+) -> numpy.typing.NDArray[numpy.float64]: ...
+def gap_scale(t: int, scale: float, exponent: float) -> float: ...
+def confidence(t: int, K: int, mellowness: float) -> float: ...
+def squarecb_play(
+    models: numpy.typing.NDArray[numpy.float64],
+    scale: float,
+    exponent: float,
+    t: int,
+    contexts: numpy.typing.NDArray[numpy.float64],
+    rewards: numpy.typing.NDArray[numpy.float64],
+    rng: numpy.random.Generator,
+) -> tuple[
+    numpy.typing.NDArray[numpy.int64], numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64]
+]: ...
+def regcb_play(
+    models: numpy.typing.NDArray[numpy.float64],
+    lam: float,
+    mellowness: float,
+    elimination: bool,
+    t: int,
+    contexts: numpy.typing.NDArray[numpy.float64],
+    rewards: numpy.typing.NDArray[numpy.float64],
+    rng: numpy.random.Generator,
+) -> tuple[
+    numpy.typing.NDArray[numpy.int64], numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64]
+]: ...

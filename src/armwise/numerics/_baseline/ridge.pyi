@@ -1,0 +1,72 @@
+import numpy
+import numpy.random
+import numpy.typing
+
+def update(
+    model: numpy.typing.NDArray[numpy.float64], x: numpy.typing.NDArray[numpy.float64], reward: float
+) -> None: ...
+def update_rows(
+    model: numpy.typing.NDArray[numpy.float64],
+    X: numpy.typing.NDArray[numpy.float64],
+    rewards: numpy.typing.NDArray[numpy.float64],
+) -> None: ...
+def log_det(model: numpy.typing.NDArray[numpy.float64], d: int) -> float: ...
+def refit(
+    model: numpy.typing.NDArray[numpy.float64],
+    A: numpy.typing.NDArray[numpy.float64],
+    b: numpy.typing.NDArray[numpy.float64],
+) -> None: ...
+def learn_row(
+    models: numpy.typing.NDArray[numpy.float64], m: int, X: numpy.typing.NDArray[numpy.float64], row: int, reward: float
+) -> None: ...
+def learn(
+    models: numpy.typing.NDArray[numpy.float64],
+    grams: numpy.typing.NDArray[numpy.float64],
+    moments: numpy.typing.NDArray[numpy.float64],
+    m: int,
+    X: numpy.typing.NDArray[numpy.float64],
+    row: int,
+    reward: float,
+    lam: float,
+    discount: float,
+) -> None: ...
+def estimate_into(
+    model: numpy.typing.NDArray[numpy.float64],
+    X: numpy.typing.NDArray[numpy.float64],
+    means: numpy.typing.NDArray[numpy.float64],
+    widths: numpy.typing.NDArray[numpy.float64],
+) -> None: ...
+def estimate_all(
+    models: numpy.typing.NDArray[numpy.float64], x: numpy.typing.NDArray[numpy.float64]
+) -> tuple[numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64]]: ...
+def optimistic(
+    models: numpy.typing.NDArray[numpy.float64],
+    X: numpy.typing.NDArray[numpy.float64],
+    lam: float,
+    alpha: float,
+    noise: float,
+    delta: float,
+) -> numpy.typing.NDArray[numpy.float64]: ...
+def choose_optimistic(
+    models: numpy.typing.NDArray[numpy.float64],
+    X: numpy.typing.NDArray[numpy.float64],
+    lam: float,
+    alpha: float,
+    noise: float,
+    delta: float,
+) -> tuple[int, int]: ...
+def play_optimistic(
+    models: numpy.typing.NDArray[numpy.float64],
+    grams: numpy.typing.NDArray[numpy.float64],
+    moments: numpy.typing.NDArray[numpy.float64],
+    contexts: numpy.typing.NDArray[numpy.float64],
+    rewards: numpy.typing.NDArray[numpy.float64],
+    lam: float,
+    discount: float,
+    alpha: float,
+    noise: float,
+    delta: float,
+    rng: numpy.random.Generator,
+) -> tuple[
+    numpy.typing.NDArray[numpy.int64], numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64]
+]: ...

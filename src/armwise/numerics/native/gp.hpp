@@ -1,0 +1,131 @@
+// Gaussian process posteriors over distinct rows: n rewards of one row count as one, their mean, of variance noise / n.
+//
+// Triangles are packed: row i of a lower triangle begins at i (i + 1) / 2, so that a factor grows by appending.
+#pragma once
+
+#include "choice.hpp"
+#include "kernels.hpp"
+#include "lanes.hpp"
+#include "points.hpp"
+#include "random.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <tuple>
+#include <vector>
+
+namespace armwise {
+
+// The noise variance counts as at least this share of k(x, x): points that coincide then leave the factor invertible.
+constexpr double JITTER = 1e-12;
+// A variance below minus this share of k(x, x) is no rounding: the kernel is not positive definite.
+constexpr double INDEFINITE = 1e-4;
+// A larger set of rows is not kept as a joint posterior: its covariance would have too many numbers.
+constexpr Index MOST_ROWS = 1024;
+
+enum Schedule : int64_t { FIXED, FINITE_ARMS, AGNOSTIC };
+using Width = std::tuple<int64_t, double, double>;
+
+inline double multiplier(const Width& width, Index K, int64_t t, double gain) {
+    constexpr double pi = 3.14159265358979323846;
+    const auto [kind, a, b] = width;
+    if (kind == FIXED) return a;
+    const double rounds = double(t);
+    if (kind == FINITE_ARMS) return std::sqrt(2.0 * std::log(double(K) * rounds * rounds * (pi * pi) / (6.0 * a)));
+    const double ln = std::log(rounds / a);
+    return std::sqrt(2.0 * b + 300.0 * gain * (ln * ln * ln));
+}
+
+inline Index packed(Index n) { return n * (n + 1) / 2; }
+
+// L^-1 v in place for each of `rows` vectors v, `stride` apart.
+void solve_lower(const double* L, Index n, double* V, Index rows, Index stride);
+
+// A block of rounds: the contexts, what they would pay, and where the decisions go.
+struct Rounds {
+    View<const double, 3> contexts;
+    View<const double, 2> rewards;
+    View<int64_t, 1> arms;
+    View<double, 1> probabilities, got;
+
+    void check(Index d) const {
+        const Index T = rewards.size(0), K = rewards.size(1);
+        require(contexts.size(0) == T && contexts.size(1) == K && K > 0 && contexts.size(2) == d,
+                "contexts must be (T, K, d) and rewards (T, K)");
+        require(arms.size() >= T && probabilities.size() >= T && got.size() >= T, "results need an entry per round");
+    }
+    Index size() const { return rewards.size(0); }
+    Index n_arms() const { return rewards.size(1); }
+
+    // Play one of the arms that tie for the largest score in round i.
+    Index play(Index i, const double* scores, const Generator& rng) const {
+        const Best best = first_best(scores, n_arms());
+        const Index arm = best.ties == 1 ? best.first : pick(scores, n_arms(), best, rng.random());
+        arms[i] = arm, probabilities[i] = 1.0 / double(best.ties), got[i] = rewards(i, arm);
+        return arm;
+    }
+};
+
+// What a joint posterior of m rows costs to make, n of them learnt, in multiplications.
+inline double joint_work(double n, double m) { return n * n * n / 6.0 + n * n * m / 2.0 + n * m * m / 2.0; }
+
+// The posterior as a Cholesky factor LL' = K + D over the distinct rows learnt, D = noise / counts: O(n^2) per reward and
+// per row that is asked about. It also remembers the rows that were offered, to tell when a `Joint` would be cheaper.
+class Factor {
+  public:
+    Points learnt, offered;
+    std::vector<double> L, c, sums, prior;
+    std::vector<int64_t> counts;
+    double noise, gain = 0.0, saved = 0.0;  // saved: the work that a joint posterior would have spared
+    int64_t age = 0;                        // downdates since L was made from the kernel
+
+    explicit Factor(Index dim, double noise) : learnt(dim), offered(dim), noise(noise) {}
+    Index size() const { return learnt.size(); }
+
+    // Means v'c and variances k(x, x) - v'v, v = L^-1 k(x); the (rows, n) block V of k(x) becomes v.
+    void estimate(double* V, Index rows, const double* prior_of_rows, double* means, double* variances) const;
+    // One reward, or the mean of some; `row` is k(x), used up. The variance at x before it; if that says that the kernel
+    // is not positive definite nothing is changed.
+    double learn(const double* x, double* row, double prior_of_x, double reward, int64_t count);
+    // Take note of a round's arms: whether they now come back often enough for a joint posterior.
+    void offer(View<const double, 2> X);
+    bool due() const;
+    bool stale() const { return age > 1000 + size(); }
+    void refresh(const double* gram);
+    Index play(Program& program, const Width& width, int64_t t, const Rounds& rounds, const Generator& rng);
+
+  private:
+    double variance_of(Index i) const { return std::max(noise / double(counts[i]), JITTER * prior[i]); }
+    double learn_solved(const double* x, const double* v, double prior_of_x, double variance, double reward,
+                        int64_t count);
+    void remember(const double* x);
+    void shrink(Index i, double by);
+    void solve_means(Index from);
+};
+
+// The joint posterior of a set of distinct rows: O(n^2) per reward, O(1) per row that is asked about.
+class Joint {
+  public:
+    Points points;
+    std::vector<double> prior, mean, cov, sums, noises;
+    std::vector<int64_t> counts;
+    double noise, gain = 0.0;
+    int64_t age = 0;
+
+    Joint(View<const double, 2> rows, View<const double, 2> gram, double noise);
+    Index size() const { return points.size(); }
+
+    // The posterior from scratch in O(n^3), from counts and sums: rounding cannot add up.
+    void refresh();
+    // Where the rows of X are, into `at`; false if one is not among the points.
+    bool find(View<const double, 2> X, std::vector<Index>& at) const;
+    double mean_of(Index i) const { return mean[i]; }
+    double variance_of(Index i) const { return cov[i * size() + i]; }
+    void learn(Index i, double reward);
+    Index play(const Width& width, int64_t t, const Rounds& rounds, const Generator& rng);
+
+  private:
+    std::vector<double> column_;
+};
+
+}  // namespace armwise

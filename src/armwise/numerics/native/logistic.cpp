@@ -1,0 +1,309 @@
+// Logistic regression with a diagonal Gaussian posterior, over sparse rows: nothing costs more than the non-zeros.
+//
+// Rows are in CSR form over the coordinates that occur, `found`: row j holds the entries e in indptr[j] : indptr[j + 1],
+// each the number data[e] at coordinate found[place[e]]. `found` is in increasing order, so that a draw of the
+// coordinates does not depend on the order of the rows. `posterior` holds the mean m_i and the precision q_i of
+// coordinate i side by side, so that one read from memory brings both.
+#include "choice.hpp"
+#include "lanes.hpp"
+#include "modules.hpp"
+#include "random.hpp"
+
+#include <nanobind/stl/tuple.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+using namespace nb::literals;
+
+namespace armwise {
+namespace {
+
+constexpr int STEPS = 100;      // Newton steps; a strongly convex fit takes about five
+constexpr double SMALL = 1e-22;  // of the objective: where rounding ends the descent
+using Buffer = std::vector<double>;
+
+struct Rows {
+    View<const int64_t, 1> indptr, found, place;
+    View<const double, 1> data;
+
+    Rows(View<const double, 2> posterior, View<const int64_t, 1> indptr, View<const int64_t, 1> found,
+         View<const int64_t, 1> place, View<const double, 1> data)
+        : indptr(indptr), found(found), place(place), data(data) {
+        require(posterior.size(1) == 2 && indptr.size() > 0 && place.size() == data.size() && indptr[0] == 0 &&
+                    indptr[indptr.size() - 1] <= data.size(),
+                "rows must be in CSR form, and the posterior have two columns");
+        for (Index j = 0; j + 1 < indptr.size(); ++j)
+            require(indptr[j] <= indptr[j + 1], "rows must be in CSR form");
+        for (const int64_t i : found) require_index(i, posterior.size(0), "X has columns that the posterior has not");
+        for (const int64_t e : place) require_index(e, found.size(), "rows must be in CSR form");
+    }
+    Index rows() const { return indptr.size() - 1; }
+    Index coordinates() const { return found.size(); }
+
+    // s = X w.
+    void margins(const double* w, double* s) const {
+        for (Index j = 0; j < rows(); ++j) {
+            s[j] = 0.0;
+            for (Index e = indptr[j]; e < indptr[j + 1]; ++e) s[j] += data[e] * w[place[e]];
+        }
+    }
+};
+
+// 1 / (1 + e^-s) and what it lacks to 1, both with all their digits.
+struct Sigmoid {
+    double p, rest;
+    explicit Sigmoid(double s) {
+        const double e = std::exp(-std::fabs(s)), large = 1.0 / (1.0 + e), small = e / (1.0 + e);
+        p = s >= 0.0 ? large : small;
+        rest = s >= 0.0 ? small : large;
+    }
+    double variance() const { return p * rest; }
+    double residual(double r) const { return r * rest - (1.0 - r) * p; }  // r - p
+};
+
+// The root of s = s0 + v (r - sigmoid(s)): the margin of a single row after it was learnt.
+//
+// s - s0 - v (r - sigmoid(s)) rises everywhere, is convex below 0 and concave above, so that Newton's method from 0
+// goes to the root without overshooting, wherever it lies.
+double margin_after(double s0, double v, double r) {
+    double s = 0.0;
+    for (int i = 0; i < 1000; ++i) {
+        const Sigmoid at(s);
+        const double next = s + (s0 - s + v * at.residual(r)) / (1.0 + v * at.variance());
+        if (!(std::fabs(next - s) > 1e-15 * std::fabs(next))) return next;
+        s = next;
+    }
+    return s;
+}
+
+// 1/2 sum q u^2 + sum ln(1 + e^s) - r s, without overflow; for r in {0, 1} the log loss with y = 2r - 1.
+double loss_at(const Buffer& u, const Buffer& q, const Buffer& s, View<const double, 1> rewards) {
+    double total = 0.0;
+    for (size_t i = 0; i < u.size(); ++i) total += 0.5 * q[i] * u[i] * u[i];
+    for (size_t j = 0; j < s.size(); ++j)
+        total += std::max(s[j], 0.0) + std::log1p(std::exp(-std::fabs(s[j]))) - rewards[j] * s[j];
+    return total;
+}
+
+// Newton's step -H^-1 g, H = diag(q) + X' diag(h) X, by conjugate gradients; and the decrement g' H^-1 g.
+//
+// Preconditioned by diag(H): H is a diagonal plus as many ranks as there are rows, so few iterations do.
+double newton_step(const Rows& X, const Buffer& q, const Buffer& h, const Buffer& g, Buffer& x) {
+    const Index n = X.coordinates(), rows = X.rows();
+    Buffer D(q), r(n), s(rows), Hp(n), z(n);
+    for (Index j = 0; j < rows; ++j)
+        for (Index e = X.indptr[j]; e < X.indptr[j + 1]; ++e) D[X.place[e]] += h[j] * X.data[e] * X.data[e];
+    x.assign(n, 0.0);
+    for (Index i = 0; i < n; ++i) r[i] = -g[i], z[i] = r[i] / D[i];
+    Buffer p(z);
+    double rz = dot(r.data(), z.data(), n);
+    const double enough = 1e-14 * rz;  // each step then gains seven digits; Newton needs no more
+    for (Index k = 0; k < 2 * std::min(n, rows) + 20; ++k) {
+        X.margins(p.data(), s.data());
+        for (Index i = 0; i < n; ++i) Hp[i] = q[i] * p[i];
+        for (Index j = 0; j < rows; ++j)
+            for (Index e = X.indptr[j]; e < X.indptr[j + 1]; ++e) Hp[X.place[e]] += h[j] * s[j] * X.data[e];
+        const double alpha = rz / dot(p.data(), Hp.data(), n);
+        for (Index i = 0; i < n; ++i) {
+            x[i] += alpha * p[i];
+            r[i] -= alpha * Hp[i];
+            z[i] = r[i] / D[i];
+        }
+        const double before = rz;
+        rz = dot(r.data(), z.data(), n);
+        if (rz <= enough) break;
+        for (Index i = 0; i < n; ++i) p[i] = z[i] + rz / before * p[i];
+    }
+    return -dot(g.data(), x.data(), n);
+}
+
+void fit(View<double, 2> posterior, const Rows& X, View<const double, 1> rewards) {
+    const Index n = X.coordinates(), rows = X.rows();
+    if (rows == 1) {  // s is then all that there is to find: w - m = (r - p) x / q
+        double s0 = 0.0, v = 0.0;
+        for (Index e = 0; e < X.indptr[1]; ++e) {
+            const Index i = X.found[X.place[e]];
+            s0 += X.data[e] * posterior(i, 0);
+            v += X.data[e] * X.data[e] / posterior(i, 1);
+        }
+        const Sigmoid at(margin_after(s0, v, rewards[0]));
+        const double residual = at.residual(rewards[0]), curvature = at.variance();
+        for (Index e = 0; e < X.indptr[1]; ++e) {
+            const Index i = X.found[X.place[e]];
+            posterior(i, 0) += residual * X.data[e] / posterior(i, 1);
+            posterior(i, 1) += X.data[e] * X.data[e] * curvature;
+        }
+        return;
+    }
+    Buffer prior(n), precision(n), u(n), g(n), s(rows), trial(rows), p(rows), h(rows), step(n), moved(n), w(n);
+    for (Index i = 0; i < n; ++i) prior[i] = posterior(X.found[i], 0), precision[i] = posterior(X.found[i], 1);
+    X.margins(prior.data(), s.data());
+    double loss = loss_at(u, precision, s, rewards);
+    for (int k = 0; k < STEPS; ++k) {
+        for (Index j = 0; j < rows; ++j) {
+            p[j] = 1.0 / (1.0 + std::exp(-s[j]));
+            h[j] = p[j] * (1.0 - p[j]);
+        }
+        for (Index i = 0; i < n; ++i) g[i] = precision[i] * u[i];
+        for (Index j = 0; j < rows; ++j)
+            for (Index e = X.indptr[j]; e < X.indptr[j + 1]; ++e) g[X.place[e]] += (p[j] - rewards[j]) * X.data[e];
+        const double decrement = newton_step(X, precision, h, g, step);
+        if (!(decrement > SMALL * loss)) break;
+        double size = 1.0, better = loss;
+        while (size > 1e-10) {  // Armijo; the last steps change the loss by less than it rounds, hence the slack
+            for (Index i = 0; i < n; ++i) moved[i] = u[i] + size * step[i], w[i] = prior[i] + moved[i];
+            X.margins(w.data(), trial.data());
+            better = loss_at(moved, precision, trial, rewards);
+            if (better <= loss - 1e-4 * size * decrement + 1e-14 * loss) break;
+            size *= 0.5;
+        }
+        for (Index i = 0; i < n; ++i) u[i] += size * step[i];
+        s = trial;
+        loss = better;
+    }
+    for (Index i = 0; i < n; ++i) posterior(X.found[i], 0) = prior[i] + u[i];
+    for (Index j = 0; j < rows; ++j) {
+        p[j] = 1.0 / (1.0 + std::exp(-s[j]));
+        for (Index e = X.indptr[j]; e < X.indptr[j + 1]; ++e)
+            posterior(X.found[X.place[e]], 1) += X.data[e] * X.data[e] * p[j] * (1.0 - p[j]);
+    }
+}
+
+// The same for one dense row among `found` coordinates.
+void fit_row(View<double, 2> posterior, const double* x, const Index* found, Index n, double reward) {
+    double s0 = 0.0, v = 0.0;
+    for (Index e = 0; e < n; ++e) {
+        const Index i = found[e];
+        s0 += x[i] * posterior(i, 0);
+        v += x[i] * x[i] / posterior(i, 1);
+    }
+    const Sigmoid at(margin_after(s0, v, reward));
+    const double residual = at.residual(reward), curvature = at.variance();
+    for (Index e = 0; e < n; ++e) {
+        const Index i = found[e];
+        posterior(i, 0) += residual * x[i] / posterior(i, 1);
+        posterior(i, 1) += x[i] * x[i] * curvature;
+    }
+}
+
+}  // namespace
+}  // namespace armwise
+
+using namespace armwise;
+
+void bind_logistic(nb::module_& m) {
+    m.doc() = "Logistic regression with a diagonal Gaussian posterior, over sparse rows.";
+
+    m.def("sparse_rows", [](Const<double, 2> X) {
+        const Index K = X.size(0), d = X.size(1);
+        New<int64_t, 1> indptr(K + 1);
+        indptr[0] = 0;
+        for (Index a = 0; a < K; ++a) {
+            Index n = 0;
+            for (Index i = 0; i < d; ++i) n += X(a, i) != 0.0;
+            indptr[a + 1] = indptr[a] + n;
+        }
+        New<int64_t, 1> indices(indptr[K]);
+        New<double, 1> data(indptr[K]);
+        Index n = 0;
+        for (Index a = 0; a < K; ++a)
+            for (Index i = 0; i < d; ++i)
+                if (X(a, i) != 0.0) {
+                    indices[n] = i, data[n] = X(a, i);
+                    ++n;
+                }
+        return std::make_tuple(std::move(indptr), std::move(indices), std::move(data));
+    }, "X"_a, R"(The non-zeros of a dense array in CSR form: indptr, indices, data.
+
+>>> sparse_rows(np.array([[0.0, 2.0], [3.0, 0.0]]))
+(array([0, 1, 2]), array([1, 0]), array([2., 3.])))");
+
+    m.def("compete", [](Const<double, 2> posterior, Const<int64_t, 1> indptr, Const<int64_t, 1> found,
+                        Const<int64_t, 1> place, Const<double, 1> data, Const<double, 2> Z, Const<double, 1> u) {
+        const Rows X(posterior, indptr, found, place, data);
+        const Index K = X.rows(), n = X.coordinates();
+        require(Z.size(1) == n && (u.size() == 0 || u.size() >= Z.size(0)), "Z must have a column per coordinate");
+        New<double, 1> counts(K);
+        counts.fill(0.0);
+        Unlocked unlocked(double(Z.size(0)) * double(n + data.size()));
+        Buffer mean(n), deviation(n), w(n), scores(K);
+        for (Index i = 0; i < n; ++i)
+            mean[i] = posterior(found[i], 0), deviation[i] = 1.0 / std::sqrt(posterior(found[i], 1));
+        for (Index k = 0; k < Z.size(0); ++k) {
+            for (Index i = 0; i < n; ++i) w[i] = mean[i] + deviation[i] * Z(k, i);
+            X.margins(w.data(), scores.data());
+            const Best best = first_best(scores.data(), K);
+            if (best.ties > 1 && u.size() == 0) {
+                counts[0] = -1.0;
+                break;
+            }
+            counts[best.ties == 1 ? best.first : pick(scores.data(), K, best, u[k])] += 1.0;
+        }
+        return counts;
+    }, "posterior"_a, "indptr"_a, "found"_a, "place"_a, "data"_a, "Z"_a, "u"_a,
+          R"(How many draws w = m + z / sqrt(q) (rows z of Z) each row wins, with the largest x.w; ties as in ``thompson``.
+
+>>> rows = np.array([0, 1, 2]), np.array([7]), np.array([0, 0]), np.array([1.0, 2.0])
+>>> compete(np.ones((9, 2)), *rows, np.array([[1.0], [-3.0], [2.0]]), np.empty(0))
+array([1., 2.]))");
+
+    m.def("fit", [](Array<double, 2> posterior, Const<int64_t, 1> indptr, Const<int64_t, 1> found,
+                    Const<int64_t, 1> place, Const<double, 1> data, Const<double, 1> rewards) {
+        const Rows X(posterior, indptr, found, place, data);
+        require(rewards.size() == X.rows(), "rewards must have one entry per row");
+        Unlocked unlocked(100.0 * double(data.size()));
+        fit(posterior, X, rewards);
+    }, "posterior"_a, "indptr"_a, "found"_a, "place"_a, "data"_a, "rewards"_a,
+          R"(One batch: move m to the minimiser w of 1/2 sum q (w - m)^2 + loss, then q += sum x^2 p (1 - p) at it.
+
+Newton's method with backtracking, or for a single row the one root that it comes down to; the coordinates that do
+not occur keep their prior.
+
+>>> posterior = np.array([[0.0, 1.0], [0.0, 1.0]])
+>>> fit(posterior, np.array([0, 1]), np.array([1]), np.array([0]), np.array([1.0]), np.array([1.0]))
+>>> posterior.round(4)
+array([[0.    , 1.    ],
+       [0.4011, 1.2402]]))");
+
+    m.def("play", [](Array<double, 2> posterior, Const<double, 3> contexts, Const<double, 2> rewards, bool learns,
+                     Generator rng) {
+        const Index T = rewards.size(0), K = rewards.size(1), d = contexts.size(2);
+        require(contexts.size(0) == T && contexts.size(1) == K && K > 0 && posterior.size(0) == d &&
+                    posterior.size(1) == 2,
+                "contexts must be (T, K, d), rewards (T, K) and the posterior (d, 2)");
+        New<int64_t, 1> arms(T);
+        New<double, 1> got(T);
+        {
+            Unlocked unlocked(double(contexts.size()) * 4.0);
+            Buffer w(d), scores(K);
+            std::vector<Index> found;
+            for (Index t = 0; t < T; ++t) {
+                const View<const double, 2> X = contexts[t];
+                found.clear();
+                for (Index i = 0; i < d; ++i) {
+                    bool occurs = false;
+                    for (Index a = 0; a < K; ++a) occurs |= X(a, i) != 0.0;
+                    if (occurs) found.push_back(i);
+                }
+                for (const Index i : found)
+                    w[i] = posterior(i, 0) + 1.0 / std::sqrt(posterior(i, 1)) * rng.standard_normal();
+                for (Index a = 0; a < K; ++a) {
+                    double s = 0.0;
+                    for (const Index i : found) s += X(a, i) * w[i];
+                    scores[a] = s;
+                }
+                const Best best = first_best(scores.data(), K);
+                const Index arm = best.ties == 1 ? best.first : pick(scores.data(), K, best, rng.random());
+                arms[t] = arm, got[t] = rewards(t, arm);
+                if (learns) fit_row(posterior, X[arm].data, found.data(), Index(found.size()), got[t]);
+            }
+        }
+        return std::make_tuple(std::move(arms), std::move(got));
+    }, "posterior"_a, "contexts"_a, "rewards"_a, "learns"_a, "rng"_a,
+          R"(A block of rounds with one draw each: arms and rewards. It ``learns`` after each, or leaves that to ``fit``.
+
+>>> play(np.array([[0.0, 1.0]]), np.ones((2, 1, 1)), np.ones((2, 1)), True, np.random.default_rng(1))
+(array([0, 0]), array([1., 1.])))");
+}

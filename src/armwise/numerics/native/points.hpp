@@ -1,0 +1,74 @@
+// A set of distinct rows, found by value: the order in which arms are offered does not matter.
+#pragma once
+
+#include "array.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+namespace armwise {
+
+class Points {
+  public:
+    explicit Points(Index dim = 0) : dim_(dim) {}
+
+    Index size() const { return n_; }
+    Index dim() const { return dim_; }
+    const double* data() const { return rows_.data(); }
+    const double* operator[](Index i) const { return rows_.data() + i * dim_; }
+    View<const double, 2> view() const {
+        View<const double, 2> all;
+        all.data = rows_.data(), all.shape[0] = n_, all.shape[1] = dim_;
+        return all;
+    }
+
+    // Where the row is, or -1.
+    Index find(const double* x) const {
+        if (n_ == 0) return -1;
+        for (size_t slot = hash(x) & mask();; slot = (slot + 1) & mask()) {
+            const Index i = slots_[slot] - 1;
+            if (i < 0 || std::equal(x, x + dim_, (*this)[i])) return i;
+        }
+    }
+
+    // Where the row is, added at the end if it is new.
+    Index add(const double* x) {
+        const Index found = find(x);
+        if (found >= 0) return found;
+        rows_.insert(rows_.end(), x, x + dim_);
+        ++n_;
+        if (2 * size_t(n_) > slots_.size()) {
+            slots_.assign(std::max<size_t>(16, 2 * slots_.size()), 0);
+            for (Index i = 0; i < n_; ++i) enter(i);
+        } else {
+            enter(n_ - 1);
+        }
+        return n_ - 1;
+    }
+
+  private:
+    Index dim_, n_ = 0;
+    std::vector<double> rows_;
+    std::vector<Index> slots_;  // open addressing: 1 + the row's number, 0 where empty; at least half of them are
+
+    size_t mask() const { return slots_.size() - 1; }
+    size_t hash(const double* x) const {
+        uint64_t h = 0x9E3779B97F4A7C15u;
+        for (Index c = 0; c < dim_; ++c) {
+            const double entry = x[c] + 0.0;  // -0 equals 0
+            uint64_t bits;
+            std::memcpy(&bits, &entry, sizeof bits);
+            h = (h ^ bits) * 0xBF58476D1CE4E5B9u;
+            h ^= h >> 32;
+        }
+        return size_t(h);
+    }
+    void enter(Index i) {
+        size_t slot = hash((*this)[i]) & mask();
+        while (slots_[slot]) slot = (slot + 1) & mask();
+        slots_[slot] = i + 1;
+    }
+};
+
+}  // namespace armwise
