@@ -140,14 +140,15 @@ def regression_play(module: Any) -> object:
 
 
 @recipe("kary.exp3_learn", "kary.ucb1_scores", "kary.greedy_mixed", "kary.decayed")
-@recipe("kary.beta_frequencies", "kary.beta_choose")
+@recipe("kary.beta_winner", "kary.beta_frequencies", "kary.beta_choose")
 def kary(module: Any) -> object:
     k, totals, counts = module.kary, np.abs(numbers(K)), np.arange(float(K))
     weights = numbers(K)
     k.exp3_learn(weights, 0.2, 3, 0.4, 0.9)
     return (
         weights, k.ucb1_scores(totals, counts, 0.7), k.greedy_mixed(totals, counts, 0.1), k.decayed(0.4, 0.3, 17),
-        k.beta_frequencies(totals + 1, counts + 1, 30, rng()), k.beta_choose(totals + 1, counts + 1, 5, rng()),
+        k.beta_winner(totals + 1, counts + 1, rng()), k.beta_frequencies(totals + 1, counts + 1, 30, rng()),
+        k.beta_choose(totals + 1, counts + 1, 5, rng()),
     )  # fmt: skip
 
 

@@ -46,7 +46,7 @@ def triangles(module: Any) -> object:
     return V, [g.multiplier((kind, 0.1, 2.0), K, 9, 1.5) for kind in range(3)], g.joint_work(7, 9)
 
 
-def factor_state(f: Any) -> object:
+def factor_state(f: Any) -> tuple[Any, ...]:
     return (f.points, f.L, f.c, f.sums, f.prior, f.counts, f.offered, f.gain, f.saved, f.age, f.due, f.stale)
 
 
@@ -67,7 +67,7 @@ def factor(module: Any) -> object:
     return learnt, done, played, state, again.L
 
 
-def joint_state(j: Any) -> object:
+def joint_state(j: Any) -> tuple[Any, ...]:
     return (j.counts, j.sums, j.mean, j.cov, j.gain, j.age)
 
 

@@ -9,6 +9,7 @@ ucb1_play = _kary.ucb1_play
 greedy_mixed = _kary.greedy_mixed
 decayed = _kary.decayed
 greedy_play = _kary.greedy_play
+beta_winner = _kary.beta_winner
 beta_frequencies = _kary.beta_frequencies
 beta_choose = _kary.beta_choose
 beta_play = _kary.beta_play

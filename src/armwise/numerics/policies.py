@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,7 +17,7 @@ add_rewards = _policies.add_rewards
 arm_masses = _policies.arm_masses
 
 
-def smoothed(masses: NDArray[np.float64], mu: float) -> NDArray[np.float64]:
+def smoothed(masses: NDArray[Any], mu: float) -> NDArray[np.float64]:
     """(1 - K mu) W + mu: every arm keeps a probability of at least mu.
 
     >>> smoothed(np.array([1.0, 0.0]), 0.25)

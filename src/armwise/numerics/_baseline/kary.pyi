@@ -40,6 +40,11 @@ def greedy_play(
 ) -> tuple[
     numpy.typing.NDArray[numpy.int64], numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64]
 ]: ...
+def beta_winner(
+    successes: numpy.typing.NDArray[numpy.float64],
+    failures: numpy.typing.NDArray[numpy.float64],
+    rng: numpy.random.Generator,
+) -> int: ...
 def beta_frequencies(
     successes: numpy.typing.NDArray[numpy.float64],
     failures: numpy.typing.NDArray[numpy.float64],

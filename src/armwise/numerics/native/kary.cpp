@@ -192,6 +192,14 @@ array([0.9, 0.1]))");
 >>> greedy_play(np.zeros(1), np.zeros(1), 0.1, 0.0, 0, np.ones((2, 1)), np.random.default_rng(1))
 (array([0, 0]), array([1., 1.]), array([1., 1.])))");
 
+    m.def("beta_winner", [](Array<double, 1> successes, Array<double, 1> failures, Generator rng) {
+        same_length(successes, failures);
+        return BetaDraws(successes, failures, rng).winner();
+    }, "successes"_a, "failures"_a, "rng"_a, R"(The arm with the largest draw from its Beta(successes, failures).
+
+>>> beta_winner(np.array([1.0, 1e6]), np.array([1e6, 1.0]), np.random.default_rng(1))
+1)");
+
     m.def("beta_frequencies", [](Array<double, 1> successes, Array<double, 1> failures, Index draws, Generator rng) {
         same_length(successes, failures);
         require(draws > 0, "draws must be at least 1");
