@@ -27,7 +27,7 @@ class Sample:
     """
 
     def __init__(self, table: np.ndarray, counts: Floats, n_arms: int) -> None:
-        self.table, self.n_arms = table, n_arms
+        self.table, self.n_arms = np.ascontiguousarray(table), n_arms  # as the kernels read it, once
         self.shares = counts / counts.sum()
         self.n_policies = table.shape[1]
 
