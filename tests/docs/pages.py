@@ -2,33 +2,20 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
+import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent.parent
+sys.path.insert(0, str(ROOT / "tools"))
+
+from docsite import running  # noqa: E402
+
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
-_FENCE = re.compile(
-    r"(?:^<!-- (?P<mark>run[^\n]*) -->\n)?^(?P<fence>`{3,})(?P<kind>\w*)[^\n]*\n(?P<code>.*?)^(?P=fence)$",
-    re.DOTALL | re.MULTILINE,
-)
 
 
-@dataclass(frozen=True)
-class Block:
-    """A fenced block: its language, what the comment before it says (``run``, ``run: serve``), and where it is."""
-
-    kind: str
-    mark: str
-    code: str
-    line: int
-
-
-def blocks(page: Path) -> list[Block]:
+def blocks(page: Path) -> list[running.Block]:
     """The fenced blocks of a page, in order."""
-    text = page.read_text(encoding="utf-8")
-    return [Block(found["kind"], found["mark"] or "", found["code"], text[: found.start("code")].count("\n"))
-            for found in _FENCE.finditer(text)]  # fmt: skip
+    return running.blocks(page.read_text(encoding="utf-8"))
 
 
 def name(page: Path) -> str:

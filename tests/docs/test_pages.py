@@ -5,7 +5,6 @@ from __future__ import annotations
 import doctest
 import inspect
 import re
-import sys
 from importlib import import_module
 from pathlib import Path
 
@@ -14,10 +13,13 @@ from pages import PAGES, ROOT, name
 
 from armwise.guide import agents
 
-sys.path.insert(0, str(ROOT / "tools"))
-
 LINK = re.compile(r"\]\(([^)\s]+)\)")
-ADDED_BY_THE_BUILD = ("reference/", "algorithms/index.md", "benchmarks/RESULTS.md")  # by make docs and make bench
+ADDED_BY_THE_BUILD = (
+    "reference/",
+    "algorithms/index.md",
+    "http-api.md",
+    "benchmarks/RESULTS.md",
+)  # by make docs and make bench
 
 
 def without_code(text: str) -> str:
@@ -55,7 +57,7 @@ def test_the_table_of_the_readme_is_that_of_the_agents():
     assert text == with_table(text), "run: PYTHONPATH=tools python -m docsite.readme"
 
 
-@pytest.mark.parametrize("module", ["docstrings", "formula", "parameters"])
+@pytest.mark.parametrize("module", ["docstrings", "formula", "parameters", "running", "http_api"])
 def test_the_tools_do_what_their_examples_say(module: str):
     found = doctest.testmod(import_module(f"docsite.{module}"))
     assert found.attempted and not found.failed

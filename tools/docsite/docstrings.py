@@ -39,10 +39,13 @@ def first_line(thing: Any) -> str:
 
 
 def signature(thing: Any, name: str) -> str:
-    """The call as it is written, one parameter a line where it is long.
+    """The call as it is written, one parameter per line where it is long.
 
     >>> signature(first_line, "first_line")
     'first_line(thing: Any) -> str'
+    >>> def greet(name: str | None = "", *, mark: str = "!") -> None: ...
+    >>> signature(greet, "greet")
+    "greet(name: str | None = '', *, mark: str = '!') -> None"
     """
     try:
         found = inspect.signature(thing)
@@ -50,15 +53,32 @@ def signature(thing: Any, name: str) -> str:
         return name
     parameters = list(found.parameters.values())
     if parameters and parameters[0].name in ("self", "cls"):
-        found = found.replace(parameters=parameters[1:])
-    if inspect.isclass(thing):
-        found = found.replace(return_annotation=inspect.Signature.empty)
-    text = f"{name}{found}".replace("'", "").replace("armwise.agent.", "")
-    if len(text) <= 96:
-        return text
-    inside = [str(p).replace("'", "") for p in found.parameters.values()]
-    star = next((i for i, p in enumerate(found.parameters.values()) if p.kind is p.KEYWORD_ONLY), None)
-    if star is not None and not any(p.kind is p.VAR_POSITIONAL for p in found.parameters.values()):
-        inside.insert(star, "*")
-    returns = "" if found.return_annotation is found.empty else f" -> {found.return_annotation!s}".replace("'", "")
-    return f"{name}(\n    " + ",\n    ".join(inside) + f",\n){returns}"
+        parameters = parameters[1:]
+    inside, starred = [], False
+    for parameter in parameters:
+        if parameter.kind is parameter.KEYWORD_ONLY and not starred:
+            inside.append("*")
+            starred = True
+        starred = starred or parameter.kind is parameter.VAR_POSITIONAL
+        inside.append(_parameter(parameter))
+    returns = "" if inspect.isclass(thing) else _annotation(found.return_annotation, " -> ")
+    text = f"{name}({', '.join(inside)}){returns}"
+    return text if len(text) <= 96 else f"{name}(\n    " + ",\n    ".join(inside) + f",\n){returns}"
+
+
+def _parameter(parameter: inspect.Parameter) -> str:
+    stars = {"VAR_POSITIONAL": "*", "VAR_KEYWORD": "**"}.get(parameter.kind.name, "")
+    noted = _annotation(parameter.annotation, ": ")
+    if parameter.default is parameter.empty:
+        return f"{stars}{parameter.name}{noted}"
+    return f"{parameter.name}{noted}{' = ' if noted else '='}{parameter.default!r}"
+
+
+def _annotation(annotation: Any, before: str) -> str:
+    """An annotation as it is written in the source, without the names of modules."""
+    if annotation is inspect.Signature.empty:
+        return ""
+    text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
+    text = re.sub(r"ForwardRef\('([^']*)'[^)]*\)", r"\1", text)
+    text = re.sub(r"\b(?:Optional)\[([^][]*)\]", r"\1 | None", text)
+    return before + re.sub(r"\b(?:[a-z_]\w*\.)+(?=[A-Za-z])", "", text)

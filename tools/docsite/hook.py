@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
 from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).parent.parent.parent
+FILES = "https://github.com/armwise/armwise/blob/main"
 for folder in (ROOT / "tools", ROOT / "src"):
     if str(folder) not in sys.path:
         sys.path.insert(0, str(folder))
 
-from docsite import agents, formula, reference, tables  # noqa: E402
+from docsite import agents, formula, http_api, reference, running, tables  # noqa: E402
 
 # Files outside docs/ that are pages of the site too: links to them work on both sides.
 OUTSIDE = {
@@ -23,6 +26,9 @@ OUTSIDE = {
     "examples/README.md": "examples.md",
     "benchmarks/RESULTS.md": "benchmarks.md",
 }
+
+# Pages whose code runs when the site is built, so that what it prints stands below it; tutorials are too.
+SHOW_OUTPUTS = {"index.md", "own-world.md", "add-an-agent.md"}
 
 _NOT_MEASURED = "# Benchmarks\n\nNot measured yet on this copy: `make bench` writes this page.\n"
 
@@ -42,7 +48,7 @@ def on_config(config: Any) -> Any:
 
 def on_files(files: Files, config: Any) -> Files:
     """Add the pages that are not files of docs/."""
-    made = {"algorithms/index.md": tables.algorithms_index(), **reference.pages()}
+    made = {"algorithms/index.md": tables.algorithms_index(), "http-api.md": http_api.page(), **reference.pages()}
     for source, page in OUTSIDE.items():
         text = (ROOT / source).read_text(encoding="utf-8") if (ROOT / source).is_file() else _NOT_MEASURED
         made[page] = text
@@ -57,6 +63,9 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
     name = Path(address).stem
     if address.startswith("algorithms/") and name != "index":
         markdown = f"{markdown.rstrip()}\n\n{agents.facts(name)}\n"
+    if address.startswith("tutorials/") or address in SHOW_OUTPUTS:
+        with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+            markdown = running.with_outputs(markdown, name)
     if address == "choose.md":
         markdown = markdown.replace("<!-- choices -->", tables.choices())
     return formula.rendered(_inside(markdown, address))
@@ -69,7 +78,7 @@ def _inside(markdown: str, address: str) -> str:
         markdown = markdown.replace(f"]({up}../{source}", f"]({up}{page}")
     if address in OUTSIDE.values():
         markdown = re.sub(r"\]\((\.\./)?docs/", "](", markdown)
-        markdown = re.sub(r"\[`(\w+\.(py|ipynb))`\]\(\1\)", r"`examples/\1`", markdown)
+        markdown = re.sub(r"\]\((\w+\.(py|ipynb))\)", rf"]({FILES}/examples/\1)", markdown)
         for source, page in OUTSIDE.items():
             markdown = markdown.replace(f"]({source}", f"]({page}").replace(f"](../{source}", f"]({page}")
     return markdown
