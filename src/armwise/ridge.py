@@ -12,7 +12,7 @@ from armwise.agent import Floats, count, fraction, positive
 from armwise.numerics import ridge, thompson
 from armwise.numerics.simd import aligned_zeros, padded
 
-LIGHT = 0.05  # lam of ``lam=None``, in squared lengths of a row: chosen on development sets (docs/defaults.md)
+LIGHT = 0.05  # lam of ``lam=None``, in squared lengths of a row: chosen on development sets (docs/choose.md)
 _PRIOR = 1.0  # rounds that the noise is taken for the rewards' own size, before residuals are known
 
 

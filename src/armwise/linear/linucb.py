@@ -25,7 +25,7 @@ from armwise.noise import Noise
 from armwise.numerics.ridge import choose_optimistic, learn_row
 from armwise.ridge import Ridge
 
-PRACTICAL = 0.5  # alpha of ``alpha=None``, in deviations of the noise x sqrt(ln t): see docs/defaults.md
+PRACTICAL = 0.5  # alpha of ``alpha=None``, in deviations of the noise x sqrt(ln t): see docs/choose.md
 
 
 class Ellipsoid(persist.Saved):

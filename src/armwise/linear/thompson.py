@@ -18,7 +18,7 @@ from armwise.numerics.choice import draw
 from armwise.ridge import Ridge
 
 MONTE_CARLO = 1000  # posterior draws behind ``probabilities`` where choosing takes a single one
-PRACTICAL = 0.25  # v of ``v=None``, in deviations of the noise: see docs/defaults.md
+PRACTICAL = 0.25  # v of ``v=None``, in deviations of the noise: see docs/choose.md
 NO_TIES = np.empty(
     0
 )  # what the kernels get for tie-breaking at first: ties are rare, and numbers for them are drawn then

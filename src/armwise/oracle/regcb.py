@@ -12,7 +12,7 @@ from armwise.oracle.estimators import Estimator
 from armwise.oracle.regression import RegressionAgent
 from armwise.ridge import Ridge
 
-PRACTICAL = 0.3  # sqrt(beta_t / ln(K t)) of ``mellowness=None``, in deviations of the noise: see docs/defaults.md
+PRACTICAL = 0.3  # sqrt(beta_t / ln(K t)) of ``mellowness=None``, in deviations of the noise: see docs/choose.md
 WITHOUT_RIDGE = 0.2  # the deviation that is taken for granted where a regressor does not tell it
 _HALVINGS = 12  # of the interval of weights, when a regressor's bound is searched
 

@@ -11,7 +11,7 @@ from armwise.numerics import regression
 from armwise.oracle.regression import RegressionAgent
 from armwise.ridge import Ridge
 
-PRACTICAL = 10.0  # gamma of ``gamma=None``, times the deviation of the noise: see docs/defaults.md
+PRACTICAL = 10.0  # gamma of ``gamma=None``, times the deviation of the noise: see docs/choose.md
 LEAST_NOISE = 0.01
 
 
