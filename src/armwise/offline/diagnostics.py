@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,11 @@ from armwise.agent import Floats
 from armwise.offline.intervals import Moments
 from armwise.offline.rows import SURE, Rows
 
-_TOP = 5  # largest weights kept
+_TOP = 5  # largest weights shown
+_TAIL = 4096  # largest weights that the fit of their tail may use
+_FEW = 10  # rewards that differ from the commonest, below which no interval is to be relied on
+_HEAVY = 0.7  # Pareto k of the weights above which their mean and variance settle too slowly (Vehtari et al. 2024)
+_POINTS = 200  # of the effective sample size over time
 _ENOUGH = 30  # effective rows below which no interval is to be relied on
 
 
@@ -51,13 +56,23 @@ class Diagnostics:
     calibration: Floats  # (K, 2)
     clipped: float  # share of rows whose probability was raised to the clip
     clipped_weight: float  # how much that took from the mean weight
+    pareto_k: float  # of the weights' tail; above 0.7 it is heavy (NaN: too few weights to say)
+    outcomes: int  # rows that count whose reward is not the commonest
     verdicts: tuple[str, ...]
+    histogram: tuple[tuple[float, int], ...] = ()  # (upper edge, rows) of the positive weights
+    ess_over_time: tuple[tuple[int, float], ...] = ()  # (rows so far, effective ones)
+    balance: tuple[tuple[str, float, int], ...] = ()  # (column, standard errors off, arm), the worst first
+
+    def with_verdict(self, *texts: str) -> Diagnostics:
+        """The same with more to say."""
+        return replace(self, verdicts=(*self.verdicts, *texts))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers and strings, for JSON."""
         calibration = [[None if np.isnan(x) else float(x) for x in row] for row in self.calibration]
-        return {**self.__dict__, "largest": [list(pair) for pair in self.largest], "calibration": calibration,
-                "verdicts": list(self.verdicts)}  # fmt: skip
+        lists = {name: [list(item) for item in getattr(self, name)]
+                 for name in ("largest", "histogram", "ess_over_time", "balance")}  # fmt: skip
+        return {**self.__dict__, **lists, "calibration": calibration, "verdicts": list(self.verdicts)}
 
 
 class Weighing:
@@ -69,6 +84,11 @@ class Weighing:
         self._zero = self._clipped = 0
         self._unsupported = 0.0
         self._largest: list[tuple[int, float]] = []
+        self._tail = np.empty(0)
+        self._counts = np.zeros(128, np.int64)  # of weights by half powers of two, from 2^-16
+        self._rewards = _Commonest()
+        self._over_time: list[tuple[int, float, float]] = []  # rows, sum w, sum w^2
+        self.least_probability = 1.0
         self._arm = np.zeros((3, n_arms))  # per arm: rows, sum of 1/p, sum of 1/p^2
         self._offered = np.zeros(n_arms)
 
@@ -76,6 +96,7 @@ class Weighing:
         """Take in a block: its weights as used and before clipping, and the target's mass on arms it could not draw."""
         self._unsupported += unsupported
         self._weights.add(weights[:, None])
+        self._look_at_tail(weights, rows.rewards)
         if raw is not weights:
             self._raw.add(raw[:, None])
             self._clipped += int(np.count_nonzero(weights != raw))
@@ -88,10 +109,46 @@ class Weighing:
                                key=lambda pair: -pair[1])[:_TOP]  # fmt: skip
         assert rows.probabilities is not None
         inverse, K = 1.0 / rows.probabilities, self._offered.size
+        self.least_probability = min(self.least_probability, float(rows.probabilities.min()))
         self._arm += np.stack(
             [np.bincount(rows.arms, v, minlength=K) for v in (np.ones(len(rows)), inverse, inverse**2)]
         )
         self._offered += _chances(rows)
+
+    def _look_at_tail(self, weights: Floats, rewards: Floats) -> None:
+        positive = weights > 0
+        some = weights[positive]
+        self._rewards.add(rewards[positive])
+        if some.size:
+            place = np.clip(np.ceil(2.0 * np.log2(some)).astype(np.int64) + 32, 0, len(self._counts) - 1)
+            self._counts += np.bincount(place, minlength=len(self._counts))
+        least = self._tail.min() if self._tail.size == _TAIL else 0.0
+        tail = np.concatenate([self._tail, some[some > least]])
+        self._tail = np.partition(tail, tail.size - _TAIL)[-_TAIL:] if tail.size > _TAIL else tail
+        n, total, square = self._over_time[-1] if self._over_time else (0, 0.0, 0.0)
+        for part in np.array_split(weights, 20 if not n else 1):  # the first block alone may be the whole log
+            if part.size:
+                n, total, square = n + part.size, total + float(part.sum()), square + float((part**2).sum())
+                self._over_time.append((n, total, square))
+        if len(self._over_time) > _POINTS:
+            self._over_time = self._over_time[1::2]
+
+    @property
+    def constant(self) -> bool:
+        """Whether every row that counts has the same reward."""
+        return self._rewards.others == 0 and self._rewards.n > 0
+
+    @property
+    def common_reward(self) -> float:
+        """The reward of every row that counts, where they are all the same."""
+        return self._rewards.low
+
+    @property
+    def ess(self) -> float:
+        """Kish's effective sample size so far."""
+        n, mean = self._weights.n, float(self._weights.mean[0])
+        second = float(self._weights.covariance[0, 0]) * (n - 1) / n + mean**2 if n else 0.0
+        return n * mean**2 / second if second > 0 else 0.0
 
     @property
     def largest_weight(self) -> float:
@@ -101,16 +158,24 @@ class Weighing:
     def result(self) -> Diagnostics:
         """The diagnostics, verdicts included."""
         n, mean = self._weights.n, float(self._weights.mean[0])
-        second = float(self._weights.covariance[0, 0]) * (n - 1) / n + mean**2
-        ess = n * mean**2 / second if second > 0 else 0.0
+        ess, k = self.ess, pareto_k(self._tail, n)
         raw = self._raw if self._raw.n else self._weights
         raw_mean, raw_error = float(raw.mean[0]), float(np.sqrt(raw.covariance[0, 0] / n))
         share = self.largest_weight / (n * mean) if mean > 0 else 0.0
         calibration = self._calibration()
         missing = self._unsupported / n
         verdicts = _verdicts(n, ess, raw_mean, raw_error, self._largest, share, missing, calibration)
+        if k > _HEAVY and not any("effective sample size" in text for text in verdicts):
+            verdicts.append(
+                f"the weights have a heavy tail (Pareto k {k:.2f}, above {_HEAVY:g}): a few rows not seen yet may "
+                "change the answer by more than the interval says"
+            )
+        verdicts += _rare(self._rewards, mean)
+        edges = tuple((2.0 ** ((i - 32) / 2), int(c)) for i, c in enumerate(self._counts) if c)
+        over_time = tuple((m, total**2 / square if square > 0 else 0.0) for m, total, square in self._over_time)
         return Diagnostics(n, ess, raw_mean, raw_error, tuple(self._largest), share, self._zero / n, missing,
-                           calibration, self._clipped / n, raw_mean - mean, tuple(verdicts))  # fmt: skip
+                           calibration, self._clipped / n, raw_mean - mean, k, self._rewards.others, tuple(verdicts),
+                           edges, over_time)  # fmt: skip
 
     def _calibration(self) -> Floats:
         n, (rows, first, second) = self._weights.n, self._arm
@@ -120,6 +185,71 @@ class Weighing:
         with np.errstate(invalid="ignore", divide="ignore"):
             off = np.where((rows >= 30) & (error > 0), (mean - 1.0) / error, np.nan)
         return np.column_stack([mean, off])
+
+
+class _Commonest:
+    """How many rewards are neither all at the smallest nor all at the largest that came: clicks, or what is rare."""
+
+    def __init__(self) -> None:
+        self.n = self._at_low = self._at_high = 0
+        self.low, self.high = math.inf, -math.inf
+
+    def add(self, rewards: Floats) -> None:
+        if not rewards.size:
+            return
+        low, high = float(rewards.min()), float(rewards.max())
+        if low < self.low:
+            self.low, self._at_low = low, 0
+        if high > self.high:
+            self.high, self._at_high = high, 0
+        self._at_low += int(np.count_nonzero(rewards == self.low))
+        self._at_high += int(np.count_nonzero(rewards == self.high))
+        self.n += rewards.size
+
+    @property
+    def others(self) -> int:
+        """Rows without the commonest of the two ends."""
+        return self.n - max(self._at_low, self._at_high)
+
+
+def _rare(rewards: _Commonest, mean_weight: float) -> list[str]:
+    if rewards.n == 0 or rewards.others >= _FEW or (rewards.others == 0 and mean_weight == 0):
+        return []
+    if rewards.others == 0:
+        return [f"all {rewards.n:,} rows that count have the reward {rewards.low:g}: what is rarer than that they "
+                "cannot say"]  # fmt: skip
+    plural = "row" if rewards.others == 1 else "rows"
+    return [f"only {rewards.others} {plural} that count have a reward other than the commonest: an interval needs "
+            f"about {_FEW}"]  # fmt: skip
+
+
+def pareto_k(weights: Floats, n: int) -> float:
+    """The shape of a generalised Pareto distribution fitted to the largest of n weights; NaN if there are too few.
+
+    The tail is the largest min(n / 5, 3 sqrt(n)) weights (Vehtari et al. 2024), the fit that of Zhang & Stephens (2009).
+
+    >>> w = np.random.default_rng(0).pareto(1.0, 4000) + 1.0
+    >>> round(pareto_k(w, 4000), 1), pareto_k(np.full(100, 2.0), 100)
+    (1.0, 0.0)
+    """
+    size = int(min(0.2 * n, 3.0 * math.sqrt(n), _TAIL - 1, len(weights) - 1))
+    if size < 5:
+        return math.nan
+    largest = np.sort(weights)[-size - 1 :]
+    x = largest[1:] - largest[0]
+    if x[size // 2] <= 1e-9 * largest[0]:  # at least half of the tail is one weight: it has no tail
+        return 0.0
+    x = x[x > 0]
+    m = 30 + int(math.sqrt(len(x)))
+    grid = 1.0 - np.sqrt(m / (np.arange(1, m + 1) - 0.5))
+    grid = 1.0 / x[-1] + grid / (3.0 * x[int(len(x) / 4 + 0.5) - 1])
+    shapes = np.log1p(-grid[:, None] * x).mean(axis=1)
+    fit = len(x) * (np.log(-grid / shapes) - shapes - 1.0)
+    with np.errstate(over="ignore"):
+        posterior = 1.0 / np.exp(fit - fit[:, None]).sum(axis=1)
+    b = float((grid * posterior).sum() / posterior.sum())
+    k = float(np.log1p(-b * x).mean())
+    return (len(x) * k + 5.0) / (len(x) + 10.0)  # shrunk towards 1/2 by ten rows
 
 
 def _chances(rows: Rows) -> Any:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -24,7 +25,12 @@ class Facts:
     q_logged: Floats | None = None  # the model's reward of the logged arm
     q_target: Floats | None = None  # the model's reward under the target: sum over a of pi(a|x) q(x, a)
 
-    @property
+    @cached_property
+    def weighted_rewards(self) -> Floats:
+        """w r."""
+        return self.weights * self.rewards
+
+    @cached_property
     def corrections(self) -> Floats:
         """w (r - q): the importance-weighted error of the model."""
         return self.weights * (self.rewards - self.q_logged)  # type: ignore[operator]
@@ -64,6 +70,14 @@ class Estimator:
         """How many columns it has."""
         return 1
 
+    def interval_value(self, means: Floats) -> Any:
+        """The centre of its interval: the value, but for what was shrunk or chosen (then DR's)."""
+        return self.value(means)
+
+    def interval_gradient(self, means: Floats) -> Floats:
+        """The derivative of ``interval_value``."""
+        return self.gradient(means)
+
     def score_range(self, low: float, high: float, weight: float) -> tuple[float, float]:
         """Between which numbers a linearised score can lie, for rewards in [low, high] and weights in [0, weight]."""
         if self.needs_model:
@@ -93,7 +107,7 @@ class IPS(Estimator):
     reference: ClassVar[str] = "Horvitz & Thompson 1952; Strehl et al. 2010"
 
     def columns(self, facts: Facts) -> list[Floats]:
-        return [facts.weights * facts.rewards]
+        return [facts.weighted_rewards]
 
 
 @dataclass(frozen=True)
@@ -108,7 +122,7 @@ class SNIPS(Estimator):
     reference: ClassVar[str] = "Swaminathan & Joachims 2015"
 
     def columns(self, facts: Facts) -> list[Floats]:
-        return [facts.weights * facts.rewards, facts.weights]
+        return [facts.weighted_rewards, facts.weights]
 
     def value(self, means: Floats) -> Any:
         return _ratio(means[..., 0], means[..., 1])
@@ -154,7 +168,17 @@ class DR(Estimator):
     reference: ClassVar[str] = "Dudik, Langford, Li 2011"
 
     def columns(self, facts: Facts) -> list[Floats]:
-        return [facts.q_target + facts.corrections]  # type: ignore[operator]
+        assert facts.q_target is not None
+        return [facts.q_target, facts.corrections]
+
+    def value(self, means: Floats) -> Any:
+        return means[..., 0] + means[..., 1]
+
+    def gradient(self, means: Floats) -> Floats:
+        return np.ones(2)
+
+    def n_columns(self) -> int:
+        return 2
 
 
 @dataclass(frozen=True)
@@ -186,37 +210,51 @@ class SNDR(Estimator):
 
 @dataclass(frozen=True)
 class _Tuned(Estimator):
-    """DR with weights made smaller; how much smaller is given, or chosen by the smallest estimated squared error.
+    """DR with weights made smaller; how much smaller is a parameter, or chosen by SLOPE (Su et al. 2020).
 
-    The candidates are columns, DR the first of them. A candidate's bias is estimated by its distance from DR, which
-    has none; so the choice needs only means and variances, and streams.
+    The candidates are columns, DR the first of them and each more biased and less variable than the one before. SLOPE
+    takes the last whose interval (two widths either way) meets those of all before it; so the choice needs only means
+    and variances, and streams. What was chosen, or shrunk, has a bias that its own variance does not know: the
+    interval is DR's.
     """
 
     needs_model: ClassVar[bool] = True
     grid: ClassVar[tuple[float, ...]] = ()
 
-    def _given(self) -> float | None:
+    def _fixed(self) -> float | None:
+        """The parameter, where it is not to be tuned."""
         raise NotImplementedError
 
     def _shrunk(self, weights: Floats, parameter: float) -> Floats:
         raise NotImplementedError
 
     def columns(self, facts: Facts) -> list[Floats]:
-        given, error = self._given(), facts.rewards - facts.q_logged  # type: ignore[operator]
-        used = self.grid if given is None else (given,)
-        return [facts.q_target + self._shrunk(facts.weights, parameter) * error for parameter in used]
+        error = facts.rewards - facts.q_logged  # type: ignore[operator]
+        return [facts.q_target + self._shrunk(facts.weights, parameter) * error for parameter in self._candidates()]
+
+    def _candidates(self) -> tuple[float, ...]:
+        fixed = self._fixed()
+        return self.grid if fixed is None else (np.inf, fixed)
 
     def n_columns(self) -> int:
-        return len(self.grid) if self._given() is None else 1
+        return len(self._candidates())
+
+    def value(self, means: Floats) -> Any:
+        return means[..., -1]  # of a fixed parameter: a tuned one is settled first
 
     def gradient(self, means: Floats) -> Floats:
-        return _unit(self.n_columns(), 0)
+        return _unit(self.n_columns(), self.n_columns() - 1)
 
     def settled(self, means: Floats, covariance: Floats, n: int) -> Estimator:
-        if self._given() is not None:
+        if self._fixed() is not None:
             return self
-        squared_error = np.diag(covariance) / n + (means - means[0]) ** 2
-        return _Settled(self, int(np.argmin(squared_error)))
+        return _Settled(self, slope(means, np.sqrt(np.diag(covariance) / n)))
+
+    def interval_value(self, means: Floats) -> Any:
+        return means[..., 0]
+
+    def interval_gradient(self, means: Floats) -> Floats:
+        return _unit(self.n_columns(), 0)
 
 
 @dataclass(frozen=True)
@@ -248,6 +286,12 @@ class _Settled(Estimator):
     def n_columns(self) -> int:
         return self.tuned.n_columns()
 
+    def interval_value(self, means: Floats) -> Any:
+        return self.tuned.interval_value(means)
+
+    def interval_gradient(self, means: Floats) -> Floats:
+        return self.tuned.interval_gradient(means)
+
 
 @dataclass(frozen=True)
 class SwitchDR(_Tuned):
@@ -261,13 +305,13 @@ class SwitchDR(_Tuned):
     tau: float | None = None
     name: ClassVar[str] = "switch-dr"
     reference: ClassVar[str] = "Wang, Agarwal, Dudik 2017"
-    grid: ClassVar[tuple[float, ...]] = (np.inf, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0)
+    grid: ClassVar[tuple[float, ...]] = (np.inf, 1000.0, 500.0, 200.0, 100.0, 50.0, 20.0, 10.0, 5.0, 2.0, 1.0)
 
     def __post_init__(self) -> None:
         if self.tau is not None and self.tau != np.inf:
             positive("tau", self.tau, zero=True)
 
-    def _given(self) -> float | None:
+    def _fixed(self) -> float | None:
         return self.tau
 
     def _shrunk(self, weights: Floats, parameter: float) -> Floats:
@@ -286,19 +330,34 @@ class DRos(_Tuned):
     lam: float | None = None
     name: ClassVar[str] = "dros"
     reference: ClassVar[str] = "Su, Dimakopoulou, Krishnamurthy, Dudik 2020"
-    grid: ClassVar[tuple[float, ...]] = (np.inf, 0.1, 1.0, 5.0, 10.0, 50.0, 100.0, 500.0, 1e3, 5e3, 1e4, 1e5)
+    grid: ClassVar[tuple[float, ...]] = (np.inf, 1e5, 1e4, 5e3, 1e3, 500.0, 100.0, 50.0, 10.0, 5.0, 1.0, 0.1)
 
     def __post_init__(self) -> None:
         if self.lam is not None and self.lam != np.inf:
             positive("lam", self.lam, zero=True)
 
-    def _given(self) -> float | None:
+    def _fixed(self) -> float | None:
         return self.lam
 
     def _shrunk(self, weights: Floats, parameter: float) -> Floats:
         if parameter == np.inf:
             return weights
         return parameter * weights / np.maximum(weights**2 + parameter, np.finfo(float).tiny)
+
+
+def slope(values: Floats, errors: Floats, width: float = 2.0) -> int:
+    """SLOPE (Su, Srinath & Krishnamurthy 2020): of candidates from least to most biased, the last that fits the others.
+
+    I_i = [v_i - 2 c_i, v_i + 2 c_i] with c_i a confidence width (``width`` standard errors); take the last i for which
+    I_1, ..., I_i have a point in common.
+
+    >>> slope(np.array([0.5, 0.52, 0.9]), np.array([0.05, 0.02, 0.01]))
+    1
+    """
+    half = 2.0 * width * np.asarray(errors)
+    low, high = np.maximum.accumulate(values - half), np.minimum.accumulate(values + half)
+    apart = low > high
+    return int(np.argmax(apart)) - 1 if apart.any() else len(values) - 1
 
 
 def _unit(n: int, at: int) -> Floats:

@@ -1,53 +1,73 @@
-"""Evaluation of a fixed policy on a log: one pass for the scores, shared code for intervals and comparisons."""
+"""Evaluation of fixed policies on a log: one pass for all of them, shared code for intervals, lifts and comparisons."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any, overload
 
 import numpy as np
 
-from armwise.agent import Floats, count, fraction, positive
-from armwise.offline import intervals
-from armwise.offline.diagnostics import Diagnostics, WeakLogWarning, Weighing
-from armwise.offline.estimators import DM, DR, Estimator, Facts, named
-from armwise.offline.intervals import Blocks, ConfidenceSequence, IntervalKind, Moments
-from armwise.offline.log import BATCH, Log
+from armwise.agent import Agent, Floats
+from armwise.offline.balance import Balance
+from armwise.offline.diagnostics import Diagnostics, WeakLogWarning
+from armwise.offline.estimators import Estimator, Facts, named
+from armwise.offline.intervals import IntervalKind
+from armwise.offline.log import Log
 from armwise.offline.progress import bar
-from armwise.offline.result import Comparison, Estimate, Evaluation
+from armwise.offline.result import Comparison, Estimate, Evaluation, Lift
 from armwise.offline.reward_models import Model, fitted_model
 from armwise.offline.rows import Rows
-from armwise.offline.targets import Target, of_logged, unsupported
+from armwise.offline.several import Evaluations
+from armwise.offline.tally import Logged, Settings, Tally
+from armwise.offline.targets import Target
 from armwise.offline.threads import one_thread
 
 Names = str | Estimator | Iterable[str | Estimator]
+_SEGMENTS = 100  # different values of a column to tell apart
+_BEST_FIRST = ("dr", "sndr", "snips", "ips", "dros", "switch-dr", "dm")  # whose lift is shown
 
 
+@overload
+def evaluate(log: Log, policy: Mapping[str, Any], estimators: Names = ..., *args: Any, **options: Any) -> Evaluations: ...
+@overload
+def evaluate(log: Log, policy: Any, estimators: Names = ..., *args: Any, **options: Any) -> Evaluation: ...
 def evaluate(
     log: Log,
     policy: Any,
     estimators: Names = ("ips", "snips", "dm", "dr"),
     reward_model: Any = None,
     clip: float | None = None,
-    interval: IntervalKind = "normal",
+    interval: IntervalKind = "auto",
     level: float = 0.95,
     *,
+    by: Any = None,
+    baseline: str | None = None,
+    cluster: Any = None,
+    cap: float | None = None,
     folds: int = 3,
-    reward_range: tuple[float, float] = (0.0, 1.0),
+    reward_range: tuple[float, float] | None = None,
     max_weight: float | None = None,
     resamples: int = 1000,
     seed: int = 0,
     progress: bool = False,
     warn: bool = True,
-) -> Evaluation:
+) -> Any:
     """What ``policy`` would have earned in the rounds of ``log``, with intervals, diagnostics and a verdict.
 
-    ``policy`` is a policy, an agent (frozen as it is), an (n, K) array of probabilities, or (n,) arms.
-    ``clip`` replaces a logged probability p by max(p, clip) (Strehl et al. 2010): less variance, for a bias that the
-    intervals do not know; the verdict says so where it matters. ``interval`` is "normal",
-    "bootstrap", "bernstein" or "sequence" (valid at all times at once); the last two need ``reward_range`` and the
-    largest possible weight: ``max_weight``, by default 1/clip, or one over the log's smallest probability.
+    ``policy`` is a policy, an agent (frozen as it is), an (n, K) array of probabilities or a table with one column per
+    arm by name, or (n,) arms; or a dictionary of several by name: then all are judged in one pass, with intervals that
+    hold for all of them at once. ``baseline`` adds the paired lift over what the log itself earned ("logged") or over
+    another policy of the dictionary. ``by`` (a column's name, or an (n,) array) judges each segment too. ``cluster``
+    (likewise) says which rows belong together, as those of one user.
+
+    ``clip`` replaces a logged probability p by max(p, clip) (Strehl et al. 2010), ``cap`` a weight w by min(w, cap):
+    less variance, for a bias that the intervals do not know; the verdict says so where it matters. ``interval`` is
+    "auto" ("cressie-read" where rewards are bounded, else "normal"), "bootstrap", "bernstein", "betting" or
+    "sequence" (valid at all times at once). Rewards are bounded by ``reward_range``, or by 0 and 1 where all of them
+    lie between. "bernstein", "betting" and "sequence" of a doubly robust estimate also need the largest possible
+    weight: ``max_weight``, by default 1/clip or cap, or one over the log's smallest probability.
     ``reward_model``: None for a ridge, a scikit-learn regressor or classifier (both cross-fitted), an object with
     ``predict(contexts) -> (n, K)``, or an (n, K) array. An interval does not know the bias of "dm".
     What speaks against the numbers is the result's ``verdict``, and a ``WeakLogWarning`` unless ``warn`` is False.
@@ -58,22 +78,149 @@ def evaluate(
     >>> result = evaluate(log, [0.0, 1.0], estimators=["ips", "snips"])
     >>> bool(result["snips"].low < 0.7 < result["snips"].high)
     True
+    >>> both = evaluate(log, {"never": [1.0, 0.0], "always": [0.0, 1.0]}, "snips", baseline="logged")
+    >>> bool(both["always"].lift.low > 0), bool(both["never"].lift.high < 0)
+    (True, True)
     """
     chosen = named(estimators)
-    job = _Job(log, clip, interval, level, reward_range, max_weight, folds, seed)
-    target = Target(policy, log)
-    needs_model = any(e.needs_model for e in chosen)
-    with bar(log, 1 + needs_model, progress) as advance, one_thread(log.streamed and reward_model is None):
-        model = fitted_model(reward_model, log, folds, seed, advance) if needs_model else None
-        tally = _Tally(job, [(e, target) for e in chosen])
-        for rows in job.batches(model, [target]):
-            tally.add(rows, model)
-            advance(len(rows))
-    found, diagnostics = tally.estimates(resamples, seed), tally.diagnostics()
-    result = Evaluation({e.name: e for e in found}, diagnostics, target.name, interval, level)
+    several = isinstance(policy, Mapping)
+    policies = dict(policy) if several else {"": policy}
+    if not policies:
+        raise ValueError("policy is an empty dictionary: expected at least one policy by name")
+    if baseline is not None and baseline != "logged" and (not several or baseline not in policies):
+        known = ["logged", *(policies if several else ())]
+        raise ValueError(f"baseline is {baseline!r}, expected one of {', '.join(map(repr, known))}")
+    single = 1.0 - (1.0 - level) / len(policies) if interval in ("betting", "sequence") else level
+    job = Settings(log, clip, interval, single, reward_range, max_weight, folds, cap, cluster is not None)
+    targets = {name: Target(each, log, name or None) for name, each in policies.items()}
+    run = _Pass(job, [(e, t) for t in targets.values() for e in chosen], reward_model, folds, seed, by, cluster)
+    run.go(progress, reported=[Logged()] if baseline == "logged" else [])
+    found = _Answers(run, targets, chosen, baseline, level, resamples, seed).of(run.whole, log)
+    if by is not None:
+        share = level ** (1.0 / max(len(run.segments), 1))
+        for segment, tally in run.segments.items():
+            inside = _Answers(run, targets, chosen, baseline, share, resamples, seed).of(tally, log)
+            for name, each in inside.items():
+                found[name].segments[segment] = each
+    result = Evaluations(found, baseline, by if isinstance(by, str) else "segment") if several else found[""]
     if result.weaknesses and warn:
-        warnings.warn(WeakLogWarning(result.verdict), stacklevel=2)
+        warnings.warn(WeakLogWarning("; ".join(result.weaknesses)), stacklevel=2)
     return result
+
+
+class _Pass:
+    """One pass over a log for the whole and for its segments."""
+
+    def __init__(
+        self, job: Settings, pairs: list[tuple[Estimator, Target]], reward_model: Any, folds: int, seed: int,
+        by: Any = None, cluster: Any = None,
+    ) -> None:  # fmt: skip
+        self._job, self._reward_model, self._folds, self._seed = job, reward_model, folds, seed
+        self._pairs, self._targets = pairs, list(dict.fromkeys(t for _, t in pairs))
+        self._needs_model = any(e.needs_model for e, _ in pairs)
+        self._by, self._cluster = by, cluster
+        self.segments: dict[str, Tally] = {}
+        self.balance = Balance(job.log.n_arms, job.log.context_names)
+
+    def go(self, progress: bool, reported: list[Estimator]) -> None:
+        log = self._job.log
+        pairs = [*self._pairs, *((e, self._targets[0]) for e in reported)]
+        self.whole = Tally(self._job, pairs, self._needs_model)
+        streamed = log.streamed and self._reward_model is None
+        with bar(log, 1 + self._needs_model, progress) as advance, one_thread(streamed):
+            model = None
+            if self._needs_model:
+                model = fitted_model(self._reward_model, log, self._folds, self._seed, advance)
+            for rows in self._batches(model):
+                answers = {target: target.answers(rows) for target in self._targets}
+                q = None if model is None else model.predict(rows)
+                clusters = _values(self._cluster, rows)
+                self.whole.add(rows, answers, q, clusters)
+                if self._by is not None:
+                    self._add_segments(rows, answers, q, clusters, pairs)
+                self.balance.add(rows)
+                advance(len(rows))
+        self.whole.finish()
+        for tally in self.segments.values():
+            tally.finish()
+
+    def _batches(self, model: Model | None) -> Iterator[Rows]:
+        extra = tuple(dict.fromkeys(name for name in (self._by, self._cluster) if isinstance(name, str)))
+        needed = model is not None or any(t.needs_contexts for t in self._targets)
+        yield from self._job.batches(needed, extra)
+
+    def _add_segments(self, rows: Rows, answers: Any, q: Any, clusters: Any, pairs: Any) -> None:
+        labels, which = np.unique(np.asarray(_values(self._by, rows)).astype(str), return_inverse=True)
+        for i, label in enumerate(labels.tolist()):
+            if label not in self.segments:
+                self.segments[label] = Tally(self._job, pairs, self._needs_model)
+            if len(self.segments) > _SEGMENTS:
+                raise ValueError(f"by has more than {_SEGMENTS} different values: group them into fewer first")
+            mine = np.flatnonzero(which == i)
+            part = replace(rows.take(mine), start=rows.start)
+            own = {target: answer[mine] for target, answer in answers.items()}
+            self.segments[label].add(part, own, None if q is None else q[mine], None if clusters is None else clusters[mine])
+
+
+def _values(source: Any, rows: Rows) -> Any:
+    """The values of a column, or of an (n,) array, in these rows."""
+    if source is None:
+        return None
+    if isinstance(source, str):
+        assert rows.extra is not None
+        return rows.extra[source]
+    return np.asarray(source)[rows.start : rows.start + len(rows)]
+
+
+class _Answers:
+    """Estimates, lifts and checks of every policy from one tally."""
+
+    def __init__(
+        self, run: _Pass, targets: dict[str, Target], chosen: list[Estimator], baseline: str | None, level: float,
+        resamples: int, seed: int,
+    ) -> None:  # fmt: skip
+        self._run, self._targets, self._chosen, self._baseline = run, targets, chosen, baseline
+        self._level, self._resamples, self._seed = level, resamples, seed
+
+    def of(self, tally: Tally, log: Log) -> dict[str, Evaluation]:
+        m, names = len(self._chosen), list(self._targets)
+        found: dict[str, dict[str, Estimate]] = {name: {} for name in names}
+        for j, estimator in enumerate(self._chosen):
+            pairs = [i * m + j for i in range(len(names))]
+            level = tally.simultaneous_level([tally.gradient(p) for p in pairs], self._level, self._seed)
+            for name, pair in zip(names, pairs, strict=True):
+                found[name][estimator.name] = tally.estimate(pair, level, self._resamples, self._seed, self._level)
+        lifts = self._lifts(tally)
+        kind = tally.kind
+        return {
+            name: Evaluation(found[name], self._diagnostics(tally, self._targets[name]), self._targets[name].name, kind,
+                             self._level, lift=lifts.get(name), columns=log.columns_used, logged=tally.mean_reward,
+                             range_=tally.reward_range, policies=len(names))
+            for name in names
+        }  # fmt: skip
+
+    def _diagnostics(self, tally: Tally, target: Target) -> Diagnostics | None:
+        found = tally.diagnostics(target)
+        if found is None:
+            return None
+        balance = self._run.balance
+        return replace(found.with_verdict(*balance.verdicts()), balance=tuple(balance.worst()[:30]))
+
+    def _lifts(self, tally: Tally) -> dict[str, Lift]:
+        if self._baseline is None:
+            return {}
+        names, m = list(self._targets), len(self._chosen)
+        known = [e.name for e in self._chosen]
+        best = known.index(next(name for name in (*_BEST_FIRST, *known) if name in known))
+        base = len(names) * m if self._baseline == "logged" else names.index(self._baseline) * m + best
+        pairs = {name: i * m + best for i, name in enumerate(names) if i * m + best != base}
+        gradients = [tally.gradient(p) - tally.gradient(base) for p in pairs.values()]
+        level = tally.simultaneous_level(gradients, self._level, self._seed)
+        found = {}
+        for name, pair in pairs.items():
+            d = tally.difference(pair, base, level, self._resamples, self._seed)
+            found[name] = Lift(self._baseline, known[best], d.value, d.low, d.high, d.p_value, self._level)
+        return found
 
 
 def compare(
@@ -83,11 +230,13 @@ def compare(
     estimator: str | Estimator = "dr",
     reward_model: Any = None,
     clip: float | None = None,
-    interval: IntervalKind = "normal",
+    interval: IntervalKind = "auto",
     level: float = 0.95,
     *,
+    cluster: Any = None,
+    cap: float | None = None,
     folds: int = 3,
-    reward_range: tuple[float, float] = (0.0, 1.0),
+    reward_range: tuple[float, float] | None = None,
     max_weight: float | None = None,
     resamples: int = 1000,
     seed: int = 0,
@@ -95,7 +244,8 @@ def compare(
 ) -> Comparison:
     """Is the first policy better than the second? The difference of their values, paired row by row.
 
-    What both would have earned in the same round cancels, so the interval is narrower than two apart would say.
+    What both would have earned in the same round cancels, so the interval is narrower than two apart would say. The
+    p-value and the interval of the difference are of one kind: normal with interval "auto".
 
     >>> rng = np.random.default_rng(2)
     >>> arms = rng.integers(0, 2, 1000)
@@ -104,18 +254,22 @@ def compare(
     'first'
     """
     [chosen] = named(estimator)
-    job = _Job(log, clip, interval, level, reward_range, max_weight, folds, seed)
+    job = Settings(log, clip, interval, level, reward_range, max_weight, folds, cap, cluster is not None)
     targets = [Target(first, log), Target(second, log)]
-    with bar(log, 1 + chosen.needs_model, progress) as advance, one_thread(log.streamed and reward_model is None):
-        model = fitted_model(reward_model, log, folds, seed, advance) if chosen.needs_model else None
-        tally = _Tally(job, [(chosen, target) for target in targets])
-        for rows in job.batches(model, targets):
-            tally.add(rows, model)
-            advance(len(rows))
-    both = tally.estimates(resamples, seed)
-    comparison = tally.difference(both, resamples, seed)
-    if any(": biased" not in text for text in comparison.warnings):  # clipping was asked for
-        warnings.warn(WeakLogWarning("; ".join(comparison.warnings)), stacklevel=2)
+    run = _Pass(job, [(chosen, target) for target in targets], reward_model, folds, seed, None, cluster)
+    run.go(progress, [])
+    both = [run.whole.estimate(i, level, resamples, seed) for i in range(2)]
+    verdicts = list(run.balance.verdicts())
+    if all(isinstance(each, Agent) and not each._n_learnt for each in (first, second)):
+        verdicts.append(
+            "both agents have learnt nothing, so this compares what they do before the first reward: to compare how "
+            "they learn, use armwise.offline.compare_learners"
+        )
+    difference = run.whole.difference(0, 1, level, resamples, seed)
+    names = (targets[0].name, targets[1].name)
+    comparison = Comparison.of(both[0], both[1], difference, names, log.columns_used, verdicts)
+    if comparison.weaknesses:
+        warnings.warn(WeakLogWarning("; ".join(comparison.weaknesses)), stacklevel=2)
     return comparison
 
 
@@ -126,6 +280,7 @@ def scores(
     reward_model: Any = None,
     clip: float | None = None,
     *,
+    cap: float | None = None,
     folds: int = 3,
     seed: int = 0,
 ) -> Floats:
@@ -136,11 +291,14 @@ def scores(
     array([2., 0.])
     """
     [chosen] = named(estimator)
-    job = _Job(log, clip, "normal", 0.95, (0.0, 1.0), None, folds, seed)
+    job = Settings(log, clip, "normal", 0.95, None, None, folds, cap)
     target, model = Target(policy, log), None
     if chosen.needs_model:
         model = fitted_model(reward_model, log, folds, seed)
-    parts = [job.facts(rows, target.answers(rows), model)[0] for rows in job.batches(model, [target])]
+    parts = [
+        job.facts(rows, target.answers(rows), None if model is None else model.predict(rows))[0]
+        for rows in job.batches(model is not None or target.needs_contexts)
+    ]
     whole = Facts(*(_concatenated([getattr(p, name) for p in parts]) for name in Facts.__dataclass_fields__))
     columns = np.stack(chosen.columns(whole), axis=-1)
     covariance = np.atleast_2d(np.cov(columns, rowvar=False))
@@ -149,202 +307,3 @@ def scores(
 
 def _concatenated(parts: list[Any]) -> Any:
     return None if parts[0] is None else np.concatenate(parts)
-
-
-class _Job:
-    """The settings of an evaluation, checked once."""
-
-    def __init__(
-        self, log: Log, clip: float | None, interval: IntervalKind, level: float, reward_range: tuple[float, float],
-        max_weight: float | None, folds: int, seed: int,
-    ) -> None:  # fmt: skip
-        if not isinstance(log, Log):
-            raise ValueError(f"log must be an armwise.offline.Log, got {type(log).__name__}")
-        if interval not in intervals.INTERVALS:
-            raise ValueError(f"interval is {interval!r}, expected one of {', '.join(intervals.INTERVALS)}")
-        count("folds", folds, least=2)
-        self.log, self.interval, self.level = log, interval, fraction("level", level)
-        self.clip = None if clip is None else fraction("clip", clip, one=True)
-        self.low, self.high = (float(end) for end in reward_range)
-        if not self.low < self.high:
-            raise ValueError(f"reward_range must be (low, high) with low < high, got {reward_range}")
-        self.bounded = interval in ("bernstein", "sequence")
-        self.max_weight = positive("max_weight", max_weight) if max_weight is not None else self._largest_weight()
-
-    def _largest_weight(self) -> float:
-        if not self.bounded or not self.log.has_probabilities:
-            return 1.0
-        if self.clip is not None:
-            return 1.0 / self.clip
-        return 1.0 / min(float(rows.probabilities.min()) for rows in self.log.batches(contexts=False))  # type: ignore[union-attr]
-
-    def batches(self, model: Model | None, targets: list[Target]) -> Iterable[Rows]:
-        size = max(1, min(BATCH, 16_000_000 // self.log.n_arms))
-        return self.log.batches(size, contexts=model is not None or any(t.needs_contexts for t in targets))
-
-    def facts(self, rows: Rows, answers: np.ndarray, model: Model | None) -> tuple[Facts, Floats]:
-        """What the estimators need of these rows, and the weights before clipping."""
-        rewards = rows.rewards
-        if self.bounded and len(rows) and not (rewards.min() >= self.low and rewards.max() <= self.high):
-            row = int(np.argmax((rewards < self.low) | (rewards > self.high)))
-            raise ValueError(
-                f"row {rows.start + row}: the reward is {rewards[row]}, outside reward_range ({self.low:g}, "
-                f"{self.high:g}), which interval={self.interval!r} rests on: give reward_range=(low, high)"
-            )
-        weights = raw = np.ones(len(rows))
-        if rows.probabilities is not None:
-            target = of_logged(answers, rows.arms)
-            weights = raw = target / rows.probabilities
-            if self.clip is not None:
-                weights = target / np.maximum(rows.probabilities, self.clip)
-        if model is None:
-            return Facts(rewards, weights), raw
-        q, every = model.predict(rows), np.arange(len(rows))
-        under_target = q[every, answers] if answers.ndim == 1 else np.einsum("nk,nk->n", answers, q)
-        return Facts(rewards, weights, q[every, rows.arms], under_target), raw
-
-
-class _Tally:
-    """Running sums of the columns of several (estimator, target) pairs, and what their intervals need besides."""
-
-    def __init__(self, job: _Job, pairs: list[tuple[Estimator, Target]]) -> None:
-        if not job.log.has_probabilities and any(e.needs_weights for e, _ in pairs):
-            needy = ", ".join(sorted({e.name for e, _ in pairs if e.needs_weights}))
-            raise ValueError(
-                f"the log has no probabilities, which {needy} needs: estimate them with "
-                "armwise.offline.PropensityModel, or ask for estimators=['dm'] only"
-            )
-        self._job, self._pairs = job, pairs
-        ends = np.cumsum([e.n_columns() for e, _ in pairs])
-        self._slices = [slice(end - e.n_columns(), end) for end, (e, _) in zip(ends, pairs, strict=True)]
-        self._moments = Moments(int(ends[-1]))
-        self._least, self._most = np.full(ends[-1], np.inf), np.full(ends[-1], -np.inf)
-        self._blocks = Blocks(int(ends[-1])) if job.interval == "bootstrap" else None
-        self._sequences = [self._sequence(e) for e, _ in pairs] if job.interval == "sequence" else []
-        self._paired = self._paired_sequence() if job.interval == "sequence" and len(pairs) == 2 else None
-        targets = list(dict.fromkeys(target for _, target in pairs))
-        self._weighings = {target: Weighing(job.log.n_arms) for target in targets}
-
-    # ------------------------------------------------------------------ the pass
-
-    def add(self, rows: Rows, model: Model | None) -> None:
-        if not len(rows):
-            return
-        facts = {}
-        for target, weighing in self._weighings.items():
-            answers = target.answers(rows)
-            facts[target], raw = self._job.facts(rows, answers, model)
-            if rows.probabilities is not None:
-                weighing.add(rows, facts[target].weights, raw, unsupported(rows, answers))
-        columns = np.column_stack([c for e, target in self._pairs for c in e.columns(facts[target])])
-        self._moments.add(columns)
-        if self._job.bounded:
-            self._least = np.minimum(self._least, columns.min(axis=0))
-            self._most = np.maximum(self._most, columns.max(axis=0))
-        if self._blocks is not None:
-            self._blocks.add(columns)
-        inside = [self._within(e, facts[target]) for e, target in self._pairs] if self._sequences else []
-        for (estimator, _), sequence, some in zip(self._pairs, self._sequences, inside, strict=False):
-            if estimator.needs_model:
-                sequence.update(_unbiased(estimator).columns(some)[0])
-            else:
-                sequence.update(some.rewards, some.weights)
-        if self._paired is not None:
-            one, other = (_unbiased(e).columns(some)[0] for (e, _), some in zip(self._pairs, inside, strict=True))
-            self._paired.update(one - other)
-
-    def _within(self, estimator: Estimator, facts: Facts) -> Facts:
-        """The same facts with the model kept inside the range of the rewards: DR stays unbiased, and is bounded."""
-        if facts.q_logged is None or facts.q_target is None:
-            return facts
-        low, high = self._job.low, self._job.high
-        if isinstance(estimator, DM):
-            low, high = estimator.score_range(low, high, 0.0)
-        return Facts(facts.rewards, facts.weights, facts.q_logged.clip(low, high), facts.q_target.clip(low, high))
-
-    def _sequence(self, estimator: Estimator) -> ConfidenceSequence:
-        job = self._job
-        if not estimator.needs_model:
-            return ConfidenceSequence(job.level, job.low, job.high, job.max_weight)
-        return ConfidenceSequence(job.level, *_unbiased(estimator).score_range(job.low, job.high, job.max_weight))
-
-    def _paired_sequence(self) -> ConfidenceSequence:
-        low, high = _unbiased(self._pairs[0][0]).score_range(self._job.low, self._job.high, self._job.max_weight)
-        return ConfidenceSequence(self._job.level, low - high, high - low)
-
-    # ------------------------------------------------------------------ the results
-
-    def diagnostics(self, which: int = 0) -> Diagnostics | None:
-        return list(self._weighings.values())[which].result() if self._job.log.has_probabilities else None
-
-    @np.errstate(over="ignore", invalid="ignore")  # an estimate that is not finite says so itself
-    def estimates(self, resamples: int, seed: int) -> list[Estimate]:
-        n = self._moments.n
-        if n == 0:
-            raise ValueError("the log is empty: there is nothing to evaluate on")
-        mean, covariance = self._moments.mean, self._moments.covariance
-        self._settled = [
-            e.settled(mean[s], covariance[s, s], n) for (e, _), s in zip(self._pairs, self._slices, strict=True)
-        ]
-        drawn = self._bootstrap([_on(e, s) for e, s in zip(self._settled, self._slices, strict=True)], resamples, seed)
-        found = []
-        for i, (estimator, s) in enumerate(zip(self._settled, self._slices, strict=True)):
-            value, gradient = float(estimator.value(mean[s])), estimator.gradient(mean[s])
-            variance = max(float(gradient @ covariance[s, s] @ gradient), 0.0)  # rounding may fall below zero
-            if self._job.interval == "bootstrap":
-                low, high = drawn[i]
-            elif self._job.interval == "sequence":
-                low, high = self._sequences[i].low, self._sequences[i].high
-            elif self._job.interval == "bernstein":
-                low, high = intervals.bernstein(value, variance, n, self._job.level, spread=self._spread(estimator, s))
-            else:
-                low, high = intervals.normal(value, variance, n, self._job.level)
-            if self._job.bounded:  # the value itself lies in the range of the rewards
-                low, high = max(low, self._job.low), min(high, self._job.high)
-            diagnostics = self._weighings[self._pairs[i][1]].result() if self._job.log.has_probabilities else None
-            found.append(
-                Estimate.of(estimator, value, low, high, variance, n, diagnostics, self._job.interval, self._job.level)
-            )
-        return found
-
-    def _spread(self, estimator: Estimator, columns: slice) -> float:
-        low, high = estimator.score_range(self._job.low, self._job.high, self._job.max_weight)
-        seen = float((self._most[columns] - self._least[columns]).max())  # a model may answer outside the range
-        return max(high - low, seen)
-
-    def _bootstrap(self, values: list[Callable[[Floats], Any]], resamples: int, seed: int) -> list[tuple[float, float]]:
-        if self._blocks is None:
-            return []
-        count("resamples", resamples, least=2)
-        return intervals.bootstrap(self._blocks, values, self._job.level, resamples=resamples, seed=seed)
-
-    @np.errstate(over="ignore", invalid="ignore")
-    def difference(self, both: list[Estimate], resamples: int, seed: int) -> Comparison:
-        (one, other), (a, b) = self._settled, self._slices
-        mean, covariance, n = self._moments.mean, self._moments.covariance, self._moments.n
-        gradient = np.concatenate([one.gradient(mean[a]), -other.gradient(mean[b])])
-        value, variance = both[0].value - both[1].value, max(float(gradient @ covariance @ gradient), 0.0)
-        level = self._job.level
-        if self._blocks is not None:
-            first, second = _on(one, a), _on(other, b)
-            [(low, high)] = self._bootstrap([lambda means: first(means) - second(means)], resamples, seed)
-        elif self._paired is not None:
-            low, high = self._paired.low, self._paired.high
-        elif self._job.interval == "bernstein":
-            low, high = intervals.bernstein(
-                value, variance, n, level, spread=self._spread(one, a) + self._spread(other, b)
-            )
-        else:
-            low, high = intervals.normal(value, variance, n, level)
-        return Comparison.of(both[0], both[1], value, low, high, variance)
-
-
-def _on(estimator: Estimator, columns: slice) -> Callable[[Floats], Any]:
-    return lambda means: estimator.value(means[..., columns])
-
-
-def _unbiased(estimator: Estimator) -> Estimator:
-    """The mean-type estimator whose sequence covers the value: self-normalised and shrunk ones are not means."""
-    if isinstance(estimator, DM):
-        return estimator
-    return DR() if estimator.needs_model else named("ips")[0]

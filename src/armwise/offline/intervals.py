@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from typing import Any, Literal, get_args
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from armwise.agent import Floats, fraction, positive
 from armwise.numerics.sequences import STATE, advance_lower
 from armwise.streams import stream
 
-IntervalKind = Literal["normal", "bootstrap", "bernstein", "sequence"]
+IntervalKind = Literal["auto", "cressie-read", "normal", "bootstrap", "bernstein", "betting", "sequence"]
 INTERVALS: tuple[IntervalKind, ...] = get_args(IntervalKind)
 
 
@@ -101,15 +102,104 @@ class Blocks:
         return self._sums[: self._filled, -1]
 
 
-def normal(value: Any, variance: Any, n: int, level: float = 0.95) -> tuple[Any, Any]:
-    """value +- z sqrt(variance / n).
+class Clusters:
+    """Sums over the rows of each cluster (a user, a shop), whose rows are not independent of each other.
+
+    >>> clusters = Clusters(1)
+    >>> clusters.add(np.array([[1.0], [3.0], [5.0]]), np.array(["ann", "bob", "ann"]))
+    >>> clusters.sums[:, 0].tolist(), clusters.counts.tolist(), clusters.n
+    ([6.0, 3.0], [2.0, 1.0], 2)
+    """
+
+    def __init__(self, n_columns: int) -> None:
+        self._place: dict[Any, int] = {}
+        self._sums = np.zeros((64, n_columns + 1))  # the last column counts rows
+
+    def add(self, columns: Floats, clusters: Any) -> None:
+        """Take in a block of rows and the cluster of each."""
+        names, inverse = np.unique(np.asarray(clusters), return_inverse=True)
+        places = np.array([self._place.setdefault(name, len(self._place)) for name in names.tolist()])[inverse]
+        while len(self._place) > len(self._sums):
+            self._sums = np.concatenate([self._sums, np.zeros_like(self._sums)])
+        rows = np.column_stack([columns, np.ones(len(columns))])
+        for j in range(rows.shape[1]):
+            self._sums[: len(self._place), j] += np.bincount(places, rows[:, j], minlength=len(self._place))
+
+    @property
+    def n(self) -> int:
+        """How many clusters there are."""
+        return len(self._place)
+
+    @property
+    def sums(self) -> Floats:
+        """(clusters, m) sums."""
+        return self._sums[: self.n, :-1]
+
+    @property
+    def counts(self) -> Floats:
+        """How many rows each cluster has."""
+        return self._sums[: self.n, -1]
+
+    def covariance(self, mean: Floats, n: int) -> Floats:
+        """n times the covariance of the column means, clusters being what is drawn independently."""
+        centred = self.sums - self.counts[:, None] * mean
+        covariance: Floats = centred.T @ centred / n * (self.n / max(self.n - 1, 1))
+        return covariance
+
+
+def normal(value: Any, variance: Any, n: int, level: float = 0.95, *, units: float | None = None) -> tuple[Any, Any]:
+    """value +- z sqrt(variance / n); Student's quantile where there are few independent ``units`` (clusters).
 
     >>> low, high = normal(0.5, 0.25, n=100)
     >>> round(float(low), 3), round(float(high), 3)
     (0.402, 0.598)
     """
-    half = float(ndtri(0.5 + level / 2)) * np.sqrt(variance / n)
+    z = ndtri(0.5 + level / 2) if units is None or units >= n else stdtrit(max(units - 1.0, 1.0), 0.5 + level / 2)
+    half = float(z) * np.sqrt(variance / n)
     return value - half, value + half
+
+
+def normal_p(value: float, variance: float, n: int, *, units: float | None = None) -> float:
+    """The two-sided p-value of no difference that goes with ``normal``: below 1 - level where its interval misses 0.
+
+    >>> round(normal_p(0.1, 1.0, 400), 4)
+    0.0455
+    """
+    error = math.sqrt(variance / n)
+    if not error > 0:
+        return float(value == 0)
+    z = abs(value) / error
+    return 2.0 * float(ndtr(-z) if units is None or units >= n else stdtr(max(units - 1.0, 1.0), -z))
+
+
+def bernstein_p(value: float, variance: float, n: int, spread: float) -> float:
+    """The p-value that goes with ``bernstein``: the smallest 1 - level whose interval misses 0.
+
+    >>> low, high = bernstein(0.3, 0.25, n=1000, level=1 - bernstein_p(0.3, 0.25, 1000, 1.0), spread=1.0)
+    >>> abs(round(float(low), 6))
+    0.0
+    """
+    # |value| = sqrt(2 v L / n) + 7 s L / (3 (n - 1)), L = ln(4 / p): a quadratic in sqrt(L)
+    a, b = 7.0 * spread / (3.0 * max(n - 1, 1)), math.sqrt(2.0 * variance / n)
+    root = (-b + math.sqrt(b * b + 4.0 * a * abs(value))) / (2.0 * a)
+    return min(1.0, 4.0 * math.exp(-(root**2)))
+
+
+def bootstrap_p(
+    blocks: Blocks | Clusters, value: Callable[[Floats], Any], *, resamples: int = 1000, seed: int = 0
+) -> float:
+    """The p-value that goes with ``bootstrap``: twice the smaller share of resamples on one side of 0.
+
+    >>> blocks = Blocks(1)
+    >>> blocks.add(np.tile([[-1.0], [1.0]], (500, 1)))
+    >>> bootstrap_p(blocks, lambda means: means[..., 0]) > 0.5
+    True
+    """
+    drawn = np.asarray(value(np.concatenate(list(_resampled(blocks.sums, blocks.counts, resamples, seed)))))
+    drawn = drawn[np.isfinite(drawn)]
+    if not drawn.size:
+        return math.nan
+    return float(min(1.0, 2.0 * (1 + min((drawn <= 0).sum(), (drawn >= 0).sum())) / (drawn.size + 1)))
 
 
 def bernstein(value: Any, variance: Any, n: int, level: float = 0.95, *, spread: Any) -> tuple[Any, Any]:
@@ -125,7 +215,7 @@ def bernstein(value: Any, variance: Any, n: int, level: float = 0.95, *, spread:
 
 
 def bootstrap(
-    blocks: Blocks, values: list[Callable[[Floats], Any]], level: float = 0.95, *, resamples: int = 1000, seed: int = 0
+    blocks: Blocks | Clusters, values: list[Callable[[Floats], Any]], level: float = 0.95, *, resamples: int = 1000, seed: int = 0
 ) -> list[tuple[float, float]]:
     """Percentile intervals of functions of the column means; each resample is normalised by itself.
 

@@ -60,6 +60,7 @@ class Rows:
     available: NDArray[np.bool_] | None = None  # (n, K)
     support: NDArray[np.bool_] | None = None  # (n, K): which arms could have been drawn, where the log says so
     timestamps: Any = None
+    extra: dict[str, Any] | None = None  # other columns by name, where they were asked for
     start: int = 0
     names: ColumnNames | None = None
 
@@ -73,7 +74,8 @@ class Rows:
         features = self.arm_features
         if features is not None and features.ndim == 3:
             features = features[which]
-        return replace(self, **per_row, arm_features=features, start=moved)
+        extra = None if self.extra is None else {name: values[which] for name, values in self.extra.items()}
+        return replace(self, **per_row, arm_features=features, extra=extra, start=moved)
 
     def features(self) -> Floats:
         """What an agent that sees ``features`` sees: (n, K, d), shared features repeated before an arm's own."""
@@ -236,7 +238,10 @@ def joined(blocks: list[Rows], n_arms: int) -> Rows:
     features = first.arm_features
     if features is not None and features.ndim == 3:
         features = np.concatenate([b.arm_features for b in blocks])
-    return replace(first, **per_row, arm_features=features)
+    extra = None
+    if first.extra is not None:
+        extra = {name: np.concatenate([b.extra[name] for b in blocks if b.extra is not None]) for name in first.extra}
+    return replace(first, **per_row, arm_features=features, extra=extra)
 
 
 # ---------------------------------------------------------------------- checks

@@ -24,7 +24,7 @@ class Target:
            [0., 1.]])
     """
 
-    def __init__(self, policy: Any, log: Log) -> None:
+    def __init__(self, policy: Any, log: Log, name: str | None = None) -> None:
         self.name = type(policy).__name__
         self.needs_contexts = True
         if isinstance(policy, Agent):
@@ -39,6 +39,7 @@ class Target:
             table = _from_array(policy, log)
             self.needs_contexts = False
             self._answer = lambda rows: table if len(table) == 1 else table[rows.start : rows.start + len(rows)]
+        self.name = _title(policy, log, self.name) if name is None else name
 
     def answers(self, rows: Rows) -> np.ndarray:
         """(n,) arms, or an (n, K) table of probabilities."""
@@ -50,6 +51,17 @@ class Target:
     def table(self, rows: Rows) -> Floats:
         """(n, K) probabilities."""
         return as_table(self.answers(rows), rows.n_arms)
+
+
+def _title(policy: Any, log: Log, otherwise: str) -> str:
+    """What a policy is called in tables and pictures: by the arm it plays, what it is, or its function's name."""
+    if isinstance(policy, Constant) and log.arm_names is not None and policy.arm < log.n_arms:
+        return f"always {log.arm_names[policy.arm]}"
+    if isinstance(policy, Constant):
+        return f"always arm {policy.arm}"
+    if isinstance(policy, (np.ndarray, list, tuple)) or hasattr(policy, "to_numpy"):
+        return "the given probabilities" if np.ndim(policy) == 2 else "the given policy"
+    return "a function" if otherwise == "<lambda>" else otherwise
 
 
 def as_table(answers: np.ndarray, n_arms: int) -> Floats:

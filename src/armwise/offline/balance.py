@@ -1,0 +1,142 @@
+"""Balance: do the arms, weighted by their probabilities, have the contexts of the whole log? And is a context an outcome?
+
+If the probabilities are right, (1{arm = a} / p - 1) x has mean zero for every context moment x and arm a. A moment that
+is off says that the probabilities are wrong, or that the column was written after the arm was played.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from armwise.agent import Floats
+from armwise.offline.rows import Rows, ndim
+
+_FULL = 1 << 17  # rows that all count; of those after them every 16th block does
+_OFF = 5.5  # standard errors; with thousands of moments one in a thousand logs reaches this by chance
+_SAME = 0.95  # correlation of "is not zero" with the reward's: then the column is the reward by another name
+_SHOWN = 30  # columns for a picture
+
+
+class Balance:
+    """Streamed moments of the contexts by arm; ``names`` are those of the context's columns.
+
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(size=(4000, 1)); p = 1 / (1 + np.exp(-x[:, 0])); arms = (rng.random(4000) < p).astype(int)
+    >>> right, wrong = Balance(2, ["age"]), Balance(2, ["age"])
+    >>> right.add(Rows(arms, np.zeros(4000), 2, contexts=x, probabilities=np.where(arms, p, 1 - p)))
+    >>> wrong.add(Rows(arms, np.zeros(4000), 2, contexts=x, probabilities=np.full(4000, 0.5)))
+    >>> bool(right.worst()[0][1] < 4), bool(wrong.worst()[0][1] > 20)
+    (True, True)
+    """
+
+    def __init__(self, n_arms: int, names: Sequence[str] | None = None) -> None:
+        self._n_arms, self._names = n_arms, names
+        self._centre: Floats | None = None
+        self._n = self._blocks = 0
+
+    def add(self, rows: Rows) -> None:
+        """Take in a block of rows (those without shared contexts or probabilities say nothing)."""
+        self._blocks += 1
+        if ndim(rows.contexts) != 2 or rows.probabilities is None or not rows.contexts.shape[1] or not len(rows):
+            return
+        if rows.available is not None or rows.support is not None or (self._n > _FULL and self._blocks % 16):
+            return
+        if self._centre is None:
+            self._start(rows.contexts)
+        assert self._centre is not None
+        z = (rows.contexts - self._centre) / self._scale
+        z = np.hstack([z, z**2])
+        inverse = 1.0 / rows.probabilities
+        order = np.argsort(rows.arms, kind="stable")
+        arms, starts = np.unique(rows.arms[order], return_index=True)
+        z, inverse = z[order], inverse[order][:, None]
+        excess = (inverse - 1.0) ** 2 - 1.0  # the square of a row's factor, beyond that of rows with other arms
+        for sums, values in zip(self._by_arm, (inverse, inverse * z, excess, excess * z, excess * z**2), strict=True):
+            sums[arms] += np.add.reduceat(values, starts, axis=0)
+        self._all += np.stack([z.sum(axis=0), (z**2).sum(axis=0)])
+        self._against_reward(rows)
+        self._n += len(rows)
+
+    def _start(self, contexts: Floats) -> None:
+        self._centre, spread = contexts.mean(axis=0), contexts.std(axis=0)
+        self._scale = np.where(spread > 0, spread, 1.0)
+        d, K = 2 * contexts.shape[1], self._n_arms
+        self._all = np.zeros((2, d))
+        self._by_arm = [np.zeros((K, 1)), np.zeros((K, d)), np.zeros((K, 1)), np.zeros((K, d)), np.zeros((K, d))]
+        self._reward = np.zeros((4, d // 2))  # rows where both, the column, the reward are not zero; all rows
+
+    def _against_reward(self, rows: Rows) -> None:
+        """Count where a column and the reward are not zero: a column that agrees is the reward by another name."""
+        there, paid = rows.contexts != 0.0, (rows.rewards != 0.0)[:, None]
+        self._reward += np.stack([(there & paid).sum(axis=0), there.sum(axis=0),
+                                  np.broadcast_to(paid.sum(), there.shape[1:]), np.full(there.shape[1], len(rows))])  # fmt: skip
+
+    def errors(self) -> Floats:
+        """(K, 2 d): by how many standard errors each moment (the columns, then their squares) is off, for each arm."""
+        if not self._n:
+            return np.zeros((self._n_arms, 0))
+        weight, weighted, e0, e1, e2 = self._by_arm
+        mean, second = self._all / self._n
+        # sum of (1{a}/p - 1)(z - mean) and of its square
+        total = weighted - weight * mean
+        square = self._n * (second - mean**2) + e2 - 2.0 * mean * e1 + mean**2 * e0
+        with np.errstate(invalid="ignore", divide="ignore"):
+            z = np.where(square > 1e-9 * self._n, total / np.sqrt(square), 0.0)
+        return np.where(self._by_arm[0] > 0, z, 0.0)
+
+    def worst(self) -> list[tuple[str, float, int]]:
+        """For each column the largest error over arms and moments, with its arm; the worst first."""
+        z = np.abs(self.errors())
+        d = z.shape[1] // 2
+        if not d:
+            return []
+        both = np.maximum(z[:, :d], z[:, d:])
+        found = [(self.name(j), float(both[:, j].max()), int(both[:, j].argmax())) for j in range(d)]
+        return sorted(found, key=lambda item: -item[1])
+
+    def name(self, column: int) -> str:
+        """The name of a context's column."""
+        return self._names[column] if self._names and column < len(self._names) else f"context {column}"
+
+    def copies(self) -> list[str]:
+        """Columns that are zero where the reward is and not zero where it is not: outcomes, whatever their name."""
+        if not self._n:
+            return []
+        both, there, paid, n = self._reward
+        with np.errstate(invalid="ignore", divide="ignore"):
+            phi = (both / n - there * paid / n**2) / np.sqrt(there / n * (1 - there / n) * paid / n * (1 - paid / n))
+        return [self.name(j) for j in np.flatnonzero(np.abs(np.nan_to_num(phi)) > _SAME)]
+
+    def unequal(self) -> list[str]:
+        """Columns that differ between arms by more than chance explains, the worst first."""
+        return [name for name, z, _ in self.worst() if z > _OFF]
+
+    def verdicts(self) -> list[str]:
+        """What speaks against the probabilities, or against a column."""
+        found = []
+        copies = self.copies()
+        if copies:
+            found.append(
+                f"{_listed(copies)} nearly determine{'s' if len(copies) == 1 else ''} the reward: an outcome is no "
+                "context, leave it out of contexts"
+            )
+        off = [(name, z, arm) for name, z, arm in self.worst() if z > _OFF]
+        if off:
+            shown = _listed([f"{name} (arm {arm}, {z:.0f} standard errors)" for name, z, arm in off])
+            found.append(
+                f"the arms, weighted by 1/p, differ in {shown}: the probabilities are wrong, or the column is an "
+                "outcome, known only after the arm was played"
+            )
+        return found
+
+    def to_list(self) -> list[list[Any]]:
+        """[name, largest error, its arm] of the worst columns, for JSON and pictures."""
+        return [[name, z if math.isfinite(z) else None, arm] for name, z, arm in self.worst()[:_SHOWN]]
+
+
+def _listed(names: list[str], most: int = 4) -> str:
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")

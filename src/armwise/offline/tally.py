@@ -1,0 +1,413 @@
+"""The one pass over a log: sums from which every estimate, interval, lift and check of an evaluation follows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from armwise.agent import Floats, count, fraction, positive
+from armwise.offline import intervals
+from armwise.offline.bounded import Bets, Reach, cressie_read
+from armwise.offline.diagnostics import Diagnostics, Weighing
+from armwise.offline.estimators import DM, SNDR, SNIPS, Estimator, Facts
+from armwise.offline.intervals import Blocks, Clusters, Moments
+from armwise.offline.log import BATCH, Log
+from armwise.offline.result import Estimate
+from armwise.offline.reward_models import Model
+from armwise.offline.rows import Rows
+from armwise.offline.targets import Target, of_logged, unsupported
+from armwise.streams import stream
+
+_DISAGREE = 4.0  # standard errors between the weights' answer and the model's that chance does not explain
+
+
+@dataclass(frozen=True)
+class Logged(Estimator):
+    """What the log itself earned: the mean reward, whatever the target."""
+
+    name: ClassVar[str] = "logged"
+    needs_weights: ClassVar[bool] = False
+
+    def columns(self, facts: Facts) -> list[Floats]:
+        return [facts.rewards]
+
+
+class Settings:
+    """The settings of an evaluation, checked once."""
+
+    def __init__(
+        self, log: Log, clip: float | None, interval: str, level: float, reward_range: tuple[float, float] | None,
+        max_weight: float | None, folds: int, cap: float | None = None, clustered: bool = False,
+    ) -> None:  # fmt: skip
+        if not isinstance(log, Log):
+            raise ValueError(f"log must be an armwise.offline.Log, got {type(log).__name__}")
+        if interval not in intervals.INTERVALS:
+            raise ValueError(f"interval is {interval!r}, expected one of {', '.join(intervals.INTERVALS)}")
+        count("folds", folds, least=2)
+        self.log, self.interval, self.level, self.clustered = log, interval, fraction("level", level), clustered
+        self.clip = None if clip is None else fraction("clip", clip, one=True)
+        self.cap = None if cap is None else positive("cap", cap)
+        self.stated_range = reward_range is not None or interval in ("bernstein", "betting", "sequence")
+        self.low, self.high = (float(end) for end in reward_range) if reward_range is not None else (0.0, 1.0)
+        if not self.low < self.high:
+            raise ValueError(f"reward_range must be (low, high) with low < high, got {reward_range}")
+        self.in_order = interval in ("betting", "sequence")  # rows one after the other
+        if clustered and interval not in ("auto", "normal", "cressie-read", "bootstrap"):
+            raise ValueError(f"cluster= goes with interval 'cressie-read', 'normal' or 'bootstrap', got {interval!r}")
+        self.given_weight = None if max_weight is None else positive("max_weight", max_weight)
+        self.max_weight = self.given_weight or self._largest_weight()
+
+    def _largest_weight(self) -> float:
+        limits = [1.0 / self.clip] if self.clip is not None else []
+        limits += [self.cap] if self.cap is not None else []
+        if limits:
+            return min(limits)
+        if self.interval not in ("bernstein", "betting", "sequence") or not self.log.has_probabilities:
+            return 1.0
+        return 1.0 / min(float(rows.probabilities.min()) for rows in self.log.batches(contexts=False))  # type: ignore[union-attr]
+
+    def batches(self, contexts: bool, extra: tuple[str, ...] = ()) -> Iterable[Rows]:
+        size = max(1, min(BATCH, 16_000_000 // self.log.n_arms))
+        return self.log.batches(size, contexts=contexts, extra=extra)
+
+    def facts(self, rows: Rows, answers: np.ndarray, q: Floats | None) -> tuple[Facts, Floats]:
+        """What the estimators need of these rows, and the weights before clipping."""
+        rewards = rows.rewards
+        if self.stated_range and len(rows) and not (rewards.min() >= self.low and rewards.max() <= self.high):
+            row = int(np.argmax((rewards < self.low) | (rewards > self.high)))
+            raise ValueError(
+                f"row {rows.start + row}: the reward is {rewards[row]}, outside reward_range ({self.low:g}, "
+                f"{self.high:g}), which the interval rests on: give reward_range=(low, high)"
+            )
+        weights = raw = np.ones(len(rows))
+        if rows.probabilities is not None:
+            target = of_logged(answers, rows.arms)
+            weights = raw = target / rows.probabilities
+            if self.clip is not None:
+                weights = target / np.maximum(rows.probabilities, self.clip)
+            if self.cap is not None:
+                weights = np.minimum(weights, self.cap)
+        if q is None:
+            return Facts(rewards, weights), raw
+        every = np.arange(len(rows))
+        under_target = q[every, answers] if answers.ndim == 1 else np.einsum("nk,nk->n", answers, q)
+        return Facts(rewards, weights, q[every, rows.arms], under_target), raw
+
+
+@dataclass
+class Extremes:
+    """The smallest and largest of what came."""
+
+    low: float = math.inf
+    high: float = -math.inf
+
+    def add(self, values: Any) -> None:
+        self.low, self.high = min(self.low, float(values.min())), max(self.high, float(values.max()))
+
+
+class Tally:
+    """Running sums of the columns of several (estimator, target) pairs, and what their intervals need besides."""
+
+    def __init__(self, job: Settings, pairs: list[tuple[Estimator, Target]], model: bool) -> None:
+        if not job.log.has_probabilities and any(e.needs_weights for e, _ in pairs):
+            needy = ", ".join(sorted({e.name for e, _ in pairs if e.needs_weights}))
+            raise ValueError(
+                f"the log has no probabilities, which {needy} needs: for a randomised trial say "
+                "probabilities=1/3 (--probability 1/3) when reading it; otherwise estimate them with "
+                "armwise.offline.PropensityModel (--estimate-probabilities), or ask for estimators=['dm'] only"
+            )
+        self._job, self.pairs = job, list(pairs)
+        self._targets = list(dict.fromkeys(target for _, target in pairs))
+        self._hidden: dict[tuple[str, Target], int] = {}  # for intervals and checks, whatever was asked for
+        if job.log.has_probabilities:
+            for target in self._targets:
+                for each in (SNIPS(), *([SNDR()] if model else [])):
+                    self._hidden[each.name, target] = len(self.pairs)
+                    self.pairs.append((each, target))
+        self._places: list[list[int]] = []  # of each pair's columns among the different ones
+        self._blocks: Blocks | Clusters | None = None
+        self._weighings = {target: Weighing(job.log.n_arms) for target in self._targets}
+        self.rewards = Extremes()
+        self._q = {target: (Extremes(), Extremes()) for target in self._targets}
+        self._bets = [self._betting(e) for e, _ in pairs] if job.in_order else []
+        self._paired = self._betting_on_a_difference(pairs[0][0]) if job.in_order and len(self._targets) == 2 else None
+        self.n, self._total = 0, 0.0
+
+    # ------------------------------------------------------------------ the pass
+
+    def add(self, rows: Rows, answers: dict[Target, np.ndarray], q: Floats | None, clusters: Any = None) -> None:
+        if not len(rows):
+            return
+        facts = {}
+        for target, weighing in self._weighings.items():
+            facts[target], raw = self._job.facts(rows, answers[target], q)
+            if rows.probabilities is not None:
+                weighing.add(rows, facts[target].weights, raw, unsupported(rows, answers[target]))
+            if q is not None:
+                self._q[target][0].add(facts[target].q_logged)
+                self._q[target][1].add(facts[target].q_target)
+        self.rewards.add(rows.rewards)
+        arrays: dict[int, tuple[int, Floats]] = {}  # columns that several estimators share are summed once
+        places = [[arrays.setdefault(id(c), (len(arrays), c))[0] for c in e.columns(facts[t])] for e, t in self.pairs]
+        columns = np.column_stack([c for _, c in arrays.values()])
+        if not self.n:
+            self._start(places, columns.shape[1])
+        self.n, self._total = self.n + len(rows), self._total + float(rows.rewards.sum())
+        self._moments.add(columns)
+        if self._job.interval == "bernstein":
+            self._least = np.minimum(self._least, columns.min(axis=0))
+            self._most = np.maximum(self._most, columns.max(axis=0))
+        if isinstance(self._blocks, Clusters):
+            self._blocks.add(columns, clusters)
+        elif self._blocks is not None:
+            self._blocks.add(columns)
+        for (estimator, target), bets in zip(self.pairs, self._bets, strict=False):
+            self._bet(bets, estimator, facts[target])
+        if self._paired is not None:
+            one, other = (self._scores(e, facts[t]) for e, t in self.pairs[:2])
+            low, high = self.pairs[0][0].score_range(self._job.low, self._job.high, self._job.max_weight)
+            self._paired.add(one - other - (low - high), (high - low) - (one - other))
+
+    def _start(self, places: list[list[int]], n_columns: int) -> None:
+        self._places, self._moments = places, Moments(n_columns)
+        self._least, self._most = np.full(n_columns, np.inf), np.full(n_columns, -np.inf)
+        if self._job.clustered:
+            self._blocks = Clusters(n_columns)
+        elif self._job.interval == "bootstrap":
+            self._blocks = Blocks(n_columns)
+
+    def _betting(self, estimator: Estimator) -> Bets:
+        job = self._job
+        n = len(job.log) if job.interval == "betting" else None
+        if not estimator.needs_model:
+            return Bets(job.low, job.high, job.level, n)
+        floor, ceiling = estimator.score_range(job.low, job.high, job.max_weight)
+        return Bets(job.low, job.high, job.level, n, floor=floor, ceiling=ceiling)
+
+    def _betting_on_a_difference(self, estimator: Estimator) -> Bets:
+        job, width = self._job, self._job.high - self._job.low
+        low, high = estimator.score_range(job.low, job.high, job.max_weight)
+        n = len(job.log) if job.interval == "betting" else None
+        return Bets(-width, width, job.level, n, floor=low - high, ceiling=high - low)
+
+    def _bet(self, bets: Bets, estimator: Estimator, facts: Facts) -> None:
+        low, high = self._job.low, self._job.high
+        if not estimator.needs_model:
+            bets.add(facts.weights * (facts.rewards - low), facts.weights * (high - facts.rewards))
+            return
+        floor, ceiling = estimator.score_range(low, high, self._job.max_weight)
+        scores = self._scores(estimator, facts)
+        bets.add(scores - floor, ceiling - scores)
+
+    def _scores(self, estimator: Estimator, facts: Facts) -> Floats:
+        """Scores whose mean is the value: the model held inside the rewards' range, so that DR's are bounded too."""
+        if not estimator.needs_model:
+            return facts.weighted_rewards
+        assert facts.q_logged is not None
+        assert facts.q_target is not None
+        low, high = self._job.low, self._job.high
+        scores = facts.q_target.clip(low, high)
+        if isinstance(estimator, DM):
+            return scores
+        return scores + facts.weights * (facts.rewards - facts.q_logged.clip(low, high))
+
+    # ------------------------------------------------------------------ the results
+
+    def finish(self) -> None:
+        """Means and covariances: of rows, or where rows come in clusters what clusters make of them."""
+        if self.n == 0:
+            raise ValueError("the log is empty: there is nothing to evaluate on")
+        self.mean, self.covariance, self.units = self._moments.mean, self._moments.covariance, float(self.n)
+        if isinstance(self._blocks, Clusters):
+            self.covariance, self.units = self._blocks.covariance(self.mean, self.n), float(self._blocks.n)
+        self.settled = [
+            e.settled(self.mean[p], self.covariance[np.ix_(p, p)], self.n)
+            for (e, _), p in zip(self.pairs, self._places, strict=True)
+        ]
+
+    @property
+    def bounded(self) -> bool:
+        """Whether the rewards have limits: those that were stated, or 0 and 1 where all of them lie between."""
+        return self._job.stated_range or (self.rewards.low >= 0.0 and self.rewards.high <= 1.0)
+
+    @property
+    def kind(self) -> str:
+        """The kind of interval: "auto" is Cressie-Read for bounded rewards, normal for others."""
+        if self._job.interval != "auto":
+            return self._job.interval
+        return "cressie-read" if self.bounded and self._job.log.has_probabilities else "normal"
+
+    def diagnostics(self, target: Target) -> Diagnostics | None:
+        if not self._job.log.has_probabilities:
+            return None
+        found = self._weighings[target].result()
+        z = self.disagreement(target)
+        if z is not None and abs(z) > _DISAGREE:
+            found = found.with_verdict(
+                f"the reward model and the weights disagree by {abs(z):.1f} standard errors (SNIPS against SNDR): a "
+                "context may be an outcome, known only after the arm was played, or the probabilities are wrong"
+            )
+        return found
+
+    @np.errstate(over="ignore", invalid="ignore")
+    def disagreement(self, target: Target) -> float | None:
+        """By how many standard errors SNIPS and SNDR differ: about normal if contexts and probabilities are right."""
+        if ("sndr", target) not in self._hidden:
+            return None
+        value, variance = self.combination([(self._hidden["snips", target], 1.0), (self._hidden["sndr", target], -1.0)])
+        return value / math.sqrt(variance / self.n) if variance > 0 and math.isfinite(value) else None
+
+    def gradient(self, pair: int, *, interval: bool = False) -> Floats:
+        """The derivative of a pair's value by the column means."""
+        p, e, whole = self._places[pair], self.settled[pair], np.zeros(len(self.mean))
+        np.add.at(whole, p, e.interval_gradient(self.mean[p]) if interval else e.gradient(self.mean[p]))
+        return whole
+
+    def value(self, pair: int) -> float:
+        return float(self.settled[pair].value(self.mean[self._places[pair]]))
+
+    @np.errstate(over="ignore", invalid="ignore")
+    def combination(self, terms: list[tuple[int, float]]) -> tuple[float, float]:
+        """A linear combination of pairs' values, and its variance per row."""
+        gradient = np.sum([c * self.gradient(i) for i, c in terms], axis=0)
+        return sum(c * self.value(i) for i, c in terms), max(float(gradient @ self.covariance @ gradient), 0.0)
+
+    @np.errstate(over="ignore", invalid="ignore")  # an estimate that is not finite says so itself
+    def estimate(
+        self, pair: int, level: float, resamples: int, seed: int, together: float | None = None
+    ) -> Estimate:
+        """One pair's estimate; ``level`` is that of its own interval, ``together`` that of all at once."""
+        (_, target), e, p = self.pairs[pair], self.settled[pair], self._places[pair]
+        value, gradient = self.value(pair), self.gradient(pair, interval=True)
+        variance = max(float(gradient @ self.covariance @ gradient), 0.0)  # rounding may fall below zero
+        kind = self.kind if e.needs_weights or self._job.interval != "auto" else "normal"
+        centre = float(e.interval_value(self.mean[p]))
+        if kind == "bootstrap":
+            low, high = self._bootstrap(lambda means: e.interval_value(means[..., p]), level, resamples, seed)
+        elif kind == "cressie-read":
+            low, high = self._cressie_read(e, target, level)
+        elif self._job.in_order:
+            low, high = self._bets[pair].low, self._bets[pair].high
+        elif kind == "bernstein":
+            low, high = intervals.bernstein(centre, variance, self.n, level, spread=self._spread(e, p))
+        else:
+            low, high = intervals.normal(centre, variance, self.n, level, units=self.units)
+        if kind in ("cressie-read", "bernstein", "betting", "sequence"):  # the value itself lies in the rewards' range
+            low, high = max(low, self._job.low), min(high, self._job.high)
+        low, high = self._unseen(target, low, high, level, e)
+        if math.isfinite(value):
+            low, high = min(low, value), max(high, value)
+        diagnostics = self.diagnostics(target)
+        return Estimate.of(e, value, low, high, variance, self.n, diagnostics, kind, together or level)
+
+    @property
+    def mean_reward(self) -> float:
+        """What the log itself earned per decision."""
+        return self._total / self.n
+
+    @property
+    def reward_range(self) -> tuple[float, float] | None:
+        """Between which numbers the rewards lie, where they are bounded."""
+        return (self._job.low, self._job.high) if self.bounded else None
+
+    def _unseen(self, target: Target, low: float, high: float, level: float, e: Estimator) -> tuple[float, float]:
+        """Where every row that counts has the same reward, as many rows as count leave at least this much open."""
+        weighing = self._weighings[target]
+        if not (e.needs_weights and self.bounded and self._job.log.has_probabilities and weighing.constant):
+            return low, high
+        ess = weighing.ess
+        slack = (1.0 - (1.0 - level) ** (1.0 / max(ess, 1.0))) * (self._job.high - self._job.low)
+        reward = weighing.common_reward
+        return min(low, max(reward - slack, self._job.low)), max(high, min(reward + slack, self._job.high))
+
+    def _cressie_read(self, e: Estimator, target: Target, level: float) -> tuple[float, float]:
+        job, weighing = self._job, self._weighings[target]
+        if e.needs_model:
+            p = self._places[self._hidden["sndr", target]]  # q, corrections, weights
+            rows = np.array([[0.0, 0.0, 1.0], [1.0, 1.0, 0.0]])
+            (q, q_target), most = self._q[target], job.given_weight or 1.0 / weighing.least_probability
+            low = Reach(q_target.low, job.low - q.high, max(most, weighing.largest_weight))
+            high = Reach(q_target.high, job.high - q.low, max(most, weighing.largest_weight))
+        else:
+            p = self._places[self._hidden["snips", target]]  # weighted rewards, weights
+            rows = np.array([[0.0, 1.0], [1.0, 0.0]])
+            most = max(job.given_weight, weighing.largest_weight) if job.given_weight else math.inf
+            low, high = Reach(0.0, job.low, most), Reach(0.0, job.high, most)
+        mean, covariance = rows @ self.mean[p], rows @ self.covariance[np.ix_(p, p)] @ rows.T
+        return cressie_read(self.n, mean, covariance, low, high, level, units=self.units)
+
+    def _spread(self, estimator: Estimator, columns: list[int]) -> float:
+        low, high = estimator.score_range(self._job.low, self._job.high, self._job.max_weight)
+        seen = float((self._most[columns] - self._least[columns]).sum())  # a model may answer outside the range
+        return max(high - low, seen)
+
+    def _bootstrap(self, value: Callable[[Floats], Any], level: float, resamples: int, seed: int) -> tuple[float, float]:
+        assert self._blocks is not None
+        [ends] = intervals.bootstrap(self._blocks, [value], level, resamples=count("resamples", resamples, least=2), seed=seed)
+        return ends
+
+    @np.errstate(over="ignore", invalid="ignore")
+    def difference(self, one: int, other: int, level: float, resamples: int, seed: int) -> Difference:
+        """The paired difference of two pairs: its value, interval, variance and two-sided p-value, all of one kind."""
+        value, variance = self.combination([(one, 1.0), (other, -1.0)])
+        kind = self._job.interval
+        if kind == "bootstrap":
+            a, b, pa, pb = self.settled[one], self.settled[other], self._places[one], self._places[other]
+
+            def gap(means: Floats) -> Any:
+                return a.value(means[..., pa]) - b.value(means[..., pb])
+
+            low, high = self._bootstrap(gap, level, resamples, seed)
+            assert self._blocks is not None
+            p_value = intervals.bootstrap_p(self._blocks, gap, resamples=resamples, seed=seed)
+        elif self._paired is not None:
+            low, high, p_value = self._paired.low, self._paired.high, math.nan  # bets at one level have no p-value
+        elif kind == "bernstein":
+            spread = self._spread_of(one) + self._spread_of(other)
+            low, high = intervals.bernstein(value, variance, self.n, level, spread=spread)
+            p_value = intervals.bernstein_p(value, variance, self.n, spread)
+        else:
+            kind = "normal"
+            low, high = intervals.normal(value, variance, self.n, level, units=self.units)
+            p_value = intervals.normal_p(value, variance, self.n, units=self.units)
+        return Difference(value, float(low), float(high), variance, p_value, kind)
+
+    def _spread_of(self, pair: int) -> float:
+        low, high = self.pairs[pair][0].score_range(self._job.low, self._job.high, self._job.max_weight)
+        return high - low
+
+    @np.errstate(over="ignore", invalid="ignore")
+    def simultaneous_level(self, gradients: list[Floats], level: float, seed: int, draws: int = 20_000) -> float:
+        """The level at which single intervals cover all of these at once: the quantile of their largest deviation."""
+        if len(gradients) < 2:
+            return level
+        each = np.stack(gradients)
+        covariance = each @ self.covariance @ each.T
+        spread = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+        moving = np.isfinite(spread) & (spread > 0)
+        if moving.sum() < 2:
+            return level
+        correlation = (covariance / np.outer(np.where(moving, spread, 1.0), np.where(moving, spread, 1.0)))[moving][:, moving]
+        values, vectors = np.linalg.eigh(correlation)
+        root = vectors * np.sqrt(np.maximum(values, 0.0))
+        z = stream(seed, "simultaneous").standard_normal((draws, len(values))) @ root.T
+        quantile = float(np.quantile(np.abs(z).max(axis=1), level))
+        quantile = min(quantile, float(-ndtri((1.0 - level) / (2.0 * len(gradients)))))  # Bonferroni is never beaten
+        return 1.0 - 2.0 * float(ndtr(-quantile))
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A difference of two values, first minus second."""
+
+    value: float
+    low: float
+    high: float
+    variance: float
+    p_value: float
+    kind: str
