@@ -106,8 +106,7 @@ def test_fit_equals_the_definition():
         aw.Linear(np.random.default_rng(s).normal(size=(K, D))) for s in range(20)
     ]
     fitted = fit(log, aw.FinitePolicies(policies), "ips", held_out=0.4, seed=3, warn=False)
-    train = row_uniforms(0, 500, 3, "split") >= 0.4
-    part = log.take(train)
+    part = log  # after the estimate it is learnt again, from all rows
     totals = [sum(r / p for x, a, r, p in zip(part.contexts, part.arms, part.rewards, part.probabilities) if h(x) == a)
               for h in policies]  # fmt: skip
     assert fitted.policy is policies[int(np.argmax(totals))]
@@ -139,8 +138,8 @@ def rare_world(n, seed):
 
 
 def test_the_held_out_interval_covers_the_truth_when_an_arm_is_rare():
-    # 200 logs. Without clipping the interval covers about 87 % (its rare rows are skewed) and always warns; clipped
-    # at 0.02 it covers less than half. A failure means a bias in the held-out estimate, such as clipped weights.
+    # 200 logs, and the log always warns; a normal interval around weights clipped at 0.02 covers less than half.
+    # A failure means a bias in the held-out estimate, such as clipped weights.
     points, q = rare_world(20_000, 1_000_000)
     honest, clipped = [], []
     with threadpool_limits(1):
@@ -153,10 +152,10 @@ def test_the_held_out_interval_covers_the_truth_when_an_arm_is_rare():
             assert any(text in fitted.estimate.verdict for text in weak)
             if seed < 60:
                 test = log.take(row_uniforms(0, 20_000, seed, "split") < 0.3)
-                found = evaluate(test, fitted.policy, "dr", clip=0.02, seed=seed, warn=False)
+                found = evaluate(test, fitted.policy, "dr", clip=0.02, interval="normal", seed=seed, warn=False)
                 clipped.append(found["dr"].low < worth < found["dr"].high)
                 assert "of the weight away, which the interval does not know" in found.verdict
-    assert np.mean(honest) >= 0.8
+    assert np.mean(honest) >= 0.93
     assert np.mean(clipped) < 0.7  # which is why the verdict speaks
 
 

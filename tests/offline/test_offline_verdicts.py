@@ -181,7 +181,7 @@ def test_a_handful_of_rows_is_never_certain():
     with pytest.warns(WeakLogWarning, match="the weights average 2, not 1.*or this is chance"):
         evaluate(four, aw.Constant(1), "ips")
     same = Log(arms=[0, 1] * 20, rewards=[1] * 40, probabilities=[0.5] * 40, n_arms=2)
-    with pytest.warns(WeakLogWarning, match="no width: all 40 rows that count say the same"):
+    with pytest.warns(WeakLogWarning, match="all 40 rows that count have the reward 1"):
         evaluate(same, [0.5, 0.5], "snips")
 
 

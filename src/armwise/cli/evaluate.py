@@ -26,14 +26,23 @@ _EXAMPLE = (
 def add_parser(commands: Any) -> None:
     parser = command_parser(commands, "evaluate", "judge a policy on logged data", _EXAMPLE)
     add_log_options(parser)
-    parser.add_argument("--policy", required=True, help="what to judge; see below")
+    parser.add_argument("--policy", required=True, action="append", metavar="[NAME=]POLICY",
+                        help="what to judge, see below; more than once: all of them in one pass")  # fmt: skip
     parser.add_argument("--estimators", default="ips,snips,dm,dr", metavar="A,B,...",
                         help="of ips, snips, dm, dr, sndr, switch-dr, dros (default: ips,snips,dm,dr)")  # fmt: skip
     parser.add_argument("--reward-model", choices=("ridge", "logistic", "forest"), default="ridge")
     parser.add_argument("--clip", type=float, metavar="TAU", help="raise probabilities below TAU to it")
-    parser.add_argument("--interval", choices=("normal", "bootstrap", "bernstein", "sequence"), default="normal")
+    parser.add_argument("--interval", default="auto",
+                        choices=("auto", "cressie-read", "normal", "bootstrap", "bernstein", "betting", "sequence"),
+                        help="auto: cressie-read where rewards are bounded, else normal")  # fmt: skip
+    parser.add_argument("--cap", type=float, metavar="W", help="lower weights above W to it")
+    parser.add_argument("--by", metavar="COLUMN", help="judge each of its values too")
+    parser.add_argument("--baseline", metavar="NAME",
+                        help="'logged' for what the log earned, or a policy's name: adds the paired lift")  # fmt: skip
+    parser.add_argument("--cluster", metavar="COLUMN", help="rows with the same value belong together (a user)")
     parser.add_argument("--level", type=float, default=0.95)
-    parser.add_argument("--reward-range", default="0,1", metavar="LOW,HIGH", help="for bernstein and sequence")
+    parser.add_argument("--reward-range", metavar="LOW,HIGH",
+                        help="between which numbers rewards lie (default: 0,1 where they do)")  # fmt: skip
     parser.add_argument("--estimate-probabilities", action="store_true",
                         help="the log does not say them: fit a logistic model of the arms")  # fmt: skip
     parser.add_argument("--seed", type=int, default=0)
@@ -44,22 +53,20 @@ def add_parser(commands: Any) -> None:
 def run(args: argparse.Namespace) -> None:
     from armwise import offline
 
-    log = open_log(args)
+    log = quietly(lambda: open_log(args))
     if args.estimate_probabilities:
-        log = offline.PropensityModel(seed=args.seed).fill(log)
-    policy = read_policy(args, log)
-    ends = number_list(args.reward_range)
-    try:
-        low, high = (float(end) for end in ends)
-    except ValueError:
-        raise BadInput(f"--reward-range must be two numbers, as in 0,1, got {args.reward_range!r}") from None
+        log = offline.PropensityModel(seed=args.seed).fill(log, progress=sys.stderr.isatty())
+    policies = read_policies(args, log)
+    policy = policies if len(policies) > 1 else next(iter(policies.values()))
     result = quietly(
         lambda: offline.evaluate(
-            log, policy, number_list(args.estimators), _model(args.reward_model, args.seed), args.clip, args.interval,
-            args.level, reward_range=(low, high), seed=args.seed, progress=sys.stderr.isatty(),
+            log, policy, number_list(args.estimators), reward_model(args.reward_model, args.seed), args.clip,
+            args.interval, args.level, by=args.by, baseline=args.baseline, cluster=args.cluster, cap=args.cap,
+            reward_range=reward_range(args.reward_range), seed=args.seed, progress=sys.stderr.isatty(),
         )
     )  # fmt: skip
-    result.target = args.policy
+    if len(policies) == 1:
+        result.target = next(iter(policies))
     if args.plot:
         result.plot(args.plot)
     if args.report:
@@ -67,10 +74,33 @@ def run(args: argparse.Namespace) -> None:
     show(args, result.table(), result.to_dict())
 
 
-def read_policy(args: argparse.Namespace, log: Any) -> Any:
-    """The policy that ``--policy`` names."""
-    kind, _, rest = args.policy.partition(":")
-    if args.policy == "uniform":
+def reward_range(text: str | None) -> tuple[float, float] | None:
+    """Two numbers between a comma."""
+    if text is None:
+        return None
+    try:
+        low, high = (float(end) for end in number_list(text))
+    except ValueError:
+        raise BadInput(f"--reward-range must be two numbers, as in 0,1, got {text!r}") from None
+    return low, high
+
+
+def read_policies(args: argparse.Namespace, log: Any) -> dict[str, Any]:
+    """The policies by name: NAME=POLICY, or the policy's own text."""
+    found = {}
+    for text in args.policy:
+        name, equals, rest = text.partition("=")
+        label, text = (name, rest) if equals and ":" not in name and not Path(text).exists() else (text, text)
+        if label in found:
+            raise BadInput(f"--policy names {label!r} twice")
+        found[label] = read_policy(text, args, log)
+    return found
+
+
+def read_policy(text: str, args: argparse.Namespace, log: Any) -> Any:
+    """The policy that a text names."""
+    kind, _, rest = text.partition(":")
+    if text == "uniform":
         return _uniform(log)
     if kind == "arm" and rest:
         return _constant(rest, log)
@@ -80,11 +110,11 @@ def read_policy(args: argparse.Namespace, log: Any) -> Any:
         labels = log.arm_names if log.arm_names is not None else range(log.n_arms)
         names = [rest.replace("{arm}", str(label)) for label in labels]
         if len(set(names)) != log.n_arms:
-            raise BadInput(f"--policy {args.policy!r} must hold {{arm}}, as in columns:p_{{arm}}")
+            raise BadInput(f"--policy {text!r} must hold {{arm}}, as in columns:p_{{arm}}")
         return same_file(args, log, contexts=names).contexts
-    path = Path(args.policy)
+    path = Path(text)
     if path.suffix in (".aw", ".npy") and not path.exists():
-        raise BadInput(f"there is no file {args.policy!r}")
+        raise BadInput(f"there is no file {text!r}")
     if path.suffix == ".npy":
         import numpy as np
 
@@ -94,7 +124,7 @@ def read_policy(args: argparse.Namespace, log: Any) -> Any:
 
         return load(path)
     known = "uniform, arm:NAME, column:NAME, columns:p_{arm}, or a .aw or .npy file"
-    raise BadInput(f"cannot read --policy {args.policy!r}: expected {known}")
+    raise BadInput(f"cannot read --policy {text!r}: expected {known}")
 
 
 def _uniform(log: Any) -> Any:
@@ -121,7 +151,8 @@ def _constant(name: str, log: Any) -> Any:
     return Constant(labels.index(name))
 
 
-def _model(name: str, seed: int) -> Any:
+def reward_model(name: str, seed: int) -> Any:
+    """The reward model that ``--reward-model`` names."""
     if name == "logistic":
         from sklearn.linear_model import LogisticRegression
 

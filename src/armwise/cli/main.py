@@ -21,6 +21,7 @@ COMMANDS = {
     "table": "print the survey's table of algorithms",
     "advise": "find the agents that fit your assumptions",
     "evaluate": "judge a policy on logged data",
+    "compare": "is one policy better than another, on logged data",
     "replay": "let an agent learn from logged data, and judge it",
     "serve": "serve decisions over HTTP",
     "journal": "read the log of a decision service",

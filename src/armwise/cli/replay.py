@@ -30,7 +30,7 @@ def add_parser(commands: Any) -> None:
 def run(args: argparse.Namespace) -> None:
     from armwise import offline
 
-    log = open_log(args)
+    log = quietly(lambda: open_log(args))
     agent = make_agent(args, log)
     result = quietly(
         lambda: offline.replay(

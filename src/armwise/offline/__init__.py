@@ -1,9 +1,9 @@
 """What another policy would have earned on logged decisions (survey 6).
 
 >>> import armwise as aw
->>> log = aw.offline.Log(arms=[0, 1] * 50, rewards=[1, 0] * 50, probabilities=[0.5] * 100, n_arms=2)
+>>> log = aw.offline.Log(arms=[0, 1] * 50, rewards=[1, 0, 0, 0] * 25, probabilities=[0.5] * 100, n_arms=2)
 >>> aw.offline.evaluate(log, aw.Constant(0), estimators=["ips"])["ips"].value
-1.0
+0.5
 """
 
 from typing import TYPE_CHECKING, Any
@@ -12,13 +12,14 @@ _HOMES = {
     "log": ("Log",),
     "rows": ("LogError",),
     "evaluation": ("compare", "evaluate", "scores"),
-    "result": ("Comparison", "Estimate", "Evaluation"),
+    "result": ("Comparison", "Estimate", "Evaluation", "Lift"),
+    "several": ("Evaluations",),
     "estimators": ("DM", "DR", "DRos", "Estimator", "IPS", "SNDR", "SNIPS", "SwitchDR"),
     "intervals": ("ConfidenceSequence", "confidence_sequence"),
     "diagnostics": ("Diagnostics", "WeakLogWarning"),
     "propensities": ("PropensityModel",),
     "reward_models": ("Crossfit", "CrossfitRidge"),
-    "playback": ("Replay", "replay"),
+    "playback": ("LearnerComparison", "Replay", "compare_learners", "replay"),
     "fitting": ("Fitted", "fit"),
     "continuous": ("ContinuousLog", "evaluate_continuous"),
     "slates": ("SlateLog", "evaluate_slates"),
@@ -57,15 +58,19 @@ if TYPE_CHECKING:
     from armwise.offline.intervals import confidence_sequence as confidence_sequence
     from armwise.offline.log import Log as Log
     from armwise.offline.loggers import evaluate_loggers as evaluate_loggers
+    from armwise.offline.playback import LearnerComparison as LearnerComparison
     from armwise.offline.playback import Replay as Replay
+    from armwise.offline.playback import compare_learners as compare_learners
     from armwise.offline.playback import replay as replay
     from armwise.offline.propensities import PropensityModel as PropensityModel
     from armwise.offline.result import Comparison as Comparison
     from armwise.offline.result import Estimate as Estimate
     from armwise.offline.result import Evaluation as Evaluation
+    from armwise.offline.result import Lift as Lift
     from armwise.offline.reward_models import Crossfit as Crossfit
     from armwise.offline.reward_models import CrossfitRidge as CrossfitRidge
     from armwise.offline.rows import LogError as LogError
+    from armwise.offline.several import Evaluations as Evaluations
     from armwise.offline.slates import SlateLog as SlateLog
     from armwise.offline.slates import evaluate_slates as evaluate_slates
 else:

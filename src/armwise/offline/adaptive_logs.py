@@ -26,7 +26,7 @@ from armwise.offline.result import Estimate, Evaluation
 from armwise.offline.rows import Rows
 from armwise.offline.sampled import freedom
 from armwise.offline.targets import Target, as_table
-from armwise.offline.views import _lines, number
+from armwise.offline.views import lines_of, number
 
 Weights = Literal["stable", "minimal", "equal"]
 Interval = Literal["normal", "asymptotic", "sequence"]
@@ -55,7 +55,7 @@ class AdaptiveEvaluation(Evaluation):
             cells.append([name, number(e.value), _ends(e), number(e.std_error),
                           "-" if math.isnan(e.ess) else f"{e.ess:,.0f}",
                           number(plain.value) if plain else "", _ends(plain) if plain else ""])  # fmt: skip
-        lines = _lines(header, cells)
+        lines = lines_of(header, cells)
         lines.append(f"{self.interval} intervals; a plain mean of adaptive data is biased, its interval too narrow")
         lines += [f"WARNING: {self.verdict}"] if self.verdict else []
         return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""Balance: do the arms, weighted by their probabilities, have the contexts of the whole log? And is a context an outcome?
+"""Balance: do the arms, weighted by their probabilities, have the contexts of the whole log? Is one an outcome?
 
 If the probabilities are right, (1{arm = a} / p - 1) x has mean zero for every context moment x and arm a. A moment that
 is off says that the probabilities are wrong, or that the column was written after the arm was played.
@@ -17,6 +17,8 @@ from armwise.offline.rows import Rows, ndim
 
 _FULL = 1 << 17  # rows that all count; of those after them every 16th block does
 _OFF = 5.5  # standard errors; with thousands of moments one in a thousand logs reaches this by chance
+_FAR = 3.0  # standard deviations at which a context counts no more, so that no single row decides
+_ENOUGH = 30  # effective rows of an arm below which it is not judged
 _SAME = 0.95  # correlation of "is not zero" with the reward's: then the column is the reward by another name
 _SHOWN = 30  # columns for a picture
 
@@ -48,7 +50,7 @@ class Balance:
         if self._centre is None:
             self._start(rows.contexts)
         assert self._centre is not None
-        z = (rows.contexts - self._centre) / self._scale
+        z = np.clip((rows.contexts - self._centre) / self._scale, -_FAR, _FAR)
         z = np.hstack([z, z**2])
         inverse = 1.0 / rows.probabilities
         order = np.argsort(rows.arms, kind="stable")
@@ -72,8 +74,8 @@ class Balance:
     def _against_reward(self, rows: Rows) -> None:
         """Count where a column and the reward are not zero: a column that agrees is the reward by another name."""
         there, paid = rows.contexts != 0.0, (rows.rewards != 0.0)[:, None]
-        self._reward += np.stack([(there & paid).sum(axis=0), there.sum(axis=0),
-                                  np.broadcast_to(paid.sum(), there.shape[1:]), np.full(there.shape[1], len(rows))])  # fmt: skip
+        n, d = there.shape
+        self._reward += np.stack([(there & paid).sum(axis=0), there.sum(axis=0), np.full(d, paid.sum()), np.full(d, n)])
 
     def errors(self) -> Floats:
         """(K, 2 d): by how many standard errors each moment (the columns, then their squares) is off, for each arm."""
@@ -84,9 +86,14 @@ class Balance:
         # sum of (1{a}/p - 1)(z - mean) and of its square
         total = weighted - weight * mean
         square = self._n * (second - mean**2) + e2 - 2.0 * mean * e1 + mean**2 * e0
+        # an arm without any of a rare value has no spread of its own: then what the whole log's spread makes of 1/p
+        square = np.maximum(square, (e0 + weight) * (second - mean**2))
+        # of 1/p over an arm's rows: the sum, and from excess = 1/p^2 - 2/p the sum of squares
+        effective = weight**2 / np.maximum(e0 + 2.0 * weight, 1e-300)
         with np.errstate(invalid="ignore", divide="ignore"):
             z = np.where(square > 1e-9 * self._n, total / np.sqrt(square), 0.0)
-        return np.where(self._by_arm[0] > 0, z, 0.0)
+            z = z / (1.0 + _ENOUGH / effective)  # few rows estimate their own spread badly
+        return np.where(effective >= _ENOUGH, z, 0.0)
 
     def worst(self) -> list[tuple[str, float, int]]:
         """For each column the largest error over arms and moments, with its arm; the worst first."""
@@ -109,7 +116,7 @@ class Balance:
         both, there, paid, n = self._reward
         with np.errstate(invalid="ignore", divide="ignore"):
             phi = (both / n - there * paid / n**2) / np.sqrt(there / n * (1 - there / n) * paid / n * (1 - paid / n))
-        return [self.name(j) for j in np.flatnonzero(np.abs(np.nan_to_num(phi)) > _SAME)]
+        return [self.name(int(j)) for j in np.flatnonzero(np.abs(np.nan_to_num(phi)) > _SAME)]
 
     def unequal(self) -> list[str]:
         """Columns that differ between arms by more than chance explains, the worst first."""

@@ -25,7 +25,14 @@ class Reach:
 
 
 def cressie_read(
-    n: float, mean: Floats, covariance: Floats, low: Reach, high: Reach, level: float = 0.95, *, units: float | None = None
+    n: float,
+    mean: Floats,
+    covariance: Floats,
+    low: Reach,
+    high: Reach,
+    level: float = 0.95,
+    *,
+    units: float | None = None,
 ) -> tuple[float, float]:
     """The interval for E[score] given E[weight] = 1 (Karampatziakis, Langford & Mineiro 2020, with the -2 divergence).
 
@@ -122,7 +129,8 @@ class Bets:
     hardly ever (in a share 1 - level of all logs, at any time) makes one rich, so candidates that do are ruled out.
     ``x`` needs no upper limit: those for the lower end (w r) and for the upper (w (high - r)) are never negative.
     lam_s is sqrt(2 ln(2/alpha) / (variance so far * n)) with a known number ``n`` of rows, and with s ln(1 + s)
-    instead of n for an interval at all times, never more than 3/4 of what would risk all.
+    instead of n for an interval at all times, never more than 3/4 of what would risk all. ``scale`` is about how large
+    x gets: it makes the first bets cautious, which changes the width and never the validity.
 
     >>> rng = np.random.default_rng(1)
     >>> x = (rng.random(1000) < 0.3) * 1.0
@@ -134,25 +142,26 @@ class Bets:
 
     def __init__(
         self, low: float, high: float, level: float = 0.95, n: int | None = None, *, floor: float | None = None,
-        ceiling: float | None = None, candidates: int = 500,
+        ceiling: float | None = None, scale: float = 1.0, candidates: int = 500,
     ) -> None:  # fmt: skip
         self._candidates = np.linspace(low, high, candidates + 1)
         floor, ceiling = low if floor is None else floor, high if ceiling is None else ceiling
-        scale = (high - floor, ceiling - low)  # so that means lie in [0, 1]
-        means = ((self._candidates - floor) / scale[0], (ceiling - self._candidates) / scale[1])
-        self._sides = [_Wealth(m, math.log(2.0 / (1.0 - level)), n) for m in means]
-        self._floor, self._ceiling, self._scale = floor, ceiling, scale
+        self._width = (high - floor, ceiling - low)  # so that means lie in [0, 1]
+        means = ((self._candidates - floor) / self._width[0], (ceiling - self._candidates) / self._width[1])
+        self._sides = [_Wealth(m, math.log(2.0 / (1.0 - level)), n, scale) for m in means]
 
     def add(self, above_floor: Floats, below_ceiling: Floats) -> None:
         """Take in rows: score - floor and ceiling - score, or for IPS w (r - low) and w (high - r)."""
-        for side, x, scale in zip(self._sides, (above_floor, below_ceiling), self._scale, strict=True):
-            side.add(np.maximum(x, 0.0) / scale)
+        for side, x, width in zip(self._sides, (above_floor, below_ceiling), self._width, strict=True):
+            side.add(np.maximum(x, 0.0) / width)
 
     @property
     def low(self) -> float:
         """The lower end: every smaller candidate is ruled out."""
         ruled_out = self._sides[0].ruled_out
-        return float(self._candidates[max(int(np.argmin(ruled_out)) - 1, 0)] if not ruled_out.all() else self._candidates[-1])
+        return float(
+            self._candidates[max(int(np.argmin(ruled_out)) - 1, 0)] if not ruled_out.all() else self._candidates[-1]
+        )
 
     @property
     def high(self) -> float:
@@ -165,8 +174,9 @@ class Bets:
 class _Wealth:
     """The capital of one side for every candidate mean, and which candidates it has ruled out."""
 
-    def __init__(self, means: Floats, log_inverse_alpha: float, n: int | None) -> None:
+    def __init__(self, means: Floats, log_inverse_alpha: float, n: int | None, scale: float) -> None:
         self._means, self._log, self._n = means, log_inverse_alpha, n
+        self._scale, self._prior = max(scale, 1.0), 0.25 if scale <= 1.0 else scale
         self._capital = np.zeros(len(means))
         self.ruled_out = np.zeros(len(means), dtype=bool)
         self._seen = self._sum = self._scatter = 0.0
@@ -180,7 +190,8 @@ class _Wealth:
         sums = self._sum + np.concatenate([[0.0], np.cumsum(x)])
         mean = (0.5 + sums[1:]) / (t + 1.0)  # after each row
         scatter = self._scatter + np.concatenate([[0.0], np.cumsum((x - mean) ** 2)])
-        variance = (0.25 + scatter[:-1]) / t  # before each row: the bet must not know it
+        # before each row, which the bet must not know: about ``scale`` rows have to say that it is small
+        variance = (self._prior * self._scale + scatter[:-1]) / (t - 1.0 + self._scale)
         clock = float(self._n) if self._n is not None else t * np.log(1.0 + t)
         bet = np.sqrt(2.0 * self._log / (variance * clock))
         with np.errstate(divide="ignore"):

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import difflib
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from armwise.agent import Floats, count, fraction
+from armwise.offline.balance import Balance
+from armwise.offline.diagnostics import WeakLogWarning
 from armwise.offline.rows import ColumnNames, Ints, LogError, Rows, labels_of, padded, placed
 
 Block = dict[str, np.ndarray]  # one array a column; a column of lists is an array of objects, or 2-d
+_SAMPLE, _FEWEST = 1 << 15, 200  # rows to look for outcomes in
 _MANY = 1000  # different strings in a context column: more than that is an identifier, not a feature
 
 
@@ -28,6 +32,7 @@ class Columns:
     arm_features: tuple[str, ...]  # patterns with {arm}
     available: str | None  # pattern with {arm}
     constant: float | None = None  # the probability of every row's arm: a randomised trial
+    guessed: bool = False  # whether the contexts are just every other column
 
     @classmethod
     def read(
@@ -53,6 +58,7 @@ class Columns:
                 raise ValueError(
                     f"{pattern!r} must hold '{{arm}}', where the name of each arm goes, as in 'price_{{arm}}'"
                 )
+        guessed = contexts is None
         if contexts is None:
             used = {arms, rewards, probabilities, timestamps}
             starts = tuple(p.partition("{arm}")[0] for p in (*patterns, *([available] if available else [])))
@@ -60,7 +66,7 @@ class Columns:
         wanted = (contexts,) if isinstance(contexts, str) else tuple(contexts)
         for name in (*wanted, arms, rewards, *filter(None, [probabilities, timestamps])):
             check_column(name, names)
-        return cls(wanted, arms, rewards, probabilities, timestamps, patterns, available, constant)
+        return cls(wanted, arms, rewards, probabilities, timestamps, patterns, available, constant, guessed)
 
     def needed(self, arm_names: Sequence[Any], contexts: bool) -> list[str]:
         """The columns to read."""
@@ -102,9 +108,55 @@ class TableSource:
         self._open, self._columns, self.n_rows = open_blocks, columns, n_rows
         self.has_probabilities = columns.probabilities is not None or columns.constant is not None
         self._categories: dict[str, list[Any]] = {}
+        self.left_out: dict[str, str] = {}  # columns that are no contexts, and why
+        if columns.guessed:
+            self._leave_out_outcomes()
         self._explore(n_arms, list(arm_names) if arm_names is not None else None)
 
     # ------------------------------------------------------------------ what must be known before the first row
+
+    def _leave_out_outcomes(self) -> None:
+        """Of columns that nobody named, take those out that were written after the arm was played.
+
+        A column that is not zero just where the reward is not is the reward by another name. One that differs between
+        the arms of a randomised log is what the arms did; where most columns differ, the probabilities are wrong.
+        """
+        c = self._columns
+        names = [c.arms, c.rewards, *filter(None, [c.probabilities]), *c.contexts]
+        block = next(iter(self._open(names, _SAMPLE)), {})
+        numbers = [name for name in c.contexts if name in block and block[name].dtype.kind in "biuf"]
+        if not numbers or len(block[c.arms]) < _FEWEST or block[c.rewards].dtype.kind not in "biuf":
+            return
+        arms = np.unique(block[c.arms].astype(str), return_inverse=True)[1]
+        p = self._probabilities(block, 0, len(arms))
+        X = np.nan_to_num(_matrix([block[name] for name in numbers]))
+        balance = Balance(int(arms.max()) + 1, numbers)
+        known = p is not None and bool(np.all((p > 0) & (p <= 1)))
+        balance.add(Rows(arms, np.nan_to_num(block[c.rewards].astype(np.float64)), int(arms.max()) + 1, contexts=X,
+                         probabilities=p if known else np.ones(len(arms))))  # fmt: skip
+        self.left_out = dict.fromkeys(balance.copies(), "nearly determines the reward")
+        unequal = balance.unequal() if known else []
+        if 2 * len(unequal) <= len(c.contexts):
+            self.left_out |= {name: "differs between the arms" for name in unequal if name not in self.left_out}
+        if self.left_out:
+            self._columns = replace(c, contexts=tuple(name for name in c.contexts if name not in self.left_out))
+            said = "; ".join(f"{name} {why}" for name, why in self.left_out.items())
+            warnings.warn(WeakLogWarning(
+                f"left out of the contexts, because they look like outcomes: {said} (name the contexts to decide)"
+            ), stacklevel=2)  # fmt: skip
+
+    @property
+    def context_names(self) -> list[str]:
+        """The names of the columns of a context, strings spelt out."""
+        return list(self._names.contexts)
+
+    @property
+    def columns_used(self) -> str:
+        """Which column is what, in one line."""
+        c = self._columns
+        p = c.probabilities or (f"{c.constant:.4g} in every row" if c.constant is not None else "unknown")
+        text = f"arm: {c.arms}; reward: {c.rewards}; probability: {p}; contexts: {', '.join(c.contexts) or 'none'}"
+        return text + (f"; left out as outcomes: {', '.join(self.left_out)}" if self.left_out else "")
 
     def _explore(self, n_arms: int | None, arm_names: list[Any] | None) -> None:
         """Find strings to turn into numbers, and how many arms there are; reads only the columns this needs."""
@@ -152,14 +204,15 @@ class TableSource:
 
     # ------------------------------------------------------------------ rows
 
-    def batches(self, size: int, contexts: bool) -> Iterator[Rows]:
-        """Blocks of rows."""
+    def batches(self, size: int, contexts: bool, extra: tuple[str, ...] = ()) -> Iterator[Rows]:
+        """Blocks of rows, with the ``extra`` columns by name."""
         labels = self.arm_names if self.arm_names is not None else list(range(self.n_arms))
         start = 0
-        for block in self._open(self._columns.needed(labels, contexts), size):
+        wanted = list(dict.fromkeys([*self._columns.needed(labels, contexts), *extra]))
+        for block in self._open(wanted, size):
             rows = self._rows(block, start, contexts, labels)
             start += len(rows)
-            yield rows
+            yield replace(rows, extra={name: block[name] for name in extra}) if extra else rows
 
     def _rows(self, block: Block, start: int, contexts: bool, labels: list[Any]) -> Rows:
         c = self._columns

@@ -15,6 +15,7 @@ from armwise.offline.rows import SURE, Rows
 _TOP = 5  # largest weights shown
 _TAIL = 4096  # largest weights that the fit of their tail may use
 _FEW = 10  # rewards that differ from the commonest, below which no interval is to be relied on
+_SURELY = 500  # rows of one reward, beyond which an interval of 3/n says enough
 _HEAVY = 0.7  # Pareto k of the weights above which their mean and variance settle too slowly (Vehtari et al. 2024)
 _POINTS = 200  # of the effective sample size over time
 _ENOUGH = 30  # effective rows below which no interval is to be relied on
@@ -39,7 +40,7 @@ class Diagnostics:
     and by how many standard errors that is off (NaN: too few rows).
 
     >>> from armwise.offline import Log, evaluate
-    >>> log = Log(arms=[0, 1] * 50, rewards=[1, 0] * 50, probabilities=[0.5] * 100, n_arms=2)
+    >>> log = Log(arms=[0, 1] * 50, rewards=[1, 0, 0, 0] * 25, probabilities=[0.5] * 100, n_arms=2)
     >>> found = evaluate(log, [1.0, 0.0], "ips").diagnostics
     >>> round(found.ess), found.mean_weight, found.no_overlap, found.largest[0][1]
     (50, 1.0, 0.5, 2.0)
@@ -88,7 +89,7 @@ class Weighing:
         self._counts = np.zeros(128, np.int64)  # of weights by half powers of two, from 2^-16
         self._rewards = _Commonest()
         self._over_time: list[tuple[int, float, float]] = []  # rows, sum w, sum w^2
-        self.least_probability = 1.0
+        self.least_probability, self._most_probability = 1.0, 0.0
         self._arm = np.zeros((3, n_arms))  # per arm: rows, sum of 1/p, sum of 1/p^2
         self._offered = np.zeros(n_arms)
 
@@ -110,6 +111,7 @@ class Weighing:
         assert rows.probabilities is not None
         inverse, K = 1.0 / rows.probabilities, self._offered.size
         self.least_probability = min(self.least_probability, float(rows.probabilities.min()))
+        self._most_probability = max(self._most_probability, float(rows.probabilities.max()))
         self._arm += np.stack(
             [np.bincount(rows.arms, v, minlength=K) for v in (np.ones(len(rows)), inverse, inverse**2)]
         )
@@ -165,12 +167,13 @@ class Weighing:
         calibration = self._calibration()
         missing = self._unsupported / n
         verdicts = _verdicts(n, ess, raw_mean, raw_error, self._largest, share, missing, calibration)
-        if k > _HEAVY and not any("effective sample size" in text for text in verdicts):
+        varied = self.least_probability < 0.8 * self._most_probability  # else the weights have a known limit
+        if k > _HEAVY and varied and not any("effective sample size" in text for text in verdicts):
             verdicts.append(
                 f"the weights have a heavy tail (Pareto k {k:.2f}, above {_HEAVY:g}): a few rows not seen yet may "
                 "change the answer by more than the interval says"
             )
-        verdicts += _rare(self._rewards, mean)
+        verdicts += _rare(self._rewards, ess)
         edges = tuple((2.0 ** ((i - 32) / 2), int(c)) for i, c in enumerate(self._counts) if c)
         over_time = tuple((m, total**2 / square if square > 0 else 0.0) for m, total, square in self._over_time)
         return Diagnostics(n, ess, raw_mean, raw_error, tuple(self._largest), share, self._zero / n, missing,
@@ -212,8 +215,8 @@ class _Commonest:
         return self.n - max(self._at_low, self._at_high)
 
 
-def _rare(rewards: _Commonest, mean_weight: float) -> list[str]:
-    if rewards.n == 0 or rewards.others >= _FEW or (rewards.others == 0 and mean_weight == 0):
+def _rare(rewards: _Commonest, ess: float) -> list[str]:
+    if rewards.n == 0 or rewards.others >= _FEW or (rewards.others == 0 and ess > _SURELY):
         return []
     if rewards.others == 0:
         return [f"all {rewards.n:,} rows that count have the reward {rewards.low:g}: what is rarer than that they "
@@ -226,11 +229,11 @@ def _rare(rewards: _Commonest, mean_weight: float) -> list[str]:
 def pareto_k(weights: Floats, n: int) -> float:
     """The shape of a generalised Pareto distribution fitted to the largest of n weights; NaN if there are too few.
 
-    The tail is the largest min(n / 5, 3 sqrt(n)) weights (Vehtari et al. 2024), the fit that of Zhang & Stephens (2009).
+    The tail is the largest min(n / 5, 3 sqrt(n)) weights (Vehtari et al. 2024), fitted as Zhang and Stephens (2009) do.
 
-    >>> w = np.random.default_rng(0).pareto(1.0, 4000) + 1.0
+    >>> w = np.random.default_rng(0).pareto(0.8, 4000) + 1.0
     >>> round(pareto_k(w, 4000), 1), pareto_k(np.full(100, 2.0), 100)
-    (1.0, 0.0)
+    (1.4, 0.0)
     """
     size = int(min(0.2 * n, 3.0 * math.sqrt(n), _TAIL - 1, len(weights) - 1))
     if size < 5:

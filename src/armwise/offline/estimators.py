@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from armwise.agent import Floats, positive
+from armwise.offline.slope import slope
 
 
 @dataclass(frozen=True)
@@ -248,7 +249,7 @@ class _Tuned(Estimator):
     def settled(self, means: Floats, covariance: Floats, n: int) -> Estimator:
         if self._fixed() is not None:
             return self
-        return _Settled(self, slope(means, np.sqrt(np.diag(covariance) / n)))
+        return _Settled(self, slope(means, 2.0 * np.sqrt(np.diag(covariance) / n)))
 
     def interval_value(self, means: Floats) -> Any:
         return means[..., 0]
@@ -343,21 +344,6 @@ class DRos(_Tuned):
         if parameter == np.inf:
             return weights
         return parameter * weights / np.maximum(weights**2 + parameter, np.finfo(float).tiny)
-
-
-def slope(values: Floats, errors: Floats, width: float = 2.0) -> int:
-    """SLOPE (Su, Srinath & Krishnamurthy 2020): of candidates from least to most biased, the last that fits the others.
-
-    I_i = [v_i - 2 c_i, v_i + 2 c_i] with c_i a confidence width (``width`` standard errors); take the last i for which
-    I_1, ..., I_i have a point in common.
-
-    >>> slope(np.array([0.5, 0.52, 0.9]), np.array([0.05, 0.02, 0.01]))
-    1
-    """
-    half = 2.0 * width * np.asarray(errors)
-    low, high = np.maximum.accumulate(values - half), np.minimum.accumulate(values + half)
-    apart = low > high
-    return int(np.argmax(apart)) - 1 if apart.any() else len(values) - 1
 
 
 def _unit(n: int, at: int) -> Floats:

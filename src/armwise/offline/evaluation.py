@@ -11,7 +11,7 @@ import numpy as np
 
 from armwise.agent import Agent, Floats
 from armwise.offline.balance import Balance
-from armwise.offline.diagnostics import Diagnostics, WeakLogWarning
+from armwise.offline.diagnostics import WeakLogWarning
 from armwise.offline.estimators import Estimator, Facts, named
 from armwise.offline.intervals import IntervalKind
 from armwise.offline.log import Log
@@ -30,7 +30,9 @@ _BEST_FIRST = ("dr", "sndr", "snips", "ips", "dros", "switch-dr", "dm")  # whose
 
 
 @overload
-def evaluate(log: Log, policy: Mapping[str, Any], estimators: Names = ..., *args: Any, **options: Any) -> Evaluations: ...
+def evaluate(
+    log: Log, policy: Mapping[str, Any], estimators: Names = ..., *args: Any, **options: Any
+) -> Evaluations: ...
 @overload
 def evaluate(log: Log, policy: Any, estimators: Names = ..., *args: Any, **options: Any) -> Evaluation: ...
 def evaluate(
@@ -95,11 +97,11 @@ def evaluate(
     targets = {name: Target(each, log, name or None) for name, each in policies.items()}
     run = _Pass(job, [(e, t) for t in targets.values() for e in chosen], reward_model, folds, seed, by, cluster)
     run.go(progress, reported=[Logged()] if baseline == "logged" else [])
-    found = _Answers(run, targets, chosen, baseline, level, resamples, seed).of(run.whole, log)
+    found = _Answers(targets, chosen, baseline, level, resamples, seed).of(run.whole, log)
     if by is not None:
         share = level ** (1.0 / max(len(run.segments), 1))
         for segment, tally in run.segments.items():
-            inside = _Answers(run, targets, chosen, baseline, share, resamples, seed).of(tally, log)
+            inside = _Answers(targets, chosen, baseline, share, resamples, seed).of(tally, log)
             for name, each in inside.items():
                 found[name].segments[segment] = each
     result = Evaluations(found, baseline, by if isinstance(by, str) else "segment") if several else found[""]
@@ -140,9 +142,8 @@ class _Pass:
                     self._add_segments(rows, answers, q, clusters, pairs)
                 self.balance.add(rows)
                 advance(len(rows))
-        self.whole.finish()
-        for tally in self.segments.values():
-            tally.finish()
+        for tally in (self.whole, *self.segments.values()):
+            tally.finish(self.balance)
 
     def _batches(self, model: Model | None) -> Iterator[Rows]:
         extra = tuple(dict.fromkeys(name for name in (self._by, self._cluster) if isinstance(name, str)))
@@ -159,7 +160,9 @@ class _Pass:
             mine = np.flatnonzero(which == i)
             part = replace(rows.take(mine), start=rows.start)
             own = {target: answer[mine] for target, answer in answers.items()}
-            self.segments[label].add(part, own, None if q is None else q[mine], None if clusters is None else clusters[mine])
+            self.segments[label].add(
+                part, own, None if q is None else q[mine], None if clusters is None else clusters[mine]
+            )
 
 
 def _values(source: Any, rows: Rows) -> Any:
@@ -176,10 +179,10 @@ class _Answers:
     """Estimates, lifts and checks of every policy from one tally."""
 
     def __init__(
-        self, run: _Pass, targets: dict[str, Target], chosen: list[Estimator], baseline: str | None, level: float,
+        self, targets: dict[str, Target], chosen: list[Estimator], baseline: str | None, level: float,
         resamples: int, seed: int,
     ) -> None:  # fmt: skip
-        self._run, self._targets, self._chosen, self._baseline = run, targets, chosen, baseline
+        self._targets, self._chosen, self._baseline = targets, chosen, baseline
         self._level, self._resamples, self._seed = level, resamples, seed
 
     def of(self, tally: Tally, log: Log) -> dict[str, Evaluation]:
@@ -193,18 +196,11 @@ class _Answers:
         lifts = self._lifts(tally)
         kind = tally.kind
         return {
-            name: Evaluation(found[name], self._diagnostics(tally, self._targets[name]), self._targets[name].name, kind,
+            name: Evaluation(found[name], tally.diagnostics(self._targets[name]), self._targets[name].name, kind,
                              self._level, lift=lifts.get(name), columns=log.columns_used, logged=tally.mean_reward,
-                             range_=tally.reward_range, policies=len(names))
+                             reward_range=tally.reward_range, policies=len(names))
             for name in names
         }  # fmt: skip
-
-    def _diagnostics(self, tally: Tally, target: Target) -> Diagnostics | None:
-        found = tally.diagnostics(target)
-        if found is None:
-            return None
-        balance = self._run.balance
-        return replace(found.with_verdict(*balance.verdicts()), balance=tuple(balance.worst()[:30]))
 
     def _lifts(self, tally: Tally) -> dict[str, Lift]:
         if self._baseline is None:
@@ -259,7 +255,7 @@ def compare(
     run = _Pass(job, [(chosen, target) for target in targets], reward_model, folds, seed, None, cluster)
     run.go(progress, [])
     both = [run.whole.estimate(i, level, resamples, seed) for i in range(2)]
-    verdicts = list(run.balance.verdicts())
+    verdicts = []
     if all(isinstance(each, Agent) and not each._n_learnt for each in (first, second)):
         verdicts.append(
             "both agents have learnt nothing, so this compares what they do before the first reward: to compare how "

@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from armwise.agent import Floats, fraction
+from armwise.extras import needs
 from armwise.offline.evaluation import evaluate
 from armwise.offline.log import Log
 from armwise.offline.result import Evaluation
@@ -31,10 +32,33 @@ class Fitted:
     method: str
     n_train: int
     n_test: int
+    learnt_by: str = "dr"  # whose estimated rewards it was learnt from
+
+    @property
+    def about(self) -> str:
+        """What was learnt from which rows, in one line."""
+        name = type(self.policy).__name__
+        return (f"{name}, learnt by {self.learnt_by} from {self.n_train:,} rows and judged on {self.n_test:,} it had not "
+                "seen; then learnt again from all rows")  # fmt: skip
+
+    def plot(self, path: Any = None) -> Any:
+        """The held-out estimates with their intervals, as a matplotlib figure (written to ``path`` if there is one)."""
+        return self.estimate.plot(path)
+
+    def report(self, path: Any) -> None:
+        """One self-contained HTML page: what was learnt, and what it is worth."""
+        from armwise.offline import pages
+
+        pages.fitted_report(self, path)
+
+    def _repr_html_(self) -> str:
+        from armwise.offline import pages
+
+        return pages.fitted_fragment(self)
 
     @property
     def value(self) -> float:
-        """The estimated reward a round."""
+        """The estimated reward per decision."""
         return self.estimate[self.method].value
 
     @property
@@ -67,10 +91,38 @@ class Chosen:
         return self.oracle.act(self.policy, contexts)
 
 
+class ArmFeatures:
+    """The policy that plays the arm with the largest linear score of its own features: contexts of shape (n, K, d).
+
+    >>> ArmFeatures(np.array([1.0])).many([[[0.2], [0.7]]])
+    array([1])
+    """
+
+    def __init__(self, weights: Floats) -> None:
+        self.weights = weights
+
+    def __call__(self, context: Any) -> int:
+        return int(self.many(np.asarray(context)[None])[0])
+
+    def many(self, contexts: Any) -> Any:
+        """The arms in n contexts."""
+        return (np.asarray(contexts, np.float64) @ self.weights).argmax(axis=1)
+
+
+class _ArmFeatureOracle:
+    """Ridge regression of estimated rewards on the features of every arm in every row."""
+
+    def argmax(self, contexts: Floats, rewards: Floats) -> ArmFeatures:
+        X = contexts.reshape(-1, contexts.shape[-1])
+        X, y = X - contexts.mean(axis=1, keepdims=True).repeat(contexts.shape[1], 1).reshape(X.shape), rewards
+        centred = (y - y.mean(axis=1, keepdims=True)).ravel()  # only differences within a row choose an arm
+        return ArmFeatures(np.linalg.solve(X.T @ X + np.eye(X.shape[1]), X.T @ centred))
+
+
 def fit(
     log: Log,
-    oracle: Any,
-    method: Literal["ips", "dr"] = "dr",
+    oracle: Any = None,
+    method: Literal["auto", "ips", "dr"] = "auto",
     reward_model: Any = None,
     clip: float | None = None,
     *,
@@ -81,41 +133,76 @@ def fit(
 ) -> Fitted:
     """The best policy of the oracle's class on this log, judged on the ``held_out`` share of its rows.
 
-    Every row becomes an estimated reward for each arm (``method`` "ips" or "dr"), and ``oracle.argmax`` finds the
-    policy with the largest total. Choosing the best overfits its own estimate, so only the other rows judge it;
-    ``evaluation`` goes to ``evaluate``. ``clip`` steadies the learning alone: clipped weights would take from the
-    arms that are rare in the log, and an interval around that would miss the truth.
+    Every row becomes an estimated reward for each arm (``method`` "ips" or "dr"; "auto" takes the one whose policy does
+    better on a part of the training rows), and ``oracle.argmax`` finds the policy with the largest total. Without an
+    ``oracle`` it is weighted logistic regression on scaled contexts, or a linear score of the arms' own features where
+    contexts are (n, K, d). Choosing the best overfits its own estimate, so only the other rows judge it; then it is
+    learnt again from all rows, which is the ``policy`` of the result. ``evaluation`` goes to ``evaluate``. ``clip``
+    steadies the learning alone: clipped weights would take from the arms that are rare in the log.
 
     >>> import armwise as aw
     >>> rng = np.random.default_rng(0)
     >>> x, arms = rng.normal(size=(3000, 1)), rng.integers(0, 2, 3000)
-    >>> rewards = (arms == (x[:, 0] > 0)).astype(float)
+    >>> rewards = (rng.random(3000) < np.where(arms == (x[:, 0] > 0), 0.9, 0.1)).astype(float)
     >>> log = Log(contexts=x, arms=arms, rewards=rewards, probabilities=np.full(3000, 0.5), n_arms=2)
     >>> fitted = fit(log, aw.LinearOracle(dim=1))
-    >>> fitted.policy.many([[-1.0], [1.0]]), bool(fitted.value > 0.9)
+    >>> fitted.policy.many([[-1.0], [1.0]]), bool(fitted.value > 0.8)
     (array([0, 1]), True)
     """
-    if method not in ("ips", "dr"):
-        raise ValueError(f"method is {method!r}, expected 'ips' or 'dr'")
-    if not hasattr(oracle, "argmax"):
+    if method not in ("auto", "ips", "dr"):
+        raise ValueError(f"method is {method!r}, expected 'auto', 'ips' or 'dr'")
+    if oracle is not None and not hasattr(oracle, "argmax"):
         raise ValueError(
             f"oracle must be an argmax oracle (FinitePolicies, LinearOracle, ...), got {type(oracle).__name__}"
         )
     if not log.has_probabilities:
         raise ValueError("the log has no probabilities: estimate them with armwise.offline.PropensityModel first")
-    if ndim(log.contexts) != 2 or log.available is not None:
-        raise ValueError("learning from a log needs contexts of shape (n, d) and the same arms in every row")
+    per_arm = ndim(log.contexts) == 3
+    if (ndim(log.contexts) != 2 and not per_arm) or log.available is not None:
+        raise ValueError("learning from a log needs contexts of shape (n, d) or (n, K, d), the same arms in every row")
+    chosen = oracle if oracle is not None else _ArmFeatureOracle() if per_arm else _default_oracle()
     test = row_uniforms(0, len(log), seed, "split") < fraction("held_out", held_out)
     if test.all() or not test.any():
         raise ValueError(
             f"held_out is {held_out}: of {len(log)} rows, {int(test.sum())} are held out; both parts need some"
         )
-    train = log.take(~test)
-    found = oracle.argmax(train.contexts, _reward_table(train, method, reward_model, clip, folds, seed))
-    policy = _policy(oracle, found)
-    estimators = evaluation.pop("estimators", [method, "snips"])
-    judged = evaluate(log.take(test), policy, estimators, reward_model, folds=folds, seed=seed, **evaluation)
-    return Fitted(policy, judged, method, int((~test).sum()), int(test.sum()))
+
+    def learnt(rows: np.ndarray, by: str) -> Any:
+        part = log.take(rows)
+        table = _reward_table(part, by, _part(reward_model, rows), clip, folds, seed)
+        return _policy(chosen, chosen.argmax(part.contexts, table))
+
+    def worth(rows: np.ndarray, policy: Any, estimators: Any, **options: Any) -> Evaluation:
+        model = _part(reward_model, rows)
+        return evaluate(log.take(rows), policy, estimators, model, folds=folds, seed=seed, **options)
+
+    train, by = ~test, method
+    if method == "auto":
+        inner = train & (row_uniforms(0, len(log), seed, "choice of a method") < held_out)
+        both = {each: learnt(train & ~inner, each) for each in ("ips", "dr")}
+        by = max(both, key=lambda each: worth(inner, both[each], "dr", warn=False)["dr"].value) if inner.any() else "dr"
+    judge = "dr" if method == "auto" else method
+    estimators = evaluation.pop("estimators", [judge, "snips"])
+    judged = worth(test, learnt(train, by), estimators, **evaluation)
+    return Fitted(learnt(np.ones(len(log), bool), by), judged, judge, int(train.sum()), int(test.sum()), by)
+
+
+def _default_oracle() -> Any:
+    with needs("sklearn"):
+        from sklearn.linear_model import LogisticRegression
+        from sklearn.pipeline import make_pipeline
+        from sklearn.preprocessing import StandardScaler
+
+        from armwise.oracle.estimators import ClassifierOracle
+
+    return ClassifierOracle(make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)))
+
+
+def _part(reward_model: Any, rows: np.ndarray) -> Any:
+    """These rows of an (n, K) array of expected rewards; a model is itself."""
+    if reward_model is None or hasattr(reward_model, "predict"):
+        return reward_model
+    return np.asarray(reward_model)[rows]
 
 
 def _reward_table(log: Log, method: str, reward_model: Any, clip: float | None, folds: int, seed: int) -> Floats:

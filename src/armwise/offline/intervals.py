@@ -175,7 +175,7 @@ def normal_p(value: float, variance: float, n: int, *, units: float | None = Non
 def bernstein_p(value: float, variance: float, n: int, spread: float) -> float:
     """The p-value that goes with ``bernstein``: the smallest 1 - level whose interval misses 0.
 
-    >>> low, high = bernstein(0.3, 0.25, n=1000, level=1 - bernstein_p(0.3, 0.25, 1000, 1.0), spread=1.0)
+    >>> low, high = bernstein(0.1, 0.25, n=1000, level=1 - bernstein_p(0.1, 0.25, 1000, 1.0), spread=1.0)
     >>> abs(round(float(low), 6))
     0.0
     """
@@ -215,7 +215,12 @@ def bernstein(value: Any, variance: Any, n: int, level: float = 0.95, *, spread:
 
 
 def bootstrap(
-    blocks: Blocks | Clusters, values: list[Callable[[Floats], Any]], level: float = 0.95, *, resamples: int = 1000, seed: int = 0
+    blocks: Blocks | Clusters,
+    values: list[Callable[[Floats], Any]],
+    level: float = 0.95,
+    *,
+    resamples: int = 1000,
+    seed: int = 0,
 ) -> list[tuple[float, float]]:
     """Percentile intervals of functions of the column means; each resample is normalised by itself.
 

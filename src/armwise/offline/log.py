@@ -66,6 +66,7 @@ class Log:
             raise LogError(found)
         self._rows: Rows | None = rows
         self._source: Source | None = None
+        self._described: Any = None  # what knows the names of columns, where a table did
         self.n_arms = rows.n_arms
         self.arm_names: list[Any] | None = names
 
@@ -85,6 +86,7 @@ class Log:
         """
         log = cls.__new__(cls)
         log._rows, log._source, log.n_arms = None, source, source.n_arms
+        log._described = source
         log.arm_names = list(arm_names) if arm_names is not None else None
         return log
 
@@ -236,19 +238,21 @@ class Log:
 
     # ------------------------------------------------------------------ rows
 
-    def batches(self, size: int = BATCH, *, contexts: bool = True) -> Iterator[Rows]:
-        """The rows in order, at most ``size`` at a time, each block checked.
+    def batches(self, size: int = BATCH, *, contexts: bool = True, extra: tuple[str, ...] = ()) -> Iterator[Rows]:
+        """The rows in order, at most ``size`` at a time, each block checked; ``extra`` names further columns to bring.
 
         >>> log = Log(arms=[0, 1, 1], rewards=[0, 0, 1])
         >>> [len(rows) for rows in log.batches(2)]
         [2, 1]
         """
-        if self._rows is not None:
+        if extra and not hasattr(self._source, "columns_used"):
+            raise ValueError(f"this log has no column {extra[0]!r}: give an array with one value per row")
+        if self._rows is not None and not extra:
             for start in range(0, len(self._rows), size):
                 yield self._rows.take(slice(start, min(start + size, len(self._rows))))
             return
         assert self._source is not None
-        for rows in self._source.batches(size, contexts):
+        for rows in self._source.batches(size, contexts, extra) if extra else self._source.batches(size, contexts):  # type: ignore[call-arg]
             found = problems(rows)
             if found:
                 raise LogError(found)
@@ -276,6 +280,22 @@ class Log:
         if self._rows is None:
             self._rows = joined(list(self.batches()), self.n_arms)
         return self._rows
+
+    @property
+    def columns_used(self) -> str | None:
+        """Which column of a table is what, in one line; None for a log that is no table.
+
+        >>> import pandas as pd
+        >>> frame = pd.DataFrame({"age": [30, 50], "arm": ["a", "b"], "reward": [1, 0], "site": ["x", "y"]})
+        >>> Log.from_pandas(frame, contexts=["age"]).columns_used
+        'arm: arm; reward: reward; probability: unknown; contexts: age'
+        """
+        return getattr(self._described, "columns_used", None)
+
+    @property
+    def context_names(self) -> list[str] | None:
+        """The names of the columns of a context, if it comes from a table."""
+        return getattr(self._described, "context_names", None)
 
     @property
     def streamed(self) -> bool:
@@ -359,6 +379,7 @@ class Log:
     def _like(self, rows: Rows) -> Log:
         log = Log.__new__(Log)
         log._rows, log._source, log.n_arms, log.arm_names = rows, None, self.n_arms, self.arm_names
+        log._described = self._described
         return log
 
     def __repr__(self) -> str:

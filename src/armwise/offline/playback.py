@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import copy
-import html
 import math
 import warnings
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from scipy.special import stdtr, stdtrit
 from scipy.stats import chisquare
 
 from armwise.agent import Agent, Choice, Floats, count, fraction
@@ -21,6 +21,10 @@ from armwise.offline.rows import Ints, Rows
 from armwise.offline.targets import ndim_of, views
 from armwise.offline.views import number
 from armwise.streams import stream
+
+
+_SHORT = 3000  # rows of a log that is replayed again and again without being asked
+_FEW = 10  # rewards other than the commonest, below which no interval is to be relied on
 
 
 @dataclass(frozen=True)
@@ -45,26 +49,54 @@ class Replay:
     level: float
     warnings: tuple[str, ...]
     agent: Agent = field(repr=False)
+    runs: int = 0  # resampled logs that the interval rests on; 0: this one run
+
+    @property
+    def name(self) -> str:
+        """The agent's class."""
+        return type(self.agent).__name__
+
+    @property
+    def about(self) -> str:
+        """What the interval covers."""
+        if self.runs:
+            return f"over logs and runs of the agent, from {self.runs} resampled logs"
+        return "of this one run: it leaves out how differently the agent might have learnt (runs=20 brings that in)"
 
     def table(self) -> str:
         """The result as lines of text."""
         lines = [
-            f"reward a round   {number(self.value)}",
-            f"{self.level:.0%} interval     {number(self.low)} to {number(self.high)}",
-            f"rows matched     {self.matched:,} of {self.n:,} ({self.method})",
+            f"reward per decision  {number(self.value)}",
+            f"{self.level:.0%} interval         {number(self.low)} to {number(self.high)}",
+            f"rows matched         {self.matched:,} of {self.n:,} ({self.method})",
+            f"the interval is {self.about}",
         ]
         return "\n".join([*lines, *(f"WARNING: {text}" for text in self.warnings)])
 
     __str__ = table
 
     def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(self.table())}</pre>"
+        from armwise.offline import pages
+
+        return pages.replay_fragment(self)
+
+    def plot(self, path: Any = None) -> Any:
+        """The learning curve, as a matplotlib figure (written to ``path`` if there is one)."""
+        from armwise.offline import figures, pages
+
+        return pages.saved(figures.replay_figure(self), path)
+
+    def report(self, path: Any) -> None:
+        """One self-contained HTML page: the learning curve and the numbers."""
+        from armwise.offline import pages
+
+        pages.replay_report(self, path)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
         numbers = {k: getattr(self, k) for k in ("value", "low", "high", "std_error")}
         plain = {k: v if math.isfinite(v) else None for k, v in numbers.items()}
-        rest = {k: getattr(self, k) for k in ("matched", "n", "method", "level")}
+        rest = {k: getattr(self, k) for k in ("matched", "n", "method", "level", "runs", "about")}
         return {**plain, **rest, "warnings": list(self.warnings)}
 
 
@@ -75,6 +107,7 @@ def replay(
     horizon: int | None = None,
     floor: float | None = None,
     level: float = 0.95,
+    runs: int | None = None,
     seed: int = 0,
     progress: bool = False,
 ) -> Replay:
@@ -85,6 +118,10 @@ def replay(
     (``floor`` at most the smallest p, which it is by default), so that every arm is as likely to be accepted as every
     other. A round that does not match leaves the agent as it was, apart from its random stream. ``horizon`` stops
     after so many matches; how many a log yields depends on the agent, so fix it when agents are compared.
+
+    What one run earns depends on the log and on what the agent happened to learn from it. The interval covers both: it
+    rests on ``runs`` further replays, each on a resampled log with another seed (by default 20 where the log is short
+    enough, else none, and the result says that its interval is of this one run).
 
     >>> import armwise as aw
     >>> rng = np.random.default_rng(0)
@@ -109,7 +146,113 @@ def replay(
             advance(done)
             if horizon is not None and len(rewards) == horizon:
                 break
-    return _result(rewards, matched, n, notes, limit, level, learner)
+    if runs is None:
+        runs = 20 if n <= _SHORT and not log.streamed else 0
+    again = [_resampled(log, [agent], limit, horizon, seed, run)[0] for run in range(count("runs", runs, least=0))]
+    return _result(rewards, matched, n, notes, limit, level, learner, again)
+
+
+def compare_learners(
+    log: Log,
+    first: Agent,
+    second: Agent,
+    *,
+    runs: int = 20,
+    horizon: int | None = None,
+    floor: float | None = None,
+    level: float = 0.95,
+    seed: int = 0,
+) -> LearnerComparison:
+    """Which of two agents learns better? Both replay the same ``runs`` resampled logs, and are compared in pairs.
+
+    ``compare`` freezes agents as they are; this lets copies of them learn from the rows that match. Give ``horizon``
+    so that both learn from as many rows.
+
+    >>> import armwise as aw
+    >>> rng = np.random.default_rng(0)
+    >>> arms = rng.integers(0, 2, 1000)
+    >>> log = Log(arms=arms, rewards=rng.random(1000) < 0.2 + 0.6 * arms, probabilities=np.full(1000, 0.5), n_arms=2)
+    >>> compare_learners(log, aw.UCB1(n_arms=2), aw.EpsilonGreedy(n_arms=2, epsilon=1.0), runs=8).better
+    'first'
+    """
+    for name, agent in (("first", first), ("second", second)):
+        if not isinstance(agent, Agent):
+            raise ValueError(f"{name} must be an agent that learns, got {type(agent).__name__}")
+    limit, notes = _floor(log, floor)
+    both = np.array([_resampled(log, [first, second], limit, horizon, seed, run)
+                     for run in range(count("runs", runs, least=2))])  # fmt: skip
+    gaps = both[:, 0] - both[:, 1]
+    value, spread = float(gaps.mean()), float(gaps.std(ddof=1))
+    # one resampled log to the next differs as one log to the next does: the spread is not divided by the runs
+    z = float(stdtrit(runs - 1, 0.5 + level / 2))
+    p_value = 2.0 * float(stdtr(runs - 1, -abs(value) / spread)) if spread > 0 else float(value == 0)
+    if notes:
+        warnings.warn(WeakLogWarning("; ".join(notes)), stacklevel=2)
+    return LearnerComparison((type(first).__name__, type(second).__name__), (float(both[:, 0].mean()),
+                             float(both[:, 1].mean())), value, value - z * spread, value + z * spread, p_value, runs,
+                             level, tuple(notes))  # fmt: skip
+
+
+@dataclass(frozen=True)
+class LearnerComparison:
+    """How much more per decision one agent earns than another while both learn, over logs and runs.
+
+    >>> LearnerComparison(("A", "B"), (0.5, 0.4), 0.1, 0.02, 0.18, 0.017, 20, 0.95, ()).better
+    'first'
+    """
+
+    names: tuple[str, str]
+    values: tuple[float, float]
+    value: float
+    low: float
+    high: float
+    p_value: float
+    runs: int
+    level: float
+    warnings: tuple[str, ...]
+
+    @property
+    def better(self) -> str:
+        """Which agent learns better, if the interval leaves no doubt."""
+        return "first" if self.low > 0 else "second" if self.high < 0 else "neither"
+
+    def table(self) -> str:
+        """The comparison as lines of text."""
+        ends = f"{number(self.low)} to {number(self.high)}"
+        lines = [f"first, {self.names[0]}: {number(self.values[0])}", f"second, {self.names[1]}: {number(self.values[1])}",
+                 f"difference: {number(self.value)} ({self.level:.0%} interval {ends}, {self.runs} resampled logs)",
+                 f"better: {self.better} (p = {self.p_value:.2g})"]  # fmt: skip
+        return "\n".join([*lines, *(f"WARNING: {text}" for text in self.warnings)])
+
+    __repr__ = __str__ = table
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {**self.__dict__, "better": self.better, "warnings": list(self.warnings)}
+
+
+def _resampled(
+    log: Log, agents: list[Agent], limit: float | None, horizon: int | None, seed: int, run: int
+) -> list[float]:
+    """What agents earn per decision on one resampled log, each with a seed of the run."""
+    rows = log.rows
+    picked = stream(seed, f"resampled log {run}").integers(0, len(rows), len(rows))
+    part, found = rows.take(picked), []
+    for agent in agents:
+        learner = copy.deepcopy(agent)
+        _reseed(learner, seed, run)
+        rewards: list[float] = []
+        _play(learner, part, limit, stream(seed, f"acceptance {run}"), rewards, [], horizon)
+        found.append(float(np.mean(rewards)) if rewards else math.nan)
+    return found
+
+
+def _reseed(agent: Agent, seed: int, run: int, depth: int = 0) -> None:
+    """Another run's randomness for an agent and those it wraps."""
+    agent._rng = stream(seed, f"run {run} of an agent at depth {depth}")
+    for inner in agent.__dict__.values():
+        if isinstance(inner, Agent):
+            _reseed(inner, seed, run, depth + 1)
 
 
 def _play(
@@ -188,17 +331,32 @@ def _floor(log: Log, floor: float | None) -> tuple[float | None, list[str]]:
 
 
 def _result(
-    rewards: list[float], matched: list[int], n: int, notes: list[str], limit: float | None, level: float, agent: Agent
-) -> Replay:
+    rewards: list[float], matched: list[int], n: int, notes: list[str], limit: float | None, level: float,
+    agent: Agent, again: list[float],
+) -> Replay:  # fmt: skip
     got, m = np.array(rewards), len(rewards)
     if m < 0.01 * n and m < 1000:
         notes = [*notes, f"this log cannot answer the question: only {m:,} of {n:,} rows match the agent's choices"]
     value = float(got.mean()) if m else math.nan
     variance = float(got.var(ddof=1)) if m > 1 else math.nan
-    low, high = intervals.normal(value, variance, m, level) if m else (math.nan, math.nan)
+    error = math.sqrt(variance / m) if m else math.nan
+    others = np.array([v for v in again if math.isfinite(v)])
+    if len(others) >= 2 and m:
+        # a run on another log by another draw of the agent's randomness differs by as much as these do
+        error = max(error if math.isfinite(error) else 0.0, float(others.std(ddof=1)))
+        half = float(stdtrit(len(others) - 1, 0.5 + level / 2)) * error
+        low, high = value - half, value + half
+    else:
+        low, high = intervals.normal(value, variance, m, level) if m else (math.nan, math.nan)
+    rare = min(int(np.count_nonzero(got != end)) for end in (got.min(), got.max())) if m else 0
+    if m and rare < _FEW:
+        notes = [*notes, f"only {rare} of the {m:,} matched rows have a reward other than the commonest: an interval "
+                         f"needs about {_FEW}"]  # fmt: skip
+        if 0.0 <= got.min() and got.max() <= 1.0:  # as many equal rows leave at least this much open
+            slack = 1.0 - (1.0 - level) ** (1.0 / m)
+            low, high = max(min(low, value - slack), 0.0), min(max(high, value + slack), 1.0)
     if notes:
         warnings.warn(WeakLogWarning("; ".join(notes)), stacklevel=3)
     method = "every match" if limit is None else f"matches accepted with probability {limit:.3g} / p"
-    error = math.sqrt(variance / m) if m else math.nan
     return Replay(value, float(low), float(high), error, m, n, got, np.array(matched, np.int64), method, level,
-                  tuple(notes), agent)  # fmt: skip
+                  tuple(notes), agent, len(others))  # fmt: skip

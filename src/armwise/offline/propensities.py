@@ -11,6 +11,7 @@ from scipy.special import expit
 from armwise.agent import Floats, count, fraction
 from armwise.extras import needs
 from armwise.offline.log import Log
+from armwise.offline.progress import bar
 from armwise.offline.reward_models import _fresh, folds_of
 from armwise.offline.rows import Rows, ndim
 
@@ -47,13 +48,14 @@ class PropensityModel:
         self.probabilities: Floats | None = None  # (n, K) after fill
         self.corrections: list[tuple[float, float]] = []  # (temperature, uniform share) of each fold
 
-    def fill(self, log: Log) -> Log:
-        """The same log with estimated probabilities of its arms."""
+    def fill(self, log: Log, *, progress: bool = False) -> Log:
+        """The same log with estimated probabilities of its arms (``progress`` draws a bar over its rows)."""
         rows = log.rows
         fold = folds_of(rows, self.folds, self.seed)
         if min(np.bincount(fold, minlength=self.folds)) == 0:
             raise ValueError(f"the log has {len(rows)} rows, too few for {self.folds} folds")
-        raw = self._crossfitted(rows, fold)
+        with bar(log, 1, progress) as advance:
+            raw = self._crossfitted(rows, fold, advance)
         self.corrections = [(1.0, 0.0)] * self.folds
         table = raw.copy()
         if self.calibrate:
@@ -68,18 +70,20 @@ class PropensityModel:
         least = 1.0 / (20.0 * log.n_arms) if self.clip is None else self.clip
         return log.with_probabilities(np.maximum(table[np.arange(len(rows)), rows.arms], least))
 
-    def _crossfitted(self, rows: Rows, fold: np.ndarray) -> Floats:
-        X = inputs(rows)
+    def _crossfitted(self, rows: Rows, fold: np.ndarray, advance: Any) -> Floats:
+        X = _scaled(inputs(rows))  # a column in dollars beside one in [0, 1] makes the fit take for ever
         table = np.zeros((len(rows), rows.n_arms))
         for f in range(self.folds):
             there = fold == f
             seen = np.unique(rows.arms[~there])
             if seen.size == 1:  # nothing to tell apart
                 table[there, seen[0]] = 1.0
+                advance(int(there.sum()))
                 continue
             model = _fresh(self._default() if self.classifier is None else self.classifier)
             model.fit(X[~there], rows.arms[~there])
             table[np.ix_(np.flatnonzero(there), np.asarray(model.classes_, np.int64))] = model.predict_proba(X[there])
+            advance(int(there.sum()))
         return table
 
     @staticmethod
@@ -119,6 +123,13 @@ def inputs(rows: Rows) -> Floats:
     if rows.arm_features is not None and rows.arm_features.ndim == 3:
         parts.append(rows.arm_features.reshape(len(rows), -1))
     return np.hstack(parts) if parts else np.zeros((len(rows), 1))
+
+
+def _scaled(X: Floats) -> Floats:
+    """Columns with mean 0 and standard deviation 1 (constant ones become 0)."""
+    spread = X.std(axis=0)
+    scaled: Floats = (X - X.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+    return scaled
 
 
 def _corrected(table: Floats, temperature: float, uniform: float) -> Floats:

@@ -2,22 +2,46 @@
 
 from __future__ import annotations
 
-import html
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtr
 
 from armwise.offline import views
 from armwise.offline.diagnostics import Diagnostics
 from armwise.offline.estimators import Estimator
-from armwise.offline.intervals import IntervalKind
 
 _SAME = 100  # rows that all say the same still leave about 3/n unknown
+MODEL_ALONE = "rests on the reward model alone, whose bias the interval"
+
+
+@dataclass(frozen=True)
+class Lift:
+    """How much more than a baseline a policy would have earned, paired row by row.
+
+    >>> Lift("logged", "dr", 0.05, 0.01, 0.09, 0.014, 0.95).better
+    True
+    """
+
+    baseline: str
+    estimator: str
+    value: float
+    low: float
+    high: float
+    p_value: float  # NaN where the kind of interval has none
+    level: float = 0.95
+
+    @property
+    def better(self) -> bool:
+        """Whether the interval leaves no doubt that the policy earns more."""
+        return self.low > 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return _plain(asdict(self))
 
 
 @dataclass(frozen=True)
@@ -46,12 +70,14 @@ class Estimate:
     @classmethod
     def of(
         cls, estimator: Estimator, value: float, low: float, high: float, variance: float, n: int,
-        diagnostics: Diagnostics | None, interval: IntervalKind, level: float,
+        diagnostics: Diagnostics | None, interval: str, level: float,
     ) -> Estimate:  # fmt: skip
         """From the numbers of an evaluation."""
         verdicts = diagnostics.verdicts if diagnostics is not None else ()
         if verdicts and not estimator.needs_weights:
-            verdicts = (f"rests on the reward model alone; {verdicts[0]}",)
+            verdicts = (f"{verdicts[0]}",)
+        if not estimator.needs_weights:
+            verdicts = (f"{MODEL_ALONE} does not know", *verdicts)
         ess = diagnostics.ess if diagnostics is not None else math.nan
         if not (math.isfinite(value) and math.isfinite(variance)):
             cause = "the target never plays a logged arm" if ess == 0 else "the squares of these rewards are too large"
@@ -61,6 +87,8 @@ class Estimate:
             verdicts = (*verdicts, f"biased: {taken}, which the interval does not know")
         if ess < _SAME and high - low <= 1e-12 * max(1.0, abs(value)):
             verdicts = (*verdicts, f"no width: all {ess:.0f} rows that count say the same, which does not make it sure")
+        if getattr(estimator, "tuned", None) is not None:
+            verdicts = (*verdicts, "tuned: the interval is that of dr, which has no bias from the choice")
         error = math.sqrt(variance / n) if variance >= 0 else math.nan
         return cls(estimator.name, value, float(low), float(high), error, n, ess, verdicts, interval, level,
                    getattr(estimator, "parameter", None))  # fmt: skip
@@ -77,8 +105,9 @@ class Evaluation(Mapping[str, Estimate]):
     >>> log = Log(arms=[0, 1, 0, 0] * 25, rewards=[1, 0, 1, 0] * 25, probabilities=[0.5] * 100, n_arms=2)
     >>> print(evaluate(log, [0.5, 0.5], ["ips", "snips"]).table())
     estimator   value  95% interval      std. error  rows  ESS
-    ips        0.5000  0.4015 to 0.5985     0.05025   100  100
-    snips      0.5000  0.4015 to 0.5985     0.05025   100  100
+    ips        0.5000  0.4008 to 0.5992     0.05025   100  100
+    snips      0.5000  0.4008 to 0.5992     0.05025   100  100
+    intervals: cressie-read (rewards between 0 and 1)
     """
 
     def __init__(
@@ -88,8 +117,17 @@ class Evaluation(Mapping[str, Estimate]):
         target: str,
         interval: str,
         level: float,
+        *,
+        lift: Lift | None = None,
+        columns: str | None = None,
+        logged: float = math.nan,
+        reward_range: tuple[float, float] | None = None,
+        policies: int = 1,
     ) -> None:
         self._estimates = estimates
+        self.lift, self.columns, self.logged, self.policies = lift, columns, logged, policies
+        self.reward_range = reward_range
+        self.segments: dict[str, Evaluation] = {}
         self.diagnostics, self.target, self.interval, self.level = diagnostics, target, interval, level
 
     def __getitem__(self, name: str) -> Estimate:
@@ -104,7 +142,7 @@ class Evaluation(Mapping[str, Estimate]):
     @property
     def verdict(self) -> str:
         """Everything that speaks against trusting these numbers, in one line; empty if nothing does."""
-        return "; ".join([*self.weaknesses, *self._said("biased")])
+        return "; ".join([*self.weaknesses, *self._starting("biased")])
 
     @property
     def weaknesses(self) -> list[str]:
@@ -117,9 +155,32 @@ class Evaluation(Mapping[str, Estimate]):
         ([], 'biased: clipping takes 37.5% of the weight away, which the interval does not know')
         """
         found = list(self.diagnostics.verdicts) if self.diagnostics is not None else []
-        return [*found, *self._said("undefined"), *self._said("no width")]
+        return [*found, *self._starting("undefined"), *self._starting("no width")]
 
-    def _said(self, word: str) -> list[str]:
+    @property
+    def notes(self) -> list[str]:
+        """What a reader has to know and which is no fault of the log: kinds of intervals, columns, the bias of "dm".
+
+        >>> from armwise.offline import Log, evaluate
+        >>> log = Log(arms=[0, 1] * 50, rewards=[1, 0] * 50, probabilities=[0.5] * 100, n_arms=2)
+        >>> evaluate(log, [0.5, 0.5], "dm").notes[-1]
+        'dm rests on the reward model alone, whose bias the interval does not know'
+        """
+        found = [f"columns: {self.columns}"] if self.columns else []
+        found.append(f"intervals: {self._kinds()}")
+        for word in (MODEL_ALONE, "tuned"):
+            found += [f"{e.name} {w}" if word == MODEL_ALONE else f"{e.name}: {w}"
+                      for e in self._estimates.values() for w in e.warnings if w.startswith(word)]  # fmt: skip
+        return found
+
+    def _kinds(self) -> str:
+        kinds = list(dict.fromkeys(e.interval for e in self._estimates.values())) or [self.interval]
+        text = " and ".join(kinds)
+        if self.reward_range is not None and any(kind not in ("normal", "bootstrap") for kind in kinds):
+            text += " (rewards between {:g} and {:g})".format(*self.reward_range)
+        return text + (f", for all {self.policies} policies at once" if self.policies > 1 else "")
+
+    def _starting(self, word: str) -> list[str]:
         return [w for e in self._estimates.values() for w in e.warnings if w.startswith(word)][:1]
 
     def table(self) -> str:
@@ -134,9 +195,6 @@ class Evaluation(Mapping[str, Estimate]):
 
     __repr__ = __str__ = table
 
-    def _repr_html_(self) -> str:
-        return views.html_of(self)
-
     def to_dict(self) -> dict[str, Any]:
         """Everything, as plain values."""
         return {
@@ -145,6 +203,11 @@ class Evaluation(Mapping[str, Estimate]):
             "level": self.level,
             "verdict": self.verdict,
             "warnings": [self.verdict] if self.verdict else [],
+            "notes": self.notes,
+            "columns": self.columns,
+            "logged": self.logged if math.isfinite(self.logged) else None,
+            "lift": None if self.lift is None else self.lift.to_dict(),
+            "segments": {name: each.to_dict() for name, each in self.segments.items()},
             "estimates": {name: e.to_dict() for name, e in self._estimates.items()},
             "diagnostics": _plain(self.diagnostics.to_dict()) if self.diagnostics is not None else None,
         }
@@ -167,7 +230,14 @@ class Evaluation(Mapping[str, Estimate]):
         >>> [text.get_text() for text in evaluate(log, [0.5, 0.5], "ips").plot().axes[0].get_yticklabels()]
         ['ips']
         """
-        return views.plot(self, path)
+        from armwise.offline import pages
+
+        return pages.saved(pages.evaluation_figure(self), path)
+
+    def _repr_html_(self) -> str:
+        from armwise.offline import pages
+
+        return pages.evaluation_fragment(self)
 
     def report(self, path: Any) -> None:
         """One self-contained HTML page: picture, table, diagnostics, verdict.
@@ -180,19 +250,22 @@ class Evaluation(Mapping[str, Estimate]):
         >>> os.path.exists(path)
         True
         """
-        views.report(self, path)
+        from armwise.offline import pages
+
+        pages.evaluation_report(self, path)
 
 
 @dataclass(frozen=True)
 class Comparison:
     """The difference between two policies on the same log, first minus second.
 
-    ``p_value`` is two-sided, by the normal approximation; ``better`` is "first", "second" or "neither".
+    ``p_value`` is two-sided and of the same kind as the interval (``kind``): it is below 1 - level where the interval
+    misses 0, and NaN for bets, which have none. ``better`` is "first", "second" or "neither".
 
     >>> from armwise.offline import Log, compare
-    >>> log = Log(arms=[0, 1] * 50, rewards=[1, 0] * 50, probabilities=[0.5] * 100, n_arms=2)
+    >>> log = Log(arms=[0, 1] * 50, rewards=[1, 0, 0, 0] * 25, probabilities=[0.5] * 100, n_arms=2)
     >>> compare(log, [1.0, 0.0], [0.5, 0.5], "ips").value
-    0.5
+    0.25
     """
 
     first: Estimate
@@ -203,27 +276,38 @@ class Comparison:
     std_error: float
     p_value: float
     warnings: tuple[str, ...]
+    kind: str = "normal"
+    names: tuple[str, str] = ("first", "second")
+    columns: str | None = None
 
     @classmethod
     def of(
-        cls, first: Estimate, second: Estimate, value: float, low: float, high: float, variance: float
-    ) -> Comparison:
-        """From the two estimates and the spread of their difference."""
-        error = math.sqrt(max(variance, 0.0) / first.n)
-        p_value = 2.0 * float(ndtr(-abs(value) / error)) if error > 0 else float(value == 0)
-        said = [f"{which}: {w}" for which, e in (("first", first), ("second", second)) for w in e.warnings]
-        return cls(first, second, value, float(low), float(high), error, p_value, tuple(said))
+        cls, first: Estimate, second: Estimate, difference: Any, names: tuple[str, str] = ("first", "second"),
+        columns: str | None = None, verdicts: Sequence[str] = (),
+    ) -> Comparison:  # fmt: skip
+        """From the two estimates, their difference, and what else speaks against it."""
+        error = math.sqrt(max(difference.variance, 0.0) / first.n)
+        own = [f"{which}: {w}" for which, e in (("first", first), ("second", second)) for w in e.warnings
+               if w not in verdicts]  # fmt: skip
+        return cls(first, second, difference.value, difference.low, difference.high, error, difference.p_value,
+                   (*verdicts, *own), difference.kind, names, columns)  # fmt: skip
 
     @property
     def better(self) -> str:
         """Which policy is better, if the interval leaves no doubt.
 
         >>> from armwise.offline import Log, compare
-        >>> log = Log(arms=[0, 1] * 50, rewards=[1, 0] * 50, probabilities=[0.5] * 100, n_arms=2)
+        >>> log = Log(arms=[0, 1] * 50, rewards=[1, 0, 0, 0] * 25, probabilities=[0.5] * 100, n_arms=2)
         >>> compare(log, [1.0, 0.0], [0.9, 0.1], "ips").better
         'first'
         """
         return "first" if self.low > 0 else "second" if self.high < 0 else "neither"
+
+    @property
+    def weaknesses(self) -> list[str]:
+        """What ``compare`` warns of: all but clipping, which was asked for, and the model's bias, which is known."""
+        known = (": biased", MODEL_ALONE, "tuned")
+        return [text for text in self.warnings if not any(word in text for word in known)]
 
     def table(self) -> str:
         """Both policies and their difference, as lines of text."""
@@ -231,14 +315,29 @@ class Comparison:
 
     __repr__ = __str__ = table
 
-    def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(self.table())}</pre>"
-
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
         numbers = _plain({k: getattr(self, k) for k in ("value", "low", "high", "std_error", "p_value")})
         return {"first": self.first.to_dict(), "second": self.second.to_dict(), **numbers, "better": self.better,
+                "kind": self.kind, "names": list(self.names), "columns": self.columns,
                 "warnings": list(self.warnings)}  # fmt: skip
+
+    def plot(self, path: Any = None) -> Any:
+        """Both policies and their difference, as a matplotlib figure (written to ``path`` if given)."""
+        from armwise.offline import pages
+
+        return pages.saved(pages.comparison_figure(self), path)
+
+    def report(self, path: Any) -> None:
+        """One self-contained HTML page."""
+        from armwise.offline import pages
+
+        pages.comparison_report(self, path)
+
+    def _repr_html_(self) -> str:
+        from armwise.offline import pages
+
+        return pages.comparison_fragment(self)
 
 
 def _plain(values: dict[str, Any]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,13 +12,13 @@ from scipy.special import ndtr, ndtri
 
 from armwise.agent import Floats, count, fraction, positive
 from armwise.offline import intervals
+from armwise.offline.balance import Balance
 from armwise.offline.bounded import Bets, Reach, cressie_read
 from armwise.offline.diagnostics import Diagnostics, Weighing
 from armwise.offline.estimators import DM, SNDR, SNIPS, Estimator, Facts
 from armwise.offline.intervals import Blocks, Clusters, Moments
 from armwise.offline.log import BATCH, Log
 from armwise.offline.result import Estimate
-from armwise.offline.reward_models import Model
 from armwise.offline.rows import Rows
 from armwise.offline.targets import Target, of_logged, unsupported
 from armwise.streams import stream
@@ -131,6 +131,7 @@ class Tally:
                     self.pairs.append((each, target))
         self._places: list[list[int]] = []  # of each pair's columns among the different ones
         self._blocks: Blocks | Clusters | None = None
+        self._least, self._most = np.empty(0), np.empty(0)
         self._weighings = {target: Weighing(job.log.n_arms) for target in self._targets}
         self.rewards = Extremes()
         self._q = {target: (Extremes(), Extremes()) for target in self._targets}
@@ -185,7 +186,7 @@ class Tally:
         job = self._job
         n = len(job.log) if job.interval == "betting" else None
         if not estimator.needs_model:
-            return Bets(job.low, job.high, job.level, n)
+            return Bets(job.low, job.high, job.level, n, scale=job.max_weight)
         floor, ceiling = estimator.score_range(job.low, job.high, job.max_weight)
         return Bets(job.low, job.high, job.level, n, floor=floor, ceiling=ceiling)
 
@@ -214,12 +215,14 @@ class Tally:
         scores = facts.q_target.clip(low, high)
         if isinstance(estimator, DM):
             return scores
-        return scores + facts.weights * (facts.rewards - facts.q_logged.clip(low, high))
+        corrected: Floats = scores + facts.weights * (facts.rewards - facts.q_logged.clip(low, high))
+        return corrected
 
     # ------------------------------------------------------------------ the results
 
-    def finish(self) -> None:
+    def finish(self, balance: Balance | None = None) -> None:
         """Means and covariances: of rows, or where rows come in clusters what clusters make of them."""
+        self._balance = balance
         if self.n == 0:
             raise ValueError("the log is empty: there is nothing to evaluate on")
         self.mean, self.covariance, self.units = self._moments.mean, self._moments.covariance, float(self.n)
@@ -246,6 +249,8 @@ class Tally:
         if not self._job.log.has_probabilities:
             return None
         found = self._weighings[target].result()
+        if self._balance is not None:
+            found = replace(found.with_verdict(*self._balance.verdicts()), balance=tuple(self._balance.worst()[:30]))
         z = self.disagreement(target)
         if z is not None and abs(z) > _DISAGREE:
             found = found.with_verdict(
@@ -278,13 +283,10 @@ class Tally:
         return sum(c * self.value(i) for i, c in terms), max(float(gradient @ self.covariance @ gradient), 0.0)
 
     @np.errstate(over="ignore", invalid="ignore")  # an estimate that is not finite says so itself
-    def estimate(
-        self, pair: int, level: float, resamples: int, seed: int, together: float | None = None
-    ) -> Estimate:
+    def estimate(self, pair: int, level: float, resamples: int, seed: int, together: float | None = None) -> Estimate:
         """One pair's estimate; ``level`` is that of its own interval, ``together`` that of all at once."""
         (_, target), e, p = self.pairs[pair], self.settled[pair], self._places[pair]
-        value, gradient = self.value(pair), self.gradient(pair, interval=True)
-        variance = max(float(gradient @ self.covariance @ gradient), 0.0)  # rounding may fall below zero
+        value, variance = self.value(pair), self._variance(self.gradient(pair, interval=True))
         kind = self.kind if e.needs_weights or self._job.interval != "auto" else "normal"
         centre = float(e.interval_value(self.mean[p]))
         if kind == "bootstrap":
@@ -303,7 +305,11 @@ class Tally:
         if math.isfinite(value):
             low, high = min(low, value), max(high, value)
         diagnostics = self.diagnostics(target)
-        return Estimate.of(e, value, low, high, variance, self.n, diagnostics, kind, together or level)
+        own = self._variance(self.gradient(pair))
+        return Estimate.of(e, value, low, high, own, self.n, diagnostics, kind, together or level)
+
+    def _variance(self, gradient: Floats) -> float:
+        return max(float(gradient @ self.covariance @ gradient), 0.0)  # rounding may fall below zero
 
     @property
     def mean_reward(self) -> float:
@@ -346,9 +352,13 @@ class Tally:
         seen = float((self._most[columns] - self._least[columns]).sum())  # a model may answer outside the range
         return max(high - low, seen)
 
-    def _bootstrap(self, value: Callable[[Floats], Any], level: float, resamples: int, seed: int) -> tuple[float, float]:
+    def _bootstrap(
+        self, value: Callable[[Floats], Any], level: float, resamples: int, seed: int
+    ) -> tuple[float, float]:
         assert self._blocks is not None
-        [ends] = intervals.bootstrap(self._blocks, [value], level, resamples=count("resamples", resamples, least=2), seed=seed)
+        [ends] = intervals.bootstrap(
+            self._blocks, [value], level, resamples=count("resamples", resamples, least=2), seed=seed
+        )
         return ends
 
     @np.errstate(over="ignore", invalid="ignore")
@@ -392,7 +402,9 @@ class Tally:
         moving = np.isfinite(spread) & (spread > 0)
         if moving.sum() < 2:
             return level
-        correlation = (covariance / np.outer(np.where(moving, spread, 1.0), np.where(moving, spread, 1.0)))[moving][:, moving]
+        correlation = (covariance / np.outer(np.where(moving, spread, 1.0), np.where(moving, spread, 1.0)))[moving][
+            :, moving
+        ]
         values, vectors = np.linalg.eigh(correlation)
         root = vectors * np.sqrt(np.maximum(values, 0.0))
         z = stream(seed, "simultaneous").standard_normal((draws, len(values))) @ root.T

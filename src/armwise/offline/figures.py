@@ -1,0 +1,187 @@
+"""The pictures of offline results, as matplotlib figures: readable without colour, the verdict where it is seen."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from armwise.extras import needs
+from armwise.offline.views import number
+
+if TYPE_CHECKING:
+    from armwise.offline.diagnostics import Diagnostics
+    from armwise.offline.playback import Replay
+    from armwise.offline.result import Comparison, Evaluation
+    from armwise.offline.several import Evaluations
+
+_INK, _SOFT, _ACCENT, _ALARM = "#1f2933", "#5f6c7b", "#0b6fa4", "#b3261e"
+
+
+def _figure(width: float, height: float) -> Any:
+    with needs("offline"):
+        from armwise.figure import Figure
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def _quiet(axes: Any, grid: str = "x") -> None:
+    axes.grid(axis=grid, color="#d9dee3", linewidth=0.8)
+    axes.set_axisbelow(True)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+
+
+def _interval(axes: Any, y: float, e: Any, weak: bool, *, dotted: bool = False) -> None:
+    """One estimate: a bar from end to end, hollow where the verdict speaks, dotted where the bias is unknown."""
+    colour = _ALARM if weak else _ACCENT
+    if math.isfinite(e.low) and math.isfinite(e.high):
+        style = (0, (1, 1.2)) if dotted else "solid"
+        axes.plot([e.low, e.high], [y, y], color=colour, linewidth=2.2, linestyle=style)
+        axes.plot([e.low, e.high], [y, y], "|", color=colour, markersize=11, markeredgewidth=2.2)
+    if math.isfinite(e.value):
+        axes.plot(e.value, y, "o", color="white" if weak else colour, markeredgecolor=colour, markersize=8)
+        axes.annotate(number(e.value), (e.value, y), xytext=(0, 9), textcoords="offset points", ha="center",
+                      fontsize=9, color=_INK)  # fmt: skip
+
+
+def _logged(axes: Any, value: float) -> None:
+    if math.isfinite(value):
+        axes.axvline(value, color=_SOFT, linestyle="--", linewidth=1.2)
+        axes.annotate(f"the log earned {number(value)}", (value, 1.0), xycoords=("data", "axes fraction"),
+                      xytext=(4, -4), textcoords="offset points", va="top", fontsize=8, color=_SOFT)  # fmt: skip
+
+
+def _verdict(figure: Any, text: str) -> None:
+    if text:
+        figure.supxlabel("\n".join(textwrap.wrap("WARNING: " + text, 105)), color=_ALARM, fontsize=9, x=0.02, ha="left")
+
+
+def _room(text: str) -> float:
+    """Inches for a verdict."""
+    return 0.17 * len(textwrap.wrap("WARNING: " + text, 105)) + 0.2 if text else 0.0
+
+
+def evaluation_figure(result: Evaluation) -> Any:
+    """Intervals by estimator, and what the log earned as a line."""
+    estimates = list(result.values())
+    figure = _figure(7.5, 1.5 + 0.5 * len(estimates) + _room(result.verdict))
+    axes = figure.subplots()
+    for i, e in enumerate(estimates):
+        _interval(axes, i, e, bool(result.verdict), dotted=e.name == "dm")
+    names = [f"{e.name} (bias unknown)" if e.name == "dm" else e.name for e in estimates]
+    axes.set_yticks(range(len(estimates)), names, fontsize=10, color=_INK)
+    axes.set_ylim(len(estimates) - 0.5, -0.9)
+    axes.set_xlabel(f"estimated reward per decision, {result.level:.0%} intervals ({result.interval})", color=_INK)
+    _logged(axes, result.logged)
+    _quiet(axes)
+    axes.spines["left"].set_visible(False)
+    axes.tick_params(axis="y", length=0)
+    rows, ess = estimates[0].n, estimates[0].ess
+    size = f"{rows:,} rows" + ("" if math.isnan(ess) else f", effective {ess:,.0f}")
+    axes.set_title(f"{result.target}: {size}", loc="left", fontsize=11, color=_INK)
+    _verdict(figure, result.verdict)
+    return figure
+
+
+def several_figure(results: Evaluations) -> Any:
+    """Intervals by policy and estimator, what the log earned as a line, lifts beside."""
+    lines = [(name, e, each) for name, each in results.items() for e in each.values()]
+    lifts = {name: each.lift for name, each in results.items() if each.lift is not None}
+    figure = _figure(10 if lifts else 7.5, 1.6 + 0.42 * len(lines) + _room(results.verdict))
+    axes, *beside = np.atleast_1d(figure.subplots(1, 2 if lifts else 1, width_ratios=[3, 2] if lifts else [1])).tolist()
+    for i, (_, e, each) in enumerate(lines):
+        _interval(axes, i, e, bool(each.verdict), dotted=e.name == "dm")
+    axes.set_yticks(range(len(lines)), [f"{name}, {e.name}" for name, e, _ in lines], fontsize=9, color=_INK)
+    axes.set_ylim(len(lines) - 0.5, -0.9)
+    first = next(iter(results.values()))
+    _logged(axes, first.logged)
+    axes.set_xlabel(f"estimated reward per decision, {first.level:.0%} intervals for all at once", color=_INK)
+    axes.set_title(f"{lines[0][1].n:,} rows", loc="left", fontsize=11, color=_INK)
+    _quiet(axes)
+    for right in beside:
+        for i, (name, lift) in enumerate(lifts.items()):
+            _interval(right, i, lift, bool(results[name].verdict))
+        right.axvline(0.0, color=_SOFT, linestyle="--", linewidth=1.2)
+        right.set_yticks(range(len(lifts)), list(lifts), fontsize=9, color=_INK)
+        right.set_ylim(len(lifts) - 0.5, -0.9)
+        over = "what the log earned" if results.baseline == "logged" else str(results.baseline)
+        right.set_title(f"lift over {over}", loc="left", fontsize=11, color=_INK)
+        right.set_xlabel("difference per decision, paired", color=_INK)
+        _quiet(right)
+    _verdict(figure, results.verdict)
+    return figure
+
+
+def comparison_figure(comparison: Comparison) -> Any:
+    """Both policies, and their difference below with zero as a line."""
+    weak = bool(comparison.weaknesses)
+    figure = _figure(7.5, 3.2 + _room("; ".join(comparison.weaknesses)))
+    above, below = figure.subplots(2, 1, height_ratios=[2, 1.2])
+    for i, e in enumerate((comparison.first, comparison.second)):
+        _interval(above, i, e, weak)
+    above.set_yticks([0, 1], comparison.names, fontsize=10, color=_INK)
+    above.set_ylim(1.5, -0.9)
+    above.set_title(f"{comparison.first.name}: reward per decision, {comparison.first.level:.0%} intervals", loc="left",
+                    fontsize=11, color=_INK)  # fmt: skip
+    _interval(below, 0, comparison, weak)
+    below.axvline(0.0, color=_SOFT, linestyle="--", linewidth=1.2)
+    below.set_yticks([0], ["difference"], fontsize=10, color=_INK)
+    below.set_ylim(0.5, -0.9)
+    below.set_xlabel(f"first minus second, paired: better is {comparison.better}", color=_INK)
+    _quiet(above)
+    _quiet(below)
+    _verdict(figure, "; ".join(comparison.weaknesses))
+    return figure
+
+
+def diagnostics_figure(d: Diagnostics) -> Any:
+    """Histogram of the weights, effective rows over time, balance of the contexts."""
+    figure = _figure(10, 2.9)
+    weights, ess, balance = figure.subplots(1, 3)
+    edges = [edge for edge, _ in d.histogram]
+    weights.bar(range(len(edges)), [n for _, n in d.histogram], color=_ACCENT, width=0.9)
+    shown = range(0, len(edges), max(1, len(edges) // 5))
+    weights.set_xticks(list(shown), [f"{edges[i]:.3g}" for i in shown], fontsize=8)
+    weights.set_yscale("symlog", linthresh=1)
+    weights.set_title("rows by weight (up to), zeros left out", loc="left", fontsize=10, color=_INK)
+    points = d.ess_over_time
+    ess.plot([n for n, _ in points], [e for _, e in points], color=_ACCENT, linewidth=1.8)
+    ess.set_title("effective sample size over rows", loc="left", fontsize=10, color=_INK)
+    ess.tick_params(labelsize=8)
+    rows = d.balance[:10][::-1]
+    if rows:
+        off = [z for _, z, _ in rows]
+        balance.barh(range(len(rows)), off, color=[_ALARM if z > 5.5 else _ACCENT for z in off], height=0.7)
+        balance.set_yticks(range(len(rows)), [name[:24] for name, _, _ in rows], fontsize=8)
+        balance.axvline(5.5, color=_ALARM, linestyle="--", linewidth=1)
+    else:
+        balance.text(0.5, 0.5, "no shared contexts", ha="center", va="center", transform=balance.transAxes, color=_SOFT)
+    balance.set_title("balance: standard errors off, worst", loc="left", fontsize=10, color=_INK)
+    for axes, grid in ((weights, "y"), (ess, "y"), (balance, "x")):
+        _quiet(axes, grid)
+    return figure
+
+
+def replay_figure(result: Replay) -> Any:
+    """The learning curve: reward per decision over matched rows, all so far and lately."""
+    figure = _figure(7.5, 3.4 + _room("; ".join(result.warnings)))
+    axes, rewards = figure.subplots(), np.asarray(result.rewards, float)
+    if rewards.size:
+        n = np.arange(1, rewards.size + 1)
+        axes.plot(n, np.cumsum(rewards) / n, color=_ACCENT, linewidth=2, label="all so far")
+        window = max(1, rewards.size // 20)
+        sums = np.cumsum(np.concatenate([[0.0], rewards]))
+        lately = (sums[window:] - sums[:-window]) / window
+        axes.plot(np.arange(window, rewards.size + 1), lately, color=_SOFT, linewidth=1, label=f"last {window:,}")
+        axes.legend(frameon=False, fontsize=9)
+    if math.isfinite(result.low) and math.isfinite(result.high):
+        axes.axhspan(result.low, result.high, color=_ACCENT, alpha=0.12, linewidth=0)
+    axes.set_xlabel(f"matched rows ({result.matched:,} of {result.n:,})", color=_INK)
+    axes.set_ylabel("reward per decision", color=_INK)
+    axes.set_title(f"{result.name}: {number(result.value)} ({number(result.low)} to {number(result.high)})", loc="left",
+                   fontsize=11, color=_INK)  # fmt: skip
+    _quiet(axes, "y")
+    _verdict(figure, "; ".join(result.warnings))
+    return figure

@@ -1,0 +1,247 @@
+"""Results to look at: pictures, and HTML pages that need nothing else. The verdict and the notes are on all of them."""
+
+from __future__ import annotations
+
+import base64
+import html
+import io
+import math
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from armwise.offline.figures import comparison_figure as comparison_figure
+from armwise.offline.figures import diagnostics_figure, replay_figure
+from armwise.offline.figures import evaluation_figure as evaluation_figure
+from armwise.offline.figures import several_figure as several_figure
+from armwise.offline.views import cells, header, lift_line, number
+
+if TYPE_CHECKING:
+    from armwise.offline.diagnostics import Diagnostics
+    from armwise.offline.fitting import Fitted
+    from armwise.offline.playback import Replay
+    from armwise.offline.result import Comparison, Evaluation
+    from armwise.offline.several import Evaluations
+
+_ABOUT = {
+    "ips": "inverse propensity score: unbiased, high variance",
+    "snips": "self-normalised IPS: slightly biased, less variance",
+    "dm": "direct method: the reward model alone; the interval does not know its bias",
+    "dr": "doubly robust: the model, corrected on the logged arms",
+    "sndr": "doubly robust with self-normalised corrections",
+    "switch-dr": "doubly robust below a weight, the model above it; the interval is that of dr",
+    "dros": "doubly robust with shrunken weights; the interval is that of dr",
+}
+
+# ruff: noqa: E501  (a style sheet)
+_STYLE = """:root { color-scheme: light dark; --ink: #1f2933; --soft: #5f6c7b; --paper: #fff; --line: #d9dee3; --alarm: #b3261e; }
+@media (prefers-color-scheme: dark) { :root { --ink: #e6eaef; --soft: #a3afbd; --paper: #14181d; --line: #333c46; --alarm: #ff8a80; } }
+body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper); max-width: 56rem; margin: 2rem auto; padding: 0 1rem; }
+.scroll { overflow-x: auto; } table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
+th, td { padding: .35rem .7rem; border-bottom: 1px solid var(--line); text-align: right; white-space: nowrap; }
+th:first-child, td:first-child, td.text { text-align: left; } th { color: var(--soft); font-weight: 600; } td.text { white-space: normal; color: var(--soft); }
+.verdict { border-left: 5px solid var(--alarm); padding: .6rem 1rem; color: var(--alarm); font-weight: 600; }
+img { max-width: 100%; background: #fff; border-radius: 6px; } .about { color: var(--soft); padding-left: 1.2rem; } footer { color: var(--soft); margin-top: 2rem; font-size: .9rem; }"""
+
+_PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title><style>
+{style}
+</style></head><body>
+<h1>{title}</h1>
+{body}
+<footer>armwise {version}</footer>
+</body></html>
+"""
+
+
+def saved(figure: Any, path: Any = None) -> Any:
+    """The figure, written to ``path`` if there is one."""
+    if path is not None:
+        figure.savefig(path, dpi=150)
+    return figure
+
+
+def _image(figure: Any, alt: str) -> str:
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=150)
+    return f'<img alt="{html.escape(alt)}" src="data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode()}">'
+
+
+def _write(path: Any, title: str, parts: Iterable[str]) -> None:
+    from armwise import __version__
+
+    page = _PAGE.format(title=html.escape(title), style=_STYLE, body="\n".join(parts), version=__version__)
+    Path(path).write_text(page, encoding="utf-8")
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    top = "".join(f"<th>{html.escape(h)}</th>" for h in head)
+    body = "".join("<tr>" + "".join(f"<td>{html.escape(c)}</td>" for c in row) + "</tr>" for row in rows)
+    return f'<div class="scroll"><table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>'
+
+
+def _alarm(text: str) -> str:
+    return f'<p class="verdict" role="alert">{html.escape(text)}</p>' if text else ""
+
+
+def _list(texts: Iterable[str]) -> str:
+    return '<ul class="about">' + "".join(f"<li>{html.escape(text)}</li>" for text in texts) + "</ul>"
+
+
+# ---------------------------------------------------------------------- one policy
+
+
+def evaluation_fragment(result: Evaluation) -> str:
+    """The estimates as a piece of HTML, for notebooks."""
+    lift = [] if result.lift is None else [lift_line(result)]
+    return (
+        f"<h4>{html.escape(result.target)}</h4>"
+        + _alarm(result.verdict)
+        + _table(header(result.level), [cells(e) for e in result.values()])
+        + _list([*lift, *result.notes])
+    )
+
+
+def evaluation_report(result: Evaluation, path: Any) -> None:
+    """One page: picture, estimates, segments, diagnostics."""
+    about = [f"{name}: {_ABOUT[name]}" for name in result if name in _ABOUT]
+    lift = [] if result.lift is None else [lift_line(result)]
+    _write(path, f"Offline evaluation of {result.target}", [
+        _alarm(result.verdict),
+        _image(evaluation_figure(result), "Estimates with their intervals"),
+        "<h2>Estimates</h2>" + _table(header(result.level), [cells(e) for e in result.values()]),
+        _list([*lift, *about, *result.notes]),
+        _segments({result.target: result}),
+        _diagnostics(result),
+    ])  # fmt: skip
+
+
+def _segments(results: dict[str, Evaluation]) -> str:
+    first = next(iter(results.values()))
+    if not first.segments:
+        return ""
+    rows = []
+    for segment in first.segments:
+        for name, each in results.items():
+            inside = each.segments[segment]
+            change = (
+                ""
+                if inside.lift is None
+                else f"{inside.lift.value:+.4g} ({inside.lift.low:.4g} to {inside.lift.high:.4g})"
+            )
+            rows.append([segment, name, *cells(list(inside.values())[-1]), change, inside.verdict])
+    return "<h2>Segments</h2>" + _table(["segment", "policy", *header(first.level), "lift", "verdict"], rows)
+
+
+def _calibration(d: Diagnostics) -> str:
+    """The arm whose probabilities fit worst how often it was played."""
+    off = [(abs(z), arm, mean) for arm, (mean, z) in enumerate(d.calibration) if not math.isnan(z)]
+    if not off:
+        return "too few rows per arm to say"
+    z, arm, mean = max(off)
+    return (
+        f"worst for arm {arm}: rows weighted by 1/p make {mean:.1%} of the log, expected 100% ({z:.1f} standard errors)"
+    )
+
+
+def _diagnostics(result: Evaluation) -> str:
+    d = result.diagnostics
+    if d is None:
+        return "<p>The log has no probabilities: nothing can be said about overlap.</p>"
+    worst = ", ".join(f"{name} {z:.1f}" for name, z, _ in d.balance[:3]) or "no shared contexts"
+    facts = [
+        ("effective sample size", f"{d.ess:,.1f} of {d.n:,} ({d.ess / d.n:.1%})"),
+        ("mean weight (1 is right)", f"{d.mean_weight:.4f} ± {d.mean_weight_error:.4f}"),
+        ("largest weights", ", ".join(f"{weight:,.2f} (row {row})" for row, weight in d.largest)),
+        ("the largest row's share of all weight", f"{d.largest_share:.2%}"),
+        (
+            "tail of the weights (Pareto k; above 0.7 is heavy)",
+            "too few to say" if math.isnan(d.pareto_k) else f"{d.pareto_k:.2f}",
+        ),
+        ("rows that count whose reward is not the commonest", f"{d.outcomes:,}"),
+        ("rows whose arm the target never plays", f"{d.no_overlap:.1%}"),
+        ("the target's decisions that the log never tries", f"{d.unsupported:.1%}"),
+        ("rows with a clipped weight", f"{d.clipped:.1%}"),
+        ("weight that clipping takes", f"{d.clipped_weight:.1%}"),
+        ("calibration of the probabilities", _calibration(d)),
+        ("balance of the contexts (standard errors, worst)", worst),
+    ]
+    lines = "".join(f'<tr><td>{name}</td><td class="text">{html.escape(text)}</td></tr>' for name, text in facts)
+    table = f'<div class="scroll"><table><tbody>{lines}</tbody></table></div>'
+    return "<h2>Diagnostics</h2>" + _image(diagnostics_figure(d), "Weights, effective rows over time, balance") + table
+
+
+# ---------------------------------------------------------------------- several policies, two policies
+
+
+def several_fragment(results: Evaluations) -> str:
+    """The policies as a piece of HTML, for notebooks."""
+    first = next(iter(results.values()))
+    rows = [[name, *cells(e)] for name, each in results.items() for e in each.values()]
+    lifts = [f"{name}: {lift_line(each)}" for name, each in results.items() if each.lift is not None]
+    earned = [f"the log earned {number(first.logged)} per decision"] if math.isfinite(first.logged) else []
+    return (
+        _alarm(results.verdict)
+        + _table(["policy", *header(first.level)], rows)
+        + _list([*earned, *lifts, *first.notes])
+        + _segments(dict(results))
+    )
+
+
+def several_report(results: Evaluations, path: Any) -> None:
+    """One page for all policies."""
+    parts = [_image(several_figure(results), "Policies with their intervals"), several_fragment(results)]
+    parts += [f"<h2>{html.escape(name)}</h2>" + _diagnostics(each) for name, each in results.items()]
+    _write(path, "Offline evaluation of " + ", ".join(results), parts)
+
+
+def comparison_fragment(comparison: Comparison) -> str:
+    """The comparison as a piece of HTML, for notebooks."""
+    one, other = comparison.first, comparison.second
+    rows = [[f"first, {comparison.names[0]}", *cells(one)[1:]], [f"second, {comparison.names[1]}", *cells(other)[1:]],
+            ["difference", number(comparison.value), f"{number(comparison.low)} to {number(comparison.high)}",
+             number(comparison.std_error), f"{one.n:,}", ""]]  # fmt: skip
+    p = f" (p = {comparison.p_value:.2g})" if math.isfinite(comparison.p_value) else ""
+    notes = [f"better: {comparison.better}{p}; the difference's interval is {comparison.kind}"]
+    notes += [f"columns: {comparison.columns}"] if comparison.columns else []
+    return (
+        _alarm("; ".join(comparison.warnings)) + _table([f"{one.name} of", *header(one.level)[1:]], rows) + _list(notes)
+    )
+
+
+def comparison_report(comparison: Comparison, path: Any) -> None:
+    """One page for two policies."""
+    title = f"{comparison.names[0]} against {comparison.names[1]}"
+    _write(path, title, [_image(comparison_figure(comparison), "The two policies and their difference"),
+                         comparison_fragment(comparison)])  # fmt: skip
+
+
+# ---------------------------------------------------------------------- replay, fit
+
+
+def replay_fragment(result: Replay) -> str:
+    """A replay as a piece of HTML, for notebooks."""
+    rows = [["reward per decision", number(result.value)],
+            [f"{result.level:.0%} interval", f"{number(result.low)} to {number(result.high)}"],
+            ["rows matched", f"{result.matched:,} of {result.n:,} ({result.method})"], ["the interval", result.about]]  # fmt: skip
+    return _alarm("; ".join(result.warnings)) + _table([result.name, ""], rows)
+
+
+def replay_report(result: Replay, path: Any) -> None:
+    """One page: the learning curve and the numbers."""
+    _write(
+        path, f"Replay of {result.name}", [_image(replay_figure(result), "The learning curve"), replay_fragment(result)]
+    )
+
+
+def fitted_fragment(fitted: Fitted) -> str:
+    """A fitted policy as a piece of HTML, for notebooks."""
+    return f"<p>{html.escape(fitted.about)}</p>" + evaluation_fragment(fitted.estimate)
+
+
+def fitted_report(fitted: Fitted, path: Any) -> None:
+    """One page: what was learnt, and what it is worth on rows it never saw."""
+    _write(path, "A policy learnt from a log", [f"<p>{html.escape(fitted.about)}</p>", _alarm(fitted.estimate.verdict),
+           _image(evaluation_figure(fitted.estimate), "Estimates on held-out rows"), evaluation_fragment(fitted.estimate),
+           _diagnostics(fitted.estimate)])  # fmt: skip

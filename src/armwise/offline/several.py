@@ -1,0 +1,80 @@
+"""Several policies judged on one log: their values, lifts and segments, with intervals that hold for all at once."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from armwise.offline import views
+from armwise.offline.result import Evaluation
+
+
+class Evaluations(Mapping[str, Evaluation]):
+    """The evaluation of each policy by its name.
+
+    >>> from armwise.offline import Log, evaluate
+    >>> log = Log(arms=[0, 1, 0, 0] * 25, rewards=[1, 0, 1, 0] * 25, probabilities=[0.5] * 100, n_arms=2)
+    >>> found = evaluate(log, {"old": [0.5, 0.5], "new": [0.8, 0.2]}, "snips", baseline="old", warn=False)
+    >>> list(found), round(found["new"].lift.value, 3)
+    (['old', 'new'], 0.115)
+    """
+
+    def __init__(self, evaluations: dict[str, Evaluation], baseline: str | None, by: str) -> None:
+        self._evaluations, self.baseline, self.by = evaluations, baseline, by
+
+    def __getitem__(self, name: str) -> Evaluation:
+        return self._evaluations[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._evaluations)
+
+    def __len__(self) -> int:
+        return len(self._evaluations)
+
+    @property
+    def weaknesses(self) -> list[str]:
+        """What is wrong with the log: of all policies once, of single ones with their names."""
+        found = {name: each.weaknesses for name, each in self.items()}
+        shared = [text for text in next(iter(found.values())) if all(text in texts for texts in found.values())]
+        return [*shared, *(f"{name}: {t}" for name, texts in found.items() for t in texts if t not in shared)]
+
+    @property
+    def verdict(self) -> str:
+        """Everything that speaks against trusting these numbers, in one line; empty if nothing does."""
+        return "; ".join(self.weaknesses)
+
+    def table(self) -> str:
+        """Values, lifts and segments as lines of text, with the verdict below."""
+        return views.several_table(self)
+
+    __repr__ = __str__ = table
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, as plain values."""
+        logged = next(iter(self.values())).logged
+        return {"policies": {name: each.to_dict() for name, each in self.items()}, "baseline": self.baseline,
+                "by": self.by, "logged": logged if math.isfinite(logged) else None, "verdict": self.verdict,
+                "warnings": self.weaknesses}  # fmt: skip
+
+    def to_json(self, indent: int | None = 2) -> str:
+        """Everything, as JSON."""
+        return json.dumps(self.to_dict(), indent=indent, allow_nan=False)
+
+    def plot(self, path: Any = None) -> Any:
+        """The policies' intervals side by side and what the log earned as a line, as a matplotlib figure."""
+        from armwise.offline import pages
+
+        return pages.saved(pages.several_figure(self), path)
+
+    def report(self, path: Any) -> None:
+        """One self-contained HTML page: pictures, tables, segments, verdict."""
+        from armwise.offline import pages
+
+        pages.several_report(self, path)
+
+    def _repr_html_(self) -> str:
+        from armwise.offline import pages
+
+        return pages.several_fragment(self)
