@@ -38,8 +38,10 @@ class Fitted:
     def about(self) -> str:
         """What was learnt from which rows, in one line."""
         name = type(self.policy).__name__
-        return (f"{name}, learnt by {self.learnt_by} from {self.n_train:,} rows and judged on {self.n_test:,} it had not "
-                "seen; then learnt again from all rows")  # fmt: skip
+        return (
+            f"{name}, learnt by {self.learnt_by} from {self.n_train:,} rows and judged on {self.n_test:,} it had "
+            "not seen; then learnt again from all rows"
+        )
 
     def plot(self, path: Any = None) -> Any:
         """The held-out estimates with their intervals, as a matplotlib figure (written to ``path`` if there is one)."""
@@ -174,9 +176,10 @@ def fit(
 
     def worth(rows: np.ndarray, policy: Any, estimators: Any, **options: Any) -> Evaluation:
         model = _part(reward_model, rows)
-        return evaluate(log.take(rows), policy, estimators, model, folds=folds, seed=seed, **options)
+        found: Evaluation = evaluate(log.take(rows), policy, estimators, model, folds=folds, seed=seed, **options)
+        return found
 
-    train, by = ~test, method
+    train, by = ~test, str(method)
     if method == "auto":
         inner = train & (row_uniforms(0, len(log), seed, "choice of a method") < held_out)
         both = {each: learnt(train & ~inner, each) for each in ("ips", "dr")}

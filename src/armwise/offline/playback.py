@@ -22,8 +22,8 @@ from armwise.offline.targets import ndim_of, views
 from armwise.offline.views import number
 from armwise.streams import stream
 
-
 _SHORT = 3000  # rows of a log that is replayed again and again without being asked
+_SURELY = 500  # matched rows of one reward, beyond which an interval of 3/n says enough
 _FEW = 10  # rewards other than the commonest, below which no interval is to be relied on
 
 
@@ -32,9 +32,9 @@ class Replay:
     """What the agent earned in the rounds that matched, and the agent as it was at the end.
 
     >>> import armwise as aw
-    >>> log = aw.offline.Log(arms=[0, 1, 0], rewards=[1, 0, 1], probabilities=[0.5] * 3, n_arms=2)
+    >>> log = aw.offline.Log(arms=[0, 1] * 60, rewards=[1, 0, 0, 1] * 30, probabilities=[0.5] * 120, n_arms=2)
     >>> aw.offline.replay(log, aw.UCB1(n_arms=2, seed=0)).n
-    3
+    120
     """
 
     value: float
@@ -219,9 +219,12 @@ class LearnerComparison:
     def table(self) -> str:
         """The comparison as lines of text."""
         ends = f"{number(self.low)} to {number(self.high)}"
-        lines = [f"first, {self.names[0]}: {number(self.values[0])}", f"second, {self.names[1]}: {number(self.values[1])}",
-                 f"difference: {number(self.value)} ({self.level:.0%} interval {ends}, {self.runs} resampled logs)",
-                 f"better: {self.better} (p = {self.p_value:.2g})"]  # fmt: skip
+        lines = [
+            f"first, {self.names[0]}: {number(self.values[0])}",
+            f"second, {self.names[1]}: {number(self.values[1])}",
+            f"difference: {number(self.value)} ({self.level:.0%} interval {ends}, {self.runs} resampled logs)",
+            f"better: {self.better} (p = {self.p_value:.2g})",
+        ]
         return "\n".join([*lines, *(f"WARNING: {text}" for text in self.warnings)])
 
     __repr__ = __str__ = table
@@ -349,12 +352,12 @@ def _result(
     else:
         low, high = intervals.normal(value, variance, m, level) if m else (math.nan, math.nan)
     rare = min(int(np.count_nonzero(got != end)) for end in (got.min(), got.max())) if m else 0
-    if m and rare < _FEW:
+    if m and rare < _FEW and (rare or m < _SURELY):
         notes = [*notes, f"only {rare} of the {m:,} matched rows have a reward other than the commonest: an interval "
                          f"needs about {_FEW}"]  # fmt: skip
-        if 0.0 <= got.min() and got.max() <= 1.0:  # as many equal rows leave at least this much open
-            slack = 1.0 - (1.0 - level) ** (1.0 / m)
-            low, high = max(min(low, value - slack), 0.0), min(max(high, value + slack), 1.0)
+    if m and rare == 0 and got.min() >= 0.0 and got.max() <= 1.0:  # equal rows leave at least this much open
+        slack = 1.0 - (1.0 - level) ** (1.0 / m)
+        low, high = max(min(low, value - slack), 0.0), min(max(high, value + slack), 1.0)
     if notes:
         warnings.warn(WeakLogWarning("; ".join(notes)), stacklevel=3)
     method = "every match" if limit is None else f"matches accepted with probability {limit:.3g} / p"
