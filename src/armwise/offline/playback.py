@@ -126,7 +126,7 @@ def replay(
     >>> import armwise as aw
     >>> rng = np.random.default_rng(0)
     >>> arms = rng.integers(0, 2, 4000)
-    >>> log = Log(arms=arms, rewards=arms * 0.8, probabilities=np.full(4000, 0.5), n_arms=2)
+    >>> log = Log(arms=arms, rewards=rng.random(4000) < 0.2 + 0.6 * arms, probabilities=np.full(4000, 0.5), n_arms=2)
     >>> bool(aw.offline.replay(log, aw.UCB1(n_arms=2, seed=1)).value > 0.7)
     True
     """
