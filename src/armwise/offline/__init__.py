@@ -25,6 +25,7 @@ _HOMES = {
     "slates": ("SlateLog", "evaluate_slates"),
     "embedded": ("evaluate_embedded",),
     "loggers": ("evaluate_loggers",),
+    "subgaussian": ("SGDR", "SGIPS"),
     "adaptive_logs": ("AdaptiveEvaluation", "adaptive"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
@@ -73,6 +74,8 @@ if TYPE_CHECKING:
     from armwise.offline.several import Evaluations as Evaluations
     from armwise.offline.slates import SlateLog as SlateLog
     from armwise.offline.slates import evaluate_slates as evaluate_slates
+    from armwise.offline.subgaussian import SGDR as SGDR
+    from armwise.offline.subgaussian import SGIPS as SGIPS
 else:
 
     def __getattr__(name: str) -> Any:

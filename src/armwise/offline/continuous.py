@@ -15,9 +15,10 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from armwise.agent import Floats, count, fraction, positive
+from armwise.offline.arm_inputs import expected
 from armwise.offline.diagnostics import WeakLogWarning
 from armwise.offline.result import Evaluation
-from armwise.offline.reward_models import _expected, _fresh, folds_of
+from armwise.offline.reward_models import _fresh, folds_of
 from armwise.offline.rows import LogError, Rows, floats
 from armwise.offline.sampled import Scored, evaluation, ratio
 from armwise.offline.slope import slope
@@ -219,7 +220,7 @@ def _predictions(model: Any, log: ContinuousLog, wanted: Floats, folds: int, see
 def _fit_predict(model: Any, log: ContinuousLog, others: Any, mine: Any, actions: Floats) -> Floats:
     if model is not None:
         fitted = _fresh(model).fit(np.column_stack([log.contexts, log.actions])[others], log.rewards[others])
-        return _expected(fitted, np.column_stack([log.contexts, actions])[mine])
+        return expected(fitted, np.column_stack([log.contexts, actions])[mine])
     centre, scale = log.actions[others].mean(), log.actions[others].std() or 1.0
     Z = _features(log.contexts[others], (log.actions[others] - centre) / scale)
     y = log.rewards[others]

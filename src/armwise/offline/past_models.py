@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 
 from armwise.agent import Floats
-from armwise.offline.reward_models import _per_arm, arm_inputs
+from armwise.offline.arm_inputs import arm_inputs, per_arm
 from armwise.offline.rows import Rows, ndim
 
 _GROWTH, _FIRST = 1.1, 16  # a model is fitted again whenever the past has grown by a tenth
@@ -24,9 +24,9 @@ def predicted_from_the_past(rows: Rows, lam: float = 1.0) -> Floats:
     """
     if not len(rows):
         return np.empty((0, rows.n_arms))
-    if _per_arm(rows):
+    if per_arm(rows):
         return _one_ridge(rows, lam)
-    return _ridge_per_arm(rows, lam) if ndim(rows.contexts) == 2 else _running_means(rows)
+    return _ridgeper_arm(rows, lam) if ndim(rows.contexts) == 2 else _running_means(rows)
 
 
 def _running_means(rows: Rows) -> Floats:
@@ -49,7 +49,7 @@ def _blocks(n: int) -> list[tuple[int, int]]:
     return list(pairwise(ends))
 
 
-def _ridge_per_arm(rows: Rows, lam: float) -> Floats:
+def _ridgeper_arm(rows: Rows, lam: float) -> Floats:
     n, K = len(rows), rows.n_arms
     X = np.column_stack([np.ones(n), rows.contexts])
     d = X.shape[1]

@@ -9,6 +9,7 @@ import numpy as np
 
 from armwise.agent import Floats, count, positive
 from armwise.extras import needs
+from armwise.offline.arm_inputs import arm_inputs, encoding_of, per_arm
 from armwise.offline.log import Log
 from armwise.offline.rows import Ints, Rows, ndim
 from armwise.streams import row_hashes
@@ -51,7 +52,7 @@ class CrossfitRidge:
         for rows in log.batches():
             X, models = self._logged(rows)
             if gram is None:
-                dim, n_models = X.shape[1], 1 if _per_arm(rows) else rows.n_arms
+                dim, n_models = X.shape[1], 1 if per_arm(rows) else rows.n_arms
                 gram = np.zeros((self.folds * n_models, dim, dim))
                 moment = np.zeros((self.folds * n_models, dim))
             group = folds_of(rows, self.folds, self.seed) * n_models + models
@@ -84,7 +85,7 @@ class CrossfitRidge:
         """(n, K) expected rewards, each row by the model of its fold."""
         assert self._theta is not None, "fit comes first"
         fold = folds_of(rows, self.folds, self.seed)
-        if not _per_arm(rows) and ndim(rows.contexts) == 2 and self._theta[..., 0].size <= 128:
+        if not per_arm(rows) and ndim(rows.contexts) == 2 and self._theta[..., 0].size <= 128:
             # With few models it is faster to ask all of them than to pick out the rows of each.
             every = rows.contexts @ self._theta[..., 1:].reshape(-1, self._theta.shape[-1] - 1).T
             every = every.reshape(len(rows), self.folds, rows.n_arms)[np.arange(len(rows)), fold]
@@ -92,7 +93,7 @@ class CrossfitRidge:
         q = np.empty((len(rows), rows.n_arms))
         for f in range(self.folds):
             mine, theta = np.flatnonzero(fold == f), self._theta[f]
-            if _per_arm(rows):
+            if per_arm(rows):
                 q[mine] = rows.take(mine).features() @ theta[0, 1:] + theta[0, 0]
             elif ndim(rows.contexts) == 2:
                 q[mine] = rows.contexts[mine] @ theta[:, 1:].T + theta[:, 0]
@@ -103,38 +104,17 @@ class CrossfitRidge:
     def _logged(self, rows: Rows) -> tuple[Floats, Ints]:
         """The features of each row's arm with a leading 1, and which model learns from the row."""
         one = np.ones((len(rows), 1))
-        if _per_arm(rows):
+        if per_arm(rows):
             return np.hstack([one, arm_inputs(rows, rows.arms)]), np.zeros(len(rows), np.int64)
         return np.hstack([one, rows.contexts] if ndim(rows.contexts) == 2 else [one]), rows.arms
-
-
-def _per_arm(rows: Rows) -> bool:
-    return ndim(rows.contexts) == 3 or rows.arm_features is not None
-
-
-def arm_inputs(rows: Rows, arms: Any) -> Floats:
-    """One row of inputs for a regressor: shared features, then the arm's own, or which arm it is.
-
-    >>> arm_inputs(Rows(np.array([0, 1]), np.zeros(2), 2, contexts=np.array([[5.0], [6.0]])), np.array([0, 1]))
-    array([[5., 1., 0.],
-           [6., 0., 1.]])
-    """
-    n, arms = len(rows), np.broadcast_to(arms, (len(rows),))
-    if ndim(rows.contexts) == 3:
-        return rows.contexts[np.arange(n), arms]  # type: ignore[no-any-return]
-    if rows.arm_features is None:
-        own = np.eye(rows.n_arms)[arms]
-    elif rows.arm_features.ndim == 2:
-        own = rows.arm_features[arms]
-    else:
-        own = rows.arm_features[np.arange(n), arms]
-    return np.hstack([rows.contexts, own]) if ndim(rows.contexts) == 2 else own
 
 
 class Crossfit:
     """Any scikit-learn regressor, or classifier of the rewards, fitted in memory on the other folds.
 
-    Its inputs are the shared features and the arm's own features (an indicator of the arm where it has none).
+    Its inputs are the shared features and the arm's own features. Where arms have none, they are an indicator of the
+    arm: sparse for more than 64 arms; a model that takes no sparse input is then told the arm's mean reward on the rows
+    it is fitted to, shrunk towards that of all, instead.
 
     >>> from sklearn.linear_model import LinearRegression
     >>> log = Log(contexts=[[1.0], [2.0]] * 50, arms=[0, 1] * 50, rewards=[1.0, 4.0] * 50, n_arms=2)
@@ -150,12 +130,12 @@ class Crossfit:
         """Fit one model a fold, on the rows of the others."""
         rows = log.rows
         fold = folds_of(rows, self.folds, self.seed)
-        X = arm_inputs(rows, rows.arms)
         self._fitted = []
         for f in range(self.folds):
-            if not (fold != f).any():
+            others = np.flatnonzero(fold != f)
+            if not others.size:
                 raise ValueError(f"the log has {len(rows)} rows, too few for {self.folds} folds")
-            self._fitted.append(_fresh(self.regressor).fit(X[fold != f], rows.rewards[fold != f]))
+            self._fitted.append(encoding_of(self.regressor, rows).fit(_fresh(self.regressor), rows.take(others)))
             if progress is not None:
                 progress(int(np.count_nonzero(fold == f)))
         return self
@@ -167,9 +147,7 @@ class Crossfit:
         for f, model in enumerate(self._fitted):
             mine = np.flatnonzero(fold == f)
             if mine.size:
-                part = rows.take(mine)
-                for arm in range(rows.n_arms):
-                    q[mine, arm] = _expected(model, arm_inputs(part, arm))
+                q[mine] = model.predict(rows.take(mine))
         return q
 
 
@@ -180,12 +158,6 @@ def _fresh(model: Any) -> Any:
 
         return clone(model)
     return copy.deepcopy(model)
-
-
-def _expected(model: Any, X: Floats) -> Floats:
-    if hasattr(model, "predict_proba"):
-        return model.predict_proba(X) @ np.asarray(model.classes_, np.float64)  # type: ignore[no-any-return]
-    return np.asarray(model.predict(X), np.float64).reshape(len(X))
 
 
 class Given:
