@@ -25,12 +25,16 @@ def test_table_as_json_and_one_row_of_it(capsys):
     )
 
 
+def test_table_with_assumptions(capsys):
+    assert main(["table", "--linear", "--no-horizon-known"]) == 0
+    assert capsys.readouterr().out == str(aw.table(linear=True, horizon_known=False)) + "\n"
+
+
 def test_advise(capsys):
-    assert main(["advise", "--linear", "--no-horizon-known", "--dim", "7"]) == 0
-    out = capsys.readouterr().out
-    assert out == str(aw.advise(linear=True, horizon_known=False, dim=7)) + "\n"
-    assert main(["advise", "--no-linear", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == aw.advise(linear=False).data()
+    assert main(["advise", "--features", "visitor", "--dim", "7", "--log"]) == 0
+    assert capsys.readouterr().out == str(aw.advise(features="visitor", dim=7, log=True)) + "\n"
+    assert main(["advise", "--adversarial", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == aw.advise(adversarial=True).data()
 
 
 @pytest.mark.parametrize(
@@ -38,7 +42,9 @@ def test_advise(capsys):
     [
         (["--n-arms", "0"], "n_arms must be a whole number >= 2"),
         (["--dim", "many"], "invalid int value"),
-        (["--liner"], "did you mean --linear"),
+        (["--drit"], "did you mean --drift"),
+        (["--features", "both"], "invalid choice"),
+        (["--arms-change"], "give features"),
     ],
 )
 def test_advise_refuses_bad_input_in_one_line(words, message, capsys):

@@ -14,7 +14,7 @@ import pytest
 from docsite import running
 from pages import PAGES, blocks, name
 
-import armwise as aw
+from armwise.guide import verdicts
 
 RUN = [page for page in PAGES if any(block.kind == "python" or block.mark == "run" for block in blocks(page))]
 
@@ -52,6 +52,6 @@ def test_no_page_goes_untested():
 
 
 def test_the_call_on_every_algorithm_page_is_one_that_the_guide_tests():
-    assert {verdict.agent for verdict in aw.advise()} == {
+    assert {verdict.agent for verdict in verdicts()} == {
         page.stem for page in PAGES if page.parent.name == "algorithms"
     }

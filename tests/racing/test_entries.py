@@ -34,3 +34,14 @@ def test_a_graph_gives_its_laplacian():
 
 def test_aliases_are_agents():
     assert set(ALIASES.values()) <= set(entrants())
+
+
+def test_entries_are_those_that_a_user_would_build():
+    linear, disjoint = aw.environments.Linear(10, 20), aw.environments.Linear(5, 4, disjoint=True)
+    assert repr(enter("SquareCB", linear, 5_000)) == repr(aw.SquareCB(20))
+    assert repr(enter("SquareCB", disjoint, 5_000)) == repr(aw.SquareCB(4, n_arms=5))
+    assert [enter("EpsilonGreedy", world, 100).sees for world in (linear, disjoint)] == ["features", "shared"]
+    assert enter("EpsilonGreedy", WORLDS["advice"], 100).sees == "nothing"
+    policies = enter("PolicyElimination", disjoint, 400).policies.policies
+    X = next(disjoint.blocks(50, seed=1)).view("shared")
+    assert len({tuple(int(policy(x)) for x in X) for policy in policies}) > 15  # they differ in what they do

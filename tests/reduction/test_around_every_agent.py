@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 import armwise as aw
-from armwise.guide import agents
+from armwise.guide import agents, verdicts
 from armwise.persist import dumps, loads
 
 K, D, N, T = 3, 4, 5, 500
 
 
 def make(name, seed):
-    agent = eval(aw.advise(n_arms=K, dim=D, n_policies=N, horizon=T)[name].call, {"aw": aw, "np": np})
+    agent = eval(verdicts(n_arms=K, dim=D, n_policies=N, horizon=T)[name].call, {"aw": aw, "np": np})
     return agent.clone(seed=seed)
 
 

@@ -6,8 +6,7 @@ import inspect
 import re
 from functools import cache
 
-import armwise as aw
-from armwise.guide import Advice, agents
+from armwise.guide import Verdicts, agents, verdicts
 from armwise.guide.rows import SURVEY_ROWS, math
 from docsite import docstrings, formula, races
 from docsite.parameters import words
@@ -24,9 +23,9 @@ _SIGNS = {"sqrt": "√", "alpha": "α", "gamma": "γ", "delta": "δ", "epsilon":
 
 
 @cache
-def advice() -> Advice:
-    """Advice that assumes nothing: it has a call for every agent."""
-    return aw.advise()
+def advice() -> Verdicts:
+    """Verdicts that assumes nothing: it has a call for every agent."""
+    return verdicts()
 
 
 def room(name: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import armwise as aw
 from armwise.guide import agents
 from docsite.agents import by_room, regret
@@ -54,31 +56,31 @@ def algorithms_index() -> str:
     return "\n\n".join(parts) + "\n"
 
 
-# Questions a reader has before the answers of aw.advise: what is said, in words.
-QUESTIONS = [
-    ("Nothing at all is assumed", {}),
-    ("Rewards may be chosen by an adversary", {"adversarial": True}),
-    ("... and a bad run must be unlikely", {"adversarial": True, "high_probability": True}),
-    ("Rewards are linear in the arms' features", {"adversarial": False, "linear": True}),
-    ("... and nobody knows the number of rounds", {"adversarial": False, "linear": True, "horizon_known": False}),
-    ("Rewards are smooth, not linear", {"adversarial": False, "linear": False, "smooth": True}),
-    ("Neither linear nor smooth; compete with an infinite class of policies",
-     {"adversarial": False, "linear": False, "smooth": False, "infinite_policies": True}),
+# Situations a reader is in, in words, and how aw.advise is asked about them.
+QUESTIONS: list[tuple[str, dict[str, Any]]] = [
+    ("An A/B test with clicks", {"n_arms": 4}),
+    ("Visitors of a few kinds", {"kinds": 10, "n_arms": 5}),
+    ("Visitors with features, a fixed set of arms", {"features": "visitor", "n_arms": 5, "feedback": "amounts"}),
+    ("Items with features, clicks", {"features": "arms", "n_arms": 50}),
+    ("Items that come and go, amounts", {"features": "arms", "arms_change": True, "feedback": "amounts"}),
+    ("The log must be usable afterwards", {"features": "visitor", "n_arms": 5, "log": True}),
+    ("Few, costly rounds and a smooth reward",
+     {"features": "arms", "smooth": True, "rounds": 300, "feedback": "amounts"}),
+    ("Arms that are nodes of a graph", {"graph": True, "n_arms": 100, "feedback": "amounts", "rounds": 1_000}),
+    ("A world that drifts", {"features": "arms", "drift": True, "feedback": "amounts"}),
+    ("Rewards that come late", {"delay": True, "n_arms": 5}),
+    ("Rules or models of your own", {"policies": 20, "n_arms": 3}),
+    ("Somebody may play against you", {"adversarial": True, "n_arms": 5}),
 ]  # fmt: skip
 
 
 def choices() -> str:
-    """What ``aw.advise`` answers to the usual questions."""
+    """What ``aw.advise`` answers in the usual situations."""
     parts = []
-    for question, said in QUESTIONS:
-        advice = aw.advise(**said)
-        call = ", ".join(f"{key}={value}" for key, value in said.items())
-        rows = ["| agent | regret | bound at T = 10,000 | call |", "|---|---|--:|---|"]
-        for verdict in advice.stay[:6]:
-            bound = "–" if verdict.bound is None else f"{verdict.bound:,.0f}"
-            page = f"[{verdict.agent}](algorithms/{verdict.agent}.md)"
-            rows.append(f"| {page} | {regret(verdict.agent)} | {bound} | `{verdict.call}` |")
-        rest = [f"[{v.agent}](algorithms/{v.agent}.md)" for v in advice.stay[6:]]
-        parts.append(f"### {question}\n\n`aw.advise({call})`\n\n" + "\n".join(rows)
-                     + (f"\n\nAlso: {', '.join(rest)}." if rest else ""))  # fmt: skip
+    for question, situation in QUESTIONS:
+        call = ", ".join(f"{key}={value!r}" for key, value in situation.items())
+        rows = ["| | call | why | setting |", "|--:|---|---|---|"]
+        for i, each in enumerate(aw.advise(**situation), start=1):
+            rows.append(f"| {i} | [`{each.call}`](algorithms/{each.agent}.md) | {each.why} | {each.setting} |")
+        parts.append(f"### {question}\n\n`aw.advise({call})`\n\n" + "\n".join(rows))
     return "\n\n".join(parts)

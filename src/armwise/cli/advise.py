@@ -1,4 +1,4 @@
-"""``armwise advise``: the agents that fit your assumptions."""
+"""``armwise advise``: which agent to begin with."""
 
 from __future__ import annotations
 
@@ -7,44 +7,53 @@ from typing import Any
 
 from armwise.cli.shared import command_parser, show
 
-_ASSUMPTIONS = {
-    "adversarial": "rewards may be chosen by an adversary",
-    "linear": "expected rewards are linear in the features",
-    "smooth": "expected rewards are a smooth function of the features",
-    "horizon-known": "the number of rounds is known in advance",
-    "infinite-policies": "you compete with an infinite class of policies",
-    "high-probability": "a bound in expectation is not enough",
+_YES = {
+    "arms-change": "other arms are on offer from round to round",
+    "graph": "arms are nodes of a graph, and neighbours are alike",
+    "horizon-known": "--rounds is certain",
+    "smooth": "the reward is a smooth function of the features, not a linear one",
+    "sparse": "very many features, few of them non-zero",
+    "drift": "the world changes",
+    "delay": "rewards come late or in batches",
+    "log": "the log must be usable afterwards, to evaluate other policies",
+    "adversarial": "somebody may choose the rewards against you",
 }
-_SIZES = {"n-arms": 10, "dim": 5, "horizon": 10_000, "n-policies": 16}
+_SIZES = {
+    "n-arms": "how many arms (10)",
+    "dim": "how many features (20)",
+    "kinds": "visitors are one of so many kinds",
+    "policies": "you have so many rules or models and want the best of them",
+    "rounds": "how many rounds there will be",
+}
 
 
 def add_parser(commands: Any) -> None:
     """The options of ``armwise advise``.
 
     >>> from armwise.cli.main import main
-    >>> main(["advise", "--adversarial", "--high-probability"])
-    Assumed: adversarial=True, high_probability=True.
+    >>> main(["advise", "--features", "visitor", "--dim", "8", "--n-arms", "5", "--feedback", "amounts"])
+    1. aw.LinUCB(dim=8, n_arms=5)
     ...
     """
     parser = command_parser(
         commands,
         "advise",
-        "find the agents that fit your assumptions, and why the others do not",
-        "armwise advise --linear --no-adversarial --no-horizon-known --dim 20",
+        "answer an expert's questions, and get the agents to begin with",
+        "armwise advise --feedback clicks --features visitor --n-arms 5 --dim 20 --log",
     )
-    assumptions = parser.add_argument_group("assumptions", "leave out what you cannot say")
-    for name, meaning in _ASSUMPTIONS.items():
-        assumptions.add_argument(f"--{name}", action=argparse.BooleanOptionalAction, default=None, help=meaning)
-    sizes = parser.add_argument_group("sizes", "for the bounds and the calls that make the agents")
-    for name, value in _SIZES.items():
-        sizes.add_argument(f"--{name}", type=int, default=value, metavar="N", help=f"{value} unless said")
-    sizes.add_argument("--delta", type=float, default=0.05, metavar="P", help="failure probability; 0.05 unless said")
+    parser.add_argument("--feedback", choices=("clicks", "amounts"), help="what a reward is (clicks)")
+    parser.add_argument("--features", choices=("arms", "visitor", "none"), help="whose features are known (none)")
+    for name, meaning in _SIZES.items():
+        parser.add_argument(f"--{name}", type=int, metavar="N", help=meaning)
+    for name, meaning in _YES.items():
+        parser.add_argument(f"--{name}", action="store_true", default=None, help=meaning)
 
 
 def run(args: argparse.Namespace) -> None:
     """Print the advice."""
     from armwise import guide
 
-    names = [name.replace("-", "_") for name in (*_ASSUMPTIONS, *_SIZES, "delta")]
-    advice = guide.advise(**{name: getattr(args, name) for name in names})
+    names = [name.replace("-", "_") for name in ("feedback", "features", *_SIZES, *_YES)]
+    given = {name: getattr(args, name) for name in names if getattr(args, name) is not None}
+    advice = guide.advise(**given)
     show(args, str(advice), advice.data())

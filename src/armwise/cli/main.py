@@ -19,7 +19,7 @@ from armwise.extras import MissingExtra, needs
 COMMANDS = {
     "race": "race agents on a world and write a report",
     "table": "print the survey's table of algorithms",
-    "advise": "find the agents that fit your assumptions",
+    "advise": "answer an expert's questions, and get the agents to begin with",
     "evaluate": "judge a policy on logged data",
     "compare": "is one policy better than another, on logged data",
     "replay": "let an agent learn from logged data, and judge it",

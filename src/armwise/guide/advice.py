@@ -1,209 +1,336 @@
-"""Advice: "choose the one that matches our assumptions" is the survey's closing word."""
+"""Advice: what an expert asks, and at most three calls to begin with, each with its practical setting."""
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Literal
 
-from armwise.agent import Agent, Theory, count, fraction
-from armwise.guide.calls import CALLS, CALLS_IF_LINEAR
-from armwise.guide.rows import agents
+from armwise.agent import count
+from armwise.guide.rows import row_of
 
-# What the sizes do not say, for calls and bounds: C contexts, noise R, norms S and L, ridge lam, exploration epsilon.
-_UNSAID = {"C": 10, "R": 0.1, "S": 1.0, "L": 1.0, "lam": 1.0, "epsilon": 0.1}
-_OWN_LETTERS = ("spectral_ucb", "ve")  # their d is an effective or a VC dimension, not the number of features
+Feedback = Literal["clicks", "amounts"]
+Features = Literal["arms", "visitor", "none"]
+MOST = 3  # answers
+_FEW_ROUNDS = 2_000  # until here a Gaussian process is affordable and worth it
+_LARGE_GRAPH = 5_000  # nodes from which a graph is given as a sparse matrix
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """Whether an agent fits, why, a call that makes it, and its bound in the user's sizes (None if it has letters
-    that the sizes do not say).
+class Situation:
+    """The answers to an expert's questions; see ``advise``.
 
-    >>> advise(adversarial=True)["Exp3"].stays
-    True
+    >>> Situation(n_arms=3).feedback
+    'clicks'
     """
 
-    agent: str
-    stays: bool
-    reason: str
+    feedback: Feedback = "clicks"
+    n_arms: int = 10
+    arms_change: bool = False
+    features: Features = "none"
+    dim: int = 20
+    kinds: int | None = None
+    graph: bool = False
+    policies: int | None = None
+    rounds: int | None = None
+    horizon_known: bool = False
+    smooth: bool = False
+    sparse: bool = False
+    drift: bool = False
+    delay: bool = False
+    log: bool = False
+    adversarial: bool = False
+
+    @property
+    def horizon(self) -> int:
+        """The rounds to plan for: those stated, or 10,000."""
+        return self.rounds or 10_000
+
+    @property
+    def sizes(self) -> str:
+        """The arguments that every linear agent takes: the features, and the arms where each has a model."""
+        return f"dim={self.dim}" if self.features == "arms" else f"dim={self.dim}, n_arms={self.n_arms}"
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """One call that runs, why, its practical setting in words, and what the theory says.
+
+    >>> advise(n_arms=4).first.agent
+    'UCB1'
+    """
+
     call: str
-    bound: float | None
+    why: str
+    setting: str
+    theory: str
+
+    @property
+    def agent(self) -> str:
+        """The class that the call makes."""
+        return self.call.removeprefix("aw.").split("(")[0].split(".")[0]
 
 
 @dataclass(frozen=True)
 class Advice:
-    """What ``advise`` found: verdicts, those that stay first; prints as text, ``data`` is for machines.
+    """At most three recommendations, the first first; prints as text, ``data`` is for machines.
 
-    >>> "Exp4P" in [verdict.agent for verdict in advise(adversarial=True, high_probability=True).stay]
-    True
+    >>> [each.agent for each in advise(features="arms", feedback="amounts", dim=8)]
+    ['LinUCB', 'LinThompson', 'SquareCB']
     """
 
-    assumptions: dict[str, bool]
-    verdicts: tuple[Verdict, ...]
-    horizon: int
+    situation: Situation
+    recommendations: tuple[Recommendation, ...]
 
     @property
-    def stay(self) -> tuple[Verdict, ...]:
-        """The agents that fit, best first.
+    def first(self) -> Recommendation:
+        """What to begin with."""
+        return self.recommendations[0]
 
-        >>> "UCB1" in [verdict.agent for verdict in advise(horizon_known=False).stay]
-        True
-        """
-        return tuple(verdict for verdict in self.verdicts if verdict.stays)
-
-    @property
-    def go(self) -> tuple[Verdict, ...]:
-        """The agents that do not fit.
-
-        >>> "Exp3" in [verdict.agent for verdict in advise(horizon_known=False).go]
-        True
-        """
-        return tuple(verdict for verdict in self.verdicts if not verdict.stays)
-
-    def __getitem__(self, agent: str) -> Verdict:
-        return {verdict.agent: verdict for verdict in self.verdicts}[agent]
-
-    def __iter__(self) -> Iterator[Verdict]:
-        return iter(self.verdicts)
+    def __iter__(self) -> Iterator[Recommendation]:
+        return iter(self.recommendations)
 
     def data(self) -> dict[str, Any]:
         """Plain dicts and lists.
 
-        >>> advise(linear=False).data()["assumptions"]
-        {'linear': False}
+        >>> advise(n_arms=4).data()["recommendations"][0]["agent"]
+        'UCB1'
         """
-        return {"assumptions": self.assumptions, "verdicts": [asdict(verdict) for verdict in self.verdicts]}
+        shown = [{"agent": each.agent, **asdict(each)} for each in self.recommendations]
+        return {"situation": asdict(self.situation), "recommendations": shown}
 
     def __str__(self) -> str:
-        said = ", ".join(f"{name}={value}" for name, value in self.assumptions.items()) or "nothing"
-        lines = [f"Assumed: {said}.", ""]
-        for verdict in self.stay:
-            lines += [f"+ {verdict.agent}: {verdict.reason}{self._bound(verdict)}", f"    {verdict.call}"]
-        if not self.stay:
-            lines.append("No agent fits all of this: take back the assumption that most of these reasons name.")
-        lines += ["", *(f"- {verdict.agent}: {verdict.reason}" for verdict in self.go)]
-        return "\n".join(lines).rstrip()
+        lines = []
+        for i, each in enumerate(self.recommendations, start=1):
+            lines += [f"{i}. {each.call}", f"   {each.why}", f"   Setting: {each.setting}", f"   Theory: {each.theory}"]
+        lines.append("Not sure? Race them on a world like yours (armwise race), or replay them on your log.")
+        return "\n".join(lines)
 
     __repr__ = __str__
 
-    def _bound(self, verdict: Verdict) -> str:
-        if verdict.bound is None:
-            return ""
-        vacuous = ", which says nothing yet" if verdict.bound >= self.horizon else ""
-        return f" Bound after {self.horizon:,} rounds: {verdict.bound:,.0f}{vacuous}."
+
+Answer = tuple[str, str, str]  # call, why, setting
+Rule = Callable[[Situation], list[Answer]]
 
 
 def advise(
     *,
-    adversarial: bool | None = None,
-    linear: bool | None = None,
-    smooth: bool | None = None,
-    horizon_known: bool | None = None,
-    infinite_policies: bool | None = None,
-    high_probability: bool | None = None,
+    feedback: Feedback = "clicks",
     n_arms: int = 10,
-    dim: int = 5,
-    horizon: int = 10_000,
-    n_policies: int = 16,
-    delta: float = 0.05,
+    arms_change: bool = False,
+    features: Features = "none",
+    dim: int = 20,
+    kinds: int | None = None,
+    graph: bool = False,
+    policies: int | None = None,
+    rounds: int | None = None,
+    horizon_known: bool = False,
+    smooth: bool = False,
+    sparse: bool = False,
+    drift: bool = False,
+    delay: bool = False,
+    log: bool = False,
+    adversarial: bool = False,
 ) -> Advice:
-    """The agents that fit your assumptions, why the others do not, and calls that make them.
+    """At most three calls for your situation, in order, each with why and its practical setting.
 
-    Each assumption is True, False or None (not said). ``adversarial``: rewards may be chosen by an adversary.
-    ``linear``: an arm's expected reward is linear in its features. ``smooth``: it is a smooth function of them (small
-    norm in the space of a kernel). ``horizon_known``: the number of rounds is known in advance. ``infinite_policies``:
-    you compete with an infinite class. ``high_probability``: a bound in expectation is not enough. The sizes fill in
-    the calls and the bounds.
+    ``feedback``: rewards are "clicks" (0 or 1) or "amounts". ``n_arms``, and whether ``arms_change`` from round to
+    round. ``features``: of the "arms" (each has ``dim`` numbers, the visitor's may be part of them), of the "visitor"
+    (``dim`` numbers, the same for all arms), or "none"; ``kinds``: visitors are one of so many kinds instead.
+    ``graph``: the arms are nodes, and neighbours are alike. ``policies``: you have so many rules or models and want the
+    best of them. ``rounds``: how many there will be, and whether that is certain (``horizon_known``). ``smooth``: the
+    reward is a smooth function of the features, not a linear one. ``sparse``: very many features, few of them non-zero.
+    ``drift``: the world changes. ``delay``: rewards come late or in batches. ``log``: the log must be usable
+    afterwards, to evaluate other policies. ``adversarial``: somebody may choose the rewards against you.
 
-    >>> advice = advise(adversarial=False, linear=True, horizon_known=True, n_arms=10, dim=20)
-    >>> advice.stay[0].agent, advice.stay[0].call
-    ('LinUCB', 'aw.LinUCB(dim=20, alpha=aw.Ellipsoid(noise=0.1, norm=1.0, delta=0.05))')
-    >>> advise(linear=False)["LinUCB"].reason
-    'goes: it assumes linear rewards: E[r | x] = x.theta.'
+    >>> print(advise(features="visitor", feedback="amounts", n_arms=5, dim=8).first.call)
+    aw.LinUCB(dim=8, n_arms=5)
+    >>> advise(features="visitor", n_arms=5, dim=8, log=True).first.call
+    'aw.LinThompson(dim=8, n_arms=5, draws=50)'
     """
-    said = {
-        "adversarial": adversarial,
-        "linear": linear,
-        "smooth": smooth,
-        "horizon_known": horizon_known,
-        "infinite_policies": infinite_policies,
-        "high_probability": high_probability,
-    }
-    for name, value in said.items():
-        if value not in (True, False, None):
-            raise ValueError(f"{name} must be True, False or None (not said), got {value!r}")
-    sizes: dict[str, Any] = {
-        "K": count("n_arms", n_arms, least=2),
-        "d": count("dim", dim, least=2),
-        "T": count("horizon", horizon),
-        "N": count("n_policies", n_policies, least=2),
-        "delta": fraction("delta", delta),
-        **_UNSAID,
-    }
-    assumed = {name: bool(value) for name, value in said.items() if value is not None}
-    verdicts = [_verdict(name, agent, assumed, sizes) for name, agent in agents().items()]
-    verdicts.sort(key=lambda verdict: (not verdict.stays, *_rank(agents()[verdict.agent], assumed)))
-    return Advice(assumed, tuple(verdicts), sizes["T"])
-
-
-def _room(agent: type[Agent]) -> str:
-    return agent.__module__.split(".")[1]
-
-
-def _verdict(name: str, agent: type[Agent], assumed: dict[str, bool], sizes: dict[str, Any]) -> Verdict:
-    against = _objections(agent, assumed)
-    reason = f"goes: {' and '.join(against)}." if against else f"stays: {_merits(agent, assumed)}."
-    call = (CALLS_IF_LINEAR if assumed.get("linear") else CALLS).get(name, CALLS[name])
-    return Verdict(name, not against, reason, call.format(**sizes), _bound(agent.theory, sizes))
-
-
-def _objections(agent: type[Agent], assumed: dict[str, bool]) -> list[str]:
-    theory, against = agent.theory, []
-    if assumed.get("adversarial") and not theory.adversarial:
-        against.append("its bound needs rewards drawn from fixed distributions, and an adversary may choose yours")
-    if assumed.get("linear") is False and _room(agent) == "linear":
-        against.append(f"it assumes {theory.assumes}")
-    if assumed.get("smooth") is False and _room(agent) == "kernel":
-        against.append(f"it assumes {theory.assumes}")
-    if assumed.get("horizon_known") is False and theory.needs_horizon:
-        against.append("its bound needs the number of rounds in advance (Doubling restarts it at 1, 2, 4, ...)")
-    if assumed.get("infinite_policies") and not theory.infinite_policies:
-        against.append("its bound grows with the number of policies (or contexts), and your class is infinite")
-    if assumed.get("high_probability") and not theory.high_probability:
-        against.append("its bound holds in expectation only, or none is proved")
-    return against
-
-
-def _merits(agent: type[Agent], assumed: dict[str, bool]) -> str:
-    theory = agent.theory
-    text = f"it competes with {theory.comparator}, regret {theory.regret}, assuming {theory.assumes}"
-    if assumed.get("adversarial") is False and theory.adversarial:
-        text += "; it guards against adversaries that you do not have"
-    if assumed.get("linear") and _room(agent) not in ("linear", "kernel"):
-        text += "; it does not use that rewards are linear"
-    return text
-
-
-def _rank(agent: type[Agent], assumed: dict[str, bool]) -> tuple[bool, bool, bool, bool, float]:
-    """Agents that use what is assumed come first, then those with a bound, then the slower-growing bounds."""
-    theory = agent.theory
-    unused = any(
-        assumed.get(name) and _room(agent) != room for name, room in (("linear", "linear"), ("smooth", "kernel"))
+    if feedback not in ("clicks", "amounts"):
+        raise ValueError(f'feedback must be "clicks" or "amounts", got {feedback!r}')
+    if features not in ("arms", "visitor", "none"):
+        raise ValueError(f'features must be "arms", "visitor" or "none", got {features!r}')
+    flags = {"arms_change": arms_change, "graph": graph, "horizon_known": horizon_known, "smooth": smooth,
+             "sparse": sparse, "drift": drift, "delay": delay, "log": log, "adversarial": adversarial}  # fmt: skip
+    for name, value in flags.items():
+        if not isinstance(value, bool):
+            raise ValueError(f"{name} must be True or False, got {value!r}")
+    situation = Situation(
+        feedback=feedback,
+        n_arms=count("n_arms", n_arms, least=2),
+        features=features,
+        dim=count("dim", dim),
+        kinds=None if kinds is None else count("kinds", kinds),
+        policies=None if policies is None else count("policies", policies, least=2),
+        rounds=None if rounds is None else count("rounds", rounds),
+        **flags,
     )
-    wary = assumed.get("adversarial") is False and theory.adversarial
-    unproved = theory.regret_bound is None
-    return unused, wary, unproved, not theory.high_probability, theory.exponent
+    if arms_change and features != "arms":
+        raise ValueError('arms that change can only be told apart by their features: give features="arms"')
+    answers: list[Answer] = []
+    for applies, rule in RULES:
+        if applies(situation):
+            answers = rule(situation)
+            break
+    made = tuple(Recommendation(call, why, setting, _theory(call)) for call, why, setting in answers[:MOST])
+    return Advice(situation, made)
 
 
-def _bound(theory: Theory, sizes: dict[str, Any]) -> float | None:
-    if theory.regret_bound is None or theory.regret_bound.__name__ in _OWN_LETTERS:
-        return None
-    letters = inspect.signature(theory.regret_bound).parameters.values()
-    if any(
-        letter.kind is letter.VAR_KEYWORD or (letter.default is letter.empty and letter.name not in sizes)
-        for letter in letters
-    ):
-        return None
-    return float(theory.regret_bound(**{letter.name: sizes[letter.name] for letter in letters if letter.name in sizes}))
+def _theory(call: str) -> str:
+    """What is proved, from the row of the agent (of the one inside, for an agent around another)."""
+    names = call.replace('aw.Doubling("', "aw.").removeprefix("aw.").split("aw.")
+    own = names[1] if names[0].split("(")[0] in ("Explore", "PerContext") and len(names) > 1 else names[0]
+    name = own.split("(")[0].split(".")[0].strip('"')
+    row = row_of(name)
+    text = f"regret {row.regret}, against {row.comparator}; assumes {row.assumes}."
+    return text + (f" The proof is for {name}.theoretical, not for this setting." if row.bound else "")
+
+
+# ---------------------------------------------------------------------- the rules, most special first
+
+
+def _adversarial(s: Situation) -> list[Answer]:
+    K, T = s.n_arms, s.horizon
+    if s.policies is not None:
+        N = s.policies + 1
+        known = f"aw.Advised(aw.Exp4.theoretical(n_experts={N}, n_arms={K}, horizon={T}), policies, uniform=True)"
+        return [(known, "It follows the best of your policies whoever chooses the rewards.", "gamma for the horizon.")]
+    known = f"aw.Exp3.theoretical(n_arms={K}, horizon={T})"
+    doubled = f'aw.Doubling("Exp3.theoretical", {{"n_arms": {K}}})'
+    why = "It draws its arms and weighs rewards by their probabilities, so nobody can work out its next arm."
+    with_horizon = (known, why, f"gamma as the bound asks for T = {T:,}.")
+    without = (doubled, why + " Restarted at 1, 2, 4, ... it needs no horizon.", "none: the restarts set it.")
+    kinds = f"aw.PerContext({known})" if s.kinds else None
+    answers = [with_horizon, without] if s.horizon_known else [without]
+    return [(kinds, "One Exp3 for each kind of visitor.", "gamma for the horizon."), *answers] if kinds else answers
+
+
+def _graph(s: Situation) -> list[Answer]:
+    matrix = "a sparse Laplacian" if s.n_arms > _LARGE_GRAPH else "the graph's Laplacian (degrees less edge weights)"
+    call = f"aw.SpectralUCB(laplacian, horizon={s.horizon}, lam=0.01, noise=0.01, norm=0.1)"
+    return [
+        (call, "A reward teaches about the arm's neighbours too.", f"laplacian is {matrix}; a width of a few tenths."),
+        (f"aw.UCB1(n_arms={s.n_arms}, {_WIDTH}=0.1)", "If the graph should turn out not to matter.",
+         "a tenth of the published width."),
+    ]  # fmt: skip
+
+
+def _policies(s: Situation) -> list[Answer]:
+    K = s.n_arms
+    return [
+        (f"aw.OnlineCover(policies, n_arms={K})", "It plays a few good policies that disagree, and learns from all.",
+         "the default: a cover of policies, doubly robust estimates."),
+        (f"aw.PolicyArms(aw.BetaThompson(n_arms={s.policies}), policies, n_arms={K})",
+         "Each policy is an arm: simplest, good for a handful of policies.", "none."),
+        (f"aw.EpochGreedy(policies, n_arms={K})", "One uniform round now and then, whose log is unbiased.",
+         "the default schedule."),
+    ]  # fmt: skip
+
+
+def _few_smooth(s: Situation) -> list[Answer]:
+    return [
+        ("aw.GPUCB(aw.kernels.RBF(length_scale=0.3), noise=0.1, beta=6.0)",
+         "It uses every reward for all arms near by, which pays when rounds are few.",
+         "beta = 6 (two and a half deviations); scale features to [0, 1] and give noise its standard deviation; "
+         "fit_at=(50, 200) learns the length-scale."),
+        ("aw.KernelUCB(aw.kernels.RBF(length_scale=0.3), gamma=0.01, eta=0.2)", "The same from kernel ridge.",
+         "gamma the variance of the noise, eta two standard deviations of it."),
+        (f"aw.LinUCB({s.sizes})", "If it is nearly linear after all, and far cheaper.", "the default."),
+    ]  # fmt: skip
+
+
+def _kinds(s: Situation) -> list[Answer]:
+    K = s.n_arms
+    answers = [
+        (f"aw.PerContext(aw.UCB1(n_arms={K}, {_WIDTH}=0.3))", "One bandit for each kind of visitor.",
+         "a third of the published width, which is far too wide in practice."),
+        (f"aw.PerContext(aw.BetaThompson(n_arms={K}))", "The same with random choices: rewards may come late.",
+         "none: the prior is uniform."),
+        (f"aw.LinUCB(dim={s.kinds}, n_arms={K})", "Kinds as indicator vectors; other features can be added.",
+         "the default."),
+    ]  # fmt: skip
+    if s.feedback == "amounts":
+        answers.pop(1)
+    return _usable(s, answers)
+
+
+def _no_features(s: Situation) -> list[Answer]:
+    K = s.n_arms
+    index = (f"aw.UCB1(n_arms={K}, {_WIDTH}=0.3)", "Means and widths: nothing else is known.",
+             "a third of the published width, which is far too wide in practice.")  # fmt: skip
+    clicks = (f"aw.BetaThompson(n_arms={K})", "It needs no tuning, and its choices stay spread while rewards are late.",
+              "none: the prior is uniform.")  # fmt: skip
+    drifting = (f"aw.LinUCB(dim=1, n_arms={K}, discount=0.99)", "It forgets: give it the context [1.0] every round.",
+                "discount 0.99 remembers about 100 rounds.")  # fmt: skip
+    if s.drift:
+        return _usable(s, [drifting, (f"aw.Exp3(n_arms={K})", "It never stops exploring.", "gamma = 0.1.")])
+    if s.feedback == "amounts":
+        return _usable(s, [index, (f"aw.EpsilonGreedy(n_arms={K}, epsilon=0.05)", "The simplest.", "epsilon = 0.05.")])
+    return _usable(s, [clicks, index] if s.delay else [index, clicks])
+
+
+def _drift(s: Situation) -> list[Answer]:
+    return _usable(s, [
+        (f"aw.LinUCB({s.sizes}, discount=0.99)", "It forgets by time, so an arm that rests is tried again.",
+         "discount 0.99 remembers about 100 rounds; 0.999 about 1,000."),
+        (f"aw.LinUCB({s.sizes}, window=300)", "The same with a hard window.", "the last 300 rewards."),
+        (f"aw.LinThompson({s.sizes}, discount=0.99)", "Random choices, for rewards that come late.", "discount 0.99."),
+    ])  # fmt: skip
+
+
+def _clicks(s: Situation) -> list[Answer]:
+    if s.features == "visitor":  # one logistic model for all arms would need the arms' own features
+        return _linear(s)
+    batch = ", batch_size=50" if s.delay else ""
+    return _usable(s, [
+        (f"aw.LogisticThompson(dim={s.dim}{batch})",
+         "Log-odds of a click are what is linear, and sparse features cost only their non-zeros.", "the default."),
+        (f"aw.LinUCB(dim={s.dim})", "Linear is often good enough, and keeps correlations.", "the default."),
+        (f"aw.SquareCB(dim={s.dim})", "Exact probabilities of every arm.", "the default."),
+    ])  # fmt: skip
+
+
+def _linear(s: Situation) -> list[Answer]:
+    return _usable(s, [
+        (f"aw.LinUCB({s.sizes})", "The least regret where rewards are about linear; it asks for no horizon.",
+         "the default: the width follows the noise of your rewards."),
+        (f"aw.LinThompson({s.sizes})", "Nearly as good, and its choices stay spread while rewards are late.",
+         "the default: the spread follows the noise of your rewards."),
+        (f"aw.SquareCB({s.sizes})", "Exact probabilities, any scikit-learn regressor; it asks for no horizon.",
+         "the default."),
+    ])  # fmt: skip
+
+
+def _usable(s: Situation, answers: list[Answer]) -> list[Answer]:
+    """The same answers if no log is asked for, else agents whose every arm has a known probability above 0."""
+    if not s.log:
+        return answers
+    first = answers[0][0]
+    floor = (f"aw.Explore({first}, epsilon=0.1)", "A floor under the best choice here: every arm has epsilon / K.",
+             "epsilon = 0.1; less costs less and makes the log weaker.")  # fmt: skip
+    if s.features == "none":
+        return [floor, answers[-1]] if answers[-1] is not answers[0] else [floor]
+    forgets = ", discount=0.99" if s.drift else ""
+    drawn = (f"aw.LinThompson({s.sizes}{forgets}, draws=50)", "Its probabilities are known, and none is 0.",
+             "50 posterior draws per decision: more is closer to Thompson, with smaller probabilities.")  # fmt: skip
+    igw = (f"aw.SquareCB({s.sizes})", "Exact probabilities that fall with an arm's estimated gap.", "the default.")
+    return [drawn, floor, igw]
+
+
+_WIDTH = "scale"  # UCB1's name for the multiple of its published width
+
+# In order: the first rule that applies answers. A general agent that chooses for itself goes first, with
+# ``lambda s: True`` and the answers of the rules below behind its own.
+RULES: list[tuple[Callable[[Situation], bool], Rule]] = [
+    (lambda s: s.adversarial, _adversarial),
+    (lambda s: s.graph, _graph),
+    (lambda s: s.policies is not None, _policies),
+    (lambda s: s.features == "arms" and s.smooth and s.horizon <= _FEW_ROUNDS and not s.drift, _few_smooth),
+    (lambda s: s.kinds is not None and s.features == "none" and not s.drift, _kinds),
+    (lambda s: s.features == "none", _no_features),
+    (lambda s: s.drift, _drift),
+    (lambda s: s.feedback == "clicks", _clicks),
+    (lambda s: True, _linear),
+]

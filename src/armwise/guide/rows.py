@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import cache
 from importlib import import_module
-from typing import Literal
+from typing import Any, Literal
 
 from armwise.agent import Agent, Theory
 
@@ -83,35 +83,44 @@ _HEADINGS = ("Agent", "Survey's row", "Regret", "With high probability", "Infini
 class Table(str):
     """The table as text in the format that was asked for; ``rows`` is the same as data.
 
-    >>> table("markdown").rows[0].agent
-    'Exp3'
+    >>> Table("| a |", ()).rows
+    ()
     """
 
     rows: tuple[Row, ...]
+    verdicts: Any
 
-    def __new__(cls, text: str, rows: tuple[Row, ...]) -> Table:
-        """The text and the rows behind it.
+    def __new__(cls, text: str, rows: tuple[Row, ...], verdicts: Any = None) -> Table:
+        """The text and the rows behind it; with assumptions, what became of every agent.
 
-        >>> Table("| a |", ()).rows
-        ()
+        >>> Table("| a |", ()).verdicts is None
+        True
         """
         made = super().__new__(cls, text)
-        made.rows = rows
+        made.rows, made.verdicts = rows, verdicts
         return made
 
     def __repr__(self) -> str:
         return str(self)
 
 
-def table(format: TableFormat = "text") -> Table:
-    """The survey's table of algorithms with the agents beyond it, as ``text``, ``markdown``, ``latex`` or ``json``.
+def row_of(name: str) -> Row:
+    """One agent's row.
 
-    >>> print(table("markdown").splitlines()[2])
-    | Exp3 |  | O(sqrt(T K ln K)) | no | no | yes | yes |
+    >>> row_of("Exp3").section
+    '3'
+    """
+    return _row(name, agents()[name].theory)
+
+
+def formatted(format: str, rows: tuple[Row, ...]) -> Table:
+    """These rows as ``text``, ``markdown``, ``latex`` or ``json``.
+
+    >>> formatted("markdown", (row_of("Exp3"),)).count("Exp3")
+    1
     """
     if format not in _FORMATS:
         raise ValueError(f"format must be one of {', '.join(map(repr, _FORMATS))}, got {format!r}")
-    rows = tuple(_row(name, agent.theory) for name, agent in agents().items())
     return Table(_FORMATS[format](rows), rows)
 
 

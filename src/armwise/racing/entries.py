@@ -6,14 +6,18 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 import armwise as aw
 from armwise.agent import Agent
 from armwise.environments.base import Environment
-from armwise.policies import Constant
+from armwise.policies import Constant, Linear
+from armwise.ridge import Ridge
 
 # Names that users say, and the two families that need an agent inside.
-_BY_HORIZON = ("Exp3", "Exp4", "SquareCB")  # their exploration has to be worked out for the horizon
+_BY_HORIZON = ("Exp3", "Exp4")  # their exploration has to be worked out for the horizon
 ALIASES: dict[str, str] = {"thompson": "LinThompson", "ts": "LinThompson", "ucb": "UCB1", "iltcb": "ILoveToConBandits"}
+_DIRECTIONS = 20  # linear policies that a class of policies gets beside the constants
 _WRAPPERS = ("Advised", "Doubling", "Explore", "PerContext", "PolicyArms")
 
 
@@ -45,6 +49,9 @@ def enter(name: str, world: Environment, horizon: int) -> Agent:
     if name in _WRAPPERS:
         return _wrapped(name, world, horizon)
     disjoint = world.native != "features"
+    if name == "EpsilonGreedy" and world.native in ("features", "shared"):  # greedy about a model of what is seen
+        dim = world.width("shared" if disjoint else "features")
+        return aw.EpsilonGreedy(model=Ridge(dim, n_models=world.n_arms if disjoint else 1))
     values: dict[str, Any] = {}
     names = inspect.signature(make).parameters
     for each in names.values():
@@ -67,7 +74,15 @@ def enter(name: str, world: Environment, horizon: int) -> Agent:
 
 
 def _policies(world: Environment) -> list[Any]:
-    return list(getattr(world, "policies", None) or [Constant(arm) for arm in range(world.n_arms)])
+    """The world's own, or the constants and linear policies in many directions over the context."""
+    own = list(getattr(world, "policies", None) or [])
+    if own:
+        return own
+    constants: list[Any] = [Constant(arm) for arm in range(world.n_arms)]
+    if world.native not in ("features", "shared"):
+        return constants
+    rng, d = np.random.default_rng(0), world.width("shared")
+    return constants + [Linear(rng.standard_normal((world.n_arms, d))) for _ in range(_DIRECTIONS)]
 
 
 def _contexts(world: Environment) -> Any:

@@ -165,8 +165,8 @@ def _experts(scale: float) -> Heat:
 
 
 def _kernel() -> Any:
-    """A prior deviation of 0.2: rewards on the scale of the other worlds."""
-    return 0.04 * aw.kernels.RBF(length_scale=0.3)
+    """A prior deviation of 0.15: rewards on the scale of the other worlds."""
+    return 0.0225 * aw.kernels.RBF(length_scale=0.3)
 
 
 def _process(scale: float) -> Heat:
@@ -186,9 +186,9 @@ def _contextual_process(scale: float) -> Heat:
     world = worlds.GaussianProcess(n_arms=10, arm_dim=1, n_contexts=10, context_dim=1, kernel=_kernel(), noise=0.05)
     T = _rounds(600, scale)
     agents: dict[str, Any] = {
-        "CGPUCB": aw.CGPUCB(0.04 * one, one, context_dim=1, noise=world.noise),
+        "CGPUCB": aw.CGPUCB(0.0225 * one, one, context_dim=1, noise=world.noise),
         "CGPUCB.theoretical": aw.CGPUCB(
-            0.04 * one, one, context_dim=1, noise=world.noise, beta=aw.FiniteArmsBeta(delta=_DELTA)
+            0.0225 * one, one, context_dim=1, noise=world.noise, beta=aw.FiniteArmsBeta(delta=_DELTA)
         ),
         "LinUCB": aw.LinUCB(2),
     }

@@ -1,4 +1,4 @@
-"""Advice: each verdict follows from the agent's own row, and every call that is proposed runs."""
+"""The survey's filter: each verdict follows from the agent's own row, and every call that is proposed runs."""
 
 import itertools
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import armwise as aw
-from armwise.guide import agents
+from armwise.guide import agents, verdicts
 
 NAMES = ("adversarial", "horizon_known", "infinite_policies", "high_probability")
 
@@ -14,7 +14,7 @@ NAMES = ("adversarial", "horizon_known", "infinite_policies", "high_probability"
 @pytest.mark.parametrize("values", list(itertools.product([True, False, None], repeat=4)))
 def test_what_stays_is_what_the_rows_allow(values):
     said = dict(zip(NAMES, values))
-    advice = aw.advise(**said)
+    advice = verdicts(**said)
     for name, agent in agents().items():
         theory = agent.theory
         fits = (
@@ -33,16 +33,16 @@ def test_what_stays_is_what_the_rows_allow(values):
 
 def test_linear_and_smooth_take_out_the_rooms_that_assume_them():
     rooms = {name: agent.__module__.split(".")[1] for name, agent in agents().items()}
-    assert {v.agent for v in aw.advise(linear=False).go} == {n for n, room in rooms.items() if room == "linear"}
-    assert {v.agent for v in aw.advise(smooth=False).go} == {n for n, room in rooms.items() if room == "kernel"}
-    best = aw.advise(linear=True, adversarial=False).stay
+    assert {v.agent for v in verdicts(linear=False).go} == {n for n, room in rooms.items() if room == "linear"}
+    assert {v.agent for v in verdicts(smooth=False).go} == {n for n, room in rooms.items() if room == "kernel"}
+    best = verdicts(linear=True, adversarial=False).stay
     assert [rooms[v.agent] for v in best[:3]] == ["linear"] * 3  # what uses the assumption comes first
 
 
 @pytest.mark.parametrize("linear", [True, None])
 @pytest.mark.parametrize("sizes", [{}, {"n_arms": 3, "dim": 4, "horizon": 500, "n_policies": 5, "delta": 0.1}])
 def test_every_proposed_call_runs(linear, sizes):
-    for verdict in aw.advise(linear=linear, **sizes):
+    for verdict in verdicts(linear=linear, **sizes):
         agent = eval(verdict.call, {"aw": aw, "np": np})
         assert type(agent).__name__ == verdict.agent
 
@@ -56,7 +56,7 @@ def test_the_proposed_agents_choose_and_learn():
         "key": "anna",
         "advice": np.full((N, K), 1 / K),
     }
-    for verdict in aw.advise(n_arms=K, dim=d, n_policies=N, horizon=500):
+    for verdict in verdicts(n_arms=K, dim=d, n_policies=N, horizon=500):
         agent = eval(verdict.call, {"aw": aw, "np": np})
         context = views[agent.sees]
         if verdict.agent == "CGPUCB":
@@ -67,18 +67,28 @@ def test_the_proposed_agents_choose_and_learn():
 
 
 def test_bounds_in_the_user_s_sizes():
-    assert aw.advise(horizon=500, n_arms=4)["Exp3"].bound == aw.bounds.exp3(T=500, K=4)
-    assert aw.advise()["Doubling"].bound is None
+    assert verdicts(horizon=500, n_arms=4)["Exp3"].bound == aw.bounds.exp3(T=500, K=4)
+    assert verdicts()["Doubling"].bound is None
+    found = verdicts(n_arms=4, dim=6, horizon=500)["SquareCB"]  # one model for each arm: K d features
+    assert found.bound == aw.bounds.squarecb(T=500, K=4, d=24, delta=0.05)
+
+
+def test_the_table_takes_the_same_assumptions():
+    table = aw.table(linear=True, adversarial=False, n_arms=4)
+    assert [row.agent for row in table.rows] == [v.agent for v in table.verdicts.stay]
+    assert table.verdicts.data() == verdicts(linear=True, adversarial=False, n_arms=4).data()
+    assert "stays: " not in str(aw.table()) and "stays: " in str(table)
+    assert aw.table("markdown", adversarial=True).count("\n") == len(aw.table(adversarial=True).rows) + 1
 
 
 def test_it_prints_well_and_is_data():
-    advice = aw.advise(adversarial=True, infinite_policies=True, high_probability=True, horizon_known=False)
+    advice = verdicts(adversarial=True, infinite_policies=True, high_probability=True, horizon_known=False)
     assert "No agent fits" in str(advice) or advice.stay
-    text = str(aw.advise(linear=True))
+    text = str(verdicts(linear=True))
     assert text.startswith("Assumed: linear=True.")
     assert "\n+ " in text
-    assert repr(aw.advise()) == str(aw.advise())
-    assert aw.advise(linear=True).data()["verdicts"][0]["stays"] is True
+    assert repr(verdicts()) == str(verdicts())
+    assert verdicts(linear=True).data()["verdicts"][0]["stays"] is True
 
 
 @pytest.mark.parametrize(
@@ -91,4 +101,4 @@ def test_it_prints_well_and_is_data():
 )
 def test_bad_input_is_refused(said, message):
     with pytest.raises(ValueError, match=message):
-        aw.advise(**said)
+        verdicts(**said)

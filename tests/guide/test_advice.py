@@ -1,0 +1,169 @@
+"""Advice that is tried out: in twelve situations the first recommendation races on a world of that situation."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import armwise as aw
+from armwise.environments.base import BEST_ARM_IN_EXPECTATION, Block, Environment, block_sizes
+from armwise.ridge import Ridge
+
+worlds = aw.environments
+GRAPH = worlds.Graph(n_arms=64, kind="grid", smooth=4)
+PLANTED = worlds.Planted(n_policies=20, n_arms=3, dim=4)
+
+
+class Amounts(Environment):
+    """Five arms that pay an amount: a mean and uniform noise; nothing is seen."""
+
+    same_as = (BEST_ARM_IN_EXPECTATION,)
+    n_arms = 5
+
+    def __init__(self):
+        pass
+
+    def _blocks(self, horizon, rng):
+        means = rng.permutation([0.3, 0.35, 0.4, 0.45, 0.6])
+        for T in block_sizes(horizon, 5):
+            expected = np.broadcast_to(means, (T, 5))
+            yield Block({}, expected + rng.uniform(-0.25, 0.25, (T, 5)), expected)
+
+
+def greedy(dim, K=None):
+    return aw.EpsilonGreedy(model=Ridge(dim) if K is None else Ridge(dim, n_models=K), epsilon=0.1)
+
+
+# The situation, its world, the rounds, and what else somebody might take; the recommendations race too.
+SITUATIONS = {
+    "an A/B test": ({"n_arms": 6}, worlds.Tabular(1, 6, gap=0.2), 3_000,
+                    [aw.UCB1(6, 1.0), aw.EpsilonGreedy(6), aw.Exp3.theoretical(6, 3_000)]),
+    "amounts": ({"n_arms": 5, "feedback": "amounts"}, Amounts(), 3_000,
+                [aw.UCB1(5, 1.0), aw.EpsilonGreedy(5), aw.Exp3.theoretical(5, 3_000)]),
+    "visitors of a few kinds": ({"n_arms": 5, "kinds": 10}, worlds.Tabular(10, 5), 4_000,
+                                [aw.PerContext(aw.UCB1(5, 1.0)), aw.UCB1(5), aw.LinThompson(10, n_arms=5)]),
+    "arms with features": ({"features": "arms", "feedback": "amounts", "dim": 10}, worlds.Linear(8, 10), 2_000,
+                           [aw.RegCB(10), greedy(10), aw.LinUCB.theoretical(10, noise=0.1)]),
+    "visitors with features": ({"features": "visitor", "feedback": "amounts", "n_arms": 5, "dim": 5},
+                               worlds.Linear(5, 5, disjoint=True), 2_000, [aw.RegCB(5, n_arms=5), greedy(5, 5)]),
+    "a log to be used": ({"features": "visitor", "feedback": "amounts", "n_arms": 5, "dim": 5, "log": True},
+                         worlds.Linear(5, 5, disjoint=True), 2_000, [greedy(5, 5)]),
+    "many arms that change": ({"features": "arms", "feedback": "amounts", "arms_change": True, "n_arms": 60, "dim": 6},
+                              worlds.Linear(60, 6), 1_500, [greedy(6), aw.RegCB(6)]),
+    "clicks on items": ({"features": "arms", "n_arms": 5, "dim": 5}, worlds.Logistic(5, 5, scale=3.0), 2_000,
+                        [aw.LinThompson(5), greedy(5)]),
+    "few costly rounds": ({"features": "arms", "feedback": "amounts", "smooth": True, "rounds": 300, "dim": 2},
+                          worlds.GaussianProcess(30, 2), 300,
+                          [aw.GPUCB(aw.kernels.RBF(0.3), 0.1, beta=aw.FiniteArmsBeta(0.1)), aw.LinThompson(2)]),
+    "a graph": ({"graph": True, "feedback": "amounts", "n_arms": 64, "rounds": 800}, GRAPH, 800,
+                [aw.UCB1(64), aw.UCB1(64, 0.3)]),
+    "drift": ({"features": "arms", "feedback": "amounts", "drift": True, "dim": 5},
+              worlds.Drifting(10, 5, period=3_000), 3_000, [aw.LinUCB(5), aw.SquareCB(5)]),
+    "rules of my own": ({"policies": 20, "n_arms": 3}, PLANTED, 400,
+                        [aw.PolicyArms(aw.Exp3.theoretical(20, 400), PLANTED.policies, 3)]),
+    "an adversary": ({"adversarial": True, "n_arms": 5}, worlds.Adaptive(5), 1_500, [aw.UCB1(5), aw.Exp3(5)]),
+}  # fmt: skip
+
+
+def made(call):
+    return eval(call, {"aw": aw, "np": np, "laplacian": GRAPH.laplacian, "policies": PLANTED.policies})
+
+
+@pytest.mark.parametrize("name", SITUATIONS)
+def test_the_first_recommendation_is_near_the_best_on_a_world_of_its_situation(name):
+    """Mean regret over 5 seeds at most 1.5 times that of the best candidate: a failure means bad advice."""
+    situation, world, T, others = SITUATIONS[name]
+    advice = aw.advise(**situation)
+    assert 1 <= len(advice.recommendations) <= 3
+    entries = {f"{i}": made(each.call) for i, each in enumerate(advice)}
+    entries |= {f"other {i}": agent for i, agent in enumerate(others)}
+    result = aw.race(entries, world, horizon=T, seeds=5)
+    regret = {entry: float(result.regret(entry)[:, -1].mean()) for entry in entries}
+    assert regret["0"] <= 1.5 * min(regret.values()), regret
+
+
+def test_rewards_in_batches():
+    """200 rewards at a time, four seeds: the first is within 1.5 of the best of LinUCB, LinThompson and SquareCB."""
+    world = worlds.Linear(8, 10)
+    first = made(aw.advise(features="arms", feedback="amounts", delay=True, dim=10).first.call)
+    regret = {}
+    for name, agent in {"first": first, "a": aw.LinUCB(10), "b": aw.LinThompson(10), "c": aw.SquareCB(10)}.items():
+        regret[name] = sum(_batched(agent.clone(seed=seed), world, 1_000, 200, seed) for seed in range(4))
+    assert regret["first"] <= 1.5 * min(regret.values()), regret
+
+
+def _batched(agent, world, T, batch, seed):
+    block = next(world.blocks(T, seed))
+    lost, waiting = 0.0, []
+    for X, rewards, expected in zip(block.view("features"), block.rewards, block.expected):
+        choice = agent.choose(X)
+        waiting.append((X, choice, rewards[choice.arm]))
+        lost += expected.max() - expected[choice.arm]
+        if len(waiting) == batch:
+            for late in waiting:
+                agent.learn(*late)
+            waiting = []
+    return lost
+
+
+def test_a_log_is_asked_for_and_every_arm_has_a_probability():
+    X = np.random.default_rng(1).random((200, 5))
+    for features in ("visitor", "none"):
+        for each in aw.advise(features=features, n_arms=5, dim=5, log=True):
+            agent = made(each.call).clone(seed=1)
+            agent.play(X if agent.sees == "shared" else None, np.tile([0.1, 0.2, 0.3, 0.4, 0.9], (200, 1)))
+            if agent.sees in ("shared", "nothing") and each.agent != "BetaThompson":
+                p = agent.probabilities(X[0] if agent.sees == "shared" else None)
+                assert p.min() > 0.0, each.call
+
+
+YES_NO = ("arms_change", "graph", "horizon_known", "smooth", "sparse", "drift", "delay", "log", "adversarial")
+
+
+@pytest.mark.parametrize("features", ["arms", "visitor", "none"])
+@pytest.mark.parametrize("feedback", ["clicks", "amounts"])
+def test_every_answer_runs_whatever_is_said(features, feedback):
+    for flags in itertools.product([False, True], repeat=len(YES_NO)):
+        said = dict(zip(YES_NO, flags)) | {"features": features, "feedback": feedback}
+        if said["arms_change"] and features != "arms":
+            continue
+        for more in ({}, {"kinds": 4}, {"policies": 20, "n_arms": 3}):
+            advice = aw.advise(**{"n_arms": 64, "dim": 3, "rounds": 500} | said | more)
+            assert 1 <= len(advice.recommendations) <= 3
+            for each in advice:
+                assert each.why.endswith(".") and each.setting.endswith(".") and each.theory.endswith(".")
+                assert each.call in CALLS_MADE or CALLS_MADE.setdefault(each.call, type(made(each.call)).__name__)
+                assert CALLS_MADE[each.call] == each.agent
+
+
+CALLS_MADE: dict[str, str] = {}
+
+
+def test_an_unknown_horizon_keeps_the_agents_that_need_none():
+    names = [each.agent for each in aw.advise(features="arms", feedback="amounts", dim=50)]
+    assert names == ["LinUCB", "LinThompson", "SquareCB"]
+    assert "horizon" not in str(aw.advise(adversarial=True).first.call)
+
+
+def test_it_prints_and_is_data():
+    advice = aw.advise(features="arms", graph=True)
+    text = str(advice)
+    assert text.startswith("1. aw.SpectralUCB(") and "Setting: " in text and "Theory: " in text
+    assert "theoretical, not for this setting" in text
+    assert repr(advice) == text
+    assert advice.data()["situation"]["graph"] is True
+
+
+@pytest.mark.parametrize(
+    ("said", "message"),
+    [
+        ({"feedback": "likes"}, 'feedback must be "clicks" or "amounts"'),
+        ({"features": "both"}, 'features must be "arms", "visitor" or "none"'),
+        ({"drift": "yes"}, "drift must be True or False"),
+        ({"n_arms": 1}, "n_arms must be"),
+        ({"arms_change": True}, "give features="),
+    ],
+)
+def test_bad_input_is_refused(said, message):
+    with pytest.raises(ValueError, match=message):
+        aw.advise(**said)
