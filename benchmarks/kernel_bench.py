@@ -1,7 +1,8 @@
 """The kernel agents measured: against refitting, at a flat cost, in regret, and on digits.
 
-    python -m benchmarks.kernel_bench [--only refit flat regret digits] [--data FOLDER] [--seeds 20] [--rounds 2000]
+    python -m benchmarks.kernel_bench [--only repeated refit ...] [--data FOLDER] [--seeds 20] [--rounds 2000]
 
+- ``repeated``: a decision where the same rows come back, in any order, beside the same rows in one order.
 - ``refit``: rounds of GPUCB without a budget beside scikit-learn's GaussianProcessRegressor refitted every round on the
   same data (its kernel fixed: ``optimizer=None``), both timed round by round in one loop.
 - ``flat``: the time of a step with a budget after 2,000 rounds and after 20,000.
@@ -31,6 +32,41 @@ def gp_rounds(kernel: kernels.Kernel, dim: int, noise: float, seed: int, T: int,
     X = rng.random((T, K, dim))
     values = (kernel(X.reshape(T * K, dim), Z) @ weights).reshape(T, K)
     return X, values, values + noise * rng.standard_normal((T, K))
+
+
+def repeated(T: int = 2000, K: int = 20) -> None:
+    """Processor time per decision at round T, of ``play`` over five times 500 rounds."""
+    rng, kernel = np.random.default_rng(0), kernels.RBF(0.3)
+    arms, contexts = rng.random((K, 3)), rng.random((20, 2))
+    fixed = np.repeat(arms[None], T + 2500, axis=0)
+    shuffled = np.array([arms[rng.permutation(K)] for _ in range(T + 2500)])
+    pairs = np.array([aw.CGPUCB.rows(contexts[rng.integers(20)], arms[:5]) for _ in range(T + 2500)])
+    hundred = np.array([np.hstack([contexts[i // 5], arms[i % 5]]) for i in range(100)])
+
+    def per_decision(agent: aw.Agent, X: np.ndarray) -> float:
+        rewards = np.sin(5 * X.sum(axis=2)) + 0.1 * rng.standard_normal(X.shape[:2])
+        agent.play(X[:T], rewards[:T])
+        best = np.inf
+        for start in range(T, T + 2500, 500):
+            began = time.process_time()
+            agent.play(X[start : start + 500], rewards[start : start + 500])
+            best = min(best, (time.process_time() - began) / 500)
+        return best
+
+    one = per_decision(aw.GPUCB(kernel, seed=0), fixed)
+    all_rows = per_decision(aw.GPUCB(kernel, seed=0), np.repeat(hundred[None], T + 2500, axis=0))
+    kernel_ucb = per_decision(aw.KernelUCB(kernel, seed=0), fixed)
+    for name, agent, X, base, what in (
+        ("GPUCB, 20 arms shuffled", aw.GPUCB(kernel, seed=0), shuffled, one, "in one order"),
+        ("CGPUCB, 100 distinct rows", aw.CGPUCB(kernel, kernel, context_dim=2, seed=0), pairs, all_rows,
+         "GPUCB over the 100 rows"),
+        ("SupKernelUCB, 20 fixed arms", aw.SupKernelUCB(kernel, horizon=T + 2500, seed=0), fixed, kernel_ucb,
+         "KernelUCB"),
+        ("SupKernelUCB, 20 arms shuffled", aw.SupKernelUCB(kernel, horizon=T + 2500, seed=0), shuffled, kernel_ucb,
+         "KernelUCB"),
+    ):  # fmt: skip
+        took = per_decision(agent, X)
+        print(f"repeated: {name} {took * 1e6:.2f} us per decision, {what} {base * 1e6:.2f} us: {took / base:.2f}x")
 
 
 def refit(T: int = 2000, K: int = 20) -> None:
@@ -128,13 +164,15 @@ def digits(data: Path, budget: int = 600) -> None:
 
 if __name__ == "__main__":
     parser = common.parser(__doc__, data="optdigits.parquet")
-    parser.add_argument("--only", nargs="+", choices=["refit", "flat", "regret", "digits"])
+    parser.add_argument("--only", nargs="+", choices=["repeated", "refit", "flat", "regret", "digits"])
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--rounds", type=int, default=2000, help="of refit")
     given = parser.parse_args()
-    chosen = given.only or ["refit", "flat", "regret", *(["digits"] if given.data else [])]
+    chosen = given.only or ["repeated", "refit", "flat", "regret", *(["digits"] if given.data else [])]
     if "digits" in chosen and given.data is None:
         parser.error("digits needs --data FOLDER")
+    if "repeated" in chosen:
+        repeated()
     if "refit" in chosen:
         refit(given.rounds)
     if "flat" in chosen:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from variants import D, K, T, numbers, recipe, rng
+from variants import D, K, T, numbers, recipe, ridge_models, rng
 
 RBF = np.array([[3, 0, -1]]), np.array([[0.8, 0.0]])
 MIXED = (  # RBF on the first columns times Matern on the others, plus a cubic
@@ -107,7 +107,7 @@ def budget(module: Any) -> object:
     return done, played, appended, parts, V, Z, L, U, c, Q, p
 
 
-@recipe("logistic.sparse_rows", "logistic.compete", "logistic.fit", "logistic.play")
+@recipe("logistic.sparse_rows", "logistic.compete", "logistic.fit", "logistic.play", "logistic.play_dense")
 def logistic(module: Any) -> object:
     g, X = module.logistic, numbers(30, D) * (numbers(30, D, seed=2) > 0)
     indptr, indices, data = g.sparse_rows(X)
@@ -121,7 +121,10 @@ def logistic(module: Any) -> object:
         g.fit(posterior, np.array([0, at.size]), one, at, data[part], np.array([0.3 + j / 60]))
     Z = numbers(9, found.size)
     wins = g.compete(posterior, indptr, found, place, data, Z, np.empty(0))
-    played = [g.play(posterior, numbers(T, K, D), rng().random((T, K)), learns, rng()) for learns in (False, True)]
+    dense, rewards = numbers(T, K, D) * (numbers(T, K, D, seed=2) > 0), rng().random((T, K))
+    block = g.sparse_rows(dense.reshape(-1, D))
+    played = [g.play(posterior, *block, rewards, 0.8, learns, rng()) for learns in (False, True)]
+    played += [g.play_dense(posterior, dense, rewards, 0.8, learns, rng()) for learns in (False, True)]
     return indptr, indices, data, batch, wins, played, posterior
 
 
@@ -162,14 +165,14 @@ def sequences(module: Any) -> object:
     return state, bounds
 
 
-@recipe("spectral.node_widths", "spectral.learn", "spectral.scores", "spectral.play")
+@recipe("spectral.refresh", "spectral.learn", "spectral.scores", "spectral.play")
 def spectral(module: Any) -> object:
-    s, A = module.spectral, numbers(K, 3 * K)
-    model, widths = np.zeros((17, 16)), np.empty(K)
-    module.ridge.refit(model, A @ A.T, np.zeros(K))
-    s.node_widths(model, widths)
-    s.learn(model, widths, 4, 0.3)
-    return s.scores(model, widths, 0.4), s.play(model, widths, 0.4, numbers(T, K), rng()), model, widths
+    s, Q, model = module.spectral, np.linalg.qr(numbers(T, D))[0], ridge_models(module)[0]
+    means, squares = np.empty(T), np.empty(T)
+    s.refresh(Q, model, means, squares)
+    age = s.learn(Q, model, means, squares, 0, 4, 0.3)
+    played = s.play(Q, model, means, squares, age, 0.4, numbers(300, T), rng())
+    return s.scores(means, squares, 0.4), played, model, means, squares
 
 
 @recipe("features.scan", "features.place", "features.scaled", "features.varied", "features.welford")

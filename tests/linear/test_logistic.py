@@ -173,6 +173,57 @@ def test_several_draws_tell_what_the_arm_is_drawn_from():
         assert p.min() > 0 and p.sum() == pytest.approx(1.0)
 
 
+@pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])
+def test_play_with_a_fit_per_round_equals_the_loop_to_the_bit(sparse):
+    rng = np.random.default_rng(8)
+    contexts, rewards = np.array([hashed(rng, 5) for _ in range(300)]), rng.random((300, 5)).round(1)
+    contexts[::4, 1] = contexts[::4, 0]  # ties
+    contexts[7] = 0.0
+    block = [csr_array(X) for X in contexts] if sparse else contexts
+    agent = aw.LogisticThompson(64, 0.5, seed=1)
+    loop = agent.clone(seed=1)
+    played = agent.play(block, rewards)
+    for t in range(300):
+        choice = loop.choose(block[t])
+        assert choice.arm == played.arms[t]
+        loop.learn(block[t], choice, rewards[t, choice.arm])
+    assert persist.dumps(agent) == persist.dumps(loop)
+
+
+def test_a_magnitude_that_overflows_is_refused_and_changes_nothing():
+    """1e160 squared is infinite: the precision would become NaN, and with it every score."""
+    agent = aw.LogisticThompson(2, seed=1)
+    agent.learn(np.eye(2), Choice(0, None), 1.0)
+    before = persist.dumps(agent)
+    large = np.eye(2)
+    large[0, 0] = -1e160
+    for X in (large, csr_array(large)):
+        with pytest.raises(ValueError, match=r"magnitude|overflow"):
+            agent.learn(X, Choice(0, None), 1.0)
+        with pytest.raises(ValueError, match=r"magnitude|overflow"):
+            agent.choose(X)
+        with pytest.raises(ValueError, match=r"magnitude|overflow"):
+            agent.play([np.eye(2), np.eye(2), X], np.ones((3, 2)))
+    assert persist.dumps(agent) == before
+
+
+@pytest.mark.parametrize("scale", [1e-150, 1e-20, 1e20, 1e149])
+def test_a_single_row_is_fitted_at_any_scale(scale):
+    """The stationary point of one row, s = s0 + v (r - sigmoid(s)), from where Newton's method has far to go."""
+    for reward in (0.0, 0.3, 1.0):
+        agent = aw.LogisticThompson(2, lam=1.0, seed=1)
+        for _ in range(3):
+            m, q = agent.m.copy(), agent.q.copy()
+            agent.learn(np.array([[scale, -scale]]), Choice(0, None), reward)
+            assert np.isfinite(agent.m).all() and (agent.q >= q).all()
+            moved = agent.m - m
+            s = scale * agent.m[0] - scale * agent.m[1]
+            residual = reward * sigmoid(-s) - (1 - reward) * sigmoid(s)
+            assert q[0] * moved[0] / scale == pytest.approx(residual, rel=1e-6, abs=1e-12)
+            if reward in (0.0, 1.0):  # the residual itself, however small
+                assert moved[0] == pytest.approx(scale / q[0] * residual, rel=1e-6, abs=1e-12 / scale)
+
+
 @pytest.mark.parametrize("draws", [1, 4])
 @pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])
 def test_play_equals_the_loop_and_a_reloaded_agent_goes_on(draws, sparse):

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.linalg import cho_solve, cholesky
-from scipy.optimize import minimize
 
 from armwise.agent import Floats
 from armwise.kernel.kernels import Kernel
@@ -22,6 +20,8 @@ def log_marginal_likelihood(kernel: Kernel, noise: float, X: Floats, rewards: Fl
     >>> round(log_marginal_likelihood(RBF(), 1.0, np.zeros((1, 1)), np.ones(1)), 4)
     -1.5155
     """
+    from scipy.linalg import cho_solve, cholesky
+
     n = len(X)
     L = cholesky(kernel(X) + noise * np.eye(n), lower=True, check_finite=False)
     fit = rewards @ cho_solve((L, True), rewards, check_finite=False)
@@ -39,6 +39,8 @@ def fit(kernel: Kernel, noise: float, X: Floats, rewards: Floats) -> tuple[Kerne
     >>> kernel.length_scale < 1.0, noise < 0.01
     (True, True)
     """
+    from scipy.optimize import minimize
+
     start = np.append(kernel.theta, math.log(noise))
 
     def loss(theta: Floats) -> float:

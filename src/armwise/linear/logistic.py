@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import sys
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, issparse
 
-from armwise.agent import Choice, Floats, Seed, Theory, count, positive
+from armwise.agent import Choice, Floats, Played, Seed, Theory, count, positive
+from armwise.arguments import LARGEST
 from armwise.linear.thompson import NO_TIES, SamplingAgent
 from armwise.numerics import logistic
 from armwise.numerics.choice import all_finite
@@ -17,7 +18,8 @@ Indices = NDArray[np.int64]
 
 
 def _is_sparse(context: Any) -> bool:
-    return bool(issparse(context))
+    sparse = sys.modules.get("scipy.sparse")  # whoever has a sparse matrix has imported it
+    return sparse is not None and bool(sparse.issparse(context))
 
 
 class Rows(NamedTuple):
@@ -39,6 +41,65 @@ class Rows(NamedTuple):
         """
         found, place = np.unique(self.indices, return_inverse=True)
         return self.indptr, found, place, self.data
+
+
+class Block:
+    """Contexts of many rounds, K rows each: a (T, K, dim) array, or one CSR form. ``block[t]`` is a round's rows.
+
+    >>> block = Block.joined([Rows(np.array([0, 1]), np.array([3]), np.array([0.5]))] * 4)
+    >>> len(block), len(block[1:3]), block[3].data
+    (4, 2, array([0.5]))
+    """
+
+    def __init__(self, contexts: Floats | Rows, n_arms: int) -> None:
+        self.contexts, self.n_arms = contexts, n_arms
+
+    @classmethod
+    def joined(cls, rounds: list[Rows]) -> Block:
+        """The rounds of a list, all with as many rows.
+
+        >>> Block.joined([Rows(np.array([0, 1]), np.array([3]), np.array([0.5]))]).n_arms
+        1
+        """
+        sizes = np.concatenate([np.diff(rows.indptr) for rows in rounds])
+        indptr = np.concatenate([[0], np.cumsum(sizes)])
+        indices, data = np.concatenate([r.indices for r in rounds]), np.concatenate([r.data for r in rounds])
+        return cls(Rows(indptr, indices, data), len(rounds[0].indptr) - 1)
+
+    def __len__(self) -> int:
+        if isinstance(self.contexts, np.ndarray):
+            return len(self.contexts)
+        return (len(self.contexts.indptr) - 1) // self.n_arms
+
+    @overload
+    def __getitem__(self, t: int) -> Rows: ...
+    @overload
+    def __getitem__(self, t: slice) -> Block: ...
+    def __getitem__(self, t: int | slice) -> Rows | Block:
+        first, stop, _ = (t if isinstance(t, slice) else slice(t, t + 1)).indices(len(self))
+        part = self._part(first, stop)
+        if isinstance(t, slice):
+            return Block(part, self.n_arms)
+        return Rows(*logistic.sparse_rows(part[0])) if isinstance(part, np.ndarray) else part
+
+    def _part(self, first: int, stop: int) -> Floats | Rows:
+        if isinstance(self.contexts, np.ndarray):
+            return self.contexts[first:stop]
+        indptr, indices, data = self.contexts
+        indptr = indptr[first * self.n_arms : stop * self.n_arms + 1]
+        part = slice(indptr[0], indptr[-1])
+        return Rows(indptr - indptr[0], indices[part], data[part])
+
+    def play(self, posterior: Floats, rewards: Floats, *settings: Any) -> tuple[Indices, Floats]:
+        """The kernel for its form: arms and rewards; ``settings`` are scale, learns and the generator.
+
+        >>> block, rng = Block(np.ones((2, 1, 1)), 1), np.random.default_rng(1)
+        >>> block.play(np.array([[0.0, 1.0]]), np.ones((2, 1)), 1.0, True, rng)
+        (array([0, 0]), array([1., 1.]))
+        """
+        if isinstance(self.contexts, np.ndarray):
+            return logistic.play_dense(posterior, self.contexts, rewards, *settings)
+        return logistic.play(posterior, *self.contexts, rewards, *settings)
 
 
 class LogisticThompson(SamplingAgent):
@@ -79,6 +140,7 @@ class LogisticThompson(SamplingAgent):
     _learnt = ("_posterior", "_waiting")
 
     plain_input = False  # the algorithm reads the non-zeros
+    compiled = True
 
     def __init__(
         self,
@@ -122,6 +184,8 @@ class LogisticThompson(SamplingAgent):
         return logistic.compete(self._posterior, *rows, Z, rng.random(draws)) if wins[0] < 0 else wins
 
     def _score_posterior(self, context: Rows) -> tuple[Floats, Floats]:
+        from scipy.sparse import csr_array
+
         indptr, found, place, data = context.numbered()
         m, q = self._posterior[found].T
         X = csr_array((data, place, indptr), shape=(len(indptr) - 1, len(found)))
@@ -129,13 +193,34 @@ class LogisticThompson(SamplingAgent):
         return X @ m, (loaded @ loaded.T).toarray()
 
     def _learn(self, context: Rows, choice: Choice, reward: float) -> None:
-        row = slice(context.indptr[choice.arm], context.indptr[choice.arm + 1])
-        self._waiting.append((context.indices[row].copy(), context.data[row].copy(), reward))
+        self._collect(context, choice.arm, reward)
+
+    def _collect(self, rows: Rows, j: int, reward: float) -> None:
+        """Row j joins the batch; a full batch is fitted."""
+        row = slice(rows.indptr[j], rows.indptr[j + 1])
+        self._waiting.append((rows.indices[row].copy(), rows.data[row].copy(), reward))
         if len(self._waiting) == self.batch_size:
             indices, data, rewards = zip(*self._waiting)
             batch = Rows(np.cumsum([0, *map(len, indices)]), np.concatenate(indices), np.concatenate(data))
             logistic.fit(self._posterior, *batch.numbered(), np.array(rewards))
             self._waiting = []
+
+    def _play(self, contexts: Block, rewards: Floats) -> Played:
+        if self.draws > 1:
+            return super()._play(contexts, rewards)
+        T, each = len(rewards), self.batch_size == 1
+        arms, got = np.empty(T, np.int64), np.empty(T)
+        start = 0
+        while start < T:  # up to the next fit; where every reward is a batch the kernel fits too
+            stop = T if each else min(T, start + self.batch_size - len(self._waiting))
+            block = contexts[start:stop]
+            part = block.play(self._posterior, rewards[start:stop], self.scale, each, self._rng)
+            arms[start:stop], got[start:stop] = part
+            for t in range(0 if each else stop - start):
+                self._collect(block[t], int(part[0][t]), float(part[1][t]))
+            self._n_learnt += stop - start
+            start = stop
+        return Played(arms, np.full(T, np.nan), got)
 
     def _read(self, context: Any) -> Rows:
         if not _is_sparse(context):
@@ -151,6 +236,8 @@ class LogisticThompson(SamplingAgent):
         data = np.asarray(X.data, dtype=np.float64)
         if not all_finite(data):
             raise ValueError("X must be finite, got NaN or infinity among its non-zeros")
+        if data.size and max(data.max(), -data.min()) > LARGEST:
+            raise ValueError(f"X must not exceed {LARGEST:g} in magnitude, got {data[np.argmax(np.abs(data))]:g}")
         if not (X.has_canonical_format and data.all()):
             X = X.copy()
             X.sum_duplicates()
@@ -161,21 +248,22 @@ class LogisticThompson(SamplingAgent):
     def _count_arms(self, context: Rows) -> int:
         return len(context.indptr) - 1
 
-    def _read_block(self, contexts: Any, T: int) -> list[Rows]:
-        """One context a row: a (T, K, dim) array, or a list of T matrices, dense or sparse, with K rows each."""
+    def _read_block(self, contexts: Any, T: int) -> Block:
+        """One context per round: a (T, K, dim) array, or a list of T matrices, dense or sparse, with K rows each."""
         if not (isinstance(contexts, (list, tuple)) and any(map(_is_sparse, contexts))):
-            contexts = super()._read_block(contexts, T)
-        elif len(contexts) != T:
+            dense: Floats = super()._read_block(contexts, T)
+            return Block(dense, dense.shape[1])
+        if len(contexts) != T:
             raise ValueError(
                 f"contexts must have one row for each of the {T} rows of rewards, got {len(contexts)} rows"
             )
-        block = []
+        rounds: list[Rows] = []
         for t, context in enumerate(contexts):
             try:
-                block.append(self._read(context))
+                rounds.append(self._read(context))
             except ValueError as error:
                 raise ValueError(f"contexts, row {t}: {error}") from None
-            arms, first = self._count_arms(block[t]), self._count_arms(block[0])
+            arms, first = self._count_arms(rounds[t]), self._count_arms(rounds[0])
             if arms != first:
                 raise ValueError(f"contexts, row {t}: {arms} arms, but row 0 has {first}")
-        return block
+        return Block.joined(rounds)

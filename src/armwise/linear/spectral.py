@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
-from scipy.linalg import eigvalsh
 
 from armwise import bounds, hypotheses
 from armwise.agent import Choice, Floats, IndexAgent, Played, Seed, Theory, count, fraction, positive
-from armwise.numerics import ridge, spectral
-from armwise.numerics.simd import padded
+from armwise.linear.eigenbasis import smoothest
+from armwise.numerics import spectral
+from armwise.numerics.simd import aligned_zeros, padded
+
+FULL = 1000  # nodes up to which all eigenvectors are used
+REDUCED = 100  # eigenvectors beyond
 
 
 def effective_dimension(eigenvalues: Floats, horizon: int, lam: float) -> int:
@@ -28,12 +31,16 @@ class SpectralUCB(IndexAgent):
     """The arms are the n nodes of a graph; a reward also teaches about the nodes near by.
 
     L = Q diag(l) Q', node a's features are row a of Q, V = diag(l) + lam I + sum x x', and the score is
-    x.alpha_hat + c ||x||_(V^-1) with c = 2 R sqrt(d ln(1 + T/lam) + 2 ln(1/delta)) + C, d the effective dimension,
-    R the ``noise`` and C the ``norm``, at least ||f||_Lambda = sqrt(f' (L + lam I) f) of the true mean rewards f.
+    x.alpha_hat + scale c ||x||_(V^-1) with c = 2 R sqrt(d ln(1 + T/lam) + 2 ln(1/delta)) + C, d the effective
+    dimension, R the ``noise`` and C the ``norm``, at least ||f||_Lambda = sqrt(f' (L + lam I) f) of the true mean
+    rewards f. ``scale`` = 1 is the paper's width, far wider than rewards need: ``SpectralUCB.theoretical``.
+
+    The Laplacian is an array or a SciPy sparse matrix. ``basis`` is how many eigenvectors are used, the smoothest
+    first (the paper's reduced basis): all of them up to 1,000 nodes unless given, 100 beyond. A round costs O(n basis).
     Beyond the survey, whose section is empty: Valko, Munos, Kveton, Kocak 2014.
 
     >>> path = np.array([[1.0, -1.0, 0.0], [-1.0, 2.0, -1.0], [0.0, -1.0, 1.0]])
-    >>> agent = SpectralUCB(path, horizon=100, lam=0.1, noise=0.1, seed=1)
+    >>> agent = SpectralUCB(path, horizon=100, noise=0.1, seed=1)
     >>> agent.n_arms, agent.effective_dimension
     (3, 3)
     >>> agent.play(None, np.tile([0.0, 0.5, 1.0], (100, 1))).arms[-5:]
@@ -56,10 +63,44 @@ class SpectralUCB(IndexAgent):
     compiled = True
     reward_range = (-np.inf, np.inf)
     n_arms: int
-    _learnt = ("_model", "_widths")
+    _learnt = ("_basis", "_model", "_means", "_squares", "_age")
 
     def __init__(
         self,
+        laplacian: Any,
+        horizon: int,
+        *,
+        scale: float = 0.1,
+        lam: float = 0.1,
+        delta: float = 0.05,
+        noise: float = 0.5,
+        norm: float = 1.0,
+        basis: int | None = None,
+        seed: Seed = None,
+    ) -> None:
+        super().__init__(seed=seed)
+        self.laplacian = _read_laplacian(laplacian)
+        self.horizon, self.lam = count("horizon", horizon), positive("lam", lam)
+        self.delta, self.noise = fraction("delta", delta), positive("noise", noise, zero=True)
+        self.scale, self.norm = positive("scale", scale, zero=True), positive("norm", norm, zero=True)
+        self.n_arms = n = int(self.laplacian.shape[0])
+        self.basis = None if basis is None else count("basis", basis)
+        if self.basis is not None and self.basis > n:
+            raise ValueError(f"basis must be at most the number of nodes, {n}, got {basis}")
+        eigenvalues, self._basis = smoothest(self.laplacian, self.basis or (n if n <= FULL else REDUCED))
+        eigenvalues = _not_negative(eigenvalues)
+        self.effective_dimension = effective_dimension(eigenvalues, self.horizon, self.lam)
+        growth = self.effective_dimension * math.log1p(self.horizon / self.lam)
+        self._c = self.scale * (2 * self.noise * math.sqrt(growth + 2 * math.log(1 / self.delta)) + self.norm)
+        J = len(eigenvalues)
+        self._model = aligned_zeros(padded(J) + 1, padded(J))
+        self._model[range(J), range(J)] = 1 / np.sqrt(eigenvalues + self.lam)  # V^-1 = W'W
+        self._means, self._squares, self._age = np.zeros(n), np.zeros(n), 0
+        spectral.refresh(self._basis, self._model, self._means, self._squares)
+
+    @classmethod
+    def theoretical(
+        cls,
         laplacian: Any,
         horizon: int,
         *,
@@ -68,49 +109,52 @@ class SpectralUCB(IndexAgent):
         noise: float = 0.5,
         norm: float = 1.0,
         seed: Seed = None,
-    ) -> None:
-        super().__init__(seed=seed)
-        self.laplacian = _read_laplacian(laplacian)
-        self.horizon, self.lam = count("horizon", horizon), positive("lam", lam)
-        self.delta, self.noise = fraction("delta", delta), positive("noise", noise, zero=True)
-        self.norm, self.n_arms = positive("norm", norm, zero=True), len(self.laplacian)
-        self.effective_dimension = effective_dimension(_eigenvalues(self.laplacian), self.horizon, self.lam)
-        growth = self.effective_dimension * math.log1p(self.horizon / self.lam)
-        self._c = 2 * self.noise * math.sqrt(growth + 2 * math.log(1 / self.delta)) + self.norm
-        n = self.n_arms
-        self._model, self._widths = np.zeros((padded(n) + 1, padded(n))), np.empty(n)
-        ridge.refit(self._model, self.laplacian + self.lam * np.eye(n), np.zeros(n))
-        spectral.node_widths(self._model, self._widths)
+    ) -> Self:
+        """The paper's own setting: its width, in the basis of all eigenvectors.
+
+        >>> SpectralUCB.theoretical(np.eye(2), horizon=100, noise=0.1, norm=2.0).scale
+        1.0
+        """
+        n = _read_laplacian(laplacian).shape[0]
+        return cls(
+            laplacian, horizon, scale=1.0, lam=lam, delta=delta, noise=noise, norm=norm, basis=n, seed=seed
+        )  # fmt: skip
 
     def _scores(self, context: None) -> Floats:
-        return spectral.scores(self._model, self._widths, self._c)
+        return spectral.scores(self._means, self._squares, self._c)
 
     def _learn(self, context: None, choice: Choice, reward: float) -> None:
-        spectral.learn(self._model, self._widths, choice.arm, reward)
+        self._age = spectral.learn(
+            self._basis, self._model, self._means, self._squares, self._age, choice.arm, reward
+        )  # fmt: skip
 
     def _play(self, contexts: Any, rewards: Floats) -> Played:
-        played = Played(*spectral.play(self._model, self._widths, self._c, rewards, self._rng))
+        *columns, self._age = spectral.play(
+            self._basis, self._model, self._means, self._squares, self._age, self._c, rewards, self._rng
+        )
         self._n_learnt += len(rewards)
-        return played
+        return Played(*columns)
 
 
-def _read_laplacian(value: Any) -> Floats:
+def _read_laplacian(value: Any) -> Any:
+    """The Laplacian as a float64 array, or as a CSR array if it is sparse."""
+    sparse = hasattr(value, "tocsr")
     try:
-        laplacian = np.array(value.toarray() if hasattr(value, "toarray") else value, dtype=np.float64, order="C")
+        laplacian = value.tocsr().astype(np.float64) if sparse else np.array(value, dtype=np.float64, order="C")
     except (TypeError, ValueError):
         raise ValueError(f"laplacian must be an array of numbers, got {type(value).__name__}") from None
-    n = len(laplacian) if laplacian.ndim else 0
+    n = laplacian.shape[0] if laplacian.ndim else 0
     if n == 0 or laplacian.shape != (n, n):
         raise ValueError(f"laplacian must have shape (n, n), one row for each of n >= 1 nodes, got {laplacian.shape}")
-    if not np.isfinite(laplacian).all():
+    entries = laplacian.data if sparse else laplacian
+    if not np.isfinite(entries).all():
         raise ValueError("laplacian must be finite, got NaN or infinity")
-    if np.abs(laplacian - laplacian.T).max() > 1e-9 * np.abs(laplacian).max():
+    if abs(laplacian - laplacian.T).max() > 1e-9 * abs(laplacian).max():
         raise ValueError("laplacian must be symmetric, got a matrix that differs from its transpose")
     return laplacian
 
 
-def _eigenvalues(laplacian: Floats) -> Floats:
-    eigenvalues = np.asarray(eigvalsh(laplacian, check_finite=False), np.float64)
+def _not_negative(eigenvalues: Floats) -> Floats:
     if eigenvalues[0] < -1e-9 * max(1.0, eigenvalues[-1]):
         raise ValueError(
             f"laplacian must have no negative eigenvalue (degree minus adjacency has none), got {eigenvalues[0]:g}"

@@ -6,3 +6,4 @@ sparse_rows = _logistic.sparse_rows
 compete = _logistic.compete
 fit = _logistic.fit
 play = _logistic.play
+play_dense = _logistic.play_dense

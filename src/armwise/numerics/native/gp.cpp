@@ -6,20 +6,20 @@ namespace {
 
 // Entries i and i + 1 of L^-1 v for R vectors v, from rows p and q of L. Whatever R, the order of sums is the same.
 template <int R> inline void solve_two_rows(const double* p, const double* q, Index i, double* const* v) {
-    Four s[R], t[R];
-    for (int r = 0; r < R; ++r) s[r] = t[r] = splat4(0.0);
+    Half s[R], t[R];
+    for (int r = 0; r < R; ++r) s[r] = t[r] = splat_half(0.0);
     Index j = 0;
     for (; j + 4 <= i; j += 4) {
-        const Four a = load4(p + j), b = load4(q + j);
+        const Half a = load_half(p + j), b = load_half(q + j);
         for (int r = 0; r < R; ++r) {
-            const Four x = load4(v[r] + j);
-            s[r] += a * x;
-            t[r] += b * x;
+            const Half x = load_half(v[r] + j);
+            s[r] = s[r] + a * x;
+            t[r] = t[r] + b * x;
         }
     }
     const double p_inverse = 1.0 / p[i], q_inverse = 1.0 / q[i + 1];
     for (int r = 0; r < R; ++r) {
-        double first = sum4(s[r]), second = sum4(t[r]);
+        double first = total_half(s[r]), second = total_half(t[r]);
         for (Index k = j; k < i; ++k) {
             first += p[k] * v[r][k];
             second += q[k] * v[r][k];
@@ -37,20 +37,20 @@ template <class Take> void square(const double* R, Index n, Index K, Take take) 
             const Index rows = std::min<Index>(4, K - a), columns = std::min<Index>(8, K - b);
             double product[4][8] = {};
             if (rows == 4 && columns == 8) {
-                Four s[4][2];
-                for (auto& row : s) row[0] = row[1] = splat4(0.0);
+                Half s[4][2];
+                for (auto& row : s) row[0] = row[1] = splat_half(0.0);
                 for (Index j = 0; j < n; ++j) {
                     const double* r = R + j * K;
-                    const Four left = load4(r + b), right = load4(r + b + 4);
+                    const Half left = load_half(r + b), right = load_half(r + b + 4);
                     for (int i = 0; i < 4; ++i) {
-                        const Four x = splat4(r[a + i]);
-                        s[i][0] += x * left;
-                        s[i][1] += x * right;
+                        const Half x = splat_half(r[a + i]);
+                        s[i][0] = s[i][0] + x * left;
+                        s[i][1] = s[i][1] + x * right;
                     }
                 }
                 for (int i = 0; i < 4; ++i) {
-                    store4(product[i], s[i][0]);
-                    store4(product[i] + 4, s[i][1]);
+                    store_half(product[i], s[i][0]);
+                    store_half(product[i] + 4, s[i][1]);
                 }
             } else {
                 for (Index j = 0; j < n; ++j) {
@@ -86,7 +86,7 @@ void solve_lower(const double* L, Index n, double* V, Index rows, Index stride) 
         const double* p = L + packed(n - 1);
         for (Index k = 0; k < rows; ++k) {
             double* v = V + k * stride;
-            v[n - 1] = (v[n - 1] - dot(p, v, n - 1)) / p[n - 1];
+            v[n - 1] = (v[n - 1] - lane_dot(p, v, n - 1)) / p[n - 1];
         }
     }
 }
@@ -97,14 +97,14 @@ void Factor::estimate(double* V, Index rows, const double* prior_of_rows, double
     const Index n = size();
     solve_lower(L.data(), n, V, rows, n);
     for (Index k = 0; k < rows; ++k) {
-        means[k] = dot(V + k * n, c.data(), n);
-        variances[k] = prior_of_rows[k] - dot(V + k * n, V + k * n, n);
+        means[k] = lane_dot(V + k * n, c.data(), n);
+        variances[k] = prior_of_rows[k] - lane_dot(V + k * n, V + k * n, n);
     }
 }
 
 double Factor::learn(const double* x, double* row, double prior_of_x, double reward, int64_t count) {
     solve_lower(L.data(), size(), row, 1, size());
-    const double variance = prior_of_x - dot(row, row, size());
+    const double variance = prior_of_x - lane_dot(row, row, size());
     return learn_solved(x, row, prior_of_x, variance, reward, count);
 }
 
@@ -119,7 +119,7 @@ double Factor::learn_solved(const double* x, const double* v, double prior_of_x,
         const double pivot = std::sqrt(std::max(variance, 0.0) + variance_of(n));
         L.insert(L.end(), v, v + n);
         L.push_back(pivot);
-        c.push_back((reward - dot(v, c.data(), n)) / pivot);
+        c.push_back((reward - lane_dot(v, c.data(), n)) / pivot);
     } else {  // again: its mean has less noise now
         const double before = variance_of(i);
         counts[i] += count;
@@ -157,7 +157,7 @@ void Factor::shrink(Index i, double by) {
 void Factor::solve_means(Index from) {
     for (Index j = from; j < size(); ++j) {
         const double* row = L.data() + packed(j);
-        c[j] = (sums[j] / double(counts[j]) - dot(row, c.data(), j)) / row[j];
+        c[j] = (sums[j] / double(counts[j]) - lane_dot(row, c.data(), j)) / row[j];
     }
 }
 
@@ -167,7 +167,7 @@ void Factor::refresh(const double* gram) {
         double* row = L.data() + packed(i);
         std::copy(gram + i * n, gram + i * n + i, row);
         solve_lower(L.data(), i, row, 1, i);
-        row[i] = std::sqrt(std::max(gram[i * n + i] - dot(row, row, i), 0.0) + variance_of(i));
+        row[i] = std::sqrt(std::max(gram[i * n + i] - lane_dot(row, row, i), 0.0) + variance_of(i));
     }
     solve_means(0);
     age = 0;
@@ -246,9 +246,9 @@ void Joint::refresh() {
         double* l = L.data() + packed(i);
         for (Index j = 0; j < i; ++j) l[j] = S[i] * row[learnt[j]] * S[j];
         solve_lower(L.data(), i, l, 1, i);
-        l[i] = std::sqrt(std::max(1.0 + S[i] * row[learnt[i]] * S[i] - dot(l, l, i), 1.0));
+        l[i] = std::sqrt(std::max(1.0 + S[i] * row[learnt[i]] * S[i] - lane_dot(l, l, i), 1.0));
         y[i] = S[i] * (sums[learnt[i]] / double(counts[learnt[i]]));
-        y[i] = (y[i] - dot(l, y.data(), i)) / l[i];
+        y[i] = (y[i] - lane_dot(l, y.data(), i)) / l[i];
     }
     for (Index i = 0; i < n; ++i) {  // R = L^-1 S K
         const double *row = prior.data() + learnt[i] * K, *l = L.data() + packed(i);

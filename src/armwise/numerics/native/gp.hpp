@@ -5,7 +5,7 @@
 
 #include "choice.hpp"
 #include "kernels.hpp"
-#include "lanes.hpp"
+#include "simd.hpp"
 #include "points.hpp"
 #include "random.hpp"
 

@@ -205,17 +205,25 @@ void bind_joint(nb::module_& m) {
 Index play_stages(const std::vector<Joint*>& stages, Program& program, double scale, double horizon,
                   const Rounds& rounds, View<int64_t, 1> learnt, const Generator& rng) {
     const Index T = rounds.size(), K = rounds.n_arms();
-    std::vector<Index> alive, at;
+    std::vector<Index> alive, found(stages.size(), -1);  // the round for which a stage's rows were last looked up
+    std::vector<std::vector<Index>> places(stages.size());
     std::vector<double> prior(K), widths, scores;
+    Index since = 0;  // the round since which the arms are the same, in the same order
     for (Index i = 0; i < T; ++i) {
         const View<const double, 2> X = rounds.contexts[i];
+        if (i > 0 && std::memcmp(X.data, X.data - X.size(), sizeof(double) * size_t(X.size())) != 0) since = i;
         alive.resize(K);
         for (Index a = 0; a < K; ++a) alive[a] = a;
         bool played = false;
         for (size_t s = 1; s <= stages.size() && !played; ++s) {
             Joint* stage = stages[s - 1];
-            if (stage ? !stage->find(X, at) : false) return i;
-            if (!stage) program.diagonal(X, prior.data());
+            std::vector<Index>& at = places[s - 1];
+            if (!stage) {
+                program.diagonal(X, prior.data());
+            } else if (found[s - 1] < since) {
+                if (!stage->find(X, at)) return i;
+                found[s - 1] = i;
+            }
             const Index n = Index(alive.size());
             widths.resize(n), scores.resize(n);
             for (Index k = 0; k < n; ++k) {

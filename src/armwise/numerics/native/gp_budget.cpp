@@ -39,7 +39,7 @@ void solve_upper(const double* U, Index n, double* V, Index rows, Index stride) 
 // Turn the rows k(x) of V into phi; the residual variances nu.
 void features(const double* L, Index n, double* V, Index rows, Index stride, const double* prior, double* residuals) {
     solve_lower(L, n, V, rows, stride);
-    for (Index k = 0; k < rows; ++k) residuals[k] = prior[k] - dot(V + k * stride, V + k * stride, n);
+    for (Index k = 0; k < rows; ++k) residuals[k] = prior[k] - lane_dot(V + k * stride, V + k * stride, n);
 }
 
 void budget_estimate(const double* L, const double* U, const double* c, Index n, double* V, Index rows,
@@ -49,8 +49,8 @@ void budget_estimate(const double* L, const double* U, const double* c, Index n,
     for (Index k = 0; k < rows; ++k) {
         means[k] = 0.0;
         if (variances[k] >= -INDEFINITE * prior[k]) {
-            means[k] = dot(V + k * n, c, n);
-            variances[k] = std::max(variances[k], 0.0) + dot(V + k * n, V + k * n, n);
+            means[k] = lane_dot(V + k * n, c, n);
+            variances[k] = std::max(variances[k], 0.0) + lane_dot(V + k * n, V + k * n, n);
         }
     }
 }
@@ -163,7 +163,7 @@ struct Budget {
         for (Index i = 0; i < n; ++i) V[i * n + i] = 1.0;
         solve_lower(L, n, V.data(), n, n);  // row i becomes column i of L^-1
         for (Index a = 0; a < n; ++a)
-            for (Index b = 0; b <= a; ++b) Q(a, b) = Q(b, a) = dot(V.data() + a * n, V.data() + b * n, n);
+            for (Index b = 0; b <= a; ++b) Q(a, b) = Q(b, a) = lane_dot(V.data() + a * n, V.data() + b * n, n);
     }
 
     // The residual variance of inducing point i given the others: 1 / (Kmm^-1)_ii.
@@ -171,7 +171,7 @@ struct Budget {
         std::vector<double> v(n);
         v[i] = 1.0;
         solve_lower(L, n, v.data(), 1, n);
-        return 1.0 / dot(v.data(), v.data(), n);
+        return 1.0 / lane_dot(v.data(), v.data(), n);
     }
 
     // Learn one reward; the variance at x before it. `state` holds the number of points and of swaps so far.
@@ -189,7 +189,7 @@ struct Budget {
         nu = std::max(nu, 0.0);
         std::vector<double> g(phi.data(), phi.data() + n);
         solve_upper(U, n, g.data(), 1, n);
-        const double variance = nu + dot(g.data(), g.data(), n);
+        const double variance = nu + lane_dot(g.data(), g.data(), n);
         bool novel = nu > NOVEL * prior;
         if (n == m) {
             Index i = 0;
@@ -302,7 +302,7 @@ array([[1., 1.]]))");
         std::vector<double> v(n);
         v[i] = 1.0;
         solve_lower(L.data, n, v.data(), 1, n);
-        return 1.0 / dot(v.data(), v.data(), n);
+        return 1.0 / lane_dot(v.data(), v.data(), n);
     }, "L"_a, "n"_a, "i"_a, R"(The residual variance of inducing point i given the others: 1 / (Kmm^-1)_ii.
 
 >>> novelty(np.array([1.0, 0.5, 2.0]), 2, 1)

@@ -5,7 +5,7 @@
 // coordinates does not depend on the order of the rows. `posterior` holds the mean m_i and the precision q_i of
 // coordinate i side by side, so that one read from memory brings both.
 #include "choice.hpp"
-#include "lanes.hpp"
+#include "simd.hpp"
 #include "modules.hpp"
 #include "random.hpp"
 
@@ -98,45 +98,52 @@ double newton_step(const Rows& X, const Buffer& q, const Buffer& h, const Buffer
     x.assign(n, 0.0);
     for (Index i = 0; i < n; ++i) r[i] = -g[i], z[i] = r[i] / D[i];
     Buffer p(z);
-    double rz = dot(r.data(), z.data(), n);
+    double rz = lane_dot(r.data(), z.data(), n);
     const double enough = 1e-14 * rz;  // each step then gains seven digits; Newton needs no more
     for (Index k = 0; k < 2 * std::min(n, rows) + 20; ++k) {
         X.margins(p.data(), s.data());
         for (Index i = 0; i < n; ++i) Hp[i] = q[i] * p[i];
         for (Index j = 0; j < rows; ++j)
             for (Index e = X.indptr[j]; e < X.indptr[j + 1]; ++e) Hp[X.place[e]] += h[j] * s[j] * X.data[e];
-        const double alpha = rz / dot(p.data(), Hp.data(), n);
+        const double alpha = rz / lane_dot(p.data(), Hp.data(), n);
         for (Index i = 0; i < n; ++i) {
             x[i] += alpha * p[i];
             r[i] -= alpha * Hp[i];
             z[i] = r[i] / D[i];
         }
         const double before = rz;
-        rz = dot(r.data(), z.data(), n);
+        rz = lane_dot(r.data(), z.data(), n);
         if (rz <= enough) break;
         for (Index i = 0; i < n; ++i) p[i] = z[i] + rz / before * p[i];
     }
-    return -dot(g.data(), x.data(), n);
+    return -lane_dot(g.data(), x.data(), n);
+}
+
+// One row of n entries, number x(e) at coordinate at(e): the margin is all there is to find, w - m = (r - p) x / q.
+template <class X, class At> void fit_row(View<double, 2> posterior, Index n, double reward, X x, At at) {
+    double s0 = 0.0, v = 0.0;
+    for (Index e = 0; e < n; ++e) {
+        const Index i = at(e);
+        s0 += x(e) * posterior(i, 0);
+        v += x(e) * x(e) / posterior(i, 1);
+    }
+    const double s = margin_after(s0, v, reward);
+    const Sigmoid after(s);
+    // r - p, which is (s - s0) / v: whichever cancels fewer digits.
+    const bool between = 0.0 < reward && reward < 1.0 && std::max(std::fabs(s), std::fabs(s0)) < v;
+    const double residual = between ? (s - s0) / v : after.residual(reward), curvature = after.variance();
+    for (Index e = 0; e < n; ++e) {
+        const Index i = at(e);
+        posterior(i, 0) += residual * x(e) / posterior(i, 1);
+        posterior(i, 1) += x(e) * x(e) * curvature;
+    }
 }
 
 void fit(View<double, 2> posterior, const Rows& X, View<const double, 1> rewards) {
     const Index n = X.coordinates(), rows = X.rows();
-    if (rows == 1) {  // s is then all that there is to find: w - m = (r - p) x / q
-        double s0 = 0.0, v = 0.0;
-        for (Index e = 0; e < X.indptr[1]; ++e) {
-            const Index i = X.found[X.place[e]];
-            s0 += X.data[e] * posterior(i, 0);
-            v += X.data[e] * X.data[e] / posterior(i, 1);
-        }
-        const Sigmoid at(margin_after(s0, v, rewards[0]));
-        const double residual = at.residual(rewards[0]), curvature = at.variance();
-        for (Index e = 0; e < X.indptr[1]; ++e) {
-            const Index i = X.found[X.place[e]];
-            posterior(i, 0) += residual * X.data[e] / posterior(i, 1);
-            posterior(i, 1) += X.data[e] * X.data[e] * curvature;
-        }
-        return;
-    }
+    if (rows == 1)
+        return fit_row(posterior, X.indptr[1], rewards[0], [&](Index e) { return X.data[e]; },
+                       [&](Index e) { return Index(X.found[X.place[e]]); });
     Buffer prior(n), precision(n), u(n), g(n), s(rows), trial(rows), p(rows), h(rows), step(n), moved(n), w(n);
     for (Index i = 0; i < n; ++i) prior[i] = posterior(X.found[i], 0), precision[i] = posterior(X.found[i], 1);
     X.margins(prior.data(), s.data());
@@ -171,22 +178,38 @@ void fit(View<double, 2> posterior, const Rows& X, View<const double, 1> rewards
     }
 }
 
-// The same for one dense row among `found` coordinates.
-void fit_row(View<double, 2> posterior, const double* x, const Index* found, Index n, double reward) {
-    double s0 = 0.0, v = 0.0;
-    for (Index e = 0; e < n; ++e) {
-        const Index i = found[e];
-        s0 += x[i] * posterior(i, 0);
-        v += x[i] * x[i] / posterior(i, 1);
+// What both forms of a block share: draw the coordinates that occur, score the arms, learn from the one played.
+class Sampler {
+  public:
+    std::vector<Index> found;  // the coordinates of the round, in increasing order
+    Buffer w, scores;
+
+    Sampler(View<double, 2> posterior, View<const double, 2> rewards, double scale, Generator rng)
+        : w(posterior.size(0)), scores(rewards.size(1)), arms(rewards.size(0)), got(rewards.size(0)),
+          posterior_(posterior), rewards_(rewards), scale_(scale), rng_(rng) {}
+
+    void draw() {
+        for (const Index i : found)
+            w[i] = posterior_(i, 0) + 1.0 / std::sqrt(posterior_(i, 1)) * (scale_ * rng_.standard_normal());
     }
-    const Sigmoid at(margin_after(s0, v, reward));
-    const double residual = at.residual(reward), curvature = at.variance();
-    for (Index e = 0; e < n; ++e) {
-        const Index i = found[e];
-        posterior(i, 0) += residual * x[i] / posterior(i, 1);
-        posterior(i, 1) += x[i] * x[i] * curvature;
+    Index play(Index t) {
+        const Index K = rewards_.size(1);
+        const Best best = first_best(scores.data(), K);
+        const Index arm = best.ties == 1 ? best.first : pick(scores.data(), K, best, rng_.random());
+        arms[t] = arm, got[t] = rewards_(t, arm);
+        return arm;
     }
-}
+    auto answer() { return std::make_tuple(std::move(arms), std::move(got)); }
+
+    New<int64_t, 1> arms;
+    New<double, 1> got;
+
+  private:
+    View<double, 2> posterior_;
+    View<const double, 2> rewards_;
+    double scale_;
+    Generator rng_;
+};
 
 }  // namespace
 }  // namespace armwise
@@ -267,43 +290,93 @@ not occur keep their prior.
 array([[0.    , 1.    ],
        [0.4011, 1.2402]]))");
 
-    m.def("play", [](Array<double, 2> posterior, Const<double, 3> contexts, Const<double, 2> rewards, bool learns,
-                     Generator rng) {
+    m.def("play", [](Array<double, 2> posterior, Const<int64_t, 1> indptr, Const<int64_t, 1> indices,
+                     Const<double, 1> data, Const<double, 2> rewards, double scale, bool learns, Generator rng) {
+        const Index T = rewards.size(0), K = rewards.size(1), dim = posterior.size(0), n = data.size();
+        require(indptr.size() == T * K + 1 && K > 0 && indices.size() == n && posterior.size(1) == 2 &&
+                    indptr[0] == 0 && indptr[T * K] == n,
+                "contexts must be K rows per round, in CSR form, and the posterior (dim, 2)");
+        for (Index j = 0; j < T * K; ++j) require(indptr[j] <= indptr[j + 1], "rows must be in CSR form");
+        for (const int64_t i : indices) require_index(i, dim, "X has columns that the posterior has not");
+        Sampler round(posterior, rewards, scale, rng);
+        {
+            Unlocked unlocked(10.0 * double(n));
+            std::vector<Index> drawn(dim, -1);  // the last round of each coordinate
+            for (Index t = 0; t < T; ++t) {
+                const int64_t* row = indptr.data + t * K;
+                round.found.clear();
+                for (Index e = row[0]; e < row[K]; ++e)
+                    if (drawn[indices[e]] != t) {
+                        drawn[indices[e]] = t;
+                        round.found.push_back(indices[e]);
+                    }
+                if (!std::is_sorted(round.found.begin(), round.found.end()))
+                    std::sort(round.found.begin(), round.found.end());
+                round.draw();
+                for (Index a = 0; a < K; ++a) {
+                    round.scores[a] = 0.0;
+                    for (Index e = row[a]; e < row[a + 1]; ++e) round.scores[a] += data[e] * round.w[indices[e]];
+                }
+                const Index arm = round.play(t), first = row[arm];
+                if (learns)
+                    fit_row(posterior, row[arm + 1] - first, round.got[t], [&](Index e) { return data[first + e]; },
+                            [&](Index e) { return Index(indices[first + e]); });
+            }
+        }
+        return round.answer();
+    }, "posterior"_a, "indptr"_a, "indices"_a, "data"_a, "rewards"_a, "scale"_a, "learns"_a, "rng"_a,
+          R"(A block of rounds with one draw each, K rows per round: arms and rewards.
+
+``scale`` multiplies the deviations of the draw. It ``learns`` after each round, as ``fit`` does from a single row, or leaves the posterior as it is.
+
+>>> one = np.array([0, 1, 2]), np.array([0, 0]), np.ones(2)
+>>> play(np.array([[0.0, 1.0]]), *one, np.ones((2, 1)), 1.0, True, np.random.default_rng(1))
+(array([0, 0]), array([1., 1.])))");
+
+    m.def("play_dense", [](Array<double, 2> posterior, Const<double, 3> contexts, Const<double, 2> rewards,
+                           double scale, bool learns, Generator rng) {
         const Index T = rewards.size(0), K = rewards.size(1), d = contexts.size(2);
         require(contexts.size(0) == T && contexts.size(1) == K && K > 0 && posterior.size(0) == d &&
                     posterior.size(1) == 2,
                 "contexts must be (T, K, d), rewards (T, K) and the posterior (d, 2)");
-        New<int64_t, 1> arms(T);
-        New<double, 1> got(T);
+        Sampler round(posterior, rewards, scale, rng);
         {
-            Unlocked unlocked(double(contexts.size()) * 4.0);
-            Buffer w(d), scores(K);
-            std::vector<Index> found;
+            Unlocked unlocked(4.0 * double(contexts.size()));
+            std::vector<char> occurs(d);
             for (Index t = 0; t < T; ++t) {
-                const View<const double, 2> X = contexts[t];
-                found.clear();
-                for (Index i = 0; i < d; ++i) {
-                    bool occurs = false;
-                    for (Index a = 0; a < K; ++a) occurs |= X(a, i) != 0.0;
-                    if (occurs) found.push_back(i);
+                const double* X = contexts.data + t * K * d;
+                std::fill(occurs.begin(), occurs.end(), 0);
+                for (Index a = 0; a < K; ++a)
+                    for (Index i = 0; i < d; ++i) occurs[i] |= X[a * d + i] != 0.0;
+                round.found.clear();
+                for (Index i = 0; i < d; ++i)
+                    if (occurs[i]) round.found.push_back(i);
+                round.draw();
+                const Index n = Index(round.found.size());
+                const Index* found = round.found.data();
+                Index a = 0;
+                for (; a + 4 <= K; a += 4) {  // four sums at once: each waits for its own last addition only
+                    const double* x = X + a * d;
+                    double s[4] = {};
+                    for (Index e = 0; e < n; ++e)
+                        for (int k = 0; k < 4; ++k) s[k] += x[k * d + found[e]] * round.w[found[e]];
+                    std::copy(s, s + 4, round.scores.data() + a);
                 }
-                for (const Index i : found)
-                    w[i] = posterior(i, 0) + 1.0 / std::sqrt(posterior(i, 1)) * rng.standard_normal();
-                for (Index a = 0; a < K; ++a) {
+                for (; a < K; ++a) {
                     double s = 0.0;
-                    for (const Index i : found) s += X(a, i) * w[i];
-                    scores[a] = s;
+                    for (Index e = 0; e < n; ++e) s += X[a * d + found[e]] * round.w[found[e]];
+                    round.scores[a] = s;
                 }
-                const Best best = first_best(scores.data(), K);
-                const Index arm = best.ties == 1 ? best.first : pick(scores.data(), K, best, rng.random());
-                arms[t] = arm, got[t] = rewards(t, arm);
-                if (learns) fit_row(posterior, X[arm].data, found.data(), Index(found.size()), got[t]);
+                const double* x = X + round.play(t) * d;
+                if (learns)
+                    fit_row(posterior, n, round.got[t], [&](Index e) { return x[found[e]]; },
+                            [&](Index e) { return found[e]; });
             }
         }
-        return std::make_tuple(std::move(arms), std::move(got));
-    }, "posterior"_a, "contexts"_a, "rewards"_a, "learns"_a, "rng"_a,
-          R"(A block of rounds with one draw each: arms and rewards. It ``learns`` after each, or leaves that to ``fit``.
+        return round.answer();
+    }, "posterior"_a, "contexts"_a, "rewards"_a, "scale"_a, "learns"_a, "rng"_a,
+          R"(``play`` over a dense (T, K, d) array: the same arms, without a copy in CSR form.
 
->>> play(np.array([[0.0, 1.0]]), np.ones((2, 1, 1)), np.ones((2, 1)), True, np.random.default_rng(1))
+>>> play_dense(np.array([[0.0, 1.0]]), np.ones((2, 1, 1)), np.ones((2, 1)), 1.0, True, np.random.default_rng(1))
 (array([0, 0]), array([1., 1.])))");
 }

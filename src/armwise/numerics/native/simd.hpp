@@ -69,10 +69,12 @@ ARMWISE_INLINE void store(double* to, Lanes v) {
     std::memcpy(to + 4, &v.high, sizeof v.high);
 }
 
+ARMWISE_INLINE void store_half(double* to, Half v) { std::memcpy(to, &v, sizeof v); }
+ARMWISE_INLINE double total_half(Half v) { return (v[0] + v[2]) + (v[1] + v[3]); }
+
 // The sum of the eight lanes: halves first, then quarters, then the pair.
 ARMWISE_INLINE double total(Lanes v) {
-    const Half s = v.low + v.high;
-    return (s[0] + s[2]) + (s[1] + s[3]);
+    return total_half(v.low + v.high);
 }
 
 // The sums of eight vectors as one vector; each adds neighbours, then pairs, then the two halves.
