@@ -241,7 +241,7 @@ def spectral_ucb(agent: Any, world: World, T: int) -> Letters | str:
 
     >>> import numpy as np, armwise as aw
     >>> path = np.array([[1.0, -1.0], [-1.0, 1.0]])
-    >>> agent = aw.SpectralUCB(path, 100, noise=0.01)
+    >>> agent = aw.SpectralUCB.theoretical(path, 100, noise=0.01)
     >>> spectral_ucb(agent, {"laplacian": path, "norm": lambda lam: 0.5, "R": 0.1}, T=100)
     "its width is for noise 0.01, and this world's is 0.1"
     """
@@ -250,6 +250,8 @@ def spectral_ucb(agent: Any, world: World, T: int) -> Letters | str:
     mine, theirs = agent.laplacian, world["laplacian"]
     if mine.shape != theirs.shape or abs(mine - theirs).max() > 1e-9:
         return "its graph is not the world's"
+    if agent.reduced:
+        return "its bound is for the basis of all eigenvectors"
     norm = world["norm"](agent.lam)
     wrong = _scaled(agent) or _covers("width", agent.noise, agent.norm, world, norm) or _horizon(agent, T)
     return wrong or {"d": agent.effective_dimension, "R": agent.noise, "C": agent.norm, "lam": agent.lam,

@@ -170,7 +170,7 @@ class NaiveSup:
 @pytest.mark.parametrize("kernel", [kernels.RBF(2.0), kernels.Linear()])
 def test_sup_kernel_ucb_equals_its_naive_form(kernel):
     rng = np.random.default_rng(12)
-    agent = aw.SupKernelUCB(kernel, horizon=400, delta=0.1, gamma=0.5, seed=1)
+    agent = aw.SupKernelUCB.theoretical(kernel, horizon=400, delta=0.1, gamma=0.5, seed=1)
     naive, waiting, notes = NaiveSup(kernel, 400, 0.1, 0.5), [], set()
     for _ in range(300):
         X = rng.normal(size=(4, 2))[: int(rng.integers(1, 5))] * 0.2

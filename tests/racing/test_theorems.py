@@ -76,7 +76,7 @@ OUTSIDE = {  # agent, world, what the sentence says
     "GPUCB, kernel": (aw.GPUCB(aw.kernels.RBF(1.0), beta=aw.FiniteArmsBeta(0.1)), PROCESS, "kernel is not"),
     "GPUCB, noise": (aw.GPUCB(RBF, noise=0.5, beta=aw.FiniteArmsBeta(0.1)), PROCESS, "noise is 0.5"),
     "GPUCB, budget": (aw.GPUCB(RBF, beta=aw.FiniteArmsBeta(0.1), budget=5), PROCESS, "exact posterior"),
-    "SupKernelUCB, norm": (aw.SupKernelUCB(RBF, T, gamma=100.0), BUMPS, "<f, f> <="),
+    "SupKernelUCB, norm": (aw.SupKernelUCB.theoretical(RBF, T, gamma=100.0), BUMPS, "<f, f> <="),
     "SupKernelUCB, draw": (aw.SupKernelUCB(RBF, T), PROCESS, r"\[0, 1\]|scale"),
     "RandomizedUCB": (aw.RandomizedUCB(PLANTED.policies, 3), PLANTED, "no constant"),
     "ILoveToConBandits, psi": (aw.ILoveToConBandits(PLANTED.policies, 3, psi=1e-3), PLANTED, "psi >= 100"),

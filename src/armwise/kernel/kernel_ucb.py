@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -59,10 +59,12 @@ class KernelUCB(KernelIndexAgent):
 
 
 class SupKernelUCB(Staged[KernelPosterior]):
-    """The staging of SupLinUCB around KernelUCB's mean and width w = eta sigma_hat, eta = sqrt(2 ln(2TN/delta)).
+    """The staging of SupLinUCB around KernelUCB's mean and width scale eta sigma_hat, eta = sqrt(2 ln(2TN/delta)).
 
     N is the number of arms of the round. Each of max(1, ceil(ln T)) stages has its own posterior, with ``budget``
-    inducing points where given. Erratum: the survey prints eta = sqrt(2 ln(2TN/eta)).
+    inducing points where given. ``scale`` = 1 is what the bound is for (``SupKernelUCB.theoretical``); the default is
+    smaller, because with it thousands of rounds explore in stage 1. Erratum: the survey prints
+    eta = sqrt(2 ln(2TN/eta)).
 
     >>> from armwise.kernel.kernels import RBF
     >>> agent = SupKernelUCB(kernel=RBF(), horizon=1000, delta=0.1, seed=1)
@@ -85,6 +87,7 @@ class SupKernelUCB(Staged[KernelPosterior]):
     )
     reward_range = (-np.inf, np.inf)
     plain_input = False  # the rows must be as wide as those learnt
+    compiled = True
 
     def __init__(
         self,
@@ -93,6 +96,7 @@ class SupKernelUCB(Staged[KernelPosterior]):
         delta: float = 0.05,
         gamma: float = 1.0,
         *,
+        scale: float = 0.05,
         dim: int | None = None,
         budget: int | None = None,
         seed: Seed = None,
@@ -100,7 +104,22 @@ class SupKernelUCB(Staged[KernelPosterior]):
         self.kernel, self.gamma = as_kernel(kernel), positive("gamma", gamma)
         self.dim = None if dim is None else count("dim", dim)
         self.budget = None if budget is None else count("budget", budget)
-        super().__init__(horizon, delta, lambda: KernelPosterior(self.kernel, self.gamma, self.budget), seed=seed)
+        super().__init__(horizon, delta, self._stage, scale, seed=seed)
+
+    def _stage(self) -> KernelPosterior:
+        return KernelPosterior(self.kernel, self.gamma, self.budget)
+
+    @classmethod
+    def theoretical(
+        cls, kernel: KernelLike, horizon: int, delta: float = 0.05, gamma: float = 1.0, *, seed: Seed = None
+    ) -> Self:
+        """With the theorem's widths.
+
+        >>> from armwise.kernel.kernels import RBF
+        >>> SupKernelUCB.theoretical(RBF(), horizon=100).scale
+        1.0
+        """
+        return cls(kernel, horizon, delta, gamma, scale=1.0, seed=seed)
 
     def _read(self, context: Any) -> Floats:
         X: Floats = super()._read(context)
@@ -114,9 +133,9 @@ class SupKernelUCB(Staged[KernelPosterior]):
         return block
 
     def _multiplier(self, n_arms: int) -> float:
-        """What multiplies a posterior's standard deviation: eta / sqrt(gamma)."""
+        """What multiplies a posterior's standard deviation: scale eta / sqrt(gamma)."""
         eta = math.sqrt(2.0 * math.log(2.0 * self.horizon * n_arms / self.delta))
-        return eta / math.sqrt(self.gamma)
+        return self.scale * eta / math.sqrt(self.gamma)
 
     def _estimate(self, model: KernelPosterior, X: Floats, n_arms: int) -> tuple[Floats, Floats]:
         means, deviations = model.estimate(X)

@@ -120,6 +120,15 @@ class SpectralUCB(IndexAgent):
             laplacian, horizon, scale=1.0, lam=lam, delta=delta, noise=noise, norm=norm, basis=n, seed=seed
         )  # fmt: skip
 
+    @property
+    def reduced(self) -> bool:
+        """Whether it uses fewer eigenvectors than there are nodes.
+
+        >>> SpectralUCB(np.eye(3), horizon=100, basis=2).reduced
+        True
+        """
+        return self._basis.shape[1] < self.n_arms
+
     def _scores(self, context: None) -> Floats:
         return spectral.scores(self._means, self._squares, self._c)
 
