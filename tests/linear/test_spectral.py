@@ -135,16 +135,16 @@ def random_regular(n, degree, seed=0):
     return csr_array(diags_array(adjacency.sum(axis=1)) - adjacency)
 
 
-@pytest.mark.parametrize("laplacian", [grid(40), random_regular(1500, 6)], ids=["grid", "random"])
+@pytest.mark.parametrize("laplacian", [grid(20), random_regular(500, 6)], ids=["grid", "random"])
 def test_a_sparse_graph_has_the_smoothest_eigenvectors(laplacian, monkeypatch):
-    if laplacian.shape[0] == 1500:
+    if laplacian.shape[0] == 500:
         monkeypatch.setattr("armwise.linear.eigenbasis._ENVELOPE", 0.0)
     values, Q = smoothest(laplacian, 20)
     exact = np.linalg.eigvalsh(laplacian.toarray())[:20]
     assert np.abs(Q.T @ Q - np.eye(20)).max() < 1e-9
     assert np.abs(Q.T @ (laplacian @ Q) - np.diag(values)).max() < 1e-9
     assert (values >= exact - 1e-9).all()
-    assert values == pytest.approx(exact, abs=1e-9 if laplacian.shape[0] == 1600 else 0.2)
+    assert values == pytest.approx(exact, abs=1e-9 if laplacian.shape[0] == 400 else 0.2)
 
 
 def test_the_reduced_basis_is_the_full_one_without_its_roughest_part():
@@ -162,17 +162,17 @@ def test_the_reduced_basis_is_the_full_one_without_its_roughest_part():
 
 def test_a_large_graph_fits():
     """10,000 nodes as a sparse matrix: no (n, n) array is made, and a smooth function's best nodes are found."""
-    laplacian, T = grid(100), 400
+    laplacian, T = grid(100), 200
     place = np.arange(100) / 99
     f = (np.cos(np.pi * place)[:, None] + np.cos(np.pi * place)[None]).ravel() / 2
-    agent = aw.SpectralUCB(laplacian, T, noise=0.1, basis=30, seed=1)
-    assert agent._basis.shape == (10_000, 30)
+    agent = aw.SpectralUCB(laplacian, T, noise=0.1, basis=20, seed=1)
+    assert agent._basis.shape == (10_000, 20)
     rng, got = np.random.default_rng(1), []
     for _ in range(T):
         choice = agent.choose()
         got.append(f[choice.arm])
         agent.learn(None, choice, float(f[choice.arm] + 0.1 * rng.normal()))
-    assert np.mean(got[-100:]) > 0.9
+    assert np.mean(got[-50:]) > 0.9
     again = persist.loads(persist.dumps(agent))
     assert np.array_equal(again._scores(None), agent._scores(None))
 

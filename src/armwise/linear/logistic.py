@@ -22,6 +22,11 @@ def _is_sparse(context: Any) -> bool:
     return sparse is not None and bool(sparse.issparse(context))
 
 
+def _check_size(X: Floats) -> None:
+    if X.size and max(X.max(), -X.min()) > LARGEST:
+        raise ValueError(f"X must be at most {LARGEST:g} in size, so that squares do not overflow")
+
+
 class Rows(NamedTuple):
     """The non-zeros of a context, one row an arm, in CSR form.
 
@@ -225,6 +230,7 @@ class LogisticThompson(SamplingAgent):
     def _read(self, context: Any) -> Rows:
         if not _is_sparse(context):
             X = super()._read(context)
+            _check_size(X)
             return Rows(*logistic.sparse_rows(X))
         if context.ndim != 2 or context.shape[0] == 0 or context.shape[1] != self.dim:
             raise ValueError(
@@ -236,8 +242,7 @@ class LogisticThompson(SamplingAgent):
         data = np.asarray(X.data, dtype=np.float64)
         if not all_finite(data):
             raise ValueError("X must be finite, got NaN or infinity among its non-zeros")
-        if data.size and max(data.max(), -data.min()) > LARGEST:
-            raise ValueError(f"X must not exceed {LARGEST:g} in magnitude, got {data[np.argmax(np.abs(data))]:g}")
+        _check_size(data)
         if not (X.has_canonical_format and data.all()):
             X = X.copy()
             X.sum_duplicates()
@@ -252,6 +257,7 @@ class LogisticThompson(SamplingAgent):
         """One context per round: a (T, K, dim) array, or a list of T matrices, dense or sparse, with K rows each."""
         if not (isinstance(contexts, (list, tuple)) and any(map(_is_sparse, contexts))):
             dense: Floats = super()._read_block(contexts, T)
+            _check_size(dense)
             return Block(dense, dense.shape[1])
         if len(contexts) != T:
             raise ValueError(

@@ -26,8 +26,19 @@ def fit(
 ) -> None: ...
 def play(
     posterior: numpy.typing.NDArray[numpy.float64],
+    indptr: numpy.typing.NDArray[numpy.int64],
+    indices: numpy.typing.NDArray[numpy.int64],
+    data: numpy.typing.NDArray[numpy.float64],
+    rewards: numpy.typing.NDArray[numpy.float64],
+    scale: float,
+    learns: bool,
+    rng: numpy.random.Generator,
+) -> tuple[numpy.typing.NDArray[numpy.int64], numpy.typing.NDArray[numpy.float64]]: ...
+def play_dense(
+    posterior: numpy.typing.NDArray[numpy.float64],
     contexts: numpy.typing.NDArray[numpy.float64],
     rewards: numpy.typing.NDArray[numpy.float64],
+    scale: float,
     learns: bool,
     rng: numpy.random.Generator,
 ) -> tuple[numpy.typing.NDArray[numpy.int64], numpy.typing.NDArray[numpy.float64]]: ...
