@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -306,6 +309,10 @@ def test_saved_exactly_in_every_form():
         for i in range(20):
             again.update_arm(X if fixed else rng_again.random((5, 2)), i % 5, rng_again.normal())
         assert persist.dumps(again) == persist.dumps(model)
+        for copied in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):  # as races do, for their workers
+            assert persist.dumps(copied) == persist.dumps(model)
+            copied.update_arm(X, 1, 5.0)
+            assert persist.dumps(copied) != persist.dumps(model)
 
 
 class Indefinite(sk.RBF):  # type: ignore[misc]

@@ -59,6 +59,14 @@ class _Form(persist.Saved):
     def estimate(self, X: Floats) -> tuple[Floats, Floats]:
         """Means and variances of the rows of X; changes nothing."""
 
+    # Copies and pickles go by what a file would hold: a compiled object cannot be looked into.
+    def __getstate__(self) -> dict[str, Any]:
+        return {"params": self.params(), "learnt": self._state()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        type(self).__init__(self, **state["params"])
+        self._restore(state["learnt"])
+
     def _prior(self, X: Floats) -> Floats:
         """k(x, x) of the rows of X, checked."""
         prior = self.kernel.diag(X)

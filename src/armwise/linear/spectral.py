@@ -127,7 +127,7 @@ class SpectralUCB(IndexAgent):
         >>> SpectralUCB(np.eye(3), horizon=100, basis=2).reduced
         True
         """
-        return self._basis.shape[1] < self.n_arms
+        return bool(self._basis.shape[1] < self.n_arms)
 
     def _scores(self, context: None) -> Floats:
         return spectral.scores(self._means, self._squares, self._c)
@@ -138,11 +138,11 @@ class SpectralUCB(IndexAgent):
         )  # fmt: skip
 
     def _play(self, contexts: Any, rewards: Floats) -> Played:
-        *columns, self._age = spectral.play(
+        arms, probabilities, got, self._age = spectral.play(
             self._basis, self._model, self._means, self._squares, self._age, self._c, rewards, self._rng
         )
         self._n_learnt += len(rewards)
-        return Played(*columns)
+        return Played(arms, probabilities, got)
 
 
 def _read_laplacian(value: Any) -> Any:
