@@ -331,7 +331,7 @@ def test_recovery_without_any_snapshot_and_with_one_agree(engines: Make, tmp_pat
     assert settled(engines()) == expected
 
 
-def test_a_changed_configuration_begins_anew_and_the_old_one_does_not(engines: Make) -> None:
+def test_a_changed_configuration_begins_another_model_and_the_old_one_does_not(engines: Make) -> None:
     engine = engines()
     ask(engine, "e1")
     engine.reward("shop", "e1", 1.0)
@@ -340,7 +340,8 @@ def test_a_changed_configuration_begins_anew_and_the_old_one_does_not(engines: M
     assert same.models["shop"].lessons == 1
     same.stop()
     other = engines(agent={"class": "LinUCB", "alpha": 2.0})
-    assert other.models["shop"].lessons == 0
+    assert repr(other.models["shop"].agent).startswith("LinUCB(dim=128, alpha=2.0")
+    assert other.models["shop"].lessons == 1  # it is trained on what was learnt before
     other.reward("shop", "e1", 0.5)  # a decision of before still takes its rewards
     assert state(replayed(other)["shop"]) == settled(other)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,9 @@ from serving import ask, replayed, settled, state
 from armwise.features.tokens import InvalidInput
 from armwise.serve.engine.application import Application
 from armwise.serve.engine.engine import Engine
+from armwise.serve.journal.append import Journal
 from armwise.serve.journal.events import Change, decided
+from armwise.serve.journal.sqlite import SQLite
 from armwise.serve.log.verify import verify
 from armwise.serve.model.build import build_model
 
@@ -41,17 +44,28 @@ def clicks(engine: Engine, clock: Any, n: int, rng: np.random.Generator) -> list
     return earned
 
 
-def test_with_clicks_only_the_default_is_better_than_random_from_the_first_window_on(engines: Make, clock: Any) -> None:
-    """Successes must not be learnt before failures: with windows of 150 decisions, rewards learnt on arrival
-    and their lack at the close earn 0.27, 0.32, 0.38 here; random earns 0.19 (standard error 0.03)."""
-    engine = engines(window=150.0)
-    earned = clicks(engine, clock, 450, np.random.default_rng(3))
-    first, second, third = np.reshape(earned, (3, 150)).mean(axis=1)
+def settle_chance(path: Path) -> None:
+    """Give a journal a secret that is always the same, so that its draws are."""
+    connection = Journal(SQLite(path).connect()).connection
+    connection.execute("UPDATE meta SET value = ? WHERE key = 'secret'", (bytes(32),))
+    connection.close()
+
+
+def test_with_clicks_only_the_default_is_better_than_random_from_the_first_window_on(
+    engines: Make, clock: Any, tmp_path: Path
+) -> None:
+    """Successes must not be learnt before failures. Three runs of two windows of 150 decisions; random earns 0.19, with
+    a standard error of 0.02. Learnt on arrival, the same runs earn 0.20 and 0.21."""
+    earned = []
+    for run in range(3):
+        settle_chance(tmp_path / f"{run}.db")
+        engine = engines(tmp_path / f"{run}.db", window=150.0)
+        earned.append(clicks(engine, clock, 300, np.random.default_rng(run)))
+        assert state(replayed(engine)["shop"]) == settled(engine)
+        assert verify(engine.open_journal()).problems == []
+    first, second = np.reshape(earned, (3, 2, 150)).mean(axis=(0, 2))
     assert first > 0.3
     assert second > 0.4
-    assert third > 0.4
-    assert state(replayed(engine)["shop"]) == settled(engine)
-    assert verify(engine.open_journal()).problems == []
 
 
 def test_a_provisional_outcome_is_corrected_exactly(engines: Make, clock: Any) -> None:

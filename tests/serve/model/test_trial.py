@@ -99,7 +99,8 @@ def test_a_model_of_another_application_is_refused(engines: Make, why: str) -> N
 @pytest.mark.parametrize("name", AGENTS)
 def test_models_travel_between_new_and_experienced_applications(engines: Make, tmp_path: Path, name: str) -> None:
     """A refusal here would mean that what an agent comes to learn is taken for damage."""
-    old, new = engines(**AGENTS[name]), engines(tmp_path / "new.db", **AGENTS[name])
+    made = AGENTS[name] | {"learn": "arrival"}
+    old, new = engines(**made), engines(tmp_path / "new.db", **made)
     fresh, experienced = new.export("shop"), taught(old, name, 40)
     new.replace("shop", experienced)
     assert settled(new) != fresh
@@ -171,7 +172,8 @@ def broken_model(part: str) -> Import:
 
 
 def two(path: Path, seed: int = 1) -> Engine:
-    creations = {"shop": Application(**SMALL, seed=seed).creation(), "news": Application(**SMALL).creation()}
+    made = SMALL | {"learn": "arrival"}
+    creations = {"shop": Application(**made, seed=seed).creation(), "news": Application(**made).creation()}
     engine = Engine(SQLite(path / "journal.db"), creations, publish_every=0.0)
     engine.start()
     return engine

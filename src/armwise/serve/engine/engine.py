@@ -20,7 +20,7 @@ from armwise.features.arms import ArmColumns, check_id, read_arms
 from armwise.features.tokens import InvalidInput
 from armwise.serve.engine.draw import Answer, answer, drawn, uniform
 from armwise.serve.engine.learner import Learner, Snapshots
-from armwise.serve.engine.startup import await_applications, create, warm
+from armwise.serve.engine.startup import apply, await_applications, warm
 from armwise.serve.engine.writer import Writer
 from armwise.serve.errors import Unavailable, Unknown
 from armwise.serve.journal.append import Journal, Write, Written
@@ -63,12 +63,12 @@ class Engine:
         snapshot_every: float = 30.0,
         publish_every: float = 0.1,
     ) -> None:
-        self.store, self.creations, self._clock = store, applications, clock
+        self.store, self.creations, self._clock = store, dict(applications), clock
         self.learner = Learner(
             store,
             self.open_journal,
             self._save,
-            applications=applications,
+            applications=self.creations,
             publish_every=publish_every,
             snapshot_every=snapshot_every,
         )
@@ -92,8 +92,11 @@ class Engine:
         self._secret = self._reader.meta("secret")
         self.recover()
         self.writer.start()
+        for app, made in self._reader.kept().items():
+            self.creations.setdefault(app, made)
+        apply(self, self.creations)
         if self.leader:
-            create(self)
+            self.learner.catch_up()
         self.learner.start()
         await_applications(self)
         warm(self)
@@ -267,6 +270,45 @@ class Engine:
             raise InvalidInput("epsilon must lie in [0, 1], for an agent that has one")
         self._journal_change(app, change)
 
+    def apply(self, creations: dict[str, Creation], only: bool = True) -> None:
+        """Serve these applications from now on, and with ``only`` no others but those made by request.
+
+        Returns when what changed is learnt here.
+
+        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> engine = Engine(SQLite.temporary(), {"shop": Creation()})
+        >>> engine.start(); engine.apply({"news": Creation(seed=2)}); sorted(engine.models); engine.stop()
+        ['news']
+        """
+        last = apply(self, creations)
+        for app in [app for app, made in self.creations.items() if only and not made.settings.kept]:
+            del self.creations[app]
+        self.creations.update(creations)
+        self.wait_learnt(last)
+        self.learner.refresh()
+
+    def configured(self, app: str) -> tuple[int, Creation | None]:
+        """What the configuration last made an application of, and the event that said so.
+
+        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> engine = Engine(SQLite.temporary(), {"shop": Creation(seed=3)})
+        >>> engine.start(); engine.configured("shop")[1].seed; engine.stop()
+        3
+        """
+        with self._reading:
+            return self._reader.configured(app)
+
+    def creation(self, app: str) -> Creation:
+        """What an application is made of by its configuration, or by the request that made it.
+
+        >>> Engine(None, {"shop": Creation(seed=3)}).creation("shop").seed
+        3
+        """
+        made = self.creations.get(app) or self.configured(app)[1]
+        if made is None:
+            raise Unknown(f"no application is called {app!r}")
+        return made
+
     def replace(self, app: str, model: bytes) -> None:
         """Put a model from outside (as ``export`` gave it) in place of the application's own.
 
@@ -289,7 +331,7 @@ class Engine:
         self.model(app)
         if creation is not None:
             tried(creation)
-        self._journal_change(app, creation or self.creations[app], id="reset")
+        self._journal_change(app, msgspec.structs.replace(creation or self.creation(app), train=False), id="reset")
 
     def export(self, app: str) -> bytes:
         """The published model as bytes, for ``replace`` here or elsewhere.

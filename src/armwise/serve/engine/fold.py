@@ -54,6 +54,8 @@ def fold(
             match row.event:
                 case Creation() as creation:
                     models[row.app] = _begun(build_model(creation), models.get(row.app))
+                    if creation.train and journal is not None:
+                        train(models[row.app], journal, row.app, row.seq)
                 case _ if row.app not in models:
                     raise ValueError(f"event {row.seq} is for {row.app!r}, which was never created")
                 case Import() as given:
@@ -94,6 +96,31 @@ def _teaches(row: Row, strict: bool) -> int:
         if strict:
             raise
         return 0
+
+
+def train(model: Model, journal: Journal, app: str, upto: int) -> None:
+    """Teach a model the outcomes that an application has in the journal before an event, as if it had been there.
+
+    Its own scales take the place of those that the decisions were made with; what is damaged or deleted is left out.
+
+    >>> from armwise.serve.journal.sqlite import SQLite
+    >>> model = build_model(Creation())
+    >>> train(model, Journal(SQLite(":memory:").connect()), "shop", 10); model.lessons
+    0
+    """
+    waiting: dict[int, Decision] = {}
+    for row in journal.events(model.settings.forgotten):
+        if row.seq >= upto:
+            return
+        if row.app != app or row.kind in ("create", "configure", "import"):
+            continue
+        try:
+            if isinstance(event := row.event, Decision):
+                waiting[row.seq] = model.reread(event)
+            elif (lesson := row.lesson) is not None and lesson[0] in waiting:
+                model.learn(waiting.pop(lesson[0]), lesson[1])
+        except (ValueError, ArithmeticError):  # the same on every replay
+            continue
 
 
 def _begun(model: Model, before: Model | None) -> Model:

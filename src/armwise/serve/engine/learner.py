@@ -168,6 +168,14 @@ class Learner:
                 log.exception("the model of %s cannot be stored", app)
         return found
 
+    def refresh(self) -> None:
+        """Serve what is configured now.
+
+        >>> Learner(None, None, None).refresh()
+        """
+        with self._changed:
+            self.served = self._to_serve()
+
     def withhold(self, app: str, reason: str) -> None:
         """Serve an application no longer, until it is created anew.
 
@@ -277,5 +285,9 @@ class Learner:
             self._changed.notify_all()
 
     def _to_serve(self) -> dict[str, Model]:
-        names = self.models if self._applications is None else self._applications
-        return {app: self.models[app] for app in names if app in self.models and app not in self.broken}
+        names = None if self._applications is None else set(self._applications)
+        return {
+            app: model
+            for app, model in self.models.items()
+            if app not in self.broken and (names is None or app in names or model.settings.kept)
+        }

@@ -6,10 +6,10 @@ import logging
 import time
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from armwise.features.arms import check_id
+from armwise.serve.errors import Conflict, Unavailable
 from armwise.serve.journal.append import Write
+from armwise.serve.journal.events import CONFIG, Creation
 from armwise.serve.model.build import build_model
 from armwise.serve.model.trial import rehearse, tried
 
@@ -20,34 +20,46 @@ log = logging.getLogger("armwise.serve")
 _CREATED = "SELECT max(seq) FROM events WHERE app = ? AND kind = 'create'"
 
 
-def create(engine: Engine) -> None:
-    """Journal the applications that are new, or configured otherwise than before; InvalidInput before anything is."""
-    for app, creation in engine.creations.items():
+def apply(engine: Engine, creations: dict[str, Creation]) -> int:
+    """Journal what a configuration changes; InvalidInput before anything is. The last event of it, 0 if there is none.
+
+    Any process may: whoever leads folds it in. Changed settings keep what was learnt; an application that is made of
+    something else is trained on what the journal has of it before it takes over.
+    """
+    for app, creation in creations.items():
         check_id("the application's name", app)
         build_model(creation)
-    changed = []
-    for app, creation in engine.creations.items():
-        body = msgspec.json.encode(creation)
-        made = engine._reader.created(app)
-        if made == body:
+    for _ in range(5):
+        changed = [
+            write for app, creation in creations.items() if (write := _change(engine, app, creation)) is not None
+        ]
+        try:
+            return int(engine.writer.write(changed)[-1].row.seq) if changed else 0
+        except Conflict:  # another process was quicker: look again
             continue
-        tried(creation)
-        if made is not None:
-            log.warning("the configuration of %s changed: its model begins anew", app)
-        changed.append(Write(app, "", creation))
-    if changed:
-        engine.writer.write(changed)
-    engine.learner.catch_up()
+    raise Unavailable("other processes change the configuration at the same time")
+
+
+def _change(engine: Engine, app: str, creation: Creation) -> Write | None:
+    seq, before = engine.configured(app)
+    event = creation if before is None else creation.since(before)
+    if event is None:
+        return None
+    if isinstance(event, Creation):
+        tried(event)
+        if before is not None:
+            log.info("the configuration of %s changed: its model is trained on the journal", app)
+    return Write(app, "" if isinstance(event, Creation) else CONFIG, event, f"config {seq}")
 
 
 def await_applications(engine: Engine) -> None:
-    """A process that does not lead has its models from the one that does."""
+    """A process that does not lead has its models from the one that does; what it lacks is answered with 503."""
     for _ in range(600):
         missing = [app for app in engine.creations if app not in engine.models and not _lost(engine, app)]
         if not missing:
             return
         time.sleep(0.1)
-    raise RuntimeError(f"the process that leads does not serve {missing[0]!r}")
+    log.warning("the process that leads does not serve %s yet", ", ".join(missing))
 
 
 def _lost(engine: Engine, app: str) -> bool:

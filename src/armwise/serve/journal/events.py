@@ -49,6 +49,7 @@ class Settings(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     learn: str = ""  # one of ``LEARN``; empty: provisional where the agent can revise what it learnt, else at the close
     apprentice: bool = False
     forgotten: int = 0  # the event up to which the log was deleted: nothing shows what is before
+    kept: bool = False  # made by request: served whether a configuration file names it or not
     extra: dict[str, Any] = {}  # what a dialect wants kept, of no meaning here
 
     def __post_init__(self) -> None:
@@ -75,11 +76,12 @@ class Settings(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
         >>> sorted(Settings().public)
         ['apprentice', 'default', 'learn', 'rule', 'window']
         """
-        hidden = ("extra", "forgotten")
+        hidden = ("extra", "forgotten", "kept")
         return {name: getattr(self, name) for name in self.__struct_fields__ if name not in hidden}
 
 
 Unset = msgspec.UnsetType
+CONFIG = "config"  # the id of a change that a configuration made, not a request
 
 
 class Change(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
@@ -95,6 +97,7 @@ class Change(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     learn: str | Unset = msgspec.UNSET
     apprentice: bool | Unset = msgspec.UNSET
     forgotten: int | Unset = msgspec.UNSET
+    kept: bool | Unset = msgspec.UNSET
     extra: dict[str, Any] | Unset = msgspec.UNSET
     epsilon: float | Unset = msgspec.UNSET
 
@@ -112,6 +115,21 @@ class Creation(msgspec.Struct, forbid_unknown_fields=True):
     seed: int = 1
     settings: Settings = Settings()
     rewards: list[float] = []
+    train: bool = True  # on what the journal has of the application, before it takes over
+
+    def since(self, before: Creation) -> Creation | Change | None:
+        """What has to be journaled where the application was made of something else: settings leave the model as it is.
+
+        >>> Creation(settings=Settings(window=60.0)).since(Creation())
+        Change(window=60.0)
+        >>> Creation(seed=2).since(Creation()).seed
+        2
+        """
+        if msgspec.structs.replace(self, settings=before.settings, train=before.train) != before:
+            return self
+        old, new = before.settings, self.settings
+        changed = {n: getattr(new, n) for n in new.__struct_fields__ if getattr(new, n) != getattr(old, n)}
+        return Change(**changed) if changed else None
 
 
 class Import(msgspec.Struct):

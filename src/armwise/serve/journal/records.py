@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from armwise.serve.errors import Unknown
-from armwise.serve.journal.events import Row
+from armwise.serve.journal.events import CONFIG, Change, Creation, Row
 from armwise.serve.journal.rules import Status
 from armwise.serve.journal.store import Connection
 
@@ -198,16 +198,38 @@ class Records:
         sql = f"SELECT {STATUS} FROM decisions WHERE closed = 0 AND deadline < ? ORDER BY deadline, seq LIMIT ?"
         return [_as_status(raw) for raw in self.connection.execute(sql, (self.now(now), limit))]
 
-    def created(self, app: str) -> bytes | None:
-        """What its configuration last created an application from; a model begun anew by request has an id.
+    def configured(self, app: str) -> tuple[int, Creation | None]:
+        """What its configuration last made an application of, and the event that said so.
+
+        A model begun anew by request, and settings changed by request, have other ids.
 
         >>> from armwise.serve.journal.sqlite import SQLite
-        >>> Records(SQLite(":memory:").connect()).created("shop") is None
-        True
+        >>> Records(SQLite(":memory:").connect()).configured("shop")
+        (0, None)
         """
-        sql = "SELECT body FROM events WHERE app = ? AND kind = 'create' AND id = '' ORDER BY seq DESC LIMIT 1"
-        rows = self.connection.execute(sql, (app,))
-        return bytes(rows[0][0]) if rows else None
+        sql = (
+            "SELECT seq, time, app, kind, id, body FROM events WHERE app = ? AND "
+            "((kind = 'create' AND id = '') OR (kind = 'configure' AND id = ?)) ORDER BY seq"
+        )
+        seq, found = 0, None
+        for row in map(_as_row, self.connection.execute(sql, (app, CONFIG))):
+            seq, event = row.seq, row.event
+            if isinstance(event, Creation):
+                found = event
+            elif isinstance(event, Change) and found is not None:
+                found = msgspec.structs.replace(found, settings=found.settings.changed(event))
+        return seq, found
+
+    def kept(self) -> dict[str, Creation]:
+        """The applications that were made by request, and what of.
+
+        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> Records(SQLite(":memory:").connect()).kept()
+        {}
+        """
+        names = self.connection.execute("SELECT DISTINCT app FROM events WHERE kind = 'create'")
+        found = {app: self.configured(app)[1] for (app,) in names}
+        return {app: made for app, made in found.items() if made is not None and made.settings.kept}
 
     # ------------------------------------------------------------------ snapshots
 

@@ -7,7 +7,7 @@ import msgspec
 from armwise import persist
 from armwise.serve.engine.fold import fold, restore
 from armwise.serve.journal.append import Journal, link
-from armwise.serve.journal.events import Change, Creation, Row, Settings
+from armwise.serve.journal.events import CONFIG, Change, Creation, Row, Settings
 from armwise.serve.journal.records import Base
 from armwise.serve.log.verify import Statuses, base_models, chained, expected, explained
 
@@ -46,6 +46,8 @@ def compact(journal: Journal, before: int) -> int:
     there = "SELECT 1 FROM events WHERE app = ? AND kind = 'decision' AND seq <= ? LIMIT 1"
     # Where the journal will begin: after what was deleted there may be more of the same decisions.
     end = journal.last()[0] if any(execute(there, pair) for pair in deleted.items()) else aged
+    if end:  # a model that was trained on the journal must not be trained again on what is left of it
+        end = max(end, execute("SELECT max(seq) FROM events WHERE kind = 'create'")[0][0] or 0)
     models, statuses = dict(base_models(journal, old)), _begun(journal, old)
     last, chain = old.seq, bytes.fromhex(old.chain)
     later: set[tuple[str, str]] = set()  # decisions with events after the end
@@ -75,7 +77,11 @@ def compact(journal: Journal, before: int) -> int:
 
     journal.connection.begin()
     try:
-        events = execute("SELECT seq, app, kind, id FROM events WHERE seq <= ? AND kind <> 'create'", (last,))
+        events = execute(
+            "SELECT seq, app, kind, id FROM events WHERE seq <= ? AND kind <> 'create' AND "
+            "NOT (kind = 'configure' AND id = ?)",
+            (last, CONFIG),
+        )
         drop = [event[0] for event in events if dropped(*event)]
         for start in range(0, len(drop), 500):
             chunk = drop[start : start + 500]

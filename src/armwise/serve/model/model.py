@@ -230,6 +230,20 @@ class Model(persist.Saved):
                 self.agent.choose(self._seen(decision)[0])
         return stack.table
 
+    def reread(self, decision: Decision) -> Decision:
+        """Take a decision in that another model made: as this one would have seen it, with the scales it has now.
+
+        >>> from armwise.serve.journal.events import Creation
+        >>> from armwise.serve.model.build import build_model
+        >>> made = Decision(msgspec.Raw(b'{"hour":9}'), [msgspec.Raw(b'"a"')], [1.0], 0, 0, 1, 0.0, note=7)
+        >>> build_model(Creation()).reread(made).note is None
+        True
+        """
+        scaling = self.scaler.scaling(self._stack(decision)[1])
+        seen = msgspec.structs.replace(decision, note=None, scaling=scaling.journal)
+        self.scaler.update(self.numbers(seen))
+        return seen
+
     def learn(self, decision: Decision, reward: float) -> None:
         """Learn the reward of a journaled decision, from exactly what was seen when it was made.
 

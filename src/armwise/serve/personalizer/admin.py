@@ -179,7 +179,7 @@ def _invalid(message: str) -> Problem:
 def policy(engine: Engine, app: str) -> dict[str, str]:
     """The learning settings: a name, and the agent's description as JSON, as a configuration file has it."""
     own: dict[str, str] = engine.model(app).settings.extra.get("policy", {})
-    return own or {"name": app, "arguments": msgspec.json.encode(engine.creations[app].agent).decode()}
+    return own or {"name": app, "arguments": msgspec.json.encode(engine.creation(app).agent).decode()}
 
 
 async def get_policy(call: Call) -> Response:
@@ -248,7 +248,7 @@ def use_policy(engine: Engine, app: str, new: dict[str, str] | None) -> None:
 
 def anew(engine: Engine, app: str, agent: dict[str, Any] | None, extra: dict[str, Any]) -> Creation:
     """What an application begins anew from, with its settings as they are."""
-    made = engine.creations[app]
+    made = engine.creation(app)
     settings = engine.model(app).settings.changed(Change(extra=extra))
     return msgspec.structs.replace(made, agent=agent or made.agent, settings=settings)
 
