@@ -303,7 +303,8 @@ class Tally:
             low, high = max(low, self._job.low), min(high, self._job.high)
         low, high = self._unseen(target, low, high, level, e)
         if math.isfinite(value):
-            low, high = min(low, value), max(high, value)
+            inside = value if kind == "normal" or not self.bounded else min(max(value, self._job.low), self._job.high)
+            low, high = min(low, inside), max(high, inside)
         diagnostics = self.diagnostics(target)
         own = self._variance(self.gradient(pair))
         return Estimate.of(e, value, low, high, own, self.n, diagnostics, kind, together or level)
@@ -332,8 +333,17 @@ class Tally:
         return min(low, max(reward - slack, self._job.low)), max(high, min(reward + slack, self._job.high))
 
     def _cressie_read(self, e: Estimator, target: Target, level: float) -> tuple[float, float]:
-        job, weighing = self._job, self._weighings[target]
+        """For a doubly robust estimate the narrower of its own interval and that of IPS, which has the same value."""
+        own = [self._likely(target, level, with_model=False)]
         if e.needs_model:
+            own.append(self._likely(target, level, with_model=True))
+        low, high = self._job.low, self._job.high
+        inside = [(max(a, low), min(b, high)) for a, b in own]
+        return min(inside, key=lambda ends: ends[1] - ends[0])
+
+    def _likely(self, target: Target, level: float, *, with_model: bool) -> tuple[float, float]:
+        job, weighing = self._job, self._weighings[target]
+        if with_model:
             p = self._places[self._hidden["sndr", target]]  # q, corrections, weights
             rows = np.array([[0.0, 0.0, 1.0], [1.0, 1.0, 0.0]])
             (q, q_target), most = self._q[target], job.given_weight or 1.0 / weighing.least_probability
