@@ -201,47 +201,74 @@ void bind_joint(nb::module_& m) {
              "Rounds from t on, up to the first that offers a row which is not among the points: how many.");
 }
 
+// A stage of SupKernelUCB: widths and scores of its posterior's rows, kept until it learns.
+struct Stage {
+    Joint* joint;
+    double scale;
+    std::vector<Index> places;  // of the block's distinct rows among its points: -1 none, -2 not looked up yet
+    std::vector<double> widths, scores;
+
+    Stage(Joint* joint, double scale) : joint(joint), scale(scale) {
+        if (joint) refresh();
+    }
+    void refresh() {
+        const Index n = joint->size();
+        widths.resize(n), scores.resize(n);
+        for (Index i = 0; i < n; ++i) {
+            widths[i] = scale * std::sqrt(std::max(joint->variance_of(i), 0.0));
+            scores[i] = joint->mean_of(i) + widths[i];
+        }
+    }
+    Index place(const Points& rows, Index i) {
+        if (Index(places.size()) <= i) places.resize(rows.size(), -2);
+        if (places[i] == -2) places[i] = joint->points.find(rows[i]);
+        return places[i];
+    }
+    void learn(Index i, double reward) {
+        joint->learn(i, reward);
+        refresh();
+    }
+};
+
 // Staged elimination over joint posteriors, as ``staged.Staged`` says it; a stage without a posterior has its prior.
-Index play_stages(const std::vector<Joint*>& stages, Program& program, double scale, double horizon,
+Index play_stages(const std::vector<Joint*>& joints, Program& program, double scale, double horizon,
                   const Rounds& rounds, View<int64_t, 1> learnt, const Generator& rng) {
     const Index T = rounds.size(), K = rounds.n_arms();
-    std::vector<Index> alive, found(stages.size(), -1);  // the round for which a stage's rows were last looked up
-    std::vector<std::vector<Index>> places(stages.size());
+    std::vector<Stage> stages;
+    for (Joint* joint : joints) stages.emplace_back(joint, scale);
+    Points rows(rounds.contexts.size(2));  // of the block, so that a row is hashed once per round and not per stage
+    std::vector<Index> alive, at(K), row(K);
     std::vector<double> prior(K), widths, scores;
-    Index since = 0;  // the round since which the arms are the same, in the same order
     for (Index i = 0; i < T; ++i) {
         const View<const double, 2> X = rounds.contexts[i];
-        if (i > 0 && std::memcmp(X.data, X.data - X.size(), sizeof(double) * size_t(X.size())) != 0) since = i;
+        if (i == 0 || std::memcmp(X.data, X.data - X.size(), sizeof(double) * size_t(X.size())) != 0)
+            for (Index a = 0; a < K; ++a) row[a] = rows.add(X.data + a * X.size(1));
         alive.resize(K);
         for (Index a = 0; a < K; ++a) alive[a] = a;
         bool played = false;
         for (size_t s = 1; s <= stages.size() && !played; ++s) {
-            Joint* stage = stages[s - 1];
-            std::vector<Index>& at = places[s - 1];
-            if (!stage) {
-                program.diagonal(X, prior.data());
-            } else if (found[s - 1] < since) {
-                if (!stage->find(X, at)) return i;
-                found[s - 1] = i;
-            }
+            Stage& stage = stages[s - 1];
+            if (!stage.joint) program.diagonal(X, prior.data());
+            for (Index a = 0; stage.joint && a < K; ++a)
+                if ((at[a] = stage.place(rows, row[a])) < 0) return i;
             const Index n = Index(alive.size());
             widths.resize(n), scores.resize(n);
             for (Index k = 0; k < n; ++k) {
-                const double variance = stage ? stage->variance_of(at[alive[k]]) : prior[alive[k]];
-                widths[k] = scale * std::sqrt(std::max(variance, 0.0));
-                scores[k] = (stage ? stage->mean_of(at[alive[k]]) : 0.0) + widths[k];
+                const Index a = alive[k];
+                widths[k] = stage.joint ? stage.widths[at[a]] : scale * std::sqrt(std::max(prior[a], 0.0));
+                scores[k] = stage.joint ? stage.scores[at[a]] : widths[k];
             }
             const double widest = *std::max_element(widths.begin(), widths.end());
             const bool sure = widest <= 1.0 / std::sqrt(horizon), wide = widest > std::ldexp(1.0, -int(s));
-            if (sure || wide) {                     // rules 1 and 3
-                if (!sure && !stage) return i;  // its first reward makes the posterior
+            if (sure || wide) {                       // rules 1 and 3
+                if (!sure && !stage.joint) return i;  // its first reward makes the posterior
                 const double* by = sure ? scores.data() : widths.data();
                 const Best best = first_best(by, n);
                 const Index k = best.ties == 1 ? best.first : pick(by, n, best, rng.random()), arm = alive[k];
                 rounds.arms[i] = arm, rounds.probabilities[i] = 1.0 / double(best.ties);
                 rounds.got[i] = rounds.rewards(i, arm);
                 learnt[i] = sure ? 0 : int64_t(s);
-                if (!sure) stage->learn(at[arm], rounds.got[i]);
+                if (!sure) stage.learn(at[arm], rounds.got[i]);
                 played = true;
             } else {  // rule 2
                 const double bar = *std::max_element(scores.begin(), scores.end()) - std::ldexp(1.0, 1 - int(s));
