@@ -30,14 +30,19 @@ def run(args: argparse.Namespace) -> int:
 
     from armwise.serve.config import Config, load_config
 
-    config = load_config(args.config) if args.config else Config()
     changes = {name: getattr(args, name) for name in ("listen", "storage") if getattr(args, name)}
-    if changes:
-        config = msgspec.structs.replace(config, **changes)
-        config.__post_init__()
+
+    def read() -> Config:
+        config = load_config(args.config) if args.config else Config()
+        if changes:
+            config = msgspec.structs.replace(config, **changes)
+            config.__post_init__()
+        return config
+
+    config = read()
     from armwise.serve.run import serve
 
-    return serve(config, sys.stdout, as_json=args.json)
+    return serve(config, sys.stdout, as_json=args.json, read=read)
 
 
 def _new_key(args: argparse.Namespace) -> None:

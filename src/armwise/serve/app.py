@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import AsyncGenerator, Callable
 
-from armwise.serve.config import Config, names_loopback
+from armwise.serve.config import Config, is_loopback, names_loopback
 from armwise.serve.engine.application import Application
 from armwise.serve.engine.engine import Engine
 from armwise.serve.personalizer import admin, evaluations, rank, slots
@@ -83,6 +83,23 @@ class Service:
                 described = self.config.applications.get(application, Application())
                 self._watches[application] = Watch(self.engine, application, described)
             return self._watches[application]
+
+    def reload(self, config: Config) -> None:
+        """Put another configuration in force without a restart: applications, keys, policies and limits.
+
+        Where it listens and what it stores to stay; ValueError, and nothing changes, if it cannot be had.
+        """
+        if not config.keys and not is_loopback(self.config.host):
+            raise ValueError(f"it listens on {self.config.listen}, which others can reach: keys cannot be taken away")
+        if (config.listen, config.storage) != (self.config.listen, self.config.storage):
+            log.warning("listen and storage stay as they are until a restart")
+        self.engine.apply(config.creations())
+        with self._watching:
+            gone, self._watches = self._watches, {}
+        self.config, self.keys, self.default = config, Keys(config.keys), next(iter(config.applications))
+        self._guarded = not config.keys
+        for watch in gone.values():
+            watch.close()
 
     async def stop(self) -> None:
         """Learn and keep what was acknowledged, then end."""

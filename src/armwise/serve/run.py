@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import gc
 import json
+import logging
 import signal
 import socket
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TextIO
 
 import uvicorn
@@ -16,6 +18,7 @@ from armwise.serve.app import Service
 from armwise.serve.config import Config
 from armwise.serve.web.logging import set_up
 
+log = logging.getLogger("armwise.serve")
 GRACE = 5  # seconds that open requests get when the service stops
 
 
@@ -42,9 +45,24 @@ def greeting(address: str, keyed: bool, arms: Sequence[str] = ()) -> str:
 class _Server(uvicorn.Server):
     """Greets once it listens, so that the curl line works when it is read; ends with exit code 0 when it is told to."""
 
-    def __init__(self, config: uvicorn.Config, service: Service, text: str, out: TextIO) -> None:
+    def __init__(
+        self, config: uvicorn.Config, service: Service, text: str, out: TextIO, read: Callable[[], Config] | None
+    ) -> None:
         super().__init__(config)
-        self._service, self._text, self._out = service, text, out
+        self._service, self._text, self._out, self._read = service, text, out, read
+        self._reloading: asyncio.Task[None] | None = None
+
+    def _hang_up(self) -> None:
+        self._reloading = asyncio.ensure_future(asyncio.to_thread(self._reload))
+
+    def _reload(self) -> None:
+        """SIGHUP: read the configuration again; one that cannot be had leaves the service as it is."""
+        assert self._read is not None
+        try:
+            self._service.reload(self._read())
+            log.info("the configuration was read again")
+        except Exception as error:
+            log.error("the configuration stays as it is: %s", error)
 
     def handle_exit(self, sig: int, frame: Any) -> None:
         self._service.ending = True  # open streams end by themselves
@@ -54,11 +72,13 @@ class _Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if self.started:
+            if self._read is not None:
+                asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self._hang_up)
             print(self._text, file=self._out, flush=True)
 
 
-def serve(config: Config, out: TextIO, as_json: bool = False) -> int:
-    """Serve until SIGINT or SIGTERM; the exit code. OSError says why it cannot."""
+def serve(config: Config, out: TextIO, as_json: bool = False, read: Callable[[], Config] | None = None) -> int:
+    """Serve until SIGINT or SIGTERM; the exit code. OSError says why it cannot. SIGHUP takes what ``read`` gives."""
     set_up(config.log_level)
     family = socket.AF_INET6 if ":" in config.host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as listener:
@@ -84,7 +104,7 @@ def serve(config: Config, out: TextIO, as_json: bool = False) -> int:
             service, log_config=None, access_log=False, lifespan="on", proxy_headers=False, server_header=False,
             date_header=False, timeout_graceful_shutdown=GRACE, timeout_keep_alive=30, backlog=2048, ws="none",
         )  # fmt: skip
-        server = _Server(options, service, text, out)
+        server = _Server(options, service, text, out, read)
         with contextlib.suppress(KeyboardInterrupt):
             server.run(sockets=[listener])
         return 0 if server.started else 1

@@ -287,6 +287,23 @@ class Engine:
         self.wait_learnt(last)
         self.learner.refresh()
 
+    def retire(self, app: str) -> None:
+        """Serve an application that was made by request no longer; what the journal has of it stays.
+
+        >>> from armwise.serve.journal.events import Settings
+        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> engine = Engine(SQLite.temporary(), {})
+        >>> engine.start(); engine.apply({"news": Creation(settings=Settings(kept=True))}); engine.retire("news")
+        >>> sorted(engine.models); engine.stop()
+        []
+        """
+        made = self.creation(app)
+        self.wait_learnt(
+            apply(self, {app: msgspec.structs.replace(made, settings=made.settings.changed(Change(kept=False)))})
+        )
+        self.creations.pop(app, None)
+        self.learner.refresh()
+
     def configured(self, app: str) -> tuple[int, Creation | None]:
         """What the configuration last made an application of, and the event that said so.
 

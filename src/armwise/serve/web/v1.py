@@ -8,10 +8,12 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from armwise.features.arms import ArmColumns, read_arms
+from armwise.features.arms import ArmColumns, check_id, read_arms
 from armwise.features.tokens import InvalidInput, Part, part, refuse_twice, why
+from armwise.serve.engine.application import Application
 from armwise.serve.engine.draw import Answer, answer
 from armwise.serve.engine.engine import Engine
+from armwise.serve.errors import Conflict
 from armwise.serve.journal.append import Write
 from armwise.serve.journal.events import Activation, Change, Decision, Reward
 from armwise.serve.journal.rules import Status
@@ -231,6 +233,40 @@ async def change_settings(call: Call) -> Response:
     return reply(model.settings.public | {"learn": model.learns})
 
 
+async def put_application(call: Call) -> Response:
+    """``PUT /v1/apps/{name}``: make an application, or change one; in force, here and everywhere, without a restart."""
+    name = _application_name(call)
+    try:
+        application = msgspec.json.decode(call.body or b"{}", type=Application)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise InvalidInput(f"the body: {why(error, call.body)}") from None
+    except ValueError as error:
+        raise InvalidInput(str(error)) from None
+    await asyncio.to_thread(application.check)
+    made = application.creation()
+    kept = msgspec.structs.replace(made, settings=made.settings.changed(Change(kept=True)))
+    await asyncio.to_thread(call.engine.apply, {name: kept}, only=False)
+    model = call.engine.model(name)
+    return reply({"name": name, "agent": repr(model.agent), "lessons": model.lessons, "version": model.version})
+
+
+async def delete_application(call: Call) -> Response:
+    """``DELETE /v1/apps/{name}``: serve one that was made by request no longer; its journal stays."""
+    name = _application_name(call)
+    made = await asyncio.to_thread(call.engine.creation, name)
+    if not made.settings.kept:
+        raise Conflict(f"application {name} is in the configuration file: take it out there")
+    await asyncio.to_thread(call.engine.retire, name)
+    return Response(204)
+
+
+def _application_name(call: Call) -> str:
+    name = check_id("the application's name", call.params[0])
+    if not call.key.may("admin", name):
+        raise Problem(403, "Forbidden", "this key does not allow that")
+    return name
+
+
 async def log(call: Call) -> Response:
     """``GET /v1/log``: decisions with what they earned, as JSON lines, dsjson or Parquet, while they are read."""
     query = call.query
@@ -273,4 +309,6 @@ ROUTES = [
     Route("GET", "v1/agents", "read", agents),
     Route("PATCH", "v1/settings", "admin", change_settings),
     Route("GET", "v1/log", "read", log),
+    Route("PUT", "v1/apps/{}", "admin", put_application),
+    Route("DELETE", "v1/apps/{}", "admin", delete_application),
 ]
