@@ -51,6 +51,9 @@ _HOMES = {
     "experts.advised": ("Advised",),
     "experts.ve": ("VE",),
     "certify": ("certificate",),
+    "decider.answers": ("Decided", "Explanation", "Receipt", "UnknownDecision"),
+    "decider.decider": ("Decider",),
+    "decider.client": ("Client", "ServiceError"),
     "guide": ("table", "advise"),
     "racing": ("race",),
 }
@@ -74,6 +77,13 @@ if TYPE_CHECKING:
     from armwise.agent import Theory as Theory
     from armwise.agent import load as load
     from armwise.certify import certificate as certificate
+    from armwise.decider.answers import Decided as Decided
+    from armwise.decider.answers import Explanation as Explanation
+    from armwise.decider.answers import Receipt as Receipt
+    from armwise.decider.answers import UnknownDecision as UnknownDecision
+    from armwise.decider.client import Client as Client
+    from armwise.decider.client import ServiceError as ServiceError
+    from armwise.decider.decider import Decider as Decider
     from armwise.experts.advised import Advised as Advised
     from armwise.experts.exp4 import Exp4 as Exp4
     from armwise.experts.exp4p import Exp4P as Exp4P

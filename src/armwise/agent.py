@@ -167,6 +167,17 @@ class Agent(persist.Saved, ABC):
         """
         return self._probabilities(self._read(context))
 
+    def estimate(self, context: Any = None) -> tuple[Floats, Floats | None]:
+        """Each arm's estimated reward, and how wide it is (a standard error; None where the agent keeps none).
+
+        >>> import armwise as aw
+        >>> agent = aw.LinUCB(dim=2, alpha=0.5, lam=1.0, seed=1)
+        >>> agent.learn(np.eye(2), Choice(arm=1, probability=0.5), 1.0)
+        >>> agent.estimate(np.eye(2))
+        (array([0. , 0.5]), array([1.        , 0.70710678]))
+        """
+        return self._estimates(self._read(context))
+
     def play(self, contexts: Contexts, rewards: ArrayLike) -> Played:
         """Choose and learn over a block of rounds, with the arms that the loop would choose.
 
@@ -234,6 +245,10 @@ class Agent(persist.Saved, ABC):
     def _revise(self, context: Any, choice: Choice, before: float, after: float) -> None:
         """Replace a reward that was learnt; all of it is checked."""
         raise NotImplementedError
+
+    def _estimates(self, context: Any) -> tuple[Floats, Floats | None]:
+        """What ``estimate`` answers, for an agent that estimates every arm's reward."""
+        raise ValueError(f"{type(self).__name__} has no estimate to give: it weighs arms without estimating rewards")
 
     def _choose(self, context: Any) -> Choice:
         p = self._probabilities(context)

@@ -81,6 +81,9 @@ class KernelIndexAgent(IndexAgent):
         means, deviations = self._posterior.estimate(context)
         return means + gp.multiplier(self._width, len(context), self.t, self.information_gain) * deviations
 
+    def _estimates(self, context: Floats) -> tuple[Floats, Floats]:
+        return self._posterior.estimate(context)
+
     def _learn(self, context: Floats, choice: Choice, reward: float) -> None:
         self._posterior.update_arm(context, choice.arm, reward)
         self._remember(context[choice.arm][None], [reward])

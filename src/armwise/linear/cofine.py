@@ -171,6 +171,10 @@ class CoFineUCB(IndexAgent):
         means, fine, coarse = self._model.estimate(context)
         return means + self.scale * (self.alpha * fine + self.alpha_coarse * coarse)
 
+    def _estimates(self, context: Floats) -> tuple[Floats, Floats]:
+        means, fine, _ = self._model.estimate(context)
+        return means, fine
+
     def _learn(self, context: Floats, choice: Choice, reward: float) -> None:
         self._model.update(context[choice.arm], reward)
 

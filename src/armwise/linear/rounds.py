@@ -50,6 +50,9 @@ class RidgeAgent(Agent):
     def _play_piece(self, block: Floats, rewards: Floats) -> Played:
         """Rounds over which the multiplier stands still, in compiled code; ``block`` is (T, K, d) or (T, 1, d)."""
 
+    def _estimates(self, context: Floats) -> tuple[Floats, Floats]:
+        return self._model.estimate(context) if self.n_arms is None else self._model.estimate_all(context)
+
     def _learn(self, context: Floats, choice: Choice, reward: float) -> None:
         if self.n_arms is None:
             self._model.learn(context, choice.arm, reward)

@@ -96,6 +96,11 @@ class RegressionAgent(Agent):
             raise ValueError(f"{self.regressor!r} predicted {means}: scale the context, or choose another regressor")
         return means
 
+    def _estimates(self, context: Floats) -> tuple[Floats, Floats | None]:
+        if isinstance(self._model, Ridge):
+            return regression.estimates(self._model.models, self._rows(context))
+        return self._means(context), None
+
     def _learn(self, context: Floats, choice: Choice, reward: float) -> None:
         model, row = (0, choice.arm) if self.n_arms is None else (choice.arm, 0)
         X = self._rows(context)

@@ -45,6 +45,9 @@ class Explore(Wrapper):
     def _probabilities(self, context: Any) -> Floats:
         return floored(self.agent._probabilities(context), self.epsilon)
 
+    def _estimates(self, context: Any) -> tuple[Floats, Floats | None]:
+        return self.agent._estimates(context)
+
     def _choose(self, context: Any) -> Choice:
         if self._rng.random() >= self.epsilon:
             own = self.agent._choose(context)

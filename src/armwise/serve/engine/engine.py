@@ -87,7 +87,9 @@ class Engine:
         ['shop']
         """
         if not self.store.shared and not self.store.lead():
-            raise RuntimeError("another process is serving from this journal")
+            holder = getattr(self.store, "holder", "")
+            named = f"the process {holder}" if holder else "another process"
+            raise RuntimeError(f"{named} is serving from this journal")
         self._reader = self.open_journal()
         self._secret = self._reader.meta("secret")
         self.recover()

@@ -144,8 +144,23 @@ class SQLite:
         except OSError:
             handle.close()
             return False
+        handle.truncate(0)
+        handle.write(str(os.getpid()))
+        handle.flush()
         self._lock = handle
         return True
+
+    @property
+    def holder(self) -> str:
+        """The process that holds the file, as far as its lock says.
+
+        >>> SQLite(":memory:").holder
+        ''
+        """
+        try:
+            return Path(self.path + ".lock").read_text()
+        except OSError:
+            return ""
 
     def _make(self) -> None:
         """Make the file if it is not there; -wal and -shm are given its mode.

@@ -176,10 +176,18 @@ class Model(persist.Saved):
             case Change() as change:
                 self._configure(change)
             case Reward() | Activation() | Expiry() as sequel if decision is not None:
-                self._settle(sequel, decision)
+                self.settle(sequel, decision)
 
-    def _settle(self, sequel: Sequel, decision: Decision) -> None:
-        """What became of a decision; one that is provisional was learnt with the default reward when it was shown."""
+    def settle(self, sequel: Sequel, decision: Decision) -> None:
+        """What became of a decision; one that is provisional was learnt with the default reward when it was shown.
+
+        >>> from armwise.serve.journal.events import Creation
+        >>> from armwise.serve.model.build import build_model
+        >>> model = build_model(Creation())
+        >>> asked = Decision(msgspec.Raw(b"{}"), [msgspec.Raw(b'"a"')], [1.0], 0, 0, 1, 0.0)
+        >>> model.settle(Reward(1.0, decision=1, lesson=1.0), asked); model.lessons
+        1
+        """
         assumed = decision.learn == PROVISIONAL and sequel.decision > self.since
         if isinstance(sequel, Activation) and sequel.lesson is None:
             if sequel.shown and assumed:

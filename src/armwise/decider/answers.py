@@ -1,0 +1,74 @@
+"""What ``Decider`` and ``Client`` answer with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+
+@dataclass(frozen=True)
+class Decided:
+    """A decision: the arm to show, the probability it was drawn with, and the id that its reward is given by.
+
+    >>> Decided("e1", "red", 0.9, {"red": 0.9, "green": 0.1}).arm
+    'red'
+    """
+
+    id: str
+    arm: str
+    probability: float
+    probabilities: dict[str, float] = field(repr=False)
+    context: bytes = field(default=b"{}", repr=False, compare=False)  # as JSON
+    arms: tuple[bytes, ...] = field(default=(), repr=False, compare=False)
+
+
+class UnknownDecision(KeyError):
+    """No decision has this id.
+
+    >>> str(UnknownDecision("e9"))
+    "no decision has the id 'e9'"
+    """
+
+    def __str__(self) -> str:
+        return f"no decision has the id {self.args[0]!r}"
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """What came of a reward: ``"taken"``, or ``"late"`` (its window was over) or ``"repeated"``, which are kept in the
+    log and not learnt.
+
+    >>> Receipt("e1", "late").status
+    'late'
+    """
+
+    id: str
+    status: Literal["taken", "late", "repeated"]
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why an arm was likely: per arm its estimate, width and probability, and what each name of the context adds.
+
+    >>> Explanation({"red": {"estimate": 0.5}}, {"red": {}}).arms["red"]["estimate"]
+    0.5
+    """
+
+    arms: dict[str, dict[str, float]]
+    contributions: dict[str, dict[str, float]]
+
+    def __str__(self) -> str:
+        lines = []
+        for arm, numbers in self.arms.items():
+            lines.append(f"{arm}: " + ", ".join(f"{name} {value:.4g}" for name, value in numbers.items()))
+            ranked = sorted(self.contributions[arm].items(), key=lambda pair: -abs(pair[1]))
+            lines += [f"  {value:+.4g}  {name}" for name, value in ranked]
+        return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain dictionaries, for JSON.
+
+        >>> Explanation({}, {}).to_dict()
+        {'arms': {}, 'contributions': {}}
+        """
+        return {"arms": self.arms, "contributions": self.contributions}

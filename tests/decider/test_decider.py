@@ -1,0 +1,199 @@
+"""Decider: names in, names out; the same in memory and in a journal that the service can open."""
+
+import dataclasses
+import datetime
+import json
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.linear_model import LinearRegression
+
+import armwise as aw
+from armwise import persist
+from armwise.decider.plain import arm_to_json, to_json
+
+ARMS: list[Any] = ["red", "green", {"id": "blue", "price": 3}]
+
+
+@pytest.fixture(params=["memory", "disk"])
+def shop(request: pytest.FixtureRequest, tmp_path: Path):
+    with aw.Decider(seed=3) if request.param == "memory" else aw.Decider(tmp_path / "decisions", seed=3) as decider:
+        yield decider
+
+
+def test_it_learns_which_arm_suits_which_context(shop: aw.Decider) -> None:
+    # Phones like green, desktops red; one decision in ten is spread over all arms.
+    for _ in range(8):
+        made = shop.decide_many([{"context": {"device": d}, "arms": ARMS} for d in ("phone", "desktop") * 20])
+        right = {"phone": "green", "desktop": "red"}
+        shop.reward_many((d, float(d.arm == right[json.loads(d.context)["device"]])) for d in made)
+        _ = shop.agent  # all of it is learnt
+    for device, arm in (("phone", "green"), ("desktop", "red")):
+        assert max(shop.decide({"device": device}, ARMS).probabilities.items(), key=lambda p: p[1])[0] == arm
+
+
+def test_what_came_of_a_reward_is_told_apart(shop: aw.Decider) -> None:
+    made = shop.decide({"hour": 9}, ARMS)
+    assert [shop.reward(made, 1.0).status, shop.reward(made.id, 0.0).status] == ["taken", "repeated"]
+    with pytest.raises(aw.UnknownDecision, match="no decision has the id 'nobody'"):
+        shop.reward("nobody", 1.0)
+
+
+def test_a_reward_after_its_window_is_late() -> None:
+    from armwise.decider.memory import Memory
+    from armwise.serve.journal.events import Creation, Settings
+
+    now = [1000.0]
+    home = Memory(Creation(settings=Settings(window=60.0, default=-1.0)), clock=lambda: now[0])
+    home.decide([(b"{}", [b'"a"', b'"b"'], "e1")])
+    now[0] += 61.0
+    assert home.reward([("e1", 1.0)])[0][0].late
+    assert home.model.lessons == 1  # the default, once
+
+
+def test_the_same_id_is_the_same_decision(shop: aw.Decider) -> None:
+    one, two = shop.decide({"hour": 9}, ARMS, id="e1"), shop.decide({"hour": 9}, ARMS, id="e1")
+    assert (one.arm, one.probability) == (two.arm, two.probability)
+    with pytest.raises(Exception, match="e1"):
+        shop.decide({"hour": 10}, ARMS, id="e1")
+
+
+def test_its_log_is_a_log(shop: aw.Decider) -> None:
+    for hour in range(40):
+        made = shop.decide({"hour": hour % 24}, ["a", "b"])
+        shop.reward(made, float(made.arm == "a"))
+    log = shop.log()
+    assert len(log.rewards) == 40
+    result = aw.offline.evaluate(log, aw.Constant(0), estimators=["snips"], warn=False)
+    assert result["snips"].value > 0.9  # "a" is the first arm of every request, and always earns 1
+
+
+def test_memory_and_journal_learn_the_same(tmp_path: Path) -> None:
+    # The same decisions with the same arms played: the models are equal to the byte. A failure would mean that there
+    # are two implementations after all.
+    with aw.Decider(tmp_path / "d", seed=5) as disk:
+        memory = aw.Decider(seed=5)
+        for i in range(30):
+            context, made = {"hour": i % 5}, disk.decide({"hour": i % 5}, ARMS)
+            disk.reward(made, float(i % 2))
+            disk.agent  # noqa: B018  (waits until it is learnt)
+            home = memory._memory
+            assert home is not None
+            home._secret = disk._engine._secret  # type: ignore[union-attr]
+            again = memory.decide(context, ARMS, id=made.id)
+            assert again.arm == made.arm
+            memory.reward(again, float(i % 2))
+        assert persist.dumps(memory.agent) == persist.dumps(disk.agent)
+
+
+def test_explain_names_what_matters(shop: aw.Decider) -> None:
+    for i in range(150):
+        made = shop.decide({"device": "phone" if i % 2 else "desktop", "noise": i % 7}, ["a", "b"])
+        shop.reward(made, float((made.arm == "a") == (i % 2 == 1)))
+    made = shop.decide({"device": "phone", "noise": 3}, ["a", "b"])
+    why = shop.explain(made)
+    assert set(why.arms["a"]) == {"estimate", "width", "probability"}
+    assert why.arms["a"]["probability"] == pytest.approx(made.probabilities["a"])
+    assert why.contributions["a"]["device"] > abs(why.contributions["a"]["noise"])
+    assert "device" in str(why)
+
+
+def test_a_folder_is_held_by_one_process_and_found_again(tmp_path: Path) -> None:
+    with aw.Decider(tmp_path / "d") as shop:
+        made = shop.decide({}, ["a", "b"], id="e1")
+        code = f"import armwise as aw; aw.Decider({str(tmp_path / 'd')!r})"
+        other = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+        assert "is serving from this journal" in other.stderr
+        import os
+
+        assert str(os.getpid()) in other.stderr
+    with aw.Decider(tmp_path / "d") as shop:
+        assert shop.reward(made, 1.0).status == "taken"
+
+
+def test_threads_may_share_it(shop: aw.Decider) -> None:
+    def work() -> None:
+        for _ in range(20):
+            shop.reward(shop.decide({"hour": 1}, ARMS), 1.0)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(shop.log().rewards) == 80
+
+
+def test_any_agent_can_decide() -> None:
+    shop = aw.Decider(aw.Explore(aw.LinThompson(dim=1, v=0.2), 0.2))
+    assert isinstance(shop.agent, aw.Explore)
+    assert shop.agent.dim == 128
+    with pytest.raises(ValueError, match="agent"):
+        aw.Decider(aw.SquareCB(1, regressor=LinearRegression()))
+
+
+def test_a_log_warms_it_up() -> None:
+    base = {"arms": ["a", "b"], "probability": 0.5}
+    cases = [(d, arm) for d in (0, 1) for arm in ("a", "b")] * 20
+    rows = [base | {"context": {"d": d}, "arm": arm, "reward": float((d, arm) == (1, "a"))} for d, arm in cases]
+    shop = aw.Decider(seed=1)
+    assert shop.warm_start(rows) == 80
+    assert shop.decide({"d": 1}, ["a", "b"]).probabilities["a"] > 0.9
+    with pytest.raises(ValueError, match="log, row 0: arm 'c' is not one of its arms"):
+        shop.warm_start([rows[0] | {"arm": "c"}])
+
+
+@dataclasses.dataclass
+class Visitor:
+    device: str
+    age: float
+
+
+def test_contexts_are_what_people_have() -> None:
+    wanted = b'{"device":"phone","age":31.0}'
+    assert to_json("context", {"device": "phone", "age": 31.0}) == wanted
+    assert to_json("context", Visitor("phone", 31.0)) == wanted
+    frame = pd.DataFrame({"device": ["phone"], "age": [31.0]})
+    assert to_json("context", frame.iloc[0]) == wanted
+    assert to_json("context", next(frame.itertuples(index=False))) == wanted
+    assert to_json("context", pl.from_pandas(frame)) == wanted
+    assert to_json("context", wanted.decode()) == wanted
+    assert to_json("context", {"n": np.int64(3), "gap": np.nan, "none": pd.NaT, "tags": {"b", "a"}}) == (
+        b'{"n":3,"gap":null,"none":null,"tags":["a","b"]}'
+    )
+    moment = datetime.datetime(2026, 11, 16, 21, 30)
+    assert json.loads(to_json("context", {"at": moment}))["at"] == {
+        "year": 2026, "month": "11", "day": 16, "weekday": "Monday", "hour": 21,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda s: s.decide({}, "abc"), "arms must be a list of ids or dictionaries, got str"),
+        (lambda s: s.decide({}, []), "arms must not be empty"),
+        (lambda s: s.decide({}, [{"price": 3}]), "an arm must be its id"),
+        (lambda s: s.decide([1, 2], ["a"]), "context must have names"),
+        (lambda s: s.decide({"f": object()}, ["a"]), "context.f must be a number, text"),
+        (lambda s: s.decide_many([{"arm": ["a"]}]), "a request has context, arms and id, got 'arm'"),
+        (lambda s: s.reward("e1", float("nan")), "reward"),
+    ],
+)
+def test_bad_input_is_named_and_changes_nothing(call: Any, said: str) -> None:
+    shop = aw.Decider()
+    shop.decide({}, ["a"], id="e1")
+    before = persist.dumps(shop.agent)
+    with pytest.raises(ValueError, match=said):
+        call(shop)
+    assert persist.dumps(shop.agent) == before
+
+
+def test_arms_keep_their_features() -> None:
+    assert arm_to_json({"id": 7, "features": {"price": 3}}) == b'{"id":"7","features":{"price":3}}'
