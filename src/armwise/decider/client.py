@@ -38,8 +38,8 @@ class Client:
     """Decide and reward over HTTP.
 
     A request that fails on the way is sent again, up to ``retries`` times: decisions carry their id, rewards an
-    idempotency key, so that nothing happens twice. Connections are kept, one per thread. ``app`` names the application,
-    where the service has several.
+    idempotency key, so that nothing happens twice. Connections are kept and used again, from any thread. ``app`` names
+    the application, where the service has several.
 
     >>> Client("http://127.0.0.1:8484", key="secret").address
     '127.0.0.1:8484'
@@ -55,7 +55,8 @@ class Client:
             raise ValueError(f"timeout must be above 0 and retries at least 0, got {timeout} and {retries}")
         self.address, self._scheme, self._path = parts.netloc, parts.scheme, parts.path.rstrip("/")
         self.key, self.app, self.timeout, self.retries = key, app, timeout, retries
-        self._local = threading.local()
+        self._idle: list[http.client.HTTPConnection] = []
+        self._lock = threading.Lock()
 
     # ------------------------------------------------------------------ the verbs
 
@@ -146,13 +147,14 @@ class Client:
     # ------------------------------------------------------------------ life
 
     def close(self) -> None:
-        """Close this thread's connection.
+        """Close the connections that are kept.
 
         >>> Client("http://127.0.0.1:1").close()
         """
-        if (connection := getattr(self._local, "connection", None)) is not None:
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for connection in idle:
             connection.close()
-            self._local.connection = None
 
     def __enter__(self) -> Self:
         return self
@@ -170,15 +172,17 @@ class Client:
         for attempt in range(self.retries + 1):
             if attempt:
                 time.sleep(min(2.0, 0.05 * 2**attempt))
+            connection = self._connection()
             try:
-                connection = self._connection()
                 connection.request(method, self._path + path, body, sent)
                 response = connection.getresponse()
                 data = response.read()
             except (OSError, http.client.HTTPException) as error:
-                self.close()
+                connection.close()
                 failure = ServiceError(0, f"{self.address} cannot be reached: {error}")
                 continue
+            with self._lock:
+                self._idle.append(connection)
             if response.status < 300:
                 return data
             failure = ServiceError(response.status, _reason(response.status, data))
@@ -187,11 +191,11 @@ class Client:
         raise failure
 
     def _connection(self) -> http.client.HTTPConnection:
-        connection: http.client.HTTPConnection | None = getattr(self._local, "connection", None)
-        if connection is None:
-            kind = http.client.HTTPSConnection if self._scheme == "https" else http.client.HTTPConnection
-            connection = self._local.connection = kind(self.address, timeout=self.timeout)
-        return connection
+        with self._lock:
+            if self._idle:
+                return self._idle.pop()
+        kind = http.client.HTTPSConnection if self._scheme == "https" else http.client.HTTPConnection
+        return kind(self.address, timeout=self.timeout)
 
 
 def _reason(status: int, data: bytes) -> str:

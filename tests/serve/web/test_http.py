@@ -37,6 +37,7 @@ def test_decide_reward_and_look(run: Callable[..., Any]) -> None:
         "id": "evt 1/x",
         "late": False,
         "learnt": True,
+        "repeated": False,
     }
     found = client.get(path).json()
     assert (found["reward"], found["context"], found["arm"]) == (0.75, {"hour": 9}, answer["arm"])

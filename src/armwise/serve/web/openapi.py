@@ -117,8 +117,13 @@ SCHEMAS: dict[str, Any] = {
     },
     "RewardAnswer": {
         "type": "object",
-        "required": ["id", "late", "learnt"],
-        "properties": {"id": {"type": "string"}, "late": {"type": "boolean"}, "learnt": {"type": "boolean"}},
+        "required": ["id", "late", "learnt", "repeated"],
+        "properties": {
+            "id": {"type": "string"},
+            "late": {"type": "boolean"},
+            "learnt": {"type": "boolean"},
+            "repeated": {"type": "boolean"},
+        },
     },
     "Settings": {
         "type": "object",

@@ -15,7 +15,7 @@ from armwise.serve.engine.draw import Answer, answer
 from armwise.serve.engine.engine import Engine
 from armwise.serve.errors import Conflict
 from armwise.serve.journal.append import Write
-from armwise.serve.journal.events import Activation, Change, Decision, Reward
+from armwise.serve.journal.events import EARLIEST, Activation, Change, Decision, Reward
 from armwise.serve.journal.rules import Status
 from armwise.serve.log import parquet
 from armwise.serve.log.export import FORMATS, earned, outcomes, pieces
@@ -73,7 +73,8 @@ class DecisionAnswer(msgspec.Struct):
 
 
 class RewardAnswer(msgspec.Struct):
-    """What came of a reward: ``late`` ones are kept but not learnt; ``learnt`` at once, or not (yet).
+    """What came of a reward: ``late`` ones are kept but not learnt; ``learnt`` at once, or not (yet); ``repeated``
+    if an earlier one counts instead.
 
     >>> RewardAnswer("e1", late=False, learnt=True).learnt
     True
@@ -82,6 +83,7 @@ class RewardAnswer(msgspec.Struct):
     id: str
     late: bool
     learnt: bool
+    repeated: bool = False
 
 
 _decode = msgspec.json.Decoder(DecisionRequest)
@@ -154,7 +156,9 @@ async def reward(call: Call) -> Response:
     written = (await call.submit([write]))[0]
     event = written.row.event
     assert isinstance(event, Reward)
-    return reply(RewardAnswer(written.row.id, event.late, event.lesson is not None))
+    status = written.status
+    repeated = not event.late and status is not None and status.rule == EARLIEST and status.n > 1
+    return reply(RewardAnswer(written.row.id, event.late, event.lesson is not None, repeated))
 
 
 async def activate(call: Call) -> Response:
