@@ -35,6 +35,8 @@ CASES = [
     Case("Doubling", lambda s: aw.Doubling("Exp3.theoretical", {"n_arms": K}, seed=s), horizon=2000),
     Case("Explore", lambda s: aw.Explore(aw.LinUCB(D, 0.5, 0.3, seed=s), 0.2, seed=s)),
     Case("Explore over Exp3", lambda s: aw.Explore(aw.Exp3(K, 0.1, seed=s), 0.2, seed=s), horizon=1500),
+    Case("Auto", lambda s: aw.Auto(D, seed=s)),
+    Case("Auto, disjoint, with a floor", lambda s: aw.Auto(D, K, floor=0.1, seed=s)),
     Case("LinUCB", lambda s: aw.LinUCB(D, 0.5, 0.3, seed=s)),
     Case("LinUCB, disjoint", lambda s: aw.LinUCB(D, 0.5, 0.3, n_arms=K, seed=s)),
     Case("LinUCB, ellipsoid", lambda s: aw.LinUCB(D, aw.Ellipsoid(0.1, 1.0, 0.1), 2.0, seed=s)),

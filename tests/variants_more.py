@@ -208,3 +208,28 @@ def features(module: Any) -> object:
         f.mix(1, 2),
         f.scaled(5, 2, 3),
     )
+
+
+@recipe("maps.columns", "maps.fourier")
+def feature_maps(module: Any) -> object:
+    rows = numbers(T, 5)
+    knots = np.sort(numbers(3, 9, seed=2), axis=1)
+    index, values = np.array([0, 2, 4]), np.array([0.5, -1.0, 2.0])
+    return (
+        module.maps.columns(rows, index, values, np.abs(values), knots, index, values, 5.0),
+        module.maps.fourier(rows, numbers(D, 5, seed=3), numbers(D, seed=4), 0.3),
+    )
+
+
+@recipe("nested.estimates", "nested.scores", "nested.level", "nested.learn_rows", "nested.learn", "nested.play")
+def nested_models(module: Any) -> object:
+    n, width, ends = module.nested, 40, np.array([8, 24, 40])
+    prior = np.abs(numbers(width)) + 0.1
+    factors, thetas, state = np.tile(np.diag(prior), (3, 1, 1)), np.zeros((3, 3, width)), np.zeros(12)
+    model = (factors, thetas, ends, prior)
+    n.learn_rows(*model, state, numbers(T, width), np.arange(T) % 3, numbers(T, seed=2))
+    n.learn(*model, state, numbers(width, seed=3), 1, 0.7)
+    X = numbers(1, width, seed=4)
+    asked = n.estimates(*model, X, 1), n.scores(*model, state, X), n.level(state, 3, 3)
+    contexts, rewards = numbers(T, 1, width, seed=5), numbers(T, 3, seed=6)
+    return asked, n.play(*model, state, contexts, rewards, 0.3, 1.5, 0.1, rng()), factors, thetas, state

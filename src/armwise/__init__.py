@@ -26,6 +26,7 @@ _HOMES = {
     "reduction.policy_arms": ("PolicyArms",),
     "reduction.doubling": ("Doubling",),
     "reduction.explore": ("Explore",),
+    "auto.auto": ("Auto",),
     "linear.linucb": ("LinUCB", "Ellipsoid"),
     "linear.sup_linucb": ("SupLinUCB",),
     "linear.linrel": ("LinREL", "SupLinREL"),
@@ -76,6 +77,7 @@ if TYPE_CHECKING:
     from armwise.agent import Played as Played
     from armwise.agent import Theory as Theory
     from armwise.agent import load as load
+    from armwise.auto.auto import Auto as Auto
     from armwise.certify import certificate as certificate
     from armwise.decider.answers import Decided as Decided
     from armwise.decider.answers import Explanation as Explanation

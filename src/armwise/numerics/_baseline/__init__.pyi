@@ -23,6 +23,12 @@ from armwise.numerics._baseline import (
     logistic as logistic,
 )
 from armwise.numerics._baseline import (
+    maps as maps,
+)
+from armwise.numerics._baseline import (
+    nested as nested,
+)
+from armwise.numerics._baseline import (
     policies as policies,
 )
 from armwise.numerics._baseline import (

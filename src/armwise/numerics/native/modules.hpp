@@ -19,6 +19,8 @@
     bind(policies) \
     bind(sequences) \
     bind(spectral) \
+    bind(nested) \
+    bind(maps) \
     bind(features)
 
 #define ARMWISE_DECLARE(name) void bind_##name(nanobind::module_&);

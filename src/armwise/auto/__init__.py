@@ -1,0 +1,1 @@
+"""One agent that needs no tuning."""

@@ -1,0 +1,184 @@
+"""Feature maps: what a column of numbers becomes before a linear model sees it.
+
+A map looks at some rows (``fit``), and from then on turns rows into features (``transform``), each row by itself. It is
+deterministic from its seed, and saved with the agent that uses it.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from armwise import persist
+from armwise.arguments import as_floats, count
+from armwise.numerics import maps
+from armwise.streams import stream
+
+Floats = NDArray[np.float64]
+
+_PAIRS = 300  # rows whose distances give the length scale
+
+
+class FeatureMap(persist.Saved):
+    """Rows of numbers in, rows of features out.
+
+    >>> Columns().fit([[0.0], [1.0], [2.5]]).transform([[2.5]]).round(2)
+    array([[1.3 , 1.19]])
+    """
+
+    _namespace: ClassVar[str] = "features."
+    size: int = 0  # features per row, once fitted
+
+    def fit(self, rows: Any) -> Self:
+        """Look at rows, of which each is one example; returns the map itself.
+
+        >>> Columns().fit([[0.0], [1.0], [2.5]]).size
+        2
+        """
+        table = _table("rows", rows)
+        if not len(table):
+            raise ValueError("rows must have at least one row, got none")
+        self._fit(table)
+        return self
+
+    def transform(self, rows: Any) -> Floats:
+        """One row of ``size`` features per row.
+
+        >>> Fourier(count=4, seed=1).fit(np.eye(2)).transform(np.eye(2)).shape
+        (2, 4)
+        """
+        if not self.size:
+            raise ValueError(f"{type(self).__name__} has seen no rows yet: call fit first")
+        return self._transform(_table("rows", rows))
+
+    @abstractmethod
+    def _fit(self, rows: Floats) -> None: ...
+
+    @abstractmethod
+    def _transform(self, rows: Floats) -> Floats: ...
+
+
+def _table(name: str, rows: Any) -> Floats:
+    table = as_floats(name, rows)
+    if table.ndim != 2:
+        raise ValueError(f"{name} must have two dimensions, one row per example, got shape {table.shape}")
+    if not np.isfinite(table).all():
+        raise ValueError(f"{name} must be finite, got NaN or infinity in row {np.argwhere(~np.isfinite(table))[0][0]}")
+    return table
+
+
+class Columns(FeatureMap):
+    """Columns as they come: small whole numbers as categories, other numbers standardised and placed among quantiles.
+
+    A column whose rows hold at most ``max_categories`` values, all whole numbers, gets an indicator per value; a value
+    that was not seen has none. Any other column gives two features: (x - mean) / deviation, cut at +-5, and its
+    position among ``knots`` quantiles, which long tails do not stretch. A column that does not vary gives nothing.
+
+    >>> rows = [[0.0, 1.5], [1.0, 2.5], [2.0, 9.5]]
+    >>> Columns().fit(rows).transform(rows).round(2)
+    array([[-0.84,  1.  ,  0.  ,  0.  , -1.19],
+           [-0.56,  0.  ,  1.  ,  0.  ,  0.  ],
+           [ 1.4 ,  0.  ,  0.  ,  1.  ,  1.19]])
+    """
+
+    linear: int = 0  # features before the positions
+    LIMIT: ClassVar[float] = 5.0  # deviations; beyond, the position says enough
+    _learnt = ("size", "linear", "_numbers", "_means", "_inverses", "_knots", "_categories", "_values")
+
+    def __init__(self, max_categories: int = 12, knots: int = 17) -> None:
+        self.max_categories, self.knots = count("max_categories", max_categories), count("knots", knots)
+        if self.knots < 2:
+            raise ValueError(f"knots must be at least 2, got {self.knots}")
+
+    def _fit(self, rows: Floats) -> None:
+        numbers, categories, values = [], [], []
+        for j, column in enumerate(rows.T):
+            seen = np.unique(column)
+            if len(seen) == 1:
+                continue
+            if len(seen) <= self.max_categories and (seen == np.round(seen)).all():
+                shown = seen[1:] if len(seen) == 2 else seen  # of two values, one indicator says it all
+                categories += [j] * len(shown)
+                values += list(shown)
+            else:
+                numbers.append(j)
+        table = rows[:, numbers]
+        self._numbers, self._categories = np.array(numbers, np.int64), np.array(categories, np.int64)
+        self._values = np.array(values, np.float64)
+        self._means, self._inverses = table.mean(axis=0), 1.0 / np.maximum(table.std(axis=0), 1e-300)
+        levels = np.linspace(0.0, 1.0, self.knots)
+        self._knots = np.ascontiguousarray(np.quantile(table, levels, axis=0, method="inverted_cdf").T)
+        self.linear = len(numbers) + len(categories)
+        self.size = self.linear + len(numbers)
+
+    def transform(self, rows: Any) -> Floats:
+        if not hasattr(self, "_numbers"):
+            raise ValueError("Columns has seen no rows yet: call fit first")
+        return self._transform(_table("rows", rows))
+
+    def _transform(self, rows: Floats) -> Floats:
+        return maps.columns(
+            rows, self._numbers, self._means, self._inverses, self._knots, self._categories, self._values, self.LIMIT
+        )
+
+    def names(self) -> list[str]:
+        """What each feature is, by the number of its column.
+
+        >>> Columns().fit([[0.0, 1.5], [1.0, 2.5]]).names()
+        ['x1', 'x0 = 1', 'position of x1']
+        """
+        numbers = [f"x{j}" for j in self._numbers]
+        shown = [f"x{j} = {value:g}" for j, value in zip(self._categories, self._values)]
+        return [*numbers, *shown, *(f"position of {name}" for name in numbers)]
+
+
+class Fourier(FeatureMap):
+    """Random Fourier features of a Gaussian kernel (Rahimi, Recht 2007): a smooth function of all columns together.
+
+    With w drawn from N(0, 1 / length_scale^2) and b uniform, sqrt(2 / count) cos(w'x + b) has inner products close to
+    exp(-|x - y|^2 / (2 length_scale^2)). Without a length scale it is the median distance between rows.
+
+    >>> rows = np.linspace(0.0, 3.0, 50)[:, None]
+    >>> features = Fourier(count=2000, length_scale=1.0, seed=1).fit(rows).transform([[0.0], [1.0]])
+    >>> round(float(features[0] @ features[1]), 1)                # exp(-1/2) = 0.61
+    0.6
+    """
+
+    _learnt = ("size", "_frequencies", "_phases", "scale_used")
+
+    def __init__(self, count: int = 256, length_scale: float | None = None, seed: int = 0) -> None:
+        self.count, self.length_scale, self.seed = int(count), length_scale, int(seed)
+        if self.count < 1:
+            raise ValueError(f"count must be at least 1, got {count}")
+        if length_scale is not None and not 0.0 < length_scale < np.inf:
+            raise ValueError(f"length_scale must be positive, got {length_scale}")
+
+    def params(self) -> dict[str, Any]:
+        return super().params() | {"seed": self.seed}  # the seed is what the map is
+
+    def _fit(self, rows: Floats) -> None:
+        self.scale_used = self.length_scale or median_distance(rows)
+        rng = stream(self.seed, "Fourier features")
+        # Columns first: a column that is added later leaves the frequencies of the others as they are.
+        self._frequencies = np.ascontiguousarray(rng.standard_normal((rows.shape[1], self.count)).T / self.scale_used)
+        self._phases = stream(self.seed, "Fourier phases").uniform(0.0, 2.0 * np.pi, self.count)
+        self.size = self.count
+
+    def _transform(self, rows: Floats) -> Floats:
+        return maps.fourier(rows, self._frequencies, self._phases, float(np.sqrt(2.0 / self.count)))
+
+
+def median_distance(rows: Floats) -> float:
+    """The median distance between two of (at most 300, evenly spaced) rows; 1 where they do not differ.
+
+    >>> median_distance(np.array([[0.0], [1.0], [2.0]]))
+    1.0
+    """
+    some = rows[np.linspace(0, len(rows) - 1, min(len(rows), _PAIRS)).astype(np.int64)]
+    norms = np.einsum("ij,ij->i", some, some)
+    squares = (norms[:, None] + norms[None, :] - 2.0 * (some @ some.T))[np.triu_indices(len(some), 1)]
+    median = float(np.sqrt(max(float(np.median(squares)), 0.0))) if len(squares) else 0.0
+    return median if median > 1e-6 else 1.0

@@ -1,0 +1,166 @@
+// Nested ridge models: one factor that answers for every prefix of the features.
+//
+// W is lower triangular with A^-1 = W'W, as in ridge.hpp. Its leading block is the factor of the model that knows only
+// the first features, so p = W x gives the widths of all prefixes as running sums of p_i^2, and one step of Carlson's
+// update serves them all. Only the estimate theta is kept for each prefix. Prefixes end at multiples of eight.
+//
+// Which prefix decides is chosen by the errors it made one step ahead (`Evidence`): the longest, unless a shorter one
+// predicted the rewards better. Errors fade, so that what was learnt early does not count for ever.
+#pragma once
+
+#include "choice.hpp"
+#include "scratch.hpp"
+#include "simd.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+namespace armwise {
+
+struct Nested {
+    double *factors, *thetas;  // (M, D, D) and (M, B, D)
+    Index M, B, D;
+    const int64_t* ends;  // B prefixes, increasing, the last is D
+    const double* prior;  // (D): the scale of each weight before anything is learnt
+
+    double* factor(Index m) const { return factors + m * D * D; }
+    double* theta(Index m, Index b) const { return thetas + (m * B + b) * D; }
+    Index stride() const { return D * D + B * D; }
+};
+
+// p = W x over the first `end` rows; returns ||p||^2.
+inline double project_prefix(const double* W, Index D, Index end, const double* x, double* p) {
+    Lanes square = zero();
+    for (Index i = 0; i < end; i += LANES) {
+        const double* row = W + i * D;
+        Lanes s[8] = {zero(), zero(), zero(), zero(), zero(), zero(), zero(), zero()};
+        for (Index j = 0; j < i + LANES; j += LANES) {
+            const Lanes v = load(x + j);
+            for (int k = 0; k < 8; ++k) s[k] += load(row + k * D + j) * v;
+        }
+        const Lanes sums = totals(s);
+        store(p + i, sums);
+        square += sums * sums;
+    }
+    return total(square);
+}
+
+inline double prefix_dot(const double* a, const double* b, Index end) {
+    Lanes s = zero();
+    for (Index j = 0; j < end; j += LANES) s += load(a + j) * load(b + j);
+    return total(s);
+}
+
+// What each prefix predicts for x under model m.
+inline void predict(const Nested& model, Index m, const double* x, double* means) {
+    for (Index b = 0; b < model.B; ++b) means[b] = prefix_dot(model.theta(m, b), x, model.ends[b]);
+}
+
+// A += x x', b += r x for every prefix at once; `errors` are r minus what each predicted before.
+inline void learn_nested(const Nested& model, Index m, const double* x, const double* errors) {
+    const Index D = model.D;
+    Scratch scratch(2 * D, 2 * D);
+    double *p = scratch.data(), *k = p + D, *W = model.factor(m);
+    require(is_finite(project_prefix(W, D, D, x, p)), "context must be finite (and its square must not overflow)");
+    double before = 1.0;
+    Index b = 0;
+    for (Index i = 0; i < D; ++i) {
+        const double after = before + p[i] * p[i], root = std::sqrt(before * after);
+        const Lanes keep = splat(before / root), take = splat(-p[i] / root), add = splat(p[i]);
+        double* row = W + i * D;
+        for (Index j = 0; j < i + 1; j += LANES) {
+            const Lanes w = load(row + j), sofar = load(k + j);
+            store(row + j, keep * w + take * sofar);
+            store(k + j, add * w + sofar);
+        }
+        before = after;
+        for (; b < model.B && i + 1 == model.ends[b]; ++b) {
+            const Lanes step = splat(errors[b] / before);
+            double* theta = model.theta(m, b);
+            for (Index j = 0; j <= i; j += LANES) store(theta + j, step * load(k + j) + load(theta + j));
+        }
+    }
+}
+
+// What the errors of one step ahead say: `state` is (3 + 3 B): rewards learnt, faded sum of squared errors of the
+// prefix in charge, faded number of them (rewards are measured in units of their range); then per prefix the faded sum of (longest's squared error - its own), the
+// faded sum of that difference squared, and how many rewards were learnt while it was in charge.
+struct Evidence {
+    double* state;
+    Index B, M;
+
+    static constexpr double MEMORY = 0.5, START = 20.0;     // errors fade at rate 1 / (MEMORY t + START)
+    static constexpr double CONSTANT = 3.0, SHORTER = 0.25;  // how sure, in standard errors
+    static constexpr double PATIENCE = 30.0;                // rewards per arm before the context is given up
+    static constexpr double WIDE = 1.0, NARROW = 0.3;       // standard errors of optimism: a constant, a longer prefix
+
+    double* gaps() const { return state + 3; }
+    double* squares() const { return state + 3 + B; }
+    double* charge() const { return state + 3 + 2 * B; }
+
+    // The longest prefix, unless a shorter one did better, by a quarter of the difference's standard error; of two such
+    // the better. The first prefix is a constant per arm: it needs strong evidence, because an arm that is never tried
+    // again cannot speak for itself.
+    Index level() const {
+        Index chosen = B - 1;
+        double best = 0.0;
+        for (Index b = B - 2; b >= 1; --b) {
+            const double value = gaps()[b] - SHORTER * std::sqrt(squares()[b] + 0.25);
+            if (value >= best) best = value, chosen = b;
+        }
+        if (B > 1 && M > 1 && state[0] > PATIENCE * double(M) && gaps()[0] > gaps()[chosen] &&
+            gaps()[0] > CONSTANT * std::sqrt(squares()[0] + 0.25))
+            return 0;
+        return chosen;
+    }
+    // The residual standard deviation, beginning at half the rewards' range as if four rewards had shown it.
+    double noise() const { return std::sqrt((1.0 + state[1]) / (4.0 + state[2])); }
+    double radius(Index level) const { return (level == 0 ? WIDE : NARROW) * noise(); }
+
+    void learn(const double* errors, Index in_charge) {
+        const double fade = 1.0 - 1.0 / (MEMORY * state[0] + START);
+        const double longest = errors[B - 1] * errors[B - 1];
+        for (Index b = 0; b < B; ++b) {
+            const double gain = longest - errors[b] * errors[b];
+            gaps()[b] = fade * gaps()[b] + gain;
+            squares()[b] = fade * fade * squares()[b] + gain * gain;
+        }
+        state[1] = fade * state[1] + errors[in_charge] * errors[in_charge];
+        state[2] = fade * state[2] + 1.0;
+        state[0] += 1.0;
+        charge()[in_charge] += 1.0;
+    }
+};
+
+// Optimistic scores of K arms: mean + radius x width, of one row under each model or of each row under the one model.
+// An arm that cannot win even with the width of an arm never played keeps that upper bound as its score.
+inline void nested_scores(const Nested& model, const double* X, Index K, Index level, double radius, double* scores) {
+    const Index D = model.D, end = model.ends[level];
+    Scratch scratch(D);
+    double* p = scratch.data();
+    const bool shared = model.M > 1;
+    std::vector<std::pair<double, Index>> order(static_cast<std::size_t>(K));
+    bool all = true;
+    for (Index a = 0; a < K; ++a) {
+        const double mean = prefix_dot(model.theta(shared ? a : 0, level), shared ? X : X + a * D, end);
+        all &= is_finite(mean);
+        order[static_cast<std::size_t>(a)] = {-mean, a};
+    }
+    require(all, "context must be finite (and its square must not overflow)");
+    std::sort(order.begin(), order.end());
+    double best = -std::numeric_limits<double>::infinity();
+    for (const auto& [minus, a] : order) {
+        const double* x = shared ? X : X + a * D;
+        double most = 0.0;
+        for (Index j = 0; j < end; ++j) most += x[j] * x[j] * model.prior[j] * model.prior[j];
+        const double bound = radius * std::sqrt(most) - minus;
+        scores[a] = bound;
+        if (bound < best - 1e-6 * std::fabs(best)) continue;
+        scores[a] = radius * std::sqrt(project_prefix(model.factor(shared ? a : 0), D, end, x, p)) - minus;
+        require(is_finite(scores[a]), "context must be finite (and its square must not overflow)");
+        best = std::max(best, scores[a]);
+    }
+}
+
+}  // namespace armwise
