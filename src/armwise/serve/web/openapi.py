@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from armwise import __version__
-from armwise.serve.journal.events import LARGEST
+from armwise.serve.journal.events import LARGEST, LEARN, RULES
 
 _NAME = {"type": "string", "minLength": 1, "maxLength": 256, "pattern": r"^[^\x00-\x1f\x7f]*$"}
 _ID = {"name": "id", "in": "path", "required": True, "schema": _NAME}
@@ -131,7 +131,8 @@ SCHEMAS: dict[str, Any] = {
         "properties": {
             "window": _NUMBER,
             "default": _NUMBER,
-            "rule": {"enum": ["earliest", "sum"]},
+            "rule": {"enum": list(RULES)},
+            "learn": {"enum": list(LEARN)},
             "apprentice": {"type": "boolean"},
         },
     },
@@ -141,7 +142,8 @@ SCHEMAS: dict[str, Any] = {
         "properties": {
             "window": {"type": "number", "exclusiveMinimum": 0, "maximum": 315360000},
             "default": _NUMBER,
-            "rule": {"enum": ["earliest", "sum"]},
+            "rule": {"enum": list(RULES)},
+            "learn": {"enum": list(LEARN)},
             "apprentice": {"type": "boolean"},
             "epsilon": {"type": "number", "minimum": 0, "maximum": 1},
         },
