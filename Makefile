@@ -1,10 +1,10 @@
-# make setup | native | run | test | check | bench | check-wheel | torture; everything lives in .venv, made on first use.
+# make setup | native | sanitize | run | test | check | bench | check-wheel | torture; everything lives in .venv, made on first use.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: setup native stubs run test check docs bench torture check-wheel
+.PHONY: setup native stubs sanitize run test check docs bench torture check-wheel
 setup: $(STAMP) native
 
 # Editable: Python is read from src, and `native` builds the kernels there, again whenever a source of theirs changes.
@@ -22,6 +22,18 @@ native: $(STAMP)
 	test -f build/native/build.ninja || cmake -S . -B build/native -G Ninja -DPython_EXECUTABLE=$(abspath $(BIN))/python >/dev/null
 	cmake --build build/native
 	cmake --install build/native --prefix src >/dev/null
+
+# The kernels' tests under the address and undefined-behaviour sanitisers. Python itself is not instrumented, so their
+# runtime is loaded before it, and what Python leaves allocated at its end is not looked at.
+sanitize: export PATH := $(abspath $(BIN)):$(PATH)
+sanitize: setup
+	cmake -S . -B build/sanitize -G Ninja -DPython_EXECUTABLE=$(abspath $(BIN))/python -DARMWISE_SANITIZE=ON >/dev/null
+	cmake --build build/sanitize
+	rm -rf build/sanitized && mkdir -p build/sanitized && cp -r src/armwise build/sanitized/
+	cmake --install build/sanitize --prefix build/sanitized >/dev/null
+	PYTHONPATH=build/sanitized LD_PRELOAD="$$(c++ -print-file-name=libasan.so) $$(c++ -print-file-name=libubsan.so)" \
+	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
+	$(BIN)/python -m pytest -q -p no:xdist -p no:cacheprovider tests/numerics tests/test_ridge.py
 
 # The kernels' types, as mypy reads them, from the compiled module itself.
 stubs: native

@@ -43,13 +43,22 @@ def ridge_models(module: Any, M: int = 1, d: int = D) -> np.ndarray:
 NONE = np.zeros((1, 0, 0)), np.zeros((1, 0))
 
 
-@recipe("choice.finite", "choice.all_finite", "choice.first_best", "choice.best_arms", "choice.draw")
+@recipe(
+    "choice.finite",
+    "choice.all_finite",
+    "choice.all_within",
+    "choice.plain",
+    "choice.first_best",
+    "choice.best_arms",
+    "choice.draw",
+)
 @recipe("choice.tied_probabilities", "choice.row_argmax")
 def choice(module: Any) -> object:
     c, scores = module.choice, numbers(K).round(1)
     p = np.abs(scores) / np.abs(scores).sum()
     wide = numbers(T, K)
     return (
+        c.all_within(wide), c.plain(wide, 2, K),
         c.finite(1.0), c.finite(np.nan), c.all_finite(wide), c.all_finite(np.append(wide, np.inf)),
         c.first_best(scores), c.best_arms(scores), [c.draw(p, u) for u in np.linspace(0, 1, 99)],
         c.tied_probabilities(scores), c.row_argmax(wide),

@@ -12,14 +12,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from armwise import persist
-from armwise.arguments import FLOAT64, FilePath, as_floats, refuse_masked, short
+from armwise.arguments import LARGEST, FilePath, as_floats, refuse_masked, short, wanted_numbers
 from armwise.arguments import Context as Context
 from armwise.arguments import Contexts as Contexts
 from armwise.arguments import Sees as Sees
 from armwise.arguments import count as count
 from armwise.arguments import fraction as fraction
 from armwise.arguments import positive as positive
-from armwise.numerics.choice import all_finite, best_arms, draw, tied_probabilities
+from armwise.numerics.choice import all_within, best_arms, draw, plain, tied_probabilities
 from armwise.streams import Seed as Seed
 from armwise.streams import stream
 
@@ -192,7 +192,7 @@ class Agent(persist.Saved, ABC):
         table = as_floats("rewards", rewards)
         if table.ndim != 2 or 0 in table.shape:
             raise ValueError(f"rewards must be a (T, K) array, got shape {table.shape}")
-        low, high = self.reward_range
+        low, high = max(self.reward_range[0], -LARGEST), min(self.reward_range[1], LARGEST)
         wrong = ~((table >= low) & (table <= high))
         if wrong.any():
             t, arm = np.argwhere(wrong)[0]
@@ -311,9 +311,8 @@ class Agent(persist.Saved, ABC):
                 self._read(block[0])  # the shape of every row is the shape of the first
             except ValueError as error:
                 raise ValueError(f"contexts, row 0: {error}") from None
-        if not all_finite(block):
-            t = int(np.argwhere(~np.isfinite(block))[0][0])
-            raise ValueError(f"contexts, row {t}: must be finite, got NaN or infinity")
+        if not all_within(block):
+            raise ValueError(f"contexts must be {wanted_numbers(block)}")
         if self.sees == "advice":
             for t in range(T):
                 _read_advice(self, block[t])
@@ -334,14 +333,14 @@ class Agent(persist.Saved, ABC):
             except (TypeError, ValueError):
                 raise ValueError(f"reward must be a number, got {short(reward)}") from None
         low, high = self.reward_range
-        if not low <= value <= high or value - value != 0.0:  # the difference is NaN for infinity and NaN
+        if not (low <= value <= high and -LARGEST <= value <= LARGEST):  # False for NaN
             raise ValueError(f"reward is {value}; {self._expected_reward()}")
         return value
 
     def _expected_reward(self) -> str:
         low, high = self.reward_range
         if low == -np.inf and high == np.inf:
-            return f"{type(self).__name__} expects a finite number"
+            return f"{type(self).__name__} expects a finite number of at most {LARGEST:g} in size"
         return f"{type(self).__name__} expects a number in [{low:g}, {high:g}]: rescale the rewards first"
 
     def _check_choice(self, choice: Any, n_arms: int) -> None:
@@ -398,8 +397,8 @@ def _read_features(agent: Agent, context: Any) -> Floats:
     if X.ndim != 2 or X.shape[0] == 0 or (X.shape[1] != agent.dim and agent.dim is not None):
         wanted = "d" if agent.dim is None else agent.dim
         raise ValueError(f"X must have shape (K, {wanted}), one row for each of K >= 1 arms, got shape {X.shape}")
-    if not all_finite(X):
-        raise ValueError(f"X must be finite, got NaN or infinity in row {np.argwhere(~np.isfinite(X))[0][0]}")
+    if not all_within(X):
+        raise ValueError(f"X must be {wanted_numbers(X)}")
     if agent.n_arms is not None and agent.n_arms != X.shape[0]:
         raise ValueError(f"X must have {agent.n_arms} rows, one for each arm, got shape {X.shape}")
     return X
@@ -410,8 +409,8 @@ def _read_shared(agent: Agent, context: Any) -> Floats:
     if x.ndim != 1 or (x.shape[0] != agent.dim and agent.dim is not None):
         wanted = "d" if agent.dim is None else agent.dim
         raise ValueError(f"context must have shape ({wanted},), got shape {x.shape}")
-    if not all_finite(x):
-        raise ValueError(f"context must be finite, got NaN or infinity at {np.argwhere(~np.isfinite(x))[0][0]}")
+    if not all_within(x):
+        raise ValueError(f"context must be {wanted_numbers(x)}")
     return x
 
 
@@ -443,22 +442,15 @@ def _read_advice(agent: Agent, context: Any) -> Floats:
 
 
 def glance(agent: Agent, context: Any) -> Floats:
-    """Check type and shape of features or a shared context; finding NaN is left to the compiled step.
+    """Check type and shape of features or a shared context; its numbers are left to the compiled step.
 
     >>> import armwise as aw
     >>> glance(aw.LinUCB(dim=2), [[1, 2]])
     array([[1., 2.]])
     """
     ndim = 2 if agent.sees == "features" else 1
-    if (
-        type(context) is np.ndarray
-        and context.dtype is FLOAT64
-        and context.ndim == ndim
-        and context.shape[-1] == agent.dim
-        and context.shape[0]
-        and context.flags.c_contiguous
-    ):
-        return context
+    if plain(context, ndim, agent.dim):  # type: ignore[arg-type]
+        return context  # type: ignore[no-any-return]
     return agent._read(context)  # type: ignore[no-any-return]
 
 

@@ -9,6 +9,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from armwise.numerics.choice import LARGEST as LARGEST
+
 # Which view of a round an agent reads.
 Sees = Literal["nothing", "features", "shared", "key", "advice"]
 # One round as an agent reads it: numbers, a key (any hashable), or None where it sees nothing.
@@ -18,7 +20,19 @@ Contexts = ArrayLike | list[Hashable] | None
 FilePath = str | os.PathLike[str]
 
 FLOAT64 = np.dtype(np.float64)
-LARGEST = 1e150  # numbers beyond are refused: their squares would overflow
+
+
+def wanted_numbers(values: NDArray[np.float64]) -> str:
+    """What is expected of numbers, some of which are NaN or too large, and where the first of those is.
+
+    >>> wanted_numbers(np.array([[1.0, 2.0], [1e200, 3.0]]))
+    'at most 1e+150 in size, so that squares do not overflow, got 1e+200 in row 1'
+    """
+    at = tuple(np.argwhere(~(np.abs(values) <= LARGEST))[0])
+    where = f"{'in row' if len(at) > 1 else 'at'} {at[0]}"
+    if not np.isfinite(values[at]):
+        return f"finite, got NaN or infinity {where}"
+    return f"at most {LARGEST:g} in size, so that squares do not overflow, got {values[at]:g} {where}"
 
 
 def short(value: Any) -> str:

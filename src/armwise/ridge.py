@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
 from armwise import persist
 from armwise.agent import Floats, count, fraction, positive
@@ -233,7 +232,7 @@ class Ridge(persist.Saved):
         explained = used = 0.0
         for m in range(self.n_models):
             W = self.factor(m)
-            root = solve_triangular(W.T, self.theta[m], check_finite=False)  # A = W^-1 W^-T
+            root = np.linalg.solve(W.T, self.theta[m])  # A = W^-1 W^-T
             explained += float(root @ root)
             used += self.dim - (self.ridge or 1.0) * float(np.einsum("ij,ij->", W, W))
         spread = max(0.0, squares - explained) + _PRIOR * squares / max(n, 1.0)

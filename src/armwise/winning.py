@@ -11,7 +11,6 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from scipy.special import betainc, betaln, ndtr
 
 from armwise.agent import Floats
 from armwise.numerics.choice import tied_probabilities
@@ -59,6 +58,8 @@ def gaussian(means: Floats, covariance: Floats) -> Floats | None:
         variance = covariance[0, 0] + covariance[1, 1] - 2.0 * covariance[0, 1]
         if variance <= 1e-26 * max(1.0, float(np.abs(means).max()) ** 2):  # below what the means are known to
             return floored(tied_probabilities(means))
+        from scipy.special import ndtr  # slow to import
+
         first = float(ndtr((means[0] - means[1]) / math.sqrt(variance)))
         return floored(np.array([first, 1.0 - first]))
     loadings = _common_factor(covariance)
@@ -82,6 +83,8 @@ def beta(successes: Floats, failures: Floats) -> Floats:
     >>> beta(np.array([1.0, 2.0]), np.array([1.0, 1.0])).round(4)
     array([0.3333, 0.6667])
     """
+    from scipy.special import betainc, betaln  # slow to import
+
     a, b = successes[:, None], failures[:, None]
     logs = betaln(a, b)
 
@@ -98,6 +101,8 @@ def beta(successes: Floats, failures: Floats) -> Floats:
 
 def _independent(means: Floats, deviations: Floats) -> Floats:
     """Independent Gaussian arms. A deviation of (nearly) zero beside the others' is a jump: it gets a narrow width."""
+    from scipy.special import ndtr  # slow to import
+
     widest = float(deviations.max())
     if widest <= 1e-13 * max(1.0, float(np.abs(means).max())):  # below what the means themselves are known to
         return floored(tied_probabilities(means))

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from armwise.agent import Agent, Choice, Context, Floats, Played, Seed, Theory
-from armwise.arguments import refuse_masked
+from armwise.arguments import LARGEST, refuse_masked, wanted_numbers
 from armwise.around import Around
 from armwise.policies import Uniform, distribution, distributions
 
@@ -98,8 +98,10 @@ class Advised(Around):
         refuse_masked(name, context)
         if isinstance(context, (list, tuple, np.ndarray)) and not (self.sees == "key" and name == "context"):
             array = np.asarray(context, dtype=object if self.sees == "key" else None)
-            if array.dtype.kind == "c" or (array.dtype.kind == "f" and not np.isfinite(array).all()):
-                raise ValueError(f"{name} must be finite numbers, got NaN, infinity or complex numbers")
+            if array.dtype.kind == "c":
+                raise ValueError(f"{name} must be finite numbers, got complex numbers")
+            if array.dtype.kind == "f" and not (np.abs(array) <= LARGEST).all():
+                raise ValueError(f"{name} must be {wanted_numbers(array)}")
         return context
 
     def _ask(self, read: Callable[..., Floats], i: int, expert: Any, context: Any) -> Floats:

@@ -6,7 +6,6 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.optimize import linprog
 
 from armwise.agent import Floats
 from armwise.numerics.policies import policy_totals
@@ -120,6 +119,8 @@ class LeastGap:
         return P / P.sum(), float(found.x[-1])
 
     def _linear_program(self) -> Any:
+        from scipy.optimize import linprog  # slow to import
+
         costs = np.array([self._centre @ self.gaps, *self.gaps[self._names[1:]], 0.0])
         n = costs.size - 1
         binding: dict[str, Any] = {}

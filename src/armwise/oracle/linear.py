@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
 
 from armwise.agent import Floats, count, positive
 from armwise.oracle.base import Ints, Oracle
@@ -72,5 +71,7 @@ class LinearOracle(Oracle):
         return np.column_stack([X, np.ones(len(X))]) if self.intercept else X
 
     def _policy(self, gram: Floats, moments: Floats) -> Linear:
+        from scipy.linalg import cho_factor, cho_solve  # slow to import, and only needed here
+
         theta: Any = cho_solve(cho_factor(gram), moments).T
         return Linear(theta[:, : self.dim], theta[:, self.dim] if self.intercept else None)

@@ -96,7 +96,13 @@ class PolicyArms(Around):
     def _read_block(self, contexts: Any, T: int) -> Any:
         if not hasattr(contexts, "__len__") or len(contexts) != T:
             raise ValueError(f"contexts must have one row for each of the {T} rows of rewards, got {contexts!r:.80}")
-        return [self._read(context) for context in contexts]
+        rows = []
+        for t, context in enumerate(contexts):
+            try:
+                rows.append(self._read(context))
+            except ValueError as error:
+                raise ValueError(f"contexts, row {t}: {error}") from None
+        return rows
 
     def play(self, contexts: Any, rewards: Any) -> Played:
         """As for every agent; where ``n_arms`` is not known, the columns of ``rewards`` say it.

@@ -144,8 +144,9 @@ template <class T, int N, bool Writes, class Kind> struct array_caster {
     bool from_python(handle source, uint8_t flags, cleanup_list*) noexcept {
         PyObject* object = source.ptr();
         if (!PyArray_Check(object) || !exact(reinterpret_cast<PyArrayObject*>(object))) {
-            if (Writes || !(flags & (uint8_t)cast_flags::convert)) return false;
-            // Only casts that lose nothing, and never a number for an array.
+            // Another layout of the same numbers is always copied; other numbers only where that is allowed and loses
+            // nothing.
+            if (Writes || (!(flags & (uint8_t)cast_flags::convert) && !same_numbers(object))) return false;
             object = PyArray_FROMANY(object, armwise::Dtype<T>::number, N, N, NPY_ARRAY_CARRAY_RO);
             if (!object) {
                 PyErr_Clear();
@@ -164,6 +165,10 @@ template <class T, int N, bool Writes, class Kind> struct array_caster {
   private:
     object converted_;
 
+    static bool same_numbers(PyObject* object) {
+        auto* array = reinterpret_cast<PyArrayObject*>(object);
+        return PyArray_Check(object) && PyArray_TYPE(array) == armwise::Dtype<T>::number && PyArray_NDIM(array) == N;
+    }
     static bool exact(PyArrayObject* array) {
         return PyArray_TYPE(array) == armwise::Dtype<T>::number && PyArray_NDIM(array) == N &&
                (Writes ? PyArray_ISCARRAY(array) : PyArray_ISCARRAY_RO(array));

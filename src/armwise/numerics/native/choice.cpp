@@ -3,9 +3,21 @@
 #include "modules.hpp"
 
 #include <nanobind/stl/tuple.h>
+#include <utility>
 
 using namespace nb::literals;
 using namespace armwise;
+
+namespace {
+
+std::pair<const double*, Index> numbers(nb::handle values) {
+    auto* array = reinterpret_cast<PyArrayObject*>(values.ptr());
+    if (!PyArray_Check(values.ptr()) || PyArray_TYPE(array) != NPY_DOUBLE || !PyArray_ISCARRAY_RO(array))
+        throw nb::type_error("values must be a C-contiguous array of float64");
+    return {static_cast<const double*>(PyArray_DATA(array)), PyArray_SIZE(array)};
+}
+
+}  // namespace
 
 void bind_choice(nb::module_& m) {
     m.doc() = "Checks and draws that every decision needs: finite input, ties, sampling from a distribution.";
@@ -16,13 +28,9 @@ void bind_choice(nb::module_& m) {
 >>> finite(float("nan")), finite(float("-inf")), finite(1e308)
 (False, False, True))");
 
+    m.attr("LARGEST") = LARGEST;
     m.def("all_finite", [](nb::handle values) {
-        if (!PyArray_Check(values.ptr())) throw nb::type_error("values must be an array of float64");
-        auto* array = reinterpret_cast<PyArrayObject*>(values.ptr());
-        if (PyArray_TYPE(array) != NPY_DOUBLE || !PyArray_ISCARRAY_RO(array))
-            throw nb::type_error("values must be a C-contiguous array of float64");
-        const Index n = PyArray_SIZE(array);
-        const auto* data = static_cast<const double*>(PyArray_DATA(array));
+        const auto [data, n] = numbers(values);
         Unlocked unlocked(double(n) / 8);
         return all_finite(data, n);
     }, "values"_a, nb::sig("def all_finite(values: numpy.typing.NDArray[numpy.float64]) -> bool"),
@@ -30,6 +38,27 @@ void bind_choice(nb::module_& m) {
 
 >>> all_finite(np.array([1.0, np.nan]))
 False)");
+
+    m.def("all_within", [](nb::handle values) {
+        const auto [data, n] = numbers(values);
+        Unlocked unlocked(double(n) / 8);
+        return all_within(data, n);
+    }, "values"_a, nb::sig("def all_within(values: numpy.typing.NDArray[numpy.float64]) -> bool"),
+          R"(Whether every entry of a C-contiguous array, of any shape, is a number of at most LARGEST in size.
+
+>>> all_within(np.array([1.0, -1e150])), all_within(np.array([1e151])), all_within(np.array([np.nan]))
+(True, False, False))");
+
+    m.def("plain", [](nb::handle context, int ndim, Index dim) {
+        PyObject* object = context.ptr();
+        auto* array = reinterpret_cast<PyArrayObject*>(object);
+        return PyArray_CheckExact(object) && PyArray_TYPE(array) == NPY_DOUBLE && PyArray_NDIM(array) == ndim &&
+               PyArray_ISCARRAY_RO(array) && PyArray_DIM(array, ndim - 1) == dim && PyArray_DIM(array, 0) > 0;
+    }, "context"_a, "ndim"_a, "dim"_a, nb::sig("def plain(context: object, ndim: int, dim: int) -> bool"),
+          R"(Whether a context needs no conversion: a C-contiguous float64 array of ``ndim`` axes, the last of length ``dim``.
+
+>>> plain(np.eye(2), 2, 2), plain(np.eye(2), 2, 3), plain([[1.0]], 2, 1)
+(True, False, False))");
 
     m.def("first_best", [](Const<double, 1> scores) {
         const Best best = first_best(scores.data, scores.size());

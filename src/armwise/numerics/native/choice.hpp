@@ -24,6 +24,20 @@ inline bool all_finite(const double* values, Index n) {
     return sum == 0.0;
 }
 
+constexpr double LARGEST = 1e150;  // numbers beyond are refused: their squares would overflow
+
+// Whether every entry is a number of at most LARGEST in size; false for NaN. Eight at a time without a branch.
+inline bool all_within(const double* values, Index n) {
+    bool within[8] = {true, true, true, true, true, true, true, true};
+    Index i = 0;
+    for (; i + 8 <= n; i += 8)
+        for (int k = 0; k < 8; ++k) within[k] &= std::fabs(values[i + k]) <= LARGEST;
+    bool all = true;
+    for (; i < n; ++i) all &= std::fabs(values[i]) <= LARGEST;
+    for (bool w : within) all &= w;
+    return all;
+}
+
 struct Best {
     Index first, ties;
 };

@@ -87,7 +87,7 @@ array([0.75]))");
         const Models models = as_models(array, X.size(1));
         require_index(m, models.M, "m must be the index of a model");
         require_index(row, X.size(0), "row must be the index of a row of X");
-        require(all_finite(X.data, X.size()), "context must be finite, got NaN or infinity");
+        require(all_within(X.data, X.size()), TOO_LARGE);
         update(models[m], models.D, X[row].data, models.d, reward);
     }, "models"_a, "m"_a, "X"_a, "row"_a, "reward"_a, R"(Learn row ``row`` of X, all of it checked, into model ``m``.
 
@@ -151,6 +151,7 @@ array([6.1]))");
         Models models = as_models(array, X.size(1));
         models.lam = lam;
         require(X.size(0) > 0, "X must have a row");
+        require(all_within(X.data, X.size()), TOO_LARGE);
         const Index K = models.arms(X.size(0));
         Best best;
         {

@@ -20,6 +20,7 @@
 
 namespace armwise {
 
+constexpr const char* TOO_LARGE = "context must be finite, with numbers of at most 1e150 in size";
 constexpr const char* OVERFLOWN = "context must be finite (and its square must not overflow)";
 
 // p = W x for x and p padded to D; returns ||W x||^2 = x' A^-1 x.
@@ -55,7 +56,8 @@ inline void update(double* model, Index D, const double* x, Index d, double rewa
     require(is_finite(width) && is_finite(error), OVERFLOWN);
     double before = 1.0;
     for (Index i = 0; i < d; ++i) {
-        const double after = before + p[i] * p[i], root = std::sqrt(before * after);
+        const double after = before + p[i] * p[i], product = before * after;
+        const double root = is_finite(product) ? std::sqrt(product) : std::sqrt(before) * std::sqrt(after);
         const Lanes keep = splat(before / root), take = splat(-p[i] / root), add = splat(p[i]);
         double* row = model + i * D;
         for (Index j = 0; j < i + 1; j += LANES) {

@@ -1,0 +1,80 @@
+"""Numbers that would overflow are refused at the door, by every agent, and change nothing."""
+
+import numpy as np
+import pytest
+
+import armwise as aw
+from armwise import persist
+from armwise.testing import D, K
+from cases import CASES
+
+SEEING = [case for case in CASES if case.make(1).sees in ("features", "shared")]
+UNBOUNDED = [case for case in CASES if case.make(1).reward_range[1] == np.inf]
+
+
+def context(agent: aw.Agent, value: float) -> np.ndarray:
+    x = np.full((K, D) if agent.sees == "features" else (D,), 0.3)
+    x.flat[-1] = value
+    return x
+
+
+def test_a_context_that_would_overflow_does_not_crash():
+    """Each of these two was a segmentation fault: a NaN became an index."""
+    agent = aw.LogisticThompson(2, seed=1)
+    agent.learn(np.eye(2), aw.Choice(0, None), 1.0)
+    with pytest.raises(ValueError, match=r"1e\+150"):
+        agent.learn(np.array([[1e160, 0.0]]), aw.Choice(0, None), 1.0)
+    assert {agent.choose(np.eye(2)).arm for _ in range(1000)} <= {0, 1}
+    with pytest.raises(ValueError, match=r"1e\+150|too large"):
+        aw.GPUCB(aw.kernels.Polynomial(3), seed=1).play(np.full((50, 2, 2), 1e60), np.ones((50, 2)))
+
+
+@pytest.mark.parametrize("case", SEEING, ids=lambda case: case.name)
+@pytest.mark.parametrize("value", [1e160, -1e300, np.inf, np.nan])
+def test_every_agent_refuses_the_context_and_changes_nothing(case, value):
+    agent = case.make(1)
+    before = persist.dumps(agent)
+    for call in (
+        lambda X: agent.choose(X),
+        lambda X: agent.probabilities(X),
+        lambda X: agent.learn(X, aw.Choice(0, 0.5), 0.5),
+    ):
+        with pytest.raises(ValueError, match=r"finite|1e\+?150"):
+            call(context(agent, value))
+    assert persist.dumps(agent) == before
+
+
+@pytest.mark.parametrize("case", SEEING, ids=lambda case: case.name)
+def test_every_agent_refuses_it_in_the_middle_of_a_block(case):
+    agent = case.make(1)
+    block = np.stack([context(agent, 0.1 * t) for t in range(9)])
+    block[5] = context(agent, 1e160)
+    before = persist.dumps(agent)
+    with pytest.raises(ValueError, match="row 5"):
+        agent.play(block, np.full((9, K), 0.5))
+    assert persist.dumps(agent) == before
+
+
+@pytest.mark.parametrize("case", UNBOUNDED, ids=lambda case: case.name)
+def test_a_reward_that_would_overflow_is_refused(case):
+    agent = case.make(1)
+    if agent.sees not in ("features", "shared"):
+        return
+    before = persist.dumps(agent)
+    with pytest.raises(ValueError, match=r"1e\+150"):
+        agent.learn(context(agent, 0.1), aw.Choice(0, 0.5), 1e160)
+    rewards = np.full((9, K), 0.5)
+    rewards[5, 1] = -1e160
+    with pytest.raises(ValueError, match=r"rewards\[5, 1\]"):
+        agent.play(np.stack([context(agent, 0.1)] * 9), rewards)
+    assert persist.dumps(agent) == before
+
+
+def test_the_largest_numbers_are_learnt_without_a_nan():
+    """W is turned by square roots of products up to 1e600: they are taken apart."""
+    agent = aw.LinUCB(2, 1.0, 1.0, seed=1)
+    for _ in range(5):
+        agent.learn(np.array([[1e150, 1e150], [1.0, -1.0]]), aw.Choice(0, 1.0), 1.0)
+    scores = agent._scores(np.eye(2))
+    assert np.isfinite(scores).all()
+    assert agent.choose(np.eye(2)).arm in (0, 1)
