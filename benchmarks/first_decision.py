@@ -35,20 +35,24 @@ CALLS = {
     "LogisticThompson": ("aw.LogisticThompson(3, seed=1)", ARMS),
     "SpectralUCB": ("aw.SpectralUCB(np.diag([1.0, 2, 1]) - np.eye(3, k=1) - np.eye(3, k=-1), 100, seed=1)", "None"),
     "GPUCB": ("aw.GPUCB(aw.kernels.RBF(1.0), seed=1)", ARMS),
-    "CGPUCB": ("aw.CGPUCB(aw.kernels.RBF(1.0), aw.kernels.Linear(), 1, seed=1)", ARMS),
+    "CGPUCB": (
+        "aw.CGPUCB(aw.kernels.RBF(1.0), aw.kernels.Linear(), 1, seed=1)",
+        "np.column_stack([np.ones(3), np.eye(3)])",
+    ),
     "KernelUCB": ("aw.KernelUCB(aw.kernels.RBF(1.0), seed=1)", ARMS),
     "SupKernelUCB": ("aw.SupKernelUCB(aw.kernels.RBF(1.0), 1000, seed=1)", ARMS),
     "EpochGreedy": (f"aw.EpochGreedy(aw.FinitePolicies({POLICIES}, 3), 3, seed=1)", "np.ones(3)"),
     "PolicyElimination": (f"aw.PolicyElimination({POLICIES}, 3, np.ones((4, 3)), seed=1)", "np.ones(3)"),
     "RandomizedUCB": (f"aw.RandomizedUCB({POLICIES}, 3, seed=1)", "np.ones(3)"),
     "ILoveToConBandits": (f"aw.ILoveToConBandits(aw.FinitePolicies({POLICIES}, 3), 3, seed=1)", "np.ones(3)"),
-    "OnlineCover": ("aw.OnlineCover(3, 3, seed=1)", "np.ones(3)"),
+    "OnlineCover": ("aw.OnlineCover(aw.LinearOracle(3, 3), 3, seed=1)", "np.ones(3)"),
     "SquareCB": ("aw.SquareCB" + SHARED, "np.ones(3)"),
     "RegCB": ("aw.RegCB" + SHARED, "np.ones(3)"),
     "Exp4": ("aw.Exp4(2, 3, seed=1)", "np.full((2, 3), 1 / 3)"),
     "Exp4P": ("aw.Exp4P(2, 3, 1000, seed=1)", "np.full((2, 3), 1 / 3)"),
-    "VE": (f"aw.VE({POLICIES}, 3, 1000, seed=1)", "np.ones(3)"),
-    "Advised": (f"aw.Advised(aw.Exp4(3, 3, seed=1), {POLICIES}, 3, seed=1)", "np.ones(3)"),
+    "VE": ("aw.VE(aw.policies.Stumps(3), 3, 1000, seed=1)", "np.ones(3)"),
+    "Auto": ("aw.Auto(dim=3, seed=1)", ARMS),
+    "Advised": (f"aw.Advised(aw.Exp4(3, 3, seed=1), {POLICIES}, seed=1)", "np.ones(3)"),
 }
 CODE = """
 import json, sys, time
