@@ -15,8 +15,6 @@ const char* best_variant() {
 #if defined(__x86_64__) && defined(__GNUC__)
     __builtin_cpu_init();
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2")) return "v3";
-#elif defined(_M_X64)
-    if (armwise::has_avx2()) return "v3";
 #endif
     return "baseline";
 }
