@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from typing import Any
 
 import hypothesis
@@ -44,12 +45,12 @@ CASES = [
     for mode in schemathesis.GenerationMode
     if mode is schemathesis.GenerationMode.POSITIVE or path not in ("/healthz", "/readyz")  # these take nothing
 ]
-BEYOND = (" arms have the id", "excluded: ", "every arm is excluded")  # what a schema cannot say
+BEYOND = re.compile(r'"message":"(\w+ arms have the id|excluded: |every arm is excluded)')  # what a schema cannot say
 
 
 def validated(case: Any, response: Any) -> None:
     """All checks of schemathesis; a valid decision may still be refused for what no schema can say."""
-    unsaid = response.status_code == 400 and any(f'"message":"{reason}' in response.text for reason in BEYOND)
+    unsaid = response.status_code == 400 and BEYOND.search(response.text) is not None
     case.validate_response(response, headers=KEY, excluded_checks=[positive_data_acceptance] if unsaid else [])
 
 
