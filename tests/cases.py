@@ -87,6 +87,8 @@ CASES = [
     ),
     Case("SquareCB", lambda s: aw.SquareCB(D, seed=s)),
     Case("SquareCB, disjoint", lambda s: aw.SquareCB(D, n_arms=K, seed=s)),
+    Case("FastCB", lambda s: aw.FastCB(D, seed=s)),
+    Case("FastCB, disjoint", lambda s: aw.FastCB(D, n_arms=K, lam=0.3, seed=s)),
     Case("RegCB", lambda s: aw.RegCB(D, seed=s)),
     Case("RegCB, disjoint", lambda s: aw.RegCB(D, n_arms=K, seed=s)),
     Case("OnlineCover", lambda s: aw.OnlineCover(aw.LinearOracle(D, K), K, seed=s)),

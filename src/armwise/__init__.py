@@ -46,6 +46,7 @@ _HOMES = {
     "oracle.iltcb": ("ILoveToConBandits",),
     "oracle.online_cover": ("OnlineCover",),
     "oracle.squarecb": ("SquareCB",),
+    "oracle.fastcb": ("FastCB",),
     "oracle.regcb": ("RegCB",),
     "experts.exp4": ("Exp4",),
     "experts.exp4p": ("Exp4P",),
@@ -112,6 +113,7 @@ if TYPE_CHECKING:
     from armwise.oracle.epoch_greedy import EpochGreedy as EpochGreedy
     from armwise.oracle.estimators import ClassifierOracle as ClassifierOracle
     from armwise.oracle.estimators import RegressorOracle as RegressorOracle
+    from armwise.oracle.fastcb import FastCB as FastCB
     from armwise.oracle.finite import FinitePolicies as FinitePolicies
     from armwise.oracle.iltcb import ILoveToConBandits as ILoveToConBandits
     from armwise.oracle.linear import LinearOracle as LinearOracle

@@ -5,6 +5,7 @@ WORDS = {
     "LinUCB.n_arms": "None: one model over per-arm features. K: one for each of K arms over a shared context.",
     "LinThompson.n_arms": "None: one model over per-arm features. K: one for each of K arms over a shared context.",
     "SquareCB.n_arms": "None: one regressor over per-arm features. K: one for each of K arms over a shared context.",
+    "FastCB.n_arms": "None: one regressor over per-arm features. K: one for each of K arms over a shared context.",
     "RegCB.n_arms": "None: one regressor over per-arm features. K: one for each of K arms over a shared context.",
     "PolicyArms.n_arms": "Number of arms K, if no policy says it.",
     "EpsilonGreedy.n_arms": "Number of arms K; left out with a model.",
@@ -70,6 +71,7 @@ WORDS = {
     "refit": "Fit again when examples have grown by this factor (regressors without `partial_fit`).",
     "mellowness": "How much worse than the best a regressor may fit; None measures it in the noise.",
     "SquareCB.gamma": "What multiplies the gaps (larger explores less); None measures it in the noise.",
+    "FastCB.gamma": "What multiplies the gaps (larger explores less); None is 10.",
     "elimination": "Draw uniformly from the arms that may be best.",
 }
 

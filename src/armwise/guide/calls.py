@@ -38,6 +38,7 @@ CALLS = {
     "ILoveToConBandits": f"aw.ILoveToConBandits(aw.FinitePolicies({_POLICIES}), n_arms={{K}}, delta={{delta}})",
     "OnlineCover": "aw.OnlineCover(aw.LinearOracle(dim={d}, n_arms={K}), n_arms={K})",
     "SquareCB": "aw.SquareCB(dim={d}, n_arms={K})",
+    "FastCB": "aw.FastCB(dim={d}, n_arms={K})",
     "RegCB": "aw.RegCB(dim={d}, n_arms={K})",
     "Exp4": "aw.Exp4.theoretical(n_experts={N}, n_arms={K}, horizon={T})",
     "Exp4P": "aw.Exp4P(n_experts={N}, n_arms={K}, horizon={T}, delta={delta})",

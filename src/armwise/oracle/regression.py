@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from typing import Any, ClassVar
 
 import numpy as np
@@ -60,12 +59,12 @@ class RegressionAgent(Agent):
             raise ValueError(f"regressor must be a scikit-learn regressor or None, got {regressor!r:.80}")
         self._model = [Learner(self.regressor, self.refit) for _ in range(self.n_arms or 1)]
 
-    @abstractmethod
     def _play_ridge(self, model: Ridge, block: Floats, rewards: Floats) -> tuple[Any, Any, Any]:
-        """A block of rounds over the built-in ridge, in compiled code; ``block`` is (T, K, d) or (T, 1, d)."""
+        """A block of rounds over the built-in ridge, if ``compiled``; ``block`` is (T, K, d) or (T, 1, d)."""
+        raise NotImplementedError
 
     def _play(self, contexts: Any, rewards: Floats) -> Played:
-        if not isinstance(self._model, Ridge):
+        if not (self.compiled and isinstance(self._model, Ridge)):
             return super()._play(contexts, rewards)
         pieces, done = [], 0
         block = contexts if self.n_arms is None else contexts[:, None]
