@@ -1,10 +1,10 @@
-# make setup | native | sanitize | run | test | check | bench | check-wheel | torture; everything lives in .venv, made on first use.
+# make setup | native | sanitize | run | test | check | bench | bakeoff | check-wheel | torture; everything lives in .venv, made on first use.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: setup native stubs sanitize run test check docs bench torture check-wheel
+.PHONY: setup native stubs sanitize run test check docs bench bakeoff torture check-wheel
 setup: $(STAMP) native
 
 # Editable: Python is read from src, and `native` builds the kernels there, again whenever a source of theirs changes.
@@ -62,6 +62,10 @@ docs: setup
 bench: setup
 	tools/system-packages wrk=wrk
 	$(BIN)/python -m benchmarks $(if $(DATA),--data $(DATA)) $(if $(PEERS),--peers-python $(PEERS))
+
+# make bakeoff DATA=FOLDER: every agent as it comes over a folder of Parquet sets; stopped, it goes on where it was.
+bakeoff: setup
+	$(BIN)/python -m benchmarks.bakeoff --data $(or $(DATA),$(error give the folder of sets: make bakeoff DATA=FOLDER))
 
 # Build the wheel, install it into an empty environment, and time its first answers.
 check-wheel: setup

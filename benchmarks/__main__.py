@@ -59,7 +59,7 @@ PARTS = [
          "error over armwise's. LinUCB is the same algorithm in three of the four: there a ratio near 1 is right, and "
          "what is left is luck (an error of 0.2 over 1,000 rounds has a standard error of 0.013).",
          (), ("--rows", "150", "--sets", "iris"), ("data", "peers")),
-    Part("bakeoff", "The regression agents on whole sets, with default settings", "bakeoff",
+    Part("regression", "The regression agents on whole sets, with default settings", "regression_bench",
          "SquareCB, RegCB and OnlineCover as they come beside the better of VW's grid here and the best that is known "
          "of VW 9.11.9 from a larger search (learning rates, exploration parameters).",
          (), (), ("data", "peers"), needs_data=True),

@@ -1,98 +1,163 @@
-"""Progressive error of the regression agents on multiclass sets turned into bandits, beside Vowpal Wabbit's best.
+"""The bake-off: every agent as it comes, and Auto, over a folder of sets with labels, beside Vowpal Wabbit.
 
-    python -m benchmarks.bakeoff --data FOLDER [--peers-python PYTHON]
+    python -m benchmarks.bakeoff --data FOLDER [--agents NAME ...] [--sets NAME ...] [--workers 2] [--fresh]
 
-FOLDER holds optdigits.parquet and letter.parquet (features, then a label). Each row is one round: the agent names a
-class and learns only whether it was right. Features are scaled to [0, 1], a constant is added, one shuffle. With
-``--peers-python`` (an interpreter that has vowpalwabbit) VW runs on the same shuffle, with a few settings each, and
-the ratio is to the better of that and the best known from earlier, larger searches. Ratios above 1 are ours.
+FOLDER holds Parquet files: a column ``label`` (or ``class``, or else the last one), the others are the context. Rows
+are played in the file's order: the agent names a class and learns only whether it was right. Auto is given the raw
+columns; the others see them divided by their largest absolute value, and a constant. Losses of Vowpal Wabbit are
+read from ``vw_*.json`` beside the sets, where there is one: {set: {"n": rows, "default": loss, "best": loss, ...}}.
+
+Finished rows are kept in a JSON file (``--rows``), so that a run that was stopped goes on where it was; a set whose
+file changed, or an agent whose settings did, runs again. ``--fresh`` runs everything again, as a change of code needs.
+Writes benchmarks/BAKEOFF.md and benchmarks/BAKEOFF.html.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
-import subprocess
-import tempfile
+import multiprocessing
+import os
+import sys
 import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import armwise as aw
-from benchmarks import common
+from benchmarks import bakeoff_page, common
 
-SETS = ("optdigits", "letter")
-KNOWN = {("SquareCB", "optdigits"): 0.185, ("SquareCB", "letter"): 0.660,
-         ("RegCB", "optdigits"): 0.158, ("RegCB", "letter"): 0.674}  # VW 9.11.9, best of its settings  # fmt: skip
+HERE = Path(__file__).parent
+VW_NAMES = {"default": "VW default", "default_squarecb": "VW SquareCB", "best": "VW best of 36"}
 
-VW = """
-import itertools, json, sys
-import numpy as np
-from vowpalwabbit import Workspace
-file = np.load(sys.argv[1])
-X, y, K = file["X"], file["y"], int(file["y"].max()) + 1
-lines = [f"{label + 1} | " + " ".join(f"f{j}:{v:.6g}" for j, v in enumerate(row) if v) for row, label in zip(X, y)]
-costs = ("", " --loss0 -1 --loss1 0")
-tried = {"SquareCB": [f"--squarecb --gamma_scale {s} -l {l}{c}"
-                      for s, l, c in itertools.product((10, 100), (0.5, 5), costs)],
-         "RegCB": [f"--regcbopt --mellowness {m} -l {l}{c}"
-                   for m, l, c in itertools.product((0.1, 0.001), (0.5, 5), costs)]}
-for name, settings in tried.items():
-    errors = {}
-    for setting in settings:
-        vw = Workspace(f"--cbify {K} --cb_explore_adf {setting} --cb_type mtr --quiet --random_seed 1")
-        for line in lines:
-            vw.learn(line)
-        errors[setting] = vw.get_sum_loss() / len(lines)
-        vw.finish()
-    best = min(errors, key=errors.get)
-    print(json.dumps({"name": name, "error": errors[best], "setting": best}), flush=True)
-"""
+# d counts the constant. Agents over features of arms, kernels, explicit policies or advice do not fit these sets.
+AGENTS: dict[str, Callable[[int, int, int], aw.Agent]] = {
+    "Auto": lambda d, K, seed: aw.Auto(d - 1, n_arms=K, seed=seed),
+    "LinUCB": lambda d, K, seed: aw.LinUCB(d, n_arms=K, seed=seed),
+    "LinThompson": lambda d, K, seed: aw.LinThompson(d, n_arms=K, seed=seed),
+    "SquareCB": lambda d, K, seed: aw.SquareCB(d, n_arms=K, seed=seed),
+    "FastCB": lambda d, K, seed: aw.FastCB(d, n_arms=K, seed=seed),
+    "RegCB": lambda d, K, seed: aw.RegCB(d, n_arms=K, seed=seed),
+    "OnlineCover": lambda d, K, seed: aw.OnlineCover(aw.LinearOracle(d, intercept=False), K, seed=seed),
+    "EpochGreedy": lambda d, K, seed: aw.EpochGreedy(aw.LinearOracle(d, K, intercept=False), K, seed=seed),
+    "UCB1, blind": lambda d, K, seed: aw.UCB1(K, seed=seed),
+    "BetaThompson, blind": lambda d, K, seed: aw.BetaThompson(K, seed=seed),
+    "EpsilonGreedy, blind": lambda d, K, seed: aw.EpsilonGreedy(K, 0.05, seed=seed),
+    "Exp3, blind": lambda d, K, seed: aw.Exp3(K, seed=seed),
+}
 
 
-def agents(d: int, K: int, seed: int) -> dict[str, aw.Agent]:
-    """The agents with their default settings."""
-    return {
-        "SquareCB": aw.SquareCB(d, n_arms=K, seed=seed),
-        "RegCB": aw.RegCB(d, n_arms=K, seed=seed),
-        "RegCB elimination": aw.RegCB(d, n_arms=K, elimination=True, seed=seed),
-        "OnlineCover": aw.OnlineCover(aw.LinearOracle(d, intercept=False), K, seed=seed),
-    }
+def read(path: Path) -> tuple[np.ndarray, np.ndarray]:
+    """The columns as numbers (text becomes codes in the order of first sight) and the labels 0..K-1."""
+    import pandas as pd
+
+    frame = pd.read_parquet(path)
+    label = next((name for name in ("label", "class") if name in frame), frame.columns[-1])
+    columns = frame.drop(columns=label)
+    for name in columns.columns:
+        if not pd.api.types.is_numeric_dtype(columns[name]):
+            columns[name] = pd.factorize(columns[name])[0]
+    return columns.to_numpy(float), pd.factorize(frame[label], sort=True)[0].astype(np.int64)
 
 
-def vw_best(python: str, X: np.ndarray, y: np.ndarray) -> dict[str, dict[str, Any]]:
-    """VW's best error an algorithm, on the same rows in the same order."""
-    with tempfile.TemporaryDirectory() as folder:
-        np.savez(Path(folder, "rows.npz"), X=X, y=y)
-        command = [python, "-c", VW, str(Path(folder, "rows.npz"))]
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
-    return {row["name"]: row for row in map(json.loads, done.stdout.splitlines())}
+def play(path: Path, name: str, seed: int) -> dict[str, Any]:
+    """One agent on one set: its progressive loss and processor time per decision, or what went wrong."""
+    X, y = read(path)
+    n, d, K = len(X), X.shape[1], int(y.max()) + 1
+    row: dict[str, Any] = {"set": path.stem, "agent": name, "n": n, "K": K, "d": d, "key": key(path, name, seed)}
+    row["constant"] = 1.0 - float(np.bincount(y).max()) / n  # the best arm in hindsight, always played
+    agent = AGENTS[name](d + 1, K, seed)
+    contexts: Any = X
+    if agent.sees == "nothing":
+        contexts = None
+    elif name != "Auto":
+        largest = np.abs(X).max(axis=0)
+        contexts = np.column_stack([X / np.where(largest > 0, largest, 1.0), np.ones(n)])
+    start = time.process_time()
+    try:
+        rewards = agent.play(contexts, np.eye(K)[y]).rewards
+    except Exception as error:  # one agent that fails must not end the run: the page names it
+        return row | {"error": f"{type(error).__name__}: {error}"[:200]}
+    return row | {"loss": 1.0 - float(rewards.mean()), "us": (time.process_time() - start) / n * 1e6}
+
+
+def key(path: Path, name: str, seed: int) -> str:
+    """What a finished row depends on: the set's bytes, the agent's settings, the seed."""
+    settings = repr(AGENTS[name](3, 2, seed))
+    return hashlib.sha256(path.read_bytes() + f"{name} {settings} {seed}".encode()).hexdigest()[:16]
+
+
+def vw_rows(folder: Path, sizes: dict[str, int]) -> list[dict[str, Any]]:
+    """The losses of ``vw_*.json`` for the sets of this run; a number of rows that differs is refused."""
+    rows = []
+    for path in sorted(folder.glob("vw_*.json")):
+        for name, entry in json.loads(path.read_text()).items():
+            if name not in sizes:
+                continue
+            if entry.get("n", sizes[name]) != sizes[name]:
+                raise SystemExit(f"{path.name}: {name} has {entry['n']} rows, and the set has {sizes[name]}")
+            rows += [{"set": name, "agent": VW_NAMES[column], "n": sizes[name], "loss": float(entry[column])}
+                     for column in VW_NAMES if column in entry]  # fmt: skip
+    return rows
+
+
+def write(path: Path, text: str) -> None:
+    """All of it or nothing: a run that is stopped here leaves the file as it was."""
+    draft = path.with_name(path.name + ".new")
+    draft.write_text(text, encoding="utf-8")
+    os.replace(draft, path)
+
+
+def played(jobs: list[tuple[Path, str]], workers: int, seed: int) -> Iterator[dict[str, Any]]:
+    """The rows of these jobs as they finish."""
+    if workers == 1:
+        yield from (play(path, name, seed) for path, name in jobs)
+        return
+    with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn")) as pool:  # to read OPENBLAS_NUM_THREADS
+        for future in as_completed([pool.submit(play, path, name, seed) for path, name in jobs]):
+            yield future.result()
+
+
+def run(sets: list[Path], names: list[str], rows_file: Path, workers: int, seed: int, fresh: bool) -> list[Any]:
+    """The rows of all sets and agents: those that were finished before, and the others, played now."""
+    before = json.loads(rows_file.read_text()) if rows_file.exists() and not fresh else []
+    done = {(row["set"], row["agent"], row["key"]): row for row in before if "error" not in row}
+    wanted = [(path, name, (path.stem, name, key(path, name, seed))) for path in sets for name in names]
+    todo = [(path, name) for path, name, at in wanted if at not in done]
+    todo.sort(key=lambda job: -job[0].stat().st_size)  # the longest first, so that both cores end together
+    print(f"{len(wanted) - len(todo)} rows finished before, {len(todo)} to play", file=sys.stderr, flush=True)
+    for i, row in enumerate(played(todo, workers, seed), start=1):
+        done[row["set"], row["agent"], row["key"]] = row
+        write(rows_file, json.dumps(list(done.values()), indent=0))
+        result = row.get("error") or f"loss {row['loss']:.4f}, {row['us']:.0f} us per decision"
+        print(f"{i}/{len(todo)} {row['set']}, {row['agent']}: {result}", file=sys.stderr, flush=True)
+    return [done[at] for _, _, at in wanted]
 
 
 def main() -> None:
-    parser = common.parser(__doc__, data="optdigits.parquet and letter.parquet", peers=True)
+    parser = common.parser(__doc__, data="sets with labels, as Parquet files")
+    parser.add_argument("--agents", nargs="+", choices=sorted(AGENTS), default=list(AGENTS), metavar="NAME")
+    parser.add_argument("--sets", nargs="+", metavar="NAME", help="names of files, without .parquet (default: all)")
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--fresh", action="store_true", help="play everything again")
+    parser.add_argument("--rows", type=Path, default=HERE / ".bakeoff.json", metavar="FILE")
+    parser.add_argument("--output", type=Path, default=HERE / "BAKEOFF.md", metavar="FILE", help="the HTML lies beside")
     options = parser.parse_args()
     if options.data is None:
         parser.error("--data is needed")
-    for name in SETS:
-        X, y, rewards = common.as_rounds(*common.labelled(common.find(options.data, f"{name}.parquet")), options.seed)
-        peers = vw_best(options.peers_python, X, y) if options.peers_python else {}
-        for kind, agent in agents(X.shape[1], rewards.shape[1], options.seed).items():
-            agent.clone(seed=0).play(X[:2], rewards[:2])  # compile
-            start = time.perf_counter()
-            error = 1.0 - float(agent.play(X, rewards).rewards.mean())
-            what = f"{name}: error of {kind}, all {len(y):,} rows"
-            note = f"default settings, {time.perf_counter() - start:.2f} s"
-            if (kind, name) not in KNOWN:
-                common.report(what, f"{error:.4f}", "-", "-", None, note)
-                continue
-            known = KNOWN[kind, name]
-            bar = min(peers.get(kind, {}).get("error", 1.0), known)
-            here = "VW here {error:.4f} ({setting})".format(**peers[kind]) if kind in peers else "VW not run here"
-            note = f"{note}; {here}, best known {known}"
-            common.report(what, f"{error:.4f}", f"VW {kind}", f"{bar:.4f}", bar / error, note)
+    sets = sorted(path for path in options.data.glob("*.parquet") if not options.sets or path.stem in options.sets)
+    if not sets:
+        parser.error(f"--data: no Parquet files {'of these names ' if options.sets else ''}in {options.data}")
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"  # one core per worker
+    rows = run(sets, options.agents, options.rows, options.workers, options.seed, options.fresh)
+    rows += vw_rows(options.data, {row["set"]: row["n"] for row in rows})
+    about = f"armwise {aw.__version__}, {common.machine()}, {options.workers} workers, seed {options.seed}."
+    write(options.output, bakeoff_page.markdown(rows, about))
+    write(options.output.with_suffix(".html"), bakeoff_page.html(rows, about))
 
 
 if __name__ == "__main__":

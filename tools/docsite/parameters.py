@@ -71,6 +71,9 @@ WORDS = {
     "refit": "Fit again when examples have grown by this factor (regressors without `partial_fit`).",
     "mellowness": "How much worse than the best a regressor may fit; None measures it in the noise.",
     "SquareCB.gamma": "What multiplies the gaps (larger explores less); None measures it in the noise.",
+    "floor": "The share of decisions spread evenly over all arms: every probability is at least floor / K.",
+    "drift": "Forget: only the last 1,024 to 2,048 rewards count.",
+    "Auto.n_arms": "None: one model over per-arm features. K: one for each of K arms over a shared context.",
     "FastCB.gamma": "What multiplies the gaps (larger explores less); None is 10.",
     "elimination": "Draw uniformly from the arms that may be best.",
 }

@@ -6,6 +6,7 @@ from __future__ import annotations
 _POLICIES = "[aw.Constant(i % {K}) for i in range({N})]"
 _RBF = "aw.kernels.RBF(length_scale=1.0)"
 CALLS = {
+    "Auto": "aw.Auto(dim={d}, n_arms={K})",
     "Exp3": "aw.Exp3.theoretical(n_arms={K}, horizon={T})",
     "UCB1": "aw.UCB1(n_arms={K})",
     "BetaThompson": "aw.BetaThompson(n_arms={K})",

@@ -1,0 +1,98 @@
+"""The bake-off on two small sets made here: both pages, the test of wins, and a run that goes on where it stopped."""
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT))
+
+from benchmarks import bakeoff, bakeoff_page  # noqa: E402
+
+AGENTS = ["LinUCB", "FastCB", "UCB1, blind"]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """One set that a line separates, one of noise with a text column, and what VW made of the first."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 3))
+    line = pd.DataFrame(X, columns=["x0", "x1", "x2"]).assign(label=(X[:, 0] > 0).astype(int))
+    noise = pd.DataFrame(
+        {"x0": rng.choice(["red", "blue"], 80), "x1": rng.random(80), "label": rng.integers(3, size=80)}
+    )
+    line.to_parquet(tmp_path / "line.parquet")
+    noise.to_parquet(tmp_path / "noise.parquet")
+    losses = {"line": {"n": 600, "default": 0.5, "best": 0.3}, "elsewhere": {"n": 9, "best": 0.1}}
+    (tmp_path / "vw_1.json").write_text(json.dumps(losses))
+    return tmp_path
+
+
+@pytest.fixture
+def run(folder, monkeypatch, capsys):
+    def run(*agents):
+        files = ["--rows", str(folder / "rows.json"), "--output", str(folder / "B.md"), "--workers", "1"]
+        monkeypatch.setattr(sys, "argv", ["bakeoff", "--data", str(folder), "--agents", *agents, *files])
+        bakeoff.main()
+        return capsys.readouterr().err
+
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "1")
+    return run
+
+
+def test_it_writes_both_pages_and_goes_on_where_it_stopped(folder, run):
+    first = run(*AGENTS[:2])
+    assert "0 rows finished before, 4 to play" in first and "4/4" in first
+    assert "4 rows finished before, 2 to play" in run(*AGENTS)
+    rows = {(row["set"], row["agent"]): row for row in json.loads((folder / "rows.json").read_text())}
+    assert len(rows) == 6 and rows["line", "LinUCB"]["loss"] < 0.2 < 0.4 < rows["line", "UCB1, blind"]["loss"]
+    text = (folder / "B.md").read_text()
+    assert "| LinUCB | 2 |" in text and "(1 W, 0 L of 1)" in text and "| noise | 80 | 3 | 2 |" in text
+    assert "elsewhere" not in text and "us per decision" in text
+    page = (folder / "B.html").read_text()
+    assert "<td>LinUCB</td>" in page and "VW best of 36" in page
+
+
+def test_a_set_that_changed_runs_again_and_so_does_a_failed_row(folder, run):
+    run("UCB1, blind")
+    rows = json.loads((folder / "rows.json").read_text())
+    rows[0] = {**rows[0], "error": "it broke"}
+    (folder / "rows.json").write_text(json.dumps(rows))
+    frame = pd.read_parquet(folder / "noise.parquet")
+    frame.iloc[::-1].reset_index(drop=True).to_parquet(folder / "noise.parquet")
+    assert f"{1 if rows[0]['set'] == 'noise' else 2} to play" in run("UCB1, blind")
+
+
+def test_losses_of_another_version_of_a_set_are_refused(folder):
+    with pytest.raises(SystemExit, match="line has 600 rows, and the set has 500"):
+        bakeoff.vw_rows(folder, {"line": 500})
+
+
+def test_an_agent_that_fails_is_named_and_the_rest_is_shown(folder, monkeypatch):
+    monkeypatch.setitem(bakeoff.AGENTS, "LinUCB", lambda d, K, seed: bakeoff.aw.LinUCB(7, n_arms=K, seed=seed))
+    rows = [bakeoff.play(folder / "line.parquet", name, 1) for name in AGENTS]
+    text = bakeoff_page.markdown(rows, "here")
+    assert "## What failed" in text and "- LinUCB on line: ValueError" in text and "| FastCB | 1 |" in text
+
+
+def test_wins_need_1_96_sigma_and_means_are_geometric():
+    n = 1000
+    edge = 1.96 * np.sqrt(2 * 0.2 * 0.8 / n)  # about: the variance of the other moves a little with it
+    assert bakeoff_page.verdict(0.2, 0.2 + 0.9 * edge, n) == 0 and bakeoff_page.verdict(0.2, 0.2 + 1.1 * edge, n) == 1
+    mine = {s: {"loss": loss, "n": n} for s, loss in (("a", 0.1), ("b", 0.4), ("c", 0.2))}
+    theirs = {s: {"loss": loss, "n": n} for s, loss in (("a", 0.2), ("b", 0.2), ("d", 0.2))}
+    assert bakeoff_page.against(mine, theirs) == (pytest.approx(1.0), 1, 1, 2)
+
+
+def test_ranks_and_the_picture():
+    """Demsar 2006, table 5: with 4 agents and 14 sets the critical difference is 2.569 sqrt(4 5 / (6 14)) = 1.25."""
+    rows = [{"set": str(s), "agent": a, "n": 100, "loss": 0.1 * i, "K": 2, "d": 1, "constant": 0.5}
+            for s in range(14) for i, a in enumerate("ABCD", start=1)]  # fmt: skip
+    ranks, width, n = bakeoff_page.mean_ranks(bakeoff_page.table(rows))
+    assert ranks == {"A": 1.0, "B": 2.0, "C": 3.0, "D": 4.0} and n == 14
+    assert width == pytest.approx(1.25, abs=0.01)
+    assert bakeoff_page.picture(rows).count("<circle") == 4
