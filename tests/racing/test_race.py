@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import armwise as aw
-from armwise.racing import Heat, RaceWarning, race_all
+from armwise.racing import Heat, RaceError, RaceWarning, race_all
 from armwise.racing.run import agent_seed, grid, play_seed, world_seed
 
 LINEAR = aw.environments.Linear(n_arms=4, dim=3)
@@ -117,8 +117,9 @@ def test_an_agent_that_does_not_fit_the_world_is_a_failure_with_a_reason():
     with pytest.warns(RaceWarning, match=r"wrong on Linear.*must have shape \(K, 7\)"):
         result = aw.race(entries, LINEAR, horizon=50, seeds=1)
     assert result.finishers == ["right"]
-    with pytest.warns(RaceWarning):
-        nothing = aw.race({"wrong": aw.LinUCB(dim=7)}, LINEAR, horizon=50, seeds=1)
+    with pytest.raises(RaceError, match=r"all 1 runs failed: wrong on Linear.*must have shape \(K, 7\)") as failed:
+        aw.race({"wrong": aw.LinUCB(dim=7)}, LINEAR, horizon=50, seeds=1)
+    nothing = failed.value.results[0]
     assert nothing.table().loc[0, "failed"] == 1
     with pytest.raises(ValueError, match="nothing to draw"):
         nothing.plot()

@@ -1,5 +1,6 @@
 """Pictures and the page: styles that tell agents apart without colour, and a real browser that finds no fault."""
 
+import ast
 import re
 import shutil
 
@@ -73,7 +74,7 @@ def test_script_runs_and_repeats_the_numbers(results):
     lines = script(results[:1]).replace("import armwise as aw\n", "")
     exec(lines, {"aw": Aw()})
     np.testing.assert_array_equal(made["result"].regret("Exp3"), results[0].regret("Exp3"))
-    assert code(np.arange(3.0)) == "np.array([0., 1., 2.])"
+    assert code(np.arange(3.0)) == "np.array([0.0, 1.0, 2.0])"
 
 
 @pytest.fixture(scope="module")
@@ -142,3 +143,35 @@ def test_the_table_sorts(browser, page):
     tab.get_by_role("button", name="Bound", exact=True).click()
     assert column(4)[0] != ""
     tab.close()
+
+
+class Bare(aw.environments.Linear):
+    pass
+
+
+Bare.__doc__ = None
+
+
+def test_a_world_without_docstring_has_a_report(tmp_path):
+    result = aw.race([aw.LinUCB(dim=3)], Bare(n_arms=3, dim=3), horizon=20, seeds=1)
+    assert "LinUCB" in result.report(tmp_path / "r.html").read_text()
+
+
+def test_the_same_in_python_is_python_for_arrays_lambdas_and_estimators_too():
+    from sklearn.linear_model import Ridge
+
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((60, 2)), rng.integers(2, size=60)
+    agents = {
+        "arms": aw.PolicyArms(aw.Exp3(n_arms=2), [lambda x: 0, lambda x: 1], n_arms=2),
+        "sklearn": aw.SquareCB(dim=3, n_arms=2, regressor=Ridge(alpha=2.0)),
+    }
+    big = aw.race(agents, aw.environments.Classification(X, y), horizon=20, seeds=1)
+    text = script([big])
+    ast.parse(text)
+    assert "# put here an array of float64, shape (60, 2)" in text or "shape (60, 3)" in text
+    assert "import Ridge" in text and "the function" in text
+    small = aw.race({"Exp3": aw.Exp3(n_arms=2)}, aw.environments.Classification(X[:4], y[:4]), horizon=4, seeds=2)
+    again = {}
+    exec(script([small]).replace("aw.race(", "again = aw.race("), again)  # short data is written out, to the last digit
+    np.testing.assert_array_equal(again["again"].regret("Exp3"), small.regret("Exp3"))

@@ -1,6 +1,8 @@
 """A race that is killed halfway and started again ends as if nothing had happened; and the same on a Dask cluster."""
 
+import importlib
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -65,10 +67,63 @@ def test_checkpoint_reuses_only_what_is_the_same_race(tmp_path):
     assert len(list(tmp_path.glob("*.npz"))) == 8
 
 
-def test_runs_that_failed_are_tried_again(tmp_path):
-    from armwise.racing import RaceWarning
+OWN_AGENT = """
+import armwise as aw, numpy as np
+from helper import tilt
 
-    with pytest.warns(RaceWarning):
+class Own(aw.Agent):
+    sees = "nothing"
+    def __init__(self, n_arms, *, seed=None):
+        super().__init__(seed=seed)
+        self.n_arms = n_arms
+    def _probabilities(self, context):
+        p = np.ones(self.n_arms)
+        p[{arm}] += tilt()
+        return p / p.sum()
+    def _learn(self, context, choice, reward):
+        pass
+"""
+HELPER = "def tilt(): return {weight}"
+
+
+def test_checkpoint_follows_the_code_of_an_own_agent_and_of_what_it_calls(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+
+    def race(arm, weight, checkpoint=tmp_path / "runs"):
+        (tmp_path / "own_agent.py").write_text(OWN_AGENT.format(arm=arm))
+        (tmp_path / "helper.py").write_text(HELPER.format(weight=weight))
+        importlib.invalidate_caches()
+        for name in ("own_agent", "helper"):
+            sys.modules.pop(name, None)
+        agent = importlib.import_module("own_agent").Own(3)
+        world = aw.environments.Switching(n_arms=3)
+        return aw.race({"own": agent}, world, horizon=60, seeds=1, checkpoint=checkpoint)
+
+    first = race(0, 9)
+    assert race(0, 9).runs[0].seconds == first.runs[0].seconds  # the same code: read, not run
+    for arm, weight in ((1, 9), (0, 99)):
+        np.testing.assert_array_equal(race(arm, weight).regret("own"), race(arm, weight, None).regret("own"))
+    assert len(list((tmp_path / "runs").glob("*.npz"))) == 3
+
+
+def test_checkpoint_takes_lambdas_and_tells_them_apart(tmp_path):
+    world = aw.environments.Linear(n_arms=2, dim=2)
+
+    def race(policy):
+        agent = aw.PolicyArms(aw.Exp3(n_arms=2), [lambda x: 0, policy], n_arms=2)
+        return aw.race({"arms": agent}, world, horizon=40, seeds=1, checkpoint=tmp_path).runs[0].seconds
+
+    least = 0.0
+    assert race(lambda x: int(x[0] > least)) == race(lambda x: int(x[0] > least))
+    least = 0.5  # a value that the lambda encloses
+    race(lambda x: int(x[0] > least))
+    race(lambda x: int(x[0] < least))
+    assert len(list(tmp_path.glob("*.npz"))) == 3
+
+
+def test_runs_that_failed_are_tried_again(tmp_path):
+    with pytest.raises(aw.racing.RaceError, match="all 1 runs failed: bad on Linear"):
         aw.race({"bad": aw.LinUCB(dim=9)}, aw.environments.Linear(dim=4), horizon=10, seeds=1, checkpoint=tmp_path)
     assert not list(tmp_path.glob("*.npz"))
 
@@ -111,3 +166,39 @@ def test_dask_cluster_gives_the_same_numbers(cluster, tmp_path):
     for name in agents:
         np.testing.assert_array_equal(here.regret(name), there.regret(name))
     assert len(list((tmp_path / "runs").glob("*.npz"))) == 8
+
+
+def test_a_dask_client_or_cluster_is_an_engine_and_data_goes_there_once():
+    from distributed import Client, LocalCluster
+
+    rng = np.random.default_rng(0)
+    world = aw.environments.Classification(rng.standard_normal((2000, 40)), rng.integers(3, size=2000))
+    agents = {"Exp3": aw.Exp3(n_arms=3)}
+    here = aw.race(agents, world, horizon=30, seeds=5).regret("Exp3")
+    with LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None) as cluster:
+        np.testing.assert_array_equal(aw.race(agents, world, horizon=30, seeds=5, engine=cluster).regret("Exp3"), here)
+        with Client(cluster) as client:
+            sent = []
+            submit = client.submit
+            client.submit = lambda *args, **options: sent.append(args) or submit(*args, **options)
+            there = aw.race(agents, world, horizon=30, seeds=5, engine=client).regret("Exp3")
+            assert client.status == "running"  # it is the caller's: left open
+        np.testing.assert_array_equal(there, here)
+    assert len(sent) == 5 and max(len(pickle.dumps(args[3:])) for args in sent) < 1000
+    assert {type(args[2]).__name__ for args in sent} == {"Future"}
+    with pytest.raises(ValueError, match=r"engine must be .* a Dask Client .* got int 3"):
+        aw.race(agents, world, horizon=30, engine=3)
+
+
+def test_ctrl_c_ends_the_workers_without_a_traceback(tmp_path):
+    command = [*COMMAND, "race", "--world", "linear", "--agents", "linucb,exp3", "--horizon", "20000", "--seeds", "400",
+               "--workers", "2", "--engine", "processes", "--out", str(tmp_path)]  # fmt: skip
+    race = subprocess.Popen(command, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                            start_new_session=True)  # fmt: skip
+    deadline = time.monotonic() + 90
+    while not kept(tmp_path) and race.poll() is None:
+        assert time.monotonic() < deadline, "the race did not keep its first run"
+        time.sleep(0.01)
+    os.killpg(race.pid, signal.SIGINT)  # as a terminal does: to the workers too
+    said, _ = race.communicate(timeout=60)
+    assert (race.returncode, said) == (130, "")

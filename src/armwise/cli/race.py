@@ -41,22 +41,26 @@ def add_parser(commands: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     heats = [_own(args)] if args.world else _survey(args)
-    from armwise.racing import RaceWarning, race_all
+    from armwise.racing import RaceError, RaceWarning, race_all
     from armwise.racing.report import write_report
     from armwise.racing.store import Store
 
     out = Path(args.out)
     out.mkdir(parents=True, exist_ok=True)
-    kept = out / ".unfinished"  # an interrupted race goes on from here
+    unfinished = out / ".unfinished"  # an interrupted race goes on from here
     seeds = args.seeds if args.seeds is not None else (10 if args.world else 4)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RaceWarning)  # said below, on one line each
-        results = race_all(heats, seeds=seeds, workers=args.workers, engine=args.engine, checkpoint=kept,
-                           command=_command(args))  # fmt: skip
+        try:
+            results = race_all(heats, seeds=seeds, workers=args.workers, engine=args.engine, checkpoint=unfinished,
+                               command=_command(args))  # fmt: skip
+        except RaceError as error:
+            print(f"armwise race: {error}", file=sys.stderr)
+            return 1
     title = "Every agent of the survey" if not args.world else f"A race on {heats[0].label}"
     page = write_report(results, out / "report.html", title, args.workers)
     _write_curves(results, out)
-    Store(kept).clear()
+    Store(unfinished).clear()
     failures = [line for result in results for line in result.failures]
     for line in failures:
         print(f"armwise race: failed: {line}", file=sys.stderr)

@@ -2,6 +2,6 @@
 
 from armwise.racing.result import Result
 from armwise.racing.run import Heat, Run
-from armwise.racing.runner import RaceWarning, race, race_all
+from armwise.racing.runner import RaceError, RaceWarning, race, race_all
 
-__all__ = ["Heat", "RaceWarning", "Result", "Run", "race", "race_all"]
+__all__ = ["Heat", "RaceError", "RaceWarning", "Result", "Run", "race", "race_all"]

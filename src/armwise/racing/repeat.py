@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.metadata
 import inspect
 import os
@@ -12,6 +13,7 @@ import numpy as np
 
 import armwise
 from armwise.environments.base import Environment
+from armwise.oracle.estimators import Estimator
 from armwise.persist import Saved
 
 if TYPE_CHECKING:
@@ -27,37 +29,97 @@ def code(thing: Any) -> str:
     >>> print(code(aw.environments.Linear(n_arms=5)))
     aw.environments.Linear(n_arms=5)
     """
-    if isinstance(thing, Saved):
-        given = []
-        signature = inspect.signature(type(thing).__init__).parameters
-        for name, value in thing.params().items():
-            default = signature[name].default if name in signature else inspect.Parameter.empty
-            if not (default is value or (isinstance(value, (int, float, str, bool)) and default == value)):
-                given.append(f"{name}={code(value)}")
-        return f"{_public(type(thing))}({', '.join(given)})"
-    if isinstance(thing, np.ndarray):
-        text = np.array2string(thing, separator=", ", threshold=40).replace("\n", "")
-        return f"np.array({text})" if thing.size <= 40 else f"... array{thing.shape}"
-    if isinstance(thing, (list, tuple)):
-        if len(thing) > 6:
-            return f"[{code(thing[0])}, ... {len(thing)} in all]"
-        return "[" + ", ".join(code(item) for item in thing) + "]"
-    if inspect.isfunction(thing):
-        return thing.__name__
-    text = repr(thing)
-    return text if len(text) <= 200 else text[:197] + "..."
+    return _Writer().code(thing)
 
 
-def _public(cls: type) -> str:
-    if issubclass(cls, Environment):
-        return f"aw.environments.{cls.__name__}"
-    if cls.__module__.startswith("armwise.kernel.kernels"):
-        return f"aw.kernels.{cls.__name__}"
-    return f"aw.{cls.__name__}" if cls.__module__.startswith("armwise.") else cls.__name__
+class _Writer:
+    """Writes objects as code; with ``variables``, what cannot be printed gets a name instead of ``...``."""
+
+    def __init__(self, variables: bool = False) -> None:
+        self.variables = variables
+        self.unprinted: list[tuple[Any, str]] = []  # the thing, and what it is in words
+        self.imports: set[str] = set()
+
+    def code(self, thing: Any) -> str:
+        if isinstance(thing, Estimator):
+            return self.code(thing.thing)
+        if isinstance(thing, Saved):
+            arguments = []
+            signature = inspect.signature(type(thing).__init__).parameters
+            for name, value in thing.params().items():
+                default = signature[name].default if name in signature else inspect.Parameter.empty
+                if not (default is value or (isinstance(value, (int, float, str, bool)) and default == value)):
+                    arguments.append(f"{name}={self.code(value)}")
+            return f"{self._public(type(thing))}({', '.join(arguments)})"
+        if isinstance(thing, np.ndarray):
+            if thing.size > 40 or not _printable(thing.tolist()):
+                return self._unprinted(thing, f"an array of {thing.dtype}, shape {thing.shape}")
+            self.imports.add("import numpy as np")
+            plain = np.array(thing.tolist()).dtype == thing.dtype
+            return f"np.array({thing.tolist()!r}" + (")" if plain else f", dtype={str(thing.dtype)!r})")
+        if isinstance(thing, (list, tuple)):
+            if len(thing) > 6 and not self.variables:
+                return f"[{self.code(thing[0])}, ... {len(thing)} in all]"
+            if len(thing) > 40:
+                return self._unprinted(thing, f"a list of {len(thing)}, the first {self.code(thing[0])}")
+            inside = ", ".join(self.code(item) for item in thing)
+            return f"[{inside}]" if isinstance(thing, list) else f"({inside}{',' * (len(thing) == 1)})"
+        if inspect.isfunction(thing) or isinstance(thing, type):
+            if "<" in thing.__qualname__:
+                return self._unprinted(thing, f"the function {thing.__qualname__} of {thing.__module__}")
+            self._import(thing)
+            return thing.__name__
+        text = repr(thing)
+        if not self.variables:
+            return text if len(text) <= 200 else text[:197] + "..."
+        if (not _printable(thing) and not text.startswith(type(thing).__name__ + "(")) or not _parses(text):
+            return self._unprinted(thing, f"{type(thing).__name__}: {' '.join(text.split())[:80]}")
+        if not _printable(thing):
+            self._import(type(thing))
+        return text
+
+    def _unprinted(self, thing: Any, words: str) -> str:
+        if not self.variables:
+            return f"... {words}"
+        for number, (known, _) in enumerate(self.unprinted, 1):
+            if known is thing:
+                return f"data_{number}"
+        self.unprinted.append((thing, words))
+        return f"data_{len(self.unprinted)}"
+
+    def _public(self, cls: type) -> str:
+        if not cls.__module__.startswith("armwise."):
+            self._import(cls)
+            return cls.__name__
+        if issubclass(cls, Environment):
+            return f"aw.environments.{cls.__name__}"
+        if cls.__module__.startswith("armwise.kernel.kernels"):
+            return f"aw.kernels.{cls.__name__}"
+        return f"aw.{cls.__name__}"
+
+    def _import(self, thing: Any) -> None:
+        if thing.__module__ not in ("__main__", "builtins"):
+            self.imports.add(f"from {thing.__module__} import {thing.__qualname__.partition('.')[0]}")
+
+
+def _printable(thing: Any) -> bool:
+    """Whether ``repr`` is a literal that gives it back."""
+    try:
+        return bool(ast.literal_eval(repr(thing)) == thing)
+    except (ValueError, SyntaxError):
+        return False
+
+
+def _parses(text: str) -> bool:
+    try:
+        ast.parse(text, mode="eval")
+    except SyntaxError:
+        return False
+    return True
 
 
 def script(results: list[Result]) -> str:
-    """The Python that repeats these results.
+    """The Python that repeats these results; data too long to print is a variable, left for the reader to fill.
 
     >>> import armwise as aw
     >>> result = aw.race([aw.Exp3(n_arms=3)], aw.environments.Switching(n_arms=3), horizon=20, seeds=2)
@@ -73,15 +135,22 @@ def script(results: list[Result]) -> str:
         seeds=2,
     )
     """
-    lines = ["import armwise as aw"]
+    writer, lines = _Writer(variables=True), []
     for result in results:
         seeds: Any = result.seeds
         if seeds == list(range(len(seeds))):
             seeds = len(seeds)
         lines += ["", "aw.race(", "    {"]
-        lines += [f"        {name!r}: {code(agent)}," for name, agent in result.agents.items()]
-        lines += ["    },", f"    {code(result.world)},", f"    horizon={result.horizon},", f"    seeds={seeds},", ")"]
-    return "\n".join(lines)
+        lines += [f"        {name!r}: {writer.code(agent)}," for name, agent in result.agents.items()]
+        lines += [
+            "    },",
+            f"    {writer.code(result.world)},",
+            f"    horizon={result.horizon},",
+            f"    seeds={seeds},",
+            ")",
+        ]
+    data = [f"data_{number} = ...  # put here {words}" for number, (_, words) in enumerate(writer.unprinted, 1)]
+    return "\n".join(["import armwise as aw", *sorted(writer.imports), *([""] if data else []), *data, *lines])
 
 
 def versions() -> dict[str, str]:

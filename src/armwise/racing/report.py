@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from armwise.extras import needs
 from armwise.racing import pictures, repeat
+from armwise.racing.workers import side_by_side
 
 if TYPE_CHECKING:
     from armwise.racing.result import Result
@@ -95,9 +96,12 @@ def _table(results: list[Result]) -> str:
             verdict, words = result.verdict(name)
             proved = row.get("certificate", math.nan)
             cells = [
-                _cell(name, name, "agent"),
-                f'<td data-value="{label}"><a href="#heat-{i}">{label}</a></td>',
-                _cell(_number(regret) + ("" if math.isnan(error) else f" ± {_number(error)}"), regret, "num"),
+                # On a narrow page the world stands below the agent, and the standard error below the regret.
+                f'<td class="agent" data-value="{html.escape(name)}">{html.escape(name).replace(".", ".<wbr>")}'
+                f'<a class="narrow" href="#heat-{i}">{label}</a></td>',
+                f'<td class="wide" data-value="{label}"><a href="#heat-{i}">{label}</a></td>',
+                f'<td class="num" data-value="{"" if math.isnan(regret) else regret}">{_number(regret)}'
+                + ("</td>" if math.isnan(error) else f' <span class="error">± {_number(error)}</span></td>'),
                 _cell(_number(worst), worst, "num wide"),
                 _cell(_number(limit), limit, f"num {verdict}", words),
                 _cell(_SHOWN[verdict] or words, verdict, f"wide {verdict}", words),
@@ -128,11 +132,12 @@ def _number(value: float) -> str:
 def _heats(results: list[Result], workers: int) -> list[str]:
     if workers == 1 or len(results) == 1:
         return [_heat(i, result) for i, result in enumerate(results)]
-    with needs("race"):
-        import joblib
+    drawn = dict(side_by_side(_numbered_heat, enumerate(results), workers, "loky"))
+    return [drawn[i] for i in range(len(results))]
 
-    drawn: list[str] = joblib.Parallel(n_jobs=workers)(joblib.delayed(_heat)(i, r) for i, r in enumerate(results))
-    return drawn
+
+def _numbered_heat(index: int, result: Result) -> tuple[int, str]:
+    return index, _heat(index, result)
 
 
 def _heat(index: int, result: Result) -> str:
@@ -141,7 +146,7 @@ def _heat(index: int, result: Result) -> str:
         for name, value in result.world.params().items()
         if value is not None
     )
-    about = result.heat.about or (type(result.world).__doc__ or "").strip().splitlines()[0]
+    about = result.heat.about or next(iter((type(result.world).__doc__ or "").strip().splitlines()), "")
     notes = "".join(f"<li><b>{html.escape(name)}</b>: {html.escape(words)}</li>" for name, words in _notes(result))
     drawn = "".join(_figure(result, kind) for kind in _CAPTIONS) if result.finishers else ""
     return f"""<section id="heat-{index}">

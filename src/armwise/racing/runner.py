@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from armwise.agent import Agent, count
 from armwise.environments.base import Environment
@@ -14,6 +15,11 @@ from armwise.progress import progress_bar
 from armwise.racing.result import Result
 from armwise.racing.run import Heat, Run, play_seed
 from armwise.racing.store import Store
+from armwise.racing.workers import side_by_side
+
+if TYPE_CHECKING:
+    from distributed import Client
+    from distributed.deploy.cluster import Cluster
 
 Task = tuple[Heat, list[str], int]
 
@@ -26,6 +32,18 @@ class RaceWarning(UserWarning):
     """
 
 
+class RaceError(RuntimeError):
+    """Every run of a race failed; the message names the first, and ``results`` has them all, with their traces.
+
+    >>> issubclass(RaceError, RuntimeError)
+    True
+    """
+
+    def __init__(self, message: str, results: list[Result]) -> None:
+        super().__init__(message)
+        self.results = results
+
+
 def race(
     agents: Mapping[str, Agent] | Sequence[Agent],
     world: Environment,
@@ -33,7 +51,7 @@ def race(
     horizon: int,
     seeds: int | Iterable[int] = 10,
     workers: int = 1,
-    engine: str = "auto",
+    engine: str | Client | Cluster = "auto",
     checkpoint: str | os.PathLike[str] | None = None,
     progress: bool | None = None,
     name: str = "",
@@ -41,10 +59,11 @@ def race(
 ) -> Result:
     """Race agents on a world: every agent meets the same worlds, one for each seed.
 
-    ``engine`` is ``"threads"`` (compiled blocks run side by side), ``"processes"``, ``"dask://host:port"`` (a running
-    cluster) or ``"auto"``: threads if all agents play blocks in compiled code, else processes. ``checkpoint`` is a
-    folder that keeps finished runs: the same call continues an interrupted race. Runs that fail are reported in
-    ``result.failures`` and in a ``RaceWarning``, and the others are not lost.
+    ``engine`` is ``"threads"`` (compiled blocks run side by side), ``"processes"``, ``"dask://host:port"``, a Dask
+    ``Client`` or cluster that runs already (it is left open), or ``"auto"``: threads if all agents play blocks in
+    compiled code, else processes. ``checkpoint`` is a folder that keeps finished runs: the same call continues an
+    interrupted race, and runs anew what other code or settings would change. Runs that fail are reported in
+    ``result.failures`` and in a ``RaceWarning``, and the others are not lost; if all fail, that is a ``RaceError``.
 
     >>> import armwise as aw
     >>> world = aw.environments.Linear(n_arms=5, dim=4)
@@ -63,7 +82,7 @@ def race_all(
     *,
     seeds: int | Iterable[int] = 10,
     workers: int = 1,
-    engine: str = "auto",
+    engine: str | Client | Cluster = "auto",
     checkpoint: str | os.PathLike[str] | None = None,
     progress: bool | None = None,
     command: str = "",
@@ -154,41 +173,58 @@ def _parts(names: list[str], n_worlds: int, workers: int) -> list[list[str]]:
     return [names[i::pieces] for i in range(pieces)]
 
 
+_ENGINES = '"auto", "threads", "processes", "dask://host:port", a Dask Client or a Dask cluster'
 Engine = Callable[[list[Task], int], Iterator[tuple[int, list[Run]]]]
 
 
-def _engine(name: str, heats: Sequence[Heat]) -> Engine:
+def _engine(engine: str | Client | Cluster, heats: Sequence[Heat]) -> Engine:
+    if not isinstance(engine, str):
+        return _dask_engine(engine)
+    name = engine
     if name.startswith("dask://"):
         return lambda tasks, workers: _dask(tasks, "tcp://" + name.removeprefix("dask://"))
     if name == "auto":
         compiled = all(agent.compiled for heat in heats for agent in heat.agents.values())
         name = "threads" if compiled and not any(heat.world.adaptive for heat in heats) else "processes"
-    backends = {"threads": "threading", "processes": "loky"}
+    backends: dict[str, Literal["threading", "loky"]] = {"threads": "threading", "processes": "loky"}
     if name not in backends:
-        raise ValueError(f'engine must be "auto", "threads", "processes" or "dask://host:port", got {name!r}')
-    return lambda tasks, workers: _joblib(tasks, workers, backends[name])
+        raise ValueError(f"engine must be {_ENGINES}, got {name!r}")
+    return lambda tasks, workers: _local(tasks, workers, backends[name])
 
 
-def _joblib(tasks: list[Task], workers: int, backend: str) -> Iterator[tuple[int, list[Run]]]:
+def _local(tasks: list[Task], workers: int, backend: Literal["threading", "loky"]) -> Iterator[tuple[int, list[Run]]]:
     if workers == 1:
         yield from ((i, play_seed(*task)) for i, task in enumerate(tasks))
         return
-    with needs("race"):
-        import joblib
-
-    parallel = joblib.Parallel(n_jobs=workers, backend=backend, batch_size=1, pre_dispatch="all",
-                               return_as="generator_unordered")  # fmt: skip
-    yield from parallel(joblib.delayed(_numbered)(i, *task) for i, task in enumerate(tasks))
+    yield from side_by_side(_numbered, ((i, *task) for i, task in enumerate(tasks)), workers, backend)
 
 
-def _dask(tasks: list[Task], address: str) -> Iterator[tuple[int, list[Run]]]:
+def _dask_engine(engine: Client | Cluster) -> Engine:
+    with needs("dask"):
+        from distributed import Client
+        from distributed.deploy.cluster import Cluster
+
+    if not isinstance(engine, (Client, Cluster)):
+        raise ValueError(f"engine must be {_ENGINES}, got {type(engine).__name__} {engine!r:.80}")
+    return lambda tasks, workers: _dask(tasks, engine)
+
+
+def _dask(tasks: list[Task], where: str | Client | Cluster) -> Iterator[tuple[int, list[Run]]]:
     with needs("dask"):
         from distributed import Client, as_completed
 
-    with Client(address) as client:  # type: ignore[no-untyped-call]
-        futures = [client.submit(_numbered, i, *task, pure=False, retries=1) for i, task in enumerate(tasks)]
-        for _, answer in as_completed(futures, with_results=True):  # type: ignore[no-untyped-call]
-            yield answer
+    with contextlib.ExitStack() as opened:
+        client: Any = where if isinstance(where, Client) else opened.enter_context(Client(where))  # type: ignore[no-untyped-call]
+        # A world's data goes to the cluster once for each heat, not once for each of its tasks.
+        heats = {id(heat): heat for heat, _, _ in tasks}
+        placed = dict(zip(heats, client.scatter(list(heats.values()), hash=False), strict=True))
+        futures = [client.submit(_numbered, i, placed[id(heat)], names, seed, pure=False, retries=1)
+                   for i, (heat, names, seed) in enumerate(tasks)]  # fmt: skip
+        try:
+            for _, answer in as_completed(futures, with_results=True):  # type: ignore[no-untyped-call]
+                yield answer
+        finally:
+            client.cancel([future for future in futures if not future.done()])
 
 
 def _numbered(index: int, heat: Heat, names: list[str], seed: int) -> tuple[int, list[Run]]:
@@ -208,5 +244,9 @@ def _complain(results: Sequence[Result]) -> None:
     failures = [line for result in results for line in result.failures]
     if failures:
         runs = sum(len(result.runs) for result in results)
+        if len(failures) == runs:
+            error = RaceError(f"all {runs} runs failed: {failures[0]}", list(results))
+            error.add_note(results[0].runs[0].trace)
+            raise error
         more = f" (and {len(failures) - 1} more: see result.failures)" if len(failures) > 1 else ""
         warnings.warn(f"{len(failures)} of {runs} runs failed: {failures[0]}{more}", RaceWarning, stacklevel=4)

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import numpy as np
 
-from armwise.extras import needs
+from armwise.racing.fingerprint import fingerprint
 from armwise.racing.run import Heat, Run
 
 
 class Store:
-    """A folder of runs. A run's file is named by everything that decides it, so that nothing stale is reused.
+    """A folder of runs. A run's file is named by everything that decides it, settings and code (``fingerprint``), so
+    that nothing stale is reused.
 
     >>> import tempfile, armwise as aw
     >>> store = Store(tempfile.mkdtemp())
@@ -28,16 +29,11 @@ class Store:
         self._heats: dict[tuple[int, str], str] = {}
 
     def _path(self, heat: Heat, name: str, seed: int) -> Path:
-        with needs("race"):
-            import joblib
-
-        from armwise import __version__
-
         known = (id(heat), name)
         if known not in self._heats:
-            world = (type(heat.world).__qualname__, heat.world.params())
+            world = (type(heat.world), heat.world.params())
             # A clone with a fixed seed: what an agent is, not the random stream it happens to hold.
-            self._heats[known] = joblib.hash((__version__, world, name, heat.agents[name].clone(seed=0), heat.horizon))
+            self._heats[known] = fingerprint((world, name, heat.agents[name].clone(seed=0), heat.horizon))
         return self.folder / f"{self._heats[known]}-{seed}.npz"
 
     def load(self, heat: Heat, name: str, seed: int) -> Run | None:
