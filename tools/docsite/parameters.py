@@ -41,6 +41,7 @@ WORDS = {
     "subspace": "U, (d, k): where users' weights mostly lie; see `learn_subspace`.",
     "v": "Scale of the posterior: a number, `aw.ThompsonScale(noise, epsilon, delta)`, or None: in the noise.",
     "batch_size": "Rewards collected before the posterior is fitted.",
+    "basis": "How many of the smoothest eigenvectors are used; None: all up to 1,000 nodes, 100 beyond.",
     "laplacian": "Laplacian of the graph, (n, n), dense or sparse.",
     "noise": "Standard deviation of the rewards' noise.",
     "SpectralUCB.noise": "Sub-Gaussian constant R of the rewards.",

@@ -209,9 +209,9 @@ def _adversarial(s: Situation) -> list[Answer]:
 
 def _graph(s: Situation) -> list[Answer]:
     matrix = "a sparse Laplacian" if s.n_arms > _LARGE_GRAPH else "the graph's Laplacian (degrees less edge weights)"
-    call = f"aw.SpectralUCB(laplacian, horizon={s.horizon}, lam=0.01, noise=0.01, norm=0.1)"
+    call = f"aw.SpectralUCB(laplacian, horizon={s.horizon})"
     return [
-        (call, "A reward teaches about the arm's neighbours too.", f"laplacian is {matrix}; a width of a few tenths."),
+        (call, "A reward teaches about the arm's neighbours too.", f"laplacian is {matrix}; the default scale."),
         (f"aw.UCB1(n_arms={s.n_arms}, {_WIDTH}=0.1)", "If the graph should turn out not to matter.",
          "a tenth of the published width."),
     ]  # fmt: skip
