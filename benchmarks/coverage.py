@@ -20,7 +20,8 @@ Round = tuple[Log, np.ndarray, float]
 
 
 def _drawn(p: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    return np.minimum((p.cumsum(axis=1) < rng.random((len(p), 1))).sum(axis=1), K - 1)
+    arms: np.ndarray = np.minimum((p.cumsum(axis=1) < rng.random((len(p), 1))).sum(axis=1), K - 1)
+    return arms
 
 
 def _log(
@@ -68,7 +69,7 @@ def truth_of(setting: str) -> float:
 
 def measure(
     setting: str, runs: int, intervals: tuple[str, ...], names: tuple[str, ...] = ("ips", "snips", "dr")
-) -> dict:
+) -> dict[tuple[str, str], tuple[float, float, float]]:
     """{(interval, estimator): (coverage, mean width, warned share of misses)}."""
     make, limits = SETTINGS[setting]
     truth = truth_of(setting)

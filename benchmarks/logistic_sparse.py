@@ -2,7 +2,7 @@
 
     python -m benchmarks.logistic_sparse [--rounds 3000] [--arms 10] [--non-zeros 50] [--batch-size 1]
 
-Prints microseconds a decision (choose) and a reward (learn) at 2^14, 2^16 and 2^18 features, and their
+Prints microseconds per decision (choose) and per reward (learn) at 2^14, 2^16 and 2^18 features, and their
 ratio to the smallest.
 """
 

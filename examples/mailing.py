@@ -2,7 +2,7 @@
 
     python examples/mailing.py [--csv FILE]     # without --csv, a campaign is made up and written to mailing.csv
 
-The CSV has a row a customer: what was known, which e-mail was sent (drawn at random, more often to some than to
+The CSV has a row per customer: what was known, which e-mail was sent (drawn at random, more often to some than to
 others), with which probability, and whether the customer came. New campaigns are judged on it, and one that the log
 knows too little about is refused. The made-up world knows what each would really have earned: its truth is printed
 beside the estimates.
@@ -22,7 +22,7 @@ KNOWN = ["months_since_visit", "spent", "bought_mens", "bought_womens", "newcome
 
 
 def visit_chance(known):
-    """The chance of a visit after each e-mail (n, 4): the truth, of which the log shows one draw a row."""
+    """The chance of a visit after each e-mail (n, 4): the truth, of which the log shows one draw per row."""
     quiet = 0.10 - 0.004 * known["months_since_visit"] + 0.02 * np.tanh(known["spent"] / 500)
     mens = quiet + 0.02 + 0.20 * known["bought_mens"] - 0.06 * known["newcomer"]
     womens = quiet + 0.03 + 0.10 * known["bought_womens"]

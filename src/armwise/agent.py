@@ -181,8 +181,8 @@ class Agent(persist.Saved, ABC):
     def play(self, contexts: Contexts, rewards: ArrayLike) -> Played:
         """Choose and learn over a block of rounds, with the arms that the loop would choose.
 
-        ``contexts`` has one context a row, as the agent sees them (None if it sees nothing); ``rewards`` is
-        (T, K), of which one entry a row is read.
+        ``contexts`` has one context per row, as the agent sees them (None if it sees nothing); ``rewards`` is
+        (T, K), of which one entry per row is read.
 
         >>> import armwise as aw
         >>> agent = aw.LinUCB(dim=2, alpha=0.5, seed=3)
@@ -369,7 +369,7 @@ class IndexAgent(Agent):
 
     @abstractmethod
     def _scores(self, context: Any) -> Floats:
-        """One score an arm; must not change the agent."""
+        """One score per arm; must not change the agent."""
 
     def _choose(self, context: Any) -> Choice:
         arms = best_arms(self._scores(context))

@@ -359,7 +359,7 @@ def ridge_regression(T: int, d: int, lam: float = 1.0, S: float = 1.0, L: float 
 def squarecb(T: int, K: int, d: int, delta: float, lam: float = 1.0, S: float = 1.0, L: float = 1.0) -> float:
     """SquareCB over ridge, tuned gamma: 4 sqrt(K T Reg_Sq) + 8 sqrt(K T ln(2 / delta)) (Foster and Rakhlin 2020).
 
-    Reg_Sq is ``ridge_regression`` of dimension d (with one model an arm, K times the context's). Theorem 1, with
+    Reg_Sq is ``ridge_regression`` of dimension d (with one model per arm, K times the context's). Theorem 1, with
     probability 1 - delta.
 
     >>> round(squarecb(T=10_000, K=2, d=10, delta=0.05))

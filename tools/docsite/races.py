@@ -24,7 +24,7 @@ CAPTIONS: dict[Kind, str] = {
 
 @cache
 def results() -> tuple[Result, ...]:
-    """Every heat, raced once a build."""
+    """Every heat, raced once per build."""
     heats = [*survey_heats(SCALE), _regression(), _learners()]
     return tuple(race_all(heats, seeds=SEEDS, workers=os.cpu_count() or 1, progress=False))
 

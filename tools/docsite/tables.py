@@ -25,7 +25,7 @@ def readme_table() -> str:
 
 _SPELLED = {
     "Exp3": "EXP3", "UCB1": "UCB1", "BetaThompson": "Thompson sampling, Beta prior", "EpsilonGreedy": "ε-greedy",
-    "PerContext": "one bandit a context", "PolicyArms": "one arm a policy", "Doubling": "doubling trick",
+    "PerContext": "one bandit per context", "PolicyArms": "one arm per policy", "Doubling": "doubling trick",
     "Explore": "exploration floor", "LinREL": "LinREL", "SupLinREL": "SupLinREL", "CoFineUCB": "CoFineUCB",
     "LinThompson": "Thompson sampling, linear", "LogisticThompson": "Thompson sampling, logistic",
     "SpectralUCB": "Spectral bandits", "GPUCB": "GP-UCB", "CGPUCB": "CGP-UCB", "SupKernelUCB": "SupKernelUCB",

@@ -54,6 +54,6 @@ def run(args: argparse.Namespace) -> None:
     from armwise import guide
 
     names = [name.replace("-", "_") for name in ("feedback", "features", *_SIZES, *_YES)]
-    given = {name: getattr(args, name) for name in names if getattr(args, name) is not None}
-    advice = guide.advise(**given)
+    answers = {name: getattr(args, name) for name in names if getattr(args, name) is not None}
+    advice = guide.advise(**answers)
     show(args, str(advice), advice.data())

@@ -25,7 +25,7 @@ def add_log_options(parser: Parser) -> None:
                          help="the probability it was drawn with (default: probability, if there is one); a number, as "
                          "in 1/3, is that of every row: a randomised trial")  # fmt: skip
     columns.add_argument("--delimiter", metavar="CHARACTER", help="of a CSV file; by default, found from its header")
-    columns.add_argument("--arm-features", metavar="PATTERN,...", help="one column an arm, as in price_{arm}")
+    columns.add_argument("--arm-features", metavar="PATTERN,...", help="one column per arm, as in price_{arm}")
     columns.add_argument("--n-arms", type=int, help="how many arms there are, if more than the log shows")
 
 

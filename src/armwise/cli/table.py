@@ -48,8 +48,8 @@ def run(args: argparse.Namespace) -> None:
         show(args, table, list(rows.values()))
     else:
         row = rows[match("agent", args.agent, rows)]
-        show(args, "\n".join(f"{name.replace('_', ' ')}: {_said(value)}" for name, value in row.items()), row)
+        show(args, "\n".join(f"{name.replace('_', ' ')}: {_rendered(value)}" for name, value in row.items()), row)
 
 
-def _said(value: Any) -> str:
+def _rendered(value: Any) -> str:
     return {True: "yes", False: "no", "": "-"}.get(value, str(value))

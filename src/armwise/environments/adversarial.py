@@ -138,12 +138,12 @@ class Experts(Environment):
         N, K, start = self.n_experts, self.n_arms, 0
         favourites = _favourites(rng, N - 1, self.phases)
         for T in block_sizes(horizon, N * K):
-            told = rng.integers(K, size=(T, N - 1))
+            recommended = rng.integers(K, size=(T, N - 1))
             advice = np.full((T, N, K), 1.0 / K)
-            advice[:, :-1] = np.eye(K)[told]
+            advice[:, :-1] = np.eye(K)[recommended]
             phase = (start + np.arange(T)) * self.phases // horizon
             chance = np.full((T, K), 0.5 - self.gap / 2)
-            chance[np.arange(T), told[np.arange(T), favourites[phase]]] = 0.5 + self.gap / 2
+            chance[np.arange(T), recommended[np.arange(T), favourites[phase]]] = 0.5 + self.gap / 2
             rewards = (rng.random((T, K)) < chance).astype(np.float64)
             worth: Floats = np.einsum("tnk,tk->tn", advice, rewards)
             yield Block({"advice": advice}, rewards, competitors=worth)

@@ -238,7 +238,7 @@ def _prepared(X: Any, scale: bool, rows: int) -> Floats:
 def _labels(y: Any) -> np.ndarray:
     labels = np.asarray(y)
     if labels.ndim != 1 or not len(labels):
-        raise ValueError(f"y must have one label a row, got shape {labels.shape}")
+        raise ValueError(f"y must have one label per row, got shape {labels.shape}")
     return labels.astype(str) if labels.dtype == object else labels
 
 

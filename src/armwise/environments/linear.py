@@ -100,7 +100,7 @@ class Drifting(Linear):
         return plane.T
 
     def _theta(self, direction: Floats) -> Floats:
-        return super()._theta(direction)[..., None]  # (T, d, 1): one product a round
+        return super()._theta(direction)[..., None]  # (T, d, 1): one product per round
 
     def _direction(self, hidden: Floats, start: int, T: int) -> Floats:
         angle = 2.0 * math.pi * (start + np.arange(T)) / self.period

@@ -74,7 +74,7 @@ class Ratings(Environment):
         n_arms: int = 10,
         rank: int = 8,
     ) -> Self:
-        """A Parquet or CSV file with one rating a row (the columns are named as MovieLens names them)."""
+        """A Parquet or CSV file with one rating per row (the columns are named as MovieLens names them)."""
         with needs("race"):
             import pandas as pd
 

@@ -78,8 +78,8 @@ class Verdicts:
         return {"assumptions": self.assumptions, "verdicts": [asdict(verdict) for verdict in self.verdicts]}
 
     def __str__(self) -> str:
-        said = ", ".join(f"{name}={value}" for name, value in self.assumptions.items()) or "nothing"
-        lines = [f"Assumed: {said}.", ""]
+        assumptions = ", ".join(f"{name}={value}" for name, value in self.assumptions.items()) or "nothing"
+        lines = [f"Assumed: {assumptions}.", ""]
         for verdict in self.stay:
             lines += [f"+ {verdict.agent}: {verdict.reason}{self._bound(verdict)}", f"    {verdict.call}"]
         if not self.stay:
@@ -124,7 +124,7 @@ def verdicts(
     >>> verdicts(linear=False)["LinUCB"].reason
     'goes: it assumes linear rewards: E[r | x] = x.theta.'
     """
-    said = {
+    assumptions = {
         "adversarial": adversarial,
         "linear": linear,
         "smooth": smooth,
@@ -132,7 +132,7 @@ def verdicts(
         "infinite_policies": infinite_policies,
         "high_probability": high_probability,
     }
-    for name, value in said.items():
+    for name, value in assumptions.items():
         if value not in (True, False, None):
             raise ValueError(f"{name} must be True, False or None (not said), got {value!r}")
     sizes: dict[str, Any] = {
@@ -143,7 +143,7 @@ def verdicts(
         "delta": fraction("delta", delta),
         **_UNSAID,
     }
-    assumed = {name: bool(value) for name, value in said.items() if value is not None}
+    assumed = {name: bool(value) for name, value in assumptions.items() if value is not None}
     found = [_verdict(name, agent, assumed, sizes) for name, agent in agents().items()]
     found.sort(key=lambda verdict: (not verdict.stays, *_rank(agents()[verdict.agent], assumed)))
     return Verdicts(assumed, tuple(found), sizes["T"])

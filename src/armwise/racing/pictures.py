@@ -130,7 +130,7 @@ def _bounds(result: Result) -> Figure:
 
 
 def _arms(result: Result) -> Figure:
-    """The share of each arm over time, one panel an agent; rare arms are put together."""
+    """The share of each arm over time, one panel per agent; rare arms are put together."""
     names = _ranked(result)
     columns = 2 if len(names) > 1 else 1
     rows = -(-len(names) // columns)

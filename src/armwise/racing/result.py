@@ -62,11 +62,11 @@ class Result:
         return [run for run in self.runs if run.agent == name and not run.error]
 
     def regret(self, name: str) -> Floats:
-        """Cumulative regret at ``rounds``, one row a seed."""
+        """Cumulative regret at ``rounds``, one row per seed."""
         return np.stack([run.regret for run in self.runs_of(name)])
 
     def reward(self, name: str) -> Floats:
-        """Cumulative reward at ``rounds``, one row a seed."""
+        """Cumulative reward at ``rounds``, one row per seed."""
         return np.stack([run.reward for run in self.runs_of(name)])
 
     def arm_share(self, name: str) -> Floats:
@@ -141,7 +141,7 @@ class Result:
         return next((run for run in self.runs_of(name) if run.arms is not None), None)
 
     def table(self) -> pd.DataFrame:
-        """One row an agent, the smallest regret first: mean, standard error, quantiles, time, bound.
+        """One row per agent, the smallest regret first: mean, standard error, quantiles, time, bound.
 
         >>> import armwise as aw
         >>> result = aw.race([aw.Exp3(n_arms=3)], aw.environments.Switching(n_arms=3), horizon=200, seeds=4)

@@ -177,7 +177,7 @@ _warmed: set[tuple[str, str]] = set()
 
 
 def _warm(agent: Agent, contexts: Any, rewards: Floats) -> None:
-    """Play two rounds with a copy, once a process: the time of a decision should not include compiling."""
+    """Play two rounds with a copy, once per process: the time of a decision should not include compiling."""
     known = (type(agent).__qualname__, f"{agent.params()}"[:400])
     if known not in _warmed:
         _warmed.add(known)

@@ -33,7 +33,7 @@ class EpsilonGreedy(Agent):
         section="3",
         regret="O(epsilon T + sqrt(T K ln(T K) / epsilon))",
         comparator="the best arm in expectation",
-        assumes="rewards in [0, 1], independent, one distribution an arm",
+        assumes="rewards in [0, 1], independent, one distribution per arm",
         reference="Auer, Cesa-Bianchi, Fischer 2002",
         regret_bound=bounds.epsilon_greedy,
         hypotheses=hypotheses.epsilon_greedy,

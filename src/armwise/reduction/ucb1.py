@@ -27,7 +27,7 @@ class UCB1(IndexAgent):
         section="3",
         regret="O(sqrt(T K ln T))",
         comparator="the best arm in expectation",
-        assumes="rewards in [0, 1], independent, one distribution an arm",
+        assumes="rewards in [0, 1], independent, one distribution per arm",
         reference="Auer, Cesa-Bianchi, Fischer 2002",
         regret_bound=bounds.ucb1,
         hypotheses=hypotheses.ucb1,
