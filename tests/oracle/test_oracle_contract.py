@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from oracle_worlds import planted
-from sklearn.linear_model import LogisticRegression, SGDRegressor
+from sklearn.linear_model import LogisticRegression, Ridge
 
 import armwise as aw
 from armwise import persist
@@ -28,7 +28,7 @@ AGENTS = {
         ("table", aw.FinitePolicies(TABLE.table), TABLE.rounds),
         ("linear", aw.LinearOracle(dim=2), linear_rounds),
         ("classifier", aw.ClassifierOracle(LogisticRegression(), refit=2.0), linear_rounds),
-        ("regressor", aw.RegressorOracle(SGDRegressor(random_state=0)), linear_rounds),
+        ("regressor", aw.RegressorOracle(Ridge(1.0)), linear_rounds),
     )
     for make, options in (
         (aw.EpochGreedy, {"scale": 0.25}),
@@ -171,8 +171,9 @@ def test_it_earns_more_than_uniform_arms(case):
     contexts, rewards = rounds(600, 9)
     agent = make()
     earned = agent.play(contexts, rewards).rewards
-    if isinstance(agent, aw.PolicyElimination):  # its width says nothing before some 2,000 rounds: tested there
-        assert len(agent.survivors) == 12
+    if isinstance(agent, aw.PolicyElimination):  # its width says little before some 2,000 rounds: tested there
+        assert 1 <= len(agent.survivors) < 12
+        assert earned[300:].mean() > rewards.mean()
     else:
         assert earned[300:].mean() > rewards.mean() + 0.1
 
