@@ -45,6 +45,7 @@ def main() -> None:
         figure = pictures.draw(result, kind)
         figure.set_facecolor("white")
         figure.suptitle(title, fontsize=10, color=pictures.INK)
+        figure.subplots_adjust(top=0.92, right=0.96)  # room for the title, and for the last tick's label
         path = TARGET.with_name(f"{kind}.part.png")
         figure.savefig(path, dpi=150)
         panels.append(Image.open(path).convert("RGB"))

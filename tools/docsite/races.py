@@ -34,6 +34,8 @@ def _regression() -> Heat:
     agents = {
         "SquareCB": aw.SquareCB(5, gamma=100.0),
         "RegCB": aw.RegCB(5),
+        "FastCB": aw.FastCB(5),
+        "Auto": aw.Auto(5),
         "LinUCB": aw.LinUCB(5, alpha=0.3),
         "EpsilonGreedy, ridge": aw.EpsilonGreedy(model=Ridge(5), epsilon=0.1),
     }
