@@ -128,6 +128,9 @@ class Oracle(Saved, ABC):
     def _prepare(self, contexts: Floats) -> None:
         """A block of contexts that will be seen one by one: a chance to read them at once."""
 
+    def _take_reading(self, other: Oracle) -> None:
+        """Use what another oracle over the same policies has read, instead of asking them again."""
+
     @abstractmethod
     def _argmax(self, seen: np.ndarray, rewards: Floats) -> Any:
         """The best policy for rows that ``_see`` made."""

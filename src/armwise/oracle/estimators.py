@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
+import functools
 from importlib import import_module
 from typing import Any, Self
 
@@ -92,6 +94,25 @@ class Estimator(Saved):
         return repr(self.thing)
 
 
+@functools.cache
+def _thread_pools(kind: type) -> Any:
+    with needs("sklearn"):
+        from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
+def one_thread(kind: type) -> Any:
+    """OpenMP and BLAS on one thread while an estimator of this class works: it sees few rows at a time, for which
+    starting threads costs far more than they save. (The pools are looked up once per class, as that loads them.)
+
+    >>> with one_thread(dict):
+    ...     sum([1, 2])
+    3
+    """
+    return _thread_pools(kind).limit(limits=1)
+
+
 class EstimatorPolicy(Policy):
     """The arm that a fitted classifier predicts, or whose fitted regressor predicts most (the first, if they tie).
 
@@ -133,6 +154,11 @@ class Learner(Saved):
     def incremental(self) -> bool:
         return hasattr(self.estimator.thing, "partial_fit")
 
+    @property
+    def model(self) -> Estimator | None:
+        """The fitted model, another object after each fit; None before there is one."""
+        return self._model
+
     def add(self, X: Floats, y: np.ndarray, weights: Floats) -> None:
         """Learn examples, targets and weights."""
         if not len(y):
@@ -152,7 +178,8 @@ class Learner(Saved):
         if self._model is None:
             y = self._blocks[0][1] if self._blocks else np.zeros(1)
             return np.full(len(X), y[0])
-        answers: np.ndarray = self._model.thing.predict(X)
+        with contextlib.nullcontext() if self.incremental else one_thread(type(self._model.thing)):
+            answers: np.ndarray = self._model.thing.predict(X)
         return answers
 
     def fixed(self) -> Estimator | None:
@@ -166,7 +193,8 @@ class Learner(Saved):
             self._model = None  # many classifiers refuse a single class
             return
         self._model = self.estimator.unfitted()
-        self._model.fit(X, y, weights)
+        with one_thread(type(self._model.thing)):
+            self._model.fit(X, y, weights)
 
     def _state(self) -> dict[str, Any]:
         columns = [np.concatenate(column) for column in zip(*self._blocks)]

@@ -125,6 +125,10 @@ class FinitePolicies(Oracle):
             rows = self._evaluate(contexts)
             self._read = {context[None].tobytes(): row for context, row in zip(contexts, rows)}
 
+    def _take_reading(self, other: Oracle) -> None:
+        assert isinstance(other, FinitePolicies)
+        self._read = other._read
+
     def _evaluate(self, contexts: Floats) -> np.ndarray:
         table = np.empty((len(contexts), self.n_policies), _dtype(self.n_arms or _ANY))
         for h in range(self.n_policies):

@@ -7,10 +7,12 @@ from typing import Literal
 
 import numpy as np
 
-from armwise.agent import Agent, Choice, Floats, Seed, Theory, count, positive
+from armwise.agent import Agent, Choice, Floats, Played, Seed, Theory, count, positive
 from armwise.oracle.base import Oracle
 from armwise.oracle.finite import OracleLike, as_oracle
 from armwise.ridge import Ridge
+
+_BLOCK = 1024  # rounds read ahead
 
 
 class OnlineCover(Agent):
@@ -25,7 +27,8 @@ class OnlineCover(Agent):
     it that learns row by row. Rewards are estimated with f, a ridge model (``lam``) of each arm: ``estimator="dr"``,
     the default, is f_a + 1{a = a_t} (r - f_a) / p, and "ips" the same with f = 0: unbiased whatever f is. "dm" is f
     itself, which varies least but is right only where rewards are linear: the policies then learn f's mistakes.
-    A round costs 2 ``size`` votes and ``size`` updates.
+    A round costs 2 ``size`` votes and ``size`` updates; explicit policies are asked once per round, in ``play`` once
+    per block of rounds.
 
     >>> agent = OnlineCover([lambda x: 0, lambda x: int(x[0] > 0)], n_arms=2, seed=1)
     >>> for t in range(400):
@@ -75,7 +78,23 @@ class OnlineCover(Agent):
     def _epsilon(self) -> float:
         return min(1.0 / self.n_arms, 1.0 / math.sqrt(self.n_arms * self.t))
 
+    def _play(self, contexts: Floats, rewards: Floats) -> Played:
+        parts = []
+        for start in range(0, max(len(rewards), 1), _BLOCK):
+            block = slice(start, start + _BLOCK)
+            self._policies[0]._prepare(contexts[block])
+            parts.append(super()._play(contexts[block], rewards[block]))
+        return Played(*(np.concatenate(column) for column in zip(*parts)))
+
+    def _read_once(self, x: Floats) -> None:
+        """The copies are of one class: what its policies recommend is asked by the first, for all."""
+        first = self._policies[0]
+        first._see(x[None])
+        for other in self._policies[1:]:
+            other._take_reading(first)
+
     def _probabilities(self, x: Floats) -> Floats:
+        self._read_once(x)
         votes: Floats = np.mean([policy.vote(x, self.n_arms) for policy in self._policies], axis=0)
         if not self.uniform:
             return votes
@@ -84,6 +103,7 @@ class OnlineCover(Agent):
 
     def _learn(self, x: Floats, choice: Choice, reward: float) -> None:
         assert choice.probability is not None
+        self._read_once(x)
         estimate, epsilon = self._estimated(x, choice.arm, choice.probability, reward), self._epsilon()
         votes = np.zeros(self.n_arms)
         for i, policy in enumerate(self._policies):

@@ -12,6 +12,30 @@ from armwise.numerics import regression
 from armwise.oracle.estimators import Estimator, Learner
 from armwise.ridge import Ridge
 
+_ROUNDS_AHEAD = 64  # a call of predict costs much more than a row
+
+
+class _Ahead:
+    """What learners predict for the next rounds of a block, asked again when a learner has been fitted again."""
+
+    def __init__(self, block: Floats, first: int) -> None:
+        self.block, self.first = block, first  # (T, rows per round, d), and the round of its first entry
+        self._known: dict[int, tuple[Estimator | None, int, Floats]] = {}
+
+    def predict(self, learner: Learner, t: int) -> Floats:
+        """The learner's predictions for the rows of round t."""
+        now = t - self.first
+        if learner.incremental:  # it changes with every example
+            return learner.predict(self.block[now])
+        model, start, values = self._known.get(id(learner), (None, 0, self.block[:0]))
+        if model is None or model is not learner.model or now >= start + len(values):
+            rows = self.block[now : now + _ROUNDS_AHEAD]
+            values = learner.predict(rows.reshape(-1, rows.shape[2])).reshape(rows.shape[:2])
+            start = now
+            self._known[id(learner)] = (learner.model, start, values)
+        row: Floats = values[now - start]
+        return row
+
 
 class RegressionAgent(Agent):
     """An agent over regression estimates: of per-arm features (K may change), or of a shared context for ``n_arms``.
@@ -25,6 +49,7 @@ class RegressionAgent(Agent):
     refit: float
     regressor: Estimator | None
     _model: Ridge | list[Learner]
+    _ahead: _Ahead | None = None  # while a block is played
     _noise: Noise | None  # where exploration is measured in it
     _learnt: ClassVar[tuple[str, ...]] = ("_model", "_noise")
 
@@ -64,7 +89,13 @@ class RegressionAgent(Agent):
         raise NotImplementedError
 
     def _play(self, contexts: Any, rewards: Floats) -> Played:
-        if not (self.compiled and isinstance(self._model, Ridge)):
+        if not isinstance(self._model, Ridge):
+            self._ahead = _Ahead(contexts if self.n_arms is None else contexts[:, None], self._n_learnt)
+            try:
+                return super()._play(contexts, rewards)
+            finally:
+                self._ahead = None
+        if not self.compiled:
             return super()._play(contexts, rewards)
         pieces, done = [], 0
         block = contexts if self.n_arms is None else contexts[:, None]
@@ -90,7 +121,9 @@ class RegressionAgent(Agent):
         X = self._rows(context)
         if isinstance(self._model, Ridge):
             return regression.estimates(self._model.models, X)[0]
-        means = np.concatenate([np.ravel(learner.predict(X)) for learner in self._model]).astype(np.float64)
+        ahead, t = self._ahead, self._n_learnt
+        rows = (learner.predict(X) if ahead is None else ahead.predict(learner, t) for learner in self._model)
+        means = np.concatenate([np.ravel(row) for row in rows]).astype(np.float64)
         if not np.isfinite(means).all():
             raise ValueError(f"{self.regressor!r} predicted {means}: scale the context, or choose another regressor")
         return means

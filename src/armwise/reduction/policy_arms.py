@@ -11,7 +11,9 @@ from armwise import bounds, hypotheses
 from armwise.agent import Agent, Choice, Floats, Played, Seed, Sees, Theory, count
 from armwise.around import Around, expect_agent, teach
 from armwise.numerics.choice import draw
-from armwise.policies import distribution
+from armwise.policies import distribution, distributions
+
+_ENTRIES = 1 << 18  # of the recommendations that are held at once: 2 MB
 
 
 class PolicyArms(Around):
@@ -126,8 +128,29 @@ class PolicyArms(Around):
     def _probabilities(self, context: Any) -> Floats:
         return self.agent._probabilities(None) @ self.recommendations(context)
 
+    def _play(self, contexts: Any, rewards: Floats) -> Played:
+        if self.n_arms is None or self.sees != "shared" or len({np.shape(context) for context in contexts}) != 1:
+            return super()._play(contexts, rewards)
+        T, N = len(rewards), len(self.policies)
+        arms, probabilities, got = np.empty(T, np.int64), np.full(T, np.nan), np.empty(T)
+        size = max(1, _ENTRIES // (N * self.n_arms))
+        for t in range(T):
+            if t % size == 0:  # each policy is asked once per block of rounds
+                block = np.stack(contexts[t : t + size])
+                tables = np.stack([self._ask(distributions, i, block, self.n_arms) for i in range(N)], axis=1)
+            choice = self._choose_from(tables[t % size])
+            arms[t], got[t] = choice.arm, rewards[t, choice.arm]
+            if choice.probability is not None:
+                probabilities[t] = choice.probability
+            self._learn(contexts[t], choice, float(got[t]))
+            self._n_learnt += 1
+        return Played(arms, probabilities, got)
+
     def _choose(self, context: Any) -> Choice:
-        table = self.recommendations(context)
+        return self._choose_from(self.recommendations(context))
+
+    def _choose_from(self, table: Floats) -> Choice:
+        """``table[i]`` is policy i's distribution over the arms of this round."""
         q = self.agent._probabilities(None)  # before the agent's own draw moves its stream on
         drawn = self.agent._choose(None)
         advice = table[drawn.arm]
