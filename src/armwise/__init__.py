@@ -26,6 +26,8 @@ _HOMES = {
     "reduction.policy_arms": ("PolicyArms",),
     "reduction.doubling": ("Doubling",),
     "reduction.explore": ("Explore",),
+    "reduction.balancing": ("D3RB", "ED2RB"),
+    "reduction.corral": ("Corral",),
     "auto.auto": ("Auto",),
     "linear.linucb": ("LinUCB", "Ellipsoid"),
     "linear.sup_linucb": ("SupLinUCB",),
@@ -129,6 +131,9 @@ if TYPE_CHECKING:
     from armwise.policies.fixed import Tree as Tree
     from armwise.policies.fixed import Uniform as Uniform
     from armwise.racing import race as race
+    from armwise.reduction.balancing import D3RB as D3RB
+    from armwise.reduction.balancing import ED2RB as ED2RB
+    from armwise.reduction.corral import Corral as Corral
     from armwise.reduction.doubling import Doubling as Doubling
     from armwise.reduction.epsilon_greedy import EpsilonGreedy as EpsilonGreedy
     from armwise.reduction.exp3 import Exp3 as Exp3

@@ -75,6 +75,9 @@ WORDS = {
     "floor": "The share of decisions spread evenly over all arms: every probability is at least floor / K.",
     "drift": "Forget: only the last 1,024 to 2,048 rewards count.",
     "Auto.n_arms": "None: one model over per-arm features. K: one for each of K arms over a shared context.",
+    "agents": "The bases: agents that see the same, of which one decides each round.",
+    "d_min": "The least coefficient of a base's regret.",
+    "Corral.eta": "The first learning rate; None is sqrt(M / T).",
     "FastCB.gamma": "What multiplies the gaps (larger explores less); None is 10.",
     "elimination": "Draw uniformly from the arms that may be best.",
 }

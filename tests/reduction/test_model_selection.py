@@ -1,0 +1,99 @@
+"""D3RB, ED2RB and Corral against their papers' lines written out, and on what they are for: the good one of two."""
+
+import math
+
+import numpy as np
+import pytest
+
+import armwise as aw
+from armwise.persist import dumps, loads
+from armwise.reduction.corral import barrier_step
+
+T = 1500
+
+
+def bases():
+    """One that never learns, one that does."""
+    return [aw.EpsilonGreedy(3, 1.0), aw.UCB1(3, scale=0.3)]
+
+
+def rewards(seed):
+    return (np.random.default_rng(seed).random((T, 3)) < [0.2, 0.3, 0.8]).astype(float)
+
+
+MAKERS = {
+    "D3RB": lambda seed: aw.D3RB(bases(), scale=0.5, seed=seed),
+    "ED2RB": lambda seed: aw.ED2RB(bases(), scale=0.5, seed=seed),
+    "Corral": lambda seed: aw.Corral(bases(), T, seed=seed),
+}
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_it_finds_the_base_that_learns(name):
+    """The uniform base earns .43 and the other about .8; a master that cannot tell them apart earns .61 at most."""
+    late = [MAKERS[name](seed).play(None, rewards(seed)).rewards[-500:].mean() for seed in range(2)]
+    assert np.mean(late) > 0.7
+
+
+@pytest.mark.parametrize("estimate", [False, True])
+def test_balancing_follows_the_papers_lines(estimate):
+    M, delta, scale = 2, 0.05, 0.5
+    agent = MAKERS["ED2RB" if estimate else "D3RB"](1)
+    n, u, d, phi = np.zeros(M), np.zeros(M), np.ones(M), np.ones(M)
+    table = rewards(1)
+    for t in range(400):
+        choice = agent.choose()
+        i = int(np.argmin(phi))
+        assert choice.note[0] == i and choice.probability == pytest.approx(agent.probabilities()[choice.arm])
+        reward = table[t, choice.arm] if i == 1 else 0.0  # base 0 brings nothing: it must fall behind
+        agent.learn(None, choice, reward)
+        n[i] += 1
+        u[i] += reward
+        w = [scale * math.sqrt(math.log(M * (1 + math.log(k)) / delta) / k) if k else math.inf for k in n]
+        best = max(u[j] / n[j] - w[j] for j in range(M) if n[j])
+        if estimate:
+            d[i] = max(1.0, math.sqrt(n[i]) * (best - u[i] / n[i] - w[i]))
+        elif u[i] / n[i] + d[i] / math.sqrt(n[i]) + w[i] < best:
+            d[i] *= 2
+        phi[i] = min(max(d[i] * math.sqrt(n[i]), phi[i]), 2 * phi[i])
+    assert d[0] > 1.0 and n[1] > 2 * n[0]
+
+
+def test_the_barrier_step_is_the_minimum_of_the_papers_objective():
+    """Against a fine grid of two weights: <p, loss> + sum_i (1 / eta_i) (p_i / q_i - 1 - ln(p_i / q_i))."""
+    q, eta, loss = np.array([0.3, 0.7]), np.array([0.5, 0.2]), np.array([2.0, 0.0])
+    first = np.linspace(1e-4, 1 - 1e-4, 200_001)
+    p = np.stack([first, 1 - first])
+    ratio = p / q[:, None]
+    value = loss @ p + ((ratio - 1 - np.log(ratio)) / eta[:, None]).sum(axis=0)
+    assert barrier_step(q, eta, loss)[0] == pytest.approx(first[value.argmin()], abs=1e-4)
+
+
+def test_corral_reports_the_mixture_and_teaches_the_drawn_base_alone():
+    agent = aw.Corral([aw.Exp3(3, 0.2), aw.UCB1(3)], 500, seed=3)
+    for t, row in enumerate(rewards(3)[:200]):
+        p = agent.mixture @ np.stack([base.probabilities() for base in agent.agents])
+        np.testing.assert_allclose(agent.probabilities(), p)
+        before = [base.t for base in agent.agents]
+        choice = agent.choose()
+        assert choice.probability == pytest.approx(p[choice.arm]) and choice.note[1][0] == agent.mixture[choice.note[0]]
+        agent.learn(None, choice, row[choice.arm])
+        assert [base.t - b for base, b in zip(agent.agents, before, strict=True)] == [
+            i == choice.note[0] for i in (0, 1)
+        ]
+        if t == 100:
+            agent = loads(dumps(agent))
+
+
+def test_corral_knows_no_probability_if_a_base_knows_none():
+    agent = aw.Corral([aw.BetaThompson(3), aw.UCB1(3)], 100, seed=1)
+    assert all(agent.choose().probability is None for _ in range(10))
+
+
+def test_bases_that_do_not_fit_together_are_refused():
+    with pytest.raises(ValueError, match=r"agents\[1\].sees is 'features', expected 'nothing'"):
+        aw.D3RB([aw.UCB1(3), aw.LinUCB(2)])
+    with pytest.raises(ValueError, match="at least two different objects"):
+        aw.Corral([aw.UCB1(3)], 100)
+    with pytest.raises(ValueError, match=r"choice.note must be \[base, remembered, note\]"):
+        aw.D3RB([aw.UCB1(3), aw.UCB1(3)]).learn(None, aw.Choice(0, 1.0, [7, None, None]), 1.0)
