@@ -30,16 +30,19 @@ def results() -> tuple[Result, ...]:
 
 
 def _regression() -> Heat:
-    world = aw.environments.Linear(n_arms=5, dim=5, noise=0.1)
+    world, T = aw.environments.Linear(n_arms=5, dim=5, noise=0.1), max(50, round(4_000 * SCALE))
     agents = {
         "SquareCB": aw.SquareCB(5, gamma=100.0),
         "RegCB": aw.RegCB(5),
         "FastCB": aw.FastCB(5),
         "Auto": aw.Auto(5),
+        "D3RB": aw.D3RB([aw.LinUCB(5), aw.SquareCB(5)]),
+        "ED2RB": aw.ED2RB([aw.LinUCB(5), aw.SquareCB(5)]),
+        "Corral": aw.Corral([aw.LinUCB(5), aw.SquareCB(5)], T),
         "LinUCB": aw.LinUCB(5, alpha=0.3),
         "EpsilonGreedy, ridge": aw.EpsilonGreedy(model=Ridge(5), epsilon=0.1),
     }
-    return Heat(world, agents, max(50, round(4_000 * SCALE)), "Regression under exploration")
+    return Heat(world, agents, T, "Regression under exploration")
 
 
 def _learners() -> Heat:
