@@ -48,7 +48,6 @@ COMMANDS = [
     ("pandas", ["race", "--horizon", "50", "--seeds", "2"], "race"),
     ("tqdm", ["race", "--horizon", "50", "--seeds", "2"], "race"),
     ("pyarrow", ["evaluate", "log.csv", "--policy", "0"], "offline"),
-    ("msgspec", ["serve"], "serve"),
     ("uvicorn", ["serve"], "serve"),
 ]
 

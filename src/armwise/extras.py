@@ -8,7 +8,7 @@ from contextlib import contextmanager
 # The extra that most people want who meet this import; a caller who knows better says so.
 EXTRA_OF = {
     "dask": "dask", "distributed": "dask", "httptools": "serve", "joblib": "race", "matplotlib": "race",
-    "msgspec": "serve", "pandas": "race", "psycopg": "serve", "pyarrow": "offline",
+    "pandas": "race", "psycopg": "serve", "pyarrow": "offline",
     "sklearn": "sklearn", "threadpoolctl": "race", "tqdm": "race", "uvicorn": "serve", "uvloop": "serve",
 }  # fmt: skip
 
