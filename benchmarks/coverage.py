@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -68,7 +69,7 @@ def truth_of(setting: str) -> float:
 
 
 def measure(
-    setting: str, runs: int, intervals: tuple[str, ...], names: tuple[str, ...] = ("ips", "snips", "dr")
+    setting: str, runs: int, intervals: tuple[Any, ...], names: tuple[str, ...] = ("ips", "snips", "dr")
 ) -> dict[tuple[str, str], tuple[float, float, float]]:
     """{(interval, estimator): (coverage, mean width, warned share of misses)}."""
     make, limits = SETTINGS[setting]

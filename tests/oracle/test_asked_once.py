@@ -50,7 +50,7 @@ def test_policies_are_asked_once(make):
     assert [(policy.single, policy.blocks) for policy in policies] == [(0, 1), (0, 1)]
 
 
-class Tree(DecisionTreeRegressor):
+class Tree(DecisionTreeRegressor):  # type: ignore[misc]
     calls = 0
 
     def predict(self, X, check_input=True):

@@ -9,7 +9,7 @@ from typing import Any
 
 from armwise.agent import Agent, Theory, count, fraction
 from armwise.guide.calls import CALLS, CALLS_IF_LINEAR
-from armwise.guide.rows import Table, agents, formatted, row_of
+from armwise.guide.rows import Table, TableFormat, agents, formatted, row_of
 
 # What the sizes do not say, for calls and bounds: C contexts, noise R, norms S and L, ridge lam, exploration epsilon.
 _UNSAID = {"C": 10, "R": 0.1, "S": 1.0, "L": 1.0, "lam": 1.0, "epsilon": 0.1}
@@ -150,7 +150,7 @@ def verdicts(
 
 
 def table(
-    format: str = "text",
+    format: TableFormat = "text",
     *,
     adversarial: bool | None = None,
     linear: bool | None = None,

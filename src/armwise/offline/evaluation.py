@@ -31,10 +31,48 @@ _BEST_FIRST = ("dr", "sndr", "snips", "ips", "dros", "switch-dr", "dm")  # whose
 
 @overload
 def evaluate(
-    log: Log, policy: Mapping[str, Any], estimators: Names = ..., *args: Any, **options: Any
+    log: Log,
+    policy: Mapping[str, Any],
+    estimators: Names = ...,
+    reward_model: Any = ...,
+    clip: float | None = ...,
+    interval: IntervalKind = ...,
+    level: float = ...,
+    *,
+    by: Any = ...,
+    baseline: str | None = ...,
+    cluster: Any = ...,
+    cap: float | None = ...,
+    folds: int = ...,
+    reward_range: tuple[float, float] | None = ...,
+    max_weight: float | None = ...,
+    resamples: int = ...,
+    seed: int = ...,
+    progress: bool = ...,
+    warn: bool = ...,
 ) -> Evaluations: ...
 @overload
-def evaluate(log: Log, policy: Any, estimators: Names = ..., *args: Any, **options: Any) -> Evaluation: ...
+def evaluate(
+    log: Log,
+    policy: Any,
+    estimators: Names = ...,
+    reward_model: Any = ...,
+    clip: float | None = ...,
+    interval: IntervalKind = ...,
+    level: float = ...,
+    *,
+    by: Any = ...,
+    baseline: str | None = ...,
+    cluster: Any = ...,
+    cap: float | None = ...,
+    folds: int = ...,
+    reward_range: tuple[float, float] | None = ...,
+    max_weight: float | None = ...,
+    resamples: int = ...,
+    seed: int = ...,
+    progress: bool = ...,
+    warn: bool = ...,
+) -> Evaluation: ...
 def evaluate(
     log: Log,
     policy: Any,
