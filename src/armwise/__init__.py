@@ -1,7 +1,7 @@
 """armwise: contextual bandits from the paper to production.
 
 >>> import numpy as np, armwise as aw
->>> agent = aw.LinUCB(dim=3, alpha=0.5, seed=7)
+>>> agent = aw.LinUCB(dim=3, alpha=0.5, lam=1.0, seed=7)
 >>> X = np.eye(3)                       # one row of features for each arm
 >>> choice = agent.choose(X)
 >>> agent.learn(X, choice, reward=1.0)

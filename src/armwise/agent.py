@@ -449,7 +449,7 @@ def glance(agent: Agent, context: Any) -> Floats:
     array([[1., 2.]])
     """
     ndim = 2 if agent.sees == "features" else 1
-    if plain(context, ndim, agent.dim):  # type: ignore[arg-type]
+    if context is not None and plain(context, ndim, agent.dim):  # type: ignore[arg-type]
         return context  # type: ignore[no-any-return]
     return agent._read(context)  # type: ignore[no-any-return]
 

@@ -91,7 +91,7 @@ def ucb1(agent: Any, world: World, T: int) -> Letters | str:
     """UCB1 with at least the published index: a larger one explores more, and its bound grows with it.
 
     >>> import armwise as aw
-    >>> ucb1(aw.UCB1(2), {}, T=100)
+    >>> ucb1(aw.UCB1.theoretical(2), {}, T=100)
     {'K': 2, 'scale': 1.0}
     """
     scale = agent.params().get("scale", getattr(agent, "alpha", 1.0))
@@ -186,7 +186,8 @@ def staged_linear(agent: Any, world: World, T: int) -> Letters | str:
     ``delta`` of the letters is the agent's own: the bound holds with probability 1 - S delta, S the stages.
 
     >>> import armwise as aw
-    >>> staged_linear(aw.SupLinUCB(5, horizon=100), {"linear": "features", "K": 4, "S": 2.0, "L": 1.0}, T=100)
+    >>> world = {"linear": "features", "K": 4, "S": 2.0, "L": 1.0}
+    >>> staged_linear(aw.SupLinUCB.theoretical(5, horizon=100), world, T=100)
     'its bound needs ||x|| <= 1 and ||theta|| <= 1, and this world states 1 and 2'
     """
     facts = _linear(agent, world)

@@ -47,7 +47,7 @@ class Staged(Agent, Generic[M]):
     >>> import armwise as aw
     >>> agent = aw.SupLinUCB(dim=2, horizon=1000, delta=0.1, seed=1)
     >>> agent.n_stages, agent.choose(np.eye(2)).note
-    (7, 1)
+    (7, 3)
     """
 
     _learnt = ("_models",)

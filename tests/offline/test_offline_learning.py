@@ -138,8 +138,9 @@ def rare_world(n, seed):
 
 
 def test_the_held_out_interval_covers_the_truth_when_an_arm_is_rare():
-    # 200 logs, and the log always warns; a normal interval around weights clipped at 0.02 covers less than half.
-    # A failure means a bias in the held-out estimate, such as clipped weights.
+    # 200 logs; where the policy plays the rare arm, or the interval misses, the log warns. A normal interval around
+    # weights clipped at 0.02 covers less than half. A failure means a bias in the held-out estimate, such as clipped
+    # weights.
     points, q = rare_world(20_000, 1_000_000)
     honest, clipped = [], []
     with threadpool_limits(1):
@@ -149,12 +150,15 @@ def test_the_held_out_interval_covers_the_truth_when_an_arm_is_rare():
             worth = q[np.arange(len(q)), fitted.policy.many(points.contexts)].mean()
             honest.append(fitted.low < worth < fitted.high)
             weak = ("effective sample size", "the weights average")  # the second where no rare row is held out
-            assert any(text in fitted.estimate.verdict for text in weak)
+            plays_it = (fitted.policy.many(points.contexts) == 2).mean() > 0.02
+            if plays_it or not honest[-1]:
+                assert any(text in fitted.estimate.verdict for text in weak)
             if seed < 60:
                 test = log.take(row_uniforms(0, 20_000, seed, "split") < 0.3)
                 found = evaluate(test, fitted.policy, "dr", clip=0.02, interval="normal", seed=seed, warn=False)
                 clipped.append(found["dr"].low < worth < found["dr"].high)
-                assert "of the weight away, which the interval does not know" in found.verdict
+                if plays_it:
+                    assert "of the weight away, which the interval does not know" in found.verdict
     assert np.mean(honest) >= 0.93
     assert np.mean(clipped) < 0.7  # which is why the verdict speaks
 

@@ -11,7 +11,8 @@ WORLDS = {
     "key": aw.environments.Tabular(n_contexts=4, n_arms=3),
     "advice": aw.environments.Experts(n_experts=4, n_arms=3),
 }
-SPECIAL = {"CoFineUCB": "subspace", "SpectralUCB": "laplacian", "CGPUCB": "context_kernel", "VE": "policy_class"}
+SPECIAL = {"CoFineUCB": "subspace", "SpectralUCB": "laplacian", "CGPUCB": "context_kernel", "VE": "policy_class",
+           "D3RB": "agents", "ED2RB": "agents", "Corral": "agents"}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", entrants())

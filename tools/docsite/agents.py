@@ -12,6 +12,7 @@ from docsite import docstrings, formula, races
 from docsite.parameters import words
 
 ROOMS = {
+    "auto": "Nothing to choose",
     "reduction": "Without contexts, and around others",
     "linear": "Linear rewards",
     "kernel": "Smooth rewards",

@@ -13,6 +13,12 @@ from docsite.docstrings import first_line, prose, signature
 # Page: title, what it says first, and the module whose public names it lists (None: armwise's own, by room).
 PAGES: dict[str, tuple[str, str, str | None]] = {
     "contract": ("The contract", "Agents, choices, files: what everything else is written against.", None),
+    "auto": ("Agents: Auto", "One agent without a parameter that needs a choice.", None),
+    "decider": (
+        "Decisions with names",
+        "`aw.Decider` in memory or a folder, `aw.Client` over HTTP, and what they answer.",
+        None,
+    ),
     "reduction": ("Agents: reductions", "Agents without contexts, and agents around others.", None),
     "linear": ("Agents: linear", "Linear and logistic rewards, and their schedules.", None),
     "kernel": ("Agents: kernel", "Smooth rewards, and their schedules.", None),

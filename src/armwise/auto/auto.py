@@ -71,8 +71,8 @@ class Auto(Agent):
         self.floor = fraction("floor", floor) if floor else 0.0
         self.drift = bool(drift)
         self.sees = "features" if n_arms is None else "shared"
-        self._rows = np.empty((self.MEMORY, self.dim))
-        self._models, self._rewards = np.empty(self.MEMORY, np.int64), np.empty(self.MEMORY)
+        self._rows = np.zeros((self.MEMORY, self.dim))
+        self._models, self._rewards = np.zeros(self.MEMORY, np.int64), np.zeros(self.MEMORY)
         self._filled = 0  # of the memory, or, with drift, rewards that ever went through it
         self._columns: Columns | None = None
         self._fourier: Fourier | None = None

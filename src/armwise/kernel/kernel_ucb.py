@@ -69,7 +69,7 @@ class SupKernelUCB(Staged[KernelPosterior]):
     >>> from armwise.kernel.kernels import RBF
     >>> agent = SupKernelUCB(kernel=RBF(), horizon=1000, delta=0.1, seed=1)
     >>> agent.choose(np.eye(2)).note
-    1
+    3
     """
 
     theory = Theory(

@@ -129,7 +129,7 @@ class SupLinREL(Staged[TruncatedRidge]):
 
     ``scale`` multiplies the widths; 1 is what the bound is for: ``SupLinREL.theoretical``.
 
-    >>> agent = SupLinREL(dim=2, horizon=100, delta=0.05, seed=1)
+    >>> agent = SupLinREL.theoretical(dim=2, horizon=100, delta=0.05, seed=1)
     >>> agent.choose(np.eye(2)).note
     1
     """

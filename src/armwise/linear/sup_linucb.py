@@ -23,7 +23,7 @@ class SupLinUCB(Staged[Ridge]):
     >>> agent = SupLinUCB(dim=2, horizon=100, delta=0.05, seed=1)
     >>> choice = agent.choose(np.eye(2))
     >>> choice.probability, choice.note
-    (0.5, 1)
+    (0.5, 3)
     >>> agent.learn(np.eye(2), choice, 1.0)
     """
 

@@ -36,7 +36,7 @@ class ILoveToConBandits(OracleAgent):
     >>> agent = ILoveToConBandits([lambda x: 0, lambda x: 1], n_arms=2, seed=1)
     >>> played = agent.play(np.zeros((2000, 1)), np.tile([0.2, 0.8], (2000, 1)))
     >>> agent.leader, agent.probabilities([0.0]).round(1)
-    (1, array([0.2, 0.8]))
+    (1, array([0., 1.]))
     """
 
     theory = Theory(

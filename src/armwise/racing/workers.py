@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import signal
 import warnings
 from collections.abc import Callable, Iterable, Iterator
@@ -32,9 +33,16 @@ def side_by_side(
         warnings.filterwarnings("ignore", message="A worker stopped while some jobs were given")
         parallel = joblib.Parallel(n_jobs=workers, backend=backend, batch_size=1, pre_dispatch="all",
                                    return_as="generator_unordered")  # fmt: skip
+        task = functools.partial(_deaf, function) if backend == "loky" else function
         with _interrupts_held():
-            answers = parallel(joblib.delayed(function)(*each) for each in arguments)
+            answers = parallel(joblib.delayed(task)(*each) for each in arguments)
         yield from answers
+
+
+def _deaf(function: Callable[..., Any], *arguments: Any) -> Any:
+    """A task in a process of its own, which leaves Ctrl-C to the one that started it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    return function(*arguments)
 
 
 @contextlib.contextmanager

@@ -373,7 +373,7 @@ def test_clean_shutdown_leaves_nothing_to_fold(engines: Make, tmp_path: Any) -> 
 
 def test_only_one_process_serves_from_a_file(engines: Make, tmp_path: Any) -> None:
     engines()
-    with pytest.raises(RuntimeError, match="another process"):
+    with pytest.raises(RuntimeError, match="is serving from this journal"):
         Engine(SQLite(tmp_path / "journal.db"), {}).start()
 
 

@@ -23,6 +23,7 @@ RBF = {"class": "kernels.RBF"}
 STUMPS = [{"class": "Stump", "feature": i, "threshold": 0.0, "low": i % 3, "high": (i + 1) % 3} for i in range(4)]
 LAPLACIAN = [[1, -1, 0], [-1, 2, -1], [0, -1, 1]]
 SUBSPACE = [[1.0, 0.0], [0.0, 1.0], [0.0, 0.0], [0.0, 0.0], [0.0, 0.0], [0.0, 0.0]]
+TWO = [{"class": "LinUCB"}, {"class": "SquareCB"}]
 ADVICE = [[1, 0, 0], [0, 0.5, 0.5]]
 AGENTS: dict[str, dict[str, Any]] = {
     "Explore": {},
@@ -66,6 +67,11 @@ AGENTS: dict[str, dict[str, Any]] = {
     "OnlineCover": {"agent": {"class": "OnlineCover", "oracle": {"class": "LinearOracle"}, **THREE}, **SMALL},
     "SquareCB": {"agent": {"class": "Explore", "epsilon": 0.2, "agent": {"class": "SquareCB"}}},
     "RegCB": {"agent": {"class": "RegCB"}},
+    "FastCB": {"agent": {"class": "FastCB"}},
+    "Auto": {"agent": {"class": "Auto", "floor": 0.1}, **SMALL},
+    "D3RB": {"agent": {"class": "D3RB", "agents": TWO}, **SMALL},
+    "ED2RB": {"agent": {"class": "ED2RB", "agents": TWO}, **SMALL},
+    "Corral": {"agent": {"class": "Corral", "agents": TWO, "horizon": 100}, **SMALL},
     "Exp4": {"agent": {"class": "Exp4", "n_experts": 2, **THREE}},
     "Exp4P": {"agent": {"class": "Exp4P", "n_experts": 2, "horizon": 100, **THREE}},
     "Advised": {

@@ -120,8 +120,8 @@ class Creation(msgspec.Struct, forbid_unknown_fields=True):
     def since(self, before: Creation) -> Creation | Change | None:
         """What has to be journaled where the application was made of something else: settings leave the model as it is.
 
-        >>> Creation(settings=Settings(window=60.0)).since(Creation())
-        Change(window=60.0)
+        >>> Creation(settings=Settings(window=60.0)).since(Creation()).window
+        60.0
         >>> Creation(seed=2).since(Creation()).seed
         2
         """
