@@ -86,17 +86,17 @@ class Own(aw.Agent):
 HELPER = "def tilt(): return {weight}"
 
 
-def test_checkpoint_follows_the_code_of_an_own_agent_and_of_what_it_calls(tmp_path, monkeypatch):
+def test_checkpoint_follows_the_code_of_an_edited_agent_and_of_what_it_calls(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
 
     def race(arm, weight, checkpoint=tmp_path / "runs"):
-        (tmp_path / "own_agent.py").write_text(OWN_AGENT.format(arm=arm))
+        (tmp_path / "edited_agent.py").write_text(OWN_AGENT.format(arm=arm))
         (tmp_path / "helper.py").write_text(HELPER.format(weight=weight))
         importlib.invalidate_caches()
-        for name in ("own_agent", "helper"):
+        for name in ("edited_agent", "helper"):
             sys.modules.pop(name, None)
-        agent = importlib.import_module("own_agent").Own(3)
+        agent = importlib.import_module("edited_agent").Own(3)
         world = aw.environments.Switching(n_arms=3)
         return aw.race({"own": agent}, world, horizon=60, seeds=1, checkpoint=checkpoint)
 
