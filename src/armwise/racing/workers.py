@@ -53,8 +53,8 @@ def _ended_quietly() -> Iterator[None]:
     """Workers that are ended while tasks wait leave no traceback.
 
     loky's manager thread, after it has killed the workers and dropped their tasks, still looks up a task that waited
-    for a place in its queue and dies of a KeyError before it frees its semaphores. Few tasks in flight leave none waiting;
-    should one arrive at that very moment, nothing is lost, and nobody who pressed Ctrl-C can use the traceback.
+    for a place in its queue and dies of a KeyError before it frees its semaphores. Few tasks in flight leave none
+    waiting; should one arrive at that very moment, nothing is lost, and nobody can use the traceback.
     """
     before = threading.excepthook
 
