@@ -173,9 +173,9 @@ def main() -> None:
     ratios = [ours[0] / theirs[0] for ours, theirs in zip(results["armwise"], results["bare"])]
     print(f"median: {middle['armwise'][0]:.0f}/s against {middle['bare'][0]:.0f}/s bare, ", end="")
     print(f"p99 {middle['armwise'][1]:.1f} against {middle['bare'][1]:.1f} ms, ", end="")
-    print(f"processor {middle['armwise'][2]:.0f} against {middle['bare'][2]:.0f} us a decision")
+    print(f"processor {middle['armwise'][2]:.0f} against {middle['bare'][2]:.0f} us per decision")
     ours, least = middle["armwise"], middle["bare"]
-    note = f"p99 {ours[1]:.1f} and {least[1]:.1f} ms; processor {ours[2]:.0f} and {least[2]:.0f} us a decision"
+    note = f"p99 {ours[1]:.1f} and {least[1]:.1f} ms; processor {ours[2]:.0f} and {least[2]:.0f} us per decision"
     rates = [f"{middle[kind][0]:,.0f}/s" for kind in ("armwise", "bare")]
     common.report("durable decisions over HTTP, 10 arms of 20 features", rates[0], "bare handler, same disk", rates[1],
                   statistics.median(ratios), note)  # fmt: skip

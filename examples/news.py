@@ -4,7 +4,7 @@
     python examples/news.py --data ml-latest-small/ratings.csv # the real ones (grouplens.org/datasets/movielens)
 
 Each round draws a reader and ten articles that the reader has rated; the article shown pays its rating, scaled to
-[0, 1]. Because all ten ratings are known, regret can be measured; the agents are told one a round.
+[0, 1]. Because all ten ratings are known, regret can be measured; the agents learn one per round.
 """
 
 import argparse

@@ -210,7 +210,7 @@ def epoch_greedy(
 def policy_elimination(T: int, K: int, N: int, delta: float) -> float:
     """PolicyElimination: 17 sqrt(2 T K ln(4 T^2 N / delta)) with probability 1 - delta (survey 4.3.2, Theorem 10).
 
-    The survey's 16 is the sum of 4 b_t; the smoothing costs K mu_t = b_t / 4 a round more.
+    The survey's 16 is the sum of 4 b_t; the smoothing costs K mu_t = b_t / 4 more per round.
 
     >>> round(policy_elimination(T=20_000, K=2, N=100, delta=0.05))
     25802

@@ -201,8 +201,8 @@ class Client:
 def _reason(status: int, data: bytes) -> str:
     """What the service says is wrong."""
     try:
-        said = json.loads(data)
-        text = said.get("error", said) if isinstance(said, dict) else said
+        answer = json.loads(data)
+        text = answer.get("error", answer) if isinstance(answer, dict) else answer
         return str(text.get("message", text)) if isinstance(text, dict) else str(text)
     except ValueError:
         return f"the service answered {status}"

@@ -109,8 +109,8 @@ class Advice:
     __repr__ = __str__
 
 
-Answer = tuple[str, str, str]  # call, why, setting
-Rule = Callable[[Situation], list[Answer]]
+Suggestion = tuple[str, str, str]  # call, why, setting
+Rule = Callable[[Situation], list[Suggestion]]
 
 
 def advise(
@@ -169,7 +169,7 @@ def advise(
     )
     if arms_change and features != "arms":
         raise ValueError('arms that change can only be told apart by their features: give features="arms"')
-    answers: list[Answer] = []
+    answers: list[Suggestion] = []
     for applies, rule in RULES:
         if applies(situation):
             answers = rule(situation)
@@ -191,7 +191,7 @@ def _theory(call: str) -> str:
 # ---------------------------------------------------------------------- the rules, most special first
 
 
-def _adversarial(s: Situation) -> list[Answer]:
+def _adversarial(s: Situation) -> list[Suggestion]:
     K, T = s.n_arms, s.horizon
     if s.policies is not None:
         N = s.policies + 1
@@ -207,7 +207,7 @@ def _adversarial(s: Situation) -> list[Answer]:
     return [(kinds, "One Exp3 for each kind of visitor.", "gamma for the horizon."), *answers] if kinds else answers
 
 
-def _graph(s: Situation) -> list[Answer]:
+def _graph(s: Situation) -> list[Suggestion]:
     matrix = "a sparse Laplacian" if s.n_arms > _LARGE_GRAPH else "the graph's Laplacian (degrees less edge weights)"
     call = f"aw.SpectralUCB(laplacian, horizon={s.horizon})"
     return [
@@ -217,7 +217,7 @@ def _graph(s: Situation) -> list[Answer]:
     ]  # fmt: skip
 
 
-def _policies(s: Situation) -> list[Answer]:
+def _policies(s: Situation) -> list[Suggestion]:
     K = s.n_arms
     return [
         (f"aw.OnlineCover(policies, n_arms={K})", "It plays a few good policies that disagree, and learns from all.",
@@ -229,7 +229,7 @@ def _policies(s: Situation) -> list[Answer]:
     ]  # fmt: skip
 
 
-def _few_smooth(s: Situation) -> list[Answer]:
+def _few_smooth(s: Situation) -> list[Suggestion]:
     return [
         ("aw.GPUCB(aw.kernels.RBF(length_scale=0.3), noise=0.1, beta=6.0)",
          "It uses every reward for all arms near by, which pays when rounds are few.",
@@ -241,7 +241,7 @@ def _few_smooth(s: Situation) -> list[Answer]:
     ]  # fmt: skip
 
 
-def _kinds(s: Situation) -> list[Answer]:
+def _kinds(s: Situation) -> list[Suggestion]:
     K = s.n_arms
     answers = [
         (f"aw.PerContext(aw.UCB1(n_arms={K}, {_WIDTH}=0.3))", "One bandit for each kind of visitor.",
@@ -256,7 +256,7 @@ def _kinds(s: Situation) -> list[Answer]:
     return _usable(s, answers)
 
 
-def _no_features(s: Situation) -> list[Answer]:
+def _no_features(s: Situation) -> list[Suggestion]:
     K = s.n_arms
     index = (f"aw.UCB1(n_arms={K}, {_WIDTH}=0.3)", "Means and widths: nothing else is known.",
              "a third of the published width, which is far too wide in practice.")  # fmt: skip
@@ -271,7 +271,7 @@ def _no_features(s: Situation) -> list[Answer]:
     return _usable(s, [clicks, index] if s.delay else [index, clicks])
 
 
-def _drift(s: Situation) -> list[Answer]:
+def _drift(s: Situation) -> list[Suggestion]:
     return _usable(s, [
         (f"aw.LinUCB({s.sizes}, discount=0.99)", "It forgets by time, so an arm that rests is tried again.",
          "discount 0.99 remembers about 100 rounds; 0.999 about 1,000."),
@@ -280,7 +280,7 @@ def _drift(s: Situation) -> list[Answer]:
     ])  # fmt: skip
 
 
-def _clicks(s: Situation) -> list[Answer]:
+def _clicks(s: Situation) -> list[Suggestion]:
     if s.features == "visitor":  # one logistic model for all arms would need the arms' own features
         return _linear(s)
     batch = ", batch_size=50" if s.delay else ""
@@ -292,7 +292,7 @@ def _clicks(s: Situation) -> list[Answer]:
     ])  # fmt: skip
 
 
-def _linear(s: Situation) -> list[Answer]:
+def _linear(s: Situation) -> list[Suggestion]:
     return _usable(s, [
         (f"aw.LinUCB({s.sizes})", "The least regret where rewards are about linear; it asks for no horizon.",
          "the default: the width follows the noise of your rewards."),
@@ -303,7 +303,7 @@ def _linear(s: Situation) -> list[Answer]:
     ])  # fmt: skip
 
 
-def _usable(s: Situation, answers: list[Answer]) -> list[Answer]:
+def _usable(s: Situation, answers: list[Suggestion]) -> list[Suggestion]:
     """The same answers if no log is asked for, else agents whose every arm has a known probability above 0."""
     if not s.log:
         return answers

@@ -61,8 +61,8 @@ class TruncatedRidge(persist.Saved):
         eigenvalues, vectors = np.linalg.eigh(self._gram)
         k = int(np.searchsorted(eigenvalues, _KEEP))  # ascending: those before k are cut
         vectors[:, k:] /= np.sqrt(eigenvalues[k:])
-        kept = vectors[:, k:]
-        return np.ascontiguousarray(vectors), k, kept @ (kept.T @ self._b)
+        upper = vectors[:, k:]
+        return np.ascontiguousarray(vectors), k, upper @ (upper.T @ self._b)
 
     def _restore(self, state: dict[str, Floats]) -> None:
         super()._restore(state)

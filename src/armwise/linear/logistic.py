@@ -27,10 +27,10 @@ def _check_size(X: Floats) -> None:
         raise ValueError(f"X must be at most {LARGEST:g} in size, so that squares do not overflow")
 
 
-class Rows(NamedTuple):
-    """The non-zeros of a context, one row an arm, in CSR form.
+class SparseRows(NamedTuple):
+    """The non-zeros of a context, one row per arm, in CSR form.
 
-    >>> Rows(np.array([0, 1, 2]), np.array([3, 3]), np.array([0.5, 1.0])).numbered()
+    >>> SparseRows(np.array([0, 1, 2]), np.array([3, 3]), np.array([0.5, 1.0])).numbered()
     (array([0, 1, 2]), array([3]), array([0, 0]), array([0.5, 1. ]))
     """
 
@@ -41,35 +41,35 @@ class Rows(NamedTuple):
     def numbered(self) -> tuple[Indices, Indices, Indices, Floats]:
         """As the kernels want it: over the distinct coordinates, and for every entry the place of its own among them.
 
-        >>> Rows(np.array([0, 2]), np.array([7, 9]), np.array([1.0, 2.0])).numbered()[1]
+        >>> SparseRows(np.array([0, 2]), np.array([7, 9]), np.array([1.0, 2.0])).numbered()[1]
         array([7, 9])
         """
         found, place = np.unique(self.indices, return_inverse=True)
         return self.indptr, found, place, self.data
 
 
-class Block:
+class SparseBlock:
     """Contexts of many rounds, K rows each: a (T, K, dim) array, or one CSR form. ``block[t]`` is a round's rows.
 
-    >>> block = Block.joined([Rows(np.array([0, 1]), np.array([3]), np.array([0.5]))] * 4)
+    >>> block = SparseBlock.joined([SparseRows(np.array([0, 1]), np.array([3]), np.array([0.5]))] * 4)
     >>> len(block), len(block[1:3]), block[3].data
     (4, 2, array([0.5]))
     """
 
-    def __init__(self, contexts: Floats | Rows, n_arms: int) -> None:
+    def __init__(self, contexts: Floats | SparseRows, n_arms: int) -> None:
         self.contexts, self.n_arms = contexts, n_arms
 
     @classmethod
-    def joined(cls, rounds: list[Rows]) -> Block:
+    def joined(cls, rounds: list[SparseRows]) -> SparseBlock:
         """The rounds of a list, all with as many rows.
 
-        >>> Block.joined([Rows(np.array([0, 1]), np.array([3]), np.array([0.5]))]).n_arms
+        >>> SparseBlock.joined([SparseRows(np.array([0, 1]), np.array([3]), np.array([0.5]))]).n_arms
         1
         """
         sizes = np.concatenate([np.diff(rows.indptr) for rows in rounds])
         indptr = np.concatenate([[0], np.cumsum(sizes)])
         indices, data = np.concatenate([r.indices for r in rounds]), np.concatenate([r.data for r in rounds])
-        return cls(Rows(indptr, indices, data), len(rounds[0].indptr) - 1)
+        return cls(SparseRows(indptr, indices, data), len(rounds[0].indptr) - 1)
 
     def __len__(self) -> int:
         if isinstance(self.contexts, np.ndarray):
@@ -77,28 +77,28 @@ class Block:
         return (len(self.contexts.indptr) - 1) // self.n_arms
 
     @overload
-    def __getitem__(self, t: int) -> Rows: ...
+    def __getitem__(self, t: int) -> SparseRows: ...
     @overload
-    def __getitem__(self, t: slice) -> Block: ...
-    def __getitem__(self, t: int | slice) -> Rows | Block:
+    def __getitem__(self, t: slice) -> SparseBlock: ...
+    def __getitem__(self, t: int | slice) -> SparseRows | SparseBlock:
         first, stop, _ = (t if isinstance(t, slice) else slice(t, t + 1)).indices(len(self))
         part = self._part(first, stop)
         if isinstance(t, slice):
-            return Block(part, self.n_arms)
-        return Rows(*logistic.sparse_rows(part[0])) if isinstance(part, np.ndarray) else part
+            return SparseBlock(part, self.n_arms)
+        return SparseRows(*logistic.sparse_rows(part[0])) if isinstance(part, np.ndarray) else part
 
-    def _part(self, first: int, stop: int) -> Floats | Rows:
+    def _part(self, first: int, stop: int) -> Floats | SparseRows:
         if isinstance(self.contexts, np.ndarray):
             return self.contexts[first:stop]
         indptr, indices, data = self.contexts
         indptr = indptr[first * self.n_arms : stop * self.n_arms + 1]
         part = slice(indptr[0], indptr[-1])
-        return Rows(indptr - indptr[0], indices[part], data[part])
+        return SparseRows(indptr - indptr[0], indices[part], data[part])
 
     def play(self, posterior: Floats, rewards: Floats, *settings: Any) -> tuple[Indices, Floats]:
         """The kernel for its form: arms and rewards; ``settings`` are scale, learns and the generator.
 
-        >>> block, rng = Block(np.ones((2, 1, 1)), 1), np.random.default_rng(1)
+        >>> block, rng = SparseBlock(np.ones((2, 1, 1)), 1), np.random.default_rng(1)
         >>> block.play(np.array([[0.0, 1.0]]), np.ones((2, 1)), 1.0, True, rng)
         (array([0, 0]), array([1., 1.]))
         """
@@ -116,7 +116,7 @@ class LogisticThompson(SamplingAgent):
     weight 1 - r. ``agent.m`` and ``agent.q`` hold the posterior; q starts at ``lam``.
 
     X is a (K, dim) array or SciPy sparse matrix. Choosing and learning cost O(non-zeros), whatever ``dim``: only
-    coordinates that some arm uses are drawn (once a round: arms that share a feature share its draw).
+    coordinates that some arm uses are drawn (once per round: arms that share a feature share its draw).
     ``scale`` multiplies the deviations of the draw: larger explores more. ``draws`` as in LinThompson.
     Errata: the survey's loss needs y in {-1, +1}; it fits all past data again with every batch, which counts old data
     many times; it draws w once a batch, where Chapelle and Li draw each round, as here.
@@ -182,13 +182,13 @@ class LogisticThompson(SamplingAgent):
         """
         return self._posterior[:, 1]
 
-    def _wins(self, context: Rows, draws: int, rng: np.random.Generator) -> Floats:
+    def _wins(self, context: SparseRows, draws: int, rng: np.random.Generator) -> Floats:
         rows = context.numbered()
         Z = self.scale * rng.standard_normal((draws, len(rows[1])))
         wins = logistic.compete(self._posterior, *rows, Z, NO_TIES)
         return logistic.compete(self._posterior, *rows, Z, rng.random(draws)) if wins[0] < 0 else wins
 
-    def _score_posterior(self, context: Rows) -> tuple[Floats, Floats]:
+    def _score_posterior(self, context: SparseRows) -> tuple[Floats, Floats]:
         from scipy.sparse import csr_array
 
         indptr, found, place, data = context.numbered()
@@ -197,20 +197,20 @@ class LogisticThompson(SamplingAgent):
         loaded = X * (self.scale / np.sqrt(q))
         return X @ m, (loaded @ loaded.T).toarray()
 
-    def _learn(self, context: Rows, choice: Choice, reward: float) -> None:
+    def _learn(self, context: SparseRows, choice: Choice, reward: float) -> None:
         self._collect(context, choice.arm, reward)
 
-    def _collect(self, rows: Rows, j: int, reward: float) -> None:
+    def _collect(self, rows: SparseRows, j: int, reward: float) -> None:
         """Row j joins the batch; a full batch is fitted."""
         row = slice(rows.indptr[j], rows.indptr[j + 1])
         self._waiting.append((rows.indices[row].copy(), rows.data[row].copy(), reward))
         if len(self._waiting) == self.batch_size:
             indices, data, rewards = zip(*self._waiting)
-            batch = Rows(np.cumsum([0, *map(len, indices)]), np.concatenate(indices), np.concatenate(data))
+            batch = SparseRows(np.cumsum([0, *map(len, indices)]), np.concatenate(indices), np.concatenate(data))
             logistic.fit(self._posterior, *batch.numbered(), np.array(rewards))
             self._waiting = []
 
-    def _play(self, contexts: Block, rewards: Floats) -> Played:
+    def _play(self, contexts: SparseBlock, rewards: Floats) -> Played:
         if self.draws > 1:
             return super()._play(contexts, rewards)
         T, each = len(rewards), self.batch_size == 1
@@ -227,11 +227,11 @@ class LogisticThompson(SamplingAgent):
             start = stop
         return Played(arms, np.full(T, np.nan), got)
 
-    def _read(self, context: Any) -> Rows:
+    def _read(self, context: Any) -> SparseRows:
         if not _is_sparse(context):
             X = super()._read(context)
             _check_size(X)
-            return Rows(*logistic.sparse_rows(X))
+            return SparseRows(*logistic.sparse_rows(X))
         if context.ndim != 2 or context.shape[0] == 0 or context.shape[1] != self.dim:
             raise ValueError(
                 f"X must have shape (K, {self.dim}), one row for each of K >= 1 arms, got shape {context.shape}"
@@ -248,22 +248,22 @@ class LogisticThompson(SamplingAgent):
             X.sum_duplicates()
             X.eliminate_zeros()
             data = np.asarray(X.data, dtype=np.float64)
-        return Rows(X.indptr.astype(np.int64), X.indices.astype(np.int64), data)
+        return SparseRows(X.indptr.astype(np.int64), X.indices.astype(np.int64), data)
 
-    def _count_arms(self, context: Rows) -> int:
+    def _count_arms(self, context: SparseRows) -> int:
         return len(context.indptr) - 1
 
-    def _read_block(self, contexts: Any, T: int) -> Block:
+    def _read_block(self, contexts: Any, T: int) -> SparseBlock:
         """One context per round: a (T, K, dim) array, or a list of T matrices, dense or sparse, with K rows each."""
         if not (isinstance(contexts, (list, tuple)) and any(map(_is_sparse, contexts))):
             dense: Floats = super()._read_block(contexts, T)
             _check_size(dense)
-            return Block(dense, dense.shape[1])
+            return SparseBlock(dense, dense.shape[1])
         if len(contexts) != T:
             raise ValueError(
                 f"contexts must have one row for each of the {T} rows of rewards, got {len(contexts)} rows"
             )
-        rounds: list[Rows] = []
+        rounds: list[SparseRows] = []
         for t, context in enumerate(contexts):
             try:
                 rounds.append(self._read(context))
@@ -272,4 +272,4 @@ class LogisticThompson(SamplingAgent):
             arms, first = self._count_arms(rounds[t]), self._count_arms(rounds[0])
             if arms != first:
                 raise ValueError(f"contexts, row {t}: {arms} arms, but row 0 has {first}")
-        return Block.joined(rounds)
+        return SparseBlock.joined(rounds)

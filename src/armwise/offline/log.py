@@ -58,7 +58,7 @@ class Log:
         arm_names: Sequence[Any] | None = None,
     ) -> None:
         if arms is None or rewards is None:
-            raise LogError([f"{'arms' if arms is None else 'rewards'} must be given, one a row"])
+            raise LogError([f"{'arms' if arms is None else 'rewards'} must be given, one per row"])
         rows, names = as_rows(contexts, arms, rewards, probabilities, n_arms, arm_features, available, timestamps,
                               support, arm_names)  # fmt: skip
         found = problems(rows)

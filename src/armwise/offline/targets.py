@@ -228,7 +228,7 @@ def _frozen(agent: Agent, rows: Rows) -> np.ndarray:
 
 
 def views(sees: str, rows: Rows) -> Any:
-    """The contexts of these rows as an agent with this ``sees`` wants them, one a row."""
+    """The contexts of these rows as an agent with this ``sees`` wants them, one per row."""
     if sees == "nothing":
         return [None] * len(rows)
     if sees == "features":

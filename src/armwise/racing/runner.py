@@ -174,10 +174,10 @@ def _parts(names: list[str], n_worlds: int, workers: int) -> list[list[str]]:
 
 
 _ENGINES = '"auto", "threads", "processes", "dask://host:port", a Dask Client or a Dask cluster'
-Engine = Callable[[list[Task], int], Iterator[tuple[int, list[Run]]]]
+Dispatch = Callable[[list[Task], int], Iterator[tuple[int, list[Run]]]]
 
 
-def _engine(engine: str | Client | Cluster, heats: Sequence[Heat]) -> Engine:
+def _engine(engine: str | Client | Cluster, heats: Sequence[Heat]) -> Dispatch:
     if not isinstance(engine, str):
         return _dask_engine(engine)
     name = engine
@@ -199,7 +199,7 @@ def _local(tasks: list[Task], workers: int, backend: Literal["threading", "loky"
     yield from side_by_side(_numbered, ((i, *task) for i, task in enumerate(tasks)), workers, backend)
 
 
-def _dask_engine(engine: Client | Cluster) -> Engine:
+def _dask_engine(engine: Client | Cluster) -> Dispatch:
     with needs("dask"):
         from distributed import Client
         from distributed.deploy.cluster import Cluster

@@ -246,8 +246,8 @@ def _secret(headers: dict[bytes, bytes]) -> str | None:
     for name in _KEY_HEADERS:
         if name in headers:
             return headers[name].decode("latin-1")
-    given = headers.get(b"authorization", b"")
-    return given[7:].decode("latin-1").strip() if given[:7].lower() == b"bearer " else None
+    sent = headers.get(b"authorization", b"")
+    return sent[7:].decode("latin-1").strip() if sent[:7].lower() == b"bearer " else None
 
 
 def _too_large(most: int) -> Problem:

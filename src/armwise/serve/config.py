@@ -179,7 +179,7 @@ def load_config(path: str | Path) -> Config:
             raw["applications"] = {name: _application(name, table) for name, table in described.items()}
         return msgspec.convert(raw, Config, strict=False)
     except (tomllib.TOMLDecodeError, ValueError) as error:
-        raise ValueError(f"{path}: {_said(error)}") from None
+        raise ValueError(f"{path}: {_reason(error)}") from None
 
 
 def _application(name: str, table: Any) -> Application:
@@ -189,11 +189,11 @@ def _application(name: str, table: Any) -> Application:
         application = msgspec.convert(table, Application, strict=False)
         application.check()
     except ValueError as error:
-        raise ValueError(f"applications.{name}: {_said(error)}") from None
+        raise ValueError(f"applications.{name}: {_reason(error)}") from None
     return application
 
 
-def _said(error: Exception) -> str:
+def _reason(error: Exception) -> str:
     """An error with the place where it is in front, instead of behind in another notation."""
     found = re.fullmatch(r"(.*) - at `\$\.?(.*)`", str(error), re.DOTALL)
     if found is None or not found[2]:

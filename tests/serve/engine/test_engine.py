@@ -25,7 +25,7 @@ from armwise.serve.journal.rules import Status
 from armwise.serve.journal.sqlite import SQLite
 from armwise.serve.log.export import pieces
 from armwise.serve.model.build import build_model
-from armwise.serve.web.v1 import described
+from armwise.serve.web.v1 import decision_json
 
 Make = Callable[..., Engine]
 
@@ -176,7 +176,9 @@ def test_a_decision_and_the_log_tell_the_same_reward(engines: Make, clock: Any) 
     engine.reward("shop", "never, rewarded", 1.0)
     clock.now += 11.0
     engine.expire()
-    told = {id: described(*engine.find("shop", id))["reward"] for id in ("none", "some", "never", "never, rewarded")}
+    told = {
+        id: decision_json(*engine.find("shop", id))["reward"] for id in ("none", "some", "never", "never, rewarded")
+    }
     assert told == {"none": -0.5, "some": 1.0, "never": None, "never, rewarded": None}
     logged = [json.loads(line) for line in b"".join(pieces(engine.open_journal(), "shop")).splitlines()]
     assert told == {line["id"]: line["reward"] for line in logged}

@@ -112,7 +112,7 @@ def test_applications_come_and_go_without_a_restart(engines: Make) -> None:
     with pytest.raises(InvalidInput, match="nothing called"):
         engine.apply({"shop": Creation(agent={"class": "Nonsense"})})
     kept = Application(seed=7).creation()
-    by_request = Creation(seed=7, settings=Settings(kept=True))
+    by_request = Creation(seed=7, settings=Settings(by_request=True))
     engine.apply({"news": by_request}, only=False)
     assert engine.decide("news", b"{}", ARMS, id="n1").id == "n1"
     engine.apply({"shop": kept})  # as a file that is read again says; what was made by request stays

@@ -39,7 +39,7 @@ from armwise.serve.journal.events import (
 from armwise.serve.journal.rules import Status
 from armwise.serve.journal.store import Database
 from armwise.serve.model.model import Model
-from armwise.serve.model.trial import check_import, tried
+from armwise.serve.model.trial import check_creation, check_import
 
 
 class Engine:
@@ -94,7 +94,7 @@ class Engine:
         self._secret = self._reader.meta("secret")
         self.recover()
         self.writer.start()
-        for app, made in self._reader.kept().items():
+        for app, made in self._reader.made_by_request().items():
             self.creations.setdefault(app, made)
         apply(self, self.creations)
         if self.leader:
@@ -283,7 +283,7 @@ class Engine:
         ['news']
         """
         last = apply(self, creations)
-        for app in [app for app, made in self.creations.items() if only and not made.settings.kept]:
+        for app in [app for app, made in self.creations.items() if only and not made.settings.by_request]:
             del self.creations[app]
         self.creations.update(creations)
         self.wait_learnt(last)
@@ -295,13 +295,13 @@ class Engine:
         >>> from armwise.serve.journal.events import Settings
         >>> from armwise.serve.journal.sqlite import SQLite
         >>> engine = Engine(SQLite.temporary(), {})
-        >>> engine.start(); engine.apply({"news": Creation(settings=Settings(kept=True))}); engine.retire("news")
+        >>> engine.start(); engine.apply({"news": Creation(settings=Settings(by_request=True))}); engine.retire("news")
         >>> sorted(engine.models); engine.stop()
         []
         """
         made = self.creation(app)
         self.wait_learnt(
-            apply(self, {app: msgspec.structs.replace(made, settings=made.settings.changed(Change(kept=False)))})
+            apply(self, {app: msgspec.structs.replace(made, settings=made.settings.changed(Change(by_request=False)))})
         )
         self.creations.pop(app, None)
         self.learner.refresh()
@@ -349,7 +349,7 @@ class Engine:
         """
         self.model(app)
         if creation is not None:
-            tried(creation)
+            check_creation(creation)
         self._journal_change(app, msgspec.structs.replace(creation or self.creation(app), train=False), id="reset")
 
     def export(self, app: str) -> bytes:
@@ -482,7 +482,7 @@ class Engine:
 
     def _telling_journal(self) -> Journal:
         journal = self.open_journal()
-        journal.told = self.learner.hear
+        journal.on_commit = self.learner.take_committed
         return journal
 
     def _now(self) -> int:

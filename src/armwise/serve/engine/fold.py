@@ -58,9 +58,9 @@ def fold(
                         train(models[row.app], journal, row.app, row.seq)
                 case _ if row.app not in models:
                     raise ValueError(f"event {row.seq} is for {row.app!r}, which was never created")
-                case Import() as given:
+                case Import() as imported:
                     settings = models[row.app].settings  # they are the application's, not the model's
-                    models[row.app] = persist.loads(given.data)
+                    models[row.app] = persist.loads(imported.data)
                     models[row.app].settings = settings
                 case Decision() as made:
                     stack = writes[row.seq].stack if row.seq in writes else None
@@ -152,8 +152,8 @@ def refold(models: dict[str, Model], journal: Journal, app: str, upto: int, brok
     {}
     """
     seq = journal.base().seq
-    kept = journal.connection.execute("SELECT data FROM snapshots WHERE app = ? AND seq = ?", (app, seq))
-    for (data,) in kept:  # what a compaction left of it
+    stored = journal.connection.execute("SELECT data FROM snapshots WHERE app = ? AND seq = ?", (app, seq))
+    for (data,) in stored:  # what a compaction left of it
         try:
             models[app] = persist.loads(bytes(data))
         except persist.LoadError as error:

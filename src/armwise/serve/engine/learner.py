@@ -24,7 +24,7 @@ from armwise.serve.model.model import Model
 log = logging.getLogger("armwise.serve")
 
 Snapshots = list[tuple[str, int, bytes]]
-MOST_HEARD = 20_000  # events kept in memory for the learner
+MOST_PENDING = 20_000  # events kept in memory for the learner
 MOST_RECENT = 2_000  # decisions kept in memory for their rewards
 
 
@@ -67,7 +67,7 @@ class Learner:
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
         self._journal: Journal | None = None
-        self._heard: deque[tuple[Row, Write]] = deque()
+        self._committed: deque[tuple[Row, Write]] = deque()
         self._recent: dict[int, Decision] = {}  # decisions whose rewards may come soon
 
     # ------------------------------------------------------------------ life
@@ -221,7 +221,7 @@ class Learner:
     def _follow(self) -> None:
         """Lead if nobody does, or else load what the leader published."""
         assert self._journal is not None
-        self._heard.clear()  # it is not this process that learns it
+        self._committed.clear()  # it is not this process that learns it
         now = time.monotonic()
         if now - self._tried_at > 0.5:
             self._tried_at = now
@@ -234,35 +234,35 @@ class Learner:
             self.masters, self.position = restore(self._journal)
             self._publish()
 
-    def hear(self, committed: list[tuple[Row, Write]]) -> None:
+    def take_committed(self, committed: list[tuple[Row, Write]]) -> None:
         """What was just committed here, in order: it need not be read back from the journal.
 
         >>> learner = Learner(None, None, None)
-        >>> learner.hear([]); learner.news.is_set()
+        >>> learner.take_committed([]); learner.news.is_set()
         True
         """
-        if len(self._heard) < MOST_HEARD:  # beyond, the journal is read; nothing is lost
-            self._heard.extend(committed)
+        if len(self._committed) < MOST_PENDING:  # beyond, the journal is read; nothing is lost
+            self._committed.extend(committed)
         self.news.set()
 
     def _fold(self) -> bool:
         """Fold the next events into the masters; False when there are none."""
         assert self._journal is not None
-        heard = self._next_heard()
-        rows = [row for row, _ in heard] if heard else self._journal.after(self.position)
-        fold(self.masters, rows, self._journal, {row.seq: write for row, write in heard}, self._recent, self.broken)
+        committed = self._next_committed()
+        rows = [row for row, _ in committed] if committed else self._journal.after(self.position)
+        fold(self.masters, rows, self._journal, {row.seq: write for row, write in committed}, self._recent, self.broken)
         while len(self._recent) > MOST_RECENT:
             del self._recent[next(iter(self._recent))]
         if rows:
             self.position = rows[-1].seq
         return bool(rows)
 
-    def _next_heard(self) -> list[tuple[Row, Write]]:
-        """What was heard that continues what is folded, without a gap."""
+    def _next_committed(self) -> list[tuple[Row, Write]]:
+        """What was committed that continues what is folded, without a gap."""
         found: list[tuple[Row, Write]] = []
         expected = self.position + 1
-        while self._heard and len(found) < 500 and self._heard[0][0].seq <= expected:
-            item = self._heard.popleft()
+        while self._committed and len(found) < 500 and self._committed[0][0].seq <= expected:
+            item = self._committed.popleft()
             if item[0].seq == expected:
                 found.append(item)
                 expected += 1
@@ -289,5 +289,5 @@ class Learner:
         return {
             app: model
             for app, model in self.models.items()
-            if app not in self.broken and (names is None or app in names or model.settings.kept)
+            if app not in self.broken and (names is None or app in names or model.settings.by_request)
         }

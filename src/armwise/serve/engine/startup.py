@@ -11,7 +11,7 @@ from armwise.serve.errors import Conflict, Unavailable
 from armwise.serve.journal.append import Write
 from armwise.serve.journal.events import CONFIG, Creation
 from armwise.serve.model.build import build_model
-from armwise.serve.model.trial import rehearse, tried
+from armwise.serve.model.trial import check_creation, rehearse
 
 if TYPE_CHECKING:
     from armwise.serve.engine.engine import Engine
@@ -46,7 +46,7 @@ def _change(engine: Engine, app: str, creation: Creation) -> Write | None:
     if event is None:
         return None
     if isinstance(event, Creation):
-        tried(event)
+        check_creation(event)
         if before is not None:
             log.info("the configuration of %s changed: its model is trained on the journal", app)
     return Write(app, "" if isinstance(event, Creation) else CONFIG, event, f"config {seq}")

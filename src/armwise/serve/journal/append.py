@@ -115,7 +115,7 @@ class Journal(Records):
     (1, 1)
     """
 
-    told: Callable[[list[tuple[Row, Write]]], None] | None = None  # of what was committed, in order
+    on_commit: Callable[[list[tuple[Row, Write]]], None] | None = None  # called with what was committed, in order
     _at: tuple[int, int, bytes] | None = None  # the last event, where no other process appends
 
     def append(self, groups: Sequence[Sequence[Write]], now: int) -> list[Appended]:
@@ -154,8 +154,8 @@ class Journal(Records):
             raise
         if not self._lock:
             self._at = batch.seq, batch.time, batch.chain
-        if self.told is not None:
-            self.told([(row, write) for row, _, write in batch.rows])
+        if self.on_commit is not None:
+            self.on_commit([(row, write) for row, _, write in batch.rows])
         return outcomes
 
     def _read_touched(self, batch: _Batch, groups: Sequence[Sequence[Write]]) -> None:

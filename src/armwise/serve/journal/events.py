@@ -49,7 +49,7 @@ class Settings(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     learn: str = ""  # one of ``LEARN``; empty: provisional where the agent can revise what it learnt, else at the close
     apprentice: bool = False
     forgotten: int = 0  # the event up to which the log was deleted: nothing shows what is before
-    kept: bool = False  # made by request: served whether a configuration file names it or not
+    by_request: bool = False  # served whether a configuration file names it or not
     extra: dict[str, Any] = {}  # what a dialect wants kept, of no meaning here
 
     def __post_init__(self) -> None:
@@ -76,7 +76,7 @@ class Settings(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
         >>> sorted(Settings().public)
         ['apprentice', 'default', 'learn', 'rule', 'window']
         """
-        hidden = ("extra", "forgotten", "kept")
+        hidden = ("extra", "forgotten", "by_request")
         return {name: getattr(self, name) for name in self.__struct_fields__ if name not in hidden}
 
 
@@ -97,7 +97,7 @@ class Change(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     learn: str | Unset = msgspec.UNSET
     apprentice: bool | Unset = msgspec.UNSET
     forgotten: int | Unset = msgspec.UNSET
-    kept: bool | Unset = msgspec.UNSET
+    by_request: bool | Unset = msgspec.UNSET
     extra: dict[str, Any] | Unset = msgspec.UNSET
     epsilon: float | Unset = msgspec.UNSET
 

@@ -28,7 +28,7 @@ class Base(msgspec.Struct):
     seq: int = 0
     chain: str = ""
     open: list[Status] = []
-    kept: str = ""  # the chain over the events before it that were kept nevertheless
+    retained: str = ""  # the chain over the events before it that were kept nevertheless
 
 
 class Records:
@@ -220,16 +220,16 @@ class Records:
                 found = msgspec.structs.replace(found, settings=found.settings.changed(event))
         return seq, found
 
-    def kept(self) -> dict[str, Creation]:
+    def made_by_request(self) -> dict[str, Creation]:
         """The applications that were made by request, and what of.
 
         >>> from armwise.serve.journal.sqlite import SQLite
-        >>> Records(SQLite(":memory:").connect()).kept()
+        >>> Records(SQLite(":memory:").connect()).made_by_request()
         {}
         """
         names = self.connection.execute("SELECT DISTINCT app FROM events WHERE kind = 'create'")
         found = {app: self.configured(app)[1] for (app,) in names}
-        return {app: made for app, made in found.items() if made is not None and made.settings.kept}
+        return {app: made for app, made in found.items() if made is not None and made.settings.by_request}
 
     # ------------------------------------------------------------------ snapshots
 

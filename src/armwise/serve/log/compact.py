@@ -51,14 +51,14 @@ def compact(journal: Journal, before: int) -> int:
     models, statuses = dict(base_models(journal, old)), _begun(journal, old)
     last, chain = old.seq, bytes.fromhex(old.chain)
     later: set[tuple[str, str]] = set()  # decisions with events after the end
-    for row, kept in chained(journal, old.seq):
+    for row, chain_stored in chained(journal, old.seq):
         if row.seq <= end:
             try:
                 fold(models, [row], journal)
                 expected(statuses, row)
             except Exception as error:
                 raise ValueError(f"event {row.seq} ({row.kind}) cannot be replayed: {explained(error)}") from error
-            last, chain = row.seq, kept
+            last, chain = row.seq, chain_stored
         elif row.kind in ("reward", "activate", "expire"):
             later.add((row.app, row.id))
     limit = {app: max(aged, deleted.get(app, 0)) for app in models}
@@ -94,7 +94,7 @@ def compact(journal: Journal, before: int) -> int:
         digest = b""
         for row, _ in chained(journal, 0, until=base.seq):
             digest = link(digest, row)
-        base.kept = digest.hex()
+        base.retained = digest.hex()
         execute("UPDATE meta SET value = ? WHERE key = 'base'", (msgspec.json.encode(base),))
         journal.connection.commit()
     except BaseException:

@@ -33,10 +33,10 @@ class Outcome(msgspec.Struct):
     time: int  # milliseconds
     late: bool
 
-    def told(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """As JSON has it.
 
-        >>> Outcome(0.5, 1000, late=True).told()
+        >>> Outcome(0.5, 1000, late=True).to_dict()
         {'value': 0.5, 'time': '1970-01-01T00:00:01.000Z', 'late': True}
         """
         return {"value": self.value, "time": stamp(self.time), "late": self.late}
@@ -82,9 +82,9 @@ def entries(journal: Records, app: str, after: int = 0) -> Iterator[Entry]:
     []
     """
     for mine, statuses in _pages(journal, app, after):
-        given = journal.rewards([(app, row.id) for row in mine])
+        rewards = journal.rewards([(app, row.id) for row in mine])
         for row in mine:
-            yield Entry(row, decided(row), statuses[row.id], outcomes(given.get((app, row.id), ())))
+            yield Entry(row, decided(row), statuses[row.id], outcomes(rewards.get((app, row.id), ())))
 
 
 def _pages(journal: Records, app: str, after: int) -> Iterator[tuple[list[Row], dict[str, Status]]]:
@@ -113,13 +113,13 @@ def as_json(entry: Entry) -> bytes:
     >>> msgspec.json.decode(as_json(entry))["arm"]
     'a'
     """
-    row, decision, status, given = entry
+    row, decision, status, received = entry
     return msgspec.json.encode(
         {
             "seq": row.seq, "id": row.id, "time": stamp(row.time), "context": decision.context, "arms": decision.arms,
             "offered": len(decision.p), "probabilities": decision.p, "arm": played(decision), "index": decision.arm,
             "probability": decision.p[decision.arm], "reward": earned(status), "rewards": status.n,
-            "outcomes": [outcome.told() for outcome in given],
+            "outcomes": [outcome.to_dict() for outcome in received],
             "version": decision.version, "deferred": decision.deferred, "active": status.active,
             "apprentice": decision.apprentice,
         }
@@ -143,7 +143,7 @@ def as_dsjson(entry: Entry) -> bytes:
     >>> as_dsjson(Entry(Row(1, 0, "shop", "decision", "e1", b""), asked, status, []))[:40]
     b'{"_label_cost":-0.5,"_label_probability"'
     """
-    row, decision, status, given = entry
+    row, decision, status, received = entry
     value = earned(status)
     others = [i for i in range(len(decision.p)) if i != decision.arm]
     order = [decision.arm, *others]
@@ -161,7 +161,7 @@ def as_dsjson(entry: Entry) -> bytes:
         "_label_probability": decision.p[decision.arm],
         "_label_Action": decision.arm + 1,
         "_labelIndex": decision.arm,
-        "o": [{"v": o.value, "EventId": row.id, "Timestamp": stamp(o.time), "late": o.late} for o in given],
+        "o": [{"v": o.value, "EventId": row.id, "Timestamp": stamp(o.time), "late": o.late} for o in received],
         "Timestamp": stamp(row.time),
         "Version": "1",
         "EventId": row.id,

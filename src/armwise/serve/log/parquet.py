@@ -81,19 +81,19 @@ def schema() -> Any:
 
 
 def _columns(entry: Entry) -> dict[str, Any]:
-    row, decision, status, given = entry
+    row, decision, status, received = entry
     return {
         "seq": row.seq, "id": row.id, "time": row.time, "arm": played(decision),
         "probability": decision.p[decision.arm], "reward": earned(status), "index": decision.arm,
         "context": bytes(decision.context).decode(), "arms": [bytes(arm).decode() for arm in decision.arms],
         "offered": len(decision.p), "probabilities": decision.p, "rewards": status.n,
-        "outcomes": [{"value": o.value, "time": o.time, "late": o.late} for o in given], "version": decision.version,
+        "outcomes": [{"value": o.value, "time": o.time, "late": o.late} for o in received], "version": decision.version,
         "deferred": decision.deferred, "active": status.active, "apprentice": decision.apprentice,
     }  # fmt: skip
 
 
 def row_groups(entries: Iterable[Entry]) -> Iterator[bytes]:
-    """A Parquet file in pieces: one a row group, then the end.
+    """A Parquet file in pieces: one per row group, then the end.
 
     >>> b"".join(row_groups([]))[:4]
     b'PAR1'

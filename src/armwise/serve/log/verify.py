@@ -95,21 +95,21 @@ def _verify(report: Report, journal: Journal, models: bool) -> None:
     chain, seq, time = bytes.fromhex(base.chain), base.seq, 0
     statuses = _check_retained(report, journal, base, secret)
     replay = _Replay(report, journal, base) if models else None
-    for row, kept in chained(journal, base.seq, report.wrong):
+    for row, stored in chained(journal, base.seq, report.wrong):
         report.events += 1
         seq += 1
         if row.seq != seq:
             report.wrong(f"event {seq} is missing")
             seq = row.seq
         try:
-            if link(chain, row) != kept:
+            if link(chain, row) != stored:
                 report.wrong(f"event {seq} does not continue the chain: it, or one before it, was altered or lost")
             if row.time < time:
                 report.wrong(f"event {seq} is older than the one before it")
             time = row.time
         except (struct.error, TypeError) as error:
             report.wrong(f"event {seq} cannot be checked: {error}")
-        chain = kept
+        chain = stored
         _check_rules(report, statuses, row, secret)
         if replay is not None:
             replay.take(row)
@@ -130,7 +130,7 @@ def _check_retained(report: Report, journal: Journal, base: Base, secret: bytes)
             report.decisions += row.kind == "decision"  # its other events are gone, or in its status
         else:
             _check_rules(report, statuses, row, secret)
-    if base.kept and digest.hex() != base.kept:
+    if base.retained and digest.hex() != base.retained:
         report.wrong(f"what was kept of the events up to {base.seq} was altered or lost")
     return statuses | {(s.app, s.id): s for s in base.open}
 
@@ -245,6 +245,6 @@ def _check_statuses(report: Report, journal: Journal, statuses: Statuses) -> Non
     for key, status in statuses.items():
         if found.get(key) != status:
             report.wrong(f"decision {key[1]}: the status kept is {found.get(key)}, but the journal implies {status}")
-    kept = journal.connection.execute("SELECT count(*) FROM decisions")[0][0]
-    if kept != len(found):
-        report.wrong(f"{kept - len(found)} statuses belong to no decision of the journal")
+    stored = journal.connection.execute("SELECT count(*) FROM decisions")[0][0]
+    if stored != len(found):
+        report.wrong(f"{stored - len(found)} statuses belong to no decision of the journal")

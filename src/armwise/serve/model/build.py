@@ -53,7 +53,7 @@ def build_model(creation: Creation) -> Model:
 def build(spec: Any, dim: int, seed: int, where: str = "agent") -> Any:
     """An object of the package from its description: tables with ``class`` name it, the other keys are its arguments.
 
-    ``dim`` is the features' unless given; every agent gets a seed of its own, derived from ``seed`` and its place.
+    ``dim`` is the features' unless said; every agent gets a seed of its own, derived from ``seed`` and its place.
 
     >>> build({"class": "LinUCB", "lam": 2.0}, dim=8, seed=1)
     LinUCB(dim=8, alpha=None, lam=2.0, ...)
@@ -66,9 +66,9 @@ def build(spec: Any, dim: int, seed: int, where: str = "agent") -> Any:
         return [build(item, dim, seed, f"{where}[{i}]") for i, item in enumerate(spec)]
     if not isinstance(spec, dict):
         return spec
-    given = {key: build(value, dim, seed, f"{where}.{key}") for key, value in spec.items() if key != "class"}
+    arguments = {key: build(value, dim, seed, f"{where}.{key}") for key, value in spec.items() if key != "class"}
     if "class" not in spec:
-        return given
+        return arguments
     space, _, name = str(spec["class"]).rpartition(".")
     if space not in ("", "kernels", "policies", "armwise") or name not in dir(_room(space)):
         near = difflib.get_close_matches(name, dir(armwise), 1)
@@ -78,13 +78,13 @@ def build(spec: Any, dim: int, seed: int, where: str = "agent") -> Any:
     if not (inspect.isclass(cls) and issubclass(cls, persist.Saved)):
         raise InvalidInput(f"{where}: {spec['class']} is not something that can be saved")
     parameters = inspect.signature(cls).parameters
-    if "dim" in parameters and given.setdefault("dim", dim) not in range(MAX_DIM + 1):
-        raise InvalidInput(f"{where}: dim must be a whole number up to {MAX_DIM}, got {given['dim']}")
-    if "seed" in parameters and "seed" not in given:
+    if "dim" in parameters and arguments.setdefault("dim", dim) not in range(MAX_DIM + 1):
+        raise InvalidInput(f"{where}: dim must be a whole number up to {MAX_DIM}, got {arguments['dim']}")
+    if "seed" in parameters and "seed" not in arguments:
         place = hashlib.blake2b(f"{seed}/{where}".encode(), digest_size=8).digest()
-        given["seed"] = int.from_bytes(place, "little")
+        arguments["seed"] = int.from_bytes(place, "little")
     try:
-        return cls(**given)
+        return cls(**arguments)
     except (TypeError, ValueError) as error:
         raise InvalidInput(f"{where}: {error}") from None
     except (MemoryError, OverflowError) as error:

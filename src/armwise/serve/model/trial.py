@@ -73,10 +73,10 @@ def trial(model: Model) -> None:
         raise InvalidInput(f"{type(model.agent).__name__} cannot be served: {reason}") from error
 
 
-def tried(creation: Creation) -> None:
+def check_creation(creation: Creation) -> None:
     """InvalidInput says what is wrong with what an application is to be made of.
 
-    >>> tried(Creation())
+    >>> check_creation(Creation())
     """
     trial(build_model(creation))
 
@@ -183,12 +183,12 @@ def _finite(value: Any, alike: Sequence[Any]) -> bool:
 
 
 def _unlike(value: Any, known: Sequence[Any], where: str) -> ValueError:
-    def told(it: Any) -> str:
+    def in_words(it: Any) -> str:
         if isinstance(it, np.ndarray):
             return f"an array of {it.dtype} with shape {it.shape}"
         return type(it).__name__ if isinstance(it, persist.Saved) else f"{it!r:.80}"
 
-    ours = told(known[0]) if known else "nothing"
-    if told(value) == ours:
+    ours = in_words(known[0]) if known else "nothing"
+    if in_words(value) == ours:
         return ValueError(f"{where} has other values than this application's")
-    return ValueError(f"{where} is {told(value)}, but this application's is {ours}")
+    return ValueError(f"{where} is {in_words(value)}, but this application's is {ours}")

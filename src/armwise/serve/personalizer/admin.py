@@ -212,14 +212,14 @@ def read_policy(sent: Any) -> dict[str, str]:
         raise Problem(400, "InvalidPolicyContract", "learning settings have a name and arguments, both strings")
     if not 1 <= len(sent["name"]) <= 256:
         raise Problem(400, "InvalidPolicyContract", "name must have 1 to 256 characters")
-    described(sent["arguments"])
+    agent_of(sent["arguments"])
     return {"name": sent["name"], "arguments": sent["arguments"]}
 
 
-def described(arguments: str) -> dict[str, Any]:
+def agent_of(arguments: str) -> dict[str, Any]:
     """The agent that learning settings describe.
 
-    >>> described('{"class": "LinUCB"}')
+    >>> agent_of('{"class": "LinUCB"}')
     {'class': 'LinUCB'}
     """
     try:
@@ -239,7 +239,7 @@ def use_policy(engine: Engine, app: str, new: dict[str, str] | None) -> None:
         if extra.get("policy") == new:
             return
         changed = {name: value for name, value in extra.items() if name != "policy"} | ({"policy": new} if new else {})
-        creation = anew(engine, app, None if new is None else described(new["arguments"]), changed)
+        creation = anew(engine, app, None if new is None else agent_of(new["arguments"]), changed)
         try:
             engine.reset(app, creation)
         except (InvalidInput, MemoryError, OverflowError) as error:
@@ -279,7 +279,7 @@ async def delete_model(call: Call) -> Response:
 def _forget_model(engine: Engine, app: str) -> None:
     with changing:
         model = engine.model(app)
-        agent = dict(described(policy(engine, app)["arguments"]))
+        agent = dict(agent_of(policy(engine, app)["arguments"]))
         now = getattr(model.agent, "epsilon", None)  # an imported model may have none
         if isinstance(agent.get("epsilon"), (int, float)) and isinstance(now, (int, float)):
             agent["epsilon"] = float(now)  # it may have been configured since

@@ -26,7 +26,7 @@ from armwise.serve.journal.events import Change, Decision, Row
 from armwise.serve.log.export import decisions, earned, stamp
 from armwise.serve.log.judge import Distribution, followed, judged, missed
 from armwise.serve.model.build import build_model
-from armwise.serve.personalizer.admin import anew, changing, described, read_policy, reading, use_policy
+from armwise.serve.personalizer.admin import agent_of, anew, changing, read_policy, reading, use_policy
 from armwise.serve.personalizer.rank import everywhere
 from armwise.serve.web.http import Call, Problem, Response, Route, read_object, reply
 
@@ -44,7 +44,7 @@ _turn = threading.Lock()  # one at a time, so that decisions keep a processor
 async def create_named(call: Call) -> Response:
     """``PUT evaluations/{id}`` of 2022: 200."""
     record = await asyncio.to_thread(begin, call.engine, call.application, call.params[0], call.body)
-    return reply(told(record, call))
+    return reply(shown(record, call))
 
 
 async def create(call: Call) -> Response:
@@ -52,7 +52,7 @@ async def create(call: Call) -> Response:
     retried = call.request_id  # a retry must find what it began
     id = hashlib.blake2b(retried.encode(), digest_size=16).hexdigest() if retried else call.engine.new_id()
     record = await asyncio.to_thread(begin, call.engine, call.application, id, call.body)
-    body = msgspec.json.encode(told(record, call))
+    body = msgspec.json.encode(shown(record, call))
     prefix = f"/apps/{quote(call.application, safe='')}" if call.named else ""
     where = f"{prefix}/{'/'.join(call.path)}/{record['id']}"
     return Response(201, body, headers=((b"location", where.encode()),))
@@ -60,12 +60,12 @@ async def create(call: Call) -> Response:
 
 async def find(call: Call) -> Response:
     """``GET evaluations/{id}``."""
-    return reply(told(_record(call), call, whole=True))
+    return reply(shown(_record(call), call, whole=True))
 
 
 async def every(call: Call) -> Response:
     """``GET evaluations``: an array, in 2022 under ``value``."""
-    listed = [told(record, call) for record in kept(call.engine, call.application).values()]
+    listed = [shown(record, call) for record in evaluations(call.engine, call.application).values()]
     return reply({"value": listed} if _modern(call) else listed)
 
 
@@ -79,7 +79,7 @@ async def delete(call: Call) -> Response:
 async def apply(call: Call) -> Response:
     """``POST configurations/applyFromEvaluation``: put learning settings that were evaluated in force; 204."""
     sent = read_object(call.body, {"evaluationId", "policyName"})
-    record = kept(call.engine, call.application).get(str(sent.get("evaluationId")))
+    record = evaluations(call.engine, call.application).get(str(sent.get("evaluationId")))
     if record is None:
         raise Problem(404, "EvaluationNotFound", "there is no such evaluation")
     for chosen in record["policies"]:
@@ -90,13 +90,13 @@ async def apply(call: Call) -> Response:
 
 
 def _record(call: Call) -> dict[str, Any]:
-    record = kept(call.engine, call.application).get(call.params[0])
+    record = evaluations(call.engine, call.application).get(call.params[0])
     if record is None:
         raise Problem(404, "EvaluationNotFound", "there is no such evaluation")
     return record
 
 
-def kept(engine: Engine, app: str) -> dict[str, dict[str, Any]]:
+def evaluations(engine: Engine, app: str) -> dict[str, dict[str, Any]]:
     """The evaluations of an application by id."""
     found: dict[str, dict[str, Any]] = engine.model(app).settings.extra.get("evaluations", {})
     if not engine.store.shared:  # one that nobody works on was cut off
@@ -155,14 +155,14 @@ def begin(engine: Engine, app: str, id: str, body: bytes) -> dict[str, Any]:
     extra = engine.model(app).settings.extra
     for policy in policies:
         try:
-            build_model(anew(engine, app, described(policy["arguments"]), extra))
+            build_model(anew(engine, app, agent_of(policy["arguments"]), extra))
         except (InvalidInput, MemoryError, OverflowError) as error:
             raise Problem(400, "InvalidPolicyConfiguration", f"{policy['name']}: {error}") from None
     check_id("the evaluation's id", id)
     record = {
         "id": id, "name": sent["name"][:256], "startTime": stamp(start), "endTime": stamp(end), "policies": policies,
     }  # fmt: skip
-    before = kept(engine, app).get(id)
+    before = evaluations(engine, app).get(id)
     if before is not None:
         if any(before[name] != value for name, value in record.items()):
             raise Problem(409, "Conflict", f"evaluation {id} was made with other content")
@@ -234,7 +234,7 @@ def measure(
         ("Random", "Random", "", [[1.0 / len(d.p)] * len(d.p) for _, d, _ in rounds]),
     ]
     for policy in policies:
-        model = build_model(anew(engine, app, described(policy["arguments"]), extra))
+        model = build_model(anew(engine, app, agent_of(policy["arguments"]), extra))
         tables.append((policy["name"], "Custom", policy["arguments"], followed(model, rounds)))
         if model.refused:
             said.append(f"{policy['name']}: it could not learn {model.refused} of {len(rounds)} rewards")
@@ -259,7 +259,7 @@ def measure(
 # ---------------------------------------------------------------------- as the dialects tell it
 
 
-def told(record: dict[str, Any], call: Call, whole: bool = False) -> dict[str, Any]:
+def shown(record: dict[str, Any], call: Call, whole: bool = False) -> dict[str, Any]:
     """An evaluation as the dialect of a call has it; with its results if ``whole``."""
     names = ("id", "name", "startTime", "endTime", "creationTime", "status", "description", "optimalPolicy")
     shown: dict[str, Any] = {name: record[name] for name in names if name in record} | {"evaluationType": "Manual"}

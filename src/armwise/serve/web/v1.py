@@ -176,15 +176,15 @@ async def find(call: Call) -> Response:
 
 
 def _found(engine: Engine, app: str, id: str) -> dict[str, Any]:
-    shown = described(*engine.find(app, id))
-    return shown | {"outcomes": [outcome.told() for outcome in outcomes(engine.rewards(app, id))]}
+    shown = decision_json(*engine.find(app, id))
+    return shown | {"outcomes": [outcome.to_dict() for outcome in outcomes(engine.rewards(app, id))]}
 
 
-def described(it: Answer, decision: Decision, status: Status) -> dict[str, Any]:
+def decision_json(it: Answer, decision: Decision, status: Status) -> dict[str, Any]:
     """A decision with what was asked and where it stands; once it is closed, its reward is the one in the log.
 
     >>> it, asked = Answer("e1", "a", 1.0, [], 0, 1, False), Decision(msgspec.Raw(b"{}"), [], [], 0, 0, 1, 0.0)
-    >>> described(it, asked, Status("shop", "e1", 1, 5, "sum", 0.0, True))["reward"] is None
+    >>> decision_json(it, asked, Status("shop", "e1", 1, 5, "sum", 0.0, True))["reward"] is None
     True
     """
     whole: dict[str, Any] = msgspec.to_builtins(DecisionAnswer.of(it))
@@ -248,8 +248,8 @@ async def put_application(call: Call) -> Response:
         raise InvalidInput(str(error)) from None
     await asyncio.to_thread(application.check)
     made = application.creation()
-    kept = msgspec.structs.replace(made, settings=made.settings.changed(Change(kept=True)))
-    await asyncio.to_thread(call.engine.apply, {name: kept}, only=False)
+    lasting = msgspec.structs.replace(made, settings=made.settings.changed(Change(by_request=True)))
+    await asyncio.to_thread(call.engine.apply, {name: lasting}, only=False)
     model = call.engine.model(name)
     return reply({"name": name, "agent": repr(model.agent), "lessons": model.lessons, "version": model.version})
 
@@ -258,7 +258,7 @@ async def delete_application(call: Call) -> Response:
     """``DELETE /v1/apps/{name}``: serve one that was made by request no longer; its journal stays."""
     name = _application_name(call)
     made = await asyncio.to_thread(call.engine.creation, name)
-    if not made.settings.kept:
+    if not made.settings.by_request:
         raise Conflict(f"application {name} is in the configuration file: take it out there")
     await asyncio.to_thread(call.engine.retire, name)
     return Response(204)

@@ -108,8 +108,8 @@ class Watch:
         self._fresh: Rounds = []
         self._curve: list[list[float]] = []
         self._n, self._sum = 0, 0.0
-        told = self._application.rule == EARLIEST and self._application.rewards  # a sum may lie beyond
-        self._range = list(told or [0.0, 1.0])
+        bounds = self._application.rule == EARLIEST and self._application.rewards  # a sum may lie beyond
+        self._range = list(bounds or [0.0, 1.0])
         built = self._application.rivals()
         self._judged = [Judged("at random", None), Judged("always the first", None)]
         self._judged += [Judged(name, model) for name, model in built.items()]
