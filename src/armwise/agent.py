@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, NamedTuple, Self, TypeVar, overload
@@ -27,25 +27,35 @@ Floats = NDArray[np.float64]
 
 
 class Choice(NamedTuple):
-    """One decision: the arm, the probability with which it was drawn, and what learning must remember.
+    """One decision: the arm, the probability with which it was drawn, what learning must remember, and what it cost.
 
-    ``probability`` is None where the agent cannot know it; ``note`` is a small JSON-able value.
+    ``probability`` is None where the agent cannot know it; ``note`` is a small JSON-able value; ``cost`` (one number
+    per resource, as a tuple) is None until it is known: ``learn(..., cost=...)`` fills it in.
 
     >>> Choice(arm=2, probability=0.5)
     Choice(arm=2, probability=0.5, note=None)
+    >>> Choice(arm=2, probability=0.5, cost=(0.1,))
+    Choice(arm=2, probability=0.5, note=None, cost=(0.1,))
     """
 
     arm: int
     probability: float | None
     note: Any = None
+    cost: tuple[float, ...] | None = None
+
+    def __repr__(self) -> str:
+        cost = "" if self.cost is None else f", cost={self.cost!r}"
+        return f"Choice(arm={self.arm!r}, probability={self.probability!r}, note={self.note!r}{cost})"
 
 
 # Calling the class costs twice as much, which shows in a decision of a few microseconds.
-make_choice: Callable[[tuple[int, float | None, Any]], Choice] = partial(tuple.__new__, Choice)
+make_choice: Callable[[tuple[int, float | None, Any, None]], Choice] = partial(tuple.__new__, Choice)
 
 
 class Played(NamedTuple):
-    """A block of rounds: the arms, their probabilities (NaN where unknown) and the rewards they brought.
+    """A block of rounds: the arms, their probabilities (NaN where unknown), the rewards they brought and their costs.
+
+    ``costs`` is (T,) or (T, n), as the table of costs was (T, K) or (T, K, n); None without one.
 
     >>> import armwise as aw
     >>> aw.UCB1(n_arms=2).play(None, np.ones((3, 2))).rewards
@@ -55,6 +65,20 @@ class Played(NamedTuple):
     arms: NDArray[np.int64]
     probabilities: Floats
     rewards: Floats
+    costs: Floats | None = None
+
+
+def joined(parts: Sequence[Played]) -> Played:
+    """Blocks that were played one after the other, as one.
+
+    >>> import armwise as aw
+    >>> agent = aw.UCB1(n_arms=2)
+    >>> joined([agent.play(None, np.ones((2, 2))), agent.play(None, np.zeros((1, 2)))]).rewards
+    array([1., 1., 0.])
+    """
+    if len(parts) == 1:
+        return parts[0]
+    return Played(*(np.concatenate(column) for column in list(zip(*parts))[:3]))
 
 
 @dataclass(frozen=True)
@@ -104,6 +128,7 @@ class Agent(persist.Saved, ABC):
     dim: int | None = None  # columns of a features row, or length of a shared context; None takes any
     n_arms: int | None = None  # None: as many as the context says
     n_experts: int | None = None
+    n_costs: int = 0  # resources that a choice uses up and the agent keeps account of; 0: costs are checked and ignored
     _n_learnt = 0  # rewards learnt so far
     _rng: np.random.Generator
 
@@ -126,8 +151,13 @@ class Agent(persist.Saved, ABC):
         """
         return self._choose(self._glance(context))
 
-    def learn(self, context: Context, choice: Choice, reward: float) -> None:
-        """Learn the reward of a choice: its context, the choice itself, and what it brought.
+    def learn(
+        self, context: Context, choice: Choice, reward: float, cost: float | Sequence[float] | Floats | None = None
+    ) -> None:
+        """Learn the reward of a choice: its context, the choice itself, what it brought, and what it cost.
+
+        ``cost`` is a number, or one number per resource. An agent that keeps account of costs (``n_costs`` > 0) needs
+        it; any other checks it and ignores it.
 
         >>> import armwise as aw
         >>> agent = aw.LinUCB(dim=2, alpha=0.0, seed=1)
@@ -137,6 +167,8 @@ class Agent(persist.Saved, ABC):
         """
         context = self._glance(context)
         self._check_choice(choice, self._count_arms(context))
+        if cost is not None or self.n_costs:
+            choice = choice._replace(cost=self._read_cost(choice.cost if cost is None else cost))
         self._learn(context, choice, self._read_reward(reward))
         self._n_learnt += 1
 
@@ -178,11 +210,11 @@ class Agent(persist.Saved, ABC):
         """
         return self._estimates(self._read(context))
 
-    def play(self, contexts: Contexts, rewards: ArrayLike) -> Played:
+    def play(self, contexts: Contexts, rewards: ArrayLike, costs: ArrayLike | None = None) -> Played:
         """Choose and learn over a block of rounds, with the arms that the loop would choose.
 
         ``contexts`` has one context per row, as the agent sees them (None if it sees nothing); ``rewards`` is
-        (T, K), of which one entry per row is read.
+        (T, K), of which one entry per row is read; so are ``costs``, (T, K) or (T, K, n) for n resources.
 
         >>> import armwise as aw
         >>> agent = aw.LinUCB(dim=2, alpha=0.5, seed=3)
@@ -203,7 +235,11 @@ class Agent(persist.Saved, ABC):
                 f"rewards has {table.shape[1]} columns, but the contexts offer "
                 f"{self._count_arms(block[0] if block is not None else None)} arms"
             )
-        return self._play(block, table)
+        if costs is None and not self.n_costs:
+            return self._play(block, table)
+        paid = self._read_costs(costs, table.shape)
+        played = self._loop(block, table, paid) if self.n_costs else self._play(block, table)
+        return played._replace(costs=paid[np.arange(len(table)), played.arms])
 
     def clone(self, seed: Seed = None) -> Self:
         """An agent with the same parameters that has learnt nothing.
@@ -240,7 +276,10 @@ class Agent(persist.Saved, ABC):
 
     @abstractmethod
     def _learn(self, context: Any, choice: Choice, reward: float) -> None:
-        """Learn one checked reward; ``_n_learnt`` counts the rewards before this one."""
+        """Learn one checked reward; ``_n_learnt`` counts the rewards before this one.
+
+        ``choice.cost`` is what it cost, one number per resource, wherever ``n_costs`` is not 0.
+        """
 
     def _revise(self, context: Any, choice: Choice, before: float, after: float) -> None:
         """Replace a reward that was learnt; all of it is checked."""
@@ -256,6 +295,10 @@ class Agent(persist.Saved, ABC):
         return Choice(arm, float(p[arm]))
 
     def _play(self, contexts: Any, rewards: Floats) -> Played:
+        return self._loop(contexts, rewards, None)
+
+    def _loop(self, contexts: Any, rewards: Floats, costs: Floats | None) -> Played:
+        """A block, round by round; ``costs`` where the agent keeps account of them."""
         T = len(rewards)
         arms, probabilities, got = np.empty(T, np.int64), np.full(T, np.nan), np.empty(T)
         for t in range(T):
@@ -265,6 +308,8 @@ class Agent(persist.Saved, ABC):
             if choice.probability is not None:
                 probabilities[t] = choice.probability
             got[t] = rewards[t, choice.arm]
+            if costs is not None:
+                choice = choice._replace(cost=tuple(np.atleast_1d(costs[t, choice.arm]).tolist()))
             self._learn(context, choice, float(got[t]))
             self._n_learnt += 1
         return Played(arms, probabilities, got)
@@ -343,9 +388,39 @@ class Agent(persist.Saved, ABC):
             return f"{type(self).__name__} expects a finite number of at most {LARGEST:g} in size"
         return f"{type(self).__name__} expects a number in [{low:g}, {high:g}]: rescale the rewards first"
 
+    def _read_cost(self, cost: Any) -> tuple[float, ...]:
+        """One number per resource, or a ValueError that says what is wrong with them."""
+        if type(cost) is float:
+            values = (cost,)
+        elif cost is None:
+            raise ValueError(f"cost is missing, and {type(self).__name__} counts it: learn(..., cost=...)")
+        else:
+            vector = as_floats("cost", cost)
+            if vector.ndim > 1:
+                raise ValueError(f"cost must be a number, or one number per resource, got shape {vector.shape}")
+            values = tuple(np.atleast_1d(vector).tolist())
+        if self.n_costs and len(values) != self.n_costs:
+            raise ValueError(f"cost must have {self.n_costs} numbers, one per resource, got {len(values)}")
+        if not all(-LARGEST <= value <= LARGEST for value in values):  # False for NaN
+            raise ValueError(f"cost must be finite numbers of at most {LARGEST:g} in size, got {short(cost)}")
+        return values
+
+    def _read_costs(self, costs: Any, shape: tuple[int, ...]) -> Floats:
+        """The table of a block's costs, checked."""
+        if costs is None:
+            raise ValueError(f"costs are missing, and {type(self).__name__} counts them: play(..., costs=...)")
+        table = as_floats("costs", costs)
+        if table.shape[:2] != shape or table.ndim not in (2, 3) or (table.ndim == 3 and table.shape[2] == 0):
+            raise ValueError(f"costs must be a (T, K) or (T, K, n) array with T, K = {shape}, got shape {table.shape}")
+        if self.n_costs and (table.shape[2] if table.ndim == 3 else 1) != self.n_costs:
+            raise ValueError(f"costs must hold {self.n_costs} numbers per round and arm, got shape {table.shape}")
+        if not all_within(table):
+            raise ValueError(f"costs must be {wanted_numbers(table)}")
+        return table
+
     def _check_choice(self, choice: Any, n_arms: int) -> None:
         if type(choice) is Choice:  # as choose makes them: one look is enough
-            arm, p, _ = choice
+            arm, p = choice.arm, choice.probability
             if type(arm) is int and 0 <= arm < n_arms and type(p) is float and 0.0 < p <= 1.0:
                 return
         if not isinstance(choice, Choice):

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from armwise import persist
-from armwise.agent import Agent, Choice, Floats, Sees, Theory
+from armwise.agent import Agent, Choice, Floats, Played, Sees, Theory
 
 __all__ = ["CHECKS", "Case", "check_agent"]
 
@@ -92,18 +92,30 @@ def check_agent(
 
 @dataclass(frozen=True)
 class Rounds:
-    """Contexts as the agent sees them, and a reward for every arm."""
+    """Contexts as the agent sees them, and a reward for every arm; costs, (T, K, n), where it counts them."""
 
     contexts: Any
     rewards: Floats
+    costs: Floats | None = None
 
     def context(self, t: int) -> Any:
         return None if self.contexts is None else self.contexts[t]
 
+    def teach(self, agent: Agent, t: int, choice: Choice, context: Any = None) -> None:
+        """Round t, learnt: with its own context, or one that stands for it."""
+        cost = None if self.costs is None else self.costs[t, choice.arm]
+        agent.learn(self.context(t) if context is None else context, choice, self.rewards[t, choice.arm], cost)
+
+    def play(self, agent: Agent, start: int = 0, stop: int | None = None) -> Played:
+        """Some of the rounds as one block."""
+        now = slice(start, stop)
+        contexts = None if self.contexts is None else self.contexts[now]
+        return agent.play(contexts, self.rewards[now], None if self.costs is None else self.costs[now])
+
 
 def rounds_for(agent: Agent, T: int, seed: int) -> Rounds:
     """Rounds with as many arms, features and experts as the agent expects."""
-    return rounds(agent.sees, T, seed, arms_of(agent), agent.dim or D, agent.n_experts or N)
+    return rounds(agent.sees, T, seed, arms_of(agent), agent.dim or D, agent.n_experts or N, agent.n_costs)
 
 
 def arms_of(agent: Agent) -> int:
@@ -111,8 +123,10 @@ def arms_of(agent: Agent) -> int:
     return agent.n_arms or K
 
 
-def rounds(sees: Sees, T: int, seed: int, n_arms: int = K, dim: int = D, n_experts: int = N) -> Rounds:
-    """Rounds in which the best arm depends on the context (where there is one), rewards 0 or 1."""
+def rounds(
+    sees: Sees, T: int, seed: int, n_arms: int = K, dim: int = D, n_experts: int = N, n_costs: int = 0
+) -> Rounds:
+    """Rounds in which the best arm depends on the context (where there is one), rewards 0 or 1, costs in [0, 0.1]."""
     rng = np.random.default_rng(seed)
     means = np.full((T, n_arms), 0.1)
     contexts: Any = None
@@ -134,14 +148,15 @@ def rounds(sees: Sees, T: int, seed: int, n_arms: int = K, dim: int = D, n_exper
     else:
         contexts = rng.dirichlet(np.ones(n_arms), (T, n_experts))
         means = 0.1 + 0.8 * contexts[:, 0]  # the first expert knows
-    return Rounds(contexts, (rng.random(means.shape) < means).astype(float))
+    rewards = (rng.random(means.shape) < means).astype(float)
+    return Rounds(contexts, rewards, rng.uniform(0.0, 0.1, (T, n_arms, n_costs)) if n_costs else None)
 
 
 def run(agent: Agent, data: Rounds, start: int = 0, stop: int | None = None) -> list[Choice]:
     choices = []
     for t in range(start, len(data.rewards) if stop is None else stop):
         choice = agent.choose(data.context(t))
-        agent.learn(data.context(t), choice, data.rewards[t, choice.arm])
+        data.teach(agent, t, choice)
         choices.append(choice)
     return choices
 
@@ -175,7 +190,7 @@ def valid_probabilities(case: Case) -> None:
         assert type(choice) is Choice and type(choice.arm) is int and 0 <= choice.arm < n_arms
         if choice.probability is not None:
             assert type(choice.probability) is float and 0.0 < choice.probability <= 1.0 + 1e-12
-        agent.learn(data.context(t), choice, data.rewards[t, choice.arm])
+        data.teach(agent, t, choice)
 
 
 def choose_and_probabilities_agree(case: Case) -> None:
@@ -188,7 +203,7 @@ def choose_and_probabilities_agree(case: Case) -> None:
         assert p[choice.arm] > 0.0 or choice.probability is None, "an arm with probability 0 was played"
         if choice.probability is not None:
             assert abs(p[choice.arm] - choice.probability) < 1e-9
-        agent.learn(data.context(t), choice, data.rewards[t, choice.arm])
+        data.teach(agent, t, choice)
     context, draws = data.context(0), 600
     p, counts = np.zeros(arms_of(agent)), np.zeros(arms_of(agent))
     for i in range(draws):  # a fresh stream for each draw, and the same state: an agent may count its choices
@@ -228,8 +243,7 @@ def play_equals_the_loop(case: Case) -> None:
     looped, blocked = case.make(4), case.make(4)
     data = rounds_for(looped, 150, seed=4)
     choices = run(looped, data)
-    first = blocked.play(data.contexts if data.contexts is None else data.contexts[:70], data.rewards[:70])
-    second = blocked.play(data.contexts if data.contexts is None else data.contexts[70:], data.rewards[70:])
+    first, second = data.play(blocked, 0, 70), data.play(blocked, 70)
     arms = np.concatenate([first.arms, second.arms])
     assert arms.tolist() == [c.arm for c in choices]
     p = np.concatenate([first.probabilities, second.probabilities])
@@ -255,7 +269,7 @@ def saved_and_loaded_continues(case: Case) -> None:
     again = persist.loads(persist.dumps(agent))
     assert persist.dumps(again) == persist.dumps(agent)
     for each in (agent, again):
-        each.learn(data.context(60), pending, 1.0)
+        data.teach(each, 60, pending)
     assert run(agent, data, 61) == run(again, data, 61)
     assert persist.dumps(again) == persist.dumps(agent)
 
@@ -285,24 +299,26 @@ def bad_input_is_refused_and_changes_nothing(case: Case) -> None:
     choice = agent.choose(context)
     before = state(agent)
     n_arms = arms_of(agent)
+    cost = np.zeros(agent.n_costs) if agent.n_costs else None  # so that a missing one is not what is refused
+    learn = partial(agent.learn, cost=cost)
     refuse: list[Callable[[], object]] = []
     for bad in bad_contexts(agent):
         refuse += [
             partial(agent.choose, bad),
             partial(agent.probabilities, bad),
-            partial(agent.learn, bad, choice, 1.0),
-            partial(agent.play, None if bad is None else [bad], np.ones((1, n_arms))),
+            partial(learn, bad, choice, 1.0),
+            partial(agent.play, None if bad is None else [bad], np.ones((1, n_arms)), _costs(agent, 1)),
         ]
     bad_choices: list[Any] = [choice._replace(arm=arm) for arm in [*BAD_ARMS, n_arms]]
     bad_choices += [choice._replace(probability=p) for p in BAD_PROBABILITIES]
-    refuse += [partial(agent.learn, context, bad, 1.0) for bad in [*bad_choices, None, 1, (1, 0.5)]]
-    refuse += [partial(agent.learn, context, choice, reward) for reward in BAD_REWARDS]
+    refuse += [partial(learn, context, bad, 1.0) for bad in [*bad_choices, None, 1, (1, 0.5)]]
+    refuse += [partial(learn, context, choice, reward) for reward in BAD_REWARDS]
     if agent.reward_range == (0.0, 1.0):
-        refuse += [partial(agent.learn, context, choice, reward) for reward in (1.01, -0.01)]
+        refuse += [partial(learn, context, choice, reward) for reward in (1.01, -0.01)]
     block = data.contexts if data.contexts is None else data.contexts[:2]
     too_many = np.ones((3, n_arms)) if block is not None else np.ones(3)
     for rewards in (np.full((2, n_arms), np.nan), too_many, np.ones((2, n_arms + 1)), "x"):
-        refuse.append(partial(agent.play, block, rewards))
+        refuse.append(partial(agent.play, block, rewards, _costs(agent, 2)))
     for i, call in enumerate(refuse):
         try:
             call()
@@ -312,6 +328,10 @@ def bad_input_is_refused_and_changes_nothing(case: Case) -> None:
             raise AssertionError(f"bad input {i} was accepted")
         assert len(str(caught)) > 15, f"bad input {i}: the message says too little: {caught}"
         assert state(agent) == before, f"bad input {i} changed the agent"
+
+
+def _costs(agent: Agent, T: int) -> Floats | None:
+    return np.zeros((T, arms_of(agent), agent.n_costs)) if agent.n_costs else None
 
 
 def bad_contexts(agent: Agent) -> list[Any]:
@@ -341,6 +361,38 @@ def bad_contexts(agent: Agent) -> list[Any]:
     ]
 
 
+BAD_COSTS: list[Any] = [np.nan, np.inf, "1", [[1.0]], [None]]
+
+
+def costs_are_counted_or_ignored(case: Case) -> None:
+    """A cost is checked by every agent; one that does not count costs learns the same with it as without."""
+    agent, twin = case.make(12), case.make(12)
+    n_costs = agent.n_costs
+    data = rounds_for(agent, 30, seed=12)
+    costs = rounds(agent.sees, 30, 12, arms_of(agent), agent.dim or D, agent.n_experts or N, n_costs or 2).costs
+    assert costs is not None
+    choices = run(agent, Rounds(data.contexts, data.rewards, costs), 0, 20)
+    if not n_costs:
+        same = choices == run(twin, data, 0, 20) and agent.choose(data.context(20)) == twin.choose(data.context(20))
+        assert same, "n_costs is 0, but a cost changes what is learnt"
+    context, choice = data.context(20), agent.choose(data.context(20))
+    before = state(agent)
+    bad_costs = [*BAD_COSTS, *([None, np.zeros(n_costs + 1)] if n_costs else [])]
+    for bad in bad_costs:
+        try:
+            agent.learn(context, choice, data.rewards[20, choice.arm], cost=bad)
+        except ValueError as error:
+            caught = error
+        else:
+            raise AssertionError(f"cost={bad!r} was accepted")
+        assert "cost" in str(caught), f"cost={bad!r}: the message does not name it: {caught}"
+        assert state(agent) == before, f"cost={bad!r} changed the agent"
+    block = None if data.contexts is None else data.contexts[20:]
+    played = agent.play(block, data.rewards[20:], costs=costs[20:])
+    assert played.costs is not None
+    np.testing.assert_array_equal(played.costs, costs[20:][np.arange(10), played.arms])
+
+
 def inputs_are_neither_kept_nor_modified(case: Case) -> None:
     agent, twin = case.make(8), case.make(8)
     data = rounds_for(agent, 50, seed=8)
@@ -349,7 +401,7 @@ def inputs_are_neither_kept_nor_modified(case: Case) -> None:
         if isinstance(context, np.ndarray):
             context.flags.writeable = False  # choosing and learning only read
         choice = agent.choose(context)
-        agent.learn(context, choice, data.rewards[t, choice.arm])
+        data.teach(agent, t, choice, context)
         if isinstance(context, np.ndarray):
             assert np.array_equal(context, data.context(t))
             context.flags.writeable = True
@@ -379,9 +431,11 @@ def renaming_arms_renames_probabilities(case: Case) -> None:
         note = choice.note
         if isinstance(note, list) and len(note) == n_arms:
             note = [note[i] for i in order]
-        a.learn(context, choice, data.rewards[t, choice.arm])
+        cost = None if data.costs is None else data.costs[t, choice.arm]
+        a.learn(context, choice, data.rewards[t, choice.arm], cost)
         b.choose(renamed(context))
-        b.learn(renamed(context), choice._replace(arm=int(place[choice.arm]), note=note), data.rewards[t, choice.arm])
+        twin = choice._replace(arm=int(place[choice.arm]), note=note)
+        b.learn(renamed(context), twin, data.rewards[t, choice.arm], cost)
     probe = data.context(3)
     np.testing.assert_allclose(a.probabilities(probe)[order], b.probabilities(renamed(probe)), atol=case.tolerance)
 
@@ -394,7 +448,7 @@ def delayed_and_shuffled_rewards_are_learnt(case: Case) -> None:
         waiting = [(t, agent.choose(data.context(t))) for t in range(start, start + 50)]
         for i in rng.permutation(50):
             t, choice = waiting[i]
-            agent.learn(data.context(t), choice, data.rewards[t, choice.arm])
+            data.teach(agent, t, choice)
     assert agent.t == 201
     p = agent.probabilities(data.context(0))
     assert np.all(np.isfinite(p)) and abs(p.sum() - 1.0) < 1e-9
@@ -405,7 +459,7 @@ def number_of_arms_may_change(case: Case) -> None:
     if agent.sees != "features" or agent.n_arms is not None:
         return
     for n_arms in (1, 3, 7, 2, 5):
-        data = rounds("features", 10, seed=11, n_arms=n_arms, dim=agent.dim or D)
+        data = rounds("features", 10, seed=11, n_arms=n_arms, dim=agent.dim or D, n_costs=agent.n_costs)
         assert agent.probabilities(data.context(0)).shape == (n_arms,)
         run(agent, data)
 
@@ -416,7 +470,7 @@ def beats_uniform_play(case: Case) -> None:
     for seed in range(5):
         agent = case.make(100 + seed)
         data = rounds_for(agent, case.horizon, seed=100 + seed)
-        played = agent.play(data.contexts, data.rewards)
+        played = data.play(agent)
         gains.append(played.rewards[case.horizon // 2 :].mean() - data.rewards[case.horizon // 2 :].mean())
     assert np.mean(gains) > case.margin, gains
 
@@ -430,6 +484,7 @@ CHECKS = [
     saved_and_loaded_continues,
     clone_forgets,
     bad_input_is_refused_and_changes_nothing,
+    costs_are_counted_or_ignored,
     inputs_are_neither_kept_nor_modified,
     renaming_arms_renames_probabilities,
     delayed_and_shuffled_rewards_are_learnt,

@@ -144,11 +144,11 @@ class Auto(Agent):
         if self.floor:
             p = self._probabilities(context)
             arm = draw(p, self._rng.random())
-            return make_choice((arm, float(p[arm]), None))
+            return make_choice((arm, float(p[arm]), None, None))
         arms = best_arms(self._scores(context))
         if arms.size == 1:
-            return make_choice((int(arms[0]), 1.0, None))
-        return make_choice((int(arms[int(self._rng.random() * arms.size)]), 1.0 / arms.size, None))
+            return make_choice((int(arms[0]), 1.0, None, None))
+        return make_choice((int(arms[int(self._rng.random() * arms.size)]), 1.0 / arms.size, None, None))
 
     def _learn(self, context: Floats, choice: Choice, reward: float) -> None:
         row, model = (context, choice.arm) if self.n_arms is not None else (context[choice.arm], 0)

@@ -59,6 +59,7 @@ class Advised(Around):
         super().__init__(agent, seed=seed)
         self.agent, self.experts, self.uniform, self.sees = agent, list(experts), bool(uniform), sees
         self.n_arms, self.reward_range, self.compiled = agent.n_arms, agent.reward_range, agent.compiled
+        self.n_costs = agent.n_costs
         for i, expert in enumerate(self.experts):
             if not callable(expert) and not isinstance(expert, Agent):
                 raise ValueError(f"experts[{i}] must be a policy or a function of a context, got {expert!r:.80}")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from armwise import bounds, hypotheses
-from armwise.agent import Agent, Choice, Floats, Played, Seed, Theory, count, fraction
+from armwise.agent import Agent, Choice, Floats, Played, Seed, Theory, count, fraction, joined
 from armwise.experts.exp4p import noted_probabilities
 from armwise.numerics import experts
 from armwise.numerics.choice import draw
@@ -133,4 +133,4 @@ class VE(Agent):
             parts.append(Played(*experts.voted_play(self._log_weights, *self._schedule(), votes, table, self._rng)))
             self._n_learnt += len(table)
             start = stop
-        return Played(*(np.concatenate(column) for column in zip(*parts)))
+        return joined(parts)

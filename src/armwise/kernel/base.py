@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from armwise.agent import Choice, Floats, IndexAgent, Played, Seed, count
+from armwise.agent import Choice, Floats, IndexAgent, Played, Seed, count, joined
 from armwise.kernel.fit import fit
 from armwise.kernel.kernels import Kernel, KernelLike
 from armwise.kernel.posterior import KernelPosterior, check_size
@@ -109,17 +109,16 @@ class KernelIndexAgent(IndexAgent):
         if self._posterior.kernel.program is None:
             return super()._play(contexts, rewards)
         T, i = len(rewards), 0
-        parts: list[Any] = []
+        parts: list[Played] = []
         while i < T:
             stop = min(T, i + (self._next_fit() or T))
             done, played = self._posterior.play(contexts[i:stop], rewards[i:stop], self._width, self.t, self._rng)
             if done:
                 self._remember(contexts[np.arange(i, i + done), played.arms[:done]], played.rewards[:done].tolist())
                 self._n_learnt += done
-                parts.append([column[:done] for column in played])
+                parts.append(Played(played.arms[:done], played.probabilities[:done], played.rewards[:done]))
                 i += done
             if i < stop:  # the posterior is about to change its form, or to refuse the kernel
                 parts.append(super()._play(contexts[i : i + 1], rewards[i : i + 1]))
                 i += 1
-        arms, probabilities, got = (np.concatenate(columns) for columns in zip(*parts))
-        return Played(arms, probabilities, got)
+        return joined(parts)

@@ -159,7 +159,8 @@ class SupKernelUCB(Staged[KernelPosterior]):
                 i += done
                 self._n_learnt += done
             if i < T:  # a stage is about to change its form
-                for column, part in zip(played, super()._play(contexts[i : i + 1], rewards[i : i + 1])):
-                    column[i] = part[0]
+                one = super()._play(contexts[i : i + 1], rewards[i : i + 1])
+                played.arms[i], played.probabilities[i] = one.arms[0], one.probabilities[0]
+                played.rewards[i] = one.rewards[0]
                 i += 1
         return played

@@ -434,8 +434,8 @@ class KernelPosterior(persist.Saved):
     ) -> tuple[int, Played]:
         """Rounds from t on in compiled code, as far as the present form goes: how many, and what they brought."""
         T = len(rewards)
-        played = Played(np.empty(T, np.int64), np.empty(T), np.empty(T))
-        rest = (contexts, rewards, rng, *played)
+        columns = np.empty(T, np.int64), np.empty(T), np.empty(T)
+        played, rest = Played(*columns), (contexts, rewards, rng, *columns)
         program = self.kernel.program
         if program is None or (self.dim is None and self.budget is None and contexts.shape[1] <= gp.MOST_ROWS):
             return 0, played  # the first reward makes the joint posterior

@@ -149,7 +149,7 @@ class LinUCB(RidgeAgent, IndexAgent):
     def _choose(self, context: Floats) -> Choice:
         X = context if self.n_arms is None else context[None]
         arm, ties = choose_optimistic(self._model.models, X, *self._settings)
-        return make_choice((arm, 1.0, None)) if ties == 1 else super()._choose(context)
+        return make_choice((arm, 1.0, None, None)) if ties == 1 else super()._choose(context)
 
     def _learn(self, context: Floats, choice: Choice, reward: float) -> None:  # lines 11-12
         if self._model.forgets or self._model.ridge is None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from armwise.agent import Agent, Choice, Floats, Played, positive
+from armwise.agent import Agent, Choice, Floats, Played, joined, positive
 from armwise.noise import Noise
 from armwise.ridge import Ridge
 
@@ -85,7 +85,7 @@ class RidgeAgent(Agent):
                         self._noise.add(reward, self._model)
                 self._set_width()
             done += len(pieces[-1].rewards)
-        return pieces[0] if len(pieces) == 1 else Played(*(np.concatenate(column) for column in zip(*pieces)))
+        return joined(pieces)
 
     def _restore(self, state: dict[str, Any]) -> None:
         super()._restore(state)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from armwise.agent import Agent, Floats, Played, Seed, count
+from armwise.agent import Agent, Floats, Played, Seed, count, joined
 from armwise.oracle.base import Oracle
 from armwise.oracle.finite import FinitePolicies, as_oracle
 from armwise.persist import Saved
@@ -134,7 +134,7 @@ class OracleAgent(Agent):
             block = slice(start, start + _BLOCK)
             self._own()._prepare(contexts[block])
             parts.append(super()._play(contexts[block], rewards[block]))
-        return Played(*(np.concatenate(column) for column in zip(*parts)))
+        return joined(parts)
 
     def params(self) -> dict[str, Any]:
         # What the oracle has learnt belongs to the agent's state, not to what it was made with.

@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from armwise.agent import Agent, Choice, Floats, Played, Seed, Theory, count, positive
+from armwise.agent import Agent, Choice, Floats, Played, Seed, Theory, count, joined, positive
 from armwise.oracle.base import Oracle
 from armwise.oracle.finite import OracleLike, as_oracle
 from armwise.ridge import Ridge
@@ -84,7 +84,7 @@ class OnlineCover(Agent):
             block = slice(start, start + _BLOCK)
             self._policies[0]._prepare(contexts[block])
             parts.append(super()._play(contexts[block], rewards[block]))
-        return Played(*(np.concatenate(column) for column in zip(*parts)))
+        return joined(parts)
 
     def _read_once(self, x: Floats) -> None:
         """The copies are of one class: what its policies recommend is asked by the first, for all."""

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from armwise.agent import Agent, Choice, Floats, Played, Seed, count, positive
+from armwise.agent import Agent, Choice, Floats, Played, Seed, count, joined, positive
 from armwise.noise import Noise
 from armwise.numerics import regression
 from armwise.oracle.estimators import Estimator, Learner
@@ -111,7 +111,7 @@ class RegressionAgent(Agent):
                     for reward in pieces[-1].rewards.tolist():  # one by one, so that loop and block agree to the bit
                         self._noise.add(reward, self._model)
             done += len(pieces[-1].rewards)
-        return pieces[0] if len(pieces) == 1 else Played(*(np.concatenate(column) for column in zip(*pieces)))
+        return joined(pieces)
 
     def _rows(self, context: Floats) -> Floats:
         """Per-arm features, or the shared context as one row."""

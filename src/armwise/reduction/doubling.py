@@ -7,10 +7,8 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import numpy as np
-
 from armwise import bounds, persist
-from armwise.agent import Agent, Choice, Floats, Played, Seed, Theory
+from armwise.agent import Agent, Choice, Floats, Played, Seed, Theory, joined
 from armwise.around import expect_agent, teach
 from armwise.reduction.wrapper import Wrapper
 
@@ -27,6 +25,7 @@ class Doubling(Wrapper):
     The note says which run chose. A reward that arrives after its run has ended counts as a round but teaches
     nothing: it was drawn from the probabilities of an agent that is gone.
 
+    >>> import numpy as np
     >>> agent = Doubling("Exp3.theoretical", {"n_arms": 2}, seed=1)
     >>> played = agent.play(None, np.tile([0.0, 1.0], (100, 1)))
     >>> agent.horizon, agent.t - 1 - (1 + 2 + 4 + 8 + 16 + 32)  # this run's horizon, and its rewards so far
@@ -151,7 +150,7 @@ class Doubling(Wrapper):
             self._n_learnt += stop - done
             self._restart_if_due(self._n_learnt)
             done = stop
-        return Played(*(np.concatenate(column) for column in zip(*parts)))
+        return joined(parts)
 
     def _check_choice(self, choice: Any, n_arms: int) -> None:
         Agent._check_choice(self, choice, n_arms)

@@ -50,6 +50,7 @@ class PerContext(Around):
         if agent.sees != "nothing" or agent.n_arms is None:
             raise ValueError(f"agent must see nothing, as Exp3 or UCB1 do; {type(agent).__name__} sees {agent.sees!r}")
         self.n_arms, self.reward_range, self.compiled = agent.n_arms, agent.reward_range, agent.compiled
+        self.n_costs = agent.n_costs  # of each copy: a budget is one per context
         self._agents: dict[Hashable, Agent] = {}
 
     @property
@@ -90,7 +91,7 @@ class PerContext(Around):
         T = len(rewards)
         arms, probabilities, got = np.empty(T, np.int64), np.empty(T), np.empty(T)
         for key, at in rows.items():  # copies share nothing, so each can play its own rounds in one block
-            arms[at], probabilities[at], got[at] = self._of(key)._play(None, rewards[at])
+            arms[at], probabilities[at], got[at] = self._of(key)._play(None, rewards[at])[:3]
         self._n_learnt += T
         return Played(arms, probabilities, got)
 

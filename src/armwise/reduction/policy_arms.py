@@ -69,7 +69,7 @@ class PolicyArms(Around):
                 raise ValueError(f"policies[{i}] must be a policy or a function of a context, got {policy!r:.80}")
         if sees not in ("shared", "features", "key"):
             raise ValueError(f"sees must be 'shared', 'features' or 'key': what the policies take; got {sees!r}")
-        self.sees, self.reward_range = sees, agent.reward_range
+        self.sees, self.reward_range, self.n_costs = sees, agent.reward_range, agent.n_costs
         known = (getattr(policy, "n_arms", None) for policy in self.policies)
         n_arms = n_arms if n_arms is not None else next((n for n in known if n is not None), None)
         self.n_arms = None if n_arms is None else count("n_arms", n_arms)
@@ -106,7 +106,7 @@ class PolicyArms(Around):
                 raise ValueError(f"contexts, row {t}: {error}") from None
         return rows
 
-    def play(self, contexts: Any, rewards: Any) -> Played:
+    def play(self, contexts: Any, rewards: Any, costs: Any = None) -> Played:
         """As for every agent; where ``n_arms`` is not known, the columns of ``rewards`` say it.
 
         >>> import armwise as aw, numpy as np
@@ -118,7 +118,7 @@ class PolicyArms(Around):
         if known is None and np.ndim(rewards) == 2:
             self.n_arms = np.shape(rewards)[1] or None
         try:
-            return super().play(contexts, rewards)
+            return super().play(contexts, rewards, costs)
         finally:
             self.n_arms = known
 
@@ -172,7 +172,7 @@ class PolicyArms(Around):
                 return  # no policy would have played this arm: it says nothing about any of them
             policy, share, note = draw(advice / total, self._rng.random()), 1.0 / total, None
         p = None if choice.probability is None or share is None else choice.probability * share
-        teach(self.agent, None, Choice(policy, p, note), reward)
+        teach(self.agent, None, Choice(policy, p, note, choice.cost), reward)
 
     def _check_choice(self, choice: Any, n_arms: int) -> None:
         super()._check_choice(choice, n_arms)

@@ -25,7 +25,7 @@ class Several(Around):
             raise ValueError(f"agents must be at least two different objects, got {len(self.agents)}")
         first = self.agents[0]
         for i, agent in enumerate(self.agents):
-            for name in ("sees", "dim", "n_arms", "n_experts", "plain_input"):
+            for name in ("sees", "dim", "n_arms", "n_experts", "plain_input", "n_costs"):
                 mine, other = getattr(agent, name), getattr(first, name)
                 if mine != other:
                     raise ValueError(f"agents[{i}].{name} is {mine!r}, expected {other!r} as in agents[0]")
@@ -35,7 +35,7 @@ class Several(Around):
         self._unseeded = [i for i, agent in enumerate(self.agents) if agent.seed is None]
         self._seed_bases(seed)
         self.sees, self.dim, self.n_arms, self.n_experts = first.sees, first.dim, first.n_arms, first.n_experts
-        self.plain_input = first.plain_input
+        self.plain_input, self.n_costs = first.plain_input, first.n_costs
         self.choosing_changes = any(agent.choosing_changes for agent in self.agents)
 
     def _seed_bases(self, seed: Seed) -> None:

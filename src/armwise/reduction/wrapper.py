@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from armwise.agent import Agent
+from armwise.agent import Agent, Floats
 from armwise.around import Around
 
 
@@ -17,6 +17,7 @@ class Wrapper(Around):
         self._inner = inner
         self.sees, self.reward_range, self.dim = inner.sees, inner.reward_range, inner.dim
         self.n_arms, self.n_experts = inner.n_arms, inner.n_experts
+        self.n_costs = inner.n_costs
         self.plain_input, self.choosing_changes = inner.plain_input, inner.choosing_changes
 
     def _read(self, context: Any) -> Any:
@@ -27,6 +28,12 @@ class Wrapper(Around):
 
     def _count_arms(self, context: Any) -> int:
         return self._inner._count_arms(context)
+
+    def _read_cost(self, cost: Any) -> tuple[float, ...]:
+        return self._inner._read_cost(cost)
+
+    def _read_costs(self, costs: Any, shape: tuple[int, ...]) -> Floats:
+        return self._inner._read_costs(costs, shape)
 
     def _check_choice(self, choice: Any, n_arms: int) -> None:
         self._inner._check_choice(choice, n_arms)
