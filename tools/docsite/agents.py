@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
 from functools import cache
@@ -62,12 +63,25 @@ def _make(name: str) -> str:
 import numpy as np
 import armwise as aw
 
-agent = {advice()[name].call}
+{_fitted(f"agent = {advice()[name].call}")}
 ```
 
 It sees `"{view}"` ([what that means](../design.md#what-an-agent-sees)). From its docstring:
 
 {docstrings.prose(agents()[name])}"""
+
+
+def _fitted(line: str, width: int = 100) -> str:
+    """A call that is too long for its column, with one argument per line."""
+    if len(line) <= width:
+        return line
+    tree = ast.parse(line).body[0]
+    assert isinstance(tree, ast.Assign) and isinstance(tree.value, ast.Call)
+    call = tree.value
+    arguments = [ast.get_source_segment(line, each) for each in (*call.args, *call.keywords)]
+    return (
+        f"agent = {ast.get_source_segment(line, call.func)}(\n" + "".join(f"    {each},\n" for each in arguments) + ")"
+    )
 
 
 def _parameters(name: str) -> str:
