@@ -1,5 +1,7 @@
 """SquareCB, RegCB and OnlineCover against their formulas written out over the whole history."""
 
+import contextlib
+import functools
 import math
 
 import numpy as np
@@ -172,8 +174,9 @@ def test_regcb_bounds_by_search_are_the_closed_form_for_least_squares(eliminatio
     rng = np.random.default_rng(8)
     theta = np.array([[0.2, 0.3], [0.5, 0.1]])
     agent = aw.RegCB(
-        2, n_arms=2, regressor=LinearRegression(fit_intercept=False), mellowness=0.02, elimination=elimination, seed=9
-    )
+        2, n_arms=2, regressor=LinearRegression(fit_intercept=False), fits=None,
+        mellowness=0.02, elimination=elimination, seed=9
+    )  # fmt: skip
     rows, targets = ([], []), ([], [])
     for t in range(60):
         x, arm = rng.random(2), t % 2
@@ -193,6 +196,100 @@ def test_regcb_bounds_by_search_are_the_closed_form_for_least_squares(eliminatio
         p = agent.probabilities(x)
         alive = high >= (low.max() if elimination else high.max()) - 1e-12
         assert np.allclose(p, alive / alive.sum())
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_regcb_widths_by_noisy_fits_are_the_closed_form_for_least_squares(shared):
+    """A mean square width off by more than 15 % over 800 draws (three deviations) would mean noise not scaled back."""
+    from sklearn.linear_model import LinearRegression
+
+    rng = np.random.default_rng(8)
+    least_squares = LinearRegression(fit_intercept=False)
+    agent = aw.RegCB(2, n_arms=2 if shared else None, regressor=least_squares, fits=800, refit=2.34, mellowness=1e-4,
+                     seed=9)  # fmt: skip
+    rows = []
+    for _ in range(30):
+        context = rng.random(2) if shared else rng.random((2, 2))
+        x = context if shared else context[1]
+        rows.append(x)
+        agent.learn(context, aw.Choice(1, 0.5), 0.3 + 0.2 * x[0])
+    radius, inverse = math.sqrt(1e-4 * math.log(2 * 31)), np.linalg.inv(np.transpose(rows) @ np.array(rows))
+    x = np.array([0.4, 0.9])
+    low, high = agent.bounds(x if shared else np.array([[1.0, 0.0], x]))
+    width = radius * math.sqrt(x @ inverse @ x)
+    assert ((high[1] - low[1]) / 2) ** 2 == pytest.approx(width**2, rel=0.15)
+    if shared:  # nothing is known of the other arm
+        assert (low[0], high[0]) == (0.0, 1.0)
+
+
+def test_regcb_fits_at_doubling_times_and_asks_in_blocks(monkeypatch):
+    """One fit at 1, 2, 4, ..., 128 examples, two at 1, 16: 12 per arm at most. Play equals the loop."""
+    from sklearn.tree import DecisionTreeRegressor
+
+    calls = {"fit": 0, "predict": 0}
+    for name in calls:
+        whole = getattr(DecisionTreeRegressor, name)
+
+        def counted(self, *args, _name=name, _whole=whole, **options):
+            calls[_name] += 1
+            return _whole(self, *args, **options)
+
+        monkeypatch.setattr(DecisionTreeRegressor, name, counted)
+    contexts, rewards, _ = world(4, 200, shared=True)
+
+    def make_one():
+        regressor = DecisionTreeRegressor(max_depth=2, random_state=0)
+        return aw.RegCB(D, n_arms=K, regressor=regressor, refit=2.0, fits=2, seed=5)
+
+    agent = make_one()
+    played = agent.play(contexts, rewards)
+    assert 0 < calls["fit"] <= 12 * K
+    assert calls["predict"] < 100 * K  # row by row it would be 3 predictions per arm and round: 600 K
+    slow = make_one()
+    for t in range(200):
+        choice = slow.choose(contexts[t])
+        assert (choice.arm, choice.probability) == (played.arms[t], played.probabilities[t])
+        slow.learn(contexts[t], choice, rewards[t, choice.arm])
+    assert persist.dumps(agent) == persist.dumps(slow)
+
+
+def test_estimators_work_on_one_thread_wherever_they_are_asked(monkeypatch):
+    """Over few rows, threads cost 30 times what they save: in agents, oracles and policies alike."""
+    from sklearn.dummy import DummyClassifier, DummyRegressor
+
+    from armwise.oracle import estimators
+
+    limited, seen = [], []
+    real = estimators.one_thread
+
+    @contextlib.contextmanager
+    def watched(kind):
+        with real(kind):
+            limited.append(kind)
+            yield
+            limited.pop()
+
+    monkeypatch.setattr(estimators, "one_thread", watched)
+    for cls in (DummyClassifier, DummyRegressor):
+        for name in ("fit", "predict"):
+            whole = getattr(cls, name)
+
+            @functools.wraps(whole)
+            def noted(self, *args, _name=name, _whole=whole, **options):
+                seen.append((type(self).__name__, _name, bool(limited)))
+                return _whole(self, *args, **options)
+
+            monkeypatch.setattr(cls, name, noted)
+    contexts, rewards = np.eye(2), np.eye(2)
+    for oracle in (aw.ClassifierOracle(DummyClassifier()), aw.RegressorOracle(DummyRegressor())):
+        oracle.argmax(contexts, rewards).many(contexts)
+    for fits in (None, 2):
+        agent = aw.RegCB(2, n_arms=2, regressor=DummyRegressor(), fits=fits, seed=1)
+        agent.play(contexts, rewards)
+    assert {(cls, name) for cls, name, _ in seen} == {
+        (cls, name) for cls in ("DummyClassifier", "DummyRegressor") for name in ("fit", "predict")
+    }
+    assert all(one for _, _, one in seen)
 
 
 @pytest.mark.parametrize("kind", ["sgd", "tree", "regcb"])

@@ -1,10 +1,11 @@
-"""Any scikit-learn estimator as an argmax oracle: by weighted classification, or by one regression an arm."""
+"""Any scikit-learn estimator as an argmax oracle: by weighted classification, or by one regression per arm."""
 
 from __future__ import annotations
 
 import contextlib
 import copy
 import functools
+import math
 from importlib import import_module
 from typing import Any, Self
 
@@ -15,6 +16,8 @@ from armwise.extras import needs
 from armwise.oracle.base import Ints, Oracle
 from armwise.persist import Saved
 from armwise.policies.fixed import Constant, Policy, Tree
+
+_ROWS_FOR_THREADS = 50_000  # from here on, threads save more than it costs to start them
 
 
 class Estimator(Saved):
@@ -83,7 +86,27 @@ class Estimator(Saved):
         options: dict[str, Any] = {k: v for k, v in partial.items() if v is not None}
         if np.any(weights != 1.0):
             options[self.weight_name()] = weights
-        (self.thing.partial_fit if partial else self.thing.fit)(X, y, **options)
+        if partial:
+            self.thing.partial_fit(X, y, **options)
+            return
+        with self._threads(len(X)):
+            self.thing.fit(X, y, **options)
+
+    def predict(self, X: Floats) -> np.ndarray:
+        """What the fitted estimator predicts.
+
+        >>> from sklearn.linear_model import Ridge
+        >>> Estimator.wrap(Ridge(alpha=0.0).fit([[0.0], [1.0]], [0.0, 2.0])).predict(np.array([[0.5]])).round(6)
+        array([1.])
+        """
+        with self._threads(len(X)):
+            answers: np.ndarray = np.asarray(self.thing.predict(X))
+        return answers
+
+    def _threads(self, rows: int) -> Any:
+        # Estimators with partial_fit are taught and asked row by row, and have no threads to limit.
+        free = rows > _ROWS_FOR_THREADS or hasattr(self.thing, "partial_fit")
+        return contextlib.nullcontext() if free else one_thread(type(self.thing))
 
     def weight_name(self) -> str:
         """What ``fit`` calls the weights; a pipeline passes them to its last step."""
@@ -126,7 +149,7 @@ class EstimatorPolicy(Policy):
         self.models = models
 
     def many(self, contexts: Any) -> Ints:
-        answers = [np.asarray(model.thing.predict(contexts)) for model in self.models]
+        answers = [model.predict(contexts) for model in self.models]
         return answers[0].astype(np.int64) if len(answers) == 1 else np.argmax(answers, axis=0)
 
 
@@ -152,7 +175,23 @@ class Learner(Saved):
 
     @property
     def incremental(self) -> bool:
+        """Whether the model changes with every example."""
         return hasattr(self.estimator.thing, "partial_fit")
+
+    @property
+    def blank(self) -> bool:
+        """Whether no example has come yet."""
+        return self._model is None and not self._blocks
+
+    @property
+    def fitted_share(self) -> float:
+        """The share of the examples that the model has been fitted to."""
+        return 1.0 if self.incremental or not self._n else self._n_fitted / self._n
+
+    @property
+    def steady_rounds(self) -> int:
+        """At least so many examples from now on do not change the model."""
+        return 0 if self.incremental else max(0, math.ceil(self.refit * self._n_fitted) - 1 - self._n)
 
     @property
     def model(self) -> Estimator | None:
@@ -178,9 +217,7 @@ class Learner(Saved):
         if self._model is None:
             y = self._blocks[0][1] if self._blocks else np.zeros(1)
             return np.full(len(X), y[0])
-        with contextlib.nullcontext() if self.incremental else one_thread(type(self._model.thing)):
-            answers: np.ndarray = self._model.thing.predict(X)
-        return answers
+        return self._model.predict(X)
 
     def fixed(self) -> Estimator | None:
         """The model as it is now; None before there is one."""
@@ -193,8 +230,7 @@ class Learner(Saved):
             self._model = None  # many classifiers refuse a single class
             return
         self._model = self.estimator.unfitted()
-        with one_thread(type(self._model.thing)):
-            self._model.fit(X, y, weights)
+        self._model.fit(X, y, weights)
 
     def _state(self) -> dict[str, Any]:
         columns = [np.concatenate(column) for column in zip(*self._blocks)]

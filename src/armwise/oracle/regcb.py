@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from armwise.agent import Choice, Floats, Seed, Theory, positive
+from armwise.agent import Choice, Floats, Seed, Theory, count, positive
 from armwise.numerics import regression
-from armwise.oracle.estimators import Estimator
+from armwise.oracle.estimators import Estimator, Learner
 from armwise.oracle.regression import RegressionAgent
 from armwise.ridge import Ridge
 
@@ -24,9 +24,15 @@ class RegCB(RegressionAgent):
     the square of 0.3 deviations of the noise of the rewards, as it is learnt (see ``Noise``). Bounds are cut to
     [0, 1], and are [0, 1] for an arm about which the data say nothing. With ``elimination`` the arm is drawn uniformly
     from those whose upper bound reaches the largest lower bound. For ridge the bounds are
-    y_a +- sqrt(beta_t) sqrt(x' A^-1 x), in closed form. For a scikit-learn regressor each bound is a search over the
-    weight of one extra example that pulls the fit beyond [0, 1] (the paper's BinSearch): some 20 fits per arm and
-    round, on all its examples so far.
+    y_a +- sqrt(beta_t) sqrt(x' A^-1 x), in closed form.
+
+    A scikit-learn regressor is fitted once to the rewards whenever its examples have grown by the factor ``refit``, and
+    ``fits`` times to the rewards plus noise of a known size s whenever they have grown by its fourth power (by
+    ``partial_fit`` where it has one). The width is sqrt(beta_t) / s times the deviation of those noisy predictions,
+    less by the root of what the examples have grown since: for least squares, and for trees whose leaves are fixed,
+    that is the set's own width when it was fitted, up to the chance of ``fits`` draws. ``fits=None`` is the paper's
+    BinSearch: a search over the weight of one extra example that pulls the fit beyond [0, 1], which is some 20 fits per
+    arm and round, on all its examples so far.
 
     >>> agent = RegCB(dim=2, seed=1)
     >>> X = np.eye(2)
@@ -58,15 +64,19 @@ class RegCB(RegressionAgent):
         scale: float = 1.0,
         lam: float | None = None,
         regressor: Any = None,
+        refit: float = 1.1,
+        fits: int | None = 4,
         seed: Seed = None,
     ) -> None:
-        self._begin(dim, n_arms, lam, scale, mellowness is None, regressor, 1.0, seed)
+        self._begin(dim, n_arms, lam, scale, mellowness is None, regressor, refit, seed)
+        self.fits = None if fits is None else count("fits", fits, least=2)
         self.mellowness = None if mellowness is None else positive("mellowness", mellowness)
         self.elimination = bool(elimination)
         # The examples, which only a search over fits needs again.
         self._X, self._arms, self._rewards = np.empty((0, self.dim)), np.empty(0, np.int64), np.empty(0)
         if self.regressor is not None:
-            self._model = []
+            schedules = [] if self.fits is None else [self.refit, *[self.refit**4] * self.fits]
+            self._model = [Learner(self.regressor, each) for _ in range(self.n_arms or 1) for each in schedules]
 
     def bounds(self, context: Any) -> tuple[Floats, Floats]:
         """The lower and upper bound of every arm's reward.
@@ -90,12 +100,30 @@ class RegCB(RegressionAgent):
         if isinstance(self._model, Ridge):
             return regression.cut(*regression.estimates(self._model.models, X), radius, X, self._model.ridge or 1.0)
         assert self.regressor is not None
+        if self.fits is not None:
+            return self._noisy_bounds(X, radius)
         low, high = np.zeros(K), np.ones(K)
         for a in range(K):
             mine = self._arms == (a if self.n_arms is not None else 0)
             x = X[a] if self.n_arms is None else X[0]
             if mine.any():
                 low[a], high[a] = _search(self.regressor, self._X[mine], self._rewards[mine], x, radius**2)
+        return low, high
+
+    def _noisy_bounds(self, X: Floats, radius: float) -> tuple[Floats, Floats]:
+        """From the fits to the rewards, and to the rewards plus noise."""
+        assert isinstance(self._model, list) and self.fits is not None
+        learners, size = self._model, 1 + self.fits
+        table = self._predictions(learners, X).reshape(-1, size, len(X))
+        centre = table[:, 0].ravel()
+        noisy = table[:, 1:]
+        square = ((noisy - noisy.mean(axis=1, keepdims=True)) ** 2).sum(axis=1) / (self.fits - 1)
+        shrunk = np.array([[learner.fitted_share] for learner in learners[1::size]])  # as 1 / n since they were fitted
+        width = radius / WITHOUT_RIDGE * np.sqrt(square * shrunk).ravel()
+        low, high = np.maximum(centre - width, 0.0).clip(max=1.0), np.minimum(centre + width, 1.0).clip(min=0.0)
+        for model, learner in enumerate(learners[::size]):
+            if learner.blank:
+                low[model * len(X) : (model + 1) * len(X)], high[model * len(X) : (model + 1) * len(X)] = 0.0, 1.0
         return low, high
 
     def _probabilities(self, context: Floats) -> Floats:
@@ -106,6 +134,13 @@ class RegCB(RegressionAgent):
             super()._learn(context, choice, reward)
             return
         row, model = (choice.arm, 0) if self.n_arms is None else (0, choice.arm)
+        if self.fits is not None:
+            assert isinstance(self._model, list)
+            x, size = self._rows(context)[row : row + 1].copy(), 1 + self.fits
+            noise = np.append(0.0, WITHOUT_RIDGE * self._rng.standard_normal(self.fits))
+            for learner, extra in zip(self._model[model * size :], noise):
+                learner.add(x, np.array([reward + extra]), np.ones(1))
+            return
         self._X = np.concatenate([self._X, self._rows(context)[row : row + 1]])
         self._arms, self._rewards = np.append(self._arms, model), np.append(self._rewards, reward)
 
@@ -125,7 +160,7 @@ def _search(regressor: Estimator, X: Floats, y: Floats, x: Floats, beta: float) 
             model.fit(X, y, np.ones(len(y)))
         else:
             model.fit(longer, np.append(y, target), np.append(np.ones(len(y)), weight))
-        predicted = np.ravel(model.thing.predict(longer))
+        predicted = np.ravel(model.predict(longer))
         return float(((predicted[:-1] - y) ** 2).sum()), float(predicted[-1])
 
     least, centre = fit(0.0, 0.0)

@@ -12,7 +12,7 @@ from armwise.numerics import regression
 from armwise.oracle.estimators import Estimator, Learner
 from armwise.ridge import Ridge
 
-_ROUNDS_AHEAD = 64  # a call of predict costs much more than a row
+_ROUNDS_AHEAD = (64, 4096)  # at least and at most: a call of predict costs much more than a row
 
 
 class _Ahead:
@@ -29,7 +29,8 @@ class _Ahead:
             return learner.predict(self.block[now])
         model, start, values = self._known.get(id(learner), (None, 0, self.block[:0]))
         if model is None or model is not learner.model or now >= start + len(values):
-            rows = self.block[now : now + _ROUNDS_AHEAD]
+            least, most = _ROUNDS_AHEAD
+            rows = self.block[now : now + min(max(least, learner.steady_rounds + 1), most)]
             values = learner.predict(rows.reshape(-1, rows.shape[2])).reshape(rows.shape[:2])
             start = now
             self._known[id(learner)] = (learner.model, start, values)
@@ -121,12 +122,16 @@ class RegressionAgent(Agent):
         X = self._rows(context)
         if isinstance(self._model, Ridge):
             return regression.estimates(self._model.models, X)[0]
+        return self._predictions(self._model, X).ravel()
+
+    def _predictions(self, learners: list[Learner], X: Floats) -> Floats:
+        """What each learner predicts for this round's rows: (learners, rows)."""
         ahead, t = self._ahead, self._n_learnt
-        rows = (learner.predict(X) if ahead is None else ahead.predict(learner, t) for learner in self._model)
-        means = np.concatenate([np.ravel(row) for row in rows]).astype(np.float64)
-        if not np.isfinite(means).all():
-            raise ValueError(f"{self.regressor!r} predicted {means}: scale the context, or choose another regressor")
-        return means
+        rows = [learner.predict(X) if ahead is None else ahead.predict(learner, t) for learner in learners]
+        table = np.array(rows, np.float64).reshape(len(learners), len(X))  # some predict a column
+        if not np.isfinite(table).all():
+            raise ValueError(f"{self.regressor!r} predicted {table}: scale the context, or choose another regressor")
+        return table
 
     def _estimates(self, context: Floats) -> tuple[Floats, Floats | None]:
         if isinstance(self._model, Ridge):

@@ -45,7 +45,11 @@ def draw(result: Result, kind: Kind) -> Figure:
 
 def style(result: Result, name: str) -> dict[str, Any]:
     """Colour, dashes and marker of an agent: the same in every picture of a result."""
-    n = list(result.agents).index(name)
+    return look(list(result.agents).index(name))
+
+
+def look(n: int) -> dict[str, Any]:
+    """Colour, dashes and marker of the n-th agent."""
     return {"color": COLOURS[n % 8], "linestyle": _DASHES[n % 8], "marker": _MARKERS[n % 8]}
 
 
@@ -54,11 +58,11 @@ def _regret(result: Result) -> Figure:
     figure, axes = _axes("round", "cumulative regret")
     for name in _ranked(result):
         regret = result.regret(name)
-        look = style(result, name)
+        drawn_as = style(result, name)
         if len(regret) > 1:
             low, high = np.quantile(regret, [0.05, 0.95], axis=0)
-            axes.fill_between(result.rounds, low, high, color=look["color"], alpha=0.16, linewidth=0)
-        axes.plot(result.rounds, regret.mean(axis=0), label=name, **look, markevery=_every(result, name))
+            axes.fill_between(result.rounds, low, high, color=drawn_as["color"], alpha=0.16, linewidth=0)
+        axes.plot(result.rounds, regret.mean(axis=0), label=name, **drawn_as, markevery=_every(result, name))
     axes.set_xlim(0, result.horizon)
     axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
     _legend(axes)
@@ -75,15 +79,15 @@ def _loglog(result: Result) -> Figure:
         shown = (mean > 0) & (result.rounds >= 3)
         if not shown.any():
             continue
-        look = style(result, name)
-        axes.plot(result.rounds[shown], mean[shown], label=name, **look, markevery=0.15)
+        drawn_as = style(result, name)
+        axes.plot(result.rounds[shown], mean[shown], label=name, **drawn_as, markevery=0.15)
         lowest = min(lowest, float(mean[shown].min()))
         if result.bound(name)[0] is not None:
             theory = result.agents[name].theory
             drawn.add(round(float(theory.exponent), 3))
             half = result.rounds >= result.horizon / 30
             line = mean[-1] * (result.rounds[half] / result.horizon) ** theory.exponent
-            axes.plot(result.rounds[half], line, color=look["color"], linewidth=0.8, alpha=0.9)
+            axes.plot(result.rounds[half], line, color=drawn_as["color"], linewidth=0.8, alpha=0.9)
     axes.set_xscale("log")
     axes.set_yscale("log")
     if np.isfinite(lowest):
@@ -100,21 +104,21 @@ def _bounds(result: Result) -> Figure:
     some = certified = False
     for name in _ranked(result):
         regret = result.regret(name)
-        look = style(result, name)
+        drawn_as = style(result, name)
         positive = regret.mean(axis=0) > 0
-        axes.plot(result.rounds[positive], regret.mean(axis=0)[positive], **look, markevery=0.15, label=name)
+        axes.plot(result.rounds[positive], regret.mean(axis=0)[positive], **drawn_as, markevery=0.15, label=name)
         axes.plot(result.horizon, max(float(regret[:, -1].max()), 1e-9), linestyle="", marker="_", markersize=11,
-                  color=look["color"], markeredgewidth=1.6)  # fmt: skip
+                  color=drawn_as["color"], markeredgewidth=1.6)  # fmt: skip
         curve, _ = result.bound(name)
         if curve is not None and result.verdict(name)[0] != "vacuous":
             some = True
             at = result.rounds[result.rounds >= 2]
-            axes.plot(at, [curve(int(t)) for t in at], **look | {"linestyle": _DOTS}, linewidth=1.1,
+            axes.plot(at, [curve(int(t)) for t in at], **drawn_as | {"linestyle": _DOTS}, linewidth=1.1,
                       markevery=[len(at) - 1], markerfacecolor="none")  # fmt: skip
         proved = result.certificate(name)
         if not isinstance(proved, str):
             certified = True
-            axes.plot(proved.rounds, proved.curve, color=look["color"], linewidth=0.9, marker="1", markersize=5)
+            axes.plot(proved.rounds, proved.curve, color=drawn_as["color"], linewidth=0.9, marker="1", markersize=5)
     axes.set_xscale("log")
     axes.set_yscale("log")
     finals = [float(result.regret(name)[:, -1].mean()) for name in result.finishers]
@@ -150,7 +154,7 @@ def _arms(result: Result) -> Figure:
         axes.set_title(name, fontsize=9, color=INK, pad=3)
         axes.set_xlim(at[0], at[-1])
         axes.set_ylim(0, 1)
-        _plain(axes)
+        plain(axes)
     for axes in panels[len(names) :]:
         axes.set_visible(False)
     labels = [f"arm {arm}" for arm in shown] + (["others"] if result.world.n_arms > len(shown) else [])
@@ -168,11 +172,17 @@ def _time(result: Result) -> Figure:
     for name in _ranked(result):
         final = result.regret(name)[:, -1]
         cost = 1e6 * result.seconds_per_decision(name)
-        look = style(result, name)
+        drawn_as = style(result, name)
         low, high = np.quantile(final, [0.05, 0.95])
-        axes.plot([cost, cost], [low, high], color=look["color"], linewidth=1.2)
+        axes.plot([cost, cost], [low, high], color=drawn_as["color"], linewidth=1.2)
         axes.plot(
-            cost, final.mean(), linestyle="", marker=look["marker"], color=look["color"], markersize=8, label=name
+            cost,
+            final.mean(),
+            linestyle="",
+            marker=drawn_as["marker"],
+            color=drawn_as["color"],
+            markersize=8,
+            label=name,
         )
     axes.set_xscale("log")
     costs = [1e6 * result.seconds_per_decision(name) for name in result.finishers]
@@ -211,11 +221,11 @@ def _axes(xlabel: str, ylabel: str) -> tuple[Figure, Axes]:
     axes.set_xlabel(xlabel, fontsize=9, color=INK)
     axes.set_ylabel(ylabel, fontsize=9, color=INK)
     axes.xaxis.set_major_locator(MaxNLocator(6))
-    _plain(axes)
+    plain(axes)
     return figure, axes
 
 
-def _plain(axes: Axes) -> None:
+def plain(axes: Axes) -> None:
     axes.set_facecolor("none")
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set_color(INK)

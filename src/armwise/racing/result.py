@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from functools import cached_property
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from armwise.agent import Floats
+from armwise.agent import Agent
 from armwise.certify import Certificate
 from armwise.display import html_table, text_table
+from armwise.environments.base import Environment
 from armwise.extras import needs
+from armwise.racing import archive, paired
+from armwise.racing.measured import Measured
 from armwise.racing.proofs import certify
-from armwise.racing.run import Heat, Run, grid
+from armwise.racing.run import Heat, Run
+from armwise.racing.tables import paper_table
 from armwise.racing.theory import Bound, bound
 
 if TYPE_CHECKING:
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
     from armwise.racing.pictures import Kind
 
 
-class Result:
+class Result(Measured):
     """The runs of one heat, and what they add up to.
 
     >>> import armwise as aw
@@ -36,49 +38,10 @@ class Result:
     """
 
     def __init__(self, heat: Heat, seeds: list[int], runs: list[Run], command: str = "") -> None:
-        self.heat, self.seeds, self.runs, self.command = heat, seeds, runs, command
-        self.world, self.agents, self.horizon = heat.world, dict(heat.agents), heat.horizon
-        self.rounds: NDArray[np.int64] = grid(heat.horizon)
+        super().__init__(heat, seeds, runs)
+        self.command = command
         self._certificates: dict[tuple[str, float], Certificate | str] = {}
         self._theorems: dict[str, Bound | str] = {}
-
-    @property
-    def label(self) -> str:
-        """What the heat is called."""
-        return self.heat.label
-
-    @cached_property
-    def failures(self) -> list[str]:
-        """One line for each run that failed: agent, world, seed and why."""
-        return [f"{run.agent} on {self.world!r} with seed {run.seed}: {run.error}" for run in self.runs if run.error]
-
-    @cached_property
-    def finishers(self) -> list[str]:
-        """The agents with at least one whole run, in the order they were given."""
-        return [name for name in self.agents if any(run.agent == name and not run.error for run in self.runs)]
-
-    def runs_of(self, name: str) -> list[Run]:
-        """The whole runs of an agent, by seed."""
-        return [run for run in self.runs if run.agent == name and not run.error]
-
-    def regret(self, name: str) -> Floats:
-        """Cumulative regret at ``rounds``, one row per seed."""
-        return np.stack([run.regret for run in self.runs_of(name)])
-
-    def reward(self, name: str) -> Floats:
-        """Cumulative reward at ``rounds``, one row per seed."""
-        return np.stack([run.reward for run in self.runs_of(name)])
-
-    def arm_share(self, name: str) -> Floats:
-        """The share of each arm in successive stretches of the horizon, over all seeds: (stretches, K)."""
-        counts = np.sum([run.counts for run in self.runs_of(name)], axis=0)
-        counts = counts[counts.sum(axis=1) > 0]
-        share: Floats = counts / counts.sum(axis=1, keepdims=True)
-        return share
-
-    def seconds_per_decision(self, name: str) -> float:
-        """Time to choose and learn once, in the block lane, averaged over all runs."""
-        return float(np.mean([run.seconds for run in self.runs_of(name)])) / self.horizon
 
     def theorem(self, name: str) -> Bound | str:
         """The bound that is proved for this agent on this world, or in one sentence why none is.
@@ -140,6 +103,50 @@ class Result:
     def _recorded(self, name: str) -> Run | None:
         return next((run for run in self.runs_of(name) if run.arms is not None), None)
 
+    def differences(self, against: str | None = None) -> pd.DataFrame:
+        """Mean difference of final regret between agents, paired by seed, with standard error, interval and p-value.
+
+        All pairs, or all against one. ``unpaired_std_error`` is what independent worlds would have given;
+        ``adjusted_p`` is Holm's over the rows of this table.
+
+        >>> import armwise as aw
+        >>> agents = {"wide": aw.LinUCB(4, alpha=2.0), "narrow": aw.LinUCB(4, alpha=0.1)}
+        >>> table = aw.race(agents, aw.environments.Linear(5, 4), horizon=300, seeds=6).differences()
+        >>> bool(table.loc[0, "adjusted_p"] < 0.05)
+        True
+        """
+        with needs("race"):
+            import pandas as pd
+
+        rows = []
+        for pair in paired.differences(self, against):
+            low, high = pair.interval()
+            rows.append({"agent": pair.agent, "other": pair.other, "difference": pair.mean,
+                         "std_error": pair.std_error, "low": low, "high": high,
+                         "unpaired_std_error": pair.unpaired_std_error, "seeds": pair.seeds,
+                         "p": pair.p_value, "adjusted_p": pair.adjusted})  # fmt: skip
+        names = ["agent", "other", "difference", "std_error", "low", "high", "unpaired_std_error", "seeds", "p",
+                 "adjusted_p"]  # fmt: skip
+        return pd.DataFrame(rows, columns=names)
+
+    def wins(self, level: float = 0.05) -> pd.DataFrame:
+        """1 where the agent of a row has significantly less regret than the agent of a column (paired t-test, Holm).
+
+        >>> import armwise as aw
+        >>> agents = {"wide": aw.LinUCB(4, alpha=2.0), "narrow": aw.LinUCB(4, alpha=0.1)}
+        >>> aw.race(agents, aw.environments.Linear(5, 4), horizon=300, seeds=6).wins().loc["narrow", "wide"].item()
+        1
+        """
+        with needs("race"):
+            import pandas as pd
+
+        table = pd.DataFrame(0, index=self.finishers, columns=self.finishers)
+        for pair in paired.differences(self):
+            if pair.adjusted < level:
+                better, worse = (pair.agent, pair.other) if pair.mean < 0 else (pair.other, pair.agent)
+                table.loc[better, worse] = 1
+        return table
+
     def table(self) -> pd.DataFrame:
         """One row per agent, the smallest regret first: mean, standard error, quantiles, time, bound.
 
@@ -179,31 +186,6 @@ class Result:
             frame = frame.sort_values("regret", kind="stable", na_position="last")
         return frame.reset_index(drop=True)
 
-    def curves(self) -> pd.DataFrame:
-        """Every run at every recorded round: agent, seed, round, regret, reward, and the run's time.
-
-        >>> import armwise as aw
-        >>> result = aw.race([aw.Exp3(n_arms=3)], aw.environments.Switching(n_arms=3), horizon=200, seeds=4)
-        >>> result.curves().columns.tolist()
-        ['world', 'agent', 'seed', 'round', 'regret', 'reward', 'seconds']
-        """
-        with needs("race"):
-            import pandas as pd
-
-        whole = [run for run in self.runs if not run.error]
-        n = len(self.rounds)
-        return pd.DataFrame(
-            {
-                "world": self.label,
-                "agent": np.repeat([run.agent for run in whole], n),
-                "seed": np.repeat([run.seed for run in whole], n),
-                "round": np.tile(self.rounds, len(whole)),
-                "regret": np.concatenate([run.regret for run in whole]) if whole else [],
-                "reward": np.concatenate([run.reward for run in whole]) if whole else [],
-                "seconds": np.repeat([run.seconds for run in whole], n),
-            }
-        )
-
     def to_parquet(self, path: str | os.PathLike[str]) -> None:
         """Write ``curves()`` as Parquet.
 
@@ -219,8 +201,72 @@ class Result:
         """Write ``curves()`` as CSV (see ``to_parquet``)."""
         self.curves().to_csv(path, index=False)
 
-    def plot(self, path: str | os.PathLike[str] | None = None, kind: Kind = "regret") -> Figure:
+    def to_latex(self, caption: str = "", label: str = "") -> str:
+        """A booktabs table: mean final regret and its standard error; bold is the least, and what ties with it.
+
+        >>> import armwise as aw
+        >>> print(aw.race([aw.UCB1(3)], aw.environments.Switching(3), horizon=20, seeds=2).to_latex().splitlines()[0])
+        \\begin{table}
+        """
+        return paper_table([self], "latex", caption, label)
+
+    def to_markdown(self, caption: str = "") -> str:
+        """The same table in Markdown.
+
+        >>> import armwise as aw
+        >>> aw.race([aw.UCB1(3)], aw.environments.Switching(3), horizon=20, seeds=2).to_markdown()[:9]
+        '| agent |'
+        """
+        return paper_table([self], "markdown", caption)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write everything, runs and how to repeat them, into one file; never pickle.
+
+        A world or an agent of one's own that has no file format (a lambda inside) is left out: ``load`` then asks for
+        it. Functions of ``metrics`` are not saved, their numbers are.
+
+        >>> import armwise as aw, tempfile, pathlib
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "race.aw"
+        >>> aw.race([aw.UCB1(3)], aw.environments.Switching(3), horizon=20, seeds=2).save(path)
+        >>> aw.racing.Result.load(path)
+        Result(Switching: UCB1; T=20, 2 seeds)
+        """
+        archive.save([self], path)
+
+    @classmethod
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        agents: Mapping[str, Agent] | None = None,
+        world: Environment | None = None,
+    ) -> Result:
+        """Read what ``save`` wrote; ``agents`` and ``world`` stand in for what could not be saved."""
+        found = archive.load(path, agents, world)
+        if len(found) != 1:
+            raise ValueError(f"{os.fspath(path)} holds {len(found)} worlds: use Results.load")
+        return found[0]
+
+    def merge(self, other: Result) -> Result:
+        """The runs of both, of one world: more seeds, or other agents, raced elsewhere or later.
+
+        >>> import armwise as aw
+        >>> world = aw.environments.Switching(3)
+        >>> first = aw.race([aw.UCB1(3)], world, horizon=20, seeds=[0, 1])
+        >>> first.merge(aw.race([aw.UCB1(3)], world, horizon=20, seeds=[2])).seeds
+        [0, 1, 2]
+        """
+        return archive.merge(self, other)
+
+    def plot(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        kind: Kind = "regret",
+        width: float | str | None = None,
+    ) -> Figure:
         """Draw a picture and return its matplotlib figure: regret, loglog, bounds, arms or time.
+
+        ``width`` ("column", "page" or inches) makes it a figure for print: that wide, small text, a band of two
+        standard errors. A path that ends in .pdf, .svg or .eps is written as vectors.
 
         >>> import armwise as aw
         >>> result = aw.race([aw.Exp3(n_arms=3)], aw.environments.Switching(n_arms=3), horizon=200, seeds=4)
@@ -228,8 +274,13 @@ class Result:
         1
         """
         with needs("race"):
-            from armwise.racing import pictures
+            from armwise.racing import paper, pictures
 
+        if width is not None:
+            figure: Figure = paper.panels([self], kind, width)
+            if path is not None:
+                paper.write(figure, path)
+            return figure
         figure = pictures.draw(self, kind)
         if path is not None:
             figure.savefig(path, dpi=150, bbox_inches="tight")

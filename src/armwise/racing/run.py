@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,16 +33,49 @@ class Heat:
     name: str = ""
     letters: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # constants of a bound, by agent
     about: str = ""  # what the heat shows, in a sentence or two
+    recorded: tuple[int, ...] | None = None  # the rounds at which curves are recorded; None: ``grid(horizon)``
+    metrics: Mapping[str, Callable[[Stretch], Any]] = field(default_factory=dict)
+    callbacks: tuple[Callable[[Stretch], None], ...] = ()
+    keep: tuple[str, ...] = ()  # "agents": as they were at the end; "arms": of every round, for every seed
 
     @property
     def label(self) -> str:
         """What the heat is called in tables and pictures."""
         return self.name or type(self.world).__name__
 
+    @property
+    def rounds(self) -> NDArray[np.int64]:
+        """The rounds at which runs are recorded.
+
+        >>> import armwise as aw
+        >>> Heat(aw.environments.Switching(n_arms=3), {}, horizon=100, recorded=(10, 100)).rounds
+        array([ 10, 100])
+        """
+        return grid(self.horizon) if self.recorded is None else np.array(self.recorded, np.int64)
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Consecutive rounds of a run as they were played: what a metric and a callback are called with.
+
+    ``rounds`` counts from 1; ``block`` has the world's own tables: ``rewards``, ``expected`` and ``competitors`` of
+    every arm, and ``view(sees)``. ``agent`` is as it was after the last of these rounds: look, do not touch.
+    """
+
+    name: str
+    seed: int
+    rounds: NDArray[np.int64]
+    contexts: Any
+    arms: NDArray[np.int64]
+    rewards: Floats
+    probabilities: Floats  # NaN where an agent cannot know it
+    block: Block
+    agent: Agent
+
 
 @dataclass
 class Run:
-    """What one agent did with one seed, at the rounds of ``grid(horizon)``; or the error that stopped it."""
+    """What one agent did with one seed, at the heat's ``rounds``; or the error that stopped it."""
 
     agent: str
     seed: int
@@ -53,6 +86,9 @@ class Run:
     arms: NDArray[Any] | None = None  # the arm of every round, kept for the first seed: what a certificate reads
     error: str = ""
     trace: str = ""
+    seconds_at: Floats = field(default_factory=lambda: np.empty(0))  # time so far
+    metrics: dict[str, Floats] = field(default_factory=dict)  # of one's own, summed up so far
+    final: Agent | None = None  # the agent at the end, where it was asked for
 
 
 def grid(horizon: int) -> NDArray[np.int64]:
@@ -100,7 +136,7 @@ def play_seed(heat: Heat, names: list[str], seed: int) -> list[Run]:
 def _play(heat: Heat, names: list[str], seed: int) -> list[Run]:
     runners = [_Runner(heat, name, seed) for name in names]
     rounds = heat.world.blocks(heat.horizon, world_seed(seed))
-    points, totals, start = grid(heat.horizon), np.zeros(0), 0
+    points, totals, start = heat.rounds, np.zeros(0), 0
     arms: Any = None
     while start < heat.horizon:
         try:
@@ -128,6 +164,9 @@ class _Runner:
         self.run, self.heat = Run(name, seed), heat
         self.regret: list[Floats] = []
         self.reward: list[Floats] = []
+        self.seconds: list[Floats] = []
+        self.metrics: dict[str, list[Floats]] = {each: [] for each in heat.metrics}
+        self.metric_totals = dict.fromkeys(heat.metrics, 0.0)
         self.arms = np.empty(heat.horizon, np.min_scalar_type(heat.world.n_arms - 1))
         self.counts = np.zeros(_BINS * heat.world.n_arms, np.int64)
         self.total = self.total_expected = 0.0
@@ -146,10 +185,14 @@ class _Runner:
                 _warm(self.agent, contexts, block.rewards)
             before = time.perf_counter()
             played = self.agent.play(contexts, block.rewards)
-            self.run.seconds += time.perf_counter() - before
+            spent = time.perf_counter() - before
+            self._observe(contexts, played, block, start, inside)
         except Exception as error:
             self.fail(error)
             return None
+        # Rounds of a block are played at one stroke: its time is spread evenly over them.
+        self.seconds.append(self.run.seconds + spent * (inside + 1) / len(block))
+        self.run.seconds += spent
         expected = self.total_expected + np.cumsum(block.expected[np.arange(len(block)), played.arms])
         reward = self.total + np.cumsum(played.rewards)
         self.regret.append(best - expected[inside])
@@ -161,6 +204,26 @@ class _Runner:
         self.counts += np.bincount(bins * K + played.arms, minlength=_BINS * K)
         return played.arms
 
+    def _observe(self, contexts: Any, played: Any, block: Block, start: int, inside: NDArray[np.int64]) -> None:
+        """Metrics of one's own and callbacks."""
+        if not (self.heat.metrics or self.heat.callbacks):
+            return
+        assert self.agent is not None
+        rounds = np.arange(start + 1, start + len(block) + 1)
+        stretch = Stretch(self.run.agent, self.run.seed, rounds, contexts, played.arms, played.rewards,
+                          played.probabilities, block, self.agent)  # fmt: skip
+        for name, metric in self.heat.metrics.items():
+            values = np.asarray(metric(stretch), np.float64)
+            if values.shape != (len(block),):
+                raise ValueError(
+                    f"metrics[{name!r}] must give one number per round: {len(block)} of them, got shape {values.shape}"
+                )
+            so_far = self.metric_totals[name] + np.cumsum(values)
+            self.metrics[name].append(so_far[inside])
+            self.metric_totals[name] = float(so_far[-1])
+        for callback in self.heat.callbacks:
+            callback(stretch)
+
     def fail(self, error: Exception) -> None:
         self.run.error = f"{type(error).__name__}: {error}"
         self.run.trace = "".join(traceback.format_exception(error))
@@ -170,6 +233,9 @@ class _Runner:
             self.run.regret, self.run.reward = np.concatenate(self.regret), np.concatenate(self.reward)
             self.run.counts = self.counts.reshape(_BINS, -1)
             self.run.arms = self.arms
+            self.run.seconds_at = np.concatenate(self.seconds)
+            self.run.metrics = {name: np.concatenate(parts) for name, parts in self.metrics.items()}
+            self.run.final = self.agent if "agents" in self.heat.keep else None
         return self.run
 
 

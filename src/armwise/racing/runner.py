@@ -6,14 +6,15 @@ import contextlib
 import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from armwise.agent import Agent, count
 from armwise.environments.base import Environment
 from armwise.extras import needs
 from armwise.progress import progress_bar
 from armwise.racing.result import Result
-from armwise.racing.run import Heat, Run, play_seed
+from armwise.racing.results import Results
+from armwise.racing.run import Heat, Run, Stretch, play_seed
 from armwise.racing.store import Store
 from armwise.racing.workers import side_by_side
 
@@ -44,9 +45,29 @@ class RaceError(RuntimeError):
         self.results = results
 
 
+Agents = Mapping[str, Agent] | Sequence[Agent]
+Metrics = Mapping[str, Callable[[Stretch], Any]]
+Keep = Literal["agents", "arms"]
+
+
+@overload
 def race(
-    agents: Mapping[str, Agent] | Sequence[Agent],
-    world: Environment,
+    agents: Agents | Callable[[Any], Agents], world: Environment, *, horizon: int, seeds: int | Iterable[int] = 10,
+    workers: int = 1, engine: str | Client | Cluster = "auto", checkpoint: str | os.PathLike[str] | None = None,
+    progress: bool | None = None, name: str = "", command: str = "", rounds: Iterable[int] | None = None,
+    metrics: Metrics | None = None, callbacks: Sequence[Callable[[Stretch], None]] = (), keep: Iterable[Keep] = (),
+) -> Result: ...  # fmt: skip
+@overload
+def race(
+    agents: Agents | Callable[[Any], Agents], world: Mapping[str, Environment] | Sequence[Environment], *, horizon: int,
+    seeds: int | Iterable[int] = 10,
+    workers: int = 1, engine: str | Client | Cluster = "auto", checkpoint: str | os.PathLike[str] | None = None,
+    progress: bool | None = None, name: str = "", command: str = "", rounds: Iterable[int] | None = None,
+    metrics: Metrics | None = None, callbacks: Sequence[Callable[[Stretch], None]] = (), keep: Iterable[Keep] = (),
+) -> Results: ...  # fmt: skip
+def race(
+    agents: Agents | Callable[[Any], Agents],
+    world: Environment | Mapping[str, Environment] | Sequence[Environment],
     *,
     horizon: int,
     seeds: int | Iterable[int] = 10,
@@ -56,8 +77,19 @@ def race(
     progress: bool | None = None,
     name: str = "",
     command: str = "",
-) -> Result:
+    rounds: Iterable[int] | None = None,
+    metrics: Metrics | None = None,
+    callbacks: Sequence[Callable[[Stretch], None]] = (),
+    keep: Iterable[Keep] = (),
+) -> Result | Results:
     """Race agents on a world: every agent meets the same worlds, one for each seed.
+
+    Several worlds, by name or in a list, are raced in one go and give ``Results``; ``agents`` may then be a function
+    that makes the agents for a world (``aw.racing.variants`` makes grids of either). ``rounds`` chooses the rounds at
+    which curves are recorded. A function in ``metrics`` gets a ``Stretch`` of rounds as they were played and gives one
+    number per round, summed up like regret (``result.metric``); one in ``callbacks`` is called with the same and gives
+    nothing; both run where the run does, which with processes or Dask is not here. ``keep=["agents", "arms"]`` keeps
+    the agents as they were at the end (``result.final``) and the arms of every round (``result.arms``).
 
     ``engine`` is ``"threads"`` (compiled blocks run side by side), ``"processes"``, ``"dask://host:port"``, a Dask
     ``Client`` or cluster that runs already (it is left open), or ``"auto"``: threads if all agents play blocks in
@@ -72,9 +104,41 @@ def race(
     >>> result.table()["agent"].tolist()
     ['LinUCB', 'Exp3']
     """
-    heat = Heat(world, named(agents), count("horizon", horizon), name)
-    return race_all([heat], seeds=seeds, workers=workers, engine=engine, checkpoint=checkpoint, progress=progress,
-                    command=command)[0]  # fmt: skip
+    horizon, kept = count("horizon", horizon), tuple(sorted(set(keep)))
+    if not set(kept) <= {"agents", "arms"}:
+        raise ValueError(f'keep must hold "agents", "arms" or both, got {list(keep)}')
+    recorded = None if rounds is None else tuple(sorted({count("rounds", each) for each in rounds}))
+    if recorded is not None and (not recorded or recorded[-1] > horizon):
+        raise ValueError(f"rounds must lie in 1, ..., horizon = {horizon}, got {recorded[-1] if recorded else 'none'}")
+    worlds = {name: world} if isinstance(world, Environment) else _worlds(world)
+    heats = [
+        Heat(each, named(agents(each) if callable(agents) else agents), horizon, label, recorded=recorded,
+             metrics=dict(metrics or {}), callbacks=tuple(callbacks), keep=kept)
+        for label, each in worlds.items()
+    ]  # fmt: skip
+    results = race_all(heats, seeds=seeds, workers=workers, engine=engine, checkpoint=checkpoint, progress=progress,
+                       command=command)  # fmt: skip
+    return results[0] if isinstance(world, Environment) else Results(results)
+
+
+def _worlds(worlds: Any) -> dict[str, Environment]:
+    """Worlds by name; a list gets the names of its classes, numbered where one comes twice."""
+    found = dict(worlds) if isinstance(worlds, Mapping) else _numbered_names(worlds)
+    for name, world in found.items():
+        if not isinstance(world, Environment):
+            raise ValueError(f"world[{name!r}] must be an environment, got {type(world).__name__} {world!r:.80}")
+    if not found:
+        raise ValueError("world must be an environment, or at least one in a dict or a list")
+    return found
+
+
+def _numbered_names(things: Iterable[Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for thing in things:
+        base = type(thing).__name__
+        same = sum(1 for name in found if name == base or name.startswith(f"{base} "))
+        found[f"{base} {same + 1}" if same else base] = thing
+    return found
 
 
 def race_all(
@@ -116,7 +180,7 @@ def race_all(
         order = {name: n for n, name in enumerate(heat.agents)}
         runs.sort(key=lambda run: (order[run.agent], run.seed))
         for run in runs:
-            run.arms = run.arms if run.seed == numbers[0] else None
+            run.arms = run.arms if run.seed == numbers[0] or "arms" in heat.keep else None
         results.append(Result(heat, numbers, runs, command=command))
     _complain(results)
     return results
@@ -149,14 +213,7 @@ def named(agents: Mapping[str, Agent] | Sequence[Agent]) -> dict[str, Agent]:
     >>> list(named([aw.Exp3(n_arms=2), aw.LinUCB(dim=2), aw.Exp3(n_arms=2)]))
     ['Exp3', 'LinUCB', 'Exp3 2']
     """
-    if isinstance(agents, Mapping):
-        found = dict(agents)
-    else:
-        found = {}
-        for agent in agents:
-            base = type(agent).__name__
-            same = sum(1 for name in found if name == base or name.startswith(f"{base} "))
-            found[f"{base} {same + 1}" if same else base] = agent
+    found = dict(agents) if isinstance(agents, Mapping) else _numbered_names(agents)
     if not found:
         raise ValueError("agents must not be empty: give a dict of name: agent, or a list of agents")
     for name, agent in found.items():

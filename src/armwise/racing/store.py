@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from armwise import persist
 from armwise.racing.fingerprint import fingerprint
 from armwise.racing.run import Heat, Run
 
@@ -33,7 +34,8 @@ class Store:
         if known not in self._heats:
             world = (type(heat.world), heat.world.params())
             # A clone with a fixed seed: what an agent is, not the random stream it happens to hold.
-            self._heats[known] = fingerprint((world, name, heat.agents[name].clone(seed=0), heat.horizon))
+            watched = (heat.recorded, dict(heat.metrics), heat.callbacks, heat.keep)
+            self._heats[known] = fingerprint((world, name, heat.agents[name].clone(seed=0), heat.horizon, watched))
         return self.folder / f"{self._heats[known]}-{seed}.npz"
 
     def load(self, heat: Heat, name: str, seed: int) -> Run | None:
@@ -42,7 +44,12 @@ class Store:
         if not path.is_file():
             return None
         with np.load(path, allow_pickle=False) as data:
-            return Run(name, seed, data["regret"], data["reward"], data["counts"], float(data["seconds"]), data["arms"])
+            return Run(
+                name, seed, data["regret"], data["reward"], data["counts"], float(data["seconds"]), data["arms"],
+                seconds_at=data["seconds_at"],
+                metrics={each: data[f"metric {each}"] for each in heat.metrics},
+                final=persist.loads(data["final"].tobytes()) if "final" in data else None,
+            )  # fmt: skip
 
     def save(self, heat: Heat, run: Run) -> None:
         """Keep a run, whole or not at all; failed runs are not kept, so that they are tried again."""
@@ -51,8 +58,11 @@ class Store:
         path = self._path(heat, run.agent, run.seed)
         handle, temporary = tempfile.mkstemp(dir=self.folder, suffix=".part")
         with os.fdopen(handle, "wb") as file:
+            extra = {f"metric {name}": values for name, values in run.metrics.items()}
+            if run.final is not None:
+                extra["final"] = np.frombuffer(persist.dumps(run.final), np.uint8)
             np.savez(file, regret=run.regret, reward=run.reward, counts=run.counts, seconds=np.float64(run.seconds),
-                     arms=np.asarray(run.arms))  # fmt: skip
+                     seconds_at=run.seconds_at, arms=np.asarray(run.arms), **extra)  # type: ignore[arg-type]  # fmt: skip
         os.replace(temporary, path)
 
     def clear(self) -> None:

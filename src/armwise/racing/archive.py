@@ -1,0 +1,119 @@
+"""Results on disk, whole, and several put together: later seeds, other agents, other machines."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from armwise import persist
+from armwise.agent import Agent
+from armwise.environments.base import Environment
+from armwise.persist import Saved
+from armwise.racing.run import Heat, Run
+
+if TYPE_CHECKING:
+    from armwise.racing.result import Result
+
+_FIELDS = ("agent", "seed", "regret", "reward", "counts", "seconds", "arms", "error", "trace", "seconds_at", "metrics")
+
+
+class SavedRace(Saved):
+    """What the file of a race holds: its runs as arrays; world and agents, where they can be saved, as themselves."""
+
+    _namespace = "racing.archive."
+
+    def __init__(self, heats: list[dict[str, Any]]) -> None:
+        self.heats = heats
+
+
+def save(results: list[Result], path: str | os.PathLike[str]) -> None:
+    """Write these results into one file (see ``Result.save``)."""
+    persist.save(SavedRace([_packed(result) for result in results]), path)
+
+
+def _packed(result: Result) -> dict[str, Any]:
+    heat = result.heat
+    return {
+        "world": _bytes(heat.world), "world_words": repr(heat.world), "horizon": heat.horizon, "name": heat.label,
+        "agents": {name: _bytes(agent) for name, agent in heat.agents.items()}, "about": heat.about,
+        "rounds": result.rounds, "keep": list(heat.keep), "seeds": list(result.seeds), "command": result.command,
+        "runs": [{name: getattr(run, name) for name in _FIELDS}
+                 | {"final": None if run.final is None else _bytes(run.final)} for run in result.runs],
+    }  # fmt: skip
+
+
+def _bytes(thing: Saved) -> np.ndarray | None:
+    """The object as its own file, or None for one that has no file format (a lambda inside, for one)."""
+    try:
+        return np.frombuffer(persist.dumps(thing), np.uint8)
+    except (ValueError, TypeError, AttributeError):
+        return None
+
+
+def load(
+    path: str | os.PathLike[str],
+    agents: Mapping[str, Agent] | None = None,
+    world: Environment | Mapping[str, Environment] | None = None,
+) -> list[Result]:
+    """The results of a file (see ``Result.load``)."""
+    saved = persist.load(path)
+    if not isinstance(saved, SavedRace):
+        raise persist.LoadError(f"{os.fspath(path)} holds a {type(saved).__name__}, not a race")
+    return [_unpacked(each, dict(agents or {}), world, os.fspath(path)) for each in saved.heats]
+
+
+def _unpacked(data: dict[str, Any], agents: dict[str, Agent], world: Any, path: str) -> Result:
+    from armwise.racing.result import Result
+
+    given = world.get(data["name"]) if isinstance(world, Mapping) else world
+    found = {
+        name: agents.get(name) or _thing(raw, f"agents={{{name!r}: ...}}", path) for name, raw in data["agents"].items()
+    }
+    place = given or _thing(data["world"], f"world=... ({data['world_words']:.60})", path)
+    runs = []
+    for raw in data["runs"]:
+        final = raw.pop("final")
+        runs.append(Run(**raw, final=None if final is None else persist.loads(np.asarray(final).tobytes(), path)))
+    heat = Heat(place, found, int(data["horizon"]), data["name"], about=data["about"], keep=tuple(data["keep"]),
+                recorded=tuple(np.asarray(data["rounds"]).tolist()))  # fmt: skip
+    return Result(heat, list(data["seeds"]), runs, command=data["command"])
+
+
+def _thing(raw: Any, hint: str, path: str) -> Any:
+    if raw is None:
+        raise ValueError(f"{path}: an object could not be saved in it: hand it over, {hint}")
+    return persist.loads(np.asarray(raw).tobytes(), path)
+
+
+def merge(first: Result, second: Result) -> Result:
+    """The runs of both (see ``Result.merge``)."""
+    from armwise.racing.result import Result
+
+    for name, mine, theirs in (
+        ("world", repr(first.world), repr(second.world)),
+        ("horizon", first.horizon, second.horizon),
+        ("recorded rounds", first.rounds.tolist(), second.rounds.tolist()),
+    ):
+        if mine != theirs:
+            raise ValueError(f"only runs of one {name} can be merged, got {mine!s:.80} and {theirs!s:.80}")
+    for name in first.agents.keys() & second.agents.keys():
+        if repr(first.agents[name]) != repr(second.agents[name]):
+            raise ValueError(
+                f"{name!r} is {first.agents[name]!r:.80} here and {second.agents[name]!r:.80} there: rename one"
+            )
+    known = {(run.agent, run.seed): run for run in first.runs}
+    for run in second.runs:
+        other = known.get((run.agent, run.seed))
+        if other is None or other.error:
+            known[run.agent, run.seed] = run
+        elif not run.error and not np.array_equal(run.regret, other.regret):
+            raise ValueError(f"{run.agent!r} with seed {run.seed} has two different runs: one of them is stale")
+    agents = {**first.agents, **second.agents}
+    seeds = sorted({*first.seeds, *second.seeds})
+    order = {name: n for n, name in enumerate(agents)}
+    runs = sorted(known.values(), key=lambda run: (order[run.agent], run.seed))
+    return Result(replace(first.heat, agents=agents), seeds, runs, command=first.command)

@@ -1,0 +1,161 @@
+"""What was measured: regret, reward, time, arms and metrics of every run, at the recorded rounds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from armwise.agent import Agent, Floats
+from armwise.extras import needs
+from armwise.racing.run import Heat, Run
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Measured:
+    """The runs of one heat as arrays: one row per seed, one column per recorded round."""
+
+    def __init__(self, heat: Heat, seeds: list[int], runs: list[Run]) -> None:
+        self.heat, self.seeds, self.runs = heat, seeds, runs
+        self.world, self.agents, self.horizon = heat.world, dict(heat.agents), heat.horizon
+        self.rounds: NDArray[np.int64] = heat.rounds
+
+    @property
+    def label(self) -> str:
+        """What the heat is called."""
+        return self.heat.label
+
+    @cached_property
+    def failures(self) -> list[str]:
+        """One line for each run that failed: agent, world, seed and why."""
+        return [f"{run.agent} on {self.world!r} with seed {run.seed}: {run.error}" for run in self.runs if run.error]
+
+    @cached_property
+    def finishers(self) -> list[str]:
+        """The agents with at least one whole run, in the order they were given."""
+        return [name for name in self.agents if any(run.agent == name and not run.error for run in self.runs)]
+
+    def runs_of(self, name: str) -> list[Run]:
+        """The whole runs of an agent, by seed."""
+        return [run for run in self.runs if run.agent == name and not run.error]
+
+    def regret(self, name: str) -> Floats:
+        """Cumulative regret at ``rounds``, one row per seed."""
+        return np.stack([run.regret for run in self.runs_of(name)])
+
+    def reward(self, name: str) -> Floats:
+        """Cumulative reward at ``rounds``, one row per seed."""
+        return np.stack([run.reward for run in self.runs_of(name)])
+
+    def seconds(self, name: str) -> Floats:
+        """Time spent choosing and learning up to each of ``rounds``, one row per seed."""
+        return np.stack([run.seconds_at for run in self.runs_of(name)])
+
+    def metric(self, metric: str, name: str) -> Floats:
+        """A metric of one's own, summed up to each of ``rounds``: one row per seed.
+
+        >>> import armwise as aw
+        >>> result = aw.race([aw.UCB1(3)], aw.environments.Switching(n_arms=3), horizon=20, seeds=2,
+        ...                  metrics={"plays of arm 0": lambda played: played.arms == 0})
+        >>> result.metric("plays of arm 0", "UCB1")[:, -1] <= 20
+        array([ True,  True])
+        """
+        runs = self.runs_of(name)
+        if not runs or metric not in runs[0].metrics:
+            known = ", ".join(runs[0].metrics) if runs else ""
+            raise ValueError(f"metric must be one that the race was given ({known or 'none'}), got {metric!r}")
+        return np.stack([run.metrics[metric] for run in runs])
+
+    def final(self, name: str, seed: int | None = None) -> Agent:
+        """The agent as it was after the last round of a seed (the first, if none is said).
+
+        >>> import armwise as aw
+        >>> result = aw.race([aw.UCB1(3)], aw.environments.Switching(3), horizon=20, seeds=2, keep=["agents"])
+        >>> result.final("UCB1").t
+        21
+        """
+        run = self._run(name, seed)
+        if run.final is None:
+            raise ValueError(f"{name!r} was not kept: race with keep=['agents']")
+        return run.final
+
+    def arms(self, name: str, seed: int | None = None) -> NDArray[np.int64]:
+        """The arm of every round of a seed (the first, if none is said; others with ``keep=["arms"]``).
+
+        >>> import armwise as aw
+        >>> len(aw.race([aw.UCB1(3)], aw.environments.Switching(3), horizon=20, seeds=2).arms("UCB1"))
+        20
+        """
+        run = self._run(name, seed)
+        if run.arms is None:
+            raise ValueError(f"the arms of {name!r} with seed {run.seed} were not kept: race with keep=['arms']")
+        return run.arms.astype(np.int64)
+
+    def _run(self, name: str, seed: int | None) -> Run:
+        wanted = self.seeds[0] if seed is None else seed
+        for run in self.runs_of(name):
+            if run.seed == wanted:
+                return run
+        raise ValueError(f"no whole run of {name!r} with seed {wanted}: agents {self.finishers}, seeds {self.seeds}")
+
+    def quantiles(self, levels: Sequence[float] = (0.05, 0.5, 0.95)) -> pd.DataFrame:
+        """The quantiles of regret over the seeds at every recorded round: agent, round, one column per level.
+
+        >>> import armwise as aw
+        >>> aw.race([aw.UCB1(3)], aw.environments.Switching(3), horizon=20, seeds=4).quantiles().columns.tolist()
+        ['agent', 'round', 'q0.05', 'q0.5', 'q0.95']
+        """
+        with needs("race"):
+            import pandas as pd
+
+        if not all(0.0 <= level <= 1.0 for level in levels):
+            raise ValueError(f"levels must lie in [0, 1], got {list(levels)}")
+        n, names = len(self.rounds), self.finishers
+        columns = {"agent": np.repeat(names, n), "round": np.tile(self.rounds, len(names))}
+        table = np.concatenate([np.quantile(self.regret(name), levels, axis=0) for name in names], axis=1)
+        return pd.DataFrame(columns | {f"q{level:g}": table[i] for i, level in enumerate(levels)})
+
+    def arm_share(self, name: str) -> Floats:
+        """The share of each arm in successive stretches of the horizon, over all seeds: (stretches, K)."""
+        counts = np.sum([run.counts for run in self.runs_of(name)], axis=0)
+        counts = counts[counts.sum(axis=1) > 0]
+        share: Floats = counts / counts.sum(axis=1, keepdims=True)
+        return share
+
+    def seconds_per_decision(self, name: str) -> float:
+        """Time to choose and learn once, in the block lane, averaged over all runs."""
+        return float(np.mean([run.seconds for run in self.runs_of(name)])) / self.horizon
+
+    def curves(self) -> pd.DataFrame:
+        """Every run at every recorded round: agent, seed, round, regret, reward, time so far, metrics of one's own.
+
+        >>> import armwise as aw
+        >>> result = aw.race([aw.Exp3(n_arms=3)], aw.environments.Switching(n_arms=3), horizon=200, seeds=4)
+        >>> result.curves().columns.tolist()
+        ['world', 'agent', 'seed', 'round', 'regret', 'reward', 'seconds']
+        """
+        with needs("race"):
+            import pandas as pd
+
+        whole = [run for run in self.runs if not run.error]
+        n = len(self.rounds)
+        return pd.DataFrame(
+            {
+                "world": self.label,
+                "agent": np.repeat([run.agent for run in whole], n),
+                "seed": np.repeat([run.seed for run in whole], n),
+                "round": np.tile(self.rounds, len(whole)),
+                "regret": np.concatenate([run.regret for run in whole]) if whole else [],
+                "reward": np.concatenate([run.reward for run in whole]) if whole else [],
+                "seconds": np.concatenate([run.seconds_at for run in whole]) if whole else [],
+            }
+            | {
+                metric: np.concatenate([run.metrics[metric] for run in whole])
+                for metric in (whole[0].metrics if whole else ())
+            }
+        )
