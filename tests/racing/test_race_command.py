@@ -37,6 +37,22 @@ def test_a_file_of_the_user(table, capsys):
     assert regret.mean() < 60  # of 150 for chance: the first column says it all
 
 
+def test_a_folder_of_sets(table, capsys):
+    (table / "sets").mkdir()
+    for name in ("first", "second"):
+        pd.read_parquet("data.parquet").rename(columns={"y": "label"}).to_parquet(f"sets/{name}.parquet")
+    words = "race --data sets --agents linucb,ucb --seeds 2 --workers 1 --horizon 100 --json"
+    assert main(words.split()) == 0
+    rows = json.loads(capsys.readouterr().out)["results"]
+    assert [(row["world"], row["agent"]) for row in rows if row["agent"] == "LinUCB"] == [
+        ("first", "LinUCB"),
+        ("second", "LinUCB"),
+    ]
+    assert main(["race", "--data", "nowhere"]) == 2
+    assert "nowhere: no such folder" in capsys.readouterr().err
+    assert main(["race", "--data", "sets", "--world", "linear"]) == 2
+
+
 def test_json_and_regression(table, capsys):
     words = "race --world data.csv --label price --regression --agents linucb --seeds 2 --workers 1 --json"
     assert main(words.split()) == 0

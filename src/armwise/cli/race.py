@@ -28,6 +28,8 @@ def add_parser(commands: Any) -> None:
     parser = command_parser(commands, "race", "race agents on a world and write a report", _EXAMPLE)
     parser.add_argument("--world", help="a world by name (linear, tabular, ...) or a Parquet or CSV file; "
                         "default: every agent of the survey, each on a world that fits it")  # fmt: skip
+    parser.add_argument("--data", metavar="FOLDER", help="a folder of classification sets (Parquet or CSV files with "
+                        "a column label, class or target, or else the last one): a race on each")  # fmt: skip
     parser.add_argument("--label", help="the file's column that the agents should get right")
     parser.add_argument("--regression", action="store_true", help="the label is a number: arms are predictions of it")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a parameter of the world")
@@ -40,7 +42,7 @@ def add_parser(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    heats = [_own(args)] if args.world else _survey(args)
+    heats = _sets(args) if args.data else [_own(args)] if args.world else _survey(args)
     from armwise.racing import RaceError, RaceWarning, race_all
     from armwise.racing.report import write_report
     from armwise.racing.store import Store
@@ -48,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
     out = Path(args.out)
     out.mkdir(parents=True, exist_ok=True)
     unfinished = out / ".unfinished"  # an interrupted race goes on from here
-    seeds = args.seeds if args.seeds is not None else (10 if args.world else 4)
+    seeds = args.seeds if args.seeds is not None else (10 if args.world else 4)  # four where there are many worlds
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RaceWarning)  # said below, on one line each
         try:
@@ -57,7 +59,8 @@ def run(args: argparse.Namespace) -> int:
         except RaceError as error:
             print(f"armwise race: {error}", file=sys.stderr)
             return 1
-    title = "Every agent of the survey" if not args.world else f"A race on {heats[0].label}"
+    title = f"A race on {heats[0].label}" if len(heats) == 1 else f"A race on {len(heats)} sets"
+    title = title if args.world or args.data else "Every agent of the survey"
     page = write_report(results, out / "report.html", title, args.workers)
     _write_curves(results, out)
     Store(unfinished).clear()
@@ -89,11 +92,24 @@ def _survey(args: argparse.Namespace) -> list[Heat]:
     return survey_heats(scale=horizon / LONGEST)
 
 
+def _sets(args: argparse.Namespace) -> list[Heat]:
+    if args.world or args.set or args.regression:
+        raise BadInput("--data is a folder of classification sets: --world, --set and --regression do not go with it")
+    from armwise.environments import Classification
+    from armwise.environments.frames import labelled_sets
+
+    found = labelled_sets(args.data)
+    return [_heat(args, Classification.from_file(path, args.label), name) for name, path in found.items()]
+
+
 def _own(args: argparse.Namespace) -> Heat:
+    return _heat(args, *_world(args))
+
+
+def _heat(args: argparse.Namespace, world: Environment, name: str) -> Heat:
     from armwise.racing import Heat
     from armwise.racing.entries import ALIASES, enter, entrants
 
-    world, name = _world(args)
     horizon = args.horizon if args.horizon is not None else getattr(world, "n_rows", 10_000)
     if horizon < 1:
         raise BadInput(f"--horizon must be at least 1, got {horizon}")
@@ -118,9 +134,14 @@ def _world(args: argparse.Namespace) -> tuple[Environment, str]:
             raise BadInput("--set is for worlds by name; a file has nothing to set")
         return kind.from_file(path, args.label), path.stem
     names = [name for name in environments.__all__ if name not in _NOT_BY_NAME]
-    name = match("world", args.world, names)
+    published = [name for name in environments.protocols() if name not in map(str.lower, names)]
+    name = match("world", args.world, [*names, *published])
     if args.label:
         raise BadInput(f"--label is for files; {name} has no columns")
+    if name in published:
+        if args.set:
+            raise BadInput(f"--set is for worlds with parameters; {name} is a published protocol")
+        return environments.published(name), name
     cls = getattr(environments, name)
     values = {}
     for setting in args.set:
@@ -136,7 +157,9 @@ def _world(args: argparse.Namespace) -> tuple[Environment, str]:
     return cls(**values), name
 
 
-_NOT_BY_NAME = ("Block", "Environment", "Rows", "Classification", "Regression", "Ratings")
+# What needs data, or a world inside.
+_NOT_BY_NAME = ("Block", "Environment", "Rows", "Classification", "Regression", "Ratings", "Mushroom", "FromLog",
+                "Drift", "Seasonal", "Switch", "protocols", "published")  # fmt: skip
 
 
 def _value(text: str) -> Any:
@@ -148,7 +171,7 @@ def _value(text: str) -> Any:
 
 def _command(args: argparse.Namespace) -> str:
     words = ["armwise", "race"]
-    for name in ("world", "label", "agents", "horizon", "seeds"):
+    for name in ("world", "data", "label", "agents", "horizon", "seeds"):
         if getattr(args, name) is not None:
             words += [f"--{name}", str(getattr(args, name))]
     for setting in args.set:

@@ -8,13 +8,16 @@
 
 from armwise.environments.adversarial import Adaptive, AgainstUCB1, Experts, Switching
 from armwise.environments.base import Block, Environment
+from armwise.environments.changing import Drift, Seasonal, Switch
 from armwise.environments.data import Classification, Regression, Rows
 from armwise.environments.graph import Graph
 from armwise.environments.linear import Drifting, Hierarchical, Linear
 from armwise.environments.logistic import Logistic
 from armwise.environments.planted import Planted
 from armwise.environments.process import GaussianProcess
+from armwise.environments.published import Mushroom, Wheel, protocols, published
 from armwise.environments.ratings import Ratings
+from armwise.environments.simulated import FromLog
 from armwise.environments.tabular import Tabular
 
 __all__ = [
@@ -22,18 +25,26 @@ __all__ = [
     "AgainstUCB1",
     "Block",
     "Classification",
+    "Drift",
     "Drifting",
     "Environment",
     "Experts",
+    "FromLog",
     "GaussianProcess",
     "Graph",
     "Hierarchical",
     "Linear",
     "Logistic",
+    "Mushroom",
     "Planted",
     "Ratings",
     "Regression",
     "Rows",
+    "Seasonal",
+    "Switch",
     "Switching",
     "Tabular",
+    "Wheel",
+    "protocols",
+    "published",
 ]

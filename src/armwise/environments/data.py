@@ -3,29 +3,35 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 
 from armwise.agent import Floats, count
 from armwise.environments.base import Block, Blocks, Environment, block_sizes
+from armwise.environments.frames import columns, is_frame, read_frame, read_labelled
 from armwise.extras import needs
 
 
 class Rows(Environment):
     """Rows of full information: context X[i], reward of arm a rewards[i, a]; the seed draws their order.
 
-    ``expected`` says what each arm is worth where ``rewards`` holds one noisy draw of it. Longer races than there
-    are rows go through them again, in a new order.
+    X is an array, or a data frame with numbers, categories and texts as they come (see ``frames.columns``); an array
+    of shape (n, K, d) holds per-arm features. ``arms``, one row of features per arm (again an array or a data frame),
+    makes per-arm features of a shared context: the arm's own, and each times each of the context. ``expected`` says
+    what each arm is worth where ``rewards`` holds one noisy draw of it. Longer races than there are rows go through
+    them again, in a new order.
 
     >>> world = Rows(X=np.eye(3), rewards=np.eye(3))
     >>> len(next(world.blocks(horizon=7, seed=1)))
     3
+    >>> Rows(X=np.eye(3), rewards=np.eye(3), arms=np.ones((3, 2))).width("features")
+    8
     """
 
-    def __init__(self, X: Any, rewards: Any, expected: Any = None) -> None:
-        self.X = _numbers("X", X, 2)
+    def __init__(self, X: Any, rewards: Any, expected: Any = None, arms: Any = None) -> None:
+        self.X = columns("X", X) if is_frame(X) else _numbers("X", X, 3 if np.ndim(X) == 3 else 2)
+        self.arm_names = [str(name) for name in rewards.columns] if is_frame(rewards) else None
         self.rewards = _numbers("rewards", rewards, 2)
         self.expected = None if expected is None else _numbers("expected", expected, 2)
         if len(self.X) != len(self.rewards) or len(self.X) == 0:
@@ -35,6 +41,38 @@ class Rows(Environment):
         if self.expected is not None and self.expected.shape != self.rewards.shape:
             raise ValueError(f"expected has shape {self.expected.shape}, rewards {self.rewards.shape}")
         self.n_arms = self.rewards.shape[1]
+        if self.X.ndim == 3 and self.X.shape[1] != self.n_arms:
+            raise ValueError(f"X has features of {self.X.shape[1]} arms, rewards of {self.n_arms}: expected as many")
+        self.arms = None if arms is None else columns("arms", arms) if is_frame(arms) else _numbers("arms", arms, 2)
+        if self.arms is not None and (self.X.ndim == 3 or len(self.arms) != self.n_arms):
+            raise ValueError(
+                f"arms must have one row per arm ({self.n_arms}) beside a shared X, got shape {self.arms.shape}"
+            )
+
+    @classmethod
+    def from_file(
+        cls, path: str | os.PathLike[str], rewards: str | list[str], context: list[str] | None = None
+    ) -> Self:
+        """A Parquet or CSV file of full information: the columns that begin with ``rewards`` (or a list of columns)
+        are the arms' rewards; ``context`` are the columns that agents see, by default all the others.
+
+        >>> Rows.from_file("nowhere.parquet", rewards="score ")
+        Traceback (most recent call last):
+        ...
+        ValueError: nowhere.parquet: no such file
+        """
+        frame = read_frame(path)
+        names = [str(n) for n in frame.columns if str(n).startswith(rewards)] if isinstance(rewards, str) else rewards
+        wanted = [str(n) for n in frame.columns if n not in names] if context is None else context
+        for what, group in (("rewards", names), ("context", wanted)):
+            unknown = [name for name in group if name not in frame.columns]
+            if not group or unknown:
+                problem = f"no column {unknown[0]!r}" if unknown else "no column fits"
+                raise ValueError(f"{path}: {what}: {problem}; it has {', '.join(map(str, frame.columns[:20]))}")
+        worth = frame[names].rename(
+            columns=lambda name: name.removeprefix(rewards) if isinstance(rewards, str) else name
+        )
+        return cls(frame[wanted], worth)
 
     @property
     def n_rows(self) -> int:
@@ -54,11 +92,27 @@ class Rows(Environment):
         while left:
             order = rng.permutation(len(self.X))[:left]
             start = 0
-            for T in block_sizes(len(order), self.X.shape[1] + self.n_arms):
+            for T in block_sizes(len(order), self._numbers_per_round):
                 rows = order[start : start + T]
-                yield Block({"shared": self.X[rows]}, *self._tables(rows))
+                yield Block(self._views(rows), *self._tables(rows))
                 start += T
             left -= len(order)
+
+    @property
+    def _numbers_per_round(self) -> int:
+        if self.arms is not None:
+            return int(self.n_arms * self.arms.shape[1] * (1 + self.X.shape[1]))
+        return int(np.prod(self.X.shape[1:])) + self.n_arms
+
+    def _views(self, rows: Any) -> dict[str, Any]:
+        seen = self.X[rows]
+        if self.X.ndim == 3:
+            return {"features": seen}
+        if self.arms is None:
+            return {"shared": seen}
+        crossed = np.einsum("ti,kj->tkij", seen, self.arms).reshape(len(seen), self.n_arms, -1)
+        own = np.broadcast_to(self.arms, (len(seen), *self.arms.shape))
+        return {"shared": seen, "features": np.concatenate([own, crossed], axis=2)}
 
 
 class Classification(Rows):
@@ -109,15 +163,16 @@ class Classification(Rows):
         return cls(*_from_openml(name, version))
 
     @classmethod
-    def from_file(cls, path: str | os.PathLike[str], label: str) -> Self:
-        """A Parquet or CSV file: numbers are columns, anything else becomes one indicator column a value.
+    def from_file(cls, path: str | os.PathLike[str], label: str | None = None) -> Self:  # type: ignore[override]
+        """A Parquet or CSV file, its columns as they come; ``label`` is what agents should get right (by default the
+        column called label, class or target, or else the last).
 
         >>> Classification.from_file("nowhere.parquet", label="y")
         Traceback (most recent call last):
         ...
         ValueError: nowhere.parquet: no such file
         """
-        X, y = read_table(path, label)
+        X, y = read_labelled(path, label)
         try:
             return cls(X, y)
         except ValueError as error:
@@ -160,47 +215,13 @@ class Regression(Rows):
         return cls(*_from_openml(name, version), n_arms=n_arms)
 
     @classmethod
-    def from_file(cls, path: str | os.PathLike[str], label: str, n_arms: int = 5) -> Self:
+    def from_file(cls, path: str | os.PathLike[str], label: str, n_arms: int = 5) -> Self:  # type: ignore[override]
         """A Parquet or CSV file whose column ``label`` is the number to predict."""
-        X, y = read_table(path, label)
+        X, y = read_labelled(path, label)
         try:
             return cls(X, y, n_arms=n_arms)
         except ValueError as error:
             raise ValueError(f"{path}, label {label!r}: {error}") from None
-
-
-def read_table(path: str | os.PathLike[str], label: str) -> tuple[Floats, np.ndarray]:
-    """X and y from a Parquet or CSV file; text and booleans become indicator columns.
-
-    >>> read_table("nowhere.csv", label="y")
-    Traceback (most recent call last):
-    ...
-    ValueError: nowhere.csv: no such file
-    """
-    with needs("race"):
-        import pandas as pd
-
-    file = Path(path)
-    if not file.is_file():
-        raise ValueError(f"{path}: no such file")
-    try:
-        frame = pd.read_parquet(file) if file.suffix.lower() in (".parquet", ".pq") else pd.read_csv(file)
-    except Exception as error:
-        raise ValueError(f"{path}: cannot be read as Parquet or CSV: {str(error).splitlines()[0]}") from None
-    if label not in frame.columns:
-        raise ValueError(f"{path}: no column {label!r}; it has {', '.join(map(str, frame.columns[:20]))}")
-    if not len(frame):
-        raise ValueError(f"{path}: no rows")
-    missing = frame.columns[frame.isna().any()]
-    if len(missing):
-        raise ValueError(f"{path}: column {missing[0]!r} has missing values: fill or drop them first")
-    features = frame.drop(columns=label)
-    texts = [name for name in features.columns if not pd.api.types.is_numeric_dtype(features[name])]
-    for name in texts:
-        if features[name].nunique() > 1000:
-            raise ValueError(f"{path}: column {name!r} has more than 1000 different texts: drop it, or make it numbers")
-    X = pd.get_dummies(features, columns=texts).to_numpy(dtype=np.float64)
-    return X, frame[label].to_numpy()
 
 
 def _from_sklearn(name: str) -> tuple[Any, Any]:
@@ -216,17 +237,15 @@ def _from_sklearn(name: str) -> tuple[Any, Any]:
 
 
 def _from_openml(name: str, version: int | str) -> tuple[Any, Any]:
-    with needs("race"):
-        import pandas as pd
     with needs("sklearn"):
         from sklearn.datasets import fetch_openml
 
     frame, y = fetch_openml(name, version=version, return_X_y=True, as_frame=True)
-    return pd.get_dummies(frame.dropna(axis=1)).to_numpy(dtype=np.float64), np.asarray(y)
+    return columns("X", frame), np.asarray(y)
 
 
 def _prepared(X: Any, scale: bool, rows: int) -> Floats:
-    table = _numbers("X", X, 2)
+    table = columns("X", X) if is_frame(X) else _numbers("X", X, 2)
     if len(table) != rows:
         raise ValueError(f"X has {len(table)} rows and y {rows}: expected as many")
     if scale:

@@ -1,0 +1,140 @@
+"""Tables as they come: numbers, categories, booleans, dates and texts become columns of numbers."""
+
+from __future__ import annotations
+
+import os
+import re
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from armwise.agent import Floats
+from armwise.extras import needs
+
+_INDICATORS = 50  # a column of text with at most so many values is a category, with more it is text
+_WORDS = 64  # columns that the words of a text are hashed into
+_LABELS = ("label", "class", "target")
+
+
+def columns(name: str, frame: Any) -> Floats:
+    """A data frame as numbers. Numbers stay; categories, booleans and short lists of texts become one indicator per
+    value; dates become days; longer texts become hashed words, each row of length 1; a missing value is an indicator
+    of its own (and 0 where the number would stand).
+
+    >>> import pandas as pd
+    >>> columns("X", pd.DataFrame({"age": [20, 40], "city": ["Rome", "Oslo"]}))
+    array([[20.,  0.,  1.],
+           [40.,  1.,  0.]])
+    """
+    with needs("race"):
+        import pandas as pd
+
+    parts: list[Floats] = []
+    for label in frame.columns:
+        column = frame[label]
+        if pd.api.types.is_bool_dtype(column) or isinstance(column.dtype, pd.CategoricalDtype):
+            parts.append(_indicators(column))
+        elif pd.api.types.is_numeric_dtype(column):
+            parts += _with_missing(column.to_numpy(np.float64, na_value=np.nan), f"{name}[{label!r}]")
+        elif pd.api.types.is_datetime64_any_dtype(column):
+            days = (column - column.min()).dt.total_seconds() / 86_400.0
+            parts += _with_missing(days.to_numpy(np.float64), f"{name}[{label!r}]")
+        elif column.nunique() <= _INDICATORS:
+            parts.append(_indicators(column))
+        else:
+            parts.append(np.stack([_words(text) for text in column.fillna("").astype(str)]))
+    if not parts:
+        raise ValueError(f"{name} must have at least one column")
+    return np.column_stack(parts)
+
+
+def _indicators(column: Any) -> Floats:
+    import pandas as pd
+
+    table: Floats = pd.get_dummies(column.astype(object), dummy_na=bool(column.isna().any())).to_numpy(np.float64)
+    return table
+
+
+def _with_missing(values: Floats, where: str) -> list[Floats]:
+    if np.isinf(values).any():
+        raise ValueError(f"{where} must be finite, got infinity")
+    missing = np.isnan(values)
+    return [np.where(missing, 0.0, values), missing.astype(np.float64)] if missing.any() else [values]
+
+
+def _words(text: str) -> Floats:
+    row = np.zeros(_WORDS)
+    for word in re.findall(r"\w+", text.lower()):
+        hashed = zlib.crc32(word.encode())
+        row[hashed % _WORDS] += 1.0 if hashed >> 31 else -1.0
+    length = np.linalg.norm(row)
+    return row / length if length > 0 else row
+
+
+def is_frame(value: Any) -> bool:
+    """Whether it is a pandas data frame (or what looks like one).
+
+    >>> is_frame([[1.0]])
+    False
+    """
+    return hasattr(value, "columns") and hasattr(value, "dtypes")
+
+
+def read_frame(path: str | os.PathLike[str]) -> Any:
+    """The data frame of a Parquet or CSV file.
+
+    >>> read_frame("nowhere.csv")
+    Traceback (most recent call last):
+    ...
+    ValueError: nowhere.csv: no such file
+    """
+    with needs("race"):
+        import pandas as pd
+
+    file = Path(path)
+    if not file.is_file():
+        raise ValueError(f"{path}: no such file")
+    try:
+        frame = pd.read_parquet(file) if file.suffix.lower() in (".parquet", ".pq") else pd.read_csv(file)
+    except Exception as error:
+        raise ValueError(f"{path}: cannot be read as Parquet or CSV: {str(error).splitlines()[0]}") from None
+    if not len(frame):
+        raise ValueError(f"{path}: no rows")
+    return frame
+
+
+def labelled_sets(folder: str | os.PathLike[str]) -> dict[str, Path]:
+    """The classification sets of a folder, by name: its Parquet and CSV files.
+
+    >>> labelled_sets("nowhere")
+    Traceback (most recent call last):
+    ...
+    ValueError: nowhere: no such folder
+    """
+    place = Path(folder)
+    if not place.is_dir():
+        raise ValueError(f"{folder}: no such folder")
+    files = sorted(path for path in place.iterdir() if path.suffix.lower() in (".parquet", ".pq", ".csv"))
+    if not files:
+        raise ValueError(f"{folder}: no Parquet or CSV files in it")
+    return {path.stem: path for path in files}
+
+
+def read_labelled(path: str | os.PathLike[str], label: str | None = None) -> tuple[Floats, np.ndarray]:
+    """X and y of one set: y is the column ``label``, or the one called label, class or target, or else the last.
+
+    >>> import pandas as pd, tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "s.csv"
+    >>> pd.DataFrame({"a": [1.0, 2.0], "class": ["x", "y"]}).to_csv(path, index=False)
+    >>> read_labelled(path)[1]
+    array(['x', 'y'], dtype=object)
+    """
+    frame = read_frame(path)
+    if label is not None and label not in frame.columns:
+        raise ValueError(f"{path}: no column {label!r}; it has {', '.join(map(str, frame.columns[:20]))}")
+    name = label or next((each for each in _LABELS if each in frame.columns), frame.columns[-1])
+    if frame[name].isna().any():
+        raise ValueError(f"{path}: the label {name!r} has missing values: drop those rows first")
+    return columns("X", frame.drop(columns=name)), frame[name].to_numpy()
