@@ -37,6 +37,34 @@ CASES = [
     Case("Explore over Exp3", lambda s: aw.Explore(aw.Exp3(K, 0.1, seed=s), 0.2, seed=s), horizon=1500),
     Case("Auto", lambda s: aw.Auto(D, seed=s)),
     Case("Auto, disjoint, with a floor", lambda s: aw.Auto(D, K, floor=0.1, seed=s)),
+    Case("LagrangeCB", lambda s: aw.LagrangeCB(aw.SquareCB(D), 2000, 90.0, seed=s)),
+    Case("LagrangeCB, theoretical", lambda s: aw.LagrangeCB.theoretical(D, K, 4000, 4000.0, seed=s), horizon=4000),
+    Case(
+        "LagrangeCB, two resources",
+        lambda s: aw.LagrangeCB(aw.SquareCB(D, n_arms=K), 2000, [90.0, 60.0], covering=[False, True], seed=s),
+    ),
+    Case("LinCBwK", lambda s: aw.LinCBwK(D, 2000, 90.0, lam=0.3, seed=s)),
+    Case("LinCBwK, disjoint", lambda s: aw.LinCBwK(D, 2000, [90.0, 90.0], n_arms=K, max_cost=0.1, seed=s)),
+    Case(
+        "HardStop",
+        lambda s: aw.HardStop(
+            aw.LinUCB(D, 0.5, 0.3, n_arms=K, seed=s), 120.0, np.full(K, 0.1), 0, horizon=1000, seed=s
+        ),
+        symmetric=False,
+    ),
+    Case("Pacing", lambda s: aw.Pacing(aw.LinUCB(D, 0.5, 0.3, seed=s), 0.05, 0, seed=s), symmetric=False),
+    Case(
+        "Conservative",
+        lambda s: aw.Conservative(aw.UCB1(K, seed=s), 1, 0.5, noise=0.2, seed=s),
+        symmetric=False,
+        horizon=2000,
+    ),
+    Case(
+        "Conservative, features",
+        lambda s: aw.Conservative(aw.LinUCB(D, 0.5, 0.3, seed=s), 1, 0.5, noise=0.1, seed=s),
+        symmetric=False,
+        horizon=2000,
+    ),
     Case("D3RB", lambda s: aw.D3RB([aw.LinUCB(D, 0.5, 0.3), aw.SquareCB(D)], seed=s)),
     Case("ED2RB", lambda s: aw.ED2RB([aw.LinUCB(D, 0.5, 0.3), aw.SquareCB(D)], seed=s)),
     Case("Corral", lambda s: aw.Corral([aw.LinUCB(D, 0.5, 0.3), aw.SquareCB(D)], 600, seed=s)),

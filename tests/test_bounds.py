@@ -69,6 +69,16 @@ BY_HAND = {
         2 * math.sqrt(e) + 16 * e * math.sqrt(2 * (e - 1)),
     ),
     "ridge_regression": ({"T": 2 * (e - 1), "d": 2, "lam": 1.0, "S": 1.0, "L": 1.0}, 9.0),
+    "lagrange_regression": ({"T": 2 * (e - 1), "K": 1, "d": 2, "rate": 0.5}, 2 * (1 + 4) * 9),
+    "lagrange": (
+        {"T": 2 * (e - 1), "K": 1, "d": 2, "rate": 1.0, "delta": 4 / e},
+        math.sqrt(2 * (e - 1)) * (4 * math.sqrt(2 * 2 * 9) + 8 * 2 + 1 + 3 * math.sqrt(2)),
+    ),
+    "lincbwk": (
+        {"T": 2 * (e - 1), "d": 2, "rate": 1.0, "R": 1.0, "delta": 4 / e, "m": e - 1},
+        2 * BOUNDS["linucb"](2 * (e - 1), 2, 1.0, 1.0, 1.0, 1.0, 4 / e / e)
+        + math.sqrt(2 * (e - 1)) * (2 + 3 * math.sqrt(2)),
+    ),
     "squarecb": ({"T": 2 * (e - 1), "K": 2, "d": 2, "delta": 2 / e}, (4 * 3 + 8) * 2 * math.sqrt(e - 1)),
     "exp4": ({"T": 100, "K": 4, "N": e}, 52.6),
     "exp4p": ({"T": 100, "K": 4, "N": 1, "delta": 1 / e}, 120),
@@ -77,7 +87,7 @@ BY_HAND = {
 ORDINARY = {
     "K": 5, "C": 4, "N": 20, "d": 4, "R": 0.5, "S": 1.0, "L": 1.0, "U": 1.0, "lam": 1.0, "lam_coarse": 1.0,
     "alpha": 1.0, "alpha_coarse": 0.5, "epsilon": 0.1, "delta": 0.05, "bound": bounds.exp3,
-    "gamma_T": 5.0, "sigma": 0.1, "B": 1.0, "d_tilde": 5.0, "gamma": 1.0,
+    "gamma_T": 5.0, "sigma": 0.1, "B": 1.0, "d_tilde": 5.0, "gamma": 1.0, "rate": 0.5,
 }  # fmt: skip
 
 

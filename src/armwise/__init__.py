@@ -54,6 +54,12 @@ _HOMES = {
     "experts.exp4p": ("Exp4P",),
     "experts.advised": ("Advised",),
     "experts.ve": ("VE",),
+    "budget.lagrange": ("LagrangeCB",),
+    "budget.lincbwk": ("LinCBwK",),
+    "budget.hard_stop": ("HardStop",),
+    "budget.pacing": ("Pacing",),
+    "budget.conservative": ("Conservative",),
+    "budget.optimum": ("budget_optimum",),
     "certify": ("certificate",),
     "decider.answers": ("Decided", "Explanation", "Receipt", "UnknownDecision"),
     "decider.decider": ("Decider",),
@@ -81,6 +87,12 @@ if TYPE_CHECKING:
     from armwise.agent import Theory as Theory
     from armwise.agent import load as load
     from armwise.auto.auto import Auto as Auto
+    from armwise.budget.conservative import Conservative as Conservative
+    from armwise.budget.hard_stop import HardStop as HardStop
+    from armwise.budget.lagrange import LagrangeCB as LagrangeCB
+    from armwise.budget.lincbwk import LinCBwK as LinCBwK
+    from armwise.budget.optimum import budget_optimum as budget_optimum
+    from armwise.budget.pacing import Pacing as Pacing
     from armwise.certify import certificate as certificate
     from armwise.decider.answers import Decided as Decided
     from armwise.decider.answers import Explanation as Explanation

@@ -367,3 +367,49 @@ def squarecb(T: int, K: int, d: int, delta: float, lam: float = 1.0, S: float = 
     """
     regression = ridge_regression(T, d, lam, S, L)
     return 4.0 * math.sqrt(K * T * regression) + 8.0 * math.sqrt(K * T * math.log(2.0 / delta))
+
+
+def lagrange_regression(T: int, K: int, d: int, rate: float, m: int = 1, lam: float = 1.0) -> float:
+    """Squared error of estimated Lagrangians, K ridge models of dimension d each for rewards and for m costs.
+
+    (dr - sum_i l_i dc_i)^2 <= 2 dr^2 + 2 m (1 / rate)^2 sum_i dc_i^2 for prices l_i <= 1 / rate.
+
+    >>> round(lagrange_regression(T=10_000, K=2, d=3, rate=0.5))
+    1791
+    """
+    return 2.0 * (1.0 + (m / rate) ** 2) * ridge_regression(T, K * d, lam)
+
+
+def lagrange(T: int, K: int, d: int, rate: float, delta: float = 0.05, m: int = 1, lam: float = 1.0) -> float:
+    """LagrangeCB that stops when its budget B is spent, against the LP (Slivkins, Sankararaman, Foster 2023).
+
+    Their argument with its constants: with prices in [0, P], P = T / B = 1 / ``rate``, the primal player's regret
+    (SquareCB's, on payoffs of range 1 + m P) and the dual player's (m P sqrt(T), online gradient) add up, because a
+    resource that runs out at round s leaves P (B s / T - B) = s - T on the books, which is what the rounds after it
+    could have brought; and Azuma's inequality for the rounds' own noise. With probability 1 - delta; rewards and costs
+    in [0, 1], a null arm.
+
+    >>> round(lagrange(T=1_000_000, K=3, d=4, rate=0.5))
+    615227
+    """
+    P = 1.0 / rate
+    primal = 4.0 * math.sqrt(K * T * lagrange_regression(T, K, d, rate, m, lam))
+    primal += 8.0 * (1.0 + m * P) * math.sqrt(K * T * math.log(4.0 / delta))
+    return primal + m * P * math.sqrt(T) + (1.0 + 2.0 * m * P) * math.sqrt(2.0 * T * math.log(4.0 / delta))
+
+
+def lincbwk(T: int, d: int, rate: float, R: float = 1.0, delta: float = 0.05, m: int = 1, models: int = 1) -> float:
+    """LinCBwK with Z = T / B that stops when its budget is spent, against the LP (Agrawal, Devanur 2016, Theorem 2).
+
+    ``rate`` is B / T. (1 + Z) times LinUCB's bound for the optimistic Lagrangian (delta shared among 1 + m
+    parameters), the regret of multiplicative weights Z 2 sqrt(T ln(1 + m)), and Azuma's inequality; ``lagrange`` says
+    why they add up.
+
+    >>> round(lincbwk(T=1_000_000, d=4, rate=0.5, R=0.1))
+    123170
+    """
+    Z = 1.0 / rate
+    optimism = (1.0 + Z) * linucb(T, d, R, 1.0, 1.0, 1.0, delta / (1 + m), models)
+    return (
+        optimism + Z * 2.0 * math.sqrt(T * math.log1p(m)) + (1.0 + 2.0 * Z) * math.sqrt(2.0 * T * math.log(4.0 / delta))
+    )

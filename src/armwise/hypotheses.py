@@ -434,6 +434,39 @@ def _tuned_gamma(agent: Any, name: str, complexity: float, T: int, rounds: str =
     return f"its bound asks for gamma = {best:.3g} at {at} ({name}.theoretical), and gamma is {agent.gamma:g}"
 
 
+def lagrange(agent: Any, world: World, T: int) -> Letters | str:
+    """LagrangeCB with the constants of its bound, in a world that states its spend rate and has a null arm.
+
+    >>> import armwise as aw
+    >>> lagrange(aw.LagrangeCB(aw.SquareCB(3, n_arms=2), 100, 50.0), {"rate": 0.5, "null_arm": 0}, T=100)
+    'its bound is for a constant gamma and prices by gradient: LagrangeCB.theoretical'
+    """
+    if agent.dual != "gradient" or agent.exponent != 0.0 or agent.gamma is None:
+        return "its bound is for a constant gamma and prices by gradient: LagrangeCB.theoretical"
+    return _budgeted(agent, world, T) or {"K": agent.n_arms, "d": agent.dim, "rate": agent.budget / T}
+
+
+def lincbwk(agent: Any, world: World, T: int) -> Letters | str:
+    """LinCBwK with Z = T / B and the ellipsoid's widths, in a world that states its spend rate and has a null arm.
+
+    >>> import armwise as aw
+    >>> lincbwk(aw.LinCBwK(3, 100, 50.0), {"rate": 0.5, "null_arm": 0}, T=100)
+    'its bound is for the ellipsoid of its widths and Z = T / B: LinCBwK.theoretical'
+    """
+    if agent.alpha is None or agent.Z is None or agent.scale < 1.0:
+        return "its bound is for the ellipsoid of its widths and Z = T / B: LinCBwK.theoretical"
+    letters = {"d": agent.dim, "rate": agent.budget / T, "R": agent.alpha.noise, "models": agent.n_arms or 1}
+    return _budgeted(agent, world, T) or letters
+
+
+def _budgeted(agent: Any, world: World, T: int) -> str | None:
+    if "rate" not in world or "null_arm" not in world:
+        return "its bound needs a null arm and a spend rate, and this world does not state them"
+    if agent.n_costs != 1:
+        return f"its bound with numbers is for one resource, and these are {agent.n_costs}"
+    return f"it is made for {agent.horizon:,} rounds, and these are {T:,}" if agent.horizon != T else None
+
+
 def _horizon(agent: Any, T: int) -> str | None:
     return None if agent.horizon >= T else f"it is made for {agent.horizon:,} rounds, and these are {T:,}"
 

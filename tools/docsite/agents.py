@@ -19,6 +19,7 @@ ROOMS = {
     "kernel": "Smooth rewards",
     "oracle": "Classes of policies, and regression",
     "experts": "Expert advice",
+    "budget": "Costs, budgets and a safe baseline",
 }
 
 _SIGNS = {"sqrt": "√", "alpha": "α", "gamma": "γ", "delta": "δ", "epsilon": "ε", "O~": "Õ", "d~": "d̃", "_": "\\\\_"}

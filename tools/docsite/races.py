@@ -25,7 +25,7 @@ CAPTIONS: dict[Kind, str] = {
 @cache
 def results() -> tuple[Result, ...]:
     """Every heat, raced once per build."""
-    heats = [*survey_heats(SCALE), _regression(), _learners()]
+    heats = [*survey_heats(SCALE), _regression(), _learners(), _budgets()]
     return tuple(race_all(heats, seeds=SEEDS, workers=os.cpu_count() or 1, progress=False))
 
 
@@ -55,6 +55,19 @@ def _learners() -> Heat:
         "PolicyArms Exp3": aw.PolicyArms(aw.Exp3.theoretical(len(policies), T), policies, K),
     }
     return Heat(world, agents, T, "A planted policy, learnt")
+
+
+def _budgets() -> Heat:
+    world, T = aw.environments.Budgeted(n_arms=5, dim=4, rate=0.2), max(50, round(4_000 * SCALE))
+    B = world.rate * T
+    agents = {
+        "LagrangeCB": aw.LagrangeCB(aw.SquareCB(4), T, B),
+        "LinCBwK": aw.LinCBwK(4, T, B),
+        "HardStop LagrangeCB": aw.HardStop(aw.LagrangeCB(aw.SquareCB(4), T, B), B, 1.0, 0),
+        "Pacing LinUCB": aw.Pacing(aw.LinUCB(4), world.rate, 0),
+        "Conservative LinUCB": aw.Conservative(aw.LinUCB(4), 1, 0.2),
+    }
+    return Heat(world, agents, T, "A spend rate of 0.2")
 
 
 def result_of(agent: str) -> Result:

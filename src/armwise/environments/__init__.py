@@ -8,6 +8,7 @@
 
 from armwise.environments.adversarial import Adaptive, AgainstUCB1, Experts, Switching
 from armwise.environments.base import Block, Environment
+from armwise.environments.budgeted import Budgeted, Table
 from armwise.environments.changing import Drift, Seasonal, Switch
 from armwise.environments.data import Classification, Regression, Rows
 from armwise.environments.graph import Graph
@@ -24,6 +25,7 @@ __all__ = [
     "Adaptive",
     "AgainstUCB1",
     "Block",
+    "Budgeted",
     "Classification",
     "Drift",
     "Drifting",
@@ -43,6 +45,7 @@ __all__ = [
     "Seasonal",
     "Switch",
     "Switching",
+    "Table",
     "Tabular",
     "Wheel",
     "protocols",

@@ -33,7 +33,8 @@ class Block:
     """A stretch of rounds: every view of them, the reward of each arm, and what regret is measured against.
 
     ``expected`` is what each arm is worth before the noise. Regret up to round t is the largest column of the
-    running totals of ``competitors`` (one column: the best arm of each round) less the agent's own total.
+    running totals of ``competitors`` (one column: the best arm of each round) less the agent's own total. ``costs``
+    is what each arm costs, (T, K) or (T, K, m), in worlds where arms cost something.
 
     >>> block = Block({"shared": np.ones((5, 3))}, rewards=np.eye(2)[[0, 1, 0, 0, 1]])
     >>> block.view("shared").shape, block.view("features").shape, block.view("advice").shape
@@ -46,8 +47,9 @@ class Block:
         rewards: Floats,
         expected: Floats | None = None,
         competitors: Floats | None = None,
+        costs: Floats | None = None,
     ) -> None:
-        self.rewards = rewards
+        self.rewards, self.costs = rewards, costs
         self.expected = rewards if expected is None else expected
         self.competitors = self.expected.max(axis=1, keepdims=True) if competitors is None else competitors
         self._views = dict(views)

@@ -47,6 +47,11 @@ CALLS = {
     "Exp4": "aw.Exp4.theoretical(n_experts={N}, n_arms={K}, horizon={T})",
     "Exp4P": "aw.Exp4P(n_experts={N}, n_arms={K}, horizon={T}, delta={delta})",
     "Advised": f"aw.Advised(aw.Exp4.theoretical(n_experts={{N}}, n_arms={{K}}, horizon={{T}}), {_POLICIES})",
+    "LagrangeCB": "aw.LagrangeCB(aw.SquareCB(dim={d}, n_arms={K}), horizon={T}, budget=0.5 * {T})",
+    "LinCBwK": "aw.LinCBwK(dim={d}, horizon={T}, budget=0.5 * {T})",
+    "HardStop": "aw.HardStop(aw.UCB1(n_arms={K}), budget=0.5 * {T}, max_cost=1.0, fallback=0)",
+    "Pacing": "aw.Pacing(aw.UCB1(n_arms={K}), rate=0.5, cheap=0)",
+    "Conservative": "aw.Conservative(aw.UCB1(n_arms={K}), baseline=0, alpha=0.1, delta={delta})",
     "VE": "aw.VE(aw.policies.Stumps(dim={d}), n_arms=2, horizon={T}, delta={delta})",
 }
 

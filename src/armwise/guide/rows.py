@@ -29,7 +29,7 @@ SURVEY_ROWS = {
     "ILOVETOCONBANDITS": ("ILoveToConBandits",),
     "Thompson Sampling with Linear Regression": ("LinThompson",),
 }
-_ROOMS = ("reduction", "linear", "kernel", "oracle", "experts", "auto")
+_ROOMS = ("reduction", "linear", "kernel", "oracle", "experts", "auto", "budget")
 _SURVEY_ROW_OF = {agent: row for row, agents in SURVEY_ROWS.items() for agent in agents}
 
 

@@ -71,6 +71,26 @@ class Measured:
             raise ValueError(f"metric must be one that the race was given ({known or 'none'}), got {metric!r}")
         return np.stack([run.metrics[metric] for run in runs])
 
+    @property
+    def costs(self) -> tuple[str, ...]:
+        """The names of what the world's arms cost: "cost", or "cost 0", "cost 1", ...; none in most worlds."""
+        known = {each for run in self.runs for each in run.metrics} - set(self.heat.metrics)
+        return tuple(sorted(known))
+
+    def cost(self, name: str) -> Floats:
+        """Cumulative cost at ``rounds``, one row per seed; (seeds, rounds, m) where there are m > 1 resources.
+
+        >>> import armwise as aw
+        >>> world = aw.environments.Budgeted(n_arms=3, dim=2, rate=0.2)
+        >>> result = aw.race({"free": aw.HardStop(aw.LinUCB(2), 20.0, 1.0, 0)}, world, horizon=100, seeds=2)
+        >>> bool((result.cost("free")[:, -1] <= 20.0).all())
+        True
+        """
+        if not self.costs:
+            raise ValueError(f"{self.world!r:.80} has no costs")
+        table = np.stack([self.metric(each, name) for each in self.costs], axis=2)
+        return np.asarray(table[:, :, 0]) if len(self.costs) == 1 else table
+
     def final(self, name: str, seed: int | None = None) -> Agent:
         """The agent as it was after the last round of a seed (the first, if none is said).
 

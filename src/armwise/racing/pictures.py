@@ -23,18 +23,18 @@ _DASHES: tuple[Any, ...] = ("-", (0, (6, 2)), (0, (6, 2, 1.5, 2)), (0, (1.5, 1.5
 _DOTS: Any = (0, (1, 2))
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 _SIZE = (4.3, 3.4)
-Kind = Literal["regret", "loglog", "bounds", "arms", "time"]
+Kind = Literal["regret", "loglog", "bounds", "arms", "time", "cost"]
 
 
 def draw(result: Result, kind: Kind) -> Figure:
-    """The picture of this kind: regret, loglog, bounds, arms or time.
+    """The picture of this kind: regret, loglog, bounds, arms, time or cost.
 
     >>> import armwise as aw
     >>> result = aw.race([aw.Exp3(n_arms=3)], aw.environments.Switching(n_arms=3), horizon=200, seeds=4)
     >>> draw(result, "bound")
     Traceback (most recent call last):
     ...
-    ValueError: kind must be one of regret, loglog, bounds, arms, time, got 'bound'
+    ValueError: kind must be one of regret, loglog, bounds, arms, time, cost, got 'bound'
     """
     if kind not in KINDS:
         raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
@@ -65,6 +65,26 @@ def _regret(result: Result) -> Figure:
         axes.plot(result.rounds, regret.mean(axis=0), label=name, **drawn_as, markevery=_every(result, name))
     axes.set_xlim(0, result.horizon)
     axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
+    _legend(axes)
+    return figure
+
+
+def _cost(result: Result) -> Figure:
+    """Mean cumulative cost of the first resource, with the band over the seeds; a grey line is the world's rate."""
+    figure, axes = _axes("round", "cumulative cost")
+    for name in _ranked(result):
+        paid = result.cost(name)
+        paid = paid[:, :, 0] if paid.ndim == 3 else paid
+        look = style(result, name)
+        if len(paid) > 1:
+            low, high = np.quantile(paid, [0.05, 0.95], axis=0)
+            axes.fill_between(result.rounds, low, high, color=look["color"], alpha=0.16, linewidth=0)
+        axes.plot(result.rounds, paid.mean(axis=0), label=name, **look, markevery=_every(result, name))
+    rate = result.world.constants().get("rate")
+    if rate is not None:
+        axes.plot([0, result.horizon], [0, rate * result.horizon], color="0.6", label="rate")
+    axes.set_xlim(0, result.horizon)
+    axes.set_ylim(bottom=0.0)
     _legend(axes)
     return figure
 
@@ -200,6 +220,7 @@ KINDS: dict[Kind, Callable[[Result], Figure]] = {
     "bounds": _bounds,
     "arms": _arms,
     "time": _time,
+    "cost": _cost,
 }
 
 

@@ -178,6 +178,7 @@ class Result(Measured):
                     "certificate": np.nan if isinstance(proved, str) else proved.regret,
                     "certificate_note": proved if isinstance(proved, str) else str(proved),
                     "reward": self.reward(name)[:, -1].mean(),
+                    **{each: self.metric(each, name)[:, -1].mean() for each in self.costs},
                     "us_per_decision": 1e6 * self.seconds_per_decision(name),
                 }
             rows.append(row)
@@ -263,7 +264,7 @@ class Result(Measured):
         kind: Kind = "regret",
         width: float | str | None = None,
     ) -> Figure:
-        """Draw a picture and return its matplotlib figure: regret, loglog, bounds, arms or time.
+        """Draw a picture and return its matplotlib figure: regret, loglog, bounds, arms, time or cost.
 
         ``width`` ("column", "page" or inches) makes it a figure for print: that wide, small text, a band of two
         standard errors. A path that ends in .pdf, .svg or .eps is written as vectors.
@@ -308,10 +309,12 @@ class Result(Measured):
             error = f"{final.std(ddof=1) / np.sqrt(len(final)):.1f}" if len(final) > 1 else "-"
             reward = float(self.reward(name)[:, -1].mean()) / self.horizon
             bound = "-" if curve is None else f"{curve(self.horizon):,.0f}"
-            rows.append([name, f"{final.mean():,.1f}", error, f"{reward:.3f}", bound])
-        rows += [[name, "failed", "", "", ""] for name in self.agents if name not in regret]
+            paid = [f"{self.metric(each, name)[:, -1].mean() / self.horizon:.4g}" for each in self.costs]
+            rows.append([name, f"{final.mean():,.1f}", error, f"{reward:.3f}", bound, *paid])
+        rows += [[name, "failed", "", "", "", *("" for _ in self.costs)] for name in self.agents if name not in regret]
         about = f"{self.label}, T = {self.horizon:,}, {len(self.seeds)} seeds; regret against {self.world.comparator}"
-        return ["agent", "regret", "std. error", "reward per decision", "bound"], rows, about
+        extra = [f"{each} per decision" for each in self.costs]
+        return ["agent", "regret", "std. error", "reward per decision", "bound", *extra], rows, about
 
     def __str__(self) -> str:
         """A table of at most 80 columns for a handful of agents; ``table()`` has everything.

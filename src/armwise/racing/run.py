@@ -182,9 +182,9 @@ class _Runner:
         try:
             contexts = block.view(self.agent.sees)
             if start == 0:
-                _warm(self.agent, contexts, block.rewards)
+                _warm(self.agent, contexts, block.rewards, block.costs)
             before = time.perf_counter()
-            played = self.agent.play(contexts, block.rewards)
+            played = self.agent.play(contexts, block.rewards, block.costs)
             spent = time.perf_counter() - before
             self._observe(contexts, played, block, start, inside)
         except Exception as error:
@@ -205,7 +205,13 @@ class _Runner:
         return played.arms
 
     def _observe(self, contexts: Any, played: Any, block: Block, start: int, inside: NDArray[np.int64]) -> None:
-        """Metrics of one's own and callbacks."""
+        """Costs, metrics of one's own and callbacks."""
+        if played.costs is not None:
+            table = played.costs.reshape(len(block), -1)
+            for i, name in enumerate(["cost"] if table.shape[1] == 1 else [f"cost {i}" for i in range(table.shape[1])]):
+                so_far = self.metric_totals.get(name, 0.0) + np.cumsum(table[:, i])
+                self.metrics.setdefault(name, []).append(so_far[inside])
+                self.metric_totals[name] = float(so_far[-1])
         if not (self.heat.metrics or self.heat.callbacks):
             return
         assert self.agent is not None
@@ -242,9 +248,10 @@ class _Runner:
 _warmed: set[tuple[str, str]] = set()
 
 
-def _warm(agent: Agent, contexts: Any, rewards: Floats) -> None:
+def _warm(agent: Agent, contexts: Any, rewards: Floats, costs: Floats | None) -> None:
     """Play two rounds with a copy, once per process: the time of a decision should not include compiling."""
     known = (type(agent).__qualname__, f"{agent.params()}"[:400])
     if known not in _warmed:
         _warmed.add(known)
-        agent.clone(seed=0).play(None if contexts is None else contexts[:2], rewards[:2])
+        contexts, rewards, costs = (None if block is None else block[:2] for block in (contexts, rewards, costs))
+        agent.clone(seed=0).play(contexts, rewards, costs)

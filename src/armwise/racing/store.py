@@ -47,7 +47,7 @@ class Store:
             return Run(
                 name, seed, data["regret"], data["reward"], data["counts"], float(data["seconds"]), data["arms"],
                 seconds_at=data["seconds_at"],
-                metrics={each: data[f"metric {each}"] for each in heat.metrics},
+                metrics={each.removeprefix("metric "): data[each] for each in data.files if each.startswith("metric ")},
                 final=persist.loads(data["final"].tobytes()) if "final" in data else None,
             )  # fmt: skip
 

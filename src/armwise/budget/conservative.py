@@ -1,0 +1,165 @@
+"""Conservative: at every moment at least (1 - alpha) of a baseline's reward, around any agent.
+
+Kazerouni, Ghavamzadeh, Abbasi-Yadkori, Van Roy 2017 (linear rewards); Wu, Shariff, Lattimore, Szepesvari 2016 (arms).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from armwise.agent import Agent, Choice, Floats, Seed, Theory, count, fraction, positive
+from armwise.around import expect_agent, teach
+from armwise.numerics.choice import draw
+from armwise.policies.answers import distribution
+from armwise.reduction.wrapper import Wrapper
+from armwise.ridge import Ridge
+
+
+class Conservative(Wrapper):
+    """Take the agent's arm only where that keeps the promise even under the worst model that the rewards allow.
+
+    With x_s the features of the arm played in round s and y_s those of the baseline's arm, the promise
+    sum_s x_s.theta >= (1 - alpha) sum_s y_s.theta is one linear inequality in theta. The agent's arm is played if
+    w.theta_hat - beta ||w||_{A^-1} >= 0 for w = sum_{s<t} x_s + x_t(arm) - (1 - alpha) sum_{s<=t} y_s, the baseline's
+    arm otherwise: the baseline's own reward need not be known. With probability 1 - delta the promise then holds at
+    every moment, for expected rewards in [0, 1] that are linear in the features; one model per arm (with a constant)
+    over a shared context, and one mean per arm where nothing is seen, which assumes nothing.
+
+    ``baseline`` is an arm, or a policy (any function of a context to an arm or a distribution). ``noise`` is the
+    sub-Gaussian constant of the rewards, ``norm`` bounds ||theta||. Probabilities are exact: the mass of the arms that
+    are refused goes to the baseline.
+
+    >>> import armwise as aw
+    >>> agent = Conservative(aw.UCB1(n_arms=2, seed=1), baseline=0, alpha=0.1, seed=1)
+    >>> agent.choose(), agent.baseline_share
+    (Choice(arm=0, probability=1.0, note=None), 1.0)
+    """
+
+    theory = Theory(
+        section="beyond the survey",
+        regret="the agent's own, plus O~(d^2 / (alpha r_b)) of order for the baseline's rounds",
+        comparator="what the agent inside competes with; reward >= (1 - alpha) of the baseline's at every moment",
+        assumes="expected rewards in [0, 1], linear in the features; sub-Gaussian noise",
+        reference="Kazerouni, Ghavamzadeh, Abbasi-Yadkori, Van Roy 2017; Wu, Shariff, Lattimore, Szepesvari 2016",
+        high_probability=True,
+    )
+    _learnt = ("_model", "_balance", "_n_chosen", "_n_baseline")
+
+    def __init__(
+        self,
+        agent: Agent,
+        baseline: Any,
+        alpha: float,
+        *,
+        delta: float = 0.05,
+        noise: float = 0.5,
+        norm: float = 1.0,
+        lam: float = 1.0,
+        seed: Seed = None,
+    ) -> None:
+        super().__init__(expect_agent("agent", agent), seed=seed)
+        self.agent = agent
+        self._around(agent)
+        if agent.sees not in ("nothing", "features", "shared") or (agent.sees != "nothing" and agent.dim is None):
+            raise ValueError(
+                f"agent must see nothing, features or a shared context of a known dim; {type(agent).__name__} sees "
+                f"{agent.sees!r}"
+            )
+        if isinstance(baseline, (int, np.integer)) and not isinstance(baseline, bool):
+            baseline = count("baseline", baseline, least=0)
+            if agent.n_arms is not None and baseline >= agent.n_arms:
+                raise ValueError(f"baseline is {baseline}, but the arms are 0 to {agent.n_arms - 1}")
+        elif not callable(baseline):
+            raise ValueError(f"baseline must be an arm or a policy, got {baseline!r:.80}")
+        self.baseline = baseline
+        self.alpha, self.delta = fraction("alpha", alpha, one=True), fraction("delta", delta)
+        self.noise, self.norm, self.lam = positive("noise", noise), positive("norm", norm), positive("lam", lam)
+        self.choosing_changes = True
+        width = {"nothing": 1, "features": agent.dim, "shared": (agent.dim or 0) + 1}[agent.sees]
+        models = 1 if agent.sees == "features" else agent.n_arms
+        self._model = Ridge(width or 1, self.lam, models or 1)
+        self._balance = np.zeros((models or 1, width or 1))  # sum of x_s - (1 - alpha) y_s, per model
+        self._n_chosen = self._n_baseline = 0
+
+    @property
+    def baseline_share(self) -> float:
+        """The share of decisions that were left to the baseline.
+
+        >>> import armwise as aw
+        >>> Conservative(aw.UCB1(n_arms=2), baseline=0, alpha=0.1).baseline_share
+        0.0
+        """
+        return self._n_baseline / max(self._n_chosen, 1)
+
+    def _rows(self, context: Any) -> Floats:
+        """(K, models, d): the features of each arm in the coordinates of the balance."""
+        models, width = self._balance.shape
+        if self.sees == "features":
+            return np.asarray(context[:, None, :])
+        x = np.ones(1) if context is None else np.append(context, 1.0)
+        rows = np.zeros((models, models, width))
+        rows[np.arange(models), np.arange(models)] = x
+        return rows
+
+    def _baseline(self, context: Any, n_arms: int) -> Floats:
+        if isinstance(self.baseline, int):
+            p = np.zeros(n_arms)
+            p[min(self.baseline, n_arms - 1)] = 1.0
+            return p
+        return distribution(self.baseline, context, n_arms)
+
+    def _radius(self, model: int) -> float:
+        """beta of the confidence ellipsoid (Abbasi-Yadkori et al. 2011), delta shared among the models."""
+        determinant = self._model.log_det(model) - self._model.dim * math.log(self.lam)
+        share = self.delta / self._model.n_models
+        return self.noise * math.sqrt(max(determinant, 0.0) - 2.0 * math.log(share)) + math.sqrt(self.lam) * self.norm
+
+    def _safe(self, rows: Floats, base: Floats) -> Any:
+        """Whether playing each arm keeps the promise under every model in the confidence set."""
+        target = self._balance - (1.0 - self.alpha) * np.einsum("k,kmd->md", base, rows)
+        worst = np.zeros(len(rows))
+        for m in range(self._model.n_models):
+            w = target[m] + rows[:, m]
+            means, widths = self._model.estimate(np.ascontiguousarray(w), m)
+            worst += means - self._radius(m) * widths
+        return worst >= 0.0
+
+    def _mixed(self, own: Floats, base: Floats, safe: Any) -> Floats:
+        taken = np.where(safe, own, 0.0)
+        return np.asarray(taken + (1.0 - taken.sum()) * base) if not safe.all() else own
+
+    def _parts(self, context: Any) -> tuple[Floats, Floats, Any]:
+        rows = self._rows(context)
+        base = self._baseline(context, len(rows))
+        return rows, base, self._safe(rows, base)
+
+    def _probabilities(self, context: Any) -> Floats:
+        _, base, safe = self._parts(context)
+        return self._mixed(self.agent._probabilities(context), base, safe)
+
+    def _choose(self, context: Any) -> Choice:
+        rows, base, safe = self._parts(context)
+        every = self.agent._probabilities(context)  # before the agent's own draw moves its stream on
+        own = self.agent._choose(context)
+        arm, refused = own.arm, not safe[own.arm]
+        if refused:
+            arm = draw(base, self._rng.random())
+        p = None if own.probability is None else float(self._mixed(every, base, safe)[arm])
+        # A baseline that draws its arm is compared with itself by what it does on average.
+        played = np.einsum("k,kmd->md", base, rows) if refused else rows[arm]
+        self._balance = self._balance + played - (1.0 - self.alpha) * np.einsum("k,kmd->md", base, rows)
+        self._n_chosen += 1
+        self._n_baseline += int(refused)
+        return Choice(arm, p, own.note)
+
+    def _learn(self, context: Any, choice: Choice, reward: float) -> None:
+        rows = self._rows(context)[choice.arm]
+        model = 0 if self.sees == "features" else choice.arm
+        self._model.update(rows[model], reward, model)
+        teach(self.agent, context, choice, reward)
+
+    def _estimates(self, context: Any) -> tuple[Floats, Floats | None]:
+        return self.agent._estimates(context)

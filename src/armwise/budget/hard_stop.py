@@ -1,0 +1,190 @@
+"""HardStop: a budget that no path overspends, around any agent."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from armwise.agent import Agent, Choice, Floats, Seed, Theory, count, positive
+from armwise.arguments import as_floats
+from armwise.around import expect_agent, teach
+from armwise.budget.accounts import ROUNDING, amounts, plain, refuse_negative
+from armwise.numerics.choice import draw
+from armwise.reduction.wrapper import Wrapper
+
+
+class HardStop(Wrapper):
+    """Follow ``agent`` among the arms whose largest cost the rest of ``budget`` covers.
+
+    ``max_cost`` is the most that a decision can cost: one number for every arm but ``fallback``, which is then free
+    (the null arm); or one per arm, (K,) or (K, m) for m resources. Where the fallback is not free, its cost is set
+    aside for each of the ``horizon`` decisions that are still to come, so that it can always be played.
+
+    A choice sets its largest cost aside until its true cost is learnt, so the budget holds under delayed costs too; a
+    choice whose cost never comes stays paid in full. Arms that cannot be afforded have probability 0, the others share
+    their mass in the agent's proportions (the fallback where nothing is left). A cost above ``max_cost`` is counted,
+    with a warning: then the promise was broken outside.
+
+    >>> import armwise as aw
+    >>> agent = HardStop(aw.UCB1(n_arms=3, seed=1), budget=10.0, max_cost=1.0, fallback=0, seed=1)
+    >>> played = agent.play(None, np.tile([0.0, 0.5, 1.0], (100, 1)), np.tile([0.0, 0.7, 1.0], (100, 1)))
+    >>> bool(9.0 < played.costs.sum() <= 10.0)
+    True
+    """
+
+    theory = Theory(
+        section="beyond the survey",
+        regret="the agent's own, plus one per decision after the budget is spent",
+        comparator="what the agent inside competes with",
+        assumes="costs at most max_cost; then spend <= budget on every path",
+        reference="Badanidiyuru, Kleinberg, Slivkins 2013 (stopping); Slivkins, Sankararaman, Foster 2023",
+        exponent=1.0,
+    )
+    _learnt = ("_spent", "_aside", "_n_chosen")
+
+    def __init__(
+        self,
+        agent: Agent,
+        budget: float | Sequence[float],
+        max_cost: float | ArrayLike,
+        fallback: int,
+        *,
+        horizon: int | None = None,
+        seed: Seed = None,
+    ) -> None:
+        super().__init__(expect_agent("agent", agent), seed=seed)
+        self.agent = agent
+        self._around(agent)
+        limits = amounts("budget", budget)
+        if agent.n_costs not in (0, len(limits)):
+            raise ValueError(f"budget must have {agent.n_costs} numbers, as many as the agent counts, got {budget!r}")
+        self.budget, self.n_costs = plain(limits), len(limits)
+        self.fallback = count("fallback", fallback, least=0)
+        if agent.n_arms is not None and self.fallback >= agent.n_arms:
+            raise ValueError(f"fallback is {fallback}, but the arms are 0 to {agent.n_arms - 1}")
+        most = as_floats("max_cost", max_cost) if np.ndim(max_cost) else np.asarray(positive("max_cost", max_cost))
+        refuse_negative("max_cost", most)
+        self.max_cost: Any = float(most) if most.ndim == 0 else most
+        if most.ndim == 1:
+            most = most[:, None]
+        if most.ndim and (most.ndim != 2 or most.shape[1] not in (1, self.n_costs) or len(most) <= self.fallback
+                          or agent.n_arms not in (None, len(most))):  # fmt: skip
+            raise ValueError(f"max_cost must be a number, one per arm, or (K, {self.n_costs}), got shape {most.shape}")
+        self._most = None if most.ndim == 0 else np.broadcast_to(most, (len(most), self.n_costs)).copy()
+        self._limits = np.array(limits) * (1.0 - ROUNDING)
+        self.horizon = None if horizon is None else count("horizon", horizon)
+        set_aside = self._largest(self.fallback + 1)[self.fallback]
+        if set_aside.any():
+            if self.horizon is None:
+                raise ValueError(f"horizon is needed: the fallback may cost {set_aside} per decision")
+            if (self.horizon * set_aside > self._limits).any():
+                raise ValueError(
+                    f"budget {budget!r:.80} cannot be promised: {self.horizon} decisions of the fallback may cost "
+                    f"{self.horizon * set_aside}"
+                )
+        self.choosing_changes = True
+        self._spent, self._aside, self._n_chosen = np.zeros(self.n_costs), np.zeros(self.n_costs), 0
+
+    @property
+    def spent(self) -> Floats:
+        """What the learnt decisions have cost, per resource.
+
+        >>> import armwise as aw
+        >>> HardStop(aw.UCB1(2), budget=1.0, max_cost=0.1, fallback=0).spent
+        array([0.])
+        """
+        return self._spent.copy()
+
+    def _largest(self, n_arms: int) -> Floats:
+        """(K, m): the most that each arm can cost."""
+        if self._most is not None:
+            if n_arms > len(self._most):
+                raise ValueError(f"max_cost names {len(self._most)} arms, and this round has {n_arms}")
+            return self._most[:n_arms]
+        most = np.full((n_arms, self.n_costs), float(self.max_cost))
+        most[min(self.fallback, n_arms - 1)] = 0.0
+        return most
+
+    def _affordable(self, n_arms: int) -> Any:
+        """Which arms the rest of the budget covers, with the fallback for every decision after this one."""
+        most = self._largest(n_arms)
+        later = 0 if self.horizon is None else max(self.horizon - self._n_chosen - 1, 0)
+        reserve = self._spent + self._aside + later * most[min(self.fallback, n_arms - 1)]
+        covered = (reserve + most <= self._limits).all(axis=1)
+        if not most[min(self.fallback, n_arms - 1)].any():
+            covered[min(self.fallback, n_arms - 1)] = True  # free
+        elif not covered.any():
+            raise ValueError(
+                f"the horizon of {self.horizon} decisions is over and the budget {self.budget} is spent: no arm is free"
+            )
+        return covered
+
+    def _share(self, own: Floats, covered: Any) -> Floats:
+        """The agent's distribution among the arms that can be paid."""
+        if covered.all():
+            return own
+        p = np.where(covered, own, 0.0)
+        total = p.sum()
+        if total > 0.0:
+            return np.asarray(p / total)
+        p[min(self.fallback, len(p) - 1) if covered[min(self.fallback, len(p) - 1)] else int(np.argmax(covered))] = 1.0
+        return p
+
+    def _probabilities(self, context: Any) -> Floats:
+        own = self.agent._probabilities(context)
+        return self._share(own, self._affordable(len(own)))
+
+    def _choose(self, context: Any) -> Choice:
+        n_arms = self._count_arms(context)
+        covered = self._affordable(n_arms)
+        every = None if covered.all() else self.agent._probabilities(context)  # before its draw moves its stream on
+        own = self.agent._choose(context)
+        arm, p = own.arm, own.probability
+        if every is not None:
+            shared = self._share(every, covered)
+            arm = draw(shared, self._rng.random())
+            p = None if own.probability is None else float(shared[arm])
+        aside = self._largest(n_arms)[arm]
+        self._aside += aside
+        self._n_chosen += 1
+        return Choice(arm, p, [aside.tolist(), own.note])
+
+    def _learn(self, context: Any, choice: Choice, reward: float) -> None:
+        aside, note = choice.note if choice.note is not None else ([0.0] * self.n_costs, None)
+        paid, most = np.array(choice.cost), self._largest(self._count_arms(context))[choice.arm]
+        if (paid > most * (1.0 + 1e-9)).any():
+            warnings.warn(
+                f"HardStop: arm {choice.arm} cost {paid.tolist()}, more than its max_cost {most.tolist()}: the budget "
+                "cannot be promised; declare a larger max_cost",
+                RuntimeWarning,
+                stacklevel=4,
+            )
+        self._aside = np.maximum(self._aside - np.array(aside), 0.0)
+        self._spent += paid
+        teach(self.agent, context, choice._replace(note=note), reward)
+
+    def _estimates(self, context: Any) -> tuple[Floats, Floats | None]:
+        return self.agent._estimates(context)
+
+    def _read_cost(self, cost: Any) -> tuple[float, ...]:
+        values = Agent._read_cost(self, cost)
+        refuse_negative("cost", values)
+        return values
+
+    def _read_costs(self, costs: Any, shape: tuple[int, ...]) -> Floats:
+        table = Agent._read_costs(self, costs, shape)
+        refuse_negative("costs", table)
+        return table
+
+    def _check_choice(self, choice: Any, n_arms: int) -> None:
+        Agent._check_choice(self, choice, n_arms)
+        note = choice.note
+        if note is not None:
+            if not (isinstance(note, (list, tuple)) and len(note) == 2 and isinstance(note[0], (list, tuple))
+                    and len(note[0]) == self.n_costs):  # fmt: skip
+                raise ValueError(f"choice.note must be [set aside, note] as choose wrote it, got {note!r:.80}")
+            self.agent._check_choice(choice._replace(note=note[1]), n_arms)

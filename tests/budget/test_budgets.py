@@ -1,0 +1,225 @@
+"""Budgets are held: on every path where that is promised, on average where it is not; and they are used well."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import armwise as aw
+from armwise.agent import Choice
+
+
+def knapsack(T: int, seed: int, rate: float = 0.2) -> tuple:
+    """Contexts, rewards, costs and the LP optimum per decision of the linear world with a free arm."""
+    blocks = list(aw.environments.Budgeted(n_arms=4, dim=3, rate=rate).blocks(T, seed=seed))
+    contexts = np.concatenate([block.view("features") for block in blocks])
+    rewards, costs = (np.concatenate([getattr(block, name) for block in blocks]) for name in ("rewards", "costs"))
+    return contexts, rewards, costs, float(blocks[0].competitors[0, 0])
+
+
+class TestHardStop:
+    @pytest.mark.parametrize(
+        "make",
+        [
+            lambda s: aw.LinUCB(3, seed=s),
+            lambda s: aw.LagrangeCB(aw.SquareCB(3), 300, 30.0, seed=s),
+            lambda s: aw.SquareCB(3, scale=5.0, seed=s),
+        ],
+        ids=["LinUCB", "LagrangeCB", "SquareCB"],
+    )
+    def test_no_path_overspends(self, make):
+        """One cost above the budget on one of 8 paths would mean that the account is wrong."""
+        for seed in range(8):
+            contexts, rewards, costs, _ = knapsack(300, seed)
+            agent = aw.HardStop(make(seed), 30.0, 1.0, fallback=0, seed=seed)
+            assert agent.play(contexts, rewards, costs).costs.sum() <= 30.0
+
+    def test_no_path_overspends_when_costs_come_late_or_never(self):
+        rng = np.random.default_rng(1)
+        for seed in range(8):
+            contexts, rewards, costs, _ = knapsack(200, seed)
+            agent, spent, waiting = aw.HardStop(aw.LinUCB(3, seed=seed), 20.0, 1.0, fallback=0, seed=seed), 0.0, []
+            for t in range(200):
+                choice = agent.choose(contexts[t])
+                spent += costs[t, choice.arm]
+                waiting.append((t, choice))
+                if rng.random() < 0.3:  # some costs arrive now, in any order; a tenth is lost
+                    for i in rng.permutation(len(waiting)):
+                        at, done = waiting[i]
+                        if rng.random() < 0.9:
+                            agent.learn(contexts[at], done, rewards[at, done.arm], costs[at, done.arm])
+                    waiting = []
+            assert spent <= 20.0
+
+    def test_without_a_free_arm_the_cheapest_is_set_aside_for_every_decision(self):
+        rng = np.random.default_rng(2)
+        most = np.array([0.1, 1.0, 2.0])
+        for seed in range(10):
+            agent = aw.HardStop(aw.UCB1(3, seed=seed), 100.0, most, fallback=0, horizon=500, seed=seed)
+            played = agent.play(None, np.tile([0.1, 0.5, 0.9], (500, 1)), rng.random((500, 3)) * most)
+            assert played.costs.sum() <= 100.0
+            assert played.costs.sum() > 70.0  # and it is no miser: what is set aside is at most 50
+        with pytest.raises(ValueError, match="cannot be promised"):
+            aw.HardStop(aw.UCB1(3), 49.0, most, fallback=0, horizon=500)
+        with pytest.raises(ValueError, match="horizon is needed"):
+            aw.HardStop(aw.UCB1(3), 49.0, most, fallback=0)
+
+    def test_two_resources(self):
+        rng = np.random.default_rng(3)
+        agent = aw.HardStop(aw.UCB1(3, seed=1), [10.0, 40.0], 1.0, fallback=0, seed=1)
+        costs = rng.random((300, 3, 2)) * [[[0.0], [0.5], [1.0]]]
+        played = agent.play(None, np.tile([0.1, 0.5, 0.9], (300, 1)), costs)
+        assert (played.costs.sum(axis=0) <= [10.0, 40.0]).all() and played.costs.sum(axis=0)[0] > 8.0
+
+    def test_a_cost_beyond_the_declared_one_is_counted_and_named(self):
+        agent = aw.HardStop(aw.UCB1(2, seed=1), 10.0, 1.0, fallback=0, seed=1)
+        with pytest.warns(RuntimeWarning, match="max_cost"):
+            agent.learn(None, Choice(1, 0.5), 1.0, cost=3.0)
+        assert agent.spent.tolist() == [3.0]
+
+
+def test_pacing_holds_its_rate_within_one_percent():
+    """An agent that would spend 1 per decision, held at 0.3 with noisy costs, also when costs come 20 rounds late."""
+    for late in (0, 20):
+        means = []
+        for seed in range(4):
+            rng = np.random.default_rng(seed)
+            agent, waiting, spent = aw.Pacing(aw.UCB1(3, seed=seed), 0.3, cheap=0, seed=seed), [], 0.0
+            for _ in range(2000):
+                choice = agent.choose()
+                cost = float(rng.random() * [0.02, 1.0, 2.0][choice.arm])
+                spent += cost
+                waiting.append((choice, cost))
+                if len(waiting) > late:
+                    done, paid = waiting.pop(0)
+                    agent.learn(None, done, [0.1, 0.5, 0.9][done.arm], paid)
+            means.append(spent / 2000)
+        assert abs(np.mean(means) / 0.3 - 1.0) < 0.01, means
+
+
+def test_pacing_by_the_clock(monkeypatch):
+    """A decision every 2 seconds at first, every half second later: 50 per 1,000 seconds all the same."""
+    now = [1000.0]
+    monkeypatch.setattr("armwise.budget.pacing.time.time", lambda: now[0])
+    agent, spent = aw.Pacing(aw.UCB1(2, seed=1), 50.0, cheap=0, per=1000.0, seed=1), 0.0
+    for t in range(6000):
+        now[0] += 2.0 if t < 2000 else 0.5
+        choice = agent.choose()
+        agent.learn(None, choice, float(choice.arm), float(choice.arm))
+        spent += choice.arm
+    assert abs(spent / (50.0 * (now[0] - 1000.0) / 1000.0) - 1.0) < 0.02
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda T, B, s: aw.LagrangeCB(aw.SquareCB(3), T, B, seed=s),
+        lambda T, B, s: aw.LinCBwK(3, T, B, seed=s),
+    ],
+    ids=["LagrangeCB", "LinCBwK"],
+)
+def test_budgets_are_used_well(make):
+    """At least 85 % of the LP optimum within a hard budget; the best free policy, or one that ignores costs, fails."""
+    T, rate, shares = 3000, 0.2, []
+    for seed in range(4):
+        contexts, rewards, costs, best = knapsack(T, seed, rate)
+        agent = aw.HardStop(make(T, rate * T, seed), rate * T, 1.0, fallback=0, seed=seed)
+        played = agent.play(contexts, rewards, costs)
+        assert played.costs.sum() <= rate * T
+        shares.append(played.rewards.mean() / best)
+    assert np.mean(shares) > 0.85, shares
+
+
+def test_a_covering_constraint_is_met():
+    """Arm 1 pays nothing and counts; at least 30 % of the decisions must count."""
+    for seed in range(3):
+        agent = aw.LagrangeCB(aw.SquareCB(1, n_arms=2), 2000, 600.0, covering=True, seed=seed)
+        played = agent.play(np.ones((2000, 1)), np.tile([0.6, 0.2], (2000, 1)), np.tile([0.0, 1.0], (2000, 1)))
+        assert 0.28 < played.costs.mean() < 0.4
+
+
+def test_the_optimum_is_that_of_a_naive_search():
+    rng = np.random.default_rng(4)
+    rewards, costs = rng.random(3), rng.random(3)
+    for rate in (0.3, 0.5, 0.8):
+        grid = [(a, b, 1 - a - b) for a in np.linspace(0, 1, 201) for b in np.linspace(0, 1 - a, 201)]
+        values = [np.dot(p, rewards) for p in grid if np.dot(p, costs) <= rate]
+        if not values:
+            with pytest.raises(ValueError, match="no policy"):
+                aw.budget_optimum(rewards[None], costs[None], rate)
+            continue
+        best = aw.budget_optimum(rewards[None], costs[None], rate)
+        assert max(values) <= best.value + 1e-9 < max(values) + 0.01
+        assert best.costs[0] <= rate + 1e-9
+
+
+class TestConservative:
+    def run(self, agent, seed: int, T: int = 1500) -> np.ndarray:
+        """Expected reward so far over that of the baseline, arm 0, which is the second best."""
+        means, rng = np.array([0.6, 0.8, 0.1, 0.2]), np.random.default_rng(seed)
+        played = agent.play(None, (rng.random((T, 4)) < means).astype(float))
+        return np.cumsum(means[played.arms]) / (0.6 * np.arange(1, T + 1))
+
+    def test_the_promise_holds_at_every_moment_and_the_agent_alone_breaks_it(self):
+        """12 runs at delta = 0.05: more than 3 broken promises have probability below 1 %; UCB1 alone breaks most."""
+        broken = alone = 0
+        for seed in range(12):
+            agent = aw.Conservative(aw.UCB1(4, seed=seed), 0, 0.1, delta=0.05, seed=seed)
+            broken += (self.run(agent, seed) < 0.9).any()
+            alone += (self.run(aw.UCB1(4, seed=seed), seed) < 0.9).any()
+        assert broken <= 3 and alone > 6, (broken, alone)
+
+    def test_it_lets_go_of_the_baseline(self):
+        agent = aw.Conservative(aw.UCB1(4, seed=1), 0, 0.2, delta=0.05, seed=1)
+        assert self.run(agent, 1, T=6000)[-1] > 1.05
+        assert agent.baseline_share < 0.6
+
+    def test_a_policy_as_baseline_with_features(self):
+        rng = np.random.default_rng(5)
+        theta, X = np.array([0.6, 0.3]), rng.random((3000, 3, 2)) / np.sqrt(2)
+        expected = X @ theta
+        rewards = (rng.random(expected.shape) < expected).astype(float)
+        agent = aw.Conservative(aw.LinUCB(2, seed=1), lambda x: int(np.argmax(x[:, 1])), 0.1, seed=1)
+        played = agent.play(X, rewards)
+        base = np.cumsum(expected[np.arange(3000), X[:, :, 1].argmax(axis=1)])
+        assert (np.cumsum(expected[np.arange(3000), played.arms]) >= 0.9 * base).all()
+        assert agent.baseline_share < 0.9
+
+    def test_bad_arguments(self):
+        with pytest.raises(ValueError, match="baseline is 4"):
+            aw.Conservative(aw.UCB1(3), 4, 0.1)
+        with pytest.raises(ValueError, match="baseline must be"):
+            aw.Conservative(aw.UCB1(3), "first", 0.1)
+        with pytest.raises(ValueError, match="sees 'key'"):
+            aw.Conservative(aw.PerContext(aw.UCB1(3)), 0, 0.1)
+
+
+def test_wrappers_hand_costs_on():
+    inner = aw.LagrangeCB(aw.SquareCB(3), 100, 10.0, seed=1)
+    agent = aw.Explore(aw.HardStop(inner, 10.0, 1.0, 0, seed=1), 0.0, seed=1)
+    contexts, rewards, costs, _ = knapsack(50, 1)
+    played = agent.play(contexts, rewards, costs)
+    assert inner.spent == pytest.approx(played.costs.sum())
+    assert agent.n_costs == 1
+
+
+def test_races_show_costs_beside_regret(tmp_path):
+    world = aw.environments.Budgeted(n_arms=3, dim=2, rate=0.2)
+    agents = {"hard": aw.HardStop(aw.LinUCB(2), 60.0, 1.0, 0), "free": aw.LinUCB(2)}
+    result = aw.race(agents, world, horizon=300, seeds=2)
+    assert (result.cost("hard")[:, -1] <= 60.0).all() and (result.cost("free")[:, -1] > 60.0).all()
+    assert "cost per decision" in str(result) and "cost" in result.table() and "cost" in result.curves()
+    assert result.plot(kind="cost").axes[0].get_ylabel() == "cumulative cost"
+    with warnings.catch_warnings():
+        result.report(tmp_path / "report.html")
+    plain = aw.race([aw.UCB1(3)], aw.environments.Switching(n_arms=3), horizon=50, seeds=1)
+    assert not plain.costs and "cost" not in plain.curves()
+
+
+def test_a_table_comes_in_another_order_for_every_seed():
+    rewards = np.arange(10.0)[:, None] / 10 + [0.0, 0.05]
+    world = aw.environments.Table(rewards, np.tile([0.0, 1.0], (10, 1)), np.arange(10.0)[:, None], rate=0.5)
+    first, second = (next(world.blocks(10, seed=s)) for s in (1, 2))
+    assert not np.array_equal(first.rewards, second.rewards)
+    assert np.array_equal(np.sort(first.rewards, axis=0), rewards)
+    assert np.allclose(first.view("shared")[:, 0] / 10, first.rewards[:, 0])
