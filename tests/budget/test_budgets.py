@@ -9,7 +9,7 @@ import armwise as aw
 from armwise.agent import Choice
 
 
-def knapsack(T: int, seed: int, rate: float = 0.2) -> tuple:
+def knapsack(T, seed, rate=0.2):
     """Contexts, rewards, costs and the LP optimum per decision of the linear world with a free arm."""
     blocks = list(aw.environments.Budgeted(n_arms=4, dim=3, rate=rate).blocks(T, seed=seed))
     contexts = np.concatenate([block.view("features") for block in blocks])
@@ -154,7 +154,7 @@ def test_the_optimum_is_that_of_a_naive_search():
 
 
 class TestConservative:
-    def run(self, agent, seed: int, T: int = 1500) -> np.ndarray:
+    def run(self, agent, seed, T=1500):
         """Expected reward so far over that of the baseline, arm 0, which is the second best."""
         means, rng = np.array([0.6, 0.8, 0.1, 0.2]), np.random.default_rng(seed)
         played = agent.play(None, (rng.random((T, 4)) < means).astype(float))

@@ -253,5 +253,5 @@ def _warm(agent: Agent, contexts: Any, rewards: Floats, costs: Floats | None) ->
     known = (type(agent).__qualname__, f"{agent.params()}"[:400])
     if known not in _warmed:
         _warmed.add(known)
-        contexts, rewards, costs = (None if block is None else block[:2] for block in (contexts, rewards, costs))
-        agent.clone(seed=0).play(contexts, rewards, costs)
+        first = None if costs is None else costs[:2]
+        agent.clone(seed=0).play(None if contexts is None else contexts[:2], rewards[:2], first)
