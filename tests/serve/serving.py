@@ -17,6 +17,7 @@ from armwise.serve.engine.draw import Answer
 from armwise.serve.engine.engine import Engine
 from armwise.serve.engine.fold import fold
 from armwise.serve.model.model import Model
+from armwise.serve.web.connections import Connection
 
 ARMS = [b'"pasta"', b'{"id": "salad", "features": {"fresh": true, "price": 7.5}}', b'"soup"']
 
@@ -63,7 +64,7 @@ class Running:
         self._socket = socket.socket()
         self._socket.bind(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
-        config = uvicorn.Config(service, log_config=None, access_log=False, lifespan="on", ws="none")
+        config = uvicorn.Config(service, log_config=None, access_log=False, lifespan="on", ws="none", http=Connection)
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()

@@ -9,6 +9,7 @@ import re
 import threading
 import time
 from collections.abc import AsyncGenerator, Callable
+from typing import Any
 
 from armwise.serve.config import Config, is_loopback, names_loopback
 from armwise.serve.engine.application import Application
@@ -16,7 +17,7 @@ from armwise.serve.engine.engine import Engine
 from armwise.serve.personalizer import admin, evaluations, rank, slots
 from armwise.serve.web import page, v1
 from armwise.serve.web.asgi import HTTPScope, Receive, Send
-from armwise.serve.web.http import Call, Problem, Response, Route, Router, problem_of, reply, split_path
+from armwise.serve.web.http import RETRY, Call, Problem, Response, Route, Router, problem_of, reply, split_path
 from armwise.serve.web.keys import Keys
 from armwise.serve.web.metrics import Metrics
 from armwise.serve.web.openapi import document
@@ -26,6 +27,7 @@ log = logging.getLogger("armwise.serve")
 _PUBLIC = {("healthz",), ("readyz",), ("openapi.json",), ("",)}  # say nothing of what is stored
 _WHOLE = {"metrics", "v1/agents"}  # tell of all applications: one that cannot be served is no reason to refuse them
 _DRAINED = 256 << 20  # bytes of a body too large that are read and thrown away
+SLOWEST = 20.0  # seconds between two pieces of a body
 _SCHEME = re.compile("^https?://")
 _KEY_HEADERS = (b"ocp-apim-subscription-key", b"x-api-key")
 
@@ -134,6 +136,9 @@ class Service:
             response = await route.handler(call)
         except Exception as error:
             problem = problem_of(error)
+            if problem is None and isinstance(error, self.engine.store.errors):
+                log.error("the journal cannot be read: %s", error)  # it may name hosts, which clients need not know
+                problem = Problem(503, "Unavailable", "the journal cannot be read now: try again", RETRY)
             if problem is None:
                 log.exception("unforeseen")
                 problem = Problem(500, "InternalError", "something went wrong here; the log has the details")
@@ -173,7 +178,7 @@ class Service:
         if not key.may(route.role, call.application):
             raise Problem(403, "Forbidden", "this key does not allow that")
         if not self.ready:
-            raise Problem(503, "Unavailable", "the service is starting or stopping", ((b"retry-after", b"1"),))
+            raise Problem(503, "Unavailable", "the service is starting or stopping", RETRY)
         if call.application not in self.engine.models and (named or route.path not in _WHOLE):
             self.engine.model(call.application)  # says why not
         return route, call
@@ -201,7 +206,11 @@ class Service:
             return body
         pieces, size = [body], len(body)
         while message.get("more_body", False):
-            message = await receive()
+            try:
+                message = await asyncio.wait_for(receive(), SLOWEST)
+            except TimeoutError:
+                late = f"nothing of the body came for {SLOWEST:g} s"
+                raise Problem(408, "Timeout", late, ((b"connection", b"close"),)) from None
             if message["type"] == "http.disconnect":
                 raise Problem(400, "BadArgument", "the body did not arrive")
             piece = message.get("body", b"")
@@ -220,8 +229,23 @@ class Service:
         return reply({"status": "ok"})
 
     async def _readiness(self, call: Call) -> Response:
-        ready = self.ready and self.engine.writer.healthy and self.engine.learning
-        return reply({"status": "ready" if ready else "not ready"}, 200 if ready else 503)
+        """Ready if decisions would be taken now: a probe write says so after a failure, without a client's help.
+
+        An application that cannot be served is named, and is no reason to send the others' clients elsewhere.
+        """
+        wrong = {
+            "starting or stopping": not self.ready,
+            "the journal cannot be written": not self.engine.writer.healthy,
+            "the journal has not moved for some seconds": not self.engine.writer.moving,
+            "the learner has ended": not self.engine.learning,
+        }
+        reasons = [reason for reason, holds in wrong.items() if holds]
+        answer: dict[str, Any] = {"status": "not ready" if reasons else "ready"}
+        if reasons:
+            answer["reasons"] = reasons
+        if withheld := sorted(set(self.engine.creations) - set(self.engine.models)):
+            answer["unavailable"] = withheld
+        return reply(answer, 503 if reasons else 200)
 
     async def _measures(self, call: Call) -> Response:
         body = await asyncio.to_thread(self.metrics.render, self.engine, call.key)

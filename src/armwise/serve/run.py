@@ -7,8 +7,11 @@ import contextlib
 import gc
 import json
 import logging
+import os
 import signal
 import socket
+import threading
+import time
 from collections.abc import Callable, Sequence
 from typing import Any, TextIO
 
@@ -16,10 +19,12 @@ import uvicorn
 
 from armwise.serve.app import Service
 from armwise.serve.config import Config
+from armwise.serve.web.connections import Connection
 from armwise.serve.web.logging import set_up
 
 log = logging.getLogger("armwise.serve")
 GRACE = 5  # seconds that open requests get when the service stops
+LAST = 20  # seconds after these for learning and storing what is there
 
 
 def greeting(address: str, keyed: bool, arms: Sequence[str] = ()) -> str:
@@ -66,8 +71,16 @@ class _Server(uvicorn.Server):
 
     def handle_exit(self, sig: int, frame: Any) -> None:
         self._service.ending = True  # open streams end by themselves
+        if not self.should_exit:
+            threading.Thread(target=self._end_anyway, daemon=True).start()
         self.force_exit = self.should_exit and sig == signal.SIGINT  # Ctrl-C twice
         self.should_exit = True
+
+    def _end_anyway(self) -> None:
+        """Whatever hangs, such as a database that does not answer, cannot hold the process: nothing waits for it."""
+        time.sleep(GRACE + LAST)
+        log.error("something still hangs %s s after the signal to end: ending without it", GRACE + LAST)
+        os._exit(1)  # what was acknowledged is durable; the rest was promised to nobody
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
@@ -103,6 +116,7 @@ def serve(config: Config, out: TextIO, as_json: bool = False, read: Callable[[],
         options = uvicorn.Config(
             service, log_config=None, access_log=False, lifespan="on", proxy_headers=False, server_header=False,
             date_header=False, timeout_graceful_shutdown=GRACE, timeout_keep_alive=30, backlog=2048, ws="none",
+            http=Connection,
         )  # fmt: skip
         server = _Server(options, service, text, out, read)
         with contextlib.suppress(KeyboardInterrupt):

@@ -27,6 +27,7 @@ from armwise.serve.app import Service
 from armwise.serve.config import Config, open_store
 from armwise.serve.engine.engine import Engine
 from armwise.serve.errors import Conflict
+from armwise.serve.journal import postgres
 from armwise.serve.journal.append import Journal
 from armwise.serve.journal.events import Creation
 from armwise.serve.log import verify as verifying
@@ -249,3 +250,56 @@ def _until(condition: Any, seconds: float = 30.0) -> None:
     while not condition():
         assert time.monotonic() < deadline, "it did not come to pass"
         time.sleep(0.05)
+
+
+def test_a_process_frozen_inside_its_transaction_stops_nobody_for_long(url: str) -> None:
+    # A failure would mean that one frozen process keeps the whole fleet from acknowledging anything.
+    engine = Engine(open_store(url), {"shop": Creation(features={"dim": 16})})
+    engine.start()
+    frozen = open_store(url).connect()
+    frozen.begin()
+    frozen.execute(engine.store.lock)  # and then it says no more
+    began = time.monotonic()
+    engine.decide("shop", b"{}", ARMS, id="e1")
+    assert time.monotonic() - began < 5.0
+    with pytest.raises(engine.store.errors):
+        frozen.commit()  # what it wanted to write is refused when it wakes up
+    engine.stop()
+
+
+def test_a_leader_whose_lease_has_run_out_is_replaced_and_fenced(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(postgres, "LEASE", 600)
+    old, new = open_store(url), open_store(url)
+    old.connect().close()
+    with monkeypatch.context() as frozen:
+        frozen.setattr(postgres.Postgres, "_keep", lambda self, lead, pid: None)  # as if it were stopped
+        assert old.lead()
+    assert not new.lead()
+    time.sleep(0.7)
+    assert not new.lead()  # it ends the old one's session,
+    time.sleep(0.1)
+    assert new.lead()  # and leads
+    with pytest.raises((*old.errors, RuntimeError)):
+        session = old.leading()
+        assert session is not None
+        Journal(session).put_snapshots([("shop", 1, b"stale")])
+    time.sleep(0.9)
+    assert not old.lead()  # the new one renews its lease
+    old.close()
+    new.close()
+
+
+def test_reads_while_the_database_is_away_are_503_without_its_address(url: str) -> None:
+    running = Running(Service(Config(storage=url)))
+    client, store = running.client, running.service.engine.store
+    here = url.rpartition("@")[2].partition("/")[0]
+
+    def away(sql: str, values: Any = ()) -> list[Any]:
+        raise store.errors[0](f"connection to {here} refused")
+
+    running.service.engine._reader.connection.execute = away  # type: ignore[method-assign]
+    for path in ("/v1/decisions/e1", "/metrics"):
+        answer = client.get(path)
+        assert (answer.status_code, answer.headers["retry-after"]) == (503, "1"), path
+        assert here not in answer.text
+    running.stop()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import socket
 import time
@@ -16,6 +17,7 @@ from serving import Running
 
 from armwise.serve.app import Service
 from armwise.serve.config import Config
+from armwise.serve.web import connections
 
 V1, OLD = "/personalizer/v1.0", "/personalizer/v1.1-preview.3"
 SLOT = {"id": "top", "baselineAction": "a", "features": [{"size": 1}]}
@@ -204,3 +206,48 @@ def test_altered_bodies_never_get_5xx(shared: Any, request: tuple[str, str, Any]
         assert set(answer.json()["error"]) == {"code", "message"}
     else:
         assert answer.status_code in (200, 201, 204)
+
+
+def _speak(running: Any, *pieces: bytes, wait: float = 5.0) -> bytes:
+    with socket.create_connection(("127.0.0.1", int(running.url.rpartition(":")[2])), timeout=wait) as there:
+        with contextlib.suppress(OSError):  # it may close while we still send
+            for piece in pieces:
+                there.sendall(piece)
+        heard = b""
+        with contextlib.suppress(OSError):
+            while piece := there.recv(65536):
+                heard += piece
+        return heard
+
+
+def test_headers_without_end_are_cut_off(shared: Any) -> None:
+    answer = _speak(shared, b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nx: ", *[b"y" * 65536] * 40)
+    assert answer == b"" or answer.startswith(b"HTTP/1.1 431 ")  # the connection may be reset before it is read
+    assert shared.client.get("/healthz").status_code == 200
+    large = {"x-large": "y" * 30_000}
+    assert shared.client.get("/healthz", headers=large).status_code == 200
+
+
+def test_a_client_that_says_nothing_is_let_go(shared: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "SLOWEST", 0.2)
+    assert _speak(shared).startswith(b"HTTP/1.1 408 ")
+    assert _speak(shared, b"GET /healthz HTTP/1.1\r\nhost: local").startswith(b"HTTP/1.1 408 ")
+
+
+def test_connections_of_one_address_are_counted(shared: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert shared.client.get("/healthz").status_code == 200  # keeps its connection
+    monkeypatch.setattr(connections, "MOST_CONNECTIONS", 1)
+    assert b"connections from this address" in _speak(shared, b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n")
+    assert shared.client.get("/healthz").status_code == 200
+
+
+def test_no_path_has_a_nul(shared: Any) -> None:
+    assert shared.client.get("/v1/decisions/%00").status_code == 400
+
+
+def test_readiness_names_the_reason(shared: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert shared.client.get("/readyz").json() == {"status": "ready"}
+    monkeypatch.setattr(shared.service.engine.writer, "_busy_since", 1e-9)
+    answer = shared.client.get("/readyz")
+    assert answer.status_code == 503
+    assert answer.json() == {"status": "not ready", "reasons": ["the journal has not moved for some seconds"]}

@@ -239,7 +239,11 @@ class Engine:
         >>> engine = Engine(SQLite.temporary(), {"shop": Creation()})
         >>> engine.start(); engine.expire(); engine.stop()
         """
-        self.writer.run(self._expire)
+        answers: list[bool] = []
+        while True:
+            self.writer.run(lambda journal: answers.append(self._expire(journal)))
+            if not answers or not answers.pop():  # none: it failed, which the writer's health says
+                return
 
     def snapshot(self) -> None:
         """Database the models now; the learner does it by itself from time to time.
@@ -502,11 +506,12 @@ class Engine:
             chance = self._chance.pop()
         return f"{self._now():012x}{chance}"
 
-    def _expire(self, journal: Journal) -> None:
-        if not self.leader:
-            return
-        while due := journal.due(self._now()):
+    def _expire(self, journal: Journal) -> bool:
+        """Close some of the windows that are over; True if there may be more: decisions come in between."""
+        due = journal.due(self._now()) if self.leader else []
+        if due:
             journal.append([[Write(s.app, s.id, Expiry())] for s in due], self._now())
+        return bool(due)
 
     def _save(self, snapshots: Snapshots) -> None:
         leading = self.store.leading()

@@ -18,12 +18,17 @@ log = logging.getLogger("armwise.serve")
 Done = Callable[[Appended], None]
 Via = Callable[[Callable[[], None]], object]  # runs a function elsewhere, such as ``loop.call_soon_threadsafe``
 MOST = 512  # groups in one commit
+STALL = 5.0  # seconds that a commit may take before those who wait are refused
 
 _Submitted = tuple[Sequence[Write], Done, Via | None]
 
 
 class Writer:
     """A thread that appends to the journal in batches; ``idle`` is called about every ``pause`` seconds in it.
+
+    ``idle`` answers True if there is more to do, which is then done after whatever was submitted meanwhile. After a
+    failure a write of no meaning is tried at every pause, so that it is ``healthy`` again without a client's help.
+    While the database does not answer for ``stall`` seconds, whoever waits is refused, and so is whoever comes.
 
     >>> from armwise.serve.journal.events import Change
     >>> from armwise.serve.journal.sqlite import SQLite
@@ -38,12 +43,16 @@ class Writer:
         self,
         journal: Callable[[], Journal],
         now: Callable[[], int],
-        idle: Callable[[Journal], None] | None = None,
+        idle: Callable[[Journal], object] | None = None,
         pause: float = 0.2,
         backlog: int = 20_000,
+        stall: float = STALL,
     ) -> None:
         self._make, self._now, self._idle = journal, now, idle
-        self._pause, self._backlog = pause, backlog
+        self._pause, self._backlog, self._stall = pause, backlog, stall
+        self._busy_since = 0.0  # when the work in hand was begun; 0: none is
+        self._in_hand: list[_Submitted] = []  # what the commit under way will answer
+        self._answering = threading.Lock()
         self._queue: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
         self._open = False
@@ -62,6 +71,17 @@ class Writer:
         self._open = True
         self._thread = threading.Thread(target=self._run, args=(journal,), name="armwise-writer", daemon=True)
         self._thread.start()
+        threading.Thread(target=self._watch, name="armwise-deadlines", daemon=True).start()
+
+    @property
+    def moving(self) -> bool:
+        """Whether the database answers: the work in hand is not older than the deadline.
+
+        >>> Writer(lambda: None, now=lambda: 0).moving
+        True
+        """
+        since = self._busy_since
+        return not since or time.monotonic() - since < self._stall
 
     def stop(self) -> None:
         """Commit what was submitted, then end; what comes after is refused.
@@ -86,6 +106,8 @@ class Writer:
         """
         if not self._open:
             raise Unavailable("the service is stopping")
+        if not self.moving:
+            raise Unavailable(f"the journal has not moved for {self._stall:g} s")
         if self._queue.qsize() > self._backlog:
             raise Unavailable(f"{self._backlog} requests are waiting to be written")
         self._queue.put((group, done, via))
@@ -165,36 +187,75 @@ class Writer:
                     item = self._queue.get_nowait()
             except queue.Empty:
                 pass
+            self._busy_since = time.monotonic()
             if groups:
                 self._commit(journal, groups)
             for task in tasks:
                 self._guarded(task, journal)
             now = time.monotonic()
-            if self._idle is not None and running and now - looked >= self._pause:
-                looked = now
-                self._guarded(self._idle, journal)
+            if running and now - looked >= self._pause:
+                looked = 0.0 if self._look_after(journal) else now
+            self._busy_since = 0.0
         if hasattr(journal, "connection"):
             journal.connection.close()
 
+    def _look_after(self, journal: Journal) -> bool:
+        """What is to be done from time to time; True if there is more of it."""
+        more: list[object] = []
+        if self._idle is not None:
+            idle = self._idle
+            self._guarded(lambda journal: more.append(idle(journal)), journal)
+            if not more:
+                return False
+        if not self.healthy and self._guarded(lambda journal: journal.probe(), journal):
+            log.info("the journal can be written again")
+            self.healthy = True
+        return bool(more and more[0])
+
     def _commit(self, journal: Journal, groups: list[_Submitted]) -> None:
+        self._in_hand = groups
         try:
-            outcomes = journal.append([group for group, _, _ in groups], self._now())
+            outcomes: Sequence[Appended] = journal.append([group for group, _, _ in groups], self._now())
             self.healthy = True
             self.commits += 1
-        except Exception as error:
-            # Rolled back: nobody was told anything, so nothing was promised.
+        except Exception:
+            # Rolled back: nobody was told anything, so nothing was promised. The reason may name hosts: the log has it.
             log.exception("commit failed")
             self.healthy = False
-            _deliver(groups, [Unavailable(f"the journal cannot be written: {error}")] * len(groups))
-            return
-        _deliver(groups, outcomes)
+            outcomes = [Unavailable("the journal cannot be written now: try again")] * len(groups)
+        with self._answering:
+            answered, self._in_hand = not self._in_hand, []
+        if not answered:
+            _deliver(groups, outcomes)
 
-    def _guarded(self, task: Callable[[Journal], None], journal: Journal) -> None:
+    def _watch(self) -> None:
+        """Refuse those who have waited for longer than the deadline; the same request may come again later."""
+        while self._thread is not None:
+            time.sleep(self._stall / 10)
+            if self.moving:
+                continue
+            with self._answering:
+                late, self._in_hand = self._in_hand, []
+            waiting: list[Any] = []
+            with contextlib.suppress(queue.Empty):
+                while True:
+                    waiting.append(self._queue.get_nowait())
+            late += [item for item in waiting if isinstance(item, tuple)]
+            for item in waiting:  # tasks, and the word to end, are still to be done
+                if not isinstance(item, tuple):
+                    self._queue.put(item)
+            reason = Unavailable(f"the journal has not moved for {self._stall:g} s")
+            _deliver(late, [reason] * len(late))
+
+    def _guarded(self, task: Callable[[Journal], object], journal: Journal) -> bool:
         try:
             task(journal)
         except Exception:
-            log.exception("a task of the writer failed")
+            if self.healthy:
+                log.exception("a task of the writer failed")
             self.healthy = False
+            return False
+        return True
 
 
 def _deliver(groups: list[_Submitted], outcomes: Sequence[Appended]) -> None:

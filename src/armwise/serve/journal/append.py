@@ -8,6 +8,7 @@ the row itself, so that an altered or missing row is found by ``armwise journal 
 from __future__ import annotations
 
 import hashlib
+import secrets
 import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -157,6 +158,17 @@ class Journal(Records):
         if self.on_commit is not None:
             self.on_commit([(row, write) for row, _, write in batch.rows])
         return outcomes
+
+    def probe(self) -> None:
+        """Write something of no meaning, durably, as large as a batch may be: raises if nothing can be written.
+
+        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> Journal(SQLite(":memory:").connect()).probe()
+        """
+        self.connection.execute(
+            "INSERT INTO meta VALUES ('probe', ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+            (secrets.token_bytes(1 << 15),),
+        )
 
     def _read_touched(self, batch: _Batch, groups: Sequence[Sequence[Write]]) -> None:
         writes = [w for group in groups for w in group]

@@ -1,12 +1,16 @@
 """The journal in PostgreSQL, for several service processes on several machines.
 
 Appends wait for each other by an advisory lock that a transaction holds until it is committed, so that events become
-visible in the order of their numbers. Another advisory lock, held by a session, says which process leads.
+visible in the order of their numbers. A process that freezes inside its transaction loses it after ``FROZEN``
+milliseconds. Another advisory lock, held by a session, says which process leads, and a lease beside it that its process
+renews: whoever finds the lease run out ends that session, which frees the lock and fences the old leader.
 """
 
 from __future__ import annotations
 
 import contextlib
+import threading
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,6 +19,20 @@ import psycopg
 from armwise.serve.journal.store import Connection, make_tables
 
 APPEND, LEAD, TABLES = 0x6E7201, 0x6E7202, 0x6E7203
+FROZEN, PATIENCE = 3_000, 10_000  # ms that a transaction may stand still, and that others wait for it
+LEASE = 4_000  # ms after which a leader that does not renew its lease is taken for gone
+_KEEPALIVE = {
+    "keepalives": 1,
+    "keepalives_idle": 5,
+    "keepalives_interval": 2,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 10_000,
+}
+_CLOCK = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
+
+
+def _connect(url: str) -> psycopg.Connection[Any]:
+    return psycopg.connect(url, autocommit=True, connect_timeout=5, **_KEEPALIVE)  # type: ignore[arg-type]
 
 
 class _PostgresConnection:
@@ -26,12 +44,12 @@ class _PostgresConnection:
         self._inside = False
 
     def _open(self) -> psycopg.Connection[Any]:
-        return psycopg.connect(self._url, autocommit=True, connect_timeout=10)
+        return _connect(self._url)
 
     def execute(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
         if self._raw.closed and not self._inside:
             self._raw = self._open()
-        cursor = self._raw.execute(sql.replace("?", "%s"), values)
+        cursor = self._raw.execute(sql.replace("?", "%s"), values or None)
         return cursor.fetchall() if cursor.description else []
 
     def begin(self) -> None:
@@ -64,8 +82,11 @@ class Postgres:
     """
 
     shared = True
-    lock = f"SELECT pg_advisory_xact_lock({APPEND})"
-    clock = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint"
+    lock = (
+        f"SET LOCAL idle_in_transaction_session_timeout = {FROZEN}; SET LOCAL lock_timeout = {PATIENCE}; "
+        f"SELECT pg_advisory_xact_lock({APPEND})"
+    )
+    clock = f"SELECT {_CLOCK}"
     errors: tuple[type[Exception], ...] = (psycopg.Error,)
 
     def __init__(self, url: str) -> None:
@@ -98,13 +119,53 @@ class Postgres:
             self._lead.close()
             self._lead = None
         with contextlib.suppress(psycopg.Error):
-            candidate = psycopg.connect(self.url, autocommit=True, connect_timeout=10)
-            found = candidate.execute(f"SELECT pg_try_advisory_lock({LEAD})").fetchone()
+            candidate = _connect(self.url)
+            found = candidate.execute(f"SELECT pg_try_advisory_lock({LEAD}), pg_backend_pid()").fetchone()
             if found is not None and found[0]:
                 self._lead = candidate
+                self._renew(candidate, found[1], taking=True)
+                threading.Thread(
+                    target=self._keep, args=(candidate, found[1]), name="armwise-lease", daemon=True
+                ).start()
                 return True
+            self._depose(candidate)
             candidate.close()
         return False
+
+    def _renew(self, connection: psycopg.Connection[Any], pid: int, taking: bool = False) -> None:
+        """Say that the leader lives. Only a new leader says so over another one's word."""
+        mine = "" if taking else " WHERE convert_from(meta.value, 'UTF8') LIKE %(pid)s || ' %%'"
+        connection.execute(
+            f"INSERT INTO meta VALUES ('lease', convert_to(%(pid)s || ' ' || {_CLOCK}, 'UTF8')) "
+            f"ON CONFLICT (key) DO UPDATE SET value = excluded.value{mine}",
+            {"pid": str(pid)},
+        )
+
+    def _keep(self, lead: psycopg.Connection[Any], pid: int) -> None:
+        """Renew the lease from a session of its own, for as long as this process lives and leads."""
+        own: psycopg.Connection[Any] | None = None
+        while self._lead is lead and not lead.closed:
+            try:
+                if own is None or own.closed:
+                    own = _connect(self.url)
+                self._renew(own, pid)
+            except psycopg.Error:
+                if own is not None:
+                    own.close()
+            time.sleep(LEASE / 4000)
+        if own is not None:
+            own.close()
+
+    def _depose(self, connection: psycopg.Connection[Any]) -> None:
+        """End the session of a leader whose lease has run out: it is frozen, and nobody learns."""
+        connection.execute(
+            "SELECT pg_terminate_backend(l.pid) FROM pg_locks l, meta m WHERE m.key = 'lease' "
+            "AND l.locktype = 'advisory' AND l.granted AND l.classid = 0 AND l.objid = %s AND l.database = "
+            "(SELECT oid FROM pg_database WHERE datname = current_database()) "
+            "AND l.pid = split_part(convert_from(m.value, 'UTF8'), ' ', 1)::int "
+            f"AND split_part(convert_from(m.value, 'UTF8'), ' ', 2)::bigint < {_CLOCK} - {LEASE}",
+            (LEAD,),
+        )
 
     def leading(self) -> Connection | None:
         """The session that holds the lead; statements in it fail once the lead is lost."""

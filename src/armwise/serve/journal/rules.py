@@ -24,6 +24,8 @@ from armwise.serve.journal.events import (
     Sequel,
 )
 
+MOST_REWARDS = 1000  # of one decision: more is a client that repeats itself without an idempotency key
+
 
 class Status(msgspec.Struct):
     """Where a decision stands: a row beside the journal, and a pure function of it.
@@ -146,6 +148,8 @@ def check(event: Event, status: Status | None, id: str, time: int) -> None:
         raise Unknown(f"no decision has the id {id}")
     if isinstance(event, Expiry) and status is not None and (status.closed or status.deadline >= time):
         raise Conflict(f"event {id} is not to be closed")
+    if isinstance(event, Reward) and status is not None and status.n >= MOST_REWARDS:
+        raise Conflict(f"decision {id} has {MOST_REWARDS} rewards already, which is the most it takes")
 
 
 def happen(event: Event, status: Status | None, time: int) -> Event:

@@ -63,12 +63,12 @@ class Problem(Exception):
         return Response(self.status, body, JSON, self.headers)
 
 
-_RETRY = ((b"retry-after", b"1"),)
+RETRY: Headers = ((b"retry-after", b"1"),)
 PROBLEMS: dict[type[Exception], tuple[int, str, Headers]] = {
     InvalidInput: (400, "BadArgument", ()),
     Unknown: (404, "NotFound", ()),
     Conflict: (409, "Conflict", ()),
-    Unavailable: (503, "Unavailable", _RETRY),
+    Unavailable: (503, "Unavailable", RETRY),
 }
 
 
@@ -229,9 +229,12 @@ def split_path(raw: bytes) -> tuple[str, ...]:
     """
     pieces = raw.partition(b"?")[0].strip(b"/").split(b"/")
     try:
-        return tuple(p.decode() if b"%" not in p else unquote_to_bytes(p).decode() for p in pieces)
+        path = tuple(p.decode() if b"%" not in p else unquote_to_bytes(p).decode() for p in pieces)
     except UnicodeDecodeError:
         raise Problem(400, "BadArgument", "the path is not UTF-8") from None
+    if b"%00" in raw:  # no id has one, and PostgreSQL takes none
+        raise Problem(400, "BadArgument", "the path must not have a NUL character")
+    return path
 
 
 def read_object(body: bytes, allowed: set[str]) -> dict[str, Any]:

@@ -1,0 +1,111 @@
+"""The writer while the database fails or hangs: nobody waits without end, and it heals without a client's help."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any
+
+import pytest
+from serving import ARMS, Clock
+
+from armwise.serve.engine.engine import Engine
+from armwise.serve.engine.writer import Writer
+from armwise.serve.errors import Conflict, Unavailable
+from armwise.serve.journal.append import Journal, Write
+from armwise.serve.journal.events import EARLIEST, Change, Creation, Reward, Settings
+from armwise.serve.journal.rules import MOST_REWARDS, Status, check
+from armwise.serve.journal.sqlite import SQLite
+
+
+class Failing(Journal):
+    """A journal whose database is full, or does not answer, for as long as a test says so."""
+
+    full = False
+
+    def __init__(self) -> None:
+        super().__init__(SQLite(":memory:").connect())
+        self.free = threading.Event()
+        self.free.set()
+
+    def append(self, groups: Any, now: int) -> Any:
+        self.free.wait(30.0)
+        if self.full:
+            raise OSError("database or disk is full at secret.host:5432")
+        return super().append(groups, now)
+
+    def probe(self) -> None:
+        if self.full:
+            raise OSError("database or disk is full")
+        super().probe()
+
+
+def _until(condition: Any, seconds: float = 10.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_health_returns_by_itself_when_the_disk_is_free_again() -> None:
+    journal = Failing()
+    writer = Writer(lambda: journal, now=lambda: 5, pause=0.02)
+    writer.start()
+    journal.full = True
+    with pytest.raises(Unavailable, match="the journal cannot be written now") as refusal:
+        writer.write([Write("shop", "", Change())])
+    assert "secret.host" not in str(refusal.value)
+    time.sleep(0.1)
+    assert not writer.healthy
+    journal.full = False
+    _until(lambda: writer.healthy)
+    writer.write([Write("shop", "", Change())])
+    writer.stop()
+
+
+def test_whoever_waits_for_a_database_that_hangs_is_refused_in_time() -> None:
+    journal = Failing()
+    writer = Writer(lambda: journal, now=lambda: 5, pause=0.02, stall=0.3)
+    writer.start()
+    journal.free.clear()
+    answers: list[Any] = []
+    for _ in range(3):
+        writer.submit([Write("shop", "", Change())], answers.append)
+        time.sleep(0.02)
+    assert writer.moving
+    _until(lambda: len(answers) == 3)
+    assert {str(answer) for answer in answers} == {"the journal has not moved for 0.3 s"}
+    assert not writer.moving
+    with pytest.raises(Unavailable, match="has not moved"):
+        writer.submit([Write("shop", "", Change())], answers.append)
+    journal.free.set()
+    _until(lambda: writer.moving)
+    assert writer.write([Write("shop", "", Change())])[0].row.seq == 2  # the one under way was committed after all
+    assert len(answers) == 3  # and nobody was answered twice
+    writer.stop()
+
+
+def test_windows_close_in_batches_between_which_decisions_are_taken(tmp_path: Any) -> None:
+    clock = Clock()
+    engine = Engine(SQLite(tmp_path / "journal.db"), {"shop": Creation(settings=Settings(window=10.0))}, clock=clock)
+    engine.start()
+    engine.writer._pause = 1e9  # nothing by itself
+    engine.writer.run(lambda journal: None)
+    for k in range(1100):
+        engine.writer.submit([engine.prepare("shop", b"{}", ARMS, id=f"e{k}")], lambda outcome: None)
+    engine.writer.run(lambda journal: None)
+    clock.now += 60.0
+    more: list[bool] = []
+    engine.writer.run(lambda journal: more.append(engine._expire(journal)))
+    open_ = engine._reader.connection.execute("SELECT count(*) FROM decisions WHERE closed = 0")[0][0]
+    assert more == [True] and open_ == 600  # 500 per turn, and the turn says that there is more
+    engine.expire()
+    assert engine._reader.connection.execute("SELECT count(*) FROM decisions WHERE closed = 0")[0][0] == 0
+    engine.stop()
+
+
+def test_a_decision_takes_so_many_rewards_and_no_more() -> None:
+    status = Status("shop", "e1", 1, 1000, EARLIEST, 0.0, True)
+    status.n = MOST_REWARDS
+    with pytest.raises(Conflict, match="decision e1 has 1000 rewards already"):
+        check(Reward(1.0), status, "e1", time=5)
