@@ -69,6 +69,7 @@ WORDS = {
     "scale": "Multiplies the exploration: larger explores more; the theorem's own is 1 (`theoretical`).",
     "exponent": "How fast exploration fades.",
     "regressor": "A scikit-learn regressor in place of ridge.",
+    "fits": "Fits to rewards plus noise, whose spread is the width (over scikit-learn). None: the paper's search.",
     "refit": "Fit again when examples have grown by this factor (regressors without `partial_fit`).",
     "mellowness": "How much worse than the best a regressor may fit; None measures it in the noise.",
     "SquareCB.gamma": "What multiplies the gaps (larger explores less); None measures it in the noise.",
