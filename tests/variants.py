@@ -179,6 +179,60 @@ def weights(module: Any) -> object:
     return w.importance_weighted(0.3, 0.7), w.normalised(logs), w.mixed(logs, 0.1), w.floored(w.normalised(logs), 0.1)
 
 
-@recipe("truncated.estimate")
+@recipe("choice.explored")
+def explored(module: Any) -> object:
+    return module.choice.explored(T, K, 0.3, rng())
+
+
+@recipe("regression.greedy_play")
+def greedy_play(module: Any) -> object:
+    return block(
+        module, lambda models, X, r, g: module.regression.greedy_play(models, *NONE, 1.7, 1.0, 0.3, 0.2, 4, X, r, g)
+    )
+
+
+@recipe(
+    "kary.arm_probability", "kary.exp3_policies", "kary.ucb1_policies", "kary.greedy_policies", "kary.beta_policies"
+)
+def policies_play(module: Any) -> object:
+    k, rewards, N = module.kary, (numbers(T, K) > 0.5).astype(float), 7
+    tables = np.random.default_rng(3).dirichlet(np.ones(K), size=(T, N))
+    tables[:, :3] = np.eye(K)[np.random.default_rng(4).integers(K, size=(T, 3))]  # some policies name one arm
+    state = [np.zeros(N) for _ in range(5)] + [np.ones(N), np.ones(N)]
+    rest = lambda: (rng(), tables, rewards, np.random.default_rng(6))  # noqa: E731
+    return (
+        k.exp3_policies(state[0], 0.2, *rest()), k.ucb1_policies(state[1], state[2], 0.7, *rest()),
+        k.greedy_policies(state[3], state[4], 0.3, 0.2, 4, *rest()), k.beta_policies(state[5], state[6], *rest()),
+        k.arm_probability(np.full(N, 1 / N), tables[0], 3), state,
+    )  # fmt: skip
+
+
+def gram(seed: int, rows: int) -> np.ndarray:
+    X = numbers(rows, D, seed=seed)
+    return np.asarray(X.T @ np.diag(np.arange(1.0, rows + 1)) @ X / rows)
+
+
+@recipe("truncated.decompose", "truncated.estimate", "truncated.learn", "truncated.play", "truncated.play_stages")
 def truncated(module: Any) -> object:
-    return module.truncated.estimate(numbers(D, D), 8, numbers(D), numbers(K, D, seed=2), 1.4)
+    t, X, R = module.truncated, numbers(T, K, D, seed=2), numbers(T, K, seed=9)
+    A, b, results = gram(1, 13), numbers(D), []  # of rank 13: eight eigenvalues are nothing
+    t.learn(A, b, numbers(D, seed=5), 0.7)
+    results += [t.decompose(A, b), t.estimate(*t.decompose(A, b), X[0], 1.4), t.play(A, b, 1.4, 0.1, X, R, rng())]
+    stages = [gram(s, 9) for s in range(4)], [numbers(D, seed=s) for s in range(4)]
+    return results, A, b, t.play_stages(*stages, 1.4, 0.05, 50.0, X, R, rng()), *stages
+
+
+@recipe("staged.play")
+def staged(module: Any) -> object:
+    stages = [ridge_models(module) for _ in range(4)]
+    return module.staged.play(stages, 0.3, 50.0, numbers(T, K, D), numbers(T, K, seed=9), rng()), stages
+
+
+@recipe("cofine.estimate", "cofine.learn", "cofine.play")
+def cofine(module: Any) -> object:
+    c, U = module.cofine, numbers(D, 5)
+    models = ridge_models(module), ridge_models(module, d=5)
+    c.learn(*models, U, numbers(D, seed=3), 0.4)
+    estimates = c.estimate(*models, U, 1.3, numbers(K, D))
+    played = c.play(*models, U, 1.3, 0.2, 1.0, 0.7, numbers(T, K, D), numbers(T, K, seed=9), rng())
+    return estimates, played, models

@@ -129,6 +129,7 @@ class Agent(persist.Saved, ABC):
     n_arms: int | None = None  # None: as many as the context says
     n_experts: int | None = None
     n_costs: int = 0  # resources that a choice uses up and the agent keeps account of; 0: costs are checked and ignored
+    _knows_probability = True  # False where every choice's probability is None: then nobody need work it out
     _n_learnt = 0  # rewards learnt so far
     _rng: np.random.Generator
 

@@ -94,6 +94,15 @@ class Ridge(persist.Saved):
         self._grams, self._moments = state["_grams"], state["_moments"]
 
     @property
+    def raw(self) -> tuple[Floats, Floats, Floats, float, float]:
+        """What the kernels of a block take: models, A and b where they are kept, the ridge in use, the discount.
+
+        >>> Ridge(dim=2, lam=0.5).raw[3:]
+        (0.5, 1.0)
+        """
+        return self.models, self._grams, self._moments, self.ridge or 1.0, self.discount
+
+    @property
     def theta(self) -> Floats:
         """The estimates, one row a model.
 
@@ -254,10 +263,8 @@ class Ridge(persist.Saved):
         >>> Ridge(dim=1).play_optimistic(np.ones((2, 1, 1)), np.ones((2, 1)), 1.0, 0.0, 1.0, np.random.default_rng(1))
         (array([0, 0]), array([1., 1.]), array([1., 1.]))
         """
-        return ridge.play_optimistic(
-            self.models, self._grams, self._moments, contexts, rewards,
-            self.ridge or 1.0, self.discount, alpha, noise, delta, rng,
-        )  # fmt: skip
+        models, grams, moments, lam, discount = self.raw
+        return ridge.play_optimistic(models, grams, moments, contexts, rewards, lam, discount, alpha, noise, delta, rng)
 
     def play_sampled(
         self,

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from armwise.agent import Agent, Choice, Floats, Seed, count, fraction, positive
-from armwise.numerics.choice import best_arms
+from armwise.numerics.choice import all_finite, best_arms
 
 
 class StageModel(Protocol):
@@ -71,6 +71,8 @@ class Staged(Agent, Generic[M]):
         for s, model in enumerate(self._models, start=1):
             means, widths = self._estimate(model, X[alive] if len(alive) < len(X) else X, len(X))
             widest, scores = widths.max(), means + widths
+            if not all_finite(scores):
+                raise ValueError("context must be finite (and its square must not overflow)")
             if widest <= 1.0 / math.sqrt(self.horizon):  # rule 1
                 return alive[best_arms(scores)], None
             if widest > 2.0**-s:  # rule 3

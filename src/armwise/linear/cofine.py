@@ -8,8 +8,9 @@ from typing import Any, Self
 import numpy as np
 
 from armwise import bounds, hypotheses, persist
-from armwise.agent import Choice, Floats, IndexAgent, Seed, Theory, count, fraction, positive
+from armwise.agent import Choice, Floats, IndexAgent, Played, Seed, Theory, count, fraction, positive
 from armwise.arguments import refuse_masked
+from armwise.numerics import cofine
 from armwise.ridge import Ridge
 
 
@@ -30,7 +31,15 @@ class HierarchicalRidge(persist.Saved):
         self.subspace, self.lam, self.lam_coarse = subspace, lam, lam_coarse
         d, k = subspace.shape
         self._fine, self._coarse = Ridge(d, lam), Ridge(k, lam_coarse)
-        self._WU: Floats | None = None
+
+    @property
+    def arrays(self) -> tuple[Floats, Floats, Floats]:
+        """The fine and the coarse model (see numerics.ridge) and U, as the kernels want them.
+
+        >>> HierarchicalRidge(np.eye(1), lam=1.0, lam_coarse=1.0).arrays[2]
+        array([[1.]])
+        """
+        return self._fine.models, self._coarse.models, self.subspace
 
     def update(self, x: Floats, reward: float) -> None:
         """Learn one row and its reward, at both levels.
@@ -40,9 +49,7 @@ class HierarchicalRidge(persist.Saved):
         >>> model.estimate(np.ones((1, 1)))[0]
         array([0.75])
         """
-        self._fine.update(x, reward)
-        self._coarse.update(x @ self.subspace, reward)
-        self._WU = None  # computed when next asked, at most once between two rewards
+        cofine.learn(*self.arrays, x, reward)
 
     def estimate(self, X: Floats) -> tuple[Floats, Floats, Floats]:
         """Means w.x, fine widths ||x||_(M^-1) and coarse widths lam ||U' M^-1 x||_(M~^-1) of the rows of X.
@@ -50,18 +57,7 @@ class HierarchicalRidge(persist.Saved):
         >>> HierarchicalRidge(np.array([[1.0], [0.0]]), lam=4.0, lam_coarse=1.0).estimate(np.eye(2))
         (array([0., 0.]), array([0.5, 0.5]), array([1., 0.]))
         """
-        W = self._fine.factor()
-        if self._WU is None:
-            self._WU = W @ self.subspace
-        projected = X @ W.T  # W x, where M^-1 = W'W is never formed
-        coarse = projected @ self._WU  # U' M^-1 x
-        pull, coarse_widths = self._coarse.estimate(coarse)
-        means = X @ self._fine.theta[0] + self.lam * pull
-        return means, np.sqrt(np.einsum("ai,ai->a", projected, projected)), self.lam * coarse_widths
-
-    def _restore(self, state: dict[str, Any]) -> None:
-        super()._restore(state)
-        self._WU = None
+        return cofine.estimate(*self.arrays, self.lam, X)
 
 
 class CoFineUCB(IndexAgent):
@@ -89,6 +85,7 @@ class CoFineUCB(IndexAgent):
         erratum="the survey's section is empty",
     )
     reward_range = (-np.inf, np.inf)
+    compiled = True
     dim: int
     _learnt = ("_model",)
 
@@ -177,6 +174,12 @@ class CoFineUCB(IndexAgent):
 
     def _learn(self, context: Floats, choice: Choice, reward: float) -> None:
         self._model.update(context[choice.arm], reward)
+
+    def _play(self, contexts: Floats, rewards: Floats) -> Played:
+        widths = (self.scale, self.alpha, self.alpha_coarse)
+        played = Played(*cofine.play(*self._model.arrays, self.lam, *widths, contexts, rewards, self._rng))
+        self._n_learnt += len(rewards)
+        return played
 
 
 def _ellipsoid(T: int, d: int, L: float, lam: float, delta: float) -> float:

@@ -8,11 +8,9 @@ from typing import Self
 import numpy as np
 
 from armwise import bounds, hypotheses, persist
-from armwise.agent import Choice, Floats, IndexAgent, Seed, Theory, count, fraction, positive
+from armwise.agent import Choice, Floats, IndexAgent, Played, Seed, Theory, count, fraction, positive
 from armwise.numerics import truncated
 from armwise.staged import Staged
-
-_KEEP = 1.0 - 1e-9  # an eigenvalue that is 1 up to rounding is kept
 
 
 class TruncatedRidge(persist.Saved):
@@ -42,8 +40,7 @@ class TruncatedRidge(persist.Saved):
         >>> model.estimate(np.ones((1, 1)), scale=0.0)[0]
         array([0.5])
         """
-        self._gram += np.outer(x, x)
-        self._b += reward * x
+        truncated.learn(self._gram, self._b, x, reward)
         self._factors = None  # decomposed when next asked, at most once between two rewards
 
     def estimate(self, X: Floats, scale: float) -> tuple[Floats, Floats]:
@@ -53,16 +50,18 @@ class TruncatedRidge(persist.Saved):
         (array([0.]), array([5.]))
         """
         if self._factors is None:
-            self._factors = self._decompose()
+            self._factors = truncated.decompose(self._gram, self._b)
         return truncated.estimate(*self._factors, X, scale)
 
-    def _decompose(self) -> tuple[Floats, int, Floats]:
-        """The eigenvectors, those kept over sqrt(l); how many are cut; the estimate."""
-        eigenvalues, vectors = np.linalg.eigh(self._gram)
-        k = int(np.searchsorted(eigenvalues, _KEEP))  # ascending: those before k are cut
-        vectors[:, k:] /= np.sqrt(eigenvalues[k:])
-        upper = vectors[:, k:]
-        return np.ascontiguousarray(vectors), k, upper @ (upper.T @ self._b)
+    @property
+    def sums(self) -> tuple[Floats, Floats]:
+        """D'D and D'c themselves, for a kernel that changes them: what was worked out from them is forgotten.
+
+        >>> TruncatedRidge(dim=1).sums
+        (array([[0.]]), array([0.]))
+        """
+        self._factors = None
+        return self._gram, self._b
 
     def _restore(self, state: dict[str, Floats]) -> None:
         super()._restore(state)
@@ -97,6 +96,7 @@ class LinREL(IndexAgent):
         erratum="Theorem 4 prints sqrt(2 ln(2TK/delta)); the algorithm has sqrt(ln(2TK/delta))",
     )
     reward_range = (-np.inf, np.inf)
+    compiled = True
     dim: int
     _learnt = ("_model",)
 
@@ -123,6 +123,12 @@ class LinREL(IndexAgent):
     def _learn(self, context: Floats, choice: Choice, reward: float) -> None:
         self._model.update(context[choice.arm], reward)
 
+    def _play(self, contexts: Floats, rewards: Floats) -> Played:
+        width = _scale(self.horizon, contexts.shape[1], self.delta)
+        played = Played(*truncated.play(*self._model.sums, width, self.scale, contexts, rewards, self._rng))
+        self._n_learnt += len(rewards)
+        return played
+
 
 class SupLinREL(Staged[TruncatedRidge]):
     """Staged elimination (see ``Staged``) around LinREL's mean w'c and width ||w|| sqrt(ln(2TK/delta)) + ||v~||.
@@ -148,6 +154,7 @@ class SupLinREL(Staged[TruncatedRidge]):
         erratum="Theorem 4 prints sqrt(2 ln(2TK/delta)); the algorithm has sqrt(ln(2TK/delta))",
     )
     reward_range = (-np.inf, np.inf)
+    compiled = True
     dim: int
 
     def __init__(self, dim: int, horizon: int, delta: float = 0.05, *, scale: float = 0.05, seed: Seed = None) -> None:
@@ -166,3 +173,12 @@ class SupLinREL(Staged[TruncatedRidge]):
     def _estimate(self, model: TruncatedRidge, X: Floats, n_arms: int) -> tuple[Floats, Floats]:
         means, widths = model.estimate(X, _scale(self.horizon, n_arms, self.delta))
         return means, self.scale * widths
+
+    def _play(self, contexts: Floats, rewards: Floats) -> Played:
+        grams, bs = zip(*(model.sums for model in self._models))
+        width = _scale(self.horizon, contexts.shape[1], self.delta)
+        played = Played(
+            *truncated.play_stages(list(grams), list(bs), width, self.scale, self.horizon, contexts, rewards, self._rng)
+        )
+        self._n_learnt += len(rewards)
+        return played

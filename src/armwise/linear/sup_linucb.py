@@ -8,7 +8,8 @@ from typing import Self
 import numpy as np
 
 from armwise import bounds, hypotheses
-from armwise.agent import Floats, Seed, Theory, count
+from armwise.agent import Floats, Played, Seed, Theory, count
+from armwise.numerics import staged
 from armwise.ridge import Ridge
 from armwise.staged import Staged
 
@@ -41,6 +42,7 @@ class SupLinUCB(Staged[Ridge]):
         erratum="the survey gives SupLinUCB in words only; the stages are those of Chu et al. 2011",
     )
     reward_range = (-np.inf, np.inf)
+    compiled = True
     dim: int
 
     def __init__(self, dim: int, horizon: int, delta: float = 0.05, *, scale: float = 0.05, seed: Seed = None) -> None:
@@ -56,7 +58,16 @@ class SupLinUCB(Staged[Ridge]):
         """
         return cls(dim, horizon, delta, scale=1.0, seed=seed)
 
-    def _estimate(self, model: Ridge, X: Floats, n_arms: int) -> tuple[Floats, Floats]:
+    def _multiplier(self, n_arms: int) -> float:
         alpha = math.sqrt(0.5 * math.log(2 * self.horizon * n_arms / self.delta))
+        return self.scale * (alpha + 1.0)
+
+    def _estimate(self, model: Ridge, X: Floats, n_arms: int) -> tuple[Floats, Floats]:
         means, widths = model.estimate(X)
-        return means, self.scale * (alpha + 1.0) * widths
+        return means, self._multiplier(n_arms) * widths
+
+    def _play(self, contexts: Floats, rewards: Floats) -> Played:
+        stages, multiplier = [model.models for model in self._models], self._multiplier(contexts.shape[1])
+        played = Played(*staged.play(stages, multiplier, self.horizon, contexts, rewards, self._rng))
+        self._n_learnt += len(rewards)
+        return played

@@ -145,6 +145,7 @@ class LinThompson(RidgeAgent, SamplingAgent):
         model = Ridge(dim, lam, 1 if n_arms is None else count("n_arms", n_arms), discount, window)
         self._begin(model, n_arms, scale, Noise() if v is None else None)
         self.compiled = self.compiled and self.draws == 1
+        self._knows_probability = self.draws > 1
 
     @classmethod
     def theoretical(

@@ -21,6 +21,7 @@ if VARIANT not in VARIANTS:
 
 if TYPE_CHECKING:
     from armwise.numerics._baseline import choice as choice
+    from armwise.numerics._baseline import cofine as cofine
     from armwise.numerics._baseline import experts as experts
     from armwise.numerics._baseline import features as features
     from armwise.numerics._baseline import gp as gp
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from armwise.numerics._baseline import ridge as ridge
     from armwise.numerics._baseline import sequences as sequences
     from armwise.numerics._baseline import spectral as spectral
+    from armwise.numerics._baseline import staged as staged
     from armwise.numerics._baseline import thompson as thompson
     from armwise.numerics._baseline import truncated as truncated
     from armwise.numerics._baseline import weights as weights

@@ -13,3 +13,4 @@ best_arms = _choice.best_arms
 draw = _choice.draw
 tied_probabilities = _choice.tied_probabilities
 row_argmax = _choice.row_argmax
+explored = _choice.explored

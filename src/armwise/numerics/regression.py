@@ -11,3 +11,4 @@ gap_scale = _regression.gap_scale
 confidence = _regression.confidence
 squarecb_play = _regression.squarecb_play
 regcb_play = _regression.regcb_play
+greedy_play = _regression.greedy_play

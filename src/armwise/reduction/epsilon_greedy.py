@@ -7,9 +7,10 @@ from typing import Any, Self
 import numpy as np
 
 from armwise import bounds, hypotheses
-from armwise.agent import Agent, Choice, Floats, Played, Seed, Sees, Theory, count, fraction, positive
-from armwise.numerics import kary
+from armwise.agent import Agent, Choice, Floats, Played, Seed, Sees, Theory, count, fraction, joined, positive
+from armwise.numerics import kary, regression
 from armwise.numerics.choice import tied_probabilities
+from armwise.ridge import Ridge
 
 
 class EpsilonGreedy(Agent):
@@ -54,7 +55,7 @@ class EpsilonGreedy(Agent):
         super().__init__(seed=seed)
         self.epsilon = fraction("epsilon", epsilon, zero=True, one=True)
         self.decay = positive("decay", decay, zero=True)
-        self.model, self.compiled = model, model is None
+        self.model, self.compiled = model, model is None or (type(model) is Ridge and model.window is None)
         if model is None:
             self.n_arms = count("n_arms", n_arms)
         else:
@@ -93,10 +94,25 @@ class EpsilonGreedy(Agent):
             self.model.update(context, reward, choice.arm)
 
     def _play(self, contexts: Any, rewards: Floats) -> Played:
-        if self.model is not None:
+        if not self.compiled:
             return super()._play(contexts, rewards)
-        played = Played(
-            *kary.greedy_play(self._totals, self._counts, self.epsilon, self.decay, self._n_learnt, rewards, self._rng)
-        )
+        pieces, done = [], 0
+        while self.model is not None and self.model.ridge is None and done < len(rewards):  # the first rows settle it
+            pieces.append(super()._play(contexts[done : done + 1], rewards[done : done + 1]))
+            done += 1
+        rest, schedule = rewards[done:], (self.epsilon, self.decay, self._n_learnt)
+        if self.model is None:
+            pieces.append(Played(*kary.greedy_play(self._totals, self._counts, *schedule, rest, self._rng)))
+        elif len(rest):
+            block = contexts[done:] if self.sees == "features" else contexts[done:, None]
+            models, grams, moments, lam, discount = self.model.raw
+            settings = (lam, discount, self.epsilon, self.decay, self._n_learnt)
+            pieces.append(Played(*regression.greedy_play(models, grams, moments, *settings, block, rest, self._rng)))
+        self._n_learnt += len(rest)
+        return joined(pieces)
+
+    def _play_policies(self, tables: Floats, rewards: Floats, rng: np.random.Generator) -> Played:
+        schedule = (self.epsilon, self.decay, self._n_learnt)
+        played = kary.greedy_policies(self._totals, self._counts, *schedule, self._rng, tables, rewards, rng)
         self._n_learnt += len(rewards)
-        return played
+        return Played(*played)

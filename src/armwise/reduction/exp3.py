@@ -69,3 +69,8 @@ class Exp3(Agent):
         played = Played(*kary.exp3_play(self._log_weights, self.gamma, rewards, self._rng))
         self._n_learnt += len(rewards)
         return played
+
+    def _play_policies(self, tables: Floats, rewards: Floats, rng: np.random.Generator) -> Played:
+        played = kary.exp3_policies(self._log_weights, self.gamma, self._rng, tables, rewards, rng)
+        self._n_learnt += len(rewards)
+        return Played(*played)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from armwise import bounds
-from armwise.agent import Agent, Choice, Floats, Seed, Theory, fraction
-from armwise.around import expect_agent, teach
+from armwise.agent import Agent, Choice, Floats, Played, Seed, Theory, fraction
+from armwise.around import Around, expect_agent, teach
+from armwise.numerics.choice import explored
 from armwise.numerics.weights import floored
 from armwise.reduction.wrapper import Wrapper
 
@@ -41,6 +44,9 @@ class Explore(Wrapper):
         self.epsilon = fraction("epsilon", epsilon, zero=True, one=True)
         self._around(self.agent)
         self.revises = self.agent.revises
+        # Between two rounds that explore the agent plays alone, unless it learns with the probability of the arm.
+        learns_with_it = self.agent.needs_probability or isinstance(self.agent, Around)
+        self.compiled = self.agent.compiled and not learns_with_it
 
     def _probabilities(self, context: Any) -> Floats:
         return floored(self.agent._probabilities(context), self.epsilon)
@@ -49,19 +55,45 @@ class Explore(Wrapper):
         return self.agent._estimates(context)
 
     def _choose(self, context: Any) -> Choice:
-        if self._rng.random() >= self.epsilon:
-            own = self.agent._choose(context)
-            arm, q, K = own.arm, own.probability, self._count_arms(context)
-        else:
-            every = self.agent._probabilities(context)  # before the agent's own draw moves its stream on
-            own = self.agent._choose(context)  # drawn all the same: its note is what learning needs
-            K = every.size
-            arm = int(self._rng.random() * K)
-            q = None if own.probability is None else float(every[arm])
-        return Choice(arm, None if q is None else (1.0 - self.epsilon) * q + self.epsilon / K, own.note)
+        K = self._count_arms(context)
+        (arm,) = explored(1, K, self.epsilon, self._rng).tolist()
+        if arm >= 0:
+            return self._exploring(context, arm, K)
+        own = self.agent._choose(context)
+        return Choice(own.arm, self._mixed(own.probability, K), own.note)
+
+    def _exploring(self, context: Any, arm: int, K: int) -> Choice:
+        # Before the agent's own draw moves its stream on.
+        q = float(self.agent._probabilities(context)[arm]) if self._knows_probability else None
+        own = self.agent._choose(context)  # drawn all the same: its note is what learning needs
+        return Choice(arm, None if own.probability is None else self._mixed(q, K), own.note)
+
+    def _mixed(self, q: float | None, K: int) -> float | None:
+        return None if q is None else (1.0 - self.epsilon) * q + self.epsilon / K
 
     def _learn(self, context: Any, choice: Choice, reward: float) -> None:
         teach(self.agent, context, choice, reward)
+
+    def _play(self, contexts: Any, rewards: Floats) -> Played:
+        if not self.compiled:
+            return super()._play(contexts, rewards)
+        T, K = rewards.shape
+        arms, p = explored(T, K, self.epsilon, self._rng), np.full(T, np.nan)
+        start = 0
+        for t in [*np.flatnonzero(arms >= 0).tolist(), T]:
+            if start < t:
+                own = self.agent._play(None if contexts is None else contexts[start:t], rewards[start:t])
+                arms[start:t] = own.arms
+                p[start:t] = (1.0 - self.epsilon) * own.probabilities + self.epsilon / K
+            if t < T:
+                context, arm = None if contexts is None else contexts[t], int(arms[t])
+                choice = self._exploring(context, arm, K)
+                if choice.probability is not None:
+                    p[t] = choice.probability
+                teach(self.agent, context, choice, float(rewards[t, arm]))
+            start = t + 1
+        self._n_learnt += T
+        return Played(arms, p, rewards[np.arange(T), arms])
 
     def _revise(self, context: Any, choice: Choice, before: float, after: float) -> None:
         self.agent._revise(context, choice, before, after)

@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
 from armwise import bounds, hypotheses
-from armwise.agent import Agent, Choice, Floats, Played, Seed, Sees, Theory, count
+from armwise.agent import Agent, Choice, Floats, Played, Seed, Sees, Theory, count, joined
 from armwise.around import Around, expect_agent, teach
+from armwise.numerics import kary
 from armwise.numerics.choice import draw
 from armwise.policies import distribution, distributions
 
 _ENTRIES = 1 << 18  # of the recommendations that are held at once: 2 MB
+
+
+@runtime_checkable
+class PlaysPolicies(Protocol):
+    """A K-armed agent that can play a block in compiled code with each of its arms a policy.
+
+    ``tables[t, i]`` is policy i's distribution over the arms of round t, and ``rng`` draws from it.
+    """
+
+    def _play_policies(self, tables: Floats, rewards: Floats, rng: np.random.Generator) -> Played: ...
 
 
 class PolicyArms(Around):
@@ -70,6 +81,7 @@ class PolicyArms(Around):
         if sees not in ("shared", "features", "key"):
             raise ValueError(f"sees must be 'shared', 'features' or 'key': what the policies take; got {sees!r}")
         self.sees, self.reward_range, self.n_costs = sees, agent.reward_range, agent.n_costs
+        self.compiled = agent.compiled and isinstance(agent, PlaysPolicies)  # but for the policies themselves
         known = (getattr(policy, "n_arms", None) for policy in self.policies)
         n_arms = n_arms if n_arms is not None else next((n for n in known if n is not None), None)
         self.n_arms = None if n_arms is None else count("n_arms", n_arms)
@@ -83,7 +95,17 @@ class PolicyArms(Around):
                [0.5, 0.5]])
         """
         K = self.n_arms or (len(context) if self.sees == "features" else self._arms_named(context))
+        return self._recommended(context, K)
+
+    def _recommended(self, context: Any, K: int) -> Floats:
         return np.stack([self._ask(distribution, i, context, K) for i in range(len(self.policies))])
+
+    def _tables(self, contexts: Any, K: int) -> Floats:
+        """The recommendations of many rounds, (T, N, K); each policy is asked once for all of them where it can be."""
+        if self.sees != "shared" or len({np.shape(context) for context in contexts}) != 1:
+            return np.stack([self._recommended(context, K) for context in contexts])
+        block = np.stack(contexts)
+        return np.stack([self._ask(distributions, i, block, K) for i in range(len(self.policies))], axis=1)
 
     def _arms_named(self, context: Any) -> int:
         answers = [self._ask(lambda policy, x: np.asarray(policy(x)), i, context) for i in range(len(self.policies))]
@@ -129,16 +151,24 @@ class PolicyArms(Around):
         return self.agent._probabilities(None) @ self.recommendations(context)
 
     def _play(self, contexts: Any, rewards: Floats) -> Played:
-        if self.n_arms is None or self.sees != "shared" or len({np.shape(context) for context in contexts}) != 1:
-            return super()._play(contexts, rewards)
-        T, N = len(rewards), len(self.policies)
+        T, K = rewards.shape
+        pieces, size = [], max(1, _ENTRIES // (len(self.policies) * K))
+        for start in range(0, T, size):
+            now = slice(start, start + size)
+            tables = self._tables(contexts[now], K)
+            if self.compiled:
+                assert isinstance(self.agent, PlaysPolicies)
+                pieces.append(self.agent._play_policies(tables, rewards[now], self._rng))
+                self._n_learnt += len(tables)
+            else:
+                pieces.append(self._play_tables(contexts[now], tables, rewards[now]))
+        return joined(pieces)
+
+    def _play_tables(self, contexts: Any, tables: Floats, rewards: Floats) -> Played:
+        T = len(rewards)
         arms, probabilities, got = np.empty(T, np.int64), np.full(T, np.nan), np.empty(T)
-        size = max(1, _ENTRIES // (N * self.n_arms))
         for t in range(T):
-            if t % size == 0:  # each policy is asked once per block of rounds
-                block = np.stack(contexts[t : t + size])
-                tables = np.stack([self._ask(distributions, i, block, self.n_arms) for i in range(N)], axis=1)
-            choice = self._choose_from(tables[t % size])
+            choice = self._choose_from(tables[t])
             arms[t], got[t] = choice.arm, rewards[t, choice.arm]
             if choice.probability is not None:
                 probabilities[t] = choice.probability
@@ -157,7 +187,7 @@ class PolicyArms(Around):
         arm = int(np.argmax(advice)) if advice.max() == 1.0 else draw(advice, self._rng.random())
         if drawn.probability is None:
             return Choice(arm, None, [drawn.arm, None, arm, drawn.note])
-        p = float(q @ table[:, arm])
+        p = kary.arm_probability(q, table, arm)
         return Choice(arm, p, [drawn.arm, drawn.probability / p, arm, drawn.note])
 
     def _learn(self, context: Any, choice: Choice, reward: float) -> None:

@@ -47,7 +47,7 @@ class BetaThompson(Agent):
     ) -> None:
         super().__init__(seed=seed)
         self.n_arms, self.draws = count("n_arms", n_arms), count("draws", draws)
-        self.compiled = self.draws == 1
+        self.compiled, self._knows_probability = self.draws == 1, self.draws > 1
         if not isinstance(prior, (tuple, list)) or len(prior) != 2:
             raise ValueError(f"prior must be a pair (successes, failures) of numbers > 0, got {prior!r}")
         self.prior = (positive("prior[0]", prior[0]), positive("prior[1]", prior[1]))
@@ -74,3 +74,8 @@ class BetaThompson(Agent):
         played = Played(*kary.beta_play(self._successes, self._failures, self.draws, rewards, self._rng))
         self._n_learnt += len(rewards)
         return played
+
+    def _play_policies(self, tables: Floats, rewards: Floats, rng: np.random.Generator) -> Played:
+        played = kary.beta_policies(self._successes, self._failures, self._rng, tables, rewards, rng)
+        self._n_learnt += len(rewards)
+        return Played(*played)

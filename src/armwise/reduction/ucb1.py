@@ -62,3 +62,8 @@ class UCB1(IndexAgent):
         played = Played(*kary.ucb1_play(self._totals, self._counts, self.scale, rewards, self._rng))
         self._n_learnt += len(rewards)
         return played
+
+    def _play_policies(self, tables: Floats, rewards: Floats, rng: np.random.Generator) -> Played:
+        played = kary.ucb1_policies(self._totals, self._counts, self.scale, self._rng, tables, rewards, rng)
+        self._n_learnt += len(rewards)
+        return Played(*played)

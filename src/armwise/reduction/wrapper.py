@@ -18,6 +18,7 @@ class Wrapper(Around):
         self.sees, self.reward_range, self.dim = inner.sees, inner.reward_range, inner.dim
         self.n_arms, self.n_experts = inner.n_arms, inner.n_experts
         self.n_costs = inner.n_costs
+        self._knows_probability = inner._knows_probability
         self.plain_input, self.choosing_changes = inner.plain_input, inner.choosing_changes
 
     def _read(self, context: Any) -> Any:

@@ -2,6 +2,9 @@ from armwise.numerics._baseline import (
     choice as choice,
 )
 from armwise.numerics._baseline import (
+    cofine as cofine,
+)
+from armwise.numerics._baseline import (
     experts as experts,
 )
 from armwise.numerics._baseline import (
@@ -42,6 +45,9 @@ from armwise.numerics._baseline import (
 )
 from armwise.numerics._baseline import (
     spectral as spectral,
+)
+from armwise.numerics._baseline import (
+    staged as staged,
 )
 from armwise.numerics._baseline import (
     thompson as thompson,

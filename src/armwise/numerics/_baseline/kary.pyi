@@ -66,3 +66,50 @@ def beta_play(
 ) -> tuple[
     numpy.typing.NDArray[numpy.int64], numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64]
 ]: ...
+def arm_probability(
+    q: numpy.typing.NDArray[numpy.float64], table: numpy.typing.NDArray[numpy.float64], arm: int
+) -> float: ...
+def exp3_policies(
+    log_weights: numpy.typing.NDArray[numpy.float64],
+    gamma: float,
+    rng: numpy.random.Generator,
+    tables: numpy.typing.NDArray[numpy.float64],
+    rewards: numpy.typing.NDArray[numpy.float64],
+    outer: numpy.random.Generator,
+) -> tuple[
+    numpy.typing.NDArray[numpy.int64], numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64]
+]: ...
+def ucb1_policies(
+    totals: numpy.typing.NDArray[numpy.float64],
+    counts: numpy.typing.NDArray[numpy.float64],
+    alpha: float,
+    rng: numpy.random.Generator,
+    tables: numpy.typing.NDArray[numpy.float64],
+    rewards: numpy.typing.NDArray[numpy.float64],
+    outer: numpy.random.Generator,
+) -> tuple[
+    numpy.typing.NDArray[numpy.int64], numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64]
+]: ...
+def greedy_policies(
+    totals: numpy.typing.NDArray[numpy.float64],
+    counts: numpy.typing.NDArray[numpy.float64],
+    epsilon: float,
+    decay: float,
+    n_learnt: int,
+    rng: numpy.random.Generator,
+    tables: numpy.typing.NDArray[numpy.float64],
+    rewards: numpy.typing.NDArray[numpy.float64],
+    outer: numpy.random.Generator,
+) -> tuple[
+    numpy.typing.NDArray[numpy.int64], numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64]
+]: ...
+def beta_policies(
+    successes: numpy.typing.NDArray[numpy.float64],
+    failures: numpy.typing.NDArray[numpy.float64],
+    rng: numpy.random.Generator,
+    tables: numpy.typing.NDArray[numpy.float64],
+    rewards: numpy.typing.NDArray[numpy.float64],
+    outer: numpy.random.Generator,
+) -> tuple[
+    numpy.typing.NDArray[numpy.int64], numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64]
+]: ...

@@ -44,3 +44,18 @@ def regcb_play(
 ) -> tuple[
     numpy.typing.NDArray[numpy.int64], numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64]
 ]: ...
+def greedy_play(
+    models: numpy.typing.NDArray[numpy.float64],
+    grams: numpy.typing.NDArray[numpy.float64],
+    moments: numpy.typing.NDArray[numpy.float64],
+    lam: float,
+    discount: float,
+    epsilon: float,
+    decay: float,
+    n_learnt: int,
+    contexts: numpy.typing.NDArray[numpy.float64],
+    rewards: numpy.typing.NDArray[numpy.float64],
+    rng: numpy.random.Generator,
+) -> tuple[
+    numpy.typing.NDArray[numpy.int64], numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64]
+]: ...

@@ -1,6 +1,7 @@
 // Bindings of choice.hpp.
 #include "choice.hpp"
 #include "modules.hpp"
+#include "random.hpp"
 
 #include <nanobind/stl/tuple.h>
 #include <utility>
@@ -115,4 +116,16 @@ array([0. , 0.5, 0.5]))");
 
 >>> row_argmax(np.array([[0.5, 1.0, 1.0], [2.0, 1.0, 0.0]]))
 array([1, 0]))");
+
+    m.def("explored", [](Index T, Index n_arms, double epsilon, Generator rng) {
+        require(T >= 0 && n_arms > 0, "there must be an arm");
+        New<int64_t, 1> arms(T);
+        for (Index t = 0; t < T; ++t)
+            arms[t] = rng.random() < epsilon ? static_cast<int64_t>(rng.random() * double(n_arms)) : -1;
+        return arms;
+    }, "T"_a, "n_arms"_a, "epsilon"_a, "rng"_a,
+          R"(The arm, drawn uniformly, of each round that explores, with probability epsilon; -1 for a round that does not.
+
+>>> explored(5, 1, 0.5, np.random.default_rng(1))
+array([-1, -1,  0,  0, -1]))");
 }

@@ -207,6 +207,7 @@ struct Stage {
     double scale;
     std::vector<Index> places;  // of the block's distinct rows among its points: -1 none, -2 not looked up yet
     std::vector<double> widths, scores;
+    std::vector<Index> alive;  // the rows that reached it when it was last asked
 
     Stage(Joint* joint, double scale) : joint(joint), scale(scale) {
         if (joint) refresh();
@@ -231,57 +232,124 @@ struct Stage {
 };
 
 // Staged elimination over joint posteriors, as ``staged.Staged`` says it; a stage without a posterior has its prior.
-Index play_stages(const std::vector<Joint*>& joints, Program& program, double scale, double horizon,
-                  const Rounds& rounds, View<int64_t, 1> learnt, const Generator& rng) {
-    const Index T = rounds.size(), K = rounds.n_arms();
-    std::vector<Stage> stages;
-    for (Joint* joint : joints) stages.emplace_back(joint, scale);
-    Points rows(rounds.contexts.size(2));  // of the block, so that a row is hashed once per round and not per stage
-    std::vector<Index> alive, at(K), row(K);
-    std::vector<double> prior(K), widths, scores;
-    for (Index i = 0; i < T; ++i) {
-        const View<const double, 2> X = rounds.contexts[i];
-        if (i == 0 || std::memcmp(X.data, X.data - X.size(), sizeof(double) * size_t(X.size())) != 0)
-            for (Index a = 0; a < K; ++a) row[a] = rows.add(X.data + a * X.size(1));
-        alive.resize(K);
-        for (Index a = 0; a < K; ++a) alive[a] = a;
-        bool played = false;
-        for (size_t s = 1; s <= stages.size() && !played; ++s) {
-            Stage& stage = stages[s - 1];
-            if (!stage.joint) program.diagonal(X, prior.data());
-            for (Index a = 0; stage.joint && a < K; ++a)
-                if ((at[a] = stage.place(rows, row[a])) < 0) return i;
-            const Index n = Index(alive.size());
-            widths.resize(n), scores.resize(n);
-            for (Index k = 0; k < n; ++k) {
-                const Index a = alive[k];
-                widths[k] = stage.joint ? stage.widths[at[a]] : scale * std::sqrt(std::max(prior[a], 0.0));
-                scores[k] = stage.joint ? stage.scores[at[a]] : widths[k];
-            }
-            const double widest = *std::max_element(widths.begin(), widths.end());
-            const bool sure = widest <= 1.0 / std::sqrt(horizon), wide = widest > std::ldexp(1.0, -int(s));
-            if (sure || wide) {                       // rules 1 and 3
-                if (!sure && !stage.joint) return i;  // its first reward makes the posterior
-                const double* by = sure ? scores.data() : widths.data();
-                const Best best = first_best(by, n);
-                const Index k = best.ties == 1 ? best.first : pick(by, n, best, rng.random()), arm = alive[k];
-                rounds.arms[i] = arm, rounds.probabilities[i] = 1.0 / double(best.ties);
-                rounds.got[i] = rounds.rewards(i, arm);
-                learnt[i] = sure ? 0 : int64_t(s);
-                if (!sure) stage.learn(at[arm], rounds.got[i]);
-                played = true;
-            } else {  // rule 2
-                const double bar = *std::max_element(scores.begin(), scores.end()) - std::ldexp(1.0, 1 - int(s));
-                Index kept = 0;
-                for (Index k = 0; k < n; ++k)
-                    if (scores[k] >= bar) alive[kept++] = alive[k];
-                alive.resize(kept);
-            }
-        }
-        require(played, "2^-S <= 1/sqrt(T), so stage S plays");
+//
+// All is done for the distinct rows of a round. As long as the same rows are offered, in any order, only the stage that
+// has learnt since is asked again, and those after it: what the others said stands.
+class StagedRounds {
+  public:
+    StagedRounds(const std::vector<Joint*>& joints, Program& program, double scale, double horizon,
+                 const Rounds& rounds, const Generator& rng)
+        : program_(program), scale_(scale), sure_(1.0 / std::sqrt(horizon)), rounds_(rounds), rng_(rng),
+          rows_(rounds.contexts.size(2)), row_(rounds.n_arms()) {
+        for (Joint* joint : joints) stages_.emplace_back(joint, scale);
     }
-    return T;
-}
+
+    Index play(View<int64_t, 1> learnt) {
+        for (Index i = 0; i < rounds_.size(); ++i) {
+            offer(i);
+            if (!decide()) return i;
+            Index ties = 0;
+            for (const Index row : row_) ties += best_[row] == decision_;
+            Index which = ties == 1 ? 0 : Index(rng_.random() * double(ties)), arm = 0;
+            while (best_[row_[arm]] != decision_ || which-- > 0) ++arm;
+            rounds_.arms[i] = arm, rounds_.probabilities[i] = 1.0 / double(ties);
+            rounds_.got[i] = rounds_.rewards(i, arm);
+            learnt[i] = winner_ < 0 ? 0 : winner_ + 1;
+            if (winner_ < 0) continue;
+            Stage& stage = stages_[winner_];
+            stage.learn(stage.place(rows_, row_[arm]), rounds_.got[i]);
+            from_ = winner_;
+        }
+        return rounds_.size();
+    }
+
+  private:
+    Program& program_;
+    double scale_, sure_;
+    const Rounds& rounds_;
+    const Generator& rng_;
+    std::vector<Stage> stages_;
+    Points rows_;             // all rows of the block so far
+    std::vector<Index> row_;  // the row of each arm of this round
+    std::vector<Index> offered_;
+    // By row: the last set of rows and the last round that it was in, and the last decision that it was the best of.
+    std::vector<int64_t> seen_, mark_, best_;
+    std::vector<double> prior_, widths_, scores_;
+    int64_t set_ = 0, decision_ = 0;
+    Index winner_ = -1, from_ = 0;  // the stage that plays (-1: no stage learns); the first one that must be asked
+
+    // Which rows round i offers, and whether they are those of the round before.
+    void offer(Index i) {
+        const View<const double, 2> X = rounds_.contexts[i];
+        if (i > 0 && std::memcmp(X.data, X.data - X.size(), sizeof(double) * size_t(X.size())) == 0) return;
+        for (Index a = 0; a < X.size(0); ++a) row_[a] = rows_.add(X.data + a * X.size(1));
+        seen_.resize(rows_.size(), 0), mark_.resize(rows_.size(), 0), best_.resize(rows_.size(), 0);
+        Index distinct = 0;
+        bool same = true;
+        for (const Index row : row_) {
+            distinct += mark_[row] != i + 1;
+            mark_[row] = i + 1;
+            same &= seen_[row] == set_;
+        }
+        if (same && distinct == Index(offered_.size())) return;
+        ++set_;
+        offered_.clear();
+        for (const Index row : row_)
+            if (seen_[row] != set_) offered_.push_back(row), seen_[row] = set_;
+        stages_[0].alive = offered_;
+        from_ = 0;
+    }
+
+    // Ask the stages from the first whose answer may have changed; false if one of them does not know a row.
+    bool decide() {
+        for (Index s = from_; s < Index(stages_.size()); ++s) {
+            Stage& stage = stages_[s];
+            const std::vector<Index>& alive = stage.alive;
+            const Index n = Index(alive.size());
+            from_ = s;
+            if (stage.joint) {
+                for (const Index row : offered_)
+                    if (stage.place(rows_, row) < 0) return false;
+            } else {
+                know_prior();
+            }
+            widths_.resize(n), scores_.resize(n);
+            for (Index k = 0; k < n; ++k) {
+                const Index row = alive[k];
+                widths_[k] = stage.joint ? stage.widths[stage.places[row]] : scale_ * std::sqrt(std::max(prior_[row], 0.0));
+                scores_[k] = stage.joint ? stage.scores[stage.places[row]] : widths_[k];
+            }
+            const double widest = *std::max_element(widths_.begin(), widths_.end());
+            const bool sure = widest <= sure_, wide = widest > std::ldexp(1.0, -int(s + 1));
+            if (sure || wide) {                      // rules 1 and 3
+                if (!sure && !stage.joint) return false;  // its first reward makes the posterior
+                const std::vector<double>& by = sure ? scores_ : widths_;
+                first_best(by.data(), n);  // refuses NaN
+                const double bar = *std::max_element(by.begin(), by.end()) - TIE;
+                ++decision_;
+                for (Index k = 0; k < n; ++k)
+                    if (by[k] >= bar) best_[alive[k]] = decision_;
+                winner_ = sure ? -1 : s;
+                from_ = Index(stages_.size());
+                return true;
+            }
+            const double bar = *std::max_element(scores_.begin(), scores_.end()) - std::ldexp(1.0, -int(s));  // rule 2
+            require(s + 1 < Index(stages_.size()), "2^-S <= 1/sqrt(T), so stage S plays");
+            stages_[s + 1].alive.clear();
+            for (Index k = 0; k < n; ++k)
+                if (scores_[k] >= bar) stages_[s + 1].alive.push_back(alive[k]);
+        }
+        return true;
+    }
+    void know_prior() {
+        const Index first = Index(prior_.size());
+        if (first == rows_.size()) return;
+        prior_.resize(rows_.size());
+        View<const double, 2> fresh = rows_.view();
+        fresh.data += first * fresh.size(1), fresh.shape[0] -= first;
+        program_.diagonal(fresh, prior_.data() + first);
+    }
+};
 
 }  // namespace
 
@@ -335,7 +403,7 @@ array([[1., 1.]]))");
         double work = 0.0;
         for (const Joint* stage : stages) work = std::max(work, stage ? double(stage->size()) : 0.0);
         Unlocked unlocked(double(rounds.size()) * work * work);
-        return play_stages(stages, program, scale, horizon, rounds, learnt, rng);
+        return StagedRounds(stages, program, scale, horizon, rounds, rng).play(learnt);
     }, "stages"_a, "program"_a, "scale"_a, "horizon"_a, "contexts"_a, "rewards"_a, "rng"_a, "arms"_a,
           "probabilities"_a, "got"_a, "learnt"_a,
           R"(SupKernelUCB over a block of rounds: how many were played, up to the first that needs more than it has.

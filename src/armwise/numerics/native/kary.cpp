@@ -1,99 +1,11 @@
 // K-armed agents, step and block: one kernel for both lanes.
-#include "block.hpp"
+#include "kary.hpp"
 #include "modules.hpp"
-#include "weights.hpp"
 
 #include <nanobind/stl/tuple.h>
 
 using namespace nb::literals;
 using namespace armwise;
-
-namespace {
-
-// `decide(t)` gives the arm of round t and its probability; `learn(arm, probability, reward)` learns it.
-template <class Decide, class Learn>
-Played play_rounds(const View<const double, 2>& rewards, Index K, Decide decide, Learn learn) {
-    const Index T = rewards.size(0);
-    require(K > 0 && rewards.size(1) == K, "rewards must have one column per arm");
-    Played played = new_played(T);
-    auto& [arms, probabilities, got] = played;
-    {
-        Unlocked unlocked(10.0 * double(T) * double(K));
-        for (Index t = 0; t < T; ++t) {
-            const Decision decision = decide(t);
-            const Index arm = decision.arm;
-            arms[t] = arm, probabilities[t] = decision.probability, got[t] = rewards(t, arm);
-            learn(arm, decision.probability, got[t]);
-        }
-    }
-    return played;
-}
-
-void same_length(const View<double, 1>& a, const View<double, 1>& b) {
-    require(a.size() == b.size() && a.size() > 0, "an agent's arrays must have one number per arm");
-}
-
-// mean_a + alpha sqrt(2 ln t / n_a), infinite for an arm never learnt; t - 1 rewards are learnt.
-void ucb1_scores(const View<const double, 1>& totals, const View<const double, 1>& counts, double alpha, double* scores) {
-    double n = 0.0;
-    for (double count : counts) n += count;
-    const double log_t = std::log(1.0 + n);
-    for (Index a = 0; a < counts.size(); ++a)
-        scores[a] = counts[a] == 0.0 ? std::numeric_limits<double>::infinity()
-                                     : totals[a] / counts[a] + alpha * std::sqrt(2.0 * log_t / counts[a]);
-}
-
-// epsilon / K each, the rest on the arms with the best mean (0 for an arm never learnt).
-void greedy_mixed(const View<const double, 1>& totals, const View<const double, 1>& counts, double epsilon, double* means,
-                  double* p) {
-    const Index K = counts.size();
-    for (Index a = 0; a < K; ++a) means[a] = counts[a] > 0.0 ? totals[a] / counts[a] : 0.0;
-    tied_probabilities_into(means, K, p);
-    floored(p, K, epsilon, p);
-}
-
-// epsilon_t = epsilon t^-decay, with t - 1 rewards learnt.
-double decayed(double epsilon, double decay, Index n_learnt) {
-    return epsilon * std::pow(double(n_learnt) + 1.0, -decay);
-}
-
-// Posterior draws of Beta(successes, failures) per arm, and who wins them.
-class BetaDraws {
-  public:
-    BetaDraws(const View<const double, 1>& successes, const View<const double, 1>& failures, Generator rng)
-        : successes_(successes), failures_(failures), rng_(rng), scratch_(std::size_t(2 * successes.size())) {}
-
-    Index winner() {
-        const Index K = successes_.size();
-        double* sampled = scratch_.data();
-        for (Index a = 0; a < K; ++a) sampled[a] = rng_.beta(successes_[a], failures_[a]);
-        const Best best = first_best(sampled, K);
-        return pick(sampled, K, best, best.ties > 1 ? rng_.random() : 0.0);
-    }
-    // How often each arm wins, over `draws` posterior draws.
-    void frequencies(Index draws, double* p) {
-        const Index K = successes_.size();
-        std::fill(p, p + K, 0.0);
-        for (Index i = 0; i < draws; ++i) p[winner()] += 1.0;
-        for (Index a = 0; a < K; ++a) p[a] /= double(draws);
-    }
-    // The winner of one draw and NaN, or an arm drawn from the frequencies of several and its frequency.
-    Decision choose(Index draws) {
-        if (draws == 1) return {winner(), std::numeric_limits<double>::quiet_NaN()};
-        const Index K = successes_.size();
-        double* p = scratch_.data() + K;
-        frequencies(draws, p);
-        const Index arm = draw(p, K, rng_.random());
-        return {arm, p[arm]};
-    }
-
-  private:
-    View<const double, 1> successes_, failures_;
-    Generator rng_;
-    std::vector<double> scratch_;
-};
-
-}  // namespace
 
 void bind_kary(nb::module_& m) {
     m.doc() = "K-armed agents, step and block: one kernel for both lanes.";
@@ -110,15 +22,7 @@ void bind_kary(nb::module_& m) {
 array([0. , 0.5]))");
 
     m.def("exp3_play", [](Array<double, 1> log_weights, double gamma, Const<double, 2> rewards, Generator rng) {
-        const Index K = log_weights.size();
-        std::vector<double> p(K);
-        return play_rounds(rewards, K, [&](Index) {
-            mixed(log_weights.data, K, gamma, p.data());
-            const Index arm = draw(p.data(), K, rng.random());
-            return Decision{arm, p[arm]};
-        }, [&](Index arm, double probability, double reward) {
-            log_weights[arm] += gamma * (reward / probability) / double(K);
-        });
+        return play_rounds(Exp3{log_weights, gamma, rng}, rewards);
     }, "log_weights"_a, "gamma"_a, "rewards"_a, "rng"_a,
           R"(Exp3 over a block of rounds: arms, probabilities, rewards.
 
@@ -139,16 +43,7 @@ array([ 1., inf]))");
     m.def("ucb1_play", [](Array<double, 1> totals, Array<double, 1> counts, double alpha, Const<double, 2> rewards,
                           Generator rng) {
         same_length(totals, counts);
-        const Index K = counts.size();
-        std::vector<double> scores(K);
-        return play_rounds(rewards, K, [&](Index) {
-            ucb1_scores(totals, counts, alpha, scores.data());
-            const Best best = first_best(scores.data(), K);
-            return Decision{pick(scores.data(), K, best, best.ties > 1 ? rng.random() : 0.0), 1.0 / double(best.ties)};
-        }, [&](Index arm, double, double reward) {
-            totals[arm] += reward;
-            counts[arm] += 1.0;
-        });
+        return play_rounds(UCB1{totals, counts, alpha, rng}, rewards);
     }, "totals"_a, "counts"_a, "alpha"_a, "rewards"_a, "rng"_a,
           R"(UCB1 over a block of rounds: arms, probabilities, rewards.
 
@@ -176,16 +71,7 @@ array([0.9, 0.1]))");
     m.def("greedy_play", [](Array<double, 1> totals, Array<double, 1> counts, double epsilon, double decay,
                             Index n_learnt, Const<double, 2> rewards, Generator rng) {
         same_length(totals, counts);
-        const Index K = counts.size();
-        std::vector<double> means(K), p(K);
-        return play_rounds(rewards, K, [&](Index t) {
-            greedy_mixed(totals, counts, decayed(epsilon, decay, n_learnt + t), means.data(), p.data());
-            const Index arm = draw(p.data(), K, rng.random());
-            return Decision{arm, p[arm]};
-        }, [&](Index arm, double, double reward) {
-            totals[arm] += reward;
-            counts[arm] += 1.0;
-        });
+        return play_rounds(Greedy{totals, counts, epsilon, decay, n_learnt, rng}, rewards);
     }, "totals"_a, "counts"_a, "epsilon"_a, "decay"_a, "n_learnt"_a, "rewards"_a, "rng"_a,
           R"(Epsilon-greedy over a block of rounds: arms, probabilities, rewards.
 
@@ -194,7 +80,7 @@ array([0.9, 0.1]))");
 
     m.def("beta_winner", [](Array<double, 1> successes, Array<double, 1> failures, Generator rng) {
         same_length(successes, failures);
-        return BetaDraws(successes, failures, rng).winner();
+        return BetaDraws{successes, failures, 1, rng}.winner();
     }, "successes"_a, "failures"_a, "rng"_a, R"(The arm with the largest draw from its Beta(successes, failures).
 
 >>> beta_winner(np.array([1.0, 1e6]), np.array([1e6, 1.0]), np.random.default_rng(1))
@@ -205,7 +91,7 @@ array([0.9, 0.1]))");
         require(draws > 0, "draws must be at least 1");
         New<double, 1> p(successes.size());
         Unlocked unlocked(100.0 * double(draws) * double(successes.size()));
-        BetaDraws(successes, failures, rng).frequencies(draws, p.view.data);
+        BetaDraws{successes, failures, draws, rng}.frequencies(p.view.data);
         return p;
     }, "successes"_a, "failures"_a, "draws"_a, "rng"_a,
           R"(How often each arm wins, over ``draws`` posterior draws.
@@ -216,7 +102,8 @@ array([0., 1.]))");
     m.def("beta_choose", [](Array<double, 1> successes, Array<double, 1> failures, Index draws, Generator rng) {
         same_length(successes, failures);
         require(draws > 0, "draws must be at least 1");
-        const Decision decision = BetaDraws(successes, failures, rng).choose(draws);
+        std::vector<double> p(std::size_t(successes.size()));
+        const Decision decision = BetaDraws{successes, failures, draws, rng}.decide(0, p.data());
         return std::make_tuple(decision.arm, decision.probability);
     }, "successes"_a, "failures"_a, "draws"_a, "rng"_a,
           R"(The winner of one draw and NaN, or an arm drawn from the frequencies of several and its frequency.
@@ -228,15 +115,63 @@ array([0., 1.]))");
                           Generator rng) {
         same_length(successes, failures);
         require(draws > 0, "draws must be at least 1");
-        BetaDraws posterior(successes, failures, rng);
-        return play_rounds(rewards, successes.size(), [&](Index) { return posterior.choose(draws); },
-                           [&](Index arm, double, double reward) {
-                               successes[arm] += reward;
-                               failures[arm] += 1.0 - reward;
-                           });
+        return play_rounds(BetaDraws{successes, failures, draws, rng}, rewards);
     }, "successes"_a, "failures"_a, "draws"_a, "rewards"_a, "rng"_a,
           R"(Beta Thompson sampling over a block of rounds: arms, probabilities (NaN if draws is 1), rewards.
 
 >>> beta_play(np.ones(1), np.ones(1), 2, np.ones((2, 1)), np.random.default_rng(1))
 (array([0, 0]), array([1., 1.]), array([1., 1.])))");
+
+    m.def("arm_probability", [](Const<double, 1> q, Const<double, 2> table, Index arm) {
+        require(table.size(0) == q.size(), "table must have one row per policy");
+        require_index(arm, table.size(1), "arm must be a column of table");
+        return arm_probability(q.data, table.data, table.size(0), table.size(1), arm);
+    }, "q"_a, "table"_a, "arm"_a, R"(The probability that an arm is played, if policy i is followed with probability q_i.
+
+>>> arm_probability(np.array([0.5, 0.5]), np.array([[0.0, 1.0], [0.5, 0.5]]), 1)
+0.75)");
+
+    m.def("exp3_policies", [](Array<double, 1> log_weights, double gamma, Generator rng, Const<double, 3> tables,
+                              Const<double, 2> rewards, Generator outer) {
+        return play_policies(Exp3{log_weights, gamma, rng}, tables, rewards, outer);
+    }, "log_weights"_a, "gamma"_a, "rng"_a, "tables"_a, "rewards"_a, "outer"_a,
+          R"(Exp3 over policies: tables[t, i] is what policy i recommends in round t. Arms, probabilities, rewards.
+
+>>> rng, other = np.random.default_rng(1), np.random.default_rng(2)
+>>> exp3_policies(np.zeros(2), 0.5, rng, np.ones((3, 2, 1)), np.ones((3, 1)), other)
+(array([0, 0, 0]), array([1., 1., 1.]), array([1., 1., 1.])))");
+
+    m.def("ucb1_policies", [](Array<double, 1> totals, Array<double, 1> counts, double alpha, Generator rng,
+                              Const<double, 3> tables, Const<double, 2> rewards, Generator outer) {
+        same_length(totals, counts);
+        return play_policies(UCB1{totals, counts, alpha, rng}, tables, rewards, outer);
+    }, "totals"_a, "counts"_a, "alpha"_a, "rng"_a, "tables"_a, "rewards"_a, "outer"_a,
+          R"(UCB1 over policies; see ``exp3_policies``.
+
+>>> rng, other = np.random.default_rng(1), np.random.default_rng(2)
+>>> ucb1_policies(np.zeros(2), np.zeros(2), 0.5, rng, np.ones((3, 2, 1)), np.ones((3, 1)), other)
+(array([0, 0, 0]), array([1., 1., 1.]), array([1., 1., 1.])))");
+
+    m.def("greedy_policies", [](Array<double, 1> totals, Array<double, 1> counts, double epsilon, double decay,
+                                Index n_learnt, Generator rng, Const<double, 3> tables, Const<double, 2> rewards,
+                                Generator outer) {
+        same_length(totals, counts);
+        return play_policies(Greedy{totals, counts, epsilon, decay, n_learnt, rng}, tables, rewards, outer);
+    }, "totals"_a, "counts"_a, "epsilon"_a, "decay"_a, "n_learnt"_a, "rng"_a, "tables"_a, "rewards"_a, "outer"_a,
+          R"(Epsilon-greedy over policies; see ``exp3_policies``.
+
+>>> rng, other = np.random.default_rng(1), np.random.default_rng(2)
+>>> greedy_policies(np.zeros(2), np.zeros(2), 0.5, 0.0, 0, rng, np.ones((3, 2, 1)), np.ones((3, 1)), other)
+(array([0, 0, 0]), array([1., 1., 1.]), array([1., 1., 1.])))");
+
+    m.def("beta_policies", [](Array<double, 1> successes, Array<double, 1> failures, Generator rng,
+                              Const<double, 3> tables, Const<double, 2> rewards, Generator outer) {
+        same_length(successes, failures);
+        return play_policies(BetaDraws{successes, failures, 1, rng}, tables, rewards, outer);
+    }, "successes"_a, "failures"_a, "rng"_a, "tables"_a, "rewards"_a, "outer"_a,
+          R"(Beta Thompson sampling, one draw per round, over policies; see ``exp3_policies``. Probabilities are not known.
+
+>>> rng, other = np.random.default_rng(1), np.random.default_rng(2)
+>>> beta_policies(np.ones(2), np.ones(2), rng, np.ones((3, 2, 1)), np.ones((3, 1)), other)
+(array([0, 0, 0]), array([nan, nan, nan]), array([1., 1., 1.])))");
 }

@@ -11,6 +11,8 @@
     bind(kary) \
     bind(weights) \
     bind(truncated) \
+    bind(staged) \
+    bind(cofine) \
     bind(kernels) \
     bind(gp) \
     bind(gp_budget) \

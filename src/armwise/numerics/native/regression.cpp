@@ -1,6 +1,6 @@
 // SquareCB and RegCB over ridge models, step and block.
 #include "regression.hpp"
-#include "block.hpp"
+#include "kary.hpp"
 #include "modules.hpp"
 
 #include <nanobind/stl/tuple.h>
@@ -129,5 +129,29 @@ the arms whose upper bound reaches the largest lower bound (Algorithm 1).
 
 >>> models = np.zeros((1, 9, 8)); models[0, 0, 0] = 1.0
 >>> regcb_play(models, 1.0, 0.1, False, 1, np.ones((2, 1, 1)), np.ones((2, 1)), np.random.default_rng(1))
+(array([0, 0]), array([1., 1.]), array([1., 1.])))");
+
+    m.def("greedy_play", [](Array<double, 3> array, Array<double, 3> grams, Array<double, 2> moments, double lam,
+                            double discount, double epsilon, double decay, Index n_learnt, Const<double, 3> contexts,
+                            Const<double, 2> rewards, Generator rng) {
+        const Models models = as_models(array, grams, moments, contexts.size(2), lam, discount);
+        const Index rows = contexts.size(1), K = models.arms(rows);
+        std::vector<double> means(K), p(K);
+        return play_models(models, contexts, rewards, [&](const double* X, Index i) {
+            means_into(models, X, rows, means.data());
+            require(all_finite(means.data(), K), OVERFLOWN);
+            tied_probabilities_into(means.data(), K, p.data());
+            floored(p.data(), K, decayed(epsilon, decay, n_learnt + i), p.data());
+            const Index arm = draw(p.data(), K, rng.random());
+            return Decision{arm, p[arm]};
+        });
+    }, "models"_a, "grams"_a, "moments"_a, "lam"_a, "discount"_a, "epsilon"_a, "decay"_a, "n_learnt"_a, "contexts"_a,
+          "rewards"_a, "rng"_a,
+          R"(Epsilon-greedy over a block of rounds, ``n_learnt`` rewards before it; contexts as in ``squarecb_play``.
+
+>>> models = np.zeros((1, 9, 8)); models[0, 0, 0] = 1.0
+>>> none = np.zeros((1, 0, 0))
+>>> greedy_play(models, none, none[0], 1.0, 1.0, 0.1, 0.0, 0, np.ones((2, 1, 1)), np.ones((2, 1)),
+...     np.random.default_rng(1))
 (array([0, 0]), array([1., 1.]), array([1., 1.])))");
 }

@@ -224,6 +224,23 @@ inline void estimate(const Models& models, const double* X, Index rows, double* 
         estimate_into(models[0], models.D, X, rows, models.d, means, widths);
 }
 
+// The means of `estimate`, to the bit, without the widths.
+inline void means_into(const Models& models, const double* X, Index rows, double* means) {
+    const Index d = models.d;
+    if (models.disjoint()) {
+        Scratch padded_row(models.D, models.D);
+        std::copy(X, X + d, padded_row.data());
+        for (Index m = 0; m < models.M; ++m) means[m] = padded_dot(models.theta(m), padded_row.data(), models.D);
+        return;
+    }
+    const double* theta = models.theta(0);
+    for (Index a = 0; a < rows; ++a) {
+        double mean = 0.0;
+        for (Index j = 0; j < d; ++j) mean += theta[j] * X[a * d + j];
+        means[a] = mean;
+    }
+}
+
 // Mean plus multiplier times width; `widths` is working memory, one number per arm.
 inline void optimistic(const Models& models, const double* X, Index rows, const Width& width, double* scores,
                        double* widths) {

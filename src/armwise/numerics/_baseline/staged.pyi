@@ -1,0 +1,16 @@
+from collections.abc import Sequence
+
+import numpy
+import numpy.random
+import numpy.typing
+
+def play(
+    models: Sequence[numpy.typing.NDArray[numpy.float64]],
+    multiplier: float,
+    horizon: float,
+    contexts: numpy.typing.NDArray[numpy.float64],
+    rewards: numpy.typing.NDArray[numpy.float64],
+    rng: numpy.random.Generator,
+) -> tuple[
+    numpy.typing.NDArray[numpy.int64], numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64]
+]: ...

@@ -1,0 +1,74 @@
+// Staged elimination, as armwise.staged.Staged tells it: which arm a round plays, and which stage learns its reward.
+#pragma once
+
+#include "choice.hpp"
+#include "random.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+namespace armwise {
+
+struct StagedDecision {
+    Index arm;
+    double probability;
+    Index stage;  // 0, 1, ...; -1 if no stage learns
+};
+
+class Staging {
+  public:
+    Staging(Index stages, Index K, double horizon)
+        : stages_(stages), K_(K), sure_(1.0 / std::sqrt(horizon)), alive_(std::size_t(K)), means_(std::size_t(K)),
+          widths_(std::size_t(K)), scores_(std::size_t(K)) {}
+
+    // `estimate(stage, alive, n, means, widths)` answers for the n arms alive under the model of a stage.
+    template <class Estimate> StagedDecision decide(Estimate estimate, const Generator& rng) {
+        Index n = K_;
+        for (Index a = 0; a < K_; ++a) alive_[a] = a;
+        for (Index s = 0; s < stages_; ++s) {
+            estimate(s, alive_.data(), n, means_.data(), widths_.data());
+            for (Index k = 0; k < n; ++k) scores_[k] = means_[k] + widths_[k];
+            require(all_finite(scores_.data(), n), "context must be finite (and its square must not overflow)");
+            const double widest = *std::max_element(widths_.begin(), widths_.begin() + n);
+            if (widest <= sure_) return play(scores_.data(), n, -1, rng);  // rule 1
+            const double limit = std::ldexp(1.0, -int(s + 1));
+            if (widest > limit) return play(widths_.data(), n, s, rng);  // rule 3
+            const double bar = *std::max_element(scores_.begin(), scores_.begin() + n) - 2.0 * limit;
+            Index left = 0;
+            for (Index k = 0; k < n; ++k)  // rule 2
+                if (scores_[k] >= bar) alive_[left++] = alive_[k];
+            n = left;
+        }
+        throw std::logic_error("2^-S <= 1/sqrt(T), so stage S plays");
+    }
+
+  private:
+    Index stages_, K_;
+    double sure_;
+    std::vector<Index> alive_;
+    std::vector<double> means_, widths_, scores_;
+
+    StagedDecision play(const double* by, Index n, Index stage, const Generator& rng) const {
+        const Best best = first_best(by, n);
+        const Index k = best.ties == 1 ? best.first : pick(by, n, best, rng.random());
+        return {alive_[k], 1.0 / double(best.ties), stage};
+    }
+};
+
+// The rows of the arms alive, side by side.
+class AliveRows {
+  public:
+    AliveRows(Index K, Index d) : K_(K), d_(d), rows_(std::size_t(K * d)) {}
+    const double* operator()(const double* X, const Index* alive, Index n) {
+        if (n == K_) return X;
+        for (Index k = 0; k < n; ++k) std::copy_n(X + alive[k] * d_, d_, rows_.data() + k * d_);
+        return rows_.data();
+    }
+
+  private:
+    Index K_, d_;
+    std::vector<double> rows_;
+};
+
+}  // namespace armwise
