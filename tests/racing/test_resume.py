@@ -128,36 +128,6 @@ def test_runs_that_failed_are_tried_again(tmp_path):
     assert not list(tmp_path.glob("*.npz"))
 
 
-@pytest.fixture
-def cluster(tmp_path):
-    """A scheduler and two workers, as processes of their own."""
-    log = (tmp_path / "dask.log").open("w")
-    where = tmp_path / "scheduler.json"
-    quiet = {"stdout": log, "stderr": log, "env": ENVIRONMENT, "cwd": tmp_path}
-    command = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0",
-               "--no-dashboard", "--scheduler-file", str(where)]  # fmt: skip
-    processes = [subprocess.Popen(command, **quiet)]
-    worker = [sys.executable, "-m", "distributed.cli.dask_worker", "--scheduler-file", str(where), "--nthreads", "1",
-              "--no-nanny", "--no-dashboard"]  # fmt: skip
-    processes += [subprocess.Popen(worker, **quiet) for _ in range(2)]
-    import json
-
-    from distributed import Client
-
-    deadline = time.monotonic() + 60
-    while not where.exists() or not where.read_text().strip():
-        assert time.monotonic() < deadline, (tmp_path / "dask.log").read_text()
-        time.sleep(0.1)
-    address = json.loads(where.read_text())["address"]
-    with Client(address) as client:
-        client.wait_for_workers(2, timeout=60)
-    yield address.removeprefix("tcp://")
-    for process in reversed(processes):
-        process.terminate()
-        process.wait(timeout=30)
-    log.close()
-
-
 def test_dask_cluster_gives_the_same_numbers(cluster, tmp_path):
     agents = {"LinUCB": aw.LinUCB(dim=5, alpha=0.3), "Exp3": aw.Exp3(n_arms=4)}
     world = aw.environments.Linear(n_arms=4, dim=5)
@@ -175,7 +145,7 @@ def test_a_dask_client_or_cluster_is_an_engine_and_data_goes_there_once():
     world = aw.environments.Classification(rng.standard_normal((2000, 40)), rng.integers(3, size=2000))
     agents = {"Exp3": aw.Exp3(n_arms=3)}
     here = aw.race(agents, world, horizon=30, seeds=5).regret("Exp3")
-    with LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None) as cluster:
+    with LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0") as cluster:
         np.testing.assert_array_equal(aw.race(agents, world, horizon=30, seeds=5, engine=cluster).regret("Exp3"), here)
         with Client(cluster) as client:
             sent = []

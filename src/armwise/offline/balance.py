@@ -15,7 +15,7 @@ import numpy as np
 from armwise.agent import Floats
 from armwise.offline.rows import Rows, ndim
 
-_FULL = 1 << 17  # rows that all count; of those after them every 16th block does
+_FULL = 1 << 17  # rows that all count; of those after them one run of 4,096 in 16 does
 _OFF = 5.5  # standard errors; with thousands of moments one in a thousand logs reaches this by chance
 _FAR = 3.0  # standard deviations at which a context counts no more, so that no single row decides
 _ENOUGH = 30  # effective rows of an arm below which it is not judged
@@ -38,18 +38,19 @@ class Balance:
     def __init__(self, n_arms: int, names: Sequence[str] | None = None) -> None:
         self._n_arms, self._names = n_arms, names
         self._centre: Floats | None = None
-        self._n = self._blocks = 0
+        self._n = 0
 
     def add(self, rows: Rows) -> None:
         """Take in a block of rows (those without shared contexts or probabilities say nothing)."""
-        self._blocks += 1
         if ndim(rows.contexts) != 2 or rows.probabilities is None or not rows.contexts.shape[1] or not len(rows):
             return
-        if rows.available is not None or rows.support is not None or (self._n > _FULL and self._blocks % 16):
+        if rows.available is not None or rows.support is not None:
             return
-        if self._centre is None:
-            self._start(rows.contexts)
-        assert self._centre is not None
+        self.start(rows)
+        rows = _counted(rows)
+        if not len(rows):
+            return
+        assert rows.probabilities is not None
         z = np.clip((rows.contexts - self._centre) / self._scale, -_FAR, _FAR)
         z = np.hstack([z, z**2])
         inverse = 1.0 / rows.probabilities
@@ -63,13 +64,26 @@ class Balance:
         self._against_reward(rows)
         self._n += len(rows)
 
-    def _start(self, contexts: Floats) -> None:
-        self._centre, spread = contexts.mean(axis=0), contexts.std(axis=0)
+    def start(self, rows: Rows) -> None:
+        """Scale the contexts as in these rows, the first of the log: what is merged must be scaled alike."""
+        if self._centre is not None or ndim(rows.contexts) != 2 or not len(rows):
+            return
+        self._centre, spread = rows.contexts.mean(axis=0), rows.contexts.std(axis=0)
         self._scale = np.where(spread > 0, spread, 1.0)
-        d, K = 2 * contexts.shape[1], self._n_arms
+        d, K = 2 * rows.contexts.shape[1], self._n_arms
         self._all = np.zeros((2, d))
         self._by_arm = [np.zeros((K, 1)), np.zeros((K, d)), np.zeros((K, 1)), np.zeros((K, d)), np.zeros((K, d))]
         self._reward = np.zeros((4, d // 2))  # rows where both, the column, the reward are not zero; all rows
+
+    def merge(self, other: Balance) -> None:
+        """Take in the rows that another, scaled alike, has seen."""
+        if not other._n:
+            return
+        for mine, theirs in zip(self._by_arm, other._by_arm, strict=True):
+            mine += theirs
+        self._all += other._all
+        self._reward += other._reward
+        self._n += other._n
 
     def _against_reward(self, rows: Rows) -> None:
         """Count where a column and the reward are not zero: a column that agrees is the reward by another name."""
@@ -143,6 +157,14 @@ class Balance:
     def to_list(self) -> list[list[Any]]:
         """[name, largest error, its arm] of the worst columns, for JSON and pictures."""
         return [[name, z if math.isfinite(z) else None, arm] for name, z, arm in self.worst()[:_SHOWN]]
+
+
+def _counted(rows: Rows) -> Rows:
+    """The rows that count, by their numbers in the log."""
+    if rows.start + len(rows) <= _FULL:
+        return rows
+    number = np.arange(rows.start, rows.start + len(rows))
+    return rows.take(np.flatnonzero((number < _FULL) | ((number >> 12) % 16 == 0)))
 
 
 def _listed(names: list[str], most: int = 4) -> str:

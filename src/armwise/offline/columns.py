@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import difflib
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -95,17 +96,22 @@ def check_column(name: str, names: Sequence[str]) -> None:
 
 
 class TableSource:
-    """Rows from blocks of columns. ``open_blocks(names, size)`` starts again at the first row each time."""
+    """Rows from blocks of columns. ``open_blocks(names, size)`` starts again at the first row each time.
+
+    ``ranged``: it also takes (first, last) after them, and then opens only these rows.
+    """
 
     def __init__(
         self,
-        open_blocks: Callable[[list[str], int], Iterable[Block]],
+        open_blocks: Callable[..., Iterable[Block]],
         columns: Columns,
         n_rows: int | None,
         n_arms: int | None,
         arm_names: Sequence[Any] | None,
+        ranged: bool = False,
     ) -> None:
-        self._open, self._columns, self.n_rows = open_blocks, columns, n_rows
+        self._open, self._columns, self.n_rows, self._ranged = open_blocks, columns, n_rows, ranged
+        self._range: tuple[int, int] | None = None  # the rows of a part
         self.has_probabilities = columns.probabilities is not None or columns.constant is not None
         self._categories: dict[str, list[Any]] = {}
         self.left_out: dict[str, str] = {}  # columns that are no contexts, and why
@@ -207,12 +213,23 @@ class TableSource:
     def batches(self, size: int, contexts: bool, extra: tuple[str, ...] = ()) -> Iterator[Rows]:
         """Blocks of rows, with the ``extra`` columns by name."""
         labels = self.arm_names if self.arm_names is not None else list(range(self.n_arms))
-        start = 0
+        start = 0 if self._range is None else self._range[0]
         wanted = list(dict.fromkeys([*self._columns.needed(labels, contexts), *extra]))
-        for block in self._open(wanted, size):
+        for block in self._open(wanted, size, *(self._range or ())):
             rows = self._rows(block, start, contexts, labels)
             start += len(rows)
             yield replace(rows, extra={name: block[name] for name in extra}) if extra else rows
+
+    def part(self, first: int, last: int) -> TableSource:
+        """The rows from ``first`` up to ``last``, which keep their numbers."""
+        if not self._ranged:
+            raise ValueError(
+                "this log can only be read from its beginning, so it cannot be split into parts for a cluster: write "
+                "it as Parquet (Log.from_parquet) first"
+            )
+        other = copy.copy(self)
+        other._range, other.n_rows = (first, last), last - first
+        return other
 
     def _rows(self, block: Block, start: int, contexts: bool, labels: list[Any]) -> Rows:
         c = self._columns

@@ -93,8 +93,11 @@ class Weighing:
         self._arm = np.zeros((3, n_arms))  # per arm: rows, sum of 1/p, sum of 1/p^2
         self._offered = np.zeros(n_arms)
 
-    def add(self, rows: Rows, weights: Floats, raw: Floats, unsupported: float = 0.0) -> None:
-        """Take in a block: its weights as used and before clipping, and the target's mass on arms it could not draw."""
+    def add(self, rows: Rows, weights: Floats, raw: Floats, unsupported: float = 0.0, numbers: Any = None) -> None:
+        """Take in a block: its weights as used and before clipping, and the target's mass on arms it could not draw.
+
+        ``numbers`` are those of its rows in the log, where they are not consecutive.
+        """
         self._unsupported += unsupported
         self._weights.add(weights[:, None])
         self._look_at_tail(weights, rows.rewards)
@@ -104,9 +107,12 @@ class Weighing:
         self._zero += int(len(weights) - np.count_nonzero(raw))
         least = self._largest[-1][1] if len(self._largest) == _TOP else -1.0
         top = np.flatnonzero(weights > least)
-        if top.size > _TOP:
-            top = top[np.argpartition(weights[top], top.size - _TOP)[-_TOP:]]
-        self._largest = sorted(self._largest + [(rows.start + int(i), float(weights[i])) for i in top],
+        if top.size > _TOP:  # of equal ones the first
+            fifth = np.partition(weights[top], top.size - _TOP)[-_TOP]
+            above = top[weights[top] > fifth]
+            top = np.concatenate([above, top[weights[top] == fifth][: _TOP - above.size]])
+        self._largest = sorted(self._largest + [(rows.start + int(i) if numbers is None else int(numbers[i]),
+                                                float(weights[i])) for i in top],
                                key=lambda pair: -pair[1])[:_TOP]  # fmt: skip
         assert rows.probabilities is not None
         inverse, K = 1.0 / rows.probabilities, self._offered.size
@@ -117,6 +123,31 @@ class Weighing:
         )
         self._offered += _chances(rows)
 
+    def merge(self, later: Weighing) -> None:
+        """Take in the rows that came after these."""
+        self._weights.merge(later._weights)
+        self._raw.merge(later._raw)
+        self._zero, self._clipped = self._zero + later._zero, self._clipped + later._clipped
+        self._unsupported += later._unsupported
+        self._largest = sorted([*self._largest, *later._largest], key=lambda pair: -pair[1])[:_TOP]
+        self._tail = _largest_of(np.concatenate([self._tail, later._tail]))
+        self._counts += later._counts
+        self._rewards.merge(later._rewards)
+        before = self._over_time[-1] if self._over_time else (0, 0.0, 0.0)
+        self._over_time += [(before[0] + n, before[1] + w, before[2] + w2) for n, w, w2 in later._over_time]
+        self._thin_out()
+        self.least_probability = min(self.least_probability, later.least_probability)
+        self._most_probability = max(self._most_probability, later._most_probability)
+        self._arm += later._arm
+        self._offered += later._offered
+
+    def _thin_out(self) -> None:
+        while len(self._over_time) > _POINTS:
+            last = self._over_time[-1]
+            self._over_time = self._over_time[1::2]
+            if self._over_time[-1] != last:
+                self._over_time.append(last)
+
     def _look_at_tail(self, weights: Floats, rewards: Floats) -> None:
         positive = weights > 0
         some = weights[positive]
@@ -125,15 +156,13 @@ class Weighing:
             place = np.clip(np.ceil(2.0 * np.log2(some)).astype(np.int64) + 32, 0, len(self._counts) - 1)
             self._counts += np.bincount(place, minlength=len(self._counts))
         least = self._tail.min() if self._tail.size == _TAIL else 0.0
-        tail = np.concatenate([self._tail, some[some > least]])
-        self._tail = np.partition(tail, tail.size - _TAIL)[-_TAIL:] if tail.size > _TAIL else tail
+        self._tail = _largest_of(np.concatenate([self._tail, some[some > least]]))
         n, total, square = self._over_time[-1] if self._over_time else (0, 0.0, 0.0)
         for part in np.array_split(weights, 20 if not n else 1):  # the first block alone may be the whole log
             if part.size:
                 n, total, square = n + part.size, total + float(part.sum()), square + float((part**2).sum())
                 self._over_time.append((n, total, square))
-        if len(self._over_time) > _POINTS:
-            self._over_time = self._over_time[1::2]
+        self._thin_out()
 
     @property
     def constant(self) -> bool:
@@ -209,10 +238,21 @@ class _Commonest:
         self._at_high += int(np.count_nonzero(rewards == self.high))
         self.n += rewards.size
 
+    def merge(self, other: _Commonest) -> None:
+        low, high = min(self.low, other.low), max(self.high, other.high)
+        self._at_low = sum(each._at_low for each in (self, other) if each.low == low)
+        self._at_high = sum(each._at_high for each in (self, other) if each.high == high)
+        self.low, self.high, self.n = low, high, self.n + other.n
+
     @property
     def others(self) -> int:
         """Rows without the commonest of the two ends."""
         return self.n - max(self._at_low, self._at_high)
+
+
+def _largest_of(weights: Floats) -> Floats:
+    """The largest that the fit of a tail may use, in any order."""
+    return np.partition(weights, weights.size - _TAIL)[-_TAIL:] if weights.size > _TAIL else weights
 
 
 def _rare(rewards: _Commonest, ess: float) -> list[str]:

@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
 from typing import Any, overload
 
 import numpy as np
 
 from armwise.agent import Agent, Floats
-from armwise.offline.balance import Balance
 from armwise.offline.diagnostics import WeakLogWarning
 from armwise.offline.estimators import Estimator, Facts, named
 from armwise.offline.intervals import IntervalKind
 from armwise.offline.log import Log
-from armwise.offline.progress import bar
+from armwise.offline.passes import Pass
 from armwise.offline.result import Comparison, Estimate, Evaluation, Lift
-from armwise.offline.reward_models import Model, fitted_model
-from armwise.offline.rows import Rows
+from armwise.offline.reward_models import fitted_model
+from armwise.offline.settings import Logged, Settings
 from armwise.offline.several import Evaluations
-from armwise.offline.tally import Logged, Settings, Tally
+from armwise.offline.tally import Tally
 from armwise.offline.targets import Target
-from armwise.offline.threads import one_thread
 
 Names = str | Estimator | Iterable[str | Estimator]
-_SEGMENTS = 100  # different values of a column to tell apart
 _BEST_FIRST = ("dr", "sndr", "snips", "ips", "dros", "switch-dr", "dm")  # whose lift is shown
 
 
@@ -49,6 +45,7 @@ def evaluate(
     resamples: int = ...,
     seed: int = ...,
     progress: bool = ...,
+    engine: Any = ...,
     warn: bool = ...,
 ) -> Evaluations: ...
 @overload
@@ -71,6 +68,7 @@ def evaluate(
     resamples: int = ...,
     seed: int = ...,
     progress: bool = ...,
+    engine: Any = ...,
     warn: bool = ...,
 ) -> Evaluation: ...
 def evaluate(
@@ -92,6 +90,7 @@ def evaluate(
     resamples: int = 1000,
     seed: int = 0,
     progress: bool = False,
+    engine: Any = None,
     warn: bool = True,
 ) -> Any:
     """What ``policy`` would have earned in the rounds of ``log``, with intervals, diagnostics and a verdict.
@@ -110,6 +109,8 @@ def evaluate(
     weight: ``max_weight``, by default 1/clip or cap, or one over the log's smallest probability.
     ``reward_model``: None for a ridge, a scikit-learn regressor or classifier (both cross-fitted), an object with
     ``predict(contexts) -> (n, K)``, or an (n, K) array. An interval does not know the bias of "dm".
+    ``engine`` names a Dask cluster for logs beyond one machine: "dask" (the client that is open), "dask://host:port",
+    a ``Client`` or a cluster. Its workers read parts of the log, whose sums merge into the same numbers.
     What speaks against the numbers is the result's ``verdict``, and a ``WeakLogWarning`` unless ``warn`` is False.
 
     >>> rng = np.random.default_rng(2)
@@ -133,8 +134,10 @@ def evaluate(
     single = 1.0 - (1.0 - level) / len(policies) if interval in ("betting", "sequence") else level
     job = Settings(log, clip, interval, single, reward_range, max_weight, folds, cap, cluster is not None)
     targets = {name: Target(each, log, name or None) for name, each in policies.items()}
-    run = _Pass(job, [(e, t) for t in targets.values() for e in chosen], reward_model, folds, seed, by, cluster)
-    run.go(progress, reported=[Logged()] if baseline == "logged" else [])
+    reported = (Logged(),) if baseline == "logged" else ()
+    pairs = [(e, t) for t in targets.values() for e in chosen]
+    run = Pass(job, pairs, reward_model, folds, seed, by, cluster, reported)
+    run.go(progress, engine)
     found = _Answers(targets, chosen, baseline, level, resamples, seed).of(run.whole, log)
     if by is not None:
         share = level ** (1.0 / max(len(run.segments), 1))
@@ -146,71 +149,6 @@ def evaluate(
     if result.weaknesses and warn:
         warnings.warn(WeakLogWarning("; ".join(result.weaknesses)), stacklevel=2)
     return result
-
-
-class _Pass:
-    """One pass over a log for the whole and for its segments."""
-
-    def __init__(
-        self, job: Settings, pairs: list[tuple[Estimator, Target]], reward_model: Any, folds: int, seed: int,
-        by: Any = None, cluster: Any = None,
-    ) -> None:  # fmt: skip
-        self._job, self._reward_model, self._folds, self._seed = job, reward_model, folds, seed
-        self._pairs, self._targets = pairs, list(dict.fromkeys(t for _, t in pairs))
-        self._needs_model = any(e.needs_model for e, _ in pairs)
-        self._by, self._cluster = by, cluster
-        self.segments: dict[str, Tally] = {}
-        self.balance = Balance(job.log.n_arms, job.log.context_names)
-
-    def go(self, progress: bool, reported: list[Estimator]) -> None:
-        log = self._job.log
-        pairs = [*self._pairs, *((e, self._targets[0]) for e in reported)]
-        self.whole = Tally(self._job, pairs, self._needs_model)
-        streamed = log.streamed and self._reward_model is None
-        with bar(log, 1 + self._needs_model, progress) as advance, one_thread(streamed):
-            model = None
-            if self._needs_model:
-                model = fitted_model(self._reward_model, log, self._folds, self._seed, advance)
-            for rows in self._batches(model):
-                answers = {target: target.answers(rows) for target in self._targets}
-                q = None if model is None else model.predict(rows)
-                clusters = _values(self._cluster, rows)
-                self.whole.add(rows, answers, q, clusters)
-                if self._by is not None:
-                    self._add_segments(rows, answers, q, clusters, pairs)
-                self.balance.add(rows)
-                advance(len(rows))
-        for tally in (self.whole, *self.segments.values()):
-            tally.finish(self.balance)
-
-    def _batches(self, model: Model | None) -> Iterator[Rows]:
-        extra = tuple(dict.fromkeys(name for name in (self._by, self._cluster) if isinstance(name, str)))
-        needed = model is not None or any(t.needs_contexts for t in self._targets)
-        yield from self._job.batches(needed, extra)
-
-    def _add_segments(self, rows: Rows, answers: Any, q: Any, clusters: Any, pairs: Any) -> None:
-        labels, which = np.unique(np.asarray(_values(self._by, rows)).astype(str), return_inverse=True)
-        for i, label in enumerate(labels.tolist()):
-            if label not in self.segments:
-                self.segments[label] = Tally(self._job, pairs, self._needs_model)
-            if len(self.segments) > _SEGMENTS:
-                raise ValueError(f"by has more than {_SEGMENTS} different values: group them into fewer first")
-            mine = np.flatnonzero(which == i)
-            part = replace(rows.take(mine), start=rows.start)
-            own = {target: answer[mine] for target, answer in answers.items()}
-            self.segments[label].add(
-                part, own, None if q is None else q[mine], None if clusters is None else clusters[mine]
-            )
-
-
-def _values(source: Any, rows: Rows) -> Any:
-    """The values of a column, or of an (n,) array, in these rows."""
-    if source is None:
-        return None
-    if isinstance(source, str):
-        assert rows.extra is not None
-        return rows.extra[source]
-    return np.asarray(source)[rows.start : rows.start + len(rows)]
 
 
 class _Answers:
@@ -275,6 +213,7 @@ def compare(
     resamples: int = 1000,
     seed: int = 0,
     progress: bool = False,
+    engine: Any = None,
 ) -> Comparison:
     """Is the first policy better than the second? The difference of their values, paired row by row.
 
@@ -290,8 +229,8 @@ def compare(
     [chosen] = named(estimator)
     job = Settings(log, clip, interval, level, reward_range, max_weight, folds, cap, cluster is not None)
     targets = [Target(first, log), Target(second, log)]
-    run = _Pass(job, [(chosen, target) for target in targets], reward_model, folds, seed, None, cluster)
-    run.go(progress, [])
+    run = Pass(job, [(chosen, target) for target in targets], reward_model, folds, seed, None, cluster)
+    run.go(progress, engine)
     both = [run.whole.estimate(i, level, resamples, seed) for i in range(2)]
     verdicts = []
     if all(isinstance(each, Agent) and not each._n_learnt for each in (first, second)):

@@ -41,9 +41,25 @@ class Moments:
             return
         mean = columns.mean(axis=0)
         centred = columns - mean
-        shift, total = mean - self.mean, self.n + n
         # einsum: for a few columns the threads of a matrix product cost more than the product
         scatter = np.einsum("ni,nj->ij", centred, centred) if centred.shape[1] <= 8 else centred.T @ centred
+        self._join(n, mean, scatter)
+
+    @np.errstate(over="ignore", invalid="ignore")
+    def merge(self, other: Moments) -> None:
+        """Take in the rows that another has seen.
+
+        >>> one, other = Moments(1), Moments(1)
+        >>> one.add(np.array([[1.0], [2.0]])); other.add(np.array([[6.0]])); one.merge(other)
+        >>> one.mean, one.covariance
+        (array([3.]), array([[7.]]))
+        """
+        self._join(other.n, other.mean, other._scatter)
+
+    def _join(self, n: int, mean: Floats, scatter: Floats) -> None:
+        if n == 0:
+            return
+        shift, total = mean - self.mean, self.n + n
         if self.n:  # the first block moves nothing, and zero times the square of a huge mean would not be zero
             scatter = scatter + np.outer(shift, shift) * (self.n * n / total)
         self._scatter += scatter
@@ -82,14 +98,37 @@ class Blocks:
                 rows = rows[short:]
                 continue
             if self._filled == self._limit:
-                self._sums[: self._limit // 2] = self._sums[0::2] + self._sums[1::2]
-                self._filled, self._size = self._limit // 2, self._size * 2
+                self._halve()
                 continue
             taken = rows[: self._size * (self._limit - self._filled)]
             new = np.add.reduceat(taken, np.arange(0, len(taken), self._size), axis=0)
             self._sums[self._filled : self._filled + len(new)] = new
             self._filled += len(new)
             rows = rows[len(taken) :]
+
+    def _halve(self) -> None:
+        """Merge neighbours, so that a block has twice as many rows."""
+        some = (self._filled + 1) // 2
+        even, odd = self._sums[0 : self._filled : 2].copy(), self._sums[1 : self._filled : 2]
+        even[: len(odd)] += odd
+        self._sums[:some], self._sums[some:] = even, 0.0
+        self._filled, self._size = some, self._size * 2
+
+    def merge(self, later: Blocks) -> None:
+        """Take in the rows after these. Blocks are as in one pass where these are a multiple of ``block_size(all)``.
+
+        >>> one, later = Blocks(1, limit=4), Blocks(1, limit=4)
+        >>> one.add(np.arange(4.0)[:, None]); later.add(np.arange(4.0, 10.0)[:, None]); one.merge(later)
+        >>> one.sums[:, 0].tolist(), one.counts.tolist()
+        ([6.0, 22.0, 17.0], [4.0, 4.0, 2.0])
+        """
+        while self._size < later._size or (self._filled + -(-later.counts.sum() // self._size)) > self._limit:
+            self._halve()
+        while later._size < self._size:
+            later._halve()
+        new = later._sums[: later._filled]
+        self._sums[self._filled : self._filled + len(new)] = new
+        self._filled += len(new)
 
     @property
     def sums(self) -> Floats:
@@ -100,6 +139,15 @@ class Blocks:
     def counts(self) -> Floats:
         """How many rows each block sums."""
         return self._sums[: self._filled, -1]
+
+
+def block_size(n: int, limit: int = 16_384) -> int:
+    """How many rows a block of ``Blocks`` has after n rows.
+
+    >>> block_size(16_384), block_size(16_385), block_size(10_000_000)
+    (1, 2, 1024)
+    """
+    return 1 << max(0, (max(n, 1) - 1) // limit).bit_length()
 
 
 class Clusters:
@@ -117,13 +165,30 @@ class Clusters:
 
     def add(self, columns: Floats, clusters: Any) -> None:
         """Take in a block of rows and the cluster of each."""
-        names, inverse = np.unique(np.asarray(clusters), return_inverse=True)
-        places = np.array([self._place.setdefault(name, len(self._place)) for name in names.tolist()])[inverse]
-        while len(self._place) > len(self._sums):
-            self._sums = np.concatenate([self._sums, np.zeros_like(self._sums)])
+        names, first, inverse = np.unique(np.asarray(clusters), return_index=True, return_inverse=True)
+        order, places = np.argsort(first), np.empty(len(names), np.int64)  # in the order in which they come
+        places[order] = [self._place.setdefault(name, len(self._place)) for name in names[order].tolist()]
+        places = places[inverse]
+        self._grow()
         rows = np.column_stack([columns, np.ones(len(columns))])
         for j in range(rows.shape[1]):
             self._sums[: len(self._place), j] += np.bincount(places, rows[:, j], minlength=len(self._place))
+
+    def merge(self, later: Clusters) -> None:
+        """Take in the rows that another has seen.
+
+        >>> one, later = Clusters(1), Clusters(1)
+        >>> one.add(np.array([[1.0], [3.0]]), np.array(["ann", "bob"])); later.add(np.array([[5.0]]), np.array(["ann"]))
+        >>> one.merge(later); one.sums[:, 0].tolist(), one.counts.tolist()
+        ([6.0, 3.0], [2.0, 1.0])
+        """
+        places = np.array([self._place.setdefault(name, len(self._place)) for name in later._place], dtype=np.int64)
+        self._grow()
+        self._sums[places] += later._sums[: later.n]  # a cluster is there once, so no place comes twice
+
+    def _grow(self) -> None:
+        while len(self._place) > len(self._sums):
+            self._sums = np.concatenate([self._sums, np.zeros_like(self._sums)])
 
     @property
     def n(self) -> int:

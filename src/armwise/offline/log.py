@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -25,6 +25,14 @@ class Source(Protocol):
 
     def batches(self, size: int, contexts: bool) -> Iterator[Rows]:
         """Blocks of at most ``size`` rows; without ``contexts`` only the other columns are read."""
+
+
+@dataclass(frozen=True)
+class Described:
+    """The columns of a table by name, where the table itself is not at hand."""
+
+    columns_used: str | None
+    context_names: list[str] | None
 
 
 class Log:
@@ -307,7 +315,7 @@ class Log:
         """Whether the log says with which probability each arm was drawn."""
         return (
             self._rows.probabilities is not None
-            if self._rows
+            if self._rows is not None
             else bool(self._source and self._source.has_probabilities)
         )
 
@@ -363,6 +371,23 @@ class Log:
         array([1.])
         """
         return self._like(replace(self.rows.take(which), start=0))
+
+    def part(self, first: int, last: int) -> Log:
+        """The rows from ``first`` up to ``last``, which keep their numbers: what a worker of a cluster is sent.
+
+        >>> Log(arms=[0, 1, 1], rewards=[0, 0, 1]).part(1, 3).rows.start
+        1
+        """
+        if self._rows is not None:
+            log = self._like(self._rows.take(slice(first, last)))
+            log._described = Described(self.columns_used, self.context_names)  # and not the table itself
+            return log
+        if not hasattr(self._source, "part"):
+            raise ValueError(
+                "this log cannot be split into parts for a cluster: write it as Parquet (Log.from_parquet), or as a "
+                "dataset, which can"
+            )
+        return Log.from_source(self._source.part(first, last), self.arm_names)  # type: ignore[union-attr]
 
     def with_probabilities(self, probabilities: Any) -> Log:
         """The same log with these probabilities of the logged arms.

@@ -31,6 +31,36 @@ def folds_of(rows: Rows, folds: int, seed: int = 0) -> Ints:
     return (row_hashes(rows.start, len(rows), seed, "fold") % np.uint64(folds)).astype(np.int64)
 
 
+class RidgeSums:
+    """X'X and X'y of the rows of each fold and model, whose sums over parts of a log are those of the log."""
+
+    gram: Floats | None = None  # (folds, models, d, d)
+    moment: Floats | None = None  # (folds, models, d)
+
+    def add(self, X: Floats, rewards: Floats, folds: Ints, models: Ints, shape: tuple[int, int]) -> None:
+        """Take in rows; ``shape`` is (number of folds, number of models)."""
+        if self.gram is None or self.moment is None:
+            dim = X.shape[1]
+            self.gram, self.moment = np.zeros((*shape, dim, dim)), np.zeros((*shape, dim))
+        group = folds * shape[1] + models
+        order = np.argsort(group, kind="stable")
+        X, rewards, group = X[order], rewards[order], group[order]
+        starts = np.flatnonzero(np.r_[True, group[1:] != group[:-1]])
+        for start, end in zip(starts, np.r_[starts[1:], len(group)], strict=True):
+            part, place = X[start:end], divmod(int(group[start]), shape[1])
+            self.gram[place] += part.T @ part
+            self.moment[place] += part.T @ rewards[start:end]
+
+    def merge(self, other: RidgeSums) -> None:
+        """Take in the rows that another has seen."""
+        if other.gram is None or other.moment is None:
+            return
+        if self.gram is None or self.moment is None:
+            self.gram, self.moment = other.gram, other.moment
+            return
+        self.gram, self.moment = self.gram + other.gram, self.moment + other.moment
+
+
 class CrossfitRidge:
     """Ridge regression from sums that stream: one model an arm on shared contexts, one for all on features of arms.
 
@@ -48,27 +78,24 @@ class CrossfitRidge:
 
     def fit(self, log: Log, progress: Any = None) -> CrossfitRidge:
         """One pass over the log."""
-        gram: Floats | None = None
+        return self.solve(self.sums(log, progress))
+
+    def sums(self, log: Log, progress: Any = None) -> RidgeSums:
+        """The sums of a log, or of a part of it."""
+        sums = RidgeSums()
         for rows in log.batches():
             X, models = self._logged(rows)
-            if gram is None:
-                dim, n_models = X.shape[1], 1 if per_arm(rows) else rows.n_arms
-                gram = np.zeros((self.folds * n_models, dim, dim))
-                moment = np.zeros((self.folds * n_models, dim))
-            group = folds_of(rows, self.folds, self.seed) * n_models + models
-            order = np.argsort(group, kind="stable")
-            X, rewards, group = X[order], rows.rewards[order], group[order]
-            starts = np.flatnonzero(np.r_[True, group[1:] != group[:-1]])
-            for start, end in zip(starts, np.r_[starts[1:], len(group)], strict=True):
-                part = X[start:end]
-                gram[group[start]] += part.T @ part
-                moment[group[start]] += part.T @ rewards[start:end]
+            sums.add(X, rows.rewards, folds_of(rows, self.folds, self.seed), models,
+                     (self.folds, 1 if per_arm(rows) else rows.n_arms))  # fmt: skip
             if progress is not None:
                 progress(len(rows))
-        if gram is None:
+        return sums
+
+    def solve(self, sums: RidgeSums) -> CrossfitRidge:
+        """The models that these sums make."""
+        if sums.gram is None or sums.moment is None:
             raise ValueError("the log is empty: there is nothing to fit a reward model to")
-        shape = (self.folds, n_models, dim)
-        self._solve(gram.reshape(*shape, dim), moment.reshape(shape))
+        self._solve(sums.gram, sums.moment)
         return self
 
     def _solve(self, gram: Floats, moment: Floats) -> None:

@@ -34,7 +34,11 @@ class LogError(ValueError):
         total = len(self.problems) if total is None else total
         more = f"\n  ... and {total - _SHOWN} more" if total > _SHOWN else ""
         plural = "problem" if total == 1 else "problems"
+        self._total = total
         super().__init__(f"the log has {total} {plural}:\n  " + "\n  ".join(self.problems[:_SHOWN]) + more)
+
+    def __reduce__(self) -> tuple[Any, ...]:  # it comes back from the workers of a cluster
+        return LogError, (self.problems, self._total)
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from armwise.extras import needs
 from armwise.offline import dsjson, service
 from armwise.offline.columns import Block, Columns, TableSource, check_column
 from armwise.offline.log import Log
+from armwise.offline.ranges import overlapping, pieces, within
 from armwise.offline.rows import LogError
 
 _URL = re.compile(r"^[a-z][a-z0-9+]+://")
@@ -68,18 +69,18 @@ def kind_of(path: Any) -> str:
 
 
 def _log(
-    blocks: Callable[[list[str], int], Iterator[Block]], names: Sequence[str], n_rows: int | None, n_arms: int | None,
-    arm_names: Sequence[Any] | None, mapping: dict[str, Any],
+    blocks: Callable[..., Iterator[Block]], names: Sequence[str], n_rows: int | None, n_arms: int | None,
+    arm_names: Sequence[Any] | None, mapping: dict[str, Any], *, ranged: bool = False,
 ) -> Log:  # fmt: skip
-    """A streamed log over blocks of columns."""
+    """A streamed log over blocks of columns; ``ranged`` if ``blocks`` can open some of the rows only."""
     columns = Columns.read(names, **mapping)
 
-    def checked(wanted: list[str], size: int) -> Iterator[Block]:
+    def checked(wanted: list[str], size: int, *rows: int) -> Iterator[Block]:
         for name in wanted:
             check_column(name, names)
-        return blocks(wanted, size)
+        return blocks(wanted, size, *rows)
 
-    source = TableSource(checked, columns, n_rows, n_arms, arm_names)
+    source = TableSource(checked, columns, n_rows, n_arms, arm_names, ranged)
     return Log.from_source(source, source.arm_names)
 
 
@@ -115,14 +116,15 @@ def from_polars(
         return from_frame(frame, n_arms=n_arms, arm_names=arm_names, **mapping)
     import polars as pl
 
-    def blocks(wanted: list[str], size: int) -> Iterator[Block]:
-        for batch in frame.select(wanted).collect_batches(chunk_size=size, maintain_order=True):
+    def blocks(wanted: list[str], size: int, first: int = 0, last: int | None = None) -> Iterator[Block]:
+        part = frame.select(wanted) if last is None else frame.select(wanted).slice(first, last - first)
+        for batch in part.collect_batches(chunk_size=size, maintain_order=True):
             for start in range(0, len(batch), size):  # a chunk may be larger than it was asked to be
-                part = batch.slice(start, size)
-                yield {name: _array(part[name]) for name in wanted}
+                block = batch.slice(start, size)
+                yield {name: _array(block[name]) for name in wanted}
 
     n_rows = int(frame.select(pl.len()).collect().item())
-    return _log(blocks, frame.collect_schema().names(), n_rows, n_arms, arm_names, mapping)
+    return _log(blocks, frame.collect_schema().names(), n_rows, n_arms, arm_names, mapping, ranged=True)
 
 
 # ---------------------------------------------------------------------- Arrow, DuckDB
@@ -150,12 +152,17 @@ def from_arrow(table: Any, *, n_arms: int | None = None, arm_names: Sequence[Any
 
 
 def _from_dataset(data: Any, n_arms: int | None, arm_names: Sequence[Any] | None, mapping: dict[str, Any]) -> Log:
-    def blocks(wanted: list[str], size: int) -> Iterator[Block]:
-        # Little is read ahead: memory stays flat whatever the files hold.
-        for batch in data.to_batches(columns=wanted, batch_size=size, batch_readahead=2, fragment_readahead=1):
-            yield _block(batch)
+    # Little is read ahead: memory stays flat whatever the files hold.
+    def blocks(wanted: list[str], size: int, first: int = 0, last: int | None = None) -> Iterator[Block]:
+        if last is None:
+            for batch in data.to_batches(columns=wanted, batch_size=size, batch_readahead=2, fragment_readahead=1):
+                yield _block(batch)
+            return
+        for piece, skip, end in overlapping(pieces(data), first, last):
+            batches = piece.to_batches(schema=data.schema, columns=wanted, batch_size=size, batch_readahead=2)
+            yield from map(_block, within(batches, skip, end))
 
-    return _log(blocks, data.schema.names, data.count_rows(), n_arms, arm_names, mapping)
+    return _log(blocks, data.schema.names, data.count_rows(), n_arms, arm_names, mapping, ranged=True)
 
 
 def from_duckdb(
@@ -223,17 +230,23 @@ def from_parquet(
     names = opened[0].schema_arrow.names
     if service.is_log(names) and service.as_usual(mapping, n_arms, arm_names):
         return dsjson.from_parquet(paths)
-    n_rows = sum(f.metadata.num_rows for f in opened)
+    lengths = [f.metadata.num_rows for f in opened]
     for file in opened:
         file.close()
 
-    def blocks(wanted: list[str], size: int) -> Iterator[Block]:
-        for one in paths:
+    def blocks(wanted: list[str], size: int, first: int = 0, last: int | None = None) -> Iterator[Block]:
+        last = sum(lengths) if last is None else last
+        for one, skip, end in overlapping(list(zip(paths, lengths, strict=True)), first, last):
             with pq.ParquetFile(one, pre_buffer=False) as file:
-                for batch in file.iter_batches(batch_size=size, columns=wanted):
-                    yield _block(batch)
+                sizes = [(i, file.metadata.row_group(i).num_rows) for i in range(file.metadata.num_row_groups)]
+                groups = list(overlapping(sizes, skip, end))
+                batches = file.iter_batches(batch_size=size, row_groups=[i for i, _, _ in groups], columns=wanted)
+                yield from map(_block, within(batches, groups[0][1], groups[0][1] + end - skip))
 
-    return _log(lambda names, size: ahead(blocks(names, size)), names, n_rows, n_arms, arm_names, mapping)
+    def read_ahead(wanted: list[str], size: int, *rows: int) -> Iterator[Block]:
+        return ahead(blocks(wanted, size, *rows))
+
+    return _log(read_ahead, names, sum(lengths), n_arms, arm_names, mapping, ranged=True)
 
 
 def _is_url(path: Any) -> bool:

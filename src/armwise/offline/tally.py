@@ -1,113 +1,30 @@
-"""The one pass over a log: sums from which every estimate, interval, lift and check of an evaluation follows."""
+"""What one pass over a log says: every estimate, interval, lift and check of an evaluation, from its sums."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from armwise.agent import Floats, count, fraction, positive
+from armwise.agent import Floats, count
 from armwise.offline import intervals
 from armwise.offline.balance import Balance
 from armwise.offline.bounded import Bets, Reach, cressie_read
 from armwise.offline.diagnostics import Diagnostics, Weighing
 from armwise.offline.estimators import DM, SNDR, SNIPS, Estimator, Facts
-from armwise.offline.intervals import Blocks, Clusters, Moments
-from armwise.offline.log import BATCH, Log
+from armwise.offline.intervals import Clusters
 from armwise.offline.result import Estimate
 from armwise.offline.rows import Rows
-from armwise.offline.targets import Target, of_logged, unsupported
+from armwise.offline.settings import Settings
+from armwise.offline.sums import Sums
+from armwise.offline.targets import Target, unsupported
 from armwise.streams import stream
 
 _DISAGREE = 4.0  # standard errors between the weights' answer and the model's that chance does not explain
-
-
-@dataclass(frozen=True)
-class Logged(Estimator):
-    """What the log itself earned: the mean reward, whatever the target."""
-
-    name: ClassVar[str] = "logged"
-    needs_weights: ClassVar[bool] = False
-
-    def columns(self, facts: Facts) -> list[Floats]:
-        return [facts.rewards]
-
-
-class Settings:
-    """The settings of an evaluation, checked once."""
-
-    def __init__(
-        self, log: Log, clip: float | None, interval: str, level: float, reward_range: tuple[float, float] | None,
-        max_weight: float | None, folds: int, cap: float | None = None, clustered: bool = False,
-    ) -> None:  # fmt: skip
-        if not isinstance(log, Log):
-            raise ValueError(f"log must be an armwise.offline.Log, got {type(log).__name__}")
-        if interval not in intervals.INTERVALS:
-            raise ValueError(f"interval is {interval!r}, expected one of {', '.join(intervals.INTERVALS)}")
-        count("folds", folds, least=2)
-        self.log, self.interval, self.level, self.clustered = log, interval, fraction("level", level), clustered
-        self.clip = None if clip is None else fraction("clip", clip, one=True)
-        self.cap = None if cap is None else positive("cap", cap)
-        self.stated_range = reward_range is not None or interval in ("bernstein", "betting", "sequence")
-        self.low, self.high = (float(end) for end in reward_range) if reward_range is not None else (0.0, 1.0)
-        if not self.low < self.high:
-            raise ValueError(f"reward_range must be (low, high) with low < high, got {reward_range}")
-        self.in_order = interval in ("betting", "sequence")  # rows one after the other
-        if clustered and interval not in ("auto", "normal", "cressie-read", "bootstrap"):
-            raise ValueError(f"cluster= goes with interval 'cressie-read', 'normal' or 'bootstrap', got {interval!r}")
-        self.given_weight = None if max_weight is None else positive("max_weight", max_weight)
-        self.max_weight = self.given_weight or self._largest_weight()
-
-    def _largest_weight(self) -> float:
-        limits = [1.0 / self.clip] if self.clip is not None else []
-        limits += [self.cap] if self.cap is not None else []
-        if limits:
-            return min(limits)
-        if self.interval not in ("bernstein", "betting", "sequence") or not self.log.has_probabilities:
-            return 1.0
-        return 1.0 / min(float(rows.probabilities.min()) for rows in self.log.batches(contexts=False))  # type: ignore[union-attr]
-
-    def batches(self, contexts: bool, extra: tuple[str, ...] = ()) -> Iterable[Rows]:
-        size = max(1, min(BATCH, 16_000_000 // self.log.n_arms))
-        return self.log.batches(size, contexts=contexts, extra=extra)
-
-    def facts(self, rows: Rows, answers: np.ndarray, q: Floats | None) -> tuple[Facts, Floats]:
-        """What the estimators need of these rows, and the weights before clipping."""
-        rewards = rows.rewards
-        if self.stated_range and len(rows) and not (rewards.min() >= self.low and rewards.max() <= self.high):
-            row = int(np.argmax((rewards < self.low) | (rewards > self.high)))
-            raise ValueError(
-                f"row {rows.start + row}: the reward is {rewards[row]}, outside reward_range ({self.low:g}, "
-                f"{self.high:g}), which the interval rests on: give reward_range=(low, high)"
-            )
-        weights = raw = np.ones(len(rows))
-        if rows.probabilities is not None:
-            target = of_logged(answers, rows.arms)
-            weights = raw = target / rows.probabilities
-            if self.clip is not None:
-                weights = target / np.maximum(rows.probabilities, self.clip)
-            if self.cap is not None:
-                weights = np.minimum(weights, self.cap)
-        if q is None:
-            return Facts(rewards, weights), raw
-        every = np.arange(len(rows))
-        under_target = q[every, answers] if answers.ndim == 1 else np.einsum("nk,nk->n", answers, q)
-        return Facts(rewards, weights, q[every, rows.arms], under_target), raw
-
-
-@dataclass
-class Extremes:
-    """The smallest and largest of what came."""
-
-    low: float = math.inf
-    high: float = -math.inf
-
-    def add(self, values: Any) -> None:
-        self.low, self.high = min(self.low, float(values.min())), max(self.high, float(values.max()))
 
 
 class Tally:
@@ -129,70 +46,57 @@ class Tally:
                 for each in (SNIPS(), *([SNDR()] if model else [])):
                     self._hidden[each.name, target] = len(self.pairs)
                     self.pairs.append((each, target))
-        self._places: list[list[int]] = []  # of each pair's columns among the different ones
-        self._blocks: Blocks | Clusters | None = None
-        self._least, self._most = np.empty(0), np.empty(0)
-        self._weighings = {target: Weighing(job.log.n_arms) for target in self._targets}
-        self.rewards = Extremes()
-        self._q = {target: (Extremes(), Extremes()) for target in self._targets}
+        self._least_probability = 1.0
+        resampled = job.interval == "bootstrap"
+        self.sums = Sums(job.log.n_arms, len(self._targets), resampled=resampled, clustered=job.clustered)
         self._bets = [self._betting(e) for e, _ in pairs] if job.in_order else []
         self._paired = self._betting_on_a_difference(pairs[0][0]) if job.in_order and len(self._targets) == 2 else None
-        self.n, self._total = 0, 0.0
 
     # ------------------------------------------------------------------ the pass
 
-    def add(self, rows: Rows, answers: dict[Target, np.ndarray], q: Floats | None, clusters: Any = None) -> None:
+    def add(
+        self, rows: Rows, answers: dict[Target, np.ndarray], q: Floats | None, clusters: Any = None,
+        numbers: Any = None,
+    ) -> None:  # fmt: skip
+        """Take in a block: what each target plays in its rows, and the model's rewards; rows of a segment by number."""
         if not len(rows):
             return
         facts = {}
-        for target, weighing in self._weighings.items():
+        for target, weighing, (logged, under_target) in zip(
+            self._targets, self.sums.weighings, self.sums.q, strict=True
+        ):
             facts[target], raw = self._job.facts(rows, answers[target], q)
             if rows.probabilities is not None:
-                weighing.add(rows, facts[target].weights, raw, unsupported(rows, answers[target]))
+                weighing.add(rows, facts[target].weights, raw, unsupported(rows, answers[target]), numbers)
             if q is not None:
-                self._q[target][0].add(facts[target].q_logged)
-                self._q[target][1].add(facts[target].q_target)
-        self.rewards.add(rows.rewards)
+                logged.add(facts[target].q_logged)
+                under_target.add(facts[target].q_target)
         arrays: dict[int, tuple[int, Floats]] = {}  # columns that several estimators share are summed once
-        places = [[arrays.setdefault(id(c), (len(arrays), c))[0] for c in e.columns(facts[t])] for e, t in self.pairs]
+        self.sums.places = [
+            [arrays.setdefault(id(c), (len(arrays), c))[0] for c in e.columns(facts[t])] for e, t in self.pairs
+        ]
         columns = np.column_stack([c for _, c in arrays.values()])
-        if not self.n:
-            self._start(places, columns.shape[1])
-        self.n, self._total = self.n + len(rows), self._total + float(rows.rewards.sum())
-        self._moments.add(columns)
+        self.sums.add(columns, rows.rewards, clusters)
         if self._job.interval == "bernstein":
-            self._least = np.minimum(self._least, columns.min(axis=0))
-            self._most = np.maximum(self._most, columns.max(axis=0))
-        if isinstance(self._blocks, Clusters):
-            self._blocks.add(columns, clusters)
-        elif self._blocks is not None:
-            self._blocks.add(columns)
+            self.sums.add_extremes(columns)
         for (estimator, target), bets in zip(self.pairs, self._bets, strict=False):
             self._bet(bets, estimator, facts[target])
         if self._paired is not None:
             one, other = (self._scores(e, facts[t]) for e, t in self.pairs[:2])
-            low, high = self.pairs[0][0].score_range(self._job.low, self._job.high, self._job.max_weight)
+            low, high = self._score_range(self.pairs[0][0])
             self._paired.add(one - other - (low - high), (high - low) - (one - other))
-
-    def _start(self, places: list[list[int]], n_columns: int) -> None:
-        self._places, self._moments = places, Moments(n_columns)
-        self._least, self._most = np.full(n_columns, np.inf), np.full(n_columns, -np.inf)
-        if self._job.clustered:
-            self._blocks = Clusters(n_columns)
-        elif self._job.interval == "bootstrap":
-            self._blocks = Blocks(n_columns)
 
     def _betting(self, estimator: Estimator) -> Bets:
         job = self._job
         n = len(job.log) if job.interval == "betting" else None
         if not estimator.needs_model:
-            return Bets(job.low, job.high, job.level, n, scale=job.max_weight)
-        floor, ceiling = estimator.score_range(job.low, job.high, job.max_weight)
+            return Bets(job.low, job.high, job.level, n, scale=job.max_weight or 1.0)
+        floor, ceiling = self._score_range(estimator)
         return Bets(job.low, job.high, job.level, n, floor=floor, ceiling=ceiling)
 
     def _betting_on_a_difference(self, estimator: Estimator) -> Bets:
         job, width = self._job, self._job.high - self._job.low
-        low, high = estimator.score_range(job.low, job.high, job.max_weight)
+        low, high = self._score_range(estimator)
         n = len(job.log) if job.interval == "betting" else None
         return Bets(-width, width, job.level, n, floor=low - high, ceiling=high - low)
 
@@ -201,7 +105,7 @@ class Tally:
         if not estimator.needs_model:
             bets.add(facts.weights * (facts.rewards - low), facts.weights * (high - facts.rewards))
             return
-        floor, ceiling = estimator.score_range(low, high, self._job.max_weight)
+        floor, ceiling = self._score_range(estimator)
         scores = self._scores(estimator, facts)
         bets.add(scores - floor, ceiling - scores)
 
@@ -220,23 +124,35 @@ class Tally:
 
     # ------------------------------------------------------------------ the results
 
-    def finish(self, balance: Balance | None = None) -> None:
-        """Means and covariances: of rows, or where rows come in clusters what clusters make of them."""
-        self._balance = balance
+    def finish(self, balance: Balance | None, least_probability: float) -> None:
+        """Means and covariances: of rows, or where rows come in clusters what clusters make of them.
+
+        ``least_probability`` is that of the whole log, also where this is a segment of it.
+        """
+        self._balance, self._least_probability = balance, least_probability
+        sums, self.n = self.sums, self.sums.n
         if self.n == 0:
             raise ValueError("the log is empty: there is nothing to evaluate on")
-        self.mean, self.covariance, self.units = self._moments.mean, self._moments.covariance, float(self.n)
-        if isinstance(self._blocks, Clusters):
-            self.covariance, self.units = self._blocks.covariance(self.mean, self.n), float(self._blocks.n)
+        self.mean, self.covariance, self.units = sums.moments.mean, sums.moments.covariance, float(self.n)
+        if isinstance(sums.blocks, Clusters):
+            self.covariance, self.units = sums.blocks.covariance(self.mean, self.n), float(sums.blocks.n)
         self.settled = [
             e.settled(self.mean[p], self.covariance[np.ix_(p, p)], self.n)
-            for (e, _), p in zip(self.pairs, self._places, strict=True)
+            for (e, _), p in zip(self.pairs, self.sums.places, strict=True)
         ]
+
+    def _weighing(self, target: Target) -> Weighing:
+        return self.sums.weighings[self._targets.index(target)]
+
+    @property
+    def least_probability(self) -> float:
+        """The smallest probability with which a logged arm was drawn."""
+        return min((each.least_probability for each in self.sums.weighings), default=1.0)
 
     @property
     def bounded(self) -> bool:
         """Whether the rewards have limits: those that were stated, or 0 and 1 where all of them lie between."""
-        return self._job.stated_range or (self.rewards.low >= 0.0 and self.rewards.high <= 1.0)
+        return self._job.stated_range or (self.sums.rewards.low >= 0.0 and self.sums.rewards.high <= 1.0)
 
     @property
     def kind(self) -> str:
@@ -248,7 +164,7 @@ class Tally:
     def diagnostics(self, target: Target) -> Diagnostics | None:
         if not self._job.log.has_probabilities:
             return None
-        found = self._weighings[target].result()
+        found = self._weighing(target).result()
         if self._balance is not None:
             found = replace(found.with_verdict(*self._balance.verdicts()), balance=tuple(self._balance.worst()[:30]))
         z = self.disagreement(target)
@@ -269,12 +185,12 @@ class Tally:
 
     def gradient(self, pair: int, *, interval: bool = False) -> Floats:
         """The derivative of a pair's value by the column means."""
-        p, e, whole = self._places[pair], self.settled[pair], np.zeros(len(self.mean))
+        p, e, whole = self.sums.places[pair], self.settled[pair], np.zeros(len(self.mean))
         np.add.at(whole, p, e.interval_gradient(self.mean[p]) if interval else e.gradient(self.mean[p]))
         return whole
 
     def value(self, pair: int) -> float:
-        return float(self.settled[pair].value(self.mean[self._places[pair]]))
+        return float(self.settled[pair].value(self.mean[self.sums.places[pair]]))
 
     @np.errstate(over="ignore", invalid="ignore")
     def combination(self, terms: list[tuple[int, float]]) -> tuple[float, float]:
@@ -285,7 +201,7 @@ class Tally:
     @np.errstate(over="ignore", invalid="ignore")  # an estimate that is not finite says so itself
     def estimate(self, pair: int, level: float, resamples: int, seed: int, together: float | None = None) -> Estimate:
         """One pair's estimate; ``level`` is that of its own interval, ``together`` that of all at once."""
-        (_, target), e, p = self.pairs[pair], self.settled[pair], self._places[pair]
+        (_, target), e, p = self.pairs[pair], self.settled[pair], self.sums.places[pair]
         value, variance = self.value(pair), self._variance(self.gradient(pair, interval=True))
         kind = self.kind if e.needs_weights or self._job.interval != "auto" else "normal"
         centre = float(e.interval_value(self.mean[p]))
@@ -315,7 +231,7 @@ class Tally:
     @property
     def mean_reward(self) -> float:
         """What the log itself earned per decision."""
-        return self._total / self.n
+        return self.sums.total / self.n
 
     @property
     def reward_range(self) -> tuple[float, float] | None:
@@ -324,7 +240,7 @@ class Tally:
 
     def _unseen(self, target: Target, low: float, high: float, level: float, e: Estimator) -> tuple[float, float]:
         """Where every row that counts has the same reward, as many rows as count leave at least this much open."""
-        weighing = self._weighings[target]
+        weighing = self._weighing(target)
         if not (e.needs_weights and self.bounded and self._job.log.has_probabilities and weighing.constant):
             return low, high
         ess = weighing.ess
@@ -342,15 +258,16 @@ class Tally:
         return min(inside, key=lambda ends: ends[1] - ends[0])
 
     def _likely(self, target: Target, level: float, *, with_model: bool) -> tuple[float, float]:
-        job, weighing = self._job, self._weighings[target]
+        job, weighing = self._job, self._weighing(target)
         if with_model:
-            p = self._places[self._hidden["sndr", target]]  # q, corrections, weights
+            p = self.sums.places[self._hidden["sndr", target]]  # q, corrections, weights
             rows = np.array([[0.0, 0.0, 1.0], [1.0, 1.0, 0.0]])
-            (q, q_target), most = self._q[target], job.given_weight or 1.0 / weighing.least_probability
+            (q, q_target) = self.sums.q[self._targets.index(target)]
+            most = job.given_weight or 1.0 / weighing.least_probability
             low = Reach(q_target.low, job.low - q.high, max(most, weighing.largest_weight))
             high = Reach(q_target.high, job.high - q.low, max(most, weighing.largest_weight))
         else:
-            p = self._places[self._hidden["snips", target]]  # weighted rewards, weights
+            p = self.sums.places[self._hidden["snips", target]]  # weighted rewards, weights
             rows = np.array([[0.0, 1.0], [1.0, 0.0]])
             most = max(job.given_weight, weighing.largest_weight) if job.given_weight else math.inf
             low, high = Reach(0.0, job.low, most), Reach(0.0, job.high, most)
@@ -358,16 +275,17 @@ class Tally:
         return cressie_read(self.n, mean, covariance, low, high, level, units=self.units)
 
     def _spread(self, estimator: Estimator, columns: list[int]) -> float:
-        low, high = estimator.score_range(self._job.low, self._job.high, self._job.max_weight)
-        seen = float((self._most[columns] - self._least[columns]).sum())  # a model may answer outside the range
+        low, high = self._score_range(estimator)
+        ends = [self.sums.columns[i] for i in columns]
+        seen = sum(end.high - end.low for end in ends)  # a model may answer outside the range
         return max(high - low, seen)
 
     def _bootstrap(
         self, value: Callable[[Floats], Any], level: float, resamples: int, seed: int
     ) -> tuple[float, float]:
-        assert self._blocks is not None
+        assert self.sums.blocks is not None
         [ends] = intervals.bootstrap(
-            self._blocks, [value], level, resamples=count("resamples", resamples, least=2), seed=seed
+            self.sums.blocks, [value], level, resamples=count("resamples", resamples, least=2), seed=seed
         )
         return ends
 
@@ -377,14 +295,14 @@ class Tally:
         value, variance = self.combination([(one, 1.0), (other, -1.0)])
         kind = self._job.interval
         if kind == "bootstrap":
-            a, b, pa, pb = self.settled[one], self.settled[other], self._places[one], self._places[other]
+            a, b, pa, pb = self.settled[one], self.settled[other], self.sums.places[one], self.sums.places[other]
 
             def gap(means: Floats) -> Any:
                 return a.value(means[..., pa]) - b.value(means[..., pb])
 
             low, high = self._bootstrap(gap, level, resamples, seed)
-            assert self._blocks is not None
-            p_value = intervals.bootstrap_p(self._blocks, gap, resamples=resamples, seed=seed)
+            assert self.sums.blocks is not None
+            p_value = intervals.bootstrap_p(self.sums.blocks, gap, resamples=resamples, seed=seed)
         elif self._paired is not None:
             low, high, p_value = self._paired.low, self._paired.high, math.nan  # bets at one level have no p-value
         elif kind == "bernstein":
@@ -397,8 +315,12 @@ class Tally:
             p_value = intervals.normal_p(value, variance, self.n, units=self.units)
         return Difference(value, float(low), float(high), variance, p_value, kind)
 
+    def _score_range(self, estimator: Estimator) -> tuple[float, float]:
+        job = self._job
+        return estimator.score_range(job.low, job.high, job.max_weight or 1.0 / self._least_probability)
+
     def _spread_of(self, pair: int) -> float:
-        low, high = self.pairs[pair][0].score_range(self._job.low, self._job.high, self._job.max_weight)
+        low, high = self._score_range(self.pairs[pair][0])
         return high - low
 
     @np.errstate(over="ignore", invalid="ignore")

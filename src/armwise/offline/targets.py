@@ -33,8 +33,9 @@ class Target:
         elif callable(policy) or hasattr(policy, "many"):
             self.needs_contexts = not isinstance(policy, (Constant, Uniform))
             self.name = getattr(policy, "__name__", self.name)
-            asked = policy if hasattr(policy, "many") else _by_place(policy, log)
-            self._answer = lambda rows: _asked(asked, rows, log)
+            names = _arm_names(log)  # and not the log: targets travel to the workers of a cluster
+            asked = policy if hasattr(policy, "many") else _by_place(policy, names)
+            self._answer = lambda rows: _asked(asked, rows, names)
         else:
             table = _from_array(policy, log)
             self.needs_contexts = False
@@ -110,7 +111,7 @@ def _from_array(values: Any, log: Log) -> np.ndarray:
     if array.ndim == 1 and _are_names(array):
         if len(array) != len(log):
             raise ValueError(f"policy has {len(array)} arms, expected {len(log)}, one per row")
-        return _named_arms(array, log)
+        return _named_arms(array, _arm_names(log))
     if array.dtype.kind not in "biuf" or array.ndim not in (1, 2):
         raise ValueError(
             f"policy must be a policy, an agent, or an (n, K) array of probabilities, got {type(values).__name__}"
@@ -146,19 +147,21 @@ def _are_names(array: np.ndarray) -> bool:
     return array.dtype.kind == "U" or (array.dtype == object and all(isinstance(a, str) for a in array.tolist()))
 
 
-def _named_arms(array: np.ndarray, log: Log) -> np.ndarray:
+def _arm_names(log: Log) -> list[str]:
+    return [str(name) for name in log.arm_names or range(log.n_arms)]
+
+
+def _named_arms(array: np.ndarray, names: list[str]) -> np.ndarray:
     """Arms by their names."""
-    places = placed(array.astype(object), [str(name) for name in log.arm_names or range(log.n_arms)])
+    places = placed(array.astype(object), names)
     if (places < 0).any():
         row = int(np.argmin(places))
-        shown = ", ".join(map(str, log.arm_names or range(log.n_arms)))[:200]
-        raise ValueError(f"policy, row {row}: the arm is {str(array[row])!r}, expected one of {shown}")
+        raise ValueError(f"policy, row {row}: the arm is {str(array[row])!r}, expected one of {', '.join(names)[:200]}")
     return places
 
 
-def _by_place(policy: Any, log: Log) -> Any:
+def _by_place(policy: Any, names: list[str]) -> Any:
     """The same policy, answering the places of arms where it answers their names."""
-    names = [str(name) for name in log.arm_names or range(log.n_arms)]
 
     def place(answer: Any) -> Any:
         if not isinstance(answer, str):
@@ -195,7 +198,7 @@ def _distributions(table: np.ndarray, n: int, n_arms: int) -> Floats:
     return table
 
 
-def _asked(policy: Any, rows: Rows, log: Log) -> np.ndarray:
+def _asked(policy: Any, rows: Rows, names: list[str]) -> np.ndarray:
     def ask(contexts: Any, n_arms: int) -> np.ndarray:
         if not hasattr(policy, "many"):
             return distributions(policy, contexts, n_arms)
@@ -203,7 +206,7 @@ def _asked(policy: Any, rows: Rows, log: Log) -> np.ndarray:
         if len(answer) != len(contexts):
             raise ValueError(f"policy answered {len(answer)} rows to {len(contexts)} contexts")
         if answer.ndim == 1 and _are_names(answer):
-            return _named_arms(answer, log)
+            return _named_arms(answer, names)
         return _arms(answer, n_arms) if answer.ndim == 1 else _distributions(answer, len(contexts), n_arms)
 
     contexts = rows.contexts if rows.contexts is not None else rows.arm_features

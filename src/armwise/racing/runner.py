@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from armwise.agent import Agent, count
+from armwise.cluster import ENGINES, check_dask, dask_client, is_dask
 from armwise.environments.base import Environment
 from armwise.extras import needs
 from armwise.progress import progress_bar
@@ -91,11 +91,12 @@ def race(
     nothing; both run where the run does, which with processes or Dask is not here. ``keep=["agents", "arms"]`` keeps
     the agents as they were at the end (``result.final``) and the arms of every round (``result.arms``).
 
-    ``engine`` is ``"threads"`` (compiled blocks run side by side), ``"processes"``, ``"dask://host:port"``, a Dask
-    ``Client`` or cluster that runs already (it is left open), or ``"auto"``: threads if all agents play blocks in
-    compiled code, else processes. ``checkpoint`` is a folder that keeps finished runs: the same call continues an
-    interrupted race, and runs anew what other code or settings would change. Runs that fail are reported in
-    ``result.failures`` and in a ``RaceWarning``, and the others are not lost; if all fail, that is a ``RaceError``.
+    ``engine`` is ``"threads"`` (compiled blocks run side by side), ``"processes"``, ``"dask"`` (the client that is
+    open), ``"dask://host:port"``, a Dask ``Client`` or cluster that runs already (it is left open), or ``"auto"``:
+    threads if all agents play blocks in compiled code, else processes. ``checkpoint`` is a folder that keeps finished
+    runs: the same call continues an interrupted race, and runs anew what other code or settings would change. Runs that
+    fail are reported in ``result.failures`` and in a ``RaceWarning``, and the others are not lost; if all fail, that is
+    a ``RaceError``.
 
     >>> import armwise as aw
     >>> world = aw.environments.Linear(n_arms=5, dim=4)
@@ -230,16 +231,16 @@ def _parts(names: list[str], n_worlds: int, workers: int) -> list[list[str]]:
     return [names[i::pieces] for i in range(pieces)]
 
 
-_ENGINES = '"auto", "threads", "processes", "dask://host:port", a Dask Client or a Dask cluster'
+_ENGINES = f'"auto", "threads", "processes", {ENGINES}'
 Dispatch = Callable[[list[Task], int], Iterator[tuple[int, list[Run]]]]
 
 
 def _engine(engine: str | Client | Cluster, heats: Sequence[Heat]) -> Dispatch:
-    if not isinstance(engine, str):
-        return _dask_engine(engine)
+    if is_dask(engine):
+        check_dask(engine, _ENGINES)
+        return lambda tasks, workers: _dask(tasks, engine)
+    assert isinstance(engine, str)
     name = engine
-    if name.startswith("dask://"):
-        return lambda tasks, workers: _dask(tasks, "tcp://" + name.removeprefix("dask://"))
     if name == "auto":
         compiled = all(agent.compiled for heat in heats for agent in heat.agents.values())
         name = "threads" if compiled and not any(heat.world.adaptive for heat in heats) else "processes"
@@ -256,22 +257,11 @@ def _local(tasks: list[Task], workers: int, backend: Literal["threading", "loky"
     yield from side_by_side(_numbered, ((i, *task) for i, task in enumerate(tasks)), workers, backend)
 
 
-def _dask_engine(engine: Client | Cluster) -> Dispatch:
-    with needs("dask"):
-        from distributed import Client
-        from distributed.deploy.cluster import Cluster
-
-    if not isinstance(engine, (Client, Cluster)):
-        raise ValueError(f"engine must be {_ENGINES}, got {type(engine).__name__} {engine!r:.80}")
-    return lambda tasks, workers: _dask(tasks, engine)
-
-
 def _dask(tasks: list[Task], where: str | Client | Cluster) -> Iterator[tuple[int, list[Run]]]:
     with needs("dask"):
-        from distributed import Client, as_completed
+        from distributed import as_completed
 
-    with contextlib.ExitStack() as opened:
-        client: Any = where if isinstance(where, Client) else opened.enter_context(Client(where))  # type: ignore[no-untyped-call]
+    with dask_client(where) as client:
         # A world's data goes to the cluster once for each heat, not once for each of its tasks.
         heats = {id(heat): heat for heat, _, _ in tasks}
         placed = dict(zip(heats, client.scatter(list(heats.values()), hash=False), strict=True))

@@ -1,0 +1,255 @@
+"""One pass over a log for the whole and for its segments: on this machine, or in parts on the workers of a cluster."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from armwise.cluster import check_dask, dask_client
+from armwise.offline.balance import Balance
+from armwise.offline.estimators import Estimator
+from armwise.offline.intervals import block_size
+from armwise.offline.log import Log
+from armwise.offline.progress import bar
+from armwise.offline.reward_models import Crossfit, CrossfitRidge, Model, RidgeSums, fitted_model
+from armwise.offline.rows import Rows
+from armwise.offline.settings import Settings
+from armwise.offline.sums import Sums
+from armwise.offline.tally import Tally
+from armwise.offline.targets import Target
+from armwise.offline.threads import one_thread
+
+_SEGMENTS = 100  # different values of a column to tell apart
+_PART = 1 << 22  # rows of a part at most: what a worker loses when it dies
+Advance = Callable[[int], object]
+
+
+@dataclass
+class Found:
+    """What a pass over some rows has found."""
+
+    whole: Sums
+    balance: Balance
+    segments: dict[str, Sums] = field(default_factory=dict)
+
+    def merge(self, later: Found) -> None:
+        """Take in the rows that come after these."""
+        self.whole.merge(later.whole)
+        self.balance.merge(later.balance)
+        for label, sums in later.segments.items():
+            if label in self.segments:
+                self.segments[label].merge(sums)
+            else:
+                self.segments[label] = sums
+        _check_segments(self.segments)
+
+
+class Pass:
+    """A pass over a log for these pairs of an estimator and a target; ``go`` leaves tallies of the whole and segments.
+
+    ``pairs`` are those to report; ``reported`` estimators need no target of their own.
+    """
+
+    def __init__(
+        self, job: Settings, pairs: list[tuple[Estimator, Target]], reward_model: Any, folds: int, seed: int,
+        by: Any = None, cluster: Any = None, reported: tuple[Estimator, ...] = (),
+    ) -> None:  # fmt: skip
+        self._job, self._reward_model, self._folds, self._seed = job, reward_model, folds, seed
+        self._targets = list(dict.fromkeys(t for _, t in pairs))
+        self._pairs = [*pairs, *((e, self._targets[0]) for e in reported)]
+        self._needs_model = any(e.needs_model for e, _ in pairs)
+        self._by, self._cluster = by, cluster
+        self.whole = self._tally()
+        self.segments: dict[str, Tally] = {}
+        self.balance = Balance(job.log.n_arms, job.log.context_names)
+
+    def _tally(self) -> Tally:
+        return Tally(self._job, self._pairs, self._needs_model)
+
+    def go(self, progress: bool, engine: Any = None) -> None:
+        """Pass over the log once more than its reward model needs."""
+        if engine is not None:
+            self._check(engine)
+        with bar(self._job.log, 1 + self._needs_model, progress) as advance:
+            found = self._here(advance) if engine is None else self._on_cluster(engine, advance)
+        self.balance = found.balance
+        least = self.whole.least_probability
+        self.whole.finish(self.balance, least)
+        for tally in self.segments.values():
+            tally.finish(self.balance, least)
+
+    def _here(self, advance: Advance) -> Found:
+        with one_thread(self._job.log.streamed and self._reward_model is None):
+            model = None
+            if self._needs_model:
+                model = fitted_model(self._reward_model, self._job.log, self._folds, self._seed, advance)
+            return self.over(model, advance)
+
+    def over(self, model: Model | None, advance: Advance) -> Found:
+        """The sums of all rows of the log."""
+        for rows in self._batches(model):
+            answers = {target: target.answers(rows) for target in self._targets}
+            q = None if model is None else model.predict(rows)
+            clusters = _values(self._cluster, rows)
+            self.whole.add(rows, answers, q, clusters)
+            if self._by is not None:
+                self._add_segments(rows, answers, q, clusters)
+            self.balance.add(rows)
+            advance(len(rows))
+        return Found(self.whole.sums, self.balance, {label: tally.sums for label, tally in self.segments.items()})
+
+    def _batches(self, model: Model | None) -> Iterator[Rows]:
+        extra = tuple(dict.fromkeys(name for name in (self._by, self._cluster) if isinstance(name, str)))
+        needed = model is not None or any(t.needs_contexts for t in self._targets)
+        yield from self._job.batches(needed, extra)
+
+    def _add_segments(self, rows: Rows, answers: Any, q: Any, clusters: Any) -> None:
+        labels, which = np.unique(np.asarray(_values(self._by, rows)).astype(str), return_inverse=True)
+        for i, label in enumerate(labels.tolist()):
+            if label not in self.segments:
+                self.segments[label] = self._tally()
+                _check_segments(self.segments)
+            mine = np.flatnonzero(which == i)
+            part = replace(rows.take(mine), start=rows.start)
+            own = {target: answer[mine] for target, answer in answers.items()}
+            self.segments[label].add(part, own, None if q is None else q[mine],
+                                     None if clusters is None else clusters[mine], rows.start + mine)  # fmt: skip
+
+    # ------------------------------------------------------------------ on a cluster
+
+    def _check(self, engine: Any) -> None:
+        check_dask(engine)
+        self._job.log.part(0, 0)  # refuses a log that cannot be split
+        if self._job.in_order:
+            raise ValueError(
+                f"interval={self._job.interval!r} takes the rows one after the other, which no cluster can: ask for "
+                "'cressie-read', 'normal', 'bernstein' or 'bootstrap', or leave engine out"
+            )
+        if self._needs_model and self._job.log.streamed and _is_fitted_in_memory(self._reward_model):
+            raise ValueError(
+                f"reward_model is a {type(self._reward_model).__name__}, which is fitted in memory: on a cluster "
+                "leave it out (a ridge from sums that merge), or give a model that is fitted already, without fit"
+            )
+
+    def _on_cluster(self, engine: Any, advance: Advance) -> Found:
+        log = self._job.log
+        with dask_client(engine) as client:
+            parts = [log.part(*ends) for ends in _ends(len(log), sum(client.nthreads().values()))]
+            futures = _scattered(client, parts)
+            model = self._model(client, parts, futures, advance) if self._needs_model else None
+            self.balance.start(next(iter(self._batches(model)), Rows(np.empty(0, np.int64), np.empty(0), log.n_arms)))
+            [shared] = _scattered(client, [self._without_rows()])
+            found = Found(self.whole.sums, copy.deepcopy(self.balance))
+            for part, later in zip(parts, _answers(client, _sums_of, futures, shared, model), strict=True):
+                found.merge(later)
+                advance(len(part))
+        self.segments = {label: self._tally() for label in found.segments}
+        for label, tally in self.segments.items():
+            tally.sums = found.segments[label]
+        return found
+
+    def _model(self, client: Any, parts: list[Log], futures: list[Any], advance: Advance) -> Model:
+        asked = self._reward_model
+        if asked is not None and not isinstance(asked, CrossfitRidge):
+            return fitted_model(asked, self._job.log, self._folds, self._seed, advance)
+        ridge = asked if asked is not None else CrossfitRidge(folds=self._folds, seed=self._seed)
+        sums = RidgeSums()
+        for part, later in zip(parts, _answers(client, _ridge_sums_of, futures, ridge), strict=True):
+            sums.merge(later)
+            advance(len(part))
+        return ridge.solve(sums)
+
+    def _without_rows(self) -> Pass:
+        """This pass for the workers, who have parts of the log: columns of a log in memory go along as arrays."""
+        other = copy.copy(self)
+        other._reward_model = None
+        log = self._job.log
+        if not log.streamed:
+            other._by, other._cluster = (_whole_column(log, values) for values in (self._by, self._cluster))
+        other._job = self._job.on(log.part(0, 0))
+        other.whole = other._tally()
+        return other
+
+    def on(self, part: Log) -> Pass:
+        """A pass of its own over a part of the log."""
+        other = copy.copy(self)
+        other._job, other.balance, other.segments = self._job.on(part), copy.deepcopy(self.balance), {}
+        other.whole = other._tally()
+        return other
+
+
+def _sums_of(part: Log, shared: Pass, model: Model | None) -> Found:
+    with one_thread():
+        return shared.on(part).over(model, lambda rows: None)
+
+
+def _ridge_sums_of(part: Log, ridge: CrossfitRidge) -> RidgeSums:
+    with one_thread():
+        return ridge.sums(part)
+
+
+def _scattered(client: Any, values: list[Any]) -> list[Any]:
+    """The values on the cluster, each sent once."""
+    try:
+        return list(client.scatter(values, hash=False))
+    except Exception as error:  # what a worker cannot unpickle comes back without its type
+        if "No module named" not in str(error):
+            raise
+        raise ValueError(
+            f"the workers of the cluster miss a module that the policy or the log needs: {error} (install it there, "
+            "or define the policy in the script itself, which travels with it)"
+        ) from None
+
+
+def _answers(client: Any, function: Any, parts: list[Any], *shared: Any) -> Iterator[Any]:
+    """What the function says of each part, in their order."""
+    futures = [client.submit(function, part, *shared, pure=False, retries=1) for part in parts]
+    try:
+        for i, future in enumerate(futures):
+            answer = future.result()
+            futures[i] = None  # the cluster may forget it
+            yield answer
+    finally:
+        client.cancel([future for future in futures if future is not None])
+
+
+def _ends(n: int, threads: int) -> list[tuple[int, int]]:
+    """Where parts begin and end: some for each thread, and whole blocks of a bootstrap.
+
+    >>> _ends(100, 2), _ends(100_000, 1)
+    ([(0, 25), (25, 50), (50, 75), (75, 100)], [(0, 50000), (50000, 100000)])
+    """
+    some, block = max(2 * threads, -(-n // _PART)), block_size(n)
+    size = max(block, -(-n // (some * block)) * block)
+    return [(first, min(first + size, n)) for first in range(0, n, size)] or [(0, 0)]
+
+
+def _is_fitted_in_memory(model: Any) -> bool:
+    return isinstance(model, Crossfit) or (
+        not isinstance(model, CrossfitRidge) and hasattr(model, "fit") and hasattr(model, "predict")
+    )
+
+
+def _check_segments(segments: dict[str, Any]) -> None:
+    if len(segments) > _SEGMENTS:
+        raise ValueError(f"by has more than {_SEGMENTS} different values: group them into fewer first")
+
+
+def _whole_column(log: Log, source: Any) -> Any:
+    if not isinstance(source, str):
+        return source
+    return np.concatenate([_values(source, rows) for rows in log.batches(extra=(source,))])
+
+
+def _values(source: Any, rows: Rows) -> Any:
+    """The values of a column, or of an (n,) array, in these rows."""
+    if source is None:
+        return None
+    if isinstance(source, str):
+        assert rows.extra is not None
+        return rows.extra[source]
+    return np.asarray(source)[rows.start : rows.start + len(rows)]

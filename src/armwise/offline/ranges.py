@@ -1,0 +1,43 @@
+"""Some rows of what can be opened in pieces: which pieces hold them, and which rows of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+
+def pieces(data: Any) -> list[tuple[Any, int]]:
+    """What can be opened apart in a dataset, in order: row groups of Parquet files, other files whole; with rows."""
+    found: list[tuple[Any, int]] = []
+    for file in data.get_fragments():
+        if hasattr(file, "split_by_row_group"):
+            found += [(group, int(group.row_groups[0].num_rows)) for group in file.split_by_row_group()]
+        else:
+            found.append((file, int(file.count_rows())))
+    return found
+
+
+def overlapping(found: list[tuple[Any, int]], first: int, last: int) -> Iterator[tuple[Any, int, int]]:
+    """The pieces that hold rows from first up to last: each with where its own begin and end.
+
+    >>> list(overlapping([("a", 10), ("b", 10), ("c", 10)], 5, 12))
+    [('a', 5, 10), ('b', 0, 2)]
+    """
+    start = 0
+    for piece, n in found:
+        begin, end = max(first - start, 0), min(last - start, n)
+        if begin < end:
+            yield piece, begin, end
+        start += n
+
+
+def within(batches: Any, skip: int, end: int) -> Iterator[Any]:
+    """The rows from ``skip`` up to ``end`` of these batches."""
+    start = 0
+    for batch in batches:
+        begin, stop = max(skip - start, 0), min(end - start, batch.num_rows)
+        start += batch.num_rows
+        if begin < stop:
+            yield batch.slice(begin, stop - begin)
+        if start >= end:
+            return

@@ -1,0 +1,100 @@
+"""The sums of one pass over a log, or over a part of it: parts merge into what one pass over all rows finds."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from armwise.agent import Floats
+from armwise.offline.diagnostics import Weighing
+from armwise.offline.intervals import Blocks, Clusters, Moments
+
+
+@dataclass
+class Extremes:
+    """The smallest and largest of what came.
+
+    >>> import numpy as np
+    >>> found = Extremes()
+    >>> found.add(np.array([3.0, 5.0])); found.merge(Extremes(1.0, 4.0)); found
+    Extremes(low=1.0, high=5.0)
+    """
+
+    low: float = math.inf
+    high: float = -math.inf
+
+    def add(self, values: Any) -> None:
+        """Take in some values."""
+        self.low, self.high = min(self.low, float(values.min())), max(self.high, float(values.max()))
+
+    def merge(self, other: Extremes) -> None:
+        """Take in what another has seen."""
+        self.low, self.high = min(self.low, other.low), max(self.high, other.high)
+
+
+class Sums:
+    """What an evaluation keeps of the rows it has seen; ``resampled`` keeps block sums for a bootstrap.
+
+    >>> import numpy as np
+    >>> one, other = Sums(n_arms=2, n_targets=0), Sums(n_arms=2, n_targets=0)
+    >>> one.add(np.array([[1.0], [2.0]]), np.array([1.0, 2.0])); other.add(np.array([[6.0]]), np.array([6.0]))
+    >>> one.merge(other); one.n, one.moments.mean, one.rewards
+    (3, array([3.]), Extremes(low=1.0, high=6.0))
+    """
+
+    def __init__(self, n_arms: int, n_targets: int, *, resampled: bool = False, clustered: bool = False) -> None:
+        self.n, self.total = 0, 0.0
+        self.rewards = Extremes()
+        self.weighings = [Weighing(n_arms) for _ in range(n_targets)]
+        self.q = [(Extremes(), Extremes()) for _ in range(n_targets)]  # of the model: logged arms, under the target
+        self.moments = Moments(0)
+        self.places: list[list[int]] = []  # of each pair's columns among the different ones
+        self.columns: list[Extremes] = []
+        self.blocks: Blocks | Clusters | None = None
+        self._resampled, self._clustered = resampled, clustered
+
+    def add(self, columns: Floats, rewards: Floats, clusters: Any = None) -> None:
+        """Take in the columns and the rewards of some rows."""
+        if not self.n:
+            self._start(columns.shape[1])
+        self.n, self.total = self.n + len(rewards), self.total + float(rewards.sum())
+        self.rewards.add(rewards)
+        self.moments.add(columns)
+        if isinstance(self.blocks, Clusters):
+            self.blocks.add(columns, clusters)
+        elif self.blocks is not None:
+            self.blocks.add(columns)
+
+    def add_extremes(self, columns: Floats) -> None:
+        """Take in the smallest and largest number of each column."""
+        for extremes, column in zip(self.columns, columns.T, strict=True):
+            extremes.add(column)
+
+    def _start(self, n_columns: int) -> None:
+        self.moments = Moments(n_columns)
+        self.columns = [Extremes() for _ in range(n_columns)]
+        if self._clustered:
+            self.blocks = Clusters(n_columns)
+        elif self._resampled:
+            self.blocks = Blocks(n_columns)
+
+    def merge(self, later: Sums) -> None:
+        """Take in the sums of the rows that come after these."""
+        if not later.n:
+            return
+        if not self.n:
+            self.__dict__.update(later.__dict__)
+            return
+        self.n, self.total = self.n + later.n, self.total + later.total
+        self.rewards.merge(later.rewards)
+        self.moments.merge(later.moments)
+        if self.blocks is not None:
+            self.blocks.merge(later.blocks)  # type: ignore[arg-type]
+        for mine, other in zip(self.columns, later.columns, strict=True):
+            mine.merge(other)
+        for weighing, of_later in zip(self.weighings, later.weighings, strict=True):
+            weighing.merge(of_later)
+        for pair, of_later_pair in zip(self.q, later.q, strict=True):
+            for mine, other in zip(pair, of_later_pair, strict=True):
+                mine.merge(other)

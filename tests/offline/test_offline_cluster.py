@@ -1,0 +1,179 @@
+"""An evaluation on a Dask cluster: parts of a log on two workers give the numbers of one machine to 1e-12."""
+
+import sys
+import warnings
+
+import cloudpickle
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.dataset
+import pyarrow.parquet as pq
+import pytest
+from offline_worlds import K, draw_arms, expected, logging, target
+
+import armwise as aw
+from armwise.offline import Log, WeakLogWarning, compare, evaluate
+from armwise.offline.intervals import Blocks, Clusters, Moments, block_size
+
+for name in (__name__, "offline_worlds"):  # as if it were the user's script, which workers cannot import
+    cloudpickle.register_pickle_by_value(sys.modules[name])
+
+EVERY = ["ips", "snips", "dm", "dr", "sndr", "switch-dr", "dros"]
+
+
+def table(n, seed=1):
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(n, 3))
+    p = logging(x)
+    arms = draw_arms(p, rng)
+    columns = {f"x{j}": x[:, j] for j in range(3)} | {
+        "arm": arms, "reward": (rng.random(n) < expected(x)[np.arange(n), arms]).astype(float),
+        "probability": p[np.arange(n), arms], "channel": rng.choice(["app", "web"], n),
+        "user": rng.integers(0, n // 5, n),
+    }  # fmt: skip
+    return pa.table(columns)
+
+
+class Soft:
+    """A policy that can travel."""
+
+    def many(self, contexts):
+        return target(np.asarray(contexts))
+
+
+def flat(value, path=""):
+    """Every number of a result by its place."""
+    if isinstance(value, dict):
+        return {k: v for name, each in value.items() for k, v in flat(each, f"{path}/{name}").items()}
+    if isinstance(value, (list, tuple)):
+        return {k: v for i, each in enumerate(value) for k, v in flat(each, f"{path}/{i}").items()}
+    return {path: value}
+
+
+def same(here, there, leave=("ess_over_time",)):
+    one, other = flat(here.to_dict()), flat(there.to_dict())
+    one, other = ({k: v for k, v in each.items() if not any(word in k for word in leave)} for each in (one, other))
+    assert one.keys() == other.keys()
+    for place, value in one.items():
+        if isinstance(value, float):
+            assert other[place] == pytest.approx(value, rel=1e-12, abs=1e-12), place
+        else:
+            assert other[place] == value, place
+
+
+@pytest.fixture(scope="module")
+def parquet(tmp_path_factory):
+    """Two files in row groups that fit no part of the log."""
+    folder = tmp_path_factory.mktemp("log")
+    whole = table(30_000)
+    pq.write_table(whole.slice(0, 17_001), folder / "a.parquet", row_group_size=4999)
+    pq.write_table(whole.slice(17_001), folder / "b.parquet", row_group_size=3001)
+    return folder
+
+
+MAPPING = {"contexts": ["x0", "x1", "x2"], "n_arms": K}
+
+
+def test_every_estimator_is_the_same_on_two_workers(cluster, parquet):
+    log = Log.from_parquet(parquet, **MAPPING)
+    asked = {"by": "channel", "baseline": "logged", "reward_range": (0.0, 1.0)}
+    policies = {"soft": Soft(), "always 0": aw.Constant(0), "uniform": aw.Uniform(K)}
+    same(evaluate(log, policies, EVERY, warn=False, **asked),
+         evaluate(log, policies, EVERY, warn=False, **asked, engine=f"dask://{cluster}"))  # fmt: skip
+
+
+@pytest.mark.parametrize("interval", ["cressie-read", "normal", "bootstrap", "bernstein"])
+def test_every_interval_that_can_be_split_is_the_same(cluster, parquet, interval):
+    from distributed import Client
+
+    log = Log.from_parquet(parquet, **MAPPING)
+    here = evaluate(log, Soft(), ["ips", "snips", "dr"], interval=interval, resamples=50)
+    with Client(cluster) as client:
+        same(here, evaluate(log, Soft(), ["ips", "snips", "dr"], interval=interval, resamples=50, engine="dask"))
+        assert client.status == "running"  # the caller's own: left open
+
+
+def test_clusters_clips_and_comparisons_are_the_same(cluster, parquet):
+    log = Log.from_parquet(parquet, **MAPPING)
+    engine = f"dask://{cluster}"
+    asked = {"cluster": "user", "cap": 5.0, "clip": 0.06, "warn": False}
+    same(
+        evaluate(log, Soft(), ["snips", "dr"], **asked), evaluate(log, Soft(), ["snips", "dr"], **asked, engine=engine)
+    )
+    same(compare(log, Soft(), aw.Uniform(K)), compare(log, Soft(), aw.Uniform(K), engine=engine))
+
+
+def test_a_log_in_memory_travels_in_parts_with_arrays_models_and_columns(cluster):
+    from sklearn.linear_model import LinearRegression
+
+    rows = table(3000)
+    log, engine = Log.from_arrow(rows, **MAPPING), f"dask://{cluster}"
+    probabilities = target(np.column_stack([rows[f"x{j}"].to_numpy() for j in range(3)]))
+    model = np.random.default_rng(3).random((3000, K))
+    for policy, reward_model in ((probabilities, model), (Soft(), LinearRegression())):
+        asked = {"reward_model": reward_model, "by": "channel", "cluster": rows["user"].to_numpy(), "warn": False}
+        same(evaluate(log, policy, "dr", **asked), evaluate(log, policy, "dr", **asked, engine=engine))
+
+
+def test_a_dataset_in_hive_folders_is_split_by_its_row_groups(cluster, tmp_path):
+    pa.dataset.write_dataset(table(8000), tmp_path / "log", format="parquet", partitioning=["channel"],
+                             partitioning_flavor="hive", max_rows_per_group=900, max_rows_per_file=2100)  # fmt: skip
+    log = Log.from_parquet(tmp_path / "log", **MAPPING)
+    same(evaluate(log, Soft(), by="channel", warn=False),
+         evaluate(log, Soft(), by="channel", warn=False, engine=f"dask://{cluster}"))  # fmt: skip
+
+
+def test_what_is_wrong_with_a_row_is_said_with_its_number(cluster, tmp_path):
+    rows = table(4000)
+    rewards = rows["reward"].to_numpy().copy()
+    rewards[3210] = np.nan
+    pq.write_table(rows.set_column(4, "reward", pa.array(rewards)), tmp_path / "log.parquet", row_group_size=500)
+    log = Log.from_parquet(tmp_path / "log.parquet", **MAPPING)
+    with pytest.raises(aw.offline.LogError, match=r"the log has 1 problem:\n  row 3210: reward is nan"):
+        evaluate(log, Soft(), "ips", engine=f"dask://{cluster}")
+
+
+def test_what_cannot_be_split_is_refused(tmp_path):
+    from distributed import LocalCluster
+    from sklearn.linear_model import Ridge
+
+    rows = table(300)
+    log = Log.from_arrow(rows, **MAPPING)
+    with pytest.raises(ValueError, match="engine='dask' means the Dask client that is open, and none is"):
+        evaluate(log, Soft(), "ips", engine="dask")
+    with pytest.raises(ValueError, match=r'engine must be "dask" .* got int 3'):
+        evaluate(log, Soft(), "ips", engine=3)
+    with pytest.raises(ValueError, match=r'engine must be "dask" .* got str'):
+        evaluate(log, Soft(), "ips", engine="threads")
+    pq.write_table(rows, tmp_path / "log.parquet")
+    streamed = Log.from_parquet(tmp_path / "log.parquet", **MAPPING)
+    pa.csv.write_csv(rows, tmp_path / "log.csv")
+    text = Log.from_csv(tmp_path / "log.csv", **MAPPING)
+    with LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0") as cluster:
+        with pytest.raises(ValueError, match="interval='betting' takes the rows one after the other"):
+            evaluate(log, Soft(), "ips", interval="betting", engine=cluster)
+        with pytest.raises(ValueError, match="reward_model is a Ridge, which is fitted in memory"):
+            evaluate(streamed, Soft(), "dr", reward_model=Ridge(), engine=cluster)
+        with pytest.raises(ValueError, match="can only be read from its beginning"):
+            evaluate(text, Soft(), "ips", engine=cluster)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", WeakLogWarning)
+            same(evaluate(log, Soft()), evaluate(log, Soft(), engine=cluster))
+
+
+@pytest.mark.parametrize("n", [3, 40, 1000])
+@pytest.mark.parametrize("cut", [0.0, 0.3, 1.0])
+def test_sums_of_parts_are_those_of_the_whole(n, cut):
+    rng = np.random.default_rng(n)
+    X, names = rng.normal(size=(n, 2)) + 100.0, rng.integers(0, 7, n)
+    size = block_size(n, limit=16)
+    at = int(cut * n) // size * size
+    for make, rows in ((lambda: Moments(2), ()), (lambda: Blocks(2, limit=16), ()), (lambda: Clusters(2), (names,))):
+        whole, first, later = make(), make(), make()
+        whole.add(X, *rows)
+        first.add(X[:at], *(each[:at] for each in rows))
+        later.add(X[at:], *(each[at:] for each in rows))
+        first.merge(later)
+        for name in ("mean", "covariance") if isinstance(whole, Moments) else ("sums", "counts"):
+            np.testing.assert_allclose(getattr(first, name), getattr(whole, name), rtol=1e-12, err_msg=name)
