@@ -26,6 +26,7 @@ AGENTS: dict[str, tuple[bool, Callable[[int], Any]]] = {
         True, lambda seed: aw.Explore(aw.LinThompson(D, n_arms=K, draws=20, seed=seed), 0.1, seed=seed)
     ),
     "LinThompson(20 draws)": (True, lambda seed: aw.LinThompson(D, n_arms=K, draws=20, seed=seed)),
+    "Auto(floor=.1)": (True, lambda seed: aw.Auto(D, n_arms=K, floor=0.1, seed=seed)),
     "SquareCB": (True, lambda seed: aw.SquareCB(D, n_arms=K, seed=seed)),
 }  # fmt: skip
 
@@ -71,10 +72,11 @@ def main() -> None:
     made.add_argument("--rounds", type=int, default=1000)
     made.add_argument("--weights", default="stable", choices=("stable", "minimal", "equal"))
     made.add_argument("--interval", default="normal", choices=("normal", "asymptotic", "sequence"))
+    made.add_argument("--agents", default=",".join(AGENTS), help="names, separated by commas")
     args = made.parse_args()
     print(f"{args.runs} runs of {args.rounds} rounds, {args.weights} weights, {args.interval} intervals at 95 %")
     print(f"{'agent':38s}{'world':13s}{'best':>7s}{'worst':>7s}{'lift':>7s}{'width':>7s}   plain: best  worst  warned")
-    for name in AGENTS:
+    for name in args.agents.split(","):
         for world in WORLDS:
             c = measure(name, world, args.runs, args.rounds, weights=args.weights, interval=args.interval)
             print(f"{name:38s}{world:13s}{c['best']:7.3f}{c['worst']:7.3f}{c['lift']:7.3f}{c['width']:7.3f}"

@@ -28,7 +28,7 @@ def test_ips_with_estimated_propensities_is_unbiased():
     with threadpool_limits(1):  # problems this small only lose by threads
         for seed in range(200):
             hidden, pi = make(1500, 10_000 + seed, hidden=True)
-            found.append(float(np.mean(_ips_scores(PropensityModel().fill(hidden), pi))))
+            found.append(float(np.mean(_ips_scores(PropensityModel(folds=2).fill(hidden), pi))))
     assert stats.ttest_1samp(found, truth()).pvalue > 0.01
 
 

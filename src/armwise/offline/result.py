@@ -87,6 +87,9 @@ class Estimate:
             verdicts = (*verdicts, f"biased: {taken}, which the interval does not know")
         if ess < _SAME and high - low <= 1e-12 * max(1.0, abs(value)):
             verdicts = (*verdicts, f"no width: all {ess:.0f} rows that count say the same, which does not make it sure")
+        if interval == "cressie-read" and math.isfinite(value) and not low <= value <= high and diagnostics is not None:
+            verdicts = (*verdicts, f"outside its interval, which knows that the weights should average 1 (they average "
+                                   f"{diagnostics.mean_weight:.3g}): take snips or sndr")  # fmt: skip
         if getattr(estimator, "tuned", None) is not None:
             verdicts = (*verdicts, "tuned: the interval is that of dr, which has no bias from the choice")
         error = math.sqrt(variance / n) if variance >= 0 else math.nan
@@ -168,7 +171,7 @@ class Evaluation(Mapping[str, Estimate]):
         """
         found = [f"columns: {self.columns}"] if self.columns else []
         found.append(f"intervals: {self._kinds()}")
-        for word in (MODEL_ALONE, "tuned"):
+        for word in (MODEL_ALONE, "outside", "tuned"):
             found += [f"{e.name} {w}" if word == MODEL_ALONE else f"{e.name}: {w}"
                       for e in self._estimates.values() for w in e.warnings if w.startswith(word)]  # fmt: skip
         return found

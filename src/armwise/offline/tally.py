@@ -15,7 +15,7 @@ from armwise.offline import intervals
 from armwise.offline.balance import Balance
 from armwise.offline.bounded import Bets, Reach, cressie_read
 from armwise.offline.diagnostics import Diagnostics, Weighing
-from armwise.offline.estimators import DM, SNDR, SNIPS, Estimator, Facts
+from armwise.offline.estimators import DM, IPS, SNDR, SNIPS, Estimator, Facts
 from armwise.offline.intervals import Clusters
 from armwise.offline.result import Estimate
 from armwise.offline.rows import Rows
@@ -214,16 +214,28 @@ class Tally:
         elif kind == "bernstein":
             low, high = intervals.bernstein(centre, variance, self.n, level, spread=self._spread(e, p))
         else:
-            low, high = intervals.normal(centre, variance, self.n, level, units=self.units)
+            spread, units = self._small_sample(variance, [pair])
+            low, high = intervals.normal(centre, spread, self.n, level, units=units)
         if kind in ("cressie-read", "bernstein", "betting", "sequence"):  # the value itself lies in the rewards' range
             low, high = max(low, self._job.low), min(high, self._job.high)
         low, high = self._unseen(target, low, high, level, e)
-        if math.isfinite(value):
+        diagnostics = self.diagnostics(target)
+        # Cressie-Read knows that the weights average 1 and IPS does not: on a weak log its value may lie outside.
+        apart = kind == "cressie-read" and isinstance(e, IPS) and diagnostics is not None and diagnostics.verdicts
+        if math.isfinite(value) and not apart:
             inside = value if kind == "normal" or not self.bounded else min(max(value, self._job.low), self._job.high)
             low, high = min(low, inside), max(high, inside)
-        diagnostics = self.diagnostics(target)
         own = self._variance(self.gradient(pair))
         return Estimate.of(e, value, low, high, own, self.n, diagnostics, kind, together or level)
+
+    def _small_sample(self, variance: float, pairs: list[int]) -> tuple[float, float]:
+        """The variance as few effective rows u leave it open, and u, for Student's quantile.
+
+        Weighted residuals from a fitted mean are too small by the leverage 1/u of a row (HC3: MacKinnon & White 1985).
+        """
+        weighing = [self._weighing(t).ess for e, t in (self.pairs[i] for i in pairs) if e.needs_weights]
+        units = max(min([self.units, *weighing]), 2.0)
+        return (variance, self.units) if units >= self.units else (variance * (units / (units - 1.0)) ** 2, units)
 
     def _variance(self, gradient: Floats) -> float:
         return max(float(gradient @ self.covariance @ gradient), 0.0)  # rounding may fall below zero
@@ -311,8 +323,9 @@ class Tally:
             p_value = intervals.bernstein_p(value, variance, self.n, spread)
         else:
             kind = "normal"
-            low, high = intervals.normal(value, variance, self.n, level, units=self.units)
-            p_value = intervals.normal_p(value, variance, self.n, units=self.units)
+            spread, units = self._small_sample(variance, [one, other])
+            low, high = intervals.normal(value, spread, self.n, level, units=units)
+            p_value = intervals.normal_p(value, spread, self.n, units=units)
         return Difference(value, float(low), float(high), variance, p_value, kind)
 
     def _score_range(self, estimator: Estimator) -> tuple[float, float]:
