@@ -174,19 +174,16 @@ class Ridge(persist.Saved):
             lam = self.ridge or 1.0
             ridge.learn(self.models, self._grams, self._moments, model, X, row, reward, lam, self.discount)
 
-    def revise(self, x: Floats, change: float, model: int = 0) -> None:
-        """Change a reward that was learnt with the row ``x``: b += change x, so theta += change A^-1 x.
+    def revise(self, X: Floats, row: int, change: float, model: int = 0) -> None:
+        """Change a reward that was learnt with a row of X, here called x: b += change x, so theta += change A^-1 x.
 
         >>> model = Ridge(dim=1, lam=1.0)
-        >>> model.update(np.ones(1), 0.0)
-        >>> model.revise(np.ones(1), 1.0)
+        >>> model.learn(np.ones((1, 1)), 0, 0.0)
+        >>> model.revise(np.ones((1, 1)), 0, 1.0)
         >>> model.theta
         array([[0.5]])
         """
-        W = self.factor(model)
-        # Sums along an axis, not a product of BLAS, whose rounding may depend on where an array lies in memory.
-        whitened = (W * x).sum(axis=1)
-        self.models[model, -1, : self.dim] += change * (W * whitened[:, None]).sum(axis=0)
+        ridge.revise(self.models, model, X, row, change)
 
     def _slide(self, x: Floats, reward: float, model: int) -> None:
         """One row enters the window and the oldest leaves it; once per window the sums are taken afresh."""

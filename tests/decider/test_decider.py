@@ -17,7 +17,11 @@ from sklearn.linear_model import LinearRegression
 
 import armwise as aw
 from armwise import persist
+from armwise.decider.home import Asked
+from armwise.decider.memory import Memory
 from armwise.decider.plain import arm_to_json, to_json
+from armwise.features.arms import read_arms
+from armwise.serve.journal.events import Creation, Settings
 
 ARMS: list[Any] = ["red", "green", {"id": "blue", "price": 3}]
 
@@ -47,15 +51,12 @@ def test_what_came_of_a_reward_is_told_apart(shop: aw.Decider) -> None:
 
 
 def test_a_reward_after_its_window_is_late() -> None:
-    from armwise.decider.memory import Memory
-    from armwise.serve.journal.events import Creation, Settings
-
     now = [1000.0]
     home = Memory(Creation(settings=Settings(window=60.0, default=-1.0)), clock=lambda: now[0])
-    home.decide([(b"{}", [b'"a"', b'"b"'], "e1")])
+    home.decide([Asked(b"{}", None, read_arms([b'"a"', b'"b"']), "e1")])
     now[0] += 61.0
-    assert home.reward([("e1", 1.0)])[0][0].late
-    assert home.model.lessons == 1  # the default, once
+    assert home.reward([("e1", 1.0)])[0].status == "late"
+    assert home.model().lessons == 1  # the default, once
 
 
 def test_the_same_id_is_the_same_decision(shop: aw.Decider) -> None:
@@ -84,9 +85,7 @@ def test_memory_and_journal_learn_the_same(tmp_path: Path) -> None:
             context, made = {"hour": i % 5}, disk.decide({"hour": i % 5}, ARMS)
             disk.reward(made, float(i % 2))
             disk.agent  # noqa: B018  (waits until it is learnt)
-            home = memory._memory
-            assert home is not None
-            home._secret = disk._engine._secret  # type: ignore[union-attr]
+            memory._home._secret = disk._home.engine._secret  # type: ignore[attr-defined]
             again = memory.decide(context, ARMS, id=made.id)
             assert again.arm == made.arm
             memory.reward(again, float(i % 2))

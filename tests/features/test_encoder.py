@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from armwise.features.arms import read_arm, read_arms
 from armwise.features.encoder import Encoder
 from armwise.features.scaling import UNSCALED, Scaler, Scaling
-from armwise.features.tokens import InvalidInput, hash_token, part, read_json, stacked
+from armwise.features.tokens import InvalidInput, hash_token, part, read_json, stacked, tail
 
 MASK = 2**64 - 1
 
@@ -94,7 +94,7 @@ def test_rows_are_what_the_description_says(context: Any, features: Any, dim: in
     used = sorted(scaling)
     arrays = Scaling(np.array(used, np.uint64), *(np.array([scaling[n][i] for n in used]) for i in (0, 1)))
     arms = [hash_token(b"a\x1eix"), hash_token(b"a\x1eiy")]
-    stack = stacked(read_context, arms, [read_features, read_features])
+    stack = stacked(read_context, tail(arms, [read_features, read_features]))
     X = Encoder(dim=dim).rows(stack, Scaling.of(arrays.journal))
     assert X[0].tolist() == row(context, "x", features, scaling, dim)  # to the bit
     assert X[1].tolist() == row(context, "y", features, scaling, dim)
@@ -104,10 +104,12 @@ def test_a_row_never_changes() -> None:
     """Journals outlive versions: if this fails, old journals would be replayed into other models."""
     context = part(b'{"hour": 9, "tags": ["new", true, 3], "user": {"city": "Oslo", "age": null}}', "c")
     arm = read_arm(b'{"id": "pasta", "features": [{"taste": "salty"}, {"price": 12.5}]}')
-    scaler, stack = Scaler(), stacked(context, [arm.hash], [arm.features])
+    scaler, stack = Scaler(), stacked(context, tail([arm.hash], [arm.features]))
     scaler.update(stack.table)
     scaler.update(
-        stacked(part(b'{"hour": 15, "tags": ["new", true, 5]}', "c"), [bytes(8)], [part(b'{"price": 10}', "a")]).table
+        stacked(
+            part(b'{"hour": 15, "tags": ["new", true, 5]}', "c"), tail([bytes(8)], [part(b'{"price": 10}', "a")])
+        ).table
     )
     X = Encoder(dim=8).rows(stack, scaler.scaling(stack))
     assert hashlib.sha256(X.astype("<f8").tobytes()).hexdigest()[:16] == "25b4d4a2a590b83e"
@@ -115,7 +117,7 @@ def test_a_row_never_changes() -> None:
 
 def test_without_interactions_only_pairs_with_the_constant_remain() -> None:
     context, arm = part(b'{"a": "x", "b": "y"}', "c"), part(b'{"c": "z"}', "a")
-    x = Encoder(dim=4096, interactions=False).rows(stacked(context, [bytes(8)], [arm]), UNSCALED)[0]
+    x = Encoder(dim=4096, interactions=False).rows(stacked(context, tail([bytes(8)], [arm])), UNSCALED)[0]
     assert np.count_nonzero(x) == 5  # 1 and the two of the context with 1; 1 with the id and with the arm's own
 
 
@@ -125,7 +127,7 @@ def test_scaler_has_the_mean_and_deviation_of_everything_before() -> None:
     scaler = Scaler()
     for number in numbers:
         scaler.update(part(json.dumps({"x": number}).encode(), "c").table)
-    scaling = scaler.scaling(stacked(part(b'{"x": 1}', "c"), [], []))
+    scaling = scaler.scaling(stacked(part(b'{"x": 1}', "c"), tail([], [])))
     assert scaling.means == pytest.approx(numbers.mean(), rel=1e-12)
     assert scaling.deviations == pytest.approx(numbers.std(), rel=1e-12)
 

@@ -13,20 +13,18 @@ import msgspec
 
 from armwise.agent import Agent
 from armwise.decider.answers import Decided, Explanation, Receipt, UnknownDecision
-from armwise.decider.memory import APP, Memory
-from armwise.decider.plain import arm_to_json, to_json
+from armwise.decider.describe import described
+from armwise.decider.folder import Folder
+from armwise.decider.home import Asked, Home
+from armwise.decider.memory import Memory
+from armwise.decider.plain import read_context, read_named_arms
+from armwise.decider.rows import read_lessons
 from armwise.features.arms import read_arms
 from armwise.offline.log import Log
-from armwise.persist import Saved
-from armwise.serve.config import open_store
-from armwise.serve.engine.draw import Answer, answer
-from armwise.serve.engine.engine import Engine
 from armwise.serve.errors import Unknown
-from armwise.serve.journal.events import ARRIVAL, DEFAULT_AGENT, EARLIEST, Creation, Decision, Reward, Settings
-from armwise.serve.journal.rules import Status
-from armwise.serve.log.export import Entry, as_dsjson, entries
+from armwise.serve.journal.events import ARRIVAL, DEFAULT_AGENT, Creation, Settings
 from armwise.serve.model.build import build_model
-from armwise.serve.model.model import Model, offered
+from armwise.serve.model.explain import explain
 
 WEEK = 7 * 86400.0
 
@@ -54,30 +52,30 @@ class Decider:
         storage: str | os.PathLike[str] | Agent | None = None,
         *,
         agent: Agent | Mapping[str, Any] | None = None,
-        window: float = WEEK,
-        default: float = 0.0,
-        rule: str = "earliest",
-        dim: int = 128,
-        seed: int = 1,
+        window: float | None = None,
+        default: float | None = None,
+        rule: str | None = None,
+        dim: int | None = None,
+        seed: int | None = None,
     ) -> None:
         if isinstance(storage, Agent):
             storage, agent = None, storage
-        spec = dict(DEFAULT_AGENT) if agent is None else _described(agent)
-        settings = Settings(window=window, default=default, rule=rule)
-        creation = Creation(spec, {"dim": dim}, [], seed, settings)
-        if not build_model(creation).agent.revises:
-            # Where a reward that was learnt cannot be revised, it is learnt when it comes: a window may be days.
-            creation.settings = msgspec.structs.replace(settings, learn=ARRIVAL)
-        self._memory = self._engine = None
-        if storage is None:
-            self._memory = Memory(creation)
-        else:
-            folder = os.fspath(storage)
-            self._engine = Engine(open_store(folder), {APP: creation}, publish_every=0.02)
-            try:
-                self._engine.start()
-            except RuntimeError as error:
-                raise RuntimeError(f"{folder}: {error}") from None
+
+        def creation(before: Creation | None) -> Creation:
+            """What the folder was made of, with what is asked for in its place."""
+            made = before or Creation(dict(DEFAULT_AGENT), settings=Settings(window=WEEK))
+            wanted = {"window": window, "default": default, "rule": rule}
+            changed = {name: value for name, value in wanted.items() if value is not None}
+            settings = msgspec.structs.replace(made.settings, **changed)
+            features = made.features if dim is None else made.features | {"dim": dim}
+            spec = made.agent if agent is None else described(agent)
+            made = Creation(spec, features, made.arms, made.seed if seed is None else seed, settings, made.rewards)
+            if not settings.learn and not build_model(made).agent.revises:
+                # Where a reward that was learnt cannot be revised, it is learnt when it comes: a window may be days.
+                made.settings = msgspec.structs.replace(settings, learn=ARRIVAL)
+            return made
+
+        self._home: Home = Memory(creation(None)) if storage is None else Folder(os.fspath(storage), creation)
 
     # ------------------------------------------------------------------ the verbs
 
@@ -90,7 +88,7 @@ class Decider:
         >>> Decider().decide({"hour": 21}, arms=["red"]).arm
         'red'
         """
-        return self.decide_many([{"context": context, "arms": arms, "id": id}])[0]
+        return self._home.decide((Asked(*read_context(context), read_named_arms(arms), id),))[0]
 
     def decide_many(self, requests: Sequence[Mapping[str, Any]]) -> list[Decided]:
         """A batch of decisions, each a dictionary with ``context``, ``arms`` and, if wanted, ``id``; one commit.
@@ -98,22 +96,7 @@ class Decider:
         >>> [d.arm for d in Decider().decide_many([{"arms": ["a"]}, {"context": {"hour": 3}, "arms": ["b"]}])]
         ['a', 'b']
         """
-        asked = []
-        for request in requests:
-            if strange := set(request) - {"context", "arms", "id"}:
-                raise ValueError(f"a request has context, arms and id, got {sorted(strange)[0]!r}")
-            arms = request.get("arms", ())
-            if isinstance(arms, (str, bytes, Mapping)):
-                raise ValueError(f"arms must be a list of ids or dictionaries, got {type(arms).__name__}")
-            texts = [arm_to_json(arm) for arm in arms]
-            asked.append((to_json("context", request.get("context")), texts, request.get("id")))
-        if self._memory is not None:
-            answers = self._memory.decide(asked)
-        else:
-            engine = self._open_engine()
-            writes = [engine.prepare(APP, context, arms, id=id) for context, arms, id in asked]
-            answers = [answer(w, write) for w, write in zip(engine.writer.write(writes), writes)]
-        return [_decided(it, context, arms) for it, (context, arms, _) in zip(answers, asked)]
+        return self._home.decide([read_request(request) for request in requests])
 
     def reward(self, id: str | Decided, value: float) -> Receipt:
         """Give a decision its reward, now or days later; ``UnknownDecision`` if there is none with this id.
@@ -133,18 +116,10 @@ class Decider:
         >>> [receipt.status for receipt in shop.reward_many((d, 0.5) for d in made)]
         ['taken', 'taken']
         """
-        pairs = [(id.id if isinstance(id, Decided) else id, float(value)) for id, value in rewards]
         try:
-            if self._memory is not None:
-                came = self._memory.reward(pairs)
-            else:
-                engine = self._open_engine()
-                writes = [engine.prepare_reward(APP, id, value) for id, value in pairs]
-                written = engine.writer.write(writes)
-                came = [(each.row.event, each.status) for each in written]
+            return self._home.reward([read_reward(id, value) for id, value in rewards])
         except Unknown as error:
             raise UnknownDecision(str(error).rpartition(" ")[2]) from None
-        return [_receipt(id, *each) for (id, _), each in zip(pairs, came)]
 
     def explain(self, decision: Decided) -> Explanation:
         """Per arm the estimate, its width and the probability now; per name of the context (and of the arm) what it
@@ -156,29 +131,7 @@ class Decider:
         >>> sorted(shop.explain(d).contributions[d.arm])
         ['device']
         """
-        model = self._model()
-        context, arms = msgspec.json.decode(decision.context), [msgspec.json.decode(arm) for arm in decision.arms]
-        chances = model.choose(decision.context, read_arms(list(decision.arms)), 0.0).p
-        estimates, widths = _estimates(model, context, arms)
-        names = list(decision.probabilities)
-        shown: dict[str, dict[str, float]] = {}
-        for i, name in enumerate(names):
-            shown[name] = {"estimate": float(estimates[i])}
-            if widths is not None:
-                shown[name]["width"] = float(widths[i])
-            shown[name]["probability"] = float(chances[i])
-        adds: dict[str, dict[str, float]] = {name: {} for name in names}
-        for key in context:
-            without = _estimates(model, {k: v for k, v in context.items() if k != key}, arms)[0]
-            for i, name in enumerate(names):
-                adds[name][key] = float(estimates[i] - without[i])
-        for i, (name, arm) in enumerate(zip(names, arms)):
-            features = arm.get("features", {}) if isinstance(arm, dict) else {}
-            for key in features if isinstance(features, dict) else ():
-                rest = {"id": arm["id"], "features": {k: v for k, v in features.items() if k != key}}
-                without = _estimates(model, context, [*arms[:i], rest, *arms[i + 1 :]])[0]
-                adds[name][f"{name}.{key}"] = float(estimates[i] - without[i])
-        return Explanation(shown, adds)
+        return Explanation(*explain(self._home.model(), decision.context, read_arms([bytes(a) for a in decision.arms])))
 
     def log(self) -> Log:
         """Everything decided so far whose outcome is known, as a log for ``offline.evaluate`` and ``compare``.
@@ -189,49 +142,30 @@ class Decider:
         >>> shop.log().rewards
         array([1., 1., 1.])
         """
-        folder = tempfile.TemporaryDirectory(prefix="armwise-")
-        path = Path(folder.name) / "log.dsjson"
-        path.write_bytes(b"".join(as_dsjson(each) + b"\n" for each in self._entries() if each.status.closed))
-        log = Log.from_dsjson(path)
-        weakref.finalize(log, folder.cleanup)  # the log reads the file whenever it is asked for rows
-        return log
+        return read_log(self._home.lines())
 
     def warm_start(self, log: Any) -> int:
-        """Learn from logged decisions first: dictionaries with context, arms, arm, probability and reward.
+        """Learn from logged decisions first: an ``offline.Log`` with names, or dictionaries with context, arms, arm,
+        probability and reward.
 
-        Each is learnt as if this agent had drawn it with that probability; returns how many were learnt. In memory
-        only: a journal holds what its own service decided.
+        Each is learnt as if this agent had drawn it with that probability; returns how many were learnt. They are no
+        part of ``log()``, but a folder's journal has them: a replay learns them again.
 
         >>> shop = Decider(seed=1)
         >>> row = {"context": {"hour": 9}, "arms": ["a", "b"], "arm": "b", "probability": 0.5, "reward": 1.0}
         >>> shop.warm_start([row] * 20)
         20
         """
-        if self._memory is None:
-            raise ValueError("warm_start needs a Decider in memory: a journal holds only what was decided there")
-        lessons = []
-        for i, row in enumerate(log):
-            if missing := [name for name in ("arms", "arm", "probability", "reward") if name not in row]:
-                raise ValueError(
-                    f"log, row {i}: {missing[0]} is missing; expected context, arms, arm, probability, reward"
-                )
-            texts = [arm_to_json(arm) for arm in row["arms"]]
-            ids = read_arms(texts).ids
-            if row["arm"] not in ids:
-                raise ValueError(f"log, row {i}: arm {row['arm']!r} is not one of its arms {list(ids)}")
-            p, arm = float(row["probability"]), ids.index(row["arm"])
-            if not 0.0 < p <= 1.0:
-                raise ValueError(f"log, row {i}: probability must lie in (0, 1], got {p}")
-            rest = (1.0 - p) / max(1, len(ids) - 1)
-            asked = Decision(
-                msgspec.Raw(to_json(f"log, row {i}: context", row.get("context"))), [msgspec.Raw(t) for t in texts],
-                [p if k == arm else rest for k in range(len(ids))], arm, 0, 1, 0.0,
-            )  # fmt: skip
-            lessons.append((asked, self._memory.model.check_reward(float(row["reward"]))))
-        for asked, reward in lessons:
-            self._memory.model.scaler.update(self._memory.model.numbers(asked))
-            self._memory.model.learn(asked, reward)
-        return len(lessons)
+        lessons = read_lessons(log)
+        model = self._home.model()
+        for i, reward in enumerate(lessons.rewards):
+            try:
+                model.check_reward(reward)
+            except ValueError as error:
+                raise ValueError(f"log, row {i}: {error}") from None
+        if lessons.rewards:
+            self._home.teach(lessons)
+        return len(lessons.rewards)
 
     # ------------------------------------------------------------------ life
 
@@ -242,16 +176,14 @@ class Decider:
         >>> Decider().agent
         Explore(agent=LinUCB(dim=128, ...), epsilon=0.1)
         """
-        return self._model().agent
+        return self._home.model().agent
 
     def close(self) -> None:
         """Commit, learn and let the folder go; what was answered is kept in any case.
 
         >>> Decider().close()
         """
-        if self._engine is not None:
-            self._engine.stop()
-            self._engine = None
+        self._home.close()
 
     def __enter__(self) -> Self:
         return self
@@ -259,72 +191,46 @@ class Decider:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _open_engine(self) -> Engine:
-        if self._engine is None:
-            raise ValueError("this Decider is closed")
-        return self._engine
 
-    def _model(self) -> Model:
-        if self._memory is not None:
-            return self._memory.model
-        engine = self._open_engine()
-        engine.wait_learnt()
-        return engine.model(APP)
+def read_request(request: Any) -> Asked:
+    """One request of a batch.
 
-    def _entries(self) -> list[Entry]:
-        if self._memory is not None:
-            return self._memory.entries()
-        journal = self._open_engine().open_journal()
-        try:
-            return list(entries(journal, APP))
-        finally:
-            journal.connection.close()
+    >>> read_request({"arms": ["a"]}).arms.ids
+    ('a',)
+    """
+    if not isinstance(request, Mapping):
+        raise ValueError(f"a request must be a dictionary with context, arms and id, got {request!r:.60}")
+    if strange := set(request) - {"context", "arms", "id"}:
+        raise ValueError(f"a request has context, arms and id, got {sorted(map(str, strange))[0]!r}")
+    return Asked(*read_context(request.get("context")), read_named_arms(request.get("arms", ())), request.get("id"))
 
 
-def _decided(it: Answer, context: bytes, arms: list[bytes]) -> Decided:
-    return Decided(it.id, it.arm, it.probability, dict(it.probabilities), context, tuple(arms))
+def read_reward(id: Any, value: Any) -> tuple[str, float]:
+    """A reward that was given, and the id of its decision.
+
+    >>> read_reward("e1", "much")
+    Traceback (most recent call last):
+    ...
+    ValueError: reward must be a number, got 'much'
+    """
+    name = id.id if isinstance(id, Decided) else id
+    if not isinstance(name, str):
+        raise ValueError(f"id must be a decision's id, or the decision itself, got {name!r:.60}")
+    try:
+        number = float("" if isinstance(value, (str, bytes)) else value)
+    except (TypeError, ValueError):
+        raise ValueError(f"reward must be a number, got {value!r:.60}") from None
+    if number != number:
+        raise ValueError("reward must be a number, got NaN")
+    return name, number
 
 
-def _receipt(id: str, event: Any, status: Status | None) -> Receipt:
-    assert isinstance(event, Reward) and status is not None
-    again = status.rule == EARLIEST and status.n > 1
-    return Receipt(id, "late" if event.late else "repeated" if again else "taken")
-
-
-def _estimates(model: Model, context: Any, arms: list[Any]) -> tuple[Any, Any]:
-    """What the agent thinks of each arm: estimates, and widths where it has them."""
-    asked = Decision(
-        msgspec.Raw(msgspec.json.encode(context)), [msgspec.Raw(msgspec.json.encode(arm)) for arm in arms],
-        [1.0 / len(arms)] * len(arms), 0, 0, 1, 0.0,
-    )  # fmt: skip
-    sent = offered(asked)
-    stack = model._stack(asked)[1]
-    view, positions = model._view(bytes(asked.context), stack, sent.ids, model.scaler.scaling(stack))
-    means, widths = model.agent.estimate(view)
-    if positions is None:
-        return means, widths
-    return means[positions], None if widths is None else widths[positions]
-
-
-def _described(agent: Agent | Mapping[str, Any]) -> dict[str, Any]:
-    """An agent as the journal describes it; its ``dim`` is left to the features."""
-    if isinstance(agent, Mapping):
-        return dict(agent)
-    spec: dict[str, Any] = _spec("agent", agent)
-    return spec
-
-
-def _spec(where: str, value: Any) -> Any:
-    if isinstance(value, Saved):
-        name = f"{value._namespace}{type(value).__qualname__}"
-        inside = {key: _spec(f"{where}.{key}", each) for key, each in value.params().items() if each is not None}
-        if isinstance(value, Agent):
-            inside.pop("dim", None)
-        return {"class": name, **inside}
-    if isinstance(value, (list, tuple)):
-        return [_spec(f"{where}[{i}]", each) for i, each in enumerate(value)]
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return value
-    raise ValueError(
-        f"{where} is {type(value).__name__}, which a journal cannot describe: use an agent of plain numbers"
-    )
+def read_log(lines: Iterable[bytes]) -> Log:
+    """Lines of dsjson as a log, which reads them from a file whenever it is asked for rows."""
+    folder = tempfile.TemporaryDirectory(prefix="armwise-")
+    path = Path(folder.name) / "log.dsjson"
+    with path.open("wb") as file:
+        file.writelines(line + b"\n" for line in lines)
+    log = Log.from_dsjson(path)
+    weakref.finalize(log, folder.cleanup)
+    return log

@@ -6,71 +6,122 @@ import heapq
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
-from armwise.features.arms import read_arms
-from armwise.serve.engine.draw import Answer, answer, drawn, uniform
+from armwise.decider.answers import Decided, Receipt
+from armwise.decider.home import APP, Asked, receipt
+from armwise.features.arms import ArmColumns, check_id
+from armwise.features.scaling import Scaling
+from armwise.serve.engine.draw import uniform
 from armwise.serve.errors import Conflict, Unknown
-from armwise.serve.journal.append import Write, Written
-from armwise.serve.journal.events import Creation, Decision, Reward, Row
+from armwise.serve.journal.append import canonical
+from armwise.serve.journal.events import Creation, Decision, Expiry, Lessons, Reward, Row
 from armwise.serve.journal.rules import Status
-from armwise.serve.log.export import Entry, Outcome
+from armwise.serve.log.export import Entry, Outcome, as_dsjson
 from armwise.serve.model.build import build_model
+from armwise.serve.model.model import Model
+from armwise.serve.model.seen import Seen
 
-APP = "default"
+MOST_SEEN = 1000  # decisions whose features stay in memory for their rewards; of older ones they are made again
+
+
+class _Made:
+    """A decision, and what its reward needs."""
+
+    __slots__ = ("arms", "decision", "outcomes", "scaling", "seen", "status", "time")
+
+    def __init__(
+        self, decision: Decision, arms: ArmColumns, status: Status, time: int, scaling: Scaling, seen: Seen
+    ) -> None:
+        self.decision, self.arms, self.status, self.time = decision, arms, status, time
+        self.scaling = scaling
+        self.seen: Seen | None = seen
+        self.outcomes: list[Outcome] = []
+
+    def journaled(self) -> Decision:
+        """The decision with its scaling written out, as a journal has it."""
+        if not self.decision.scaling:
+            self.decision.scaling = self.scaling.journal
+        return self.decision
 
 
 class Memory:
     """Decisions in memory, learnt the moment their rewards come.
 
+    >>> from armwise.features.arms import read_arms
     >>> home = Memory(Creation())
-    >>> made = home.decide([(b"{}", [b'"a"', b'"b"'], None)])[0]
-    >>> home.reward([(made.id, 1.0)])[0][0].late
-    False
+    >>> [made] = home.decide([Asked(b"{}", None, read_arms([b'"a"', b'"b"']), None)])
+    >>> home.reward([(made.id, 1.0)])[0].status
+    'taken'
     """
 
     def __init__(self, creation: Creation, clock: Callable[[], float] = time.time) -> None:
-        self.model = build_model(creation)
+        self._model = build_model(creation)
         self._clock, self._secret = clock, os.urandom(32)
         self._lock = threading.Lock()
-        self._made: dict[str, tuple[Row, Decision, Status, list[Outcome]]] = {}
+        self._made: dict[str, _Made] = {}
         self._open: list[tuple[int, str]] = []  # deadlines, soonest first
+        self._recent: deque[_Made] = deque()
+        self._chance: list[str] = []
         self._seq = 0
 
-    def decide(self, requests: list[tuple[bytes, list[bytes], str | None]]) -> list[Answer]:
-        """Decide, one after the other; an id that was decided before gets the same answer.
+    def decide(self, requests: Sequence[Asked]) -> list[Decided]:
+        """Decide, one after the other.
 
-        >>> Memory(Creation()).decide([(b"{}", [b'"a"'], "e1")])[0].arm
+        >>> from armwise.features.arms import read_arms
+        >>> Memory(Creation()).decide([Asked(b"{}", None, read_arms([b'"a"']), "e1")])[0].arm
         'a'
         """
         with self._lock:
-            self._expire()
-            return [self._decide(context, arms, id) for context, arms, id in requests]
+            now = self._expire()
+            for asked in requests:
+                if asked.id is not None:
+                    self._check_id(asked)
+            return [self._decide(asked, now) for asked in requests]
 
-    def _decide(self, context: bytes, arms: list[bytes], id: str | None) -> Answer:
-        if id is not None and id in self._made:
-            row, before, _, _ = self._made[id]
-            if (bytes(before.context), [bytes(arm) for arm in before.arms]) != (context, arms):
-                raise Conflict(f"the id {id} was decided for another context or other arms")
-            whole = Row(row.seq, row.time, row.app, row.kind, row.id, msgspec.json.encode(before))
-            return answer(Written(whole, again=True))
-        name = id or f"{self._now():012x}{os.urandom(10).hex()}"
-        read = read_arms(arms)
-        decision, stack = drawn(self.model, context, read, (), uniform(self._secret, APP, name))
+    def _check_id(self, asked: Asked) -> None:
+        assert asked.id is not None
+        before = self._made.get(check_id("the event id", asked.id))
+        if before is not None and canonical(before.decision) != canonical(
+            Decision(msgspec.Raw(asked.context), list(asked.arms.raws), [], 0, 0, 1, 0.0)
+        ):
+            raise Conflict(f"event {asked.id} was decided with other content")
+
+    def _decide(self, asked: Asked, now: int) -> Decided:
+        context, tokens, arms, id = asked
+        if id is None:
+            id = self._new_id(now)
+        elif id in self._made:
+            made = self._made[id]
+            return _decided(id, made.decision, made.arms)
+        model = self._model
+        settings = model.settings
+        drawn = model.choose(context, arms, uniform(self._secret, APP, id), tokens)
+        note = drawn.note
+        if note is not None:
+            note = msgspec.json.decode(msgspec.json.encode(note))  # as a replay of a journal would find it
+        decision = Decision(
+            msgspec.Raw(context), list(arms.raws), drawn.p.tolist(), int(drawn.arm), model.version,
+            round(settings.window * 1000), settings.default, settings.rule, model.learns, note=note,
+        )  # fmt: skip
         self._seq += 1
-        row = Row(self._seq, self._now(), APP, "decision", name, b"")
-        status = Status.of(row, decision)
-        self.model.scaler.update(self.model.numbers(decision, stack))
-        self.model.assume(decision, stack=stack)
-        self.model.version = self._seq
-        self._made[name] = (row, decision, status, [])
-        heapq.heappush(self._open, (status.deadline, name))
-        write = Write(APP, name, decision, "", id is None, stack, read.ids)
-        return answer(Written(row), write)
+        status = Status(
+            APP, id, self._seq, now + decision.window, decision.rule, decision.default, True, learn=decision.learn
+        )
+        made = self._made[id] = _Made(decision, arms, status, now, drawn.seen.scaling, drawn.seen)
+        model.scaler.update(model.numbers(decision, drawn.seen.stack))
+        model.assume(decision, at_hand=drawn.seen)
+        model.version = self._seq
+        self._recent.append(made)
+        if len(self._recent) > MOST_SEEN:
+            self._recent.popleft().seen = None
+        heapq.heappush(self._open, (status.deadline, id))
+        return _decided(id, decision, arms)
 
-    def reward(self, rewards: list[tuple[str, float]]) -> list[tuple[Reward, Status]]:
+    def reward(self, rewards: Sequence[tuple[str, float]]) -> list[Receipt]:
         """Give decisions their rewards; Unknown if one of the ids is.
 
         >>> Memory(Creation()).reward([("e1", 1.0)])
@@ -79,50 +130,70 @@ class Memory:
         armwise.serve.errors.Unknown: no decision has the id e1
         """
         with self._lock:
-            self._expire()
+            now = self._expire()
             for id, value in rewards:
+                self._model.check_reward(value)
                 if id not in self._made:
                     raise Unknown(f"no decision has the id {id}")
-                self.model.check_reward(value)
-            return [self._reward(id, value) for id, value in rewards]
+            return [self._reward(id, value, now) for id, value in rewards]
 
-    def _reward(self, id: str, value: float) -> tuple[Reward, Status]:
-        _, decision, status, outcomes = self._made[id]
-        event = status.reward(value, self._now())
-        outcomes.append(Outcome(value, self._now(), event.late))
-        self.model.settle(event, decision)
-        return event, status
+    def _reward(self, id: str, value: float, now: int) -> Receipt:
+        made = self._made[id]
+        event = made.status.reward(value, now)
+        made.outcomes.append(Outcome(value, now, event.late))
+        if event.lesson is not None:
+            self._settle(made, event)
+        return receipt(id, event, made.status)
 
-    def _expire(self) -> None:
-        now = self._now()
+    def _settle(self, made: _Made, event: Reward | Expiry) -> None:
+        self._model.settle(event, made.decision if made.seen is not None else made.journaled(), made.seen)
+        made.seen = None
+
+    def _expire(self) -> int:
+        now = int(self._clock() * 1000.0)
         while self._open and self._open[0][0] < now:
-            _, id = heapq.heappop(self._open)
-            _, decision, status, _ = self._made[id]
-            if status.closed:
-                continue
-            self.model.settle(status.expire(), decision)
+            made = self._made[heapq.heappop(self._open)[1]]
+            if not made.status.closed:
+                self._settle(made, made.status.expire())
+        return now
 
-    def entries(self) -> list[Entry]:
-        """Every decision with what it earned, in order.
+    def model(self) -> Model:
+        """The model as it is now; not to be changed.
 
-        >>> Memory(Creation()).entries()
+        >>> Memory(Creation()).model().lessons
+        0
+        """
+        with self._lock:
+            self._expire()
+            return self._model.copy()
+
+    def lines(self) -> Iterator[bytes]:
+        """Every decision whose outcome is known, in order.
+
+        >>> list(Memory(Creation()).lines())
         []
         """
         with self._lock:
             self._expire()
-            return [Entry(*each) for each in self._made.values()]
+            entries = [
+                Entry(Row(m.status.seq, m.time, APP, "decision", id, b""), m.journaled(), m.status, list(m.outcomes))
+                for id, m in self._made.items()
+                if m.status.closed
+            ]
+        return map(as_dsjson, entries)
 
-    def find(self, id: str) -> Decision:
-        """A decision as it was made.
+    def teach(self, lessons: Lessons) -> None:
+        """Learn what others decided.
 
-        >>> Memory(Creation()).find("e1")
-        Traceback (most recent call last):
-        ...
-        armwise.serve.errors.Unknown: no decision has the id e1
+        >>> home = Memory(Creation())
+        >>> asked = Decision(msgspec.Raw(b"{}"), [msgspec.Raw(b'"a"')], [1.0], 0, 0, 1, 0.0)
+        >>> home.teach(Lessons([asked], [1.0])); home.model().lessons
+        1
         """
-        if id not in self._made:
-            raise Unknown(f"no decision has the id {id}")
-        return self._made[id][1]
+        with self._lock:
+            self._seq += 1
+            self._model.study(lessons)
+            self._model.version = self._seq
 
     def close(self) -> None:
         """Nothing is held open.
@@ -130,5 +201,15 @@ class Memory:
         >>> Memory(Creation()).close()
         """
 
-    def _now(self) -> int:
-        return int(self._clock() * 1000.0)
+    def _new_id(self, now: int) -> str:
+        if not self._chance:  # asking the system for each costs more than the rest of an id
+            fresh = os.urandom(256 * 10).hex()
+            self._chance = [fresh[i : i + 20] for i in range(0, len(fresh), 20)]
+        return f"{now:012x}{self._chance.pop()}"
+
+
+def _decided(id: str, decision: Decision, arms: ArmColumns) -> Decided:
+    p = decision.p
+    return Decided(
+        id, arms.ids[decision.arm], p[decision.arm], dict(zip(arms.ids, p)), bytes(decision.context), arms.raws
+    )

@@ -4,21 +4,64 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import functools
 import math
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any
 
 import msgspec
 
+from armwise.features.arms import ArmColumns, read_arms
+from armwise.features.tokens import Flat, InvalidInput, Part, read_json
+
 _encode = msgspec.json.Encoder().encode
 
 
-_PLAIN = {str, int, float, bool, type(None)}
+_WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")  # whatever the locale is
+_PLAIN = {str, int, float, bool}
+_flat = Flat("c")
 
 
-def _is_plain(names: dict[Any, Any]) -> bool:
-    """Whether nothing in it needs a second look: names and values as JSON has them (NaN is written as null)."""
-    return _PLAIN.issuperset(map(type, names.values())) and set(map(type, names)) <= {str}
+def read_context(value: Any) -> tuple[bytes, Part | None]:
+    """A context as JSON; of a flat dictionary also its tokens, which are found without reading the JSON again.
+
+    >>> read_context({"hour": 9})[0]
+    b'{"hour":9}'
+    """
+    if type(value) is dict:
+        tokens = _flat.part(value)
+        if tokens is not None:
+            try:
+                return _encode(value), tokens
+            except OverflowError:  # a whole number that JSON's readers do not take: a number all the same
+                pass
+    return to_json("context", value), None
+
+
+def read_named_arms(arms: Iterable[Any]) -> ArmColumns:
+    """The arms of a request: ids, or dictionaries with an id.
+
+    >>> read_named_arms(["a", {"id": "b", "price": 3}]).ids
+    ('a', 'b')
+    """
+    if isinstance(arms, (str, bytes, Mapping)) or not isinstance(arms, Iterable):
+        raise ValueError(f"arms must be a list of ids or dictionaries, got {type(arms).__name__}")
+    every = tuple(arms)
+    try:
+        return _only_ids(every)
+    except (TypeError, _NotIds):
+        return read_arms([arm_to_json(arm) for arm in every])
+
+
+class _NotIds(Exception):
+    pass
+
+
+@functools.lru_cache(maxsize=256)
+def _only_ids(arms: tuple[Any, ...]) -> ArmColumns:
+    if any(type(arm) is not str for arm in arms):
+        raise _NotIds  # what is hashable may still change
+    return read_arms([arm_to_json(arm) for arm in arms])
 
 
 def to_json(what: str, value: Any) -> bytes:
@@ -35,21 +78,29 @@ def to_json(what: str, value: Any) -> bytes:
     """
     if value is None:
         return b"{}"
-    if type(value) is dict and _is_plain(value):  # nearly always
-        return _encode(value)
     if isinstance(value, (bytes, str)):
         try:
-            plain = msgspec.json.decode(value)
-        except msgspec.DecodeError as error:
-            raise ValueError(f"{what} is text, but not JSON: {error}") from None
+            plain = read_json(value.encode() if isinstance(value, str) else bytes(value))
+        except ValueError as error:
+            raise ValueError(f"{what} is text, but {error}") from None
     else:
-        plain = to_plain(what, value)
+        try:
+            plain = to_plain(what, value)
+        except RecursionError:
+            raise ValueError(f"{what} is nested too deeply, or contains itself") from None
     if not isinstance(plain, dict):
         raise ValueError(
             f"{what} must have names: a dictionary, a dataclass, or a row of a table, got "
             f"{type(value).__name__} {value!r:.60}"
         )
-    return _encode(plain)
+    return _written(what, plain)
+
+
+def _written(what: str, plain: Any) -> bytes:
+    try:
+        return _encode(plain)
+    except UnicodeEncodeError:
+        raise InvalidInput(f"{what}: half a surrogate pair in a string") from None
 
 
 def to_plain(where: str, value: Any) -> Any:
@@ -61,7 +112,7 @@ def to_plain(where: str, value: Any) -> Any:
     if value is None or isinstance(value, (bool, str)):
         return value
     if isinstance(value, (int, float)) and not hasattr(value, "dtype"):
-        return None if isinstance(value, float) and math.isnan(value) else value
+        return _number(where, value)
     if isinstance(value, datetime.date):
         return _date(value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -76,6 +127,8 @@ def to_plain(where: str, value: Any) -> Any:
     elif not isinstance(value, Mapping) and hasattr(value, "to_dict"):  # a row of pandas
         value = value.to_dict()
     if isinstance(value, Mapping):
+        if len({str(name) for name in value}) != len(value):
+            raise ValueError(f"{where} has two names that are the same as text, among {list(value)[:5]}")
         return {str(name): to_plain(f"{where}.{name}", each) for name, each in value.items()}
     if isinstance(value, Set):
         return [to_plain(where, each) for each in sorted(value, key=str)]
@@ -90,11 +143,26 @@ def to_plain(where: str, value: Any) -> Any:
     raise ValueError(f"{where} must be a number, text, a boolean, a date, a list or a dictionary, got {value!r:.60}")
 
 
+def _number(where: str, value: int | float) -> float | None:
+    if isinstance(value, float):
+        if math.isinf(value):
+            raise ValueError(f"{where} must be finite, got {value}")
+        return None if math.isnan(value) else value
+    if -(2**63) <= value < 2**63:
+        return value
+    try:
+        return float(value)  # beyond what JSON's readers take as whole
+    except OverflowError:
+        raise ValueError(
+            f"{where} must be below 1e150 in size, got a whole number of {value.bit_length()} bits"
+        ) from None
+
+
 def _date(value: datetime.date) -> dict[str, Any] | None:
     if str(value) == "NaT":
         return None
     parts: dict[str, Any] = {"year": value.year, "month": str(value.month), "day": value.day,
-                             "weekday": value.strftime("%A")}  # fmt: skip
+                             "weekday": _WEEKDAYS[value.weekday()]}  # fmt: skip
     if isinstance(value, datetime.datetime):
         parts["hour"] = value.hour
     return parts
@@ -107,13 +175,27 @@ def arm_to_json(arm: Any) -> bytes:
     (b'"red"', b'{"id":"blue","features":{"price":3}}')
     """
     if isinstance(arm, str):
-        return _encode(arm)
-    if type(arm) is dict and _is_plain(arm) and type(arm.get("id")) is str and "features" not in arm:
-        features = arm.copy()
-        id = features.pop("id")
-        return _encode({"id": id, "features": features} if features else id)
+        return _written("an arm", arm)
+    if type(arm) is dict and (quick := _quickly(arm)) is not None:
+        return quick
     plain = to_plain("an arm", arm)
     if not isinstance(plain, dict) or not isinstance(plain.get("id"), (str, int)):
         raise ValueError(f"an arm must be its id, or have an 'id' among its names, got {arm!r:.60}")
     features = plain.get("features", {name: each for name, each in plain.items() if name != "id"})
-    return _encode({"id": str(plain["id"]), "features": features} if features else str(plain["id"]))
+    id = str(plain["id"])
+    return _written("an arm", {"id": id, "features": features} if features else id)
+
+
+def _quickly(arm: dict[Any, Any]) -> bytes | None:
+    """The JSON of an arm that is a flat dictionary without gaps; None: it needs a second look."""
+    if not (_PLAIN.issuperset(map(type, arm.values())) and set(map(type, arm)) == {str}):
+        return None
+    if type(arm.get("id")) is not str or "features" in arm:
+        return None
+    features = arm.copy()
+    id = features.pop("id")
+    try:
+        text = _encode({"id": id, "features": features} if features else id)
+    except (OverflowError, UnicodeEncodeError):
+        return None
+    return None if b"null" in text else text  # what NaN and infinity are written as

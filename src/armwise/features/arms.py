@@ -5,11 +5,11 @@ from __future__ import annotations
 import functools
 from collections import Counter
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
-from armwise.features.tokens import NOTHING, InvalidInput, Part, hash_token, part, refuse_twice, why
+from armwise.features.tokens import NOTHING, InvalidInput, Part, Tail, hash_token, part, refuse_twice, tail, why
 
 MAX_ID = 256
 
@@ -40,6 +40,7 @@ class ArmColumns(NamedTuple):
     n_keys: tuple[int, ...]
     hashes: tuple[bytes, ...]
     raws: tuple[msgspec.Raw, ...]
+    tail: Tail  # their tokens, put together
 
     def picked(self, positions: Sequence[int]) -> ArmColumns:
         """Some of them, in this order.
@@ -47,7 +48,7 @@ class ArmColumns(NamedTuple):
         >>> read_arms([b'"a"', b'"b"']).picked([1]).ids
         ('b',)
         """
-        return ArmColumns(*[tuple([column[i] for i in positions]) for column in self])  # type: ignore[arg-type]
+        return _columns([tuple([column[i] for i in positions]) for column in self[:-1]])
 
 
 class _Sent(msgspec.Struct, forbid_unknown_fields=True):
@@ -115,10 +116,22 @@ def read_arms(texts: Sequence[bytes]) -> ArmColumns:
     ...
     armwise.features.tokens.InvalidInput: two arms have the id 'a'
     """
+    texts = tuple(texts)
+    return _all_remembered(texts) if sum(map(len, texts)) <= 16384 else _read_all(texts)
+
+
+def _read_all(texts: tuple[bytes, ...]) -> ArmColumns:
     if not texts:
         raise InvalidInput("arms must not be empty")
-    arms = ArmColumns(*zip(*[_remembered(text) if len(text) <= 4096 else _read(text) for text in texts]))
+    arms = _columns(list(zip(*[read_arm(text) for text in texts])))
     if len(set(arms.ids)) != len(arms.ids):
         twice, n = Counter(arms.ids).most_common(1)[0]  # not by looking back from each: there may be many
         raise InvalidInput(f"{'two' if n == 2 else n} arms have the id {twice!r}")
     return arms
+
+
+def _columns(columns: Any) -> ArmColumns:
+    return ArmColumns(*columns, tail(columns[3], columns[1]))
+
+
+_all_remembered = functools.lru_cache(maxsize=256)(_read_all)

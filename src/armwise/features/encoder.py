@@ -44,9 +44,9 @@ class Encoder(Saved):
     """Rows of ``dim`` hashed features, one for each arm.
 
     >>> from armwise.features.scaling import UNSCALED
-    >>> from armwise.features.tokens import NOTHING, part, stacked
+    >>> from armwise.features.tokens import NOTHING, part, stacked, tail
     >>> ids = [bytes(8), bytes(8)]
-    >>> stack = stacked(part(b'{"time": "morning"}', "c"), ids, [part(b'{"taste": "salty"}', "a"), NOTHING])
+    >>> stack = stacked(part(b'{"time": "morning"}', "c"), tail(ids, [part(b'{"taste": "salty"}', "a"), NOTHING]))
     >>> Encoder(dim=16).rows(stack, UNSCALED).shape
     (2, 16)
     """
@@ -63,8 +63,8 @@ class Encoder(Saved):
         """The (K, dim) features of the arms, with the scaling that a decision used.
 
         >>> from armwise.features.scaling import UNSCALED
-        >>> from armwise.features.tokens import NOTHING, stacked
-        >>> row = Encoder(dim=8).rows(stacked(NOTHING, [bytes(8)], [NOTHING]), UNSCALED)[0]
+        >>> from armwise.features.tokens import NOTHING, stacked, tail
+        >>> row = Encoder(dim=8).rows(stacked(NOTHING, tail([bytes(8)], [NOTHING])), UNSCALED)[0]
         >>> float(round(row @ row, 12))
         1.0
         """
@@ -74,8 +74,8 @@ class Encoder(Saved):
         """The (dim,) features of the context alone, for agents that have their arms fixed.
 
         >>> from armwise.features.scaling import UNSCALED
-        >>> from armwise.features.tokens import NOTHING, stacked
-        >>> Encoder(dim=4).shared(stacked(NOTHING, [bytes(8)], [NOTHING]), UNSCALED).shape
+        >>> from armwise.features.tokens import NOTHING, stacked, tail
+        >>> Encoder(dim=4).shared(stacked(NOTHING, tail([bytes(8)], [NOTHING])), UNSCALED).shape
         (4,)
         """
         row: Floats = self._cross(stack, scaling, alone=True)[0]

@@ -61,10 +61,10 @@ UNSCALED = Scaling(np.empty(0, np.uint64), np.empty(0), np.empty(0))
 class Scaler(Saved):
     """The mean and spread of every named number, in a table that grows as names appear.
 
-    >>> from armwise.features.tokens import part, stacked
+    >>> from armwise.features.tokens import part, stacked, tail
     >>> scaler = Scaler()
     >>> scaler.update(part(b'{"hour": 9}', "c").table, part(b'{"hour": 15}', "c").table)
-    >>> scaling = scaler.scaling(stacked(part(b'{"hour": 9}', "c"), [], []))
+    >>> scaling = scaler.scaling(stacked(part(b'{"hour": 9}', "c"), tail([], [])))
     >>> scaling.means, scaling.deviations
     (array([12.]), array([3.]))
     """
@@ -107,8 +107,8 @@ class Scaler(Saved):
     def scaling(self, stack: Stack) -> Scaling:
         """Mean and deviation of each number in a request that has varied; remembered until the next update.
 
-        >>> from armwise.features.tokens import NOTHING, part, stacked
-        >>> Scaler().scaling(stacked(part(b'{"hour": 9}', "c"), [], [])).names.size
+        >>> from armwise.features.tokens import NOTHING, part, stacked, tail
+        >>> Scaler().scaling(stacked(part(b'{"hour": 9}', "c"), tail([], []))).names.size
         0
         """
         numbers = stack.numbers

@@ -44,6 +44,7 @@ class Part(NamedTuple):
     counted: bytes  # how many tokens, then the rows of the table: joining bytes is quicker than joining small arrays
     n_keys: int
     numbers: bytes  # the hashes of the numeric tokens: two parts that want the same scaled have the same
+    numeric: bytes  # the rows of the numeric tokens
 
     @property
     def table(self) -> Table:
@@ -67,10 +68,35 @@ def count_tokens(parts: Sequence[Part]) -> int:
     return (sum([len(part.counted) for part in parts]) - 8 * len(parts)) // _ROW.size
 
 
-NOTHING = Part(bytes(8), 0, b"")
+NOTHING = Part(bytes(8), 0, b"", b"")
 # An escape of the first half of a pair, itself not escaped, without the second half after it.
 _LONE = re.compile(rb"(?<!\\)(?:\\\\)*\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])")
 _ROW = struct.Struct("8sdQ")
+
+
+class Tail(NamedTuple):
+    """The tokens of a request's arms, made once for all requests with these arms.
+
+    >>> tail([bytes(8)], [NOTHING]).n
+    1
+    """
+
+    n: int
+    words: bytes  # per arm the hash of its id, the number of tokens and three words for each
+    numbers: frozenset[bytes]
+    numeric: bytes
+
+
+def tail(ids: Sequence[bytes], arms: Sequence[Part]) -> Tail:
+    """The tokens of some arms; ``ids`` are the hashes of their ids.
+
+    >>> len(tail([bytes(8)], [NOTHING]).words)
+    16
+    """
+    pieces = [b""] * (2 * len(arms))
+    pieces[::2], pieces[1::2] = ids, [arm.counted for arm in arms]
+    numeric = b"".join([arm.numeric for arm in arms])
+    return Tail(len(arms), b"".join(pieces), frozenset([arm.numbers for arm in arms]), numeric)
 
 
 class Stack(NamedTuple):
@@ -79,34 +105,32 @@ class Stack(NamedTuple):
     ``words`` has the number of arms, then the context, then for each arm the hash of its id and its features; of
     both the number of tokens and three words for each.
 
-    >>> stacked(part(b'{"time": "morning"}', "c"), [bytes(8)], [NOTHING]).words[[0, 1, 5, 6]]
+    >>> stacked(part(b'{"time": "morning"}', "c"), tail([bytes(8)], [NOTHING])).words[[0, 1, 5, 6]]
     array([1, 1, 0, 0], dtype=uint64)
     """
 
     words: NDArray[np.uint64]
-    counted: tuple[bytes, ...]  # the parts' own
     numbers: frozenset[bytes]  # of all parts: stacks that agree in it want the same scaled
+    numeric: tuple[bytes, bytes]  # the rows of the numeric tokens: of the context, and of the arms
 
     @property
     def table(self) -> Table:
-        """All tokens as one table.
+        """The numeric tokens as one table.
 
-        >>> stacked(part(b'{"a": 1}', "c"), [bytes(8)], [part(b'{"b": 2, "c": 3}', "a")]).table.shape
+        >>> stacked(part(b'{"a": 1, "d": "x"}', "c"), tail([bytes(8)], [part(b'{"b": 2, "c": 3}', "a")])).table.shape
         (3, 3)
         """
-        return as_table([counted[8:] for counted in self.counted])
+        return as_table(self.numeric)
 
 
-def stacked(context: Part, ids: Sequence[bytes], arms: Sequence[Part]) -> Stack:
-    """Put the tokens of a request together; ``ids`` are the hashes of the arms' ids.
+def stacked(context: Part, arms: Tail) -> Stack:
+    """Put the tokens of a request together.
 
-    >>> len(stacked(NOTHING, [bytes(8)], [NOTHING]).words)
+    >>> len(stacked(NOTHING, tail([bytes(8)], [NOTHING])).words)
     4
     """
-    counted, _, numbers = zip(context, *arms)
-    pieces = [b""] * (2 * len(counted))
-    pieces[0], pieces[2::2], pieces[1::2] = len(arms).to_bytes(8, "little"), ids, counted
-    return Stack(_words(pieces), counted, frozenset(numbers))
+    words = _words((arms.n.to_bytes(8, "little"), context.counted, arms.words))
+    return Stack(words, arms.numbers | {context.numbers}, (context.numeric, arms.numeric))
 
 
 def _words(pieces: Iterable[Any]) -> NDArray[np.uint64]:
@@ -216,9 +240,99 @@ def _part(text: bytes, space: str) -> Part:
         )
     tokens: list[tuple[bytes, float, bool]] = []
     _walk(space.encode(), value, tokens, b"")
-    numbers = sorted({name for name, _, numeric in tokens if numeric})
-    rows = b"".join([_ROW.pack(*token) for token in tokens])
-    return Part(len(tokens).to_bytes(8, "little") + rows, count_keys(value), b"".join(numbers))
+    rows = [_ROW.pack(*token) for token in tokens]
+    numeric = [row for row, token in zip(rows, tokens) if token[2]]
+    return _joined(rows, numeric, count_keys(value), b"".join(sorted({row[:8] for row in numeric})))
+
+
+def _joined(rows: list[bytes], numeric: list[bytes], n_keys: int, numbers: bytes) -> Part:
+    return Part(b"".join((len(rows).to_bytes(8, "little"), *rows)), n_keys, numbers, b"".join(numeric))
+
+
+class Flat:
+    """The tokens of flat dictionaries, without a JSON text between: the same as ``part`` of the text, and quicker.
+
+    What a name and a name with a text hash to is remembered, up to ``MOST`` of each.
+
+    >>> seen = {"hour": 9, "city": "Oslo", "vip": None}
+    >>> Flat("c").part(seen) == part(msgspec.json.encode(seen), "c")
+    True
+    """
+
+    MOST = 65536
+
+    def __init__(self, space: str) -> None:
+        self._space = space.encode()
+        self._heads: dict[str, bytes] = {}  # what a number's row begins with
+        self._texts: dict[tuple[str, str], bytes] = {}
+        self._shapes: dict[tuple[str, ...], bytes] = {}  # the hashes of some names, sorted
+
+    def part(self, names: dict[Any, Any]) -> Part | None:
+        """The tokens of a dictionary of texts, numbers, booleans and None; None if there is anything else in it.
+
+        >>> Flat("c").part({"tags": ["a", "b"]}) is None
+        True
+        """
+        rows, numeric, shape = [], [], []
+        heads, texts = self._heads, self._texts
+        for name, value in names.items():
+            kind = type(value)
+            if kind is float or kind is int:
+                if not -1e150 < value < 1e150:
+                    if value != value:  # NaN: a missing value
+                        continue
+                    return None
+                head = heads.get(name) or self._head(name)
+                if head is None:
+                    return None
+                row = _ROW.pack(head, value, 1)
+                rows.append(row)
+                numeric.append(row)
+                shape.append(name)
+            elif kind is str:
+                found = texts.get((name, value)) or self._text(name, value)
+                if found is None:
+                    return None
+                rows.append(found)
+            elif kind is bool:
+                if self._head(name) is None:
+                    return None
+                token = self._space + name.encode() + (b"\x1ebtrue" if value else b"\x1ebfalse")
+                rows.append(_ROW.pack(hash_token(token), 1.0, 0))
+            elif value is not None or type(name) is not str:
+                return None
+        if len(rows) > MAX_TOKENS:
+            return None
+        key = tuple(shape)
+        numbers = self._shapes.get(key)
+        if numbers is None:
+            if len(self._shapes) >= 256:
+                self._shapes.clear()
+            numbers = self._shapes[key] = b"".join(sorted({row[:8] for row in numeric}))
+        return _joined(rows, numeric, len(names), numbers)
+
+    def _head(self, name: Any) -> bytes | None:
+        if type(name) is not str or len(name) > MAX_STRING:
+            return None
+        if len(self._heads) >= self.MOST:
+            self._heads.clear()
+        try:
+            head = self._heads[name] = hash_token(self._space + name.encode())
+        except UnicodeEncodeError:  # half a surrogate pair: whoever writes the JSON says so
+            return None
+        return head
+
+    def _text(self, name: Any, value: str) -> bytes | None:
+        if self._head(name) is None or len(value) > MAX_STRING:
+            return None
+        if len(self._texts) >= self.MOST:
+            self._texts.clear()
+        try:
+            token = self._space + name.encode() + b"\x1es" + value.encode()
+        except UnicodeEncodeError:
+            return None
+        row = self._texts[name, value] = _ROW.pack(hash_token(token), 1.0, 0)
+        return row
 
 
 _remembered = functools.lru_cache(maxsize=8192)(_part)

@@ -63,8 +63,10 @@ class RidgeAgent(Agent):
         self._set_width()
 
     def _revise(self, context: Floats, choice: Choice, before: float, after: float) -> None:
-        shared = self.n_arms is None
-        self._model.revise(context[choice.arm] if shared else context, after - before, 0 if shared else choice.arm)
+        if self.n_arms is None:
+            self._model.revise(context, choice.arm, after - before)
+        else:
+            self._model.revise(context[None], 0, after - before, choice.arm)
 
     def _play(self, contexts: Any, rewards: Floats) -> Played:
         if not self.compiled:

@@ -8,6 +8,7 @@ log_det = _ridge.log_det
 refit = _ridge.refit
 learn_row = _ridge.learn_row
 learn = _ridge.learn
+revise = _ridge.revise
 estimate_into = _ridge.estimate_into
 estimate_all = _ridge.estimate_all
 optimistic = _ridge.optimistic

@@ -231,7 +231,7 @@ def test_learning_uses_exactly_what_was_seen_when_deciding(engines: Make) -> Non
         context = json.dumps({"x": rng.normal(), "y": rng.normal() * 100.0}).encode()
         model = engine.models["shop"]
         drawn = model.choose(context, read_arms(ARMS), engine.uniform("shop", f"e{k}"))
-        view = model.encoder.rows(_stack(context), drawn.scaling)
+        view = model.encoder.rows(_stack(context), drawn.seen.scaling)
         answer = engine.decide("shop", context, ARMS, id=f"e{k}")
         seen[k], choices[k] = view, Choice(drawn.arm, answer.probability)
         engine.wait_learnt()
@@ -248,7 +248,7 @@ def test_learning_uses_exactly_what_was_seen_when_deciding(engines: Make) -> Non
 
 def _stack(context: bytes) -> Any:
     arms = read_arms(ARMS)
-    return stacked(part(context, "c"), arms.hashes, arms.features)
+    return stacked(part(context, "c"), arms.tail)
 
 
 def test_the_same_id_gets_the_same_answer_and_other_content_is_refused(engines: Make) -> None:

@@ -96,6 +96,20 @@ array([0.75]))");
 >>> models[0, 8, :1]
 array([0.5]))");
 
+    m.def("revise", [](Array<double, 3> array, Index m, Const<double, 2> X, Index row, double change) {
+        const Models models = as_models(array, X.size(1));
+        require_index(m, models.M, "m must be the index of a model");
+        require_index(row, X.size(0), "row must be the index of a row of X");
+        revise(models[m], models.D, X[row].data, models.d, change);
+    }, "models"_a, "m"_a, "X"_a, "row"_a, "change"_a,
+          R"(Change by ``change`` the reward that row ``row`` of X was learnt with.
+
+>>> models = np.zeros((1, 9, 8)); models[0, 0, 0] = 1.0
+>>> learn_row(models, 0, np.ones((1, 1)), 0, 0.0)
+>>> revise(models, 0, np.ones((1, 1)), 0, 1.0)
+>>> models[0, 8, :1]
+array([0.5]))");
+
     m.def("learn", [](Array<double, 3> array, Array<double, 3> grams, Array<double, 2> moments, Index m,
                       Const<double, 2> X, Index row, double reward, double lam, double discount) {
         const Models models = as_models(array, grams, moments, X.size(1), lam, discount);

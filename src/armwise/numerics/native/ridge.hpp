@@ -72,6 +72,22 @@ inline void update(double* model, Index D, const double* x, Index d, double rewa
     for (Index j = 0; j < D; j += LANES) store(theta + j, step * load(k + j) + load(theta + j));
 }
 
+// b += change x: theta += change A^-1 x = change W'(W x), as if the row's reward had been another from the beginning.
+inline void revise(double* model, Index D, const double* x, Index d, double change) {
+    Scratch scratch(3 * D, 3 * D);
+    double *v = scratch.data(), *p = v + D, *k = p + D;
+    std::copy(x, x + d, v);
+    require(is_finite(change) && is_finite(project(model, D, v, p)), OVERFLOWN);
+    for (Index i = 0; i < d; ++i) {
+        const Lanes add = splat(p[i]);
+        const double* row = model + i * D;
+        for (Index j = 0; j < i + 1; j += LANES) store(k + j, add * load(row + j) + load(k + j));
+    }
+    const Lanes step = splat(change);
+    double* theta = model + D * D;
+    for (Index j = 0; j < D; j += LANES) store(theta + j, step * load(k + j) + load(theta + j));
+}
+
 inline double log_det(const double* model, Index D, Index d) {
     double result = 0.0;
     for (Index i = 0; i < d; ++i) result -= 2.0 * std::log(model[i * D + i]);

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import msgspec
 
 from armwise.features.arms import ArmColumns, read_arm
-from armwise.features.tokens import InvalidInput, Stack
+from armwise.features.tokens import InvalidInput, Part, Stack
 from armwise.serve.journal.append import Write, Written
 from armwise.serve.journal.events import Decision, decided
 from armwise.serve.model.model import Model
@@ -55,7 +55,7 @@ def answer(written: Written, write: Write | None = None) -> Answer:
 
 
 def drawn(
-    model: Model, context: bytes, arms: ArmColumns, excluded: Sequence[str], u: float
+    model: Model, context: bytes, arms: ArmColumns, excluded: Sequence[str], u: float, tokens: Part | None = None
 ) -> tuple[Decision, Stack | None]:
     """The decision that a model makes with ``u`` in [0, 1), and the tokens it saw; it is not journaled yet.
 
@@ -70,11 +70,11 @@ def drawn(
     offered = arms.picked(order[: len(order) - len(set(excluded))]) if excluded else arms
     settings = model.settings
     if settings.apprentice:
-        choice = model.choose(context, offered, 0.0)  # refuses what could not be learnt
+        choice = model.choose(context, offered, 0.0, tokens)  # refuses what could not be learnt
         p, arm, note, scaling = [1.0] + [0.0] * (len(offered.ids) - 1), 0, None, ""
     else:
-        choice = model.choose(context, offered, u)
-        p, arm, note, scaling = choice.p.tolist(), int(choice.arm), choice.note, choice.scaling.journal
+        choice = model.choose(context, offered, u, tokens)
+        p, arm, note, scaling = choice.p.tolist(), int(choice.arm), choice.note, choice.seen.scaling.journal
         if note is not None:
             note = msgspec.json.decode(msgspec.json.encode(note))  # as a replay will find it
     decision = Decision(
@@ -82,7 +82,7 @@ def drawn(
         window=round(settings.window * 1000), default=settings.default, rule=settings.rule, learn=model.learns,
         apprentice=settings.apprentice, note=note, scaling=scaling, order=order,
     )  # fmt: skip
-    return decision, choice.stack
+    return decision, choice.seen.stack
 
 
 def uniform(secret: bytes, app: str, id: str) -> float:

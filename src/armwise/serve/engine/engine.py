@@ -17,7 +17,7 @@ import msgspec
 
 from armwise import persist
 from armwise.features.arms import ArmColumns, check_id, read_arms
-from armwise.features.tokens import InvalidInput
+from armwise.features.tokens import InvalidInput, Part
 from armwise.serve.engine.draw import Answer, answer, drawn, uniform
 from armwise.serve.engine.learner import Learner, Snapshots
 from armwise.serve.engine.startup import apply, await_applications, warm
@@ -32,6 +32,7 @@ from armwise.serve.journal.events import (
     Event,
     Expiry,
     Import,
+    Lessons,
     Reward,
     Row,
     decided,
@@ -148,10 +149,11 @@ class Engine:
     def prepare(
         self, app: str, context: bytes, arms: Sequence[bytes] | ArmColumns, *, id: str | None = None,
         excluded: Sequence[str] = (), deferred: bool = False, request: str = "", by: str = "", slot: str = "",
+        tokens: Part | None = None,
     ) -> Write:  # fmt: skip
         """Decide, without journaling yet: what ``submit`` of the writer must make durable before it is answered.
 
-        ``arms`` are texts, or what ``read_arms`` made of them.
+        ``arms`` are texts, or what ``read_arms`` made of them; ``tokens`` the context's, where they are at hand.
 
         >>> from armwise.serve.journal.sqlite import SQLite
         >>> engine = Engine(SQLite.temporary(), {"shop": Creation()})
@@ -162,7 +164,7 @@ class Engine:
         """
         read = arms if isinstance(arms, ArmColumns) else read_arms(arms)
         named = (check_id("the event id", id) if id is not None else self.new_id()) + slot
-        decision, stack = drawn(self.model(app), context, read, excluded, self.uniform(app, named))
+        decision, stack = drawn(self.model(app), context, read, excluded, self.uniform(app, named), tokens)
         decision.deferred, decision.by = deferred, by
         return Write(app, named, decision, request, id is None, stack, read.ids)
 
@@ -342,6 +344,20 @@ class Engine:
         """
         check_import(model, self.model(app))
         self._journal_change(app, Import.of(model))
+
+    def teach(self, app: str, lessons: Lessons) -> None:
+        """Journal what others decided, for the application's model to learn; returns when it is learnt.
+
+        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> engine = Engine(SQLite.temporary(), {"shop": Creation()})
+        >>> asked = Decision(msgspec.Raw(b"{}"), [msgspec.Raw(b'"a"')], [1.0], 0, 0, 1, 0.0)
+        >>> engine.start(); engine.teach("shop", Lessons([asked], [1.0])); engine.model("shop").lessons; engine.stop()
+        1
+        """
+        model = self.model(app)
+        for reward in lessons.rewards:
+            model.check_reward(reward)
+        self._journal_change(app, lessons)
 
     def reset(self, app: str, creation: Creation | None = None) -> None:
         """Begin the application's model anew, as it was created, or from something else.

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from armwise import persist
 from armwise.features.tokens import Table
 from armwise.serve.journal.append import Journal, Write
-from armwise.serve.journal.events import Change, Creation, Decision, Import, Row
+from armwise.serve.journal.events import Change, Creation, Decision, Import, Lessons, Row
 from armwise.serve.model.build import build_model
 from armwise.serve.model.model import Model
 
@@ -65,7 +65,7 @@ def fold(
                 case Decision() as made:
                     stack = writes[row.seq].stack if row.seq in writes else None
                     met.setdefault(row.app, []).append(models[row.app].numbers(made, stack))
-                    models[row.app].assume(made, stack=stack)
+                    models[row.app].assume(made, at_hand=stack)
                 case _:
                     models[row.app].apply(row, recent[lessons[row.seq]] if row.seq in lessons else None)
             models[row.app].version = row.seq
@@ -117,6 +117,8 @@ def train(model: Model, journal: Journal, app: str, upto: int) -> None:
         try:
             if isinstance(event := row.event, Decision):
                 waiting[row.seq] = model.reread(event)
+            elif isinstance(event, Lessons):
+                model.study(event)
             elif (lesson := row.lesson) is not None and lesson[0] in waiting:
                 model.learn(waiting.pop(lesson[0]), lesson[1])
         except (ValueError, ArithmeticError):  # the same on every replay

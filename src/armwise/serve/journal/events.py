@@ -12,6 +12,7 @@ kind            body
 ``activate``    ``Activation``: a deferred decision did happen; the lesson if its reward was waiting
 ``expire``      ``Expiry``: the reward window closed; the lesson: what the rewards come to, or the default reward
 ``import``      ``Import``: a model given from outside; it replaces the application's own
+``teach``       ``Lessons``: decisions of others with their rewards, for the model to learn; no part of the log
 ==============  =======================================================================================
 
 A *lesson* is a reward to learn, with the ``seq`` of its decision. Whoever folds the events in order, learning every
@@ -223,7 +224,18 @@ class Expiry(msgspec.Struct, omit_defaults=True):
     lesson: float | None = None
 
 
-Event = Creation | Change | Decision | Reward | Activation | Expiry | Import
+class Lessons(msgspec.Struct):
+    """Decisions that others made, each with its reward.
+
+    >>> Lessons([], []).rewards
+    []
+    """
+
+    decisions: list[Decision]
+    rewards: list[float]
+
+
+Event = Creation | Change | Decision | Reward | Activation | Expiry | Import | Lessons
 Sequel = Reward | Activation | Expiry  # what happens to a decision after it was made
 KINDS: dict[str, type[Event]] = {
     "create": Creation,
@@ -233,6 +245,7 @@ KINDS: dict[str, type[Event]] = {
     "activate": Activation,
     "expire": Expiry,
     "import": Import,
+    "teach": Lessons,
 }
 _KIND_OF: dict[type[Event], str] = {cls: kind for kind, cls in KINDS.items()}
 _DECODERS = {kind: msgspec.json.Decoder(cls) for kind, cls in KINDS.items()}

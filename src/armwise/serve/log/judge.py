@@ -10,7 +10,8 @@ import numpy as np
 from armwise.offline import Log, evaluate
 from armwise.serve.journal.events import Decision, Row
 from armwise.serve.log.export import stamp
-from armwise.serve.model.model import Model, offered
+from armwise.serve.model.model import Model
+from armwise.serve.model.seen import offered
 
 BUCKETS = 24  # points of a time series
 Rounds = list[tuple[Row, Decision, float]]
@@ -28,7 +29,7 @@ def followed(model: Model, rounds: Rounds) -> list[Distribution]:
             table.append(str(error) or type(error).__name__)
             continue
         table.append(drawn.p.tolist())
-        model.learn(msgspec.structs.replace(decision, note=None, scaling=drawn.scaling.journal), reward)
+        model.learn(msgspec.structs.replace(decision, note=None, scaling=drawn.seen.scaling.journal), reward)
     return table
 
 

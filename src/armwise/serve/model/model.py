@@ -12,11 +12,13 @@ import msgspec
 import numpy as np
 
 from armwise import persist
-from armwise.agent import Agent, Choice, Floats
-from armwise.features.arms import ArmColumns, read_arms
+from armwise.agent import Agent, Choice, Floats, make_choice
+from armwise.around import teach
+from armwise.features.arms import ArmColumns
+from armwise.features.arms import read_arms as read_arms
 from armwise.features.encoder import Encoder
 from armwise.features.scaling import Scaler, Scaling
-from armwise.features.tokens import InvalidInput, Stack, Table, part, read_json, stacked
+from armwise.features.tokens import InvalidInput, Part, Stack, Table, part, read_json, stacked
 from armwise.numerics.choice import draw
 from armwise.serve.journal.events import (
     CLOSE,
@@ -28,12 +30,14 @@ from armwise.serve.journal.events import (
     Change,
     Decision,
     Expiry,
+    Lessons,
     Reward,
     Row,
     Sequel,
     Settings,
 )
 from armwise.serve.model.inside import reseed, within
+from armwise.serve.model.seen import Drawn, Seen, offered, restricted, stack_of
 
 
 class Model(persist.Saved):
@@ -77,8 +81,10 @@ class Model(persist.Saved):
 
     # ------------------------------------------------------------------ deciding
 
-    def choose(self, context: bytes, arms: ArmColumns, u: float) -> Drawn:
+    def choose(self, context: bytes, arms: ArmColumns, u: float, tokens: Part | None = None) -> Drawn:
         """Draw an arm with ``u`` in [0, 1); the answer has the very distribution it was drawn from.
+
+        ``tokens`` are the context's, where they are at hand.
 
         >>> from armwise.serve.journal.events import Creation
         >>> from armwise.serve.model.build import build_model
@@ -86,16 +92,41 @@ class Model(persist.Saved):
         >>> model.choose(b"{}", read_arms([b'"b"']), u=0.9).p
         array([1.])
         """
-        stack = stacked(part(context, "c"), arms.hashes, arms.features)
-        scaling = self.scaler.scaling(stack)
-        view, positions = self._view(context, stack, arms.ids, scaling)
+        seen = self.see(context, arms, tokens)
         try:
-            p, arm, note = self._draw(view, positions, u)
+            p, arm, note = self._draw(seen.view, seen.positions, u)
         except ValueError as error:
             raise InvalidInput(str(error)) from None
         if p[arm] != p[arm]:  # NaN could be journaled, but never be read again
             raise ArithmeticError(f"{self.agent} gives the arms the probabilities {p}")
-        return Drawn(arm, p, note, scaling, stack)
+        return Drawn(arm, p, note, seen)
+
+    def see(self, context: bytes, arms: ArmColumns, tokens: Part | None = None) -> Seen:
+        """What the agent sees of a request now.
+
+        >>> from armwise.serve.journal.events import Creation
+        >>> from armwise.serve.model.build import build_model
+        >>> build_model(Creation(features={"dim": 8})).see(b"{}", read_arms([b'"a"', b'"b"'])).view.shape
+        (2, 8)
+        """
+        stack = stacked(tokens or part(context, "c"), arms.tail)
+        scaling = self.scaler.scaling(stack)
+        view, positions = self._view(context, stack, arms.ids, scaling)
+        return Seen(view, positions, scaling, stack)
+
+    def estimate(self, context: bytes, arms: ArmColumns) -> tuple[Floats, Floats | None]:
+        """What the agent thinks of each arm: estimates, and widths where it has them.
+
+        >>> from armwise.serve.journal.events import Creation
+        >>> from armwise.serve.model.build import build_model
+        >>> build_model(Creation()).estimate(b"{}", read_arms([b'"a"', b'"b"']))[0]
+        array([0., 0.])
+        """
+        seen = self.see(context, arms)
+        means, widths = self.agent.estimate(seen.view)
+        if seen.positions is None:
+            return means, widths
+        return means[seen.positions], None if widths is None else widths[seen.positions]
 
     def _draw(self, view: Any, positions: list[int] | None, u: float) -> tuple[Floats, int, Any]:
         agent = self.agent
@@ -103,7 +134,7 @@ class Model(persist.Saved):
             # The encoder's rows are finite and of the right shape, so they need not be checked again.
             known = self._direct and agent.n_arms in (None, len(view))
             p = agent._probabilities(view) if known else agent.probabilities(view)
-            p = _restricted(p, positions)
+            p = restricted(p, positions)
             return p, draw(p, u), None
         with self._lock:
             # The draw is the agent's own, since it has something to note; a twin makes it, with randomness that is the
@@ -116,7 +147,7 @@ class Model(persist.Saved):
         if choice.note is None:  # then it never has one, and its distribution says all
             self._plain[0] = True
             return self._draw(view, positions, u)
-        p = _restricted(p, positions)
+        p = restricted(p, positions)
         if positions is not None and sorted(positions) != list(range(agent._count_arms(view))):
             raise InvalidInput(f"{type(agent).__name__} needs all its arms in every request, got {len(positions)}")
         arm = choice.arm if positions is None else positions.index(choice.arm)
@@ -175,11 +206,15 @@ class Model(persist.Saved):
                 self.assume(made)
             case Change() as change:
                 self._configure(change)
+            case Lessons() as lessons:
+                self.study(lessons)
             case Reward() | Activation() | Expiry() as sequel if decision is not None:
                 self.settle(sequel, decision)
 
-    def settle(self, sequel: Sequel, decision: Decision) -> None:
+    def settle(self, sequel: Sequel, decision: Decision, at_hand: Seen | None = None) -> None:
         """What became of a decision; one that is provisional was learnt with the default reward when it was shown.
+
+        ``at_hand`` is what the agent saw when it was made, where that was kept.
 
         >>> from armwise.serve.journal.events import Creation
         >>> from armwise.serve.model.build import build_model
@@ -194,11 +229,11 @@ class Model(persist.Saved):
                 self.assume(decision, shown=True)
         elif sequel.lesson is not None:
             if assumed and not isinstance(sequel, Activation):
-                self._revise(decision, sequel.lesson)
+                self._revise(decision, sequel.lesson, at_hand)
             else:
-                self.learn(decision, sequel.lesson)
+                self.learn(decision, sequel.lesson, at_hand)
 
-    def assume(self, decision: Decision, shown: bool = False, stack: Stack | None = None) -> None:
+    def assume(self, decision: Decision, shown: bool = False, at_hand: Seen | Stack | None = None) -> None:
         """Learn the default reward of a decision that is provisional, until its outcome is known.
 
         >>> from armwise.serve.journal.events import Creation
@@ -210,13 +245,13 @@ class Model(persist.Saved):
         """
         if decision.learn == PROVISIONAL and (shown or not decision.deferred):
             with contextlib.suppress(ValueError, ArithmeticError):  # told when its outcome is refused, too
-                self.teach(decision, decision.default, stack)
+                self.teach(decision, decision.default, at_hand)
 
-    def _revise(self, decision: Decision, reward: float) -> None:
+    def _revise(self, decision: Decision, reward: float, at_hand: Seen | None) -> None:
         """Put the outcome of a decision in the place of the default that was assumed."""
         before, after = (self._taken(value, decision.rule) for value in (decision.default, reward))
         try:
-            view, choice = self._chosen(decision)
+            view, choice = self._chosen(decision, at_hand)
             if after != before:
                 self.agent.revise(view, choice, before, after)
         except (ValueError, ArithmeticError):  # the same on every replay, so the fold stays a function
@@ -233,9 +268,9 @@ class Model(persist.Saved):
         (1, 3)
         """
         if stack is None or self._counts:
-            stack = self._stack(decision)[1]
+            stack = stack_of(decision)
             if self._counts and not decision.apprentice:  # it counts choices, not rewards
-                self.agent.choose(self._seen(decision)[0])
+                self.agent.choose(self.recall(decision).view)
         return stack.table
 
     def reread(self, decision: Decision) -> Decision:
@@ -247,12 +282,30 @@ class Model(persist.Saved):
         >>> build_model(Creation()).reread(made).note is None
         True
         """
-        scaling = self.scaler.scaling(self._stack(decision)[1])
+        scaling = self.scaler.scaling(stack_of(decision))
         seen = msgspec.structs.replace(decision, note=None, scaling=scaling.journal)
         self.scaler.update(self.numbers(seen))
         return seen
 
-    def learn(self, decision: Decision, reward: float) -> None:
+    def study(self, lessons: Lessons) -> None:
+        """Learn what others decided, each decision with the probability that it was drawn with.
+
+        >>> from armwise.serve.journal.events import Creation
+        >>> from armwise.serve.model.build import build_model
+        >>> asked = Decision(msgspec.Raw(b"{}"), [msgspec.Raw(b'"a"')], [1.0], 0, 0, 1, 0.0)
+        >>> model = build_model(Creation())
+        >>> model.study(Lessons([asked], [1.0])); model.lessons
+        1
+        """
+        for decision, reward in zip(lessons.decisions, lessons.rewards):
+            try:
+                seen = self.reread(decision)
+            except (ValueError, ArithmeticError):
+                self.refused += 1
+                continue
+            self.learn(seen, reward)
+
+    def learn(self, decision: Decision, reward: float, at_hand: Seen | None = None) -> None:
         """Learn the reward of a journaled decision, from exactly what was seen when it was made.
 
         >>> from armwise.serve.journal.events import Creation
@@ -263,12 +316,12 @@ class Model(persist.Saved):
         1
         """
         try:
-            self.teach(decision, reward)
+            self.teach(decision, reward, at_hand)
         except (ValueError, ArithmeticError):  # the same on every replay, so the fold stays a function
             self.refused += 1
         self.lessons += 1
 
-    def teach(self, decision: Decision, reward: float, stack: Stack | None = None) -> None:
+    def teach(self, decision: Decision, reward: float, at_hand: Seen | Stack | None = None) -> None:
         """``learn`` for whoever wants to know why a lesson cannot be learnt; ValueError or ArithmeticError says it.
 
         >>> from armwise.serve.journal.events import Creation
@@ -279,26 +332,36 @@ class Model(persist.Saved):
         ...
         ValueError: reward is -1.0; UCB1 expects a number in [0, 1]: rescale the rewards first
         """
-        view, choice = self._chosen(decision, stack)
-        self.agent.learn(view, choice, self._taken(reward, decision.rule))
-
-    def _chosen(self, decision: Decision, stack: Stack | None = None) -> tuple[Any, Choice]:
-        """What the agent saw when a journaled decision was made, and its choice."""
-        view, positions = self._seen(decision, stack)
-        arm = decision.arm if positions is None else positions[decision.arm]
-        return view, Choice(arm, decision.p[decision.arm], decision.note)
-
-    def _seen(self, decision: Decision, stack: Stack | None = None) -> tuple[Any, list[int] | None]:
-        """What the agent saw when a journaled decision was made; ``stack`` spares reading its tokens."""
-        if stack is None or self.agent.sees != "features":
-            ids, stack = self._stack(decision)
+        view, choice = self._chosen(decision, at_hand)
+        taken = self._taken(reward, decision.rule)
+        if self._direct and isinstance(at_hand, Seen):  # rows of the encoder, an arm that was drawn: known to be sound
+            teach(self.agent, view, choice, self.agent._read_reward(taken))
         else:
-            ids = ()
-        return self._view(bytes(decision.context), stack, ids, Scaling.of(decision.scaling))
+            self.agent.learn(view, choice, taken)
 
-    def _stack(self, decision: Decision) -> tuple[Sequence[str], Stack]:
-        arms = offered(decision)
-        return arms.ids, stacked(part(bytes(decision.context), "c"), arms.hashes, arms.features)
+    def _chosen(self, decision: Decision, at_hand: Seen | Stack | None) -> tuple[Any, Choice]:
+        """What the agent saw when a journaled decision was made, and its choice."""
+        seen = self.recall(decision, at_hand)
+        arm = decision.arm if seen.positions is None else seen.positions[decision.arm]
+        return seen.view, make_choice((arm, decision.p[decision.arm], decision.note))
+
+    def recall(self, decision: Decision, at_hand: Seen | Stack | None = None) -> Seen:
+        """What the agent saw when a journaled decision was made; ``at_hand`` spares reading it again.
+
+        >>> from armwise.serve.journal.events import Creation
+        >>> from armwise.serve.model.build import build_model
+        >>> asked = Decision(msgspec.Raw(b"{}"), [msgspec.Raw(b'"a"')], [1.0], 0, 0, 1, 0.0)
+        >>> build_model(Creation(features={"dim": 8})).recall(asked).view.shape
+        (1, 8)
+        """
+        if isinstance(at_hand, Seen):
+            return at_hand
+        scaling = Scaling.of(decision.scaling)
+        if at_hand is not None and self.agent.sees == "features":
+            return Seen(self.encoder.rows(at_hand, scaling), None, scaling, at_hand)
+        stack = stack_of(decision)
+        view, positions = self._view(bytes(decision.context), stack, offered(decision).ids, scaling)
+        return Seen(view, positions, scaling, stack)
 
     def _configure(self, change: Change) -> None:
         if change.epsilon is not msgspec.UNSET and hasattr(self.agent, "epsilon"):
@@ -377,37 +440,3 @@ class Model(persist.Saved):
         twin.version, twin.since = self.version, self.since
         twin.lessons, twin.refused = self.lessons, self.refused
         return twin
-
-
-def offered(decision: Decision) -> ArmColumns:
-    """The arms that a journaled decision was between.
-
-    >>> offered(Decision(msgspec.Raw(b"{}"), [msgspec.Raw(b'"a"'), msgspec.Raw(b'"b"')], [1.0], 0, 0, 1, 0.0)).ids
-    ('a',)
-    """
-    return read_arms([bytes(arm) for arm in decision.arms[: len(decision.p)]])
-
-
-class Drawn(msgspec.Struct):
-    """An arm drawn from ``p``, with the agent's note and the scaling its features had.
-
-    >>> Drawn(0, np.ones(1), None, Scaling.of("")).arm
-    0
-    """
-
-    arm: int
-    p: Floats
-    note: Any
-    scaling: Scaling
-    stack: Stack | None = None
-
-
-def _restricted(p: Floats, positions: list[int] | None) -> Floats:
-    """The distribution over the offered arms alone, in their order."""
-    if positions is None:
-        return p
-    offered = p[positions]
-    total = offered.sum()
-    if len(positions) == len(p):
-        return offered
-    return offered / total if total > 0.0 else np.full(len(positions), 1.0 / len(positions))

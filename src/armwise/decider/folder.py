@@ -1,0 +1,101 @@
+"""A ``Decider`` in a folder: the service's engine and journal, without HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from armwise.decider.answers import Decided, Receipt
+from armwise.decider.home import APP, Asked, receipt
+from armwise.serve.config import open_store
+from armwise.serve.engine.draw import answer
+from armwise.serve.engine.engine import Engine
+from armwise.serve.journal.append import Journal
+from armwise.serve.journal.events import Creation, Lessons, Reward
+from armwise.serve.log.export import as_dsjson, entries
+from armwise.serve.model.model import Model
+
+
+class Folder:
+    """Decisions in a journal: each is answered when the disk has it, and learnt soon after.
+
+    ``creation`` says what to make of what the folder has (None: it is new).
+
+    >>> import tempfile
+    >>> home = Folder(tempfile.mkdtemp(), lambda before: before or Creation())
+    >>> home.model().lessons; home.close()
+    0
+    """
+
+    def __init__(self, folder: str, creation: Callable[[Creation | None], Creation]) -> None:
+        store = open_store(folder)
+        journal = Journal(store.connect(), store.lock, store.clock)
+        try:
+            made = creation(journal.configured(APP)[1])
+        finally:
+            journal.connection.close()
+        self._engine: Engine | None = Engine(store, {APP: made}, publish_every=0.02)
+        try:
+            self._engine.start()
+        except RuntimeError as error:
+            raise RuntimeError(f"{folder}: {error}") from None
+
+    @property
+    def engine(self) -> Engine:
+        """The service's engine; ValueError once it is closed.
+
+        >>> import tempfile
+        >>> home = Folder(tempfile.mkdtemp(), lambda before: Creation()); home.close()
+        >>> home.engine
+        Traceback (most recent call last):
+        ...
+        ValueError: this Decider is closed
+        """
+        if self._engine is None:
+            raise ValueError("this Decider is closed")
+        return self._engine
+
+    def decide(self, requests: Sequence[Asked]) -> list[Decided]:
+        """Decide, in one commit."""
+        engine = self.engine
+        writes = [engine.prepare(APP, a.context, a.arms, id=a.id, tokens=a.tokens) for a in requests]
+        answers = [answer(written, write) for written, write in zip(engine.writer.write(writes), writes)]
+        return [
+            Decided(it.id, it.arm, it.probability, dict(it.probabilities), asked.context, asked.arms.raws)
+            for it, asked in zip(answers, requests)
+        ]
+
+    def reward(self, rewards: Sequence[tuple[str, float]]) -> list[Receipt]:
+        """Give decisions their rewards, in one commit."""
+        engine = self.engine
+        written = engine.writer.write([engine.prepare_reward(APP, id, value) for id, value in rewards])
+        receipts = []
+        for each in written:
+            event = each.row.event
+            assert isinstance(event, Reward)
+            receipts.append(receipt(each.row.id, event, each.status))
+        return receipts
+
+    def model(self) -> Model:
+        """The model with all that is in the journal."""
+        self.engine.wait_learnt()
+        return self.engine.model(APP)
+
+    def lines(self) -> Iterator[bytes]:
+        """Every decision whose outcome is known, in order."""
+        journal = self.engine.open_journal()
+        try:
+            for entry in entries(journal, APP, self.engine.forgotten(APP)):
+                if entry.status.closed:
+                    yield as_dsjson(entry)
+        finally:
+            journal.connection.close()
+
+    def teach(self, lessons: Lessons) -> None:
+        """Journal what others decided, and learn it."""
+        self.engine.teach(APP, lessons)
+
+    def close(self) -> None:
+        """Commit, learn and let the folder go."""
+        if self._engine is not None:
+            self._engine.stop()
+            self._engine = None

@@ -1,0 +1,56 @@
+"""Where a ``Decider`` lives: in memory or in a folder. Both answer the same questions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple, Protocol
+
+from armwise.decider.answers import Decided, Receipt
+from armwise.features.arms import ArmColumns
+from armwise.features.tokens import Part
+from armwise.serve.journal.events import EARLIEST, Lessons, Reward
+from armwise.serve.journal.rules import Status
+from armwise.serve.model.model import Model
+
+APP = "default"  # the application's name in the journal, as ``armwise serve`` calls its only one
+
+
+class Asked(NamedTuple):
+    """A request for a decision, read; ``tokens`` are the context's, where they were found without its JSON."""
+
+    context: bytes
+    tokens: Part | None
+    arms: ArmColumns
+    id: str | None
+
+
+class Home(Protocol):
+    """What a home does."""
+
+    def decide(self, requests: Sequence[Asked]) -> list[Decided]:
+        """Decide, in one commit; an id that was decided before gets the same answer."""
+
+    def reward(self, rewards: Sequence[tuple[str, float]]) -> list[Receipt]:
+        """Give decisions their rewards, in one commit; ``Unknown``, and nothing is taken, if one of the ids is."""
+
+    def model(self) -> Model:
+        """The model with all that was decided and rewarded so far."""
+
+    def lines(self) -> Iterable[bytes]:
+        """Decisions whose outcome is known, in order, as dsjson."""
+
+    def teach(self, lessons: Lessons) -> None:
+        """Learn what others decided."""
+
+    def close(self) -> None:
+        """Let go of what is held."""
+
+
+def receipt(id: str, event: Reward, status: Status | None) -> Receipt:
+    """What came of a reward.
+
+    >>> receipt("e1", Reward(1.0, late=True), None).status
+    'late'
+    """
+    again = status is not None and status.rule == EARLIEST and status.n > 1
+    return Receipt(id, "late" if event.late else "repeated" if again else "taken")

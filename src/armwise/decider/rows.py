@@ -1,0 +1,57 @@
+"""Logged decisions of others, as lessons."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from armwise.decider.plain import read_named_arms, to_json
+from armwise.serve.journal.events import Decision, Lessons
+
+
+def read_lessons(log: Any) -> Lessons:
+    """Rows with context, arms, arm, probability and reward.
+
+    >>> row = {"context": {"hour": 9}, "arms": ["a", "b"], "arm": "b", "probability": 0.5, "reward": 1.0}
+    >>> read_lessons([row]).decisions[0].p
+    [0.5, 0.5]
+    """
+    if not isinstance(log, Iterable) or isinstance(log, (str, bytes, Mapping)):
+        raise ValueError(f"log must be a log with names, or rows with context, arms, arm, probability and reward, "
+                         f"got {type(log).__name__}")  # fmt: skip
+    found = Lessons([], [])
+    for i, row in enumerate(log):
+        if not isinstance(row, Mapping):
+            raise ValueError(f"log, row {i}: expected a dictionary, got {type(row).__name__} {row!r:.60}")
+        try:
+            decision, reward = _lesson(row)
+        except ValueError as error:
+            raise ValueError(f"log, row {i}: {error}") from None
+        found.decisions.append(decision)
+        found.rewards.append(reward)
+    return found
+
+
+def _lesson(row: Mapping[str, Any]) -> tuple[Decision, float]:
+    for name in ("arms", "arm", "probability", "reward"):
+        if name not in row:
+            raise ValueError(f"{name} is missing; expected context, arms, arm, probability, reward")
+    arms = read_named_arms(row["arms"])
+    if row["arm"] not in arms.ids:
+        raise ValueError(f"arm {row['arm']!r} is not one of its arms {list(arms.ids)}")
+    p, arm = _number("probability", row["probability"]), arms.ids.index(row["arm"])
+    if not 0.0 < p <= 1.0:
+        raise ValueError(f"probability must lie in (0, 1], got {p}")
+    rest = (1.0 - p) / max(1, len(arms.ids) - 1)
+    chances = [p if k == arm else rest for k in range(len(arms.ids))]
+    context = msgspec.Raw(to_json("context", row.get("context")))
+    return Decision(context, list(arms.raws), chances, arm, 0, 1, 0.0), _number("reward", row["reward"])
+
+
+def _number(name: str, value: Any) -> float:
+    try:
+        return float("" if isinstance(value, (str, bytes)) else value)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be a number, got {value!r:.60}") from None

@@ -1,0 +1,68 @@
+"""Why an arm was likely: what the agent thinks of each arm, and what each name adds to it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from armwise.features.arms import ArmColumns, read_arms
+from armwise.serve.model.model import Model
+
+Table = dict[str, dict[str, float]]
+
+
+def explain(model: Model, context: bytes, arms: ArmColumns) -> tuple[Table, Table]:
+    """Per arm its estimate, width and probability; per arm what each name of the context, and its own, adds.
+
+    What a name adds is the estimate with it minus the estimate without it. An agent that estimates nothing has only
+    probabilities, and a name then adds to the probability.
+
+    >>> from armwise.serve.journal.events import Creation
+    >>> from armwise.serve.model.build import build_model
+    >>> explain(build_model(Creation()), b'{"hour":9}', read_arms([b'"a"', b'"b"']))[1]
+    {'a': {'hour': 0.0}, 'b': {'hour': 0.0}}
+    """
+    chances = model.choose(context, arms, 0.0).p
+    try:
+        means, widths = model.estimate(context, arms)
+    except ValueError:
+        means = widths = None
+    shown: Table = {}
+    for i, name in enumerate(arms.ids):
+        shown[name] = {} if means is None else {"estimate": float(means[i])}
+        if widths is not None:
+            shown[name]["width"] = float(widths[i])
+        shown[name]["probability"] = float(chances[i])
+    base = chances if means is None else means
+
+    def without(context: bytes, arms: ArmColumns) -> Any:
+        return model.choose(context, arms, 0.0).p if means is None else model.estimate(context, arms)[0]
+
+    names = _object(context)
+    adds: Table = {name: {} for name in arms.ids}
+    for key in names:
+        rest = without(_except(names, key), arms)
+        for i, name in enumerate(arms.ids):
+            adds[name][key] = float(base[i] - rest[i])
+    sent = [bytes(raw) for raw in arms.raws]
+    for i, (name, text) in enumerate(zip(arms.ids, sent)):
+        arm = msgspec.json.decode(text)
+        features = _object(msgspec.json.encode(arm["features"])) if isinstance(arm, dict) and "features" in arm else {}
+        for key in features:
+            fewer = b'{"id":%s,"features":%s}' % (msgspec.json.encode(name), _except(features, key))
+            rest = without(context, read_arms([*sent[:i], fewer, *sent[i + 1 :]]))
+            adds[name][f"{name}.{key}"] = float(base[i] - rest[i])
+    return shown, adds
+
+
+def _object(text: bytes) -> dict[str, msgspec.Raw]:
+    """The members of an object, each as it was written; a list of objects is one of no names."""
+    try:
+        return msgspec.json.decode(text, type=dict[str, msgspec.Raw])
+    except msgspec.ValidationError:
+        return {}
+
+
+def _except(members: dict[str, msgspec.Raw], key: str) -> bytes:
+    return msgspec.json.encode({name: value for name, value in members.items() if name != key})

@@ -1,0 +1,74 @@
+"""What an agent sees of a request, and what it draws from it."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from armwise.agent import Floats
+from armwise.features.arms import ArmColumns, read_arms
+from armwise.features.scaling import Scaling
+from armwise.features.tokens import Stack, part, stacked
+from armwise.serve.journal.events import Decision
+
+
+class Seen(NamedTuple):
+    """What an agent saw of a request: its view, which of its arms were offered (None: these, in order), the scaling.
+
+    >>> Seen(None, [1, 0], Scaling.of(""), None).positions
+    [1, 0]
+    """
+
+    view: Any
+    positions: list[int] | None
+    scaling: Scaling
+    stack: Stack | None
+
+
+def stack_of(decision: Decision) -> Stack:
+    """The tokens of a journaled decision.
+
+    >>> import msgspec
+    >>> stack_of(Decision(msgspec.Raw(b'{"hour":9}'), [msgspec.Raw(b'"a"')], [1.0], 0, 0, 1, 0.0)).table.shape
+    (1, 3)
+    """
+    return stacked(part(bytes(decision.context), "c"), offered(decision).tail)
+
+
+def offered(decision: Decision) -> ArmColumns:
+    """The arms that a journaled decision was between.
+
+    >>> import msgspec
+    >>> offered(Decision(msgspec.Raw(b"{}"), [msgspec.Raw(b'"a"'), msgspec.Raw(b'"b"')], [1.0], 0, 0, 1, 0.0)).ids
+    ('a',)
+    """
+    return read_arms([bytes(arm) for arm in decision.arms[: len(decision.p)]])
+
+
+class Drawn(NamedTuple):
+    """An arm drawn from ``p``, with the agent's note and what it saw.
+
+    >>> Drawn(0, np.ones(1), None, Seen(None, None, Scaling.of(""), None)).arm
+    0
+    """
+
+    arm: int
+    p: Floats
+    note: Any
+    seen: Seen
+
+
+def restricted(p: Floats, positions: list[int] | None) -> Floats:
+    """The distribution over the offered arms alone, in their order.
+
+    >>> restricted(np.array([0.5, 0.25, 0.25]), [2, 1])
+    array([0.5, 0.5])
+    """
+    if positions is None:
+        return p
+    offered = p[positions]
+    total = offered.sum()
+    if len(positions) == len(p):
+        return offered
+    return offered / total if total > 0.0 else np.full(len(positions), 1.0 / len(positions))
