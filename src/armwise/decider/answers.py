@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
+import msgspec
 
-@dataclass(frozen=True)
-class Decided:
+
+class Decided(msgspec.Struct, frozen=True, gc=False):
     """A decision: the arm to show, the probability it was drawn with, and the id that its reward is given by.
 
     >>> Decided("e1", "red", 0.9, {"red": 0.9, "green": 0.1}).arm
@@ -17,9 +18,12 @@ class Decided:
     id: str
     arm: str
     probability: float
-    probabilities: dict[str, float] = field(repr=False)
-    context: bytes = field(default=b"{}", repr=False, compare=False)  # as JSON
-    arms: tuple[bytes, ...] = field(default=(), repr=False, compare=False)
+    probabilities: dict[str, float]
+    context: bytes = b"{}"  # as JSON, like the arms
+    arms: tuple[Any, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"Decided(id={self.id!r}, arm={self.arm!r}, probability={self.probability!r})"
 
 
 class UnknownDecision(KeyError):
@@ -33,8 +37,7 @@ class UnknownDecision(KeyError):
         return f"no decision has the id {self.args[0]!r}"
 
 
-@dataclass(frozen=True)
-class Receipt:
+class Receipt(msgspec.Struct, frozen=True, gc=False):
     """What came of a reward: ``"taken"``, or ``"late"`` (its window was over) or ``"repeated"``, which are kept in the
     log and not learnt.
 

@@ -106,7 +106,7 @@ class Decider:
         >>> shop.reward(d.id, 1.0).status, shop.reward(d.id, 1.0).status
         ('taken', 'repeated')
         """
-        return self.reward_many([(id, value)])[0]
+        return self._reward([read_reward(id, value)])[0]
 
     def reward_many(self, rewards: Iterable[tuple[str | Decided, float]]) -> list[Receipt]:
         """Rewards of several decisions, in one commit.
@@ -116,8 +116,11 @@ class Decider:
         >>> [receipt.status for receipt in shop.reward_many((d, 0.5) for d in made)]
         ['taken', 'taken']
         """
+        return self._reward([read_reward(id, value) for id, value in rewards])
+
+    def _reward(self, pairs: list[tuple[str, float]]) -> list[Receipt]:
         try:
-            return self._home.reward([read_reward(id, value) for id, value in rewards])
+            return self._home.reward(pairs)
         except Unknown as error:
             raise UnknownDecision(str(error).rpartition(" ")[2]) from None
 
@@ -216,6 +219,8 @@ def read_reward(id: Any, value: Any) -> tuple[str, float]:
     name = id.id if isinstance(id, Decided) else id
     if not isinstance(name, str):
         raise ValueError(f"id must be a decision's id, or the decision itself, got {name!r:.60}")
+    if type(value) is float and value == value:
+        return name, value
     try:
         number = float("" if isinstance(value, (str, bytes)) else value)
     except (TypeError, ValueError):

@@ -60,6 +60,7 @@ class Memory:
 
     def __init__(self, creation: Creation, clock: Callable[[], float] = time.time) -> None:
         self._model = build_model(creation)
+        self._window, self._learns = round(self._model.settings.window * 1000), self._model.learns
         self._clock, self._secret = clock, os.urandom(32)
         self._lock = threading.Lock()
         self._made: dict[str, _Made] = {}
@@ -100,12 +101,12 @@ class Memory:
         model = self._model
         settings = model.settings
         drawn = model.choose(context, arms, uniform(self._secret, APP, id), tokens)
-        note = drawn.note
-        if note is not None:
-            note = msgspec.json.decode(msgspec.json.encode(note))  # as a replay of a journal would find it
+        note = (
+            drawn.note if drawn.note is None else msgspec.json.decode(msgspec.json.encode(drawn.note))
+        )  # as journals do
         decision = Decision(
-            msgspec.Raw(context), list(arms.raws), drawn.p.tolist(), int(drawn.arm), model.version,
-            round(settings.window * 1000), settings.default, settings.rule, model.learns, note=note,
+            msgspec.Raw(context), list(arms.raws), drawn.p.tolist(), drawn.arm, model.version,
+            self._window, settings.default, settings.rule, self._learns, note=note,
         )  # fmt: skip
         self._seq += 1
         status = Status(
@@ -132,7 +133,7 @@ class Memory:
         with self._lock:
             now = self._expire()
             for id, value in rewards:
-                self._model.check_reward(value)
+                self._model.check_reward(value)  # nothing is taken if one is refused
                 if id not in self._made:
                     raise Unknown(f"no decision has the id {id}")
             return [self._reward(id, value, now) for id, value in rewards]

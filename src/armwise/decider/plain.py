@@ -44,7 +44,7 @@ def read_named_arms(arms: Iterable[Any]) -> ArmColumns:
     >>> read_named_arms(["a", {"id": "b", "price": 3}]).ids
     ('a', 'b')
     """
-    if isinstance(arms, (str, bytes, Mapping)) or not isinstance(arms, Iterable):
+    if type(arms) is not list and (isinstance(arms, (str, bytes, Mapping)) or not isinstance(arms, Iterable)):
         raise ValueError(f"arms must be a list of ids or dictionaries, got {type(arms).__name__}")
     every = tuple(arms)
     try:

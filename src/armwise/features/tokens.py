@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from armwise.numerics.features import scan
+from armwise.numerics.features import flat, scan
 
 MAX_DEPTH = 32
 MAX_STRING = 4096
@@ -99,7 +99,7 @@ def tail(ids: Sequence[bytes], arms: Sequence[Part]) -> Tail:
     return Tail(len(arms), b"".join(pieces), frozenset([arm.numbers for arm in arms]), numeric)
 
 
-class Stack(NamedTuple):
+class Stack:
     """The tokens of a request.
 
     ``words`` has the number of arms, then the context, then for each arm the hash of its id and its features; of
@@ -109,9 +109,21 @@ class Stack(NamedTuple):
     array([1, 1, 0, 0], dtype=uint64)
     """
 
-    words: NDArray[np.uint64]
-    numbers: frozenset[bytes]  # of all parts: stacks that agree in it want the same scaled
-    numeric: tuple[bytes, bytes]  # the rows of the numeric tokens: of the context, and of the arms
+    __slots__ = ("_table", "context", "tail", "words")
+
+    def __init__(self, context: Part, tail: Tail) -> None:
+        self.context, self.tail = context, tail
+        self.words = _words((tail.n.to_bytes(8, "little"), context.counted, tail.words))
+        self._table: Table | None = None
+
+    @property
+    def numbers(self) -> frozenset[bytes]:
+        """The hashes of the numeric tokens: stacks that agree in it want the same scaled.
+
+        >>> len(stacked(part(b'{"a": 1}', "c"), tail([], [])).numbers)
+        1
+        """
+        return self.tail.numbers | {self.context.numbers}
 
     @property
     def table(self) -> Table:
@@ -120,7 +132,9 @@ class Stack(NamedTuple):
         >>> stacked(part(b'{"a": 1, "d": "x"}', "c"), tail([bytes(8)], [part(b'{"b": 2, "c": 3}', "a")])).table.shape
         (3, 3)
         """
-        return as_table(self.numeric)
+        if self._table is None:
+            self._table = as_table((self.context.numeric, self.tail.numeric))
+        return self._table
 
 
 def stacked(context: Part, arms: Tail) -> Stack:
@@ -129,8 +143,7 @@ def stacked(context: Part, arms: Tail) -> Stack:
     >>> len(stacked(NOTHING, tail([bytes(8)], [NOTHING])).words)
     4
     """
-    words = _words((arms.n.to_bytes(8, "little"), context.counted, arms.words))
-    return Stack(words, arms.numbers | {context.numbers}, (context.numeric, arms.numeric))
+    return Stack(context, arms)
 
 
 def _words(pieces: Iterable[Any]) -> NDArray[np.uint64]:
@@ -242,17 +255,14 @@ def _part(text: bytes, space: str) -> Part:
     _walk(space.encode(), value, tokens, b"")
     rows = [_ROW.pack(*token) for token in tokens]
     numeric = [row for row, token in zip(rows, tokens) if token[2]]
-    return _joined(rows, numeric, count_keys(value), b"".join(sorted({row[:8] for row in numeric})))
-
-
-def _joined(rows: list[bytes], numeric: list[bytes], n_keys: int, numbers: bytes) -> Part:
-    return Part(b"".join((len(rows).to_bytes(8, "little"), *rows)), n_keys, numbers, b"".join(numeric))
+    counted = b"".join((len(rows).to_bytes(8, "little"), *rows))
+    return Part(counted, count_keys(value), b"".join(sorted({row[:8] for row in numeric})), b"".join(numeric))
 
 
 class Flat:
     """The tokens of flat dictionaries, without a JSON text between: the same as ``part`` of the text, and quicker.
 
-    What a name and a name with a text hash to is remembered, up to ``MOST`` of each.
+    What a name, and a text under a name, hash to is remembered, up to ``MOST`` of them.
 
     >>> seen = {"hour": 9, "city": "Oslo", "vip": None}
     >>> Flat("c").part(seen) == part(msgspec.json.encode(seen), "c")
@@ -263,9 +273,9 @@ class Flat:
 
     def __init__(self, space: str) -> None:
         self._space = space.encode()
-        self._heads: dict[str, bytes] = {}  # what a number's row begins with
-        self._texts: dict[tuple[str, str], bytes] = {}
-        self._shapes: dict[tuple[str, ...], bytes] = {}  # the hashes of some names, sorted
+        self._heads: dict[str, bytes] = {}
+        self._texts: dict[str, dict[str | bool, bytes]] = {}
+        self._size = 0
 
     def part(self, names: dict[Any, Any]) -> Part | None:
         """The tokens of a dictionary of texts, numbers, booleans and None; None if there is anything else in it.
@@ -273,66 +283,32 @@ class Flat:
         >>> Flat("c").part({"tags": ["a", "b"]}) is None
         True
         """
-        rows, numeric, shape = [], [], []
-        heads, texts = self._heads, self._texts
-        for name, value in names.items():
-            kind = type(value)
-            if kind is float or kind is int:
-                if not -1e150 < value < 1e150:
-                    if value != value:  # NaN: a missing value
-                        continue
-                    return None
-                head = heads.get(name) or self._head(name)
-                if head is None:
-                    return None
-                row = _ROW.pack(head, value, 1)
-                rows.append(row)
-                numeric.append(row)
-                shape.append(name)
-            elif kind is str:
-                found = texts.get((name, value)) or self._text(name, value)
-                if found is None:
-                    return None
-                rows.append(found)
-            elif kind is bool:
-                if self._head(name) is None:
-                    return None
-                token = self._space + name.encode() + (b"\x1ebtrue" if value else b"\x1ebfalse")
-                rows.append(_ROW.pack(hash_token(token), 1.0, 0))
-            elif value is not None or type(name) is not str:
+        found = flat(names, self._heads, self._texts)
+        if found is None:
+            if len(names) > MAX_TOKENS or not all(self._remember(name, value) for name, value in names.items()):
                 return None
-        if len(rows) > MAX_TOKENS:
-            return None
-        key = tuple(shape)
-        numbers = self._shapes.get(key)
-        if numbers is None:
-            if len(self._shapes) >= 256:
-                self._shapes.clear()
-            numbers = self._shapes[key] = b"".join(sorted({row[:8] for row in numeric}))
-        return _joined(rows, numeric, len(names), numbers)
+            found = flat(names, self._heads, self._texts)
+            if found is None:
+                return None
+        counted, numbers, numeric = found
+        return Part(counted, len(names), numbers, numeric)
 
-    def _head(self, name: Any) -> bytes | None:
-        if type(name) is not str or len(name) > MAX_STRING:
-            return None
-        if len(self._heads) >= self.MOST:
-            self._heads.clear()
+    def _remember(self, name: Any, value: Any) -> bool:
+        """Whether a name and its value are such as are remembered; they are then."""
+        if type(name) is not str or len(name) > MAX_STRING or (type(value) is str and len(value) > MAX_STRING):
+            return False
+        if self._size > self.MOST:
+            self._heads, self._texts, self._size = {}, {}, 0
         try:
-            head = self._heads[name] = hash_token(self._space + name.encode())
+            path = self._space + name.encode()
+            self._heads[name] = hash_token(path)
+            if type(value) is str or type(value) is bool:
+                written = b"s" + value.encode() if isinstance(value, str) else b"btrue" if value else b"bfalse"
+                self._texts.setdefault(name, {})[value] = _ROW.pack(hash_token(path + b"\x1e" + written), 1.0, 0)
         except UnicodeEncodeError:  # half a surrogate pair: whoever writes the JSON says so
-            return None
-        return head
-
-    def _text(self, name: Any, value: str) -> bytes | None:
-        if self._head(name) is None or len(value) > MAX_STRING:
-            return None
-        if len(self._texts) >= self.MOST:
-            self._texts.clear()
-        try:
-            token = self._space + name.encode() + b"\x1es" + value.encode()
-        except UnicodeEncodeError:
-            return None
-        row = self._texts[name, value] = _ROW.pack(hash_token(token), 1.0, 0)
-        return row
+            return False
+        self._size += 1
+        return type(value) in (str, bool, float, int) or value is None
 
 
 _remembered = functools.lru_cache(maxsize=8192)(_part)

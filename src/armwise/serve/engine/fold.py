@@ -7,7 +7,7 @@ import logging
 from collections.abc import Sequence
 
 from armwise import persist
-from armwise.features.tokens import Table
+from armwise.features.tokens import NOTHING, Table
 from armwise.serve.journal.append import Journal, Write
 from armwise.serve.journal.events import Change, Creation, Decision, Import, Lessons, Row
 from armwise.serve.model.build import build_model
@@ -42,7 +42,7 @@ def fold(
         with contextlib.suppress(ValueError):  # its lesson says what is the matter
             if isinstance(made := row.event, Decision):
                 recent[seq] = made
-    met: dict[str, list[Table]] = {}  # for the scalers; taken in together, since no lesson looks at them
+    met: dict[str, list[Table]] = {}  # for the scalers; taken in together, where nothing looks at them between
     for row in rows:
         anew = row.kind in ("create", "import")
         if anew:
@@ -62,6 +62,9 @@ def fold(
                     settings = models[row.app].settings  # they are the application's, not the model's
                     models[row.app] = persist.loads(imported.data)
                     models[row.app].settings = settings
+                case Lessons() as lessons_of_others:  # which are scaled by what was met before them
+                    models[row.app].scaler.update(*met.pop(row.app, [NOTHING.table]))
+                    models[row.app].study(lessons_of_others)
                 case Decision() as made:
                     stack = writes[row.seq].stack if row.seq in writes else None
                     met.setdefault(row.app, []).append(models[row.app].numbers(made, stack))

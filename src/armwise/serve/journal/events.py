@@ -161,7 +161,7 @@ class Import(msgspec.Struct):
         return base64.b64decode(self.model)
 
 
-class Decision(msgspec.Struct, omit_defaults=True):
+class Decision(msgspec.Struct, omit_defaults=True, gc=False):
     """One decision as it is journaled; ``arms`` are the offered ones first, in order, then the excluded.
 
     >>> Decision(context=msgspec.Raw(b"{}"), arms=[], p=[], arm=0, version=0, window=1, default=0.0).rule

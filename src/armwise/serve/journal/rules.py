@@ -27,7 +27,7 @@ from armwise.serve.journal.events import (
 MOST_REWARDS = 1000  # of one decision: more is a client that repeats itself without an idempotency key
 
 
-class Status(msgspec.Struct):
+class Status(msgspec.Struct, gc=False):  # no cycle goes through it
     """Where a decision stands: a row beside the journal, and a pure function of it.
 
     >>> status = Status("shop", "e1", seq=1, deadline=1000, rule=EARLIEST, default=0.0, active=True)

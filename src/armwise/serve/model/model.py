@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import threading
 from collections.abc import Sequence
@@ -244,15 +243,19 @@ class Model(persist.Saved):
         (2, 0)
         """
         if decision.learn == PROVISIONAL and (shown or not decision.deferred):
-            with contextlib.suppress(ValueError, ArithmeticError):  # told when its outcome is refused, too
+            try:  # noqa: SIM105  (suppress costs a microsecond of a decision's forty)
                 self.teach(decision, decision.default, at_hand)
+            except (ValueError, ArithmeticError):  # it is counted when its outcome is refused, too
+                pass
 
     def _revise(self, decision: Decision, reward: float, at_hand: Seen | None) -> None:
         """Put the outcome of a decision in the place of the default that was assumed."""
         before, after = (self._taken(value, decision.rule) for value in (decision.default, reward))
         try:
             view, choice = self._chosen(decision, at_hand)
-            if after != before:
+            if after != before and self._direct and at_hand is not None:  # sound, as in ``teach``
+                self.agent._revise(view, choice, before, self.agent._read_reward(after))
+            elif after != before:
                 self.agent.revise(view, choice, before, after)
         except (ValueError, ArithmeticError):  # the same on every replay, so the fold stays a function
             self.refused += 1
