@@ -21,7 +21,11 @@ from armwise.decider.home import Asked
 from armwise.decider.memory import Memory
 from armwise.decider.plain import arm_to_json, to_json
 from armwise.features.arms import read_arms
+from armwise.serve.engine.fold import fold
+from armwise.serve.journal.append import Journal
 from armwise.serve.journal.events import Creation, Settings
+from armwise.serve.journal.sqlite import SQLite
+from armwise.serve.log.verify import verify
 
 ARMS: list[Any] = ["red", "green", {"id": "blue", "price": 3}]
 
@@ -138,15 +142,38 @@ def test_any_agent_can_decide() -> None:
         aw.Decider(aw.SquareCB(1, regressor=LinearRegression()))
 
 
-def test_a_log_warms_it_up() -> None:
-    base = {"arms": ["a", "b"], "probability": 0.5}
-    cases = [(d, arm) for d in (0, 1) for arm in ("a", "b")] * 20
-    rows = [base | {"context": {"d": d}, "arm": arm, "reward": float((d, arm) == (1, "a"))} for d, arm in cases]
-    shop = aw.Decider(seed=1)
-    assert shop.warm_start(rows) == 80
+CASES = [(d, arm) for d in (0, 1) for arm in ("a", "b")] * 20
+ROWS = [
+    {"context": {"d": d}, "arms": ["a", "b"], "arm": arm, "probability": 0.5, "reward": float((d, arm) == (1, "a"))}
+    for d, arm in CASES
+]
+
+
+def test_a_log_warms_it_up(shop: aw.Decider) -> None:
+    assert shop.warm_start(ROWS) == 80
     assert shop.decide({"d": 1}, ["a", "b"]).probabilities["a"] > 0.9
+    assert len(shop.log().rewards) == 0  # what others decided is no part of its log
     with pytest.raises(ValueError, match="log, row 0: arm 'c' is not one of its arms"):
-        shop.warm_start([rows[0] | {"arm": "c"}])
+        shop.warm_start([ROWS[0] | {"arm": "c"}])
+
+
+def test_a_warm_start_is_replayed_whatever_was_learnt_together(tmp_path: Path) -> None:
+    # Lessons of others are scaled by the numbers met before them. If a replay took numbers in later, or earlier, the
+    # snapshot would differ from it, and verify would say so.
+    with aw.Decider(tmp_path / "d") as shop:
+        for i in range(20):
+            shop.decide({"d": i}, ["a", "b"])
+        shop.warm_start(ROWS)
+        for i in range(20):
+            shop.reward(shop.decide({"d": -i}, ["a", "b"]), 1.0)
+    journal = Journal(SQLite(tmp_path / "d" / "journal.db").connect())
+    report = verify(journal)
+    assert report.problems == []
+    assert report.snapshots >= 1
+    models: dict[str, Any] = {}
+    fold(models, list(journal.events()), journal)
+    with aw.Decider(tmp_path / "d") as shop:
+        assert persist.dumps(models["default"].agent) == persist.dumps(shop.agent)
 
 
 @dataclasses.dataclass

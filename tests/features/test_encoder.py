@@ -7,6 +7,7 @@ import json
 import math
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 from armwise.features.arms import read_arm, read_arms
 from armwise.features.encoder import Encoder
 from armwise.features.scaling import UNSCALED, Scaler, Scaling
-from armwise.features.tokens import InvalidInput, hash_token, part, read_json, stacked, tail
+from armwise.features.tokens import Flat, InvalidInput, hash_token, part, read_json, stacked, tail
 
 MASK = 2**64 - 1
 
@@ -199,3 +200,32 @@ def test_what_would_take_long_to_read_is_refused_before_it_is_read() -> None:
         with pytest.raises(InvalidInput, match="more than 4096 features"):
             part(json.dumps({"v": many}).encode(), "c")
     assert len(part(json.dumps({"v": [1] * 4096}).encode(), "c").table) == 4096
+
+
+@given(
+    st.dictionaries(
+        st.text(max_size=6),
+        st.one_of(
+            st.none(), st.booleans(), st.text(max_size=6), st.integers(-(2**53), 2**53),
+            st.floats(-1e140, 1e140, allow_nan=False),
+        ),
+        max_size=8,
+    )
+)  # fmt: skip
+def test_a_flat_dictionary_has_the_tokens_of_its_json(names: dict[str, Any]) -> None:
+    # Two readers of the same thing: if they differed, a model in memory and its journal would learn different rows.
+    try:
+        text = msgspec.json.encode(names)
+    except UnicodeEncodeError:
+        assert Flat("c").part(names) is None
+        return
+    assert Flat("c").part(names) == part(text, "c")
+
+
+def test_a_flat_reader_forgets_before_it_grows_without_bound() -> None:
+    reader = Flat("c")
+    reader.MOST = 10  # type: ignore[misc]
+    for i in range(100):
+        names = {f"n{i}": "x", "k": f"v{i}"}
+        assert reader.part(names) == part(msgspec.json.encode(names), "c")
+    assert reader._size <= 12

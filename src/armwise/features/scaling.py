@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import functools
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -37,10 +38,7 @@ class Scaling:
         >>> Scaling.of("").names.size
         0
         """
-        if not journaled:
-            return UNSCALED
-        columns = np.frombuffer(base64.b64decode(journaled), "<u8").reshape(3, -1).astype(np.uint64)
-        return cls(columns[0], columns[1].view(np.float64), columns[2].view(np.float64))
+        return _read(journaled) if journaled else UNSCALED
 
     @cached_property
     def journal(self) -> str:
@@ -53,6 +51,12 @@ class Scaling:
             return ""
         columns = (self.names.astype("<u8"), self.means.astype("<f8"), self.deviations.astype("<f8"))
         return base64.b64encode(b"".join(column.tobytes() for column in columns)).decode()
+
+
+@functools.lru_cache(maxsize=64)  # decisions of one batch share theirs
+def _read(journaled: str) -> Scaling:
+    columns = np.frombuffer(base64.b64decode(journaled), "<u8").reshape(3, -1).astype(np.uint64)
+    return Scaling(columns[0], columns[1].view(np.float64), columns[2].view(np.float64))
 
 
 UNSCALED = Scaling(np.empty(0, np.uint64), np.empty(0), np.empty(0))

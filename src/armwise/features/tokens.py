@@ -285,6 +285,8 @@ class Flat:
         """
         found = flat(names, self._heads, self._texts)
         if found is None:
+            if self._size > self.MOST:
+                self._heads, self._texts, self._size = {}, {}, 0
             if len(names) > MAX_TOKENS or not all(self._remember(name, value) for name, value in names.items()):
                 return None
             found = flat(names, self._heads, self._texts)
@@ -297,8 +299,6 @@ class Flat:
         """Whether a name and its value are such as are remembered; they are then."""
         if type(name) is not str or len(name) > MAX_STRING or (type(value) is str and len(value) > MAX_STRING):
             return False
-        if self._size > self.MOST:
-            self._heads, self._texts, self._size = {}, {}, 0
         try:
             path = self._space + name.encode()
             self._heads[name] = hash_token(path)

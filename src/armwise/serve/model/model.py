@@ -337,7 +337,7 @@ class Model(persist.Saved):
         """
         view, choice = self._chosen(decision, at_hand)
         taken = self._taken(reward, decision.rule)
-        if self._direct and isinstance(at_hand, Seen):  # rows of the encoder, an arm that was drawn: known to be sound
+        if self._direct and at_hand is not None:  # rows of the encoder, an arm that was just drawn: known to be sound
             teach(self.agent, view, choice, self.agent._read_reward(taken))
         else:
             self.agent.learn(view, choice, taken)
