@@ -69,7 +69,7 @@ _HOMES = {
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
-__all__ = sorted({*_HOME_OF, "bounds", "environments", "kernels", "offline", "policies", "testing"})
+__all__ = sorted({*_HOME_OF, "bounds", "environments", "features", "kernels", "offline", "policies", "testing"})
 
 
 # Type checkers and editors read this list; at run time a name is imported when it is first asked for. A test holds the
@@ -77,6 +77,7 @@ __all__ = sorted({*_HOME_OF, "bounds", "environments", "kernels", "offline", "po
 if TYPE_CHECKING:
     from armwise import bounds as bounds
     from armwise import environments as environments
+    from armwise import features as features
     from armwise import offline as offline
     from armwise import policies as policies
     from armwise import testing as testing
@@ -166,7 +167,7 @@ else:
                 value = getattr(import_module(f"armwise.{_HOME_OF[name]}"), name)
         elif name == "kernels":
             value = import_module("armwise.kernel.kernels")
-        elif name in ("bounds", "environments", "offline", "policies", "testing"):
+        elif name in ("bounds", "environments", "features", "offline", "policies", "testing"):
             value = import_module(f"armwise.{name}")
         else:
             raise AttributeError(f"module 'armwise' has no attribute {name!r}")

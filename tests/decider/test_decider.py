@@ -19,8 +19,8 @@ import armwise as aw
 from armwise import persist
 from armwise.decider.home import Asked
 from armwise.decider.memory import Memory
-from armwise.decider.plain import arm_to_json, to_json
 from armwise.features.arms import read_arms
+from armwise.features.plain import arm_to_json, to_json
 from armwise.serve.engine.fold import fold
 from armwise.serve.journal.append import Journal
 from armwise.serve.journal.events import Creation, Settings

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from armwise.features.arms import read_arm, read_arms
-from armwise.features.encoder import Encoder
+from armwise.features.hashed import HashedRows
 from armwise.features.scaling import UNSCALED, Scaler, Scaling
 from armwise.features.tokens import Flat, InvalidInput, hash_token, part, read_json, stacked, tail
 
@@ -96,7 +96,7 @@ def test_rows_are_what_the_description_says(context: Any, features: Any, dim: in
     arrays = Scaling(np.array(used, np.uint64), *(np.array([scaling[n][i] for n in used]) for i in (0, 1)))
     arms = [hash_token(b"a\x1eix"), hash_token(b"a\x1eiy")]
     stack = stacked(read_context, tail(arms, [read_features, read_features]))
-    X = Encoder(dim=dim).rows(stack, Scaling.of(arrays.journal))
+    X = HashedRows(dim=dim).rows(stack, Scaling.of(arrays.journal))
     assert X[0].tolist() == row(context, "x", features, scaling, dim)  # to the bit
     assert X[1].tolist() == row(context, "y", features, scaling, dim)
 
@@ -112,13 +112,13 @@ def test_a_row_never_changes() -> None:
             part(b'{"hour": 15, "tags": ["new", true, 5]}', "c"), tail([bytes(8)], [part(b'{"price": 10}', "a")])
         ).table
     )
-    X = Encoder(dim=8).rows(stack, scaler.scaling(stack))
+    X = HashedRows(dim=8).rows(stack, scaler.scaling(stack))
     assert hashlib.sha256(X.astype("<f8").tobytes()).hexdigest()[:16] == "25b4d4a2a590b83e"
 
 
 def test_without_interactions_only_pairs_with_the_constant_remain() -> None:
     context, arm = part(b'{"a": "x", "b": "y"}', "c"), part(b'{"c": "z"}', "a")
-    x = Encoder(dim=4096, interactions=False).rows(stacked(context, tail([bytes(8)], [arm])), UNSCALED)[0]
+    x = HashedRows(dim=4096, interactions=False).rows(stacked(context, tail([bytes(8)], [arm])), UNSCALED)[0]
     assert np.count_nonzero(x) == 5  # 1 and the two of the context with 1; 1 with the id and with the arm's own
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from armwise.decider.answers import Decided, Receipt, UnknownDecision
-from armwise.decider.plain import arm_to_json, to_json
+from armwise.features.plain import arm_to_json, to_json
 from armwise.offline.log import Log
 
 _AGAIN = frozenset({429, 502, 503, 504})  # answers after which the same request may be sent again

@@ -17,9 +17,9 @@ from armwise.decider.describe import described
 from armwise.decider.folder import Folder
 from armwise.decider.home import Asked, Home
 from armwise.decider.memory import Memory
-from armwise.decider.plain import read_context, read_named_arms
 from armwise.decider.rows import read_lessons
 from armwise.features.arms import read_arms
+from armwise.features.plain import read_context, read_named_arms
 from armwise.offline.log import Log
 from armwise.serve.errors import Unknown
 from armwise.serve.journal.events import ARRIVAL, DEFAULT_AGENT, Creation, Settings

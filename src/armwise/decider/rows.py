@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from armwise.decider.plain import read_named_arms, to_json
+from armwise.features.plain import read_named_arms, to_json
 from armwise.serve.journal.events import Decision, Lessons
 
 

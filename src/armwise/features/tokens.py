@@ -253,10 +253,26 @@ def _part(text: bytes, space: str) -> Part:
         )
     tokens: list[tuple[bytes, float, bool]] = []
     _walk(space.encode(), value, tokens, b"")
-    rows = [_ROW.pack(*token) for token in tokens]
+    rows = [_ROW.pack(hash_token(token), number, numeric) for token, number, numeric in tokens]
     numeric = [row for row, token in zip(rows, tokens) if token[2]]
     counted = b"".join((len(rows).to_bytes(8, "little"), *rows))
     return Part(counted, count_keys(value), b"".join(sorted({row[:8] for row in numeric})), b"".join(numeric))
+
+
+def named_tokens(text: bytes, space: str) -> list[tuple[str, int, float, bool]]:
+    """The tokens of a JSON object with their names: name, hash, number, whether it is to be scaled.
+
+    >>> [token[0] for token in named_tokens(b'{"user": {"city": "Oslo"}, "tags": ["new"], "hour": 9}', "c")]
+    ['user.city=Oslo', 'tags=new', 'hour']
+    """
+    tokens: list[tuple[bytes, float, bool]] = []
+    _walk(space.encode(), read_json(text), tokens, b"")
+    found = []
+    for token, number, numeric in tokens:
+        path, _, value = token[1:].partition(b"\x1e")
+        name = path.replace(b"\x1f", b".") + (b"=" + value[1:] if value else b"")
+        found.append((name.decode(), int.from_bytes(hash_token(token), "little"), number, numeric))
+    return found
 
 
 class Flat:
@@ -328,13 +344,13 @@ def _walk(path: bytes, value: Any, tokens: list[tuple[bytes, float, bool]], sepa
     elif isinstance(value, str):
         if len(value) > MAX_STRING:
             raise InvalidInput(f"a string of {len(value)} characters; at most {MAX_STRING} are accepted")
-        tokens.append((hash_token(path + b"\x1es" + value.encode()), 1.0, False))
+        tokens.append((path + b"\x1es" + value.encode(), 1.0, False))
     elif isinstance(value, bool):
-        tokens.append((hash_token(path + (b"\x1ebtrue" if value else b"\x1ebfalse")), 1.0, False))
+        tokens.append((path + (b"\x1ebtrue" if value else b"\x1ebfalse"), 1.0, False))
     elif isinstance(value, (int, float)):
         if not -1e150 < value < 1e150:  # so that squares stay finite
             raise InvalidInput("a number beyond 1e150 in magnitude")
-        tokens.append((hash_token(path), float(value), True))
+        tokens.append((path, float(value), True))
     elif isinstance(value, list):
         for i, item in enumerate(value):
             number = isinstance(item, (int, float)) and not isinstance(item, bool)

@@ -19,6 +19,9 @@ def refit(
 def learn_row(
     models: numpy.typing.NDArray[numpy.float64], m: int, X: numpy.typing.NDArray[numpy.float64], row: int, reward: float
 ) -> None: ...
+def revise(
+    models: numpy.typing.NDArray[numpy.float64], m: int, X: numpy.typing.NDArray[numpy.float64], row: int, change: float
+) -> None: ...
 def learn(
     models: numpy.typing.NDArray[numpy.float64],
     grams: numpy.typing.NDArray[numpy.float64],

@@ -12,7 +12,7 @@ import numpy as np
 import armwise
 from armwise import persist
 from armwise.agent import Agent
-from armwise.features.encoder import MAX_DIM, Encoder
+from armwise.features.hashed import MAX_DIM, HashedRows
 from armwise.features.tokens import InvalidInput
 from armwise.serve.journal.events import Creation
 from armwise.serve.model.model import Model
@@ -27,7 +27,7 @@ def build_model(creation: Creation) -> Model:
     UCB1(n_arms=2, scale=0.5)
     """
     try:
-        encoder = Encoder(**creation.features)
+        encoder = HashedRows(**creation.features)
     except (TypeError, ValueError) as error:
         raise InvalidInput(f"features: {error}") from None
     if "class" not in creation.agent:

@@ -15,7 +15,7 @@ from armwise.agent import Agent, Choice, Floats, make_choice
 from armwise.around import teach
 from armwise.features.arms import ArmColumns
 from armwise.features.arms import read_arms as read_arms
-from armwise.features.encoder import Encoder
+from armwise.features.hashed import HashedRows
 from armwise.features.scaling import Scaler, Scaling
 from armwise.features.tokens import InvalidInput, Part, Stack, Table, part, read_json, stacked
 from armwise.numerics.choice import draw
@@ -52,7 +52,9 @@ class Model(persist.Saved):
 
     _learnt = ("scaler", "settings", "version", "since", "lessons", "refused")
 
-    def __init__(self, agent: Agent, encoder: Encoder, arms: Sequence[str] = (), rewards: Sequence[float] = ()) -> None:
+    def __init__(
+        self, agent: Agent, encoder: HashedRows, arms: Sequence[str] = (), rewards: Sequence[float] = ()
+    ) -> None:
         self.agent, self.encoder, self.arms, self.rewards = agent, encoder, list(arms), list(rewards)
         self.scaler = Scaler()
         self.settings = Settings()

@@ -1,0 +1,57 @@
+"""Rows of hashed, crossed features: steps 4 and 5 of ``encoder``."""
+
+from __future__ import annotations
+
+from armwise.agent import Floats, count
+from armwise.features.scaling import Scaling
+from armwise.features.tokens import ONE, Stack
+from armwise.numerics.features import cross
+from armwise.persist import Saved
+
+MAX_DIM = 8192
+
+
+class HashedRows(Saved):
+    """Rows of ``dim`` hashed features, one for each arm.
+
+    >>> from armwise.features.scaling import UNSCALED
+    >>> from armwise.features.tokens import NOTHING, part, stacked, tail
+    >>> ids = [bytes(8), bytes(8)]
+    >>> stack = stacked(part(b'{"time": "morning"}', "c"), tail(ids, [part(b'{"taste": "salty"}', "a"), NOTHING]))
+    >>> HashedRows(dim=16).rows(stack, UNSCALED).shape
+    (2, 16)
+    """
+
+    def __init__(self, dim: int = 128, interactions: bool = True) -> None:
+        self.dim = count("dim", dim)
+        if dim > MAX_DIM:
+            raise ValueError(f"dim must be at most {MAX_DIM}, since agents keep dim x dim numbers, got {dim}")
+        if not isinstance(interactions, bool):
+            raise ValueError(f"interactions must be true or false, got {interactions!r}")
+        self.interactions = interactions
+
+    def rows(self, stack: Stack, scaling: Scaling) -> Floats:
+        """The (K, dim) features of the arms, with the scaling that a decision used.
+
+        >>> from armwise.features.scaling import UNSCALED
+        >>> from armwise.features.tokens import NOTHING, stacked, tail
+        >>> row = HashedRows(dim=8).rows(stacked(NOTHING, tail([bytes(8)], [NOTHING])), UNSCALED)[0]
+        >>> float(round(row @ row, 12))
+        1.0
+        """
+        return self._cross(stack, scaling, alone=False)
+
+    def shared(self, stack: Stack, scaling: Scaling) -> Floats:
+        """The (dim,) features of the context alone, for agents that have their arms fixed.
+
+        >>> from armwise.features.scaling import UNSCALED
+        >>> from armwise.features.tokens import NOTHING, stacked, tail
+        >>> HashedRows(dim=4).shared(stacked(NOTHING, tail([bytes(8)], [NOTHING])), UNSCALED).shape
+        (4,)
+        """
+        row: Floats = self._cross(stack, scaling, alone=True)[0]
+        return row
+
+    def _cross(self, stack: Stack, scaling: Scaling, alone: bool) -> Floats:
+        names, means, deviations = scaling.names, scaling.means, scaling.deviations
+        return cross(stack.words, names, means, deviations, self.dim, self.interactions, alone, ONE)
