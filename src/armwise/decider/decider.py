@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 import weakref
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -17,14 +17,15 @@ from armwise.decider.describe import described
 from armwise.decider.folder import Folder
 from armwise.decider.home import Asked, Home
 from armwise.decider.memory import Memory
-from armwise.decider.rows import read_lessons
+from armwise.decider.transformed import read_encoder
 from armwise.features.arms import read_arms
 from armwise.features.plain import read_context, read_named_arms
 from armwise.offline.log import Log
-from armwise.serve.errors import Unknown
+from armwise.serve.errors import Conflict, Unknown
 from armwise.serve.journal.events import ARRIVAL, DEFAULT_AGENT, Creation, Settings
 from armwise.serve.model.build import build_model
 from armwise.serve.model.explain import explain
+from armwise.serve.model.lessons import read_lessons
 
 WEEK = 7 * 86400.0
 
@@ -33,10 +34,12 @@ class Decider:
     """Choose among named arms for a context with names, and learn from rewards that come by id.
 
     ``Decider()`` keeps everything in memory; ``Decider("decisions/")`` in the decision service's journal in that
-    folder: a decision is answered when the disk has it, and ``armwise serve --storage decisions/`` opens the folder
-    later. ``agent`` is any agent, whose ``dim`` is left to the features (None: optimism over all pairs of context and
-    arm, with one decision in ten spread over all arms). A reward may take up to ``window`` seconds; after that
-    ``default`` is learnt. Calls may come from any thread.
+    folder: a decision is answered when the disk has it, and ``armwise serve decisions/`` opens the folder later.
+    ``agent`` is any agent, whose ``dim`` is left to the features (None: optimism over all pairs of context and arm,
+    with one decision in ten spread over all arms). ``encoder`` is a ``features.Encoder``, or a fitted transformer of
+    scikit-learn that is given every context first; its columns, by name, are the context then. A reward may take up to
+    ``window`` seconds; after that ``default`` is learnt. What a folder was made of stays, where nothing else is asked
+    for. Calls may come from any thread.
 
     >>> shop = Decider(seed=1)
     >>> for _ in range(200):
@@ -55,11 +58,13 @@ class Decider:
         window: float | None = None,
         default: float | None = None,
         rule: str | None = None,
+        encoder: Any = None,
         dim: int | None = None,
         seed: int | None = None,
     ) -> None:
         if isinstance(storage, Agent):
             storage, agent = None, storage
+        self._encoded, wanted_features = read_encoder(encoder, dim)
 
         def creation(before: Creation | None) -> Creation:
             """What the folder was made of, with what is asked for in its place."""
@@ -67,7 +72,7 @@ class Decider:
             wanted = {"window": window, "default": default, "rule": rule}
             changed = {name: value for name, value in wanted.items() if value is not None}
             settings = msgspec.structs.replace(made.settings, **changed)
-            features = made.features if dim is None else made.features | {"dim": dim}
+            features = made.features | wanted_features
             spec = made.agent if agent is None else described(agent)
             made = Creation(spec, features, made.arms, made.seed if seed is None else seed, settings, made.rewards)
             if not settings.learn and not build_model(made).agent.revises:
@@ -88,7 +93,7 @@ class Decider:
         >>> Decider().decide({"hour": 21}, arms=["red"]).arm
         'red'
         """
-        return self._home.decide((Asked(*read_context(context), read_named_arms(arms), id),))[0]
+        return self._decide((Asked(*read_context(self._encoded(context)), read_named_arms(arms), id),))[0]
 
     def decide_many(self, requests: Sequence[Mapping[str, Any]]) -> list[Decided]:
         """A batch of decisions, each a dictionary with ``context``, ``arms`` and, if wanted, ``id``; one commit.
@@ -96,7 +101,14 @@ class Decider:
         >>> [d.arm for d in Decider().decide_many([{"arms": ["a"]}, {"context": {"hour": 3}, "arms": ["b"]}])]
         ['a', 'b']
         """
-        return self._home.decide([read_request(request) for request in requests])
+        asked = [read_request(request, self._encoded) for request in requests]
+        return self._decide(asked) if asked else []
+
+    def _decide(self, asked: Sequence[Asked]) -> list[Decided]:
+        try:
+            return self._home.decide(asked)
+        except Conflict as error:
+            raise ValueError(str(error)) from None
 
     def reward(self, id: str | Decided, value: float) -> Receipt:
         """Give a decision its reward, now or days later; ``UnknownDecision`` if there is none with this id.
@@ -195,8 +207,8 @@ class Decider:
         self.close()
 
 
-def read_request(request: Any) -> Asked:
-    """One request of a batch.
+def read_request(request: Any, encoded: Callable[[Any], Any] = lambda context: context) -> Asked:
+    """One request of a batch; ``encoded`` is what becomes of its context first.
 
     >>> read_request({"arms": ["a"]}).arms.ids
     ('a',)
@@ -205,7 +217,10 @@ def read_request(request: Any) -> Asked:
         raise ValueError(f"a request must be a dictionary with context, arms and id, got {request!r:.60}")
     if strange := set(request) - {"context", "arms", "id"}:
         raise ValueError(f"a request has context, arms and id, got {sorted(map(str, strange))[0]!r}")
-    return Asked(*read_context(request.get("context")), read_named_arms(request.get("arms", ())), request.get("id"))
+    id = request.get("id")
+    if id is not None and not isinstance(id, str):
+        raise ValueError(f"id must be text, got {id!r:.60}")
+    return Asked(*read_context(encoded(request.get("context"))), read_named_arms(request.get("arms", ())), id)
 
 
 def read_reward(id: Any, value: Any) -> tuple[str, float]:

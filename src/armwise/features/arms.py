@@ -130,8 +130,9 @@ def _read_all(texts: tuple[bytes, ...]) -> ArmColumns:
     return arms
 
 
-def _columns(columns: Any) -> ArmColumns:
-    return ArmColumns(*columns, tail(columns[3], columns[1]))
+def _columns(columns: Sequence[Any]) -> ArmColumns:
+    ids, features, n_keys, hashes, raws = columns
+    return ArmColumns(ids, features, n_keys, hashes, raws, tail(hashes, features))
 
 
 _all_remembered = functools.lru_cache(maxsize=256)(_read_all)

@@ -84,6 +84,11 @@ class Events:
         self.n_rows = n_rows
         self.arm_names = _names(tags)
 
+    def decisions(self) -> Iterator[dict[str, Any]]:
+        """Every row with the names it was logged with: context, arms, arm, probability, reward."""
+        for _, event, _ in self._events():
+            yield _named(event)
+
     def positions(self, tag: str) -> Ints:
         """Where each row has the action with this tag, for logs in which arms change places; -1 where it has not."""
         tags = ([a.get("_tag") for a in event["c"]["_multi"] if isinstance(a, dict)] for _, event, _ in self._events())
@@ -157,6 +162,27 @@ class _Table(Events):
     def _lines(self) -> Iterator[tuple[int, Any, str]]:
         assert self._paths is not None
         return service.parquet_lines(self._paths)
+
+
+def _named(event: dict[str, Any]) -> dict[str, Any]:
+    """One event in the application's words: a context of names, arms with ids and features."""
+    own = {name: value for name, value in event["c"].items() if not name.startswith("_")}
+    for whole in ("shared", "context"):  # as our service writes it: the context as it came
+        if set(own) == {whole} and isinstance(own[whole], dict):
+            own = own[whole]
+            break
+    arms = []
+    for i, action in enumerate(event["c"]["_multi"]):
+        features = {name: value for name, value in action.items() if not name.startswith("_")}
+        for written in ("f", "features"):
+            if isinstance(features.get(written), dict) and set(features) <= {"i", "id", written}:
+                features = features[written]
+        arms.append({"id": str(action.get("_tag") or i), "features": features})
+    arm = _arm(event)
+    return {
+        "context": own, "arms": arms, "arm": arms[arm]["id"], "probability": _probability(event),
+        "reward": 0.0 - float(event["_label_cost"]),
+    }  # fmt: skip
 
 
 def _agreed(tags: list[Any] | None, actions: Sequence[Any]) -> list[Any] | None:

@@ -246,6 +246,27 @@ class Log:
 
     # ------------------------------------------------------------------ rows
 
+    def decisions(self) -> Iterator[dict[str, Any]]:
+        """The rows as dictionaries with context, arms, arm, probability and reward, as ``Decider.warm_start`` takes
+        them: with the names of the log, where it has some, otherwise x0, x1, ... and the arms' numbers.
+
+        >>> log = Log(contexts=[[0.5]], arms=[1], rewards=[1.0], probabilities=[0.8], n_arms=2)
+        >>> next(log.decisions())
+        {'context': {'x0': 0.5}, 'arms': ['0', '1'], 'arm': '1', 'probability': 0.8, 'reward': 1.0}
+        """
+        named = getattr(self._source, "decisions", None)
+        if named is not None:
+            yield from named()
+            return
+        names = [str(i) for i in range(self.n_arms)] if self.arm_names is None else list(self.arm_names)
+        for rows in self.batches():
+            for i, arm in enumerate(rows.arms.tolist()):
+                context = {} if rows.contexts is None else {f"x{j}": x for j, x in enumerate(rows.contexts[i].tolist())}
+                offered = names if rows.available is None else [n for n, on in zip(names, rows.available[i]) if on]
+                p = None if rows.probabilities is None else float(rows.probabilities[i])
+                reward = float(rows.rewards[i])
+                yield {"context": context, "arms": offered, "arm": names[arm], "probability": p, "reward": reward}
+
     def batches(self, size: int = BATCH, *, contexts: bool = True, extra: tuple[str, ...] = ()) -> Iterator[Rows]:
         """The rows in order, at most ``size`` at a time, each block checked; ``extra`` names further columns to bring.
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from armwise.agent import Floats
 from armwise.features.arms import ArmColumns, read_arms
 from armwise.serve.model.model import Model
 
@@ -24,6 +25,7 @@ def explain(model: Model, context: bytes, arms: ArmColumns) -> tuple[Table, Tabl
     {'a': {'hour': 0.0}, 'b': {'hour': 0.0}}
     """
     chances = model.choose(context, arms, 0.0).p
+    means: Floats | None
     try:
         means, widths = model.estimate(context, arms)
     except ValueError:

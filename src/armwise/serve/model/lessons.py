@@ -12,17 +12,18 @@ from armwise.serve.journal.events import Decision, Lessons
 
 
 def read_lessons(log: Any) -> Lessons:
-    """Rows with context, arms, arm, probability and reward.
+    """A log, or rows with context, arms, arm, probability and reward.
 
     >>> row = {"context": {"hour": 9}, "arms": ["a", "b"], "arm": "b", "probability": 0.5, "reward": 1.0}
     >>> read_lessons([row]).decisions[0].p
     [0.5, 0.5]
     """
-    if not isinstance(log, Iterable) or isinstance(log, (str, bytes, Mapping)):
-        raise ValueError(f"log must be a log with names, or rows with context, arms, arm, probability and reward, "
+    rows = log.decisions() if hasattr(log, "decisions") else log
+    if not isinstance(rows, Iterable) or isinstance(rows, (str, bytes, Mapping)):
+        raise ValueError(f"log must be an offline.Log, or rows with context, arms, arm, probability and reward, "
                          f"got {type(log).__name__}")  # fmt: skip
     found = Lessons([], [])
-    for i, row in enumerate(log):
+    for i, row in enumerate(rows):
         if not isinstance(row, Mapping):
             raise ValueError(f"log, row {i}: expected a dictionary, got {type(row).__name__} {row!r:.60}")
         try:
