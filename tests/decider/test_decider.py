@@ -17,7 +17,7 @@ from sklearn.linear_model import LinearRegression
 
 import armwise as aw
 from armwise import persist
-from armwise.decider.home import Asked
+from armwise.decider.asked import Asked
 from armwise.decider.memory import Memory
 from armwise.features.arms import read_arms
 from armwise.features.plain import arm_to_json, to_json

@@ -30,7 +30,7 @@ def test_the_verbs_are_those_of_decider(client: aw.Client) -> None:
     assert [client.reward(made, 1.0).status, client.reward(made.id, 1.0).status] == ["taken", "repeated"]
     with pytest.raises(aw.UnknownDecision):
         client.reward("nobody", 1.0)
-    with pytest.raises(aw.ServiceError, match="arms"):
+    with pytest.raises(ValueError, match="arms"):
         client.decide({}, [])
     assert client.decide({}, ["a"], id="e/1").id == "e/1"
     assert client.reward("e/1", 0.5).status == "taken"

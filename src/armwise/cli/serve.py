@@ -13,7 +13,10 @@ from armwise.cli.shared import BadInput, command_parser, show
 def add_parser(commands: Any) -> None:
     parser = command_parser(commands, "serve", "serve decisions over HTTP", "armwise serve shop.toml")
     parser.add_argument(
-        "config", nargs="?", help="a TOML file (default: on loopback, with a journal in ./armwise-data)"
+        "config",
+        nargs="?",
+        help="a TOML file, or a folder that a Decider or a service wrote (default: on loopback, with a journal in "
+        "./armwise-data)",
     )
     parser.add_argument("--listen", metavar="ADDRESS:PORT", help="instead of the configured one")
     parser.add_argument("--storage", metavar="FOLDER|URL", help="instead of the configured one")
@@ -33,7 +36,13 @@ def run(args: argparse.Namespace) -> int:
     changes = {name: getattr(args, name) for name in ("listen", "storage") if getattr(args, name)}
 
     def read() -> Config:
-        config = load_config(args.config) if args.config else Config()
+        # Without a file nobody says how an application should be: one that the folder has stays as it is.
+        if not args.config:
+            config = Config(adopt=True)
+        elif os.path.isdir(args.config):
+            config = Config(storage=args.config, adopt=True)
+        else:
+            config = load_config(args.config)
         if changes:
             config = msgspec.structs.replace(config, **changes)
             config.__post_init__()

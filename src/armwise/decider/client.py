@@ -5,20 +5,23 @@ from __future__ import annotations
 import asyncio
 import http.client
 import json
-import tempfile
 import threading
 import time
 import urllib.parse
 import uuid
-import weakref
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, Self
 
-from armwise.decider.answers import Decided, Receipt, UnknownDecision
-from armwise.features.plain import arm_to_json, to_json
+from armwise.decider.answers import Decided, Explanation, Receipt, UnknownDecision
+from armwise.decider.reading import read_log, read_reward
+from armwise.features.arms import read_arm
+from armwise.features.plain import read_context, read_named_arms
 from armwise.offline.log import Log
+from armwise.serve.model.lessons import read_lessons
 
+_MOST = 1000  # decisions or rewards in one request
+_PIECE = 500_000  # bytes of lessons in one request
+_INVALID = frozenset({400, 409, 413, 422})
 _AGAIN = frozenset({429, 502, 503, 504})  # answers after which the same request may be sent again
 
 
@@ -32,6 +35,14 @@ class ServiceError(RuntimeError):
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
         self.status = status
+
+
+class InvalidRequest(ServiceError, ValueError):
+    """The service says that what was asked for makes no sense, as ``Decider`` would with a ValueError.
+
+    >>> isinstance(InvalidRequest(400, "arms must not be empty"), ValueError)
+    True
+    """
 
 
 class Client:
@@ -68,22 +79,37 @@ class Client:
         ...
         armwise.decider.client.ServiceError: 127.0.0.1:1 cannot be reached: [Errno 111] Connection refused
         """
-        if isinstance(arms, (str, bytes, Mapping)):
-            raise ValueError(f"arms must be a list of ids or dictionaries, got {type(arms).__name__}")
-        sent, texts = to_json("context", context), [arm_to_json(arm) for arm in arms]
-        name = id or uuid.uuid4().hex  # of our own making, so that a retry finds the decision it made
-        body = b'{"id":%s,"context":%s,"arms":[%s]}' % (json.dumps(name).encode(), sent, b",".join(texts))
-        answer = json.loads(self._send("POST", "/v1/decisions", body))
-        chances = {each["arm"]: each["probability"] for each in answer["probabilities"]}
-        return Decided(answer["id"], answer["arm"], answer["probability"], chances, sent, tuple(texts))
+        return self.decide_many([{"context": context, "arms": arms, "id": id}])[0]
 
     def decide_many(self, requests: Sequence[Mapping[str, Any]]) -> list[Decided]:
-        """Several decisions, over one connection.
+        """As ``Decider.decide_many``: up to 1,000 decisions are one request and one commit.
 
         >>> Client("http://127.0.0.1:1").decide_many([])
         []
         """
-        return [self.decide(each.get("context"), each.get("arms", ()), id=each.get("id")) for each in requests]
+        asked = []
+        for request in requests:
+            if strange := set(request) - {"context", "arms", "id"}:
+                raise ValueError(f"a request has context, arms and id, got {sorted(map(str, strange))[0]!r}")
+            context, arms = read_context(request.get("context"))[0], read_named_arms(request.get("arms", ()))
+            # An id of our own making, so that a retry finds the decision it made.
+            asked.append((request.get("id") or uuid.uuid4().hex, context, arms.raws))
+        found: list[Decided] = []
+        for start in range(0, len(asked), _MOST):
+            some = asked[start : start + _MOST]
+            bodies = [
+                b'{"id":%s,"context":%s,"arms":[%s]}' % (json.dumps(id).encode(), context, b",".join(map(bytes, arms)))
+                for id, context, arms in some
+            ]
+            if len(bodies) == 1:
+                answers = [json.loads(self._send("POST", "/v1/decisions", bodies[0]))]
+            else:
+                body = b'{"decisions":[%s]}' % b",".join(bodies)
+                answers = json.loads(self._send("POST", "/v1/batch/decisions", body))["decisions"]
+            for answer, (_, context, arms) in zip(answers, some):
+                chances = {each["arm"]: each["probability"] for each in answer["probabilities"]}
+                found.append(Decided(answer["id"], answer["arm"], answer["probability"], chances, context, arms))
+        return found
 
     def reward(self, id: str | Decided, value: float) -> Receipt:
         """As ``Decider.reward``.
@@ -93,24 +119,60 @@ class Client:
         ...
         armwise.decider.client.ServiceError: 127.0.0.1:1 cannot be reached: [Errno 111] Connection refused
         """
-        name = id.id if isinstance(id, Decided) else id
+        name, number = read_reward(id, value)
         path = f"/v1/decisions/{urllib.parse.quote(name, safe='')}/reward"
-        body = json.dumps({"value": float(value)}).encode()
-        try:
-            answer = json.loads(self._send("POST", path, body, {"Idempotency-Key": uuid.uuid4().hex}))
-        except ServiceError as error:
-            if error.status == 404:
-                raise UnknownDecision(name) from None
-            raise
-        return Receipt(name, "late" if answer["late"] else "repeated" if answer["repeated"] else "taken")
+        body = json.dumps({"value": number}).encode()
+        return _receipt(json.loads(self._keyed(path, body)))
 
     def reward_many(self, rewards: Iterable[tuple[str | Decided, float]]) -> list[Receipt]:
-        """Rewards of several decisions, over one connection.
+        """As ``Decider.reward_many``: up to 1,000 rewards are one request and one commit.
 
         >>> Client("http://127.0.0.1:1").reward_many([])
         []
         """
-        return [self.reward(id, value) for id, value in rewards]
+        pairs = [read_reward(id, value) for id, value in rewards]
+        found: list[Receipt] = []
+        for start in range(0, len(pairs), _MOST):
+            sent = [{"id": id, "value": value} for id, value in pairs[start : start + _MOST]]
+            answers = json.loads(self._keyed("/v1/batch/rewards", json.dumps({"rewards": sent}).encode()))
+            found += [_receipt(answer) for answer in answers["rewards"]]
+        return found
+
+    def explain(self, decision: Decided) -> Explanation:
+        """As ``Decider.explain``; the key must be allowed to read.
+
+        >>> Client("http://127.0.0.1:1", retries=0).explain(Decided("e1", "a", 1.0, {"a": 1.0}, b"{}", (b'"a"',)))
+        Traceback (most recent call last):
+        ...
+        armwise.decider.client.ServiceError: 127.0.0.1:1 cannot be reached: [Errno 111] Connection refused
+        """
+        body = b'{"context":%s,"arms":[%s]}' % (decision.context, b",".join(map(bytes, decision.arms)))
+        return Explanation(**json.loads(self._send("POST", "/v1/explanations", body)))
+
+    def warm_start(self, log: Any) -> int:
+        """As ``Decider.warm_start``, in pieces; the key must be the administrator's.
+
+        >>> Client("http://127.0.0.1:1").warm_start([])
+        0
+        """
+        lessons = read_lessons(log)
+        rows = []
+        for decision, reward in zip(lessons.decisions, lessons.rewards):
+            arm = read_arm(bytes(decision.arms[decision.arm])).id
+            rows.append(
+                b'{"context":%s,"arms":[%s],"arm":%s,"probability":%s,"reward":%s}'
+                % (
+                    bytes(decision.context), b",".join(map(bytes, decision.arms)), json.dumps(arm).encode(),
+                    json.dumps(decision.p[decision.arm]).encode(), json.dumps(reward).encode(),
+                )
+            )  # fmt: skip
+        learnt = size = start = 0
+        for end, row in enumerate([*rows, b""]):
+            if end > start and (end == len(rows) or size + len(row) > _PIECE):
+                answer = json.loads(self._keyed("/v1/lessons", b'{"rows":[%s]}' % b",".join(rows[start:end])))
+                learnt, start, size = learnt + answer["learnt"], end, 0
+            size += len(row) + 1
+        return learnt
 
     async def adecide(self, context: Any = None, arms: Iterable[Any] = (), *, id: str | None = None) -> Decided:
         """``decide`` for asyncio, in a thread.
@@ -137,12 +199,7 @@ class Client:
         armwise.decider.client.ServiceError: 127.0.0.1:1 cannot be reached: [Errno 111] Connection refused
         """
         data = self._send("GET", "/v1/log?format=dsjson", None)
-        folder = tempfile.TemporaryDirectory(prefix="armwise-")
-        path = Path(folder.name) / "log.dsjson"
-        path.write_bytes(b"".join(line for line in data.splitlines(True) if b'"_skipLearn":true' not in line))
-        log = Log.from_dsjson(path)
-        weakref.finalize(log, folder.cleanup)
-        return log
+        return read_log(line for line in data.splitlines() if not line.startswith(b'{"_skipLearn":true'))
 
     # ------------------------------------------------------------------ life
 
@@ -161,6 +218,15 @@ class Client:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def _keyed(self, path: str, body: bytes) -> bytes:
+        """Post with an idempotency key, so that a retry of ours changes nothing twice."""
+        try:
+            return self._send("POST", path, body, {"Idempotency-Key": uuid.uuid4().hex})
+        except ServiceError as error:
+            if error.status == 404 and "no decision has the id" in str(error):
+                raise UnknownDecision(str(error).partition(" the id ")[2]) from None
+            raise
 
     def _send(self, method: str, path: str, body: bytes | None, headers: Mapping[str, str] | None = None) -> bytes:
         sent = {"Content-Type": "application/json", **(headers or {})}
@@ -185,7 +251,8 @@ class Client:
                 self._idle.append(connection)
             if response.status < 300:
                 return data
-            failure = ServiceError(response.status, _reason(response.status, data))
+            kind = InvalidRequest if response.status in _INVALID else ServiceError
+            failure = kind(response.status, _reason(response.status, data))
             if response.status not in _AGAIN:
                 break
         raise failure
@@ -196,6 +263,10 @@ class Client:
                 return self._idle.pop()
         kind = http.client.HTTPSConnection if self._scheme == "https" else http.client.HTTPConnection
         return kind(self.address, timeout=self.timeout)
+
+
+def _receipt(answer: dict[str, Any]) -> Receipt:
+    return Receipt(answer["id"], "late" if answer["late"] else "repeated" if answer["repeated"] else "taken")
 
 
 def _reason(status: int, data: bytes) -> str:

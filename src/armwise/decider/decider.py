@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import os
-import tempfile
-import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self
 
 import msgspec
 
 from armwise.agent import Agent
 from armwise.decider.answers import Decided, Explanation, Receipt, UnknownDecision
+from armwise.decider.asked import Asked
 from armwise.decider.describe import described
 from armwise.decider.folder import Folder
-from armwise.decider.home import Asked, Home
+from armwise.decider.home import Home
 from armwise.decider.memory import Memory
+from armwise.decider.reading import read_log, read_request, read_reward
 from armwise.decider.transformed import read_encoder
 from armwise.features.arms import read_arms
 from armwise.features.plain import read_context, read_named_arms
@@ -134,7 +133,7 @@ class Decider:
         try:
             return self._home.reward(pairs)
         except Unknown as error:
-            raise UnknownDecision(str(error).rpartition(" ")[2]) from None
+            raise UnknownDecision(str(error).partition(" the id ")[2]) from None
 
     def explain(self, decision: Decided) -> Explanation:
         """Per arm the estimate, its width and the probability now; per name of the context (and of the arm) what it
@@ -205,52 +204,3 @@ class Decider:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def read_request(request: Any, encoded: Callable[[Any], Any] = lambda context: context) -> Asked:
-    """One request of a batch; ``encoded`` is what becomes of its context first.
-
-    >>> read_request({"arms": ["a"]}).arms.ids
-    ('a',)
-    """
-    if not isinstance(request, Mapping):
-        raise ValueError(f"a request must be a dictionary with context, arms and id, got {request!r:.60}")
-    if strange := set(request) - {"context", "arms", "id"}:
-        raise ValueError(f"a request has context, arms and id, got {sorted(map(str, strange))[0]!r}")
-    id = request.get("id")
-    if id is not None and not isinstance(id, str):
-        raise ValueError(f"id must be text, got {id!r:.60}")
-    return Asked(*read_context(encoded(request.get("context"))), read_named_arms(request.get("arms", ())), id)
-
-
-def read_reward(id: Any, value: Any) -> tuple[str, float]:
-    """A reward that was given, and the id of its decision.
-
-    >>> read_reward("e1", "much")
-    Traceback (most recent call last):
-    ...
-    ValueError: reward must be a number, got 'much'
-    """
-    name = id.id if isinstance(id, Decided) else id
-    if not isinstance(name, str):
-        raise ValueError(f"id must be a decision's id, or the decision itself, got {name!r:.60}")
-    if type(value) is float and value == value:
-        return name, value
-    try:
-        number = float("" if isinstance(value, (str, bytes)) else value)
-    except (TypeError, ValueError):
-        raise ValueError(f"reward must be a number, got {value!r:.60}") from None
-    if number != number:
-        raise ValueError("reward must be a number, got NaN")
-    return name, number
-
-
-def read_log(lines: Iterable[bytes]) -> Log:
-    """Lines of dsjson as a log, which reads them from a file whenever it is asked for rows."""
-    folder = tempfile.TemporaryDirectory(prefix="armwise-")
-    path = Path(folder.name) / "log.dsjson"
-    with path.open("wb") as file:
-        file.writelines(line + b"\n" for line in lines)
-    log = Log.from_dsjson(path)
-    weakref.finalize(log, folder.cleanup)
-    return log

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from armwise.decider.answers import Decided, Receipt
-from armwise.decider.home import APP, Asked, receipt
+from armwise.decider.asked import Asked
+from armwise.decider.home import APP, receipt
 from armwise.serve.config import open_store
 from armwise.serve.engine.draw import answer
 from armwise.serve.engine.engine import Engine

@@ -3,25 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from armwise.decider.answers import Decided, Receipt
-from armwise.features.arms import ArmColumns
-from armwise.features.tokens import Part
+from armwise.decider.asked import Asked
 from armwise.serve.journal.events import EARLIEST, Lessons, Reward
 from armwise.serve.journal.rules import Status
 from armwise.serve.model.model import Model
 
 APP = "default"  # the application's name in the journal, as ``armwise serve`` calls its only one
-
-
-class Asked(NamedTuple):
-    """A request for a decision, read; ``tokens`` are the context's, where they were found without its JSON."""
-
-    context: bytes
-    tokens: Part | None
-    arms: ArmColumns
-    id: str | None
 
 
 class Home(Protocol):

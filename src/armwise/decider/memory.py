@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 import msgspec
 
 from armwise.decider.answers import Decided, Receipt
-from armwise.decider.home import APP, Asked, receipt
+from armwise.decider.asked import Asked
+from armwise.decider.home import APP, receipt
 from armwise.features.arms import ArmColumns, check_id
 from armwise.features.scaling import Scaling
 from armwise.serve.engine.draw import uniform

@@ -15,7 +15,7 @@ from armwise.serve.config import Config, is_loopback, names_loopback
 from armwise.serve.engine.application import Application
 from armwise.serve.engine.engine import Engine
 from armwise.serve.personalizer import admin, evaluations, rank, slots
-from armwise.serve.web import page, v1
+from armwise.serve.web import many, page, v1
 from armwise.serve.web.asgi import HTTPScope, Receive, Send
 from armwise.serve.web.http import RETRY, Call, Problem, Response, Route, Router, problem_of, reply, split_path
 from armwise.serve.web.keys import Keys
@@ -41,7 +41,9 @@ class Service:
 
     def __init__(self, config: Config, engine: Engine | None = None) -> None:
         self.config = config
-        self.engine = engine or Engine(config.store(), config.creations(), snapshot_every=config.snapshot_every)
+        self.engine = engine or Engine(
+            config.store(), config.creations(), snapshot_every=config.snapshot_every, adopt=config.adopt
+        )
         self.keys, self.metrics = Keys(config.keys), Metrics()
         self.default = next(iter(config.applications))
         self.ready = self.ending = False
@@ -52,6 +54,7 @@ class Service:
         self.router = Router(
             [
                 *v1.ROUTES,
+                *many.ROUTES,
                 *rank.ROUTES,
                 *slots.ROUTES,
                 *admin.ROUTES,

@@ -34,6 +34,7 @@ class Config(msgspec.Struct, forbid_unknown_fields=True):
     listen: str = "127.0.0.1:8484"
     storage: str = "armwise-data"  # a folder, or postgresql://...
     applications: dict[str, Application] = msgspec.field(default_factory=lambda: {"default": Application()})
+    adopt: bool = False  # serve applications that the storage has as it has them, whatever is said of them here
     keys: list[Key] = []
     max_body: int = 1_048_576
     snapshot_every: float = 30.0

@@ -200,7 +200,9 @@ void bind_features(nb::module_& m) {
         while (PyDict_Next(names.ptr(), &at, &name, &value))
             if (!PyUnicode_CheckExact(name) || !tokens.add(name, value, heads.ptr(), texts.ptr())) return nb::none();
         return tokens.joined();
-    }, "names"_a, "heads"_a, "texts"_a,
+    }, nb::sig("def flat(names: dict[object, object], heads: dict[str, bytes], "
+               "texts: dict[str, dict[str | bool, bytes]]) -> tuple[bytes, bytes, bytes] | None"),
+          "names"_a, "heads"_a, "texts"_a,
           R"(The tokens of a flat dictionary: counted rows, hashes of the numeric ones, their rows.
 
 ``heads`` has the hash under each name, ``texts`` under each name and text (or boolean) the row; None if one is missing,

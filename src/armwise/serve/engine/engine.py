@@ -63,8 +63,10 @@ class Engine:
         clock: Callable[[], float] = time.time,
         snapshot_every: float = 30.0,
         publish_every: float = 0.1,
+        adopt: bool = False,
     ) -> None:
         self.store, self.creations, self._clock = store, dict(applications), clock
+        self.adopt = adopt  # applications that the journal has are served as it has them
         self.learner = Learner(
             store,
             self.open_journal,
@@ -345,7 +347,7 @@ class Engine:
         check_import(model, self.model(app))
         self._journal_change(app, Import.of(model))
 
-    def teach(self, app: str, lessons: Lessons) -> None:
+    def teach(self, app: str, lessons: Lessons, request: str = "") -> None:
         """Journal what others decided, for the application's model to learn; returns when it is learnt.
 
         >>> from armwise.serve.journal.sqlite import SQLite
@@ -357,7 +359,7 @@ class Engine:
         model = self.model(app)
         for reward in lessons.rewards:
             model.check_reward(reward)
-        self._journal_change(app, lessons)
+        self._journal_change(app, lessons, request=request)
 
     def reset(self, app: str, creation: Creation | None = None) -> None:
         """Begin the application's model anew, as it was created, or from something else.
@@ -382,8 +384,8 @@ class Engine:
         """
         return persist.dumps(self.model(app))
 
-    def _journal_change(self, app: str, event: Event, id: str = "") -> None:
-        written = self.writer.write([Write(app, id, event)])
+    def _journal_change(self, app: str, event: Event, id: str = "", request: str = "") -> None:
+        written = self.writer.write([Write(app, id, event, request)])
         self.wait_learnt(written[0].row.seq)
 
     # ------------------------------------------------------------------ questions

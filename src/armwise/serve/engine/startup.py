@@ -26,6 +26,9 @@ def apply(engine: Engine, creations: dict[str, Creation]) -> int:
     Any process may: whoever leads folds it in. Changed settings keep what was learnt; an application that is made of
     something else is trained on what the journal has of it before it takes over.
     """
+    if engine.adopt:
+        creations = {app: engine.configured(app)[1] or made for app, made in creations.items()}
+        engine.creations.update(creations)
     for app, creation in creations.items():
         check_id("the application's name", app)
         build_model(creation)

@@ -348,7 +348,7 @@ class Model(persist.Saved):
         """What the agent saw when a journaled decision was made, and its choice."""
         seen = self.recall(decision, at_hand)
         arm = decision.arm if seen.positions is None else seen.positions[decision.arm]
-        return seen.view, make_choice((arm, decision.p[decision.arm], decision.note))
+        return seen.view, make_choice((arm, decision.p[decision.arm], decision.note, None))
 
     def recall(self, decision: Decision, at_hand: Seen | Stack | None = None) -> Seen:
         """What the agent saw when a journaled decision was made; ``at_hand`` spares reading it again.

@@ -14,7 +14,7 @@ from armwise.serve.engine.application import Application
 from armwise.serve.engine.draw import Answer, answer
 from armwise.serve.engine.engine import Engine
 from armwise.serve.errors import Conflict
-from armwise.serve.journal.append import Write
+from armwise.serve.journal.append import Write, Written
 from armwise.serve.journal.events import EARLIEST, Activation, Change, Decision, Reward
 from armwise.serve.journal.rules import Status
 from armwise.serve.log import parquet
@@ -132,7 +132,7 @@ def draw(call: Call, asked: Asked) -> Write:
         call.application, asked.context, asked.arms,
         id=None if sent.id is msgspec.UNSET else sent.id,
         excluded=() if sent.excluded is msgspec.UNSET else sent.excluded,
-        deferred=sent.defer is True, request=retry_key(call, "decide"), by=call.key.name,
+        deferred=sent.defer is True, request=retry_key(call, "decide"), by=call.key.name, tokens=asked.tokens,
     )  # fmt: skip
 
 
@@ -153,12 +153,20 @@ async def reward(call: Call) -> Response:
         raise InvalidInput('the body must be an object with a number: {"value": 1.0}')
     key = retry_key(call, "reward", call.params[0])
     write = call.engine.prepare_reward(call.application, call.params[0], finite(value), key)
-    written = (await call.submit([write]))[0]
-    event = written.row.event
+    return reply(reward_answer((await call.submit([write]))[0]))
+
+
+def reward_answer(written: Written) -> RewardAnswer:
+    """What came of a reward.
+
+    >>> from armwise.serve.journal.events import Row
+    >>> reward_answer(Written(Row(2, 0, "shop", "reward", "e1", b'{"value":0.5,"decision":1,"late":true}'))).late
+    True
+    """
+    event, status = written.row.event, written.status
     assert isinstance(event, Reward)
-    status = written.status
     repeated = not event.late and status is not None and status.rule == EARLIEST and status.n > 1
-    return reply(RewardAnswer(written.row.id, event.late, event.lesson is not None, repeated))
+    return RewardAnswer(written.row.id, event.late, event.lesson is not None, repeated)
 
 
 async def activate(call: Call) -> Response:

@@ -1,0 +1,17 @@
+"""What is asked for: a context, arms, and perhaps an id."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from armwise.features.arms import ArmColumns
+from armwise.features.tokens import Part
+
+
+class Asked(NamedTuple):
+    """A request for a decision, read; ``tokens`` are the context's, where they were found without its JSON."""
+
+    context: bytes
+    tokens: Part | None
+    arms: ArmColumns
+    id: str | None

@@ -1,0 +1,116 @@
+"""Several at once, each group in one commit: decisions, rewards, lessons of others; and why an arm was likely."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import msgspec
+
+from armwise.features.tokens import InvalidInput, why
+from armwise.serve.engine.draw import answer
+from armwise.serve.journal.append import Write
+from armwise.serve.model.explain import explain
+from armwise.serve.model.lessons import read_lessons
+from armwise.serve.web import admission
+from armwise.serve.web.http import Call, Response, Route, finite, read_object, reply
+from armwise.serve.web.v1 import Asked, DecisionAnswer, read, retry_key, reward_answer
+
+MOST = 1000  # decisions or rewards in one request
+
+
+class _Decisions(msgspec.Struct, forbid_unknown_fields=True):
+    decisions: list[msgspec.Raw]
+
+
+async def decide(call: Call) -> Response:
+    """``POST /v1/batch/decisions``: as ``POST /v1/decisions``, for each of ``decisions``; all or none."""
+
+    def drawn() -> list[Write]:
+        asked = _asked(call)
+        for each in asked:
+            admission.heavy(call, [each.tokens], each.arms.features)
+        return [_write(call, each, i) for i, each in enumerate(asked)]
+
+    writes = await admission.aside(True, drawn)
+    written = await call.submit(writes) if writes else []
+    return reply({"decisions": [DecisionAnswer.of(answer(w, write)) for w, write in zip(written, writes)]})
+
+
+def _asked(call: Call) -> list[Asked]:
+    try:
+        bodies = msgspec.json.decode(call.body, type=_Decisions).decisions
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise InvalidInput(f"the body: {why(error, call.body)}") from None
+    if len(bodies) > MOST:
+        raise InvalidInput(f"decisions: {len(bodies)} in one request, at most {MOST} are accepted")
+    found = []
+    for i, body in enumerate(bodies):
+        try:
+            found.append(read(bytes(body)))
+        except InvalidInput as error:
+            raise InvalidInput(f"decisions[{i}]: {error}") from None
+    return found
+
+
+def _write(call: Call, asked: Asked, i: int) -> Write:
+    sent = asked.sent
+    return call.engine.prepare(
+        call.application, asked.context, asked.arms,
+        id=None if sent.id is msgspec.UNSET else sent.id,
+        excluded=() if sent.excluded is msgspec.UNSET else sent.excluded,
+        deferred=sent.defer is True, request=retry_key(call, "decide", str(i)), by=call.key.name, tokens=asked.tokens,
+    )  # fmt: skip
+
+
+async def reward(call: Call) -> Response:
+    """``POST /v1/batch/rewards``: ``{"rewards": [{"id": ..., "value": ...}, ...]}``; all or none."""
+    body = read_object(call.body, {"rewards"})
+    rewards = body.get("rewards")
+    if not isinstance(rewards, list) or len(rewards) > MOST:
+        raise InvalidInput(f"rewards must be a list of at most {MOST} objects with id and value")
+    writes = []
+    for i, each in enumerate(rewards):
+        if not isinstance(each, dict) or set(each) != {"id", "value"} or not isinstance(each["id"], str):
+            raise InvalidInput(f"rewards[{i}] must be an object with id and value")
+        value = finite(each["value"], f"rewards[{i}].value")
+        key = retry_key(call, "reward", str(i), each["id"])
+        writes.append(call.engine.prepare_reward(call.application, each["id"], value, key))
+    written = await call.submit(writes) if writes else []
+    return reply({"rewards": [reward_answer(each) for each in written]})
+
+
+async def explanation(call: Call) -> Response:
+    """``POST /v1/explanations``: a context and arms, as for a decision; nothing is decided."""
+    asked = await admission.aside(True, lambda: read(call.body))
+    admission.heavy(call, [asked.tokens], asked.arms.features)
+    await asyncio.to_thread(call.engine.wait_learnt)
+    model = call.engine.model(call.application)
+    arms, contributions = await admission.aside(True, lambda: explain(model, asked.context, asked.arms))
+    return reply({"arms": arms, "contributions": contributions})
+
+
+async def teach(call: Call) -> Response:
+    """``POST /v1/lessons``: ``{"rows": [...]}`` of context, arms, arm, probability and reward; how many were learnt."""
+
+    def learnt() -> int:
+        rows: Any = read_object(call.body, {"rows"}).get("rows")
+        if not isinstance(rows, list):
+            raise InvalidInput("rows must be a list of objects with context, arms, arm, probability and reward")
+        try:
+            lessons = read_lessons(rows)
+        except ValueError as error:
+            raise InvalidInput(str(error)) from None
+        if lessons.rewards:
+            call.engine.teach(call.application, lessons, retry_key(call, "teach"))
+        return len(lessons.rewards)
+
+    return reply({"learnt": await asyncio.to_thread(learnt)})
+
+
+ROUTES = [
+    Route("POST", "v1/batch/decisions", "decide", decide),
+    Route("POST", "v1/batch/rewards", "reward", reward),
+    Route("POST", "v1/explanations", "read", explanation),
+    Route("POST", "v1/lessons", "admin", teach),
+]
