@@ -13,7 +13,10 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn.compose import make_column_transformer
+from sklearn.feature_extraction import DictVectorizer
 from sklearn.linear_model import LinearRegression
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import armwise as aw
 from armwise import persist
@@ -223,3 +226,46 @@ def test_bad_input_is_named_and_changes_nothing(call: Any, said: str) -> None:
 
 def test_arms_keep_their_features() -> None:
     assert arm_to_json({"id": 7, "features": {"price": 3}}) == b'{"id":"7","features":{"price":3}}'
+
+
+def test_a_reward_that_comes_twice_in_one_commit_is_told_apart(shop: aw.Decider) -> None:
+    made = shop.decide({}, ["a", "b"])
+    assert [r.status for r in shop.reward_many([(made, 1.0), (made, 1.0)])] == ["taken", "repeated"]
+
+
+def test_what_was_rewarded_is_known_to_the_next_decision(shop: aw.Decider) -> None:
+    # Also in a folder, where learning is another thread's: a failure means that a decision came from an older model.
+    made = shop.decide_many([{"context": {"d": i % 2}, "arms": ["a", "b"]} for i in range(200)])
+    shop.reward_many((d, float(d.arm == "a")) for d in made)
+    assert shop.decide({"d": 1}, ["a", "b"]).probabilities["a"] > 0.9
+
+
+class Upper:
+    """As a transformer of scikit-learn behaves."""
+
+    def transform(self, rows: list[dict[str, Any]]) -> np.ndarray:
+        return np.array([[row["age"] / 10.0, float(row["device"] == "phone")] for row in rows])
+
+    def get_feature_names_out(self) -> list[str]:
+        return ["decades", "phone"]
+
+
+@pytest.mark.parametrize("durable", [False, True])
+def test_a_transformer_reads_the_contexts_first(tmp_path: Path, durable: bool) -> None:
+    frame = pd.DataFrame({"device": ["phone", "tv", "tv"], "age": [20.0, 40.0, 60.0]})
+    columns = make_column_transformer((OneHotEncoder(), ["device"]), (StandardScaler(), ["age"])).fit(frame)
+    vectors = DictVectorizer().fit(frame.to_dict("records"))
+    for encoder, names in (
+        (Upper(), {"decades", "phone"}),
+        (columns, set(columns.get_feature_names_out())),
+        (vectors, {"age", "device=tv"}),
+    ):
+        where = [tmp_path / str(len(names))] if durable else []
+        with aw.Decider(*where, encoder=encoder) as shop:
+            made = shop.decide(frame.iloc[1], ["a", "b"])
+            shop.reward_many((d, 1.0) for d in shop.decide_many([{"context": frame.iloc[1], "arms": ["a"]}]))
+            assert set(json.loads(made.context)) == names
+            assert set(shop.explain(made).contributions["a"]) == names
+    with pytest.raises(ValueError, match=r"encoder must be a features\.Encoder, or have a method transform"):
+        aw.Decider(encoder=object())
+    assert aw.Decider(encoder=aw.features.Encoder(dim=32)).agent.dim == 32

@@ -98,17 +98,17 @@ class Client:
         for start in range(0, len(asked), _MOST):
             some = asked[start : start + _MOST]
             bodies = [
-                b'{"id":%s,"context":%s,"arms":[%s]}' % (json.dumps(id).encode(), context, b",".join(map(bytes, arms)))
-                for id, context, arms in some
+                b'{"id":%s,"context":%s,"arms":[%s]}' % (json.dumps(id).encode(), context, b",".join(map(bytes, raws)))
+                for id, context, raws in some
             ]
             if len(bodies) == 1:
                 answers = [json.loads(self._send("POST", "/v1/decisions", bodies[0]))]
             else:
                 body = b'{"decisions":[%s]}' % b",".join(bodies)
                 answers = json.loads(self._send("POST", "/v1/batch/decisions", body))["decisions"]
-            for answer, (_, context, arms) in zip(answers, some):
+            for answer, (_, context, raws) in zip(answers, some):
                 chances = {each["arm"]: each["probability"] for each in answer["probabilities"]}
-                found.append(Decided(answer["id"], answer["arm"], answer["probability"], chances, context, arms))
+                found.append(Decided(answer["id"], answer["arm"], answer["probability"], chances, context, raws))
         return found
 
     def reward(self, id: str | Decided, value: float) -> Receipt:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self
@@ -134,6 +135,23 @@ class Decider:
             return self._home.reward(pairs)
         except Unknown as error:
             raise UnknownDecision(str(error).partition(" the id ")[2]) from None
+
+    async def adecide(self, context: Any = None, arms: Iterable[Any] = (), *, id: str | None = None) -> Decided:
+        """``decide`` for asyncio, in a thread.
+
+        >>> asyncio.run(Decider().adecide({"hour": 21}, arms=["red"])).arm
+        'red'
+        """
+        return await asyncio.to_thread(self.decide, context, arms, id=id)
+
+    async def areward(self, id: str | Decided, value: float) -> Receipt:
+        """``reward`` for asyncio, in a thread.
+
+        >>> shop = Decider()
+        >>> asyncio.run(shop.areward(shop.decide({}, arms=["a"]), 1.0)).status
+        'taken'
+        """
+        return await asyncio.to_thread(self.reward, id, value)
 
     def explain(self, decision: Decided) -> Explanation:
         """Per arm the estimate, its width and the probability now; per name of the context (and of the arm) what it

@@ -34,6 +34,7 @@ class Folder:
             made = creation(journal.configured(APP)[1])
         finally:
             journal.connection.close()
+        self._rewarded = 0  # the last event that was a reward from here
         self._engine: Engine | None = Engine(store, {APP: made}, publish_every=0.02)
         try:
             self._engine.start()
@@ -56,8 +57,10 @@ class Folder:
         return self._engine
 
     def decide(self, requests: Sequence[Asked]) -> list[Decided]:
-        """Decide, in one commit."""
+        """Decide, in one commit, with all that was rewarded before this call."""
         engine = self.engine
+        if self._rewarded > engine.learner.published:
+            engine.wait_learnt(self._rewarded)
         writes = [engine.prepare(APP, a.context, a.arms, id=a.id, tokens=a.tokens) for a in requests]
         answers = [answer(written, write) for written, write in zip(engine.writer.write(writes), writes)]
         return [
@@ -73,7 +76,8 @@ class Folder:
         for each in written:
             event = each.row.event
             assert isinstance(event, Reward)
-            receipts.append(receipt(each.row.id, event, each.status))
+            self._rewarded = max(self._rewarded, each.row.seq)
+            receipts.append(receipt(each.row.id, event, each.repeated))
         return receipts
 
     def model(self) -> Model:

@@ -7,8 +7,7 @@ from typing import Protocol
 
 from armwise.decider.answers import Decided, Receipt
 from armwise.decider.asked import Asked
-from armwise.serve.journal.events import EARLIEST, Lessons, Reward
-from armwise.serve.journal.rules import Status
+from armwise.serve.journal.events import Lessons, Reward
 from armwise.serve.model.model import Model
 
 APP = "default"  # the application's name in the journal, as ``armwise serve`` calls its only one
@@ -36,11 +35,10 @@ class Home(Protocol):
         """Let go of what is held."""
 
 
-def receipt(id: str, event: Reward, status: Status | None) -> Receipt:
+def receipt(id: str, event: Reward, repeated: bool) -> Receipt:
     """What came of a reward.
 
-    >>> receipt("e1", Reward(1.0, late=True), None).status
+    >>> receipt("e1", Reward(1.0, late=True), repeated=False).status
     'late'
     """
-    again = status is not None and status.rule == EARLIEST and status.n > 1
-    return Receipt(id, "late" if event.late else "repeated" if again else "taken")
+    return Receipt(id, "late" if event.late else "repeated" if repeated else "taken")

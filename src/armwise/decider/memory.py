@@ -145,7 +145,7 @@ class Memory:
         made.outcomes.append(Outcome(value, now, event.late))
         if event.lesson is not None:
             self._settle(made, event)
-        return receipt(id, event, made.status)
+        return receipt(id, event, made.status.repeated)
 
     def _settle(self, made: _Made, event: Reward | Expiry) -> None:
         self._model.settle(event, made.decision if made.seen is not None else made.journaled(), made.seen)

@@ -53,6 +53,7 @@ class Written(msgspec.Struct):
     row: Row
     again: bool = False
     status: Status | None = None
+    repeated: bool = False  # a reward of which an earlier one counts instead
 
 
 Appended = list[Written] | Exception
@@ -206,7 +207,9 @@ class Journal(Records):
         seq = batch.requests.get((write.app, write.request)) if write.request else None
         if seq is not None:
             row = self._row(batch, seq)
-            return Written(row, again=True, status=batch.known.get((write.app, row.id)))
+            status = batch.known.get((write.app, row.id))
+            repeated = isinstance(write.event, Reward) and status is not None and status.repeated
+            return Written(row, again=True, status=status, repeated=repeated)
         if not isinstance(write.event, Decision | Sequel):
             return Written(batch.append(write, write.event))
         key = write.app, write.id
@@ -218,7 +221,9 @@ class Journal(Records):
         if isinstance(event, Decision):
             status = batch.known[key] = Status.of(row, event)
         batch.dirty[key] = None
-        return Written(row, status=status)
+        # Now, since a group may have another reward of the same decision.
+        repeated = isinstance(event, Reward) and not event.late and status is not None and status.repeated
+        return Written(row, status=status, repeated=repeated)
 
     def _row(self, batch: _Batch, seq: int) -> Row:
         if batch.rows and seq >= batch.rows[0][0].seq:

@@ -79,6 +79,15 @@ class Status(msgspec.Struct, gc=False):  # no cycle goes through it
         """
         return self.value if self.n else self.default
 
+    @property
+    def repeated(self) -> bool:
+        """Whether the last reward is one of which an earlier one counts instead.
+
+        >>> Status("shop", "e1", 1, 1000, EARLIEST, 0.0, True, n=2).repeated
+        True
+        """
+        return self.rule == EARLIEST and self.n > 1
+
     def reward(self, value: float, time: int) -> Reward:
         """Take a reward in; late ones change nothing.
 

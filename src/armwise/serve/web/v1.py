@@ -15,7 +15,7 @@ from armwise.serve.engine.draw import Answer, answer
 from armwise.serve.engine.engine import Engine
 from armwise.serve.errors import Conflict
 from armwise.serve.journal.append import Write, Written
-from armwise.serve.journal.events import EARLIEST, Activation, Change, Decision, Reward
+from armwise.serve.journal.events import Activation, Change, Decision, Reward
 from armwise.serve.journal.rules import Status
 from armwise.serve.log import parquet
 from armwise.serve.log.export import FORMATS, earned, outcomes, pieces
@@ -163,10 +163,9 @@ def reward_answer(written: Written) -> RewardAnswer:
     >>> reward_answer(Written(Row(2, 0, "shop", "reward", "e1", b'{"value":0.5,"decision":1,"late":true}'))).late
     True
     """
-    event, status = written.row.event, written.status
+    event = written.row.event
     assert isinstance(event, Reward)
-    repeated = not event.late and status is not None and status.rule == EARLIEST and status.n > 1
-    return RewardAnswer(written.row.id, event.late, event.lesson is not None, repeated)
+    return RewardAnswer(written.row.id, event.late, event.lesson is not None, written.repeated and not event.late)
 
 
 async def activate(call: Call) -> Response:
