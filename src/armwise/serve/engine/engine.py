@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import threading
-import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,6 +17,7 @@ import msgspec
 from armwise import persist
 from armwise.features.arms import ArmColumns, check_id, read_arms
 from armwise.features.tokens import InvalidInput, Part
+from armwise.serve.engine.clock import TrustedClock
 from armwise.serve.engine.draw import Answer, answer, drawn, uniform
 from armwise.serve.engine.learner import Learner, Snapshots
 from armwise.serve.engine.startup import apply, await_applications, warm
@@ -60,12 +60,13 @@ class Engine:
         store: Database,
         applications: dict[str, Creation],
         *,
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float] | None = None,
         snapshot_every: float = 30.0,
         publish_every: float = 0.1,
         adopt: bool = False,
     ) -> None:
-        self.store, self.creations, self._clock = store, dict(applications), clock
+        self.store, self.creations = store, dict(applications)
+        self._clock = clock or TrustedClock()
         self.adopt = adopt  # applications that the journal has are served as it has them
         self.learner = Learner(
             store,
@@ -95,6 +96,8 @@ class Engine:
             raise RuntimeError(f"{named} is serving from this journal")
         self._reader = self.open_journal()
         self._secret = self._reader.meta("secret")
+        if isinstance(self._clock, TrustedClock):
+            self._clock.continue_from(self._reader.last()[1] / 1000.0)
         self.recover()
         self.writer.start()
         for app, made in self._reader.made_by_request().items():
@@ -469,6 +472,15 @@ class Engine:
             with self._reading:
                 seq = self._reader.last()[0]
         self.learner.wait(seq, timeout)
+
+    @property
+    def clock_jumps(self) -> int:
+        """How often the clock jumped since the start.
+
+        >>> Engine(None, {}).clock_jumps
+        0
+        """
+        return getattr(self._clock, "jumps", 0)
 
     @property
     def learning(self) -> bool:

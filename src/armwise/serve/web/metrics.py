@@ -71,7 +71,8 @@ class Metrics:
         }
         for name, value in gauges.items():
             text += [f"# TYPE {name} gauge", f"{name} {value}"]
-        text += ["# TYPE armwise_commits_total counter", f"armwise_commits_total {engine.writer.commits}"]
+        for name, count in {"commits": engine.writer.commits, "clock_jumps": engine.clock_jumps}.items():
+            text += [f"# TYPE armwise_{name}_total counter", f"armwise_{name}_total {count}"]
         for name in ("version", "lessons", "refused"):
             text.append(f"# TYPE armwise_model_{name} gauge")
             for app, model in sorted(engine.models.items()):

@@ -1,0 +1,74 @@
+"""A clock that is trusted within bounds: one that jumps moves no window before the jump has proved to be lasting."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+
+log = logging.getLogger("armwise.serve")
+
+TOLERANCE = 5.0  # seconds against the time since boot: beyond is a jump, below is how clocks are kept right
+LASTING = 600.0  # seconds after which a jump forward is believed
+SLEW = 0.1  # of the time that passes, by which a clock that was set back is approached
+
+
+def since_boot() -> float:
+    """Seconds that pass whatever happens to the clock, sleep of the machine included where the system counts it.
+
+    >>> since_boot() <= since_boot()
+    True
+    """
+    boot = getattr(time, "CLOCK_BOOTTIME", None)
+    return time.monotonic() if boot is None else time.clock_gettime(boot)
+
+
+class TrustedClock:
+    """The wall clock, except that it never goes back, and follows a jump forward only after ten minutes.
+
+    A jump forward and back leaves no trace: otherwise the journal, whose time never goes back, would stand still until
+    the clock had caught up, and close no window.
+
+    >>> wall, passed = [1000.0], [0.0]
+    >>> clock = TrustedClock(wall=lambda: wall[0], steady=lambda: passed[0])
+    >>> wall[0] += 30 * 86400 + 1; passed[0] += 1; clock()
+    1001.0
+    >>> wall[0] -= 30 * 86400 - 1; passed[0] += 1; clock(), clock.jumps
+    (1002.0, 2)
+    """
+
+    def __init__(self, wall: Callable[[], float] = time.time, steady: Callable[[], float] = since_boot) -> None:
+        self._wall, self._steady = wall, steady
+        self._last_wall, self._last_steady = wall(), steady()
+        self._untrusted = 0.0  # by how much the wall clock is ahead of the time that is told
+        self._since = 0.0
+        self.jumps = 0
+
+    def __call__(self) -> float:
+        wall, steady = self._wall(), self._steady()
+        passed = steady - self._last_steady
+        jump = wall - self._last_wall - passed
+        self._last_wall, self._last_steady = wall, steady
+        if abs(jump) > TOLERANCE:
+            self._untrusted += jump
+            self._since = steady
+            self.jumps += 1
+            log.warning("the clock jumped by %.0f s: not followed before it lasts", jump)
+            if abs(self._untrusted) < TOLERANCE:  # it is back where it was
+                self._untrusted = 0.0
+        elif self._untrusted < 0.0:
+            self._untrusted = min(0.0, self._untrusted + SLEW * passed)
+        elif self._untrusted and steady - self._since > LASTING:
+            log.warning("the clock is %.0f s ahead for %.0f s now: followed", self._untrusted, LASTING)
+            self._untrusted = 0.0
+        return wall - self._untrusted
+
+    def continue_from(self, moment: float) -> None:
+        """Go on from a time that is already journaled, though the wall clock be behind it.
+
+        >>> clock = TrustedClock(wall=lambda: 1000.0, steady=lambda: 0.0)
+        >>> clock.continue_from(5000.0); clock()
+        5000.0
+        """
+        if moment > self():
+            self._untrusted = self._last_wall - moment
