@@ -13,9 +13,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self
 
 from armwise.decider.answers import Decided, Explanation, Receipt, UnknownDecision
-from armwise.decider.reading import read_log, read_reward
+from armwise.decider.reading import read_decision, read_log, read_pairs, read_request, read_reward, rows
 from armwise.features.arms import read_arm
-from armwise.features.plain import read_context, read_named_arms
 from armwise.offline.log import Log
 from armwise.serve.model.lessons import read_lessons
 
@@ -88,12 +87,10 @@ class Client:
         []
         """
         asked = []
-        for request in requests:
-            if strange := set(request) - {"context", "arms", "id"}:
-                raise ValueError(f"a request has context, arms and id, got {sorted(map(str, strange))[0]!r}")
-            context, arms = read_context(request.get("context"))[0], read_named_arms(request.get("arms", ()))
+        for request in rows("requests", requests, "a list of dictionaries"):
+            context, _, arms, id = read_request(request)
             # An id of our own making, so that a retry finds the decision it made.
-            asked.append((request.get("id") or uuid.uuid4().hex, context, arms.raws))
+            asked.append((id or uuid.uuid4().hex, context, arms.raws))
         found: list[Decided] = []
         for start in range(0, len(asked), _MOST):
             some = asked[start : start + _MOST]
@@ -130,7 +127,7 @@ class Client:
         >>> Client("http://127.0.0.1:1").reward_many([])
         []
         """
-        pairs = [read_reward(id, value) for id, value in rewards]
+        pairs = read_pairs(rewards)
         found: list[Receipt] = []
         for start in range(0, len(pairs), _MOST):
             sent = [{"id": id, "value": value} for id, value in pairs[start : start + _MOST]]
@@ -146,7 +143,8 @@ class Client:
         ...
         armwise.decider.client.ServiceError: 127.0.0.1:1 cannot be reached: [Errno 111] Connection refused
         """
-        body = b'{"context":%s,"arms":[%s]}' % (decision.context, b",".join(map(bytes, decision.arms)))
+        context, arms = read_decision(decision)
+        body = b'{"context":%s,"arms":[%s]}' % (context, b",".join(arms))
         return Explanation(**json.loads(self._send("POST", "/v1/explanations", body)))
 
     def warm_start(self, log: Any) -> int:

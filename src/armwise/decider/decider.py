@@ -16,7 +16,7 @@ from armwise.decider.describe import described
 from armwise.decider.folder import Folder
 from armwise.decider.home import Home
 from armwise.decider.memory import Memory
-from armwise.decider.reading import read_log, read_request, read_reward
+from armwise.decider.reading import read_decision, read_id, read_log, read_pairs, read_request, read_reward, rows
 from armwise.decider.transformed import read_encoder
 from armwise.features.arms import read_arms
 from armwise.features.plain import read_context, read_named_arms
@@ -65,6 +65,13 @@ class Decider:
         if isinstance(storage, Agent):
             storage, agent = None, storage
         self._encoded, wanted_features = read_encoder(encoder, dim)
+        for name, value in (("window", window), ("default", default)):
+            if value is not None and not isinstance(value, (int, float)):
+                raise ValueError(f"{name} must be a number, got {type(value).__name__} {value!r:.60}")
+        if storage is not None and not isinstance(storage, (str, os.PathLike)):
+            raise ValueError(f"storage must be a folder, or an agent, got {type(storage).__name__} {storage!r:.60}")
+        if storage is not None and os.path.isfile(storage) and not str(storage).endswith(".db"):
+            raise ValueError(f"storage must be a folder, but {os.fspath(storage)!r} is a file")
 
         def creation(before: Creation | None) -> Creation:
             """What the folder was made of, with what is asked for in its place."""
@@ -93,7 +100,7 @@ class Decider:
         >>> Decider().decide({"hour": 21}, arms=["red"]).arm
         'red'
         """
-        return self._decide((Asked(*read_context(self._encoded(context)), read_named_arms(arms), id),))[0]
+        return self._decide((Asked(*read_context(self._encoded(context)), read_named_arms(arms), read_id(id)),))[0]
 
     def decide_many(self, requests: Sequence[Mapping[str, Any]]) -> list[Decided]:
         """A batch of decisions, each a dictionary with ``context``, ``arms`` and, if wanted, ``id``; one commit.
@@ -101,7 +108,7 @@ class Decider:
         >>> [d.arm for d in Decider().decide_many([{"arms": ["a"]}, {"context": {"hour": 3}, "arms": ["b"]}])]
         ['a', 'b']
         """
-        asked = [read_request(request, self._encoded) for request in requests]
+        asked = [read_request(each, self._encoded) for each in rows("requests", requests, "a list of dictionaries")]
         return self._decide(asked) if asked else []
 
     def _decide(self, asked: Sequence[Asked]) -> list[Decided]:
@@ -128,7 +135,7 @@ class Decider:
         >>> [receipt.status for receipt in shop.reward_many((d, 0.5) for d in made)]
         ['taken', 'taken']
         """
-        return self._reward([read_reward(id, value) for id, value in rewards])
+        return self._reward(read_pairs(rewards))
 
     def _reward(self, pairs: list[tuple[str, float]]) -> list[Receipt]:
         try:
@@ -163,7 +170,8 @@ class Decider:
         >>> sorted(shop.explain(d).contributions[d.arm])
         ['device']
         """
-        return Explanation(*explain(self._home.model(), decision.context, read_arms([bytes(a) for a in decision.arms])))
+        context, arms = read_decision(decision)
+        return Explanation(*explain(self._home.model(), context, read_arms(arms)))
 
     def log(self) -> Log:
         """Everything decided so far whose outcome is known, as a log for ``offline.evaluate`` and ``compare``.

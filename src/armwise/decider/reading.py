@@ -24,10 +24,60 @@ def read_request(request: Any, encoded: Callable[[Any], Any] = lambda context: c
         raise ValueError(f"a request must be a dictionary with context, arms and id, got {request!r:.60}")
     if strange := set(request) - {"context", "arms", "id"}:
         raise ValueError(f"a request has context, arms and id, got {sorted(map(str, strange))[0]!r}")
-    id = request.get("id")
+    id = read_id(request.get("id"))
+    return Asked(*read_context(encoded(request.get("context"))), read_named_arms(request.get("arms", ())), id)
+
+
+def read_id(id: Any) -> str | None:
+    """The id that a decision is to have, if one is wanted.
+
+    >>> read_id(3)
+    Traceback (most recent call last):
+    ...
+    ValueError: id must be text, got 3
+    """
     if id is not None and not isinstance(id, str):
         raise ValueError(f"id must be text, got {id!r:.60}")
-    return Asked(*read_context(encoded(request.get("context"))), read_named_arms(request.get("arms", ())), id)
+    return id
+
+
+def read_pairs(rewards: Any) -> list[tuple[str, float]]:
+    """Rewards of several decisions.
+
+    >>> read_pairs([("e1", 1)])
+    [('e1', 1.0)]
+    """
+    return [read_reward(*pair) for pair in rows("rewards", rewards, "pairs of an id and a reward", 2)]
+
+
+def rows(what: str, given: Any, wanted: str, length: int | None = None) -> list[Any]:
+    """What is iterated over, or a ValueError that names it; ``length`` is that of every row.
+
+    >>> rows("rewards", [1], "pairs of an id and a reward", 2)
+    Traceback (most recent call last):
+    ...
+    ValueError: rewards must be pairs of an id and a reward, got 1 at position 0
+    """
+    if not isinstance(given, Iterable) or isinstance(given, (str, bytes, Mapping)):
+        raise ValueError(f"{what} must be {wanted}, got {type(given).__name__} {given!r:.60}")
+    found = list(given)
+    for i, row in enumerate(found if length is not None else ()):
+        if not isinstance(row, (tuple, list)) or len(row) != length:
+            raise ValueError(f"{what} must be {wanted}, got {row!r:.60} at position {i}")
+    return found
+
+
+def read_decision(decision: Any) -> tuple[bytes, list[bytes]]:
+    """The context and the arms of a decision that was answered.
+
+    >>> read_decision("e1")
+    Traceback (most recent call last):
+    ...
+    ValueError: decision must be what decide answered, got str 'e1'
+    """
+    if not isinstance(decision, Decided) or not decision.arms:
+        raise ValueError(f"decision must be what decide answered, got {type(decision).__name__} {decision!r:.60}")
+    return decision.context, [bytes(arm) for arm in decision.arms]
 
 
 def read_reward(id: Any, value: Any) -> tuple[str, float]:
@@ -56,8 +106,12 @@ def read_log(lines: Iterable[bytes]) -> Log:
     """Lines of dsjson as a log, which reads them from a file whenever it is asked for rows."""
     folder = tempfile.TemporaryDirectory(prefix="armwise-")
     path = Path(folder.name) / "log.dsjson"
-    with path.open("wb") as file:
-        file.writelines(line + b"\n" for line in lines)
-    log = Log.from_dsjson(path)
+    try:
+        with path.open("wb") as file:
+            file.writelines(line + b"\n" for line in lines)
+        log = Log.from_dsjson(path)
+    except BaseException:
+        folder.cleanup()
+        raise
     weakref.finalize(log, folder.cleanup)
     return log

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import decimal
+import enum
 import functools
 import math
+import uuid
 from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any
 
@@ -109,12 +112,20 @@ def to_plain(where: str, value: Any) -> Any:
     >>> to_plain("x", {"when": datetime.date(2026, 11, 16)})
     {'when': {'year': 2026, 'month': '11', 'day': 16, 'weekday': 'Monday'}}
     """
-    if value is None or isinstance(value, (bool, str)):
+    if value is None or isinstance(value, bool):
         return value
+    if isinstance(value, str):
+        return str(value)  # of subclasses, numpy's among them, the text alone
     if isinstance(value, (int, float)) and not hasattr(value, "dtype"):
-        return _number(where, value)
+        return _number(where, float(value) if isinstance(value, float) else int(value))
     if isinstance(value, datetime.date):
         return _date(value)
+    if isinstance(value, decimal.Decimal):
+        return _number(where, float(value))
+    if isinstance(value, enum.Enum):
+        return to_plain(where, value.value)
+    if isinstance(value, uuid.UUID):
+        return str(value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         value = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
     elif hasattr(value, "_asdict"):  # a named tuple: what itertuples gives
