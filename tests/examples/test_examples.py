@@ -25,6 +25,18 @@ def final_regret(result, name):
     return result.regret(name)[:, -1].mean()
 
 
+def test_a_papers_figure(capsys, tmp_path):
+    import paper_figure
+
+    source = (EXAMPLES / "paper_figure.py").read_text().split("\n# ---")[0]
+    code = [line for line in source.split('"""')[2].splitlines() if line.strip()]
+    assert len(code) <= 12
+    results = paper_figure.main(horizon=200, seeds=3)
+    assert len(results) == 3 and all(len(result.agents) == 4 for result in results.values())
+    assert (tmp_path / "figure.pdf").read_bytes()[:4] == b"%PDF"
+    assert r"\toprule" in capsys.readouterr().out
+
+
 def test_news(capsys, tmp_path):
     import news
 

@@ -18,6 +18,7 @@ from armwise.extras import MissingExtra, needs
 
 COMMANDS = {
     "race": "race agents on a world and write a report",
+    "survey": "reproduce the survey, section by section, as a document",
     "table": "print the survey's table of algorithms",
     "advise": "answer an expert's questions, and get the agents to begin with",
     "evaluate": "judge a policy on logged data",
@@ -29,7 +30,14 @@ COMMANDS = {
 
 
 # What a command needs beyond the core, for the message if it is not there.
-EXTRAS = {"race": "race", "evaluate": "offline", "replay": "offline", "serve": "serve", "journal": "serve"}
+EXTRAS = {
+    "race": "race",
+    "survey": "race",
+    "evaluate": "offline",
+    "replay": "offline",
+    "serve": "serve",
+    "journal": "serve",
+}
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -50,7 +50,8 @@ def style(result: Result, name: str) -> dict[str, Any]:
 
 def look(n: int) -> dict[str, Any]:
     """Colour, dashes and marker of the n-th agent."""
-    return {"color": COLOURS[n % 8], "linestyle": _DASHES[n % 8], "marker": _MARKERS[n % 8]}
+    turn = n + 3 * (n // 8)  # the ninth has the first one's colour, and other dashes
+    return {"color": COLOURS[n % 8], "linestyle": _DASHES[turn % 8], "marker": _MARKERS[turn % 8]}
 
 
 def _regret(result: Result) -> Figure:
@@ -65,7 +66,7 @@ def _regret(result: Result) -> Figure:
         axes.plot(result.rounds, regret.mean(axis=0), label=name, **drawn_as, markevery=_every(result, name))
     axes.set_xlim(0, result.horizon)
     axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
-    _legend(axes)
+    legend_below(axes)
     return figure
 
 
@@ -85,7 +86,7 @@ def _cost(result: Result) -> Figure:
         axes.plot([0, result.horizon], [0, rate * result.horizon], color="0.6", label="rate")
     axes.set_xlim(0, result.horizon)
     axes.set_ylim(bottom=0.0)
-    _legend(axes)
+    legend_below(axes)
     return figure
 
 
@@ -114,7 +115,7 @@ def _loglog(result: Result) -> Figure:
         axes.set_ylim(bottom=max(lowest * 0.8, axes.get_ylim()[1] / 1e6))
     powers = " or ".join(f"T^{power:g}" for power in sorted(drawn))
     extra = [Line2D([], [], color=INK, linewidth=0.8, label=f"proved slope {powers}")] if drawn else []
-    _legend(axes, extra)
+    legend_below(axes, extra)
     return figure
 
 
@@ -149,7 +150,7 @@ def _bounds(result: Result) -> Figure:
         extra.append(Line2D([], [], color=INK, linestyle=_DOTS, linewidth=1.1, label="bound (open marker)"))
     if certified:
         extra.append(Line2D([], [], color=INK, linewidth=0.9, marker="1", markersize=5, label="certified, first seed"))
-    _legend(axes, extra)
+    legend_below(axes, extra)
     return figure
 
 
@@ -210,7 +211,7 @@ def _time(result: Result) -> Figure:
     axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axes.xaxis.set_minor_formatter(NullFormatter())
-    _legend(axes)
+    legend_below(axes)
     return figure
 
 
@@ -246,6 +247,14 @@ def _axes(xlabel: str, ylabel: str) -> tuple[Figure, Axes]:
     return figure, axes
 
 
+def log_axes(xlabel: str, ylabel: str) -> tuple[Figure, Axes]:
+    """Empty logarithmic axes in the style of all pictures."""
+    figure, axes = _axes(xlabel, ylabel)
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    return figure, axes
+
+
 def plain(axes: Axes) -> None:
     axes.set_facecolor("none")
     axes.spines[["top", "right"]].set_visible(False)
@@ -255,7 +264,7 @@ def plain(axes: Axes) -> None:
     axes.set_axisbelow(True)
 
 
-def _legend(axes: Axes, extra: list[Line2D] | None = None) -> None:
+def legend_below(axes: Axes, extra: list[Line2D] | None = None) -> None:
     """Below the axes, where it hides nothing; fixed margins, because a layout engine would double the time."""
     handles = [*axes.get_legend_handles_labels()[0], *(extra or [])]
     rows = -(-len(handles) // 2)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from armwise.extras import needs
-from armwise.racing import pictures, repeat
+from armwise.racing import laboratory, pictures, repeat
 from armwise.racing.workers import side_by_side
 
 if TYPE_CHECKING:
@@ -20,12 +20,7 @@ if TYPE_CHECKING:
 
 _CAPTIONS: dict[pictures.Kind, str] = {
     "regret": "Cumulative regret: mean over the seeds, band from the 5 % to the 95 % quantile.",
-    "bounds": "Measured regret beside what is proved. Open markers: the worst-case bound, where its theorem applies "
-    "and it says something. Thin lines: certified regret of the first seed, from the rounds that were played "
-    "(95 %, all T at once). Dashes: the worst seed.",
-    "loglog": "Logarithmic axes: thin lines have the slope that is proved for this agent here, through the last point.",
     "time": "What a decision costs against what it loses (bars: 5 % to 95 % of the seeds).",
-    "arms": "Share of each arm over time, over all seeds.",
 }
 
 _SHOWN = {"below": "✓ holds", "above": "✗ above", "none": "none proved", "vacuous": ""}
@@ -55,6 +50,9 @@ def write_report(
         "command": html.escape(command or repeat.script(results)),
         "script": "" if not command else _details("The same in Python", repeat.script(results)),
         "seeds": html.escape(_seeds(results)),
+        "races": laboratory.as_script([laboratory.chart_data(result) for result in results]),
+        "parquet": laboratory.parquet(results),
+        "laboratory": (folder / "laboratory.js").read_text(encoding="utf-8"),
         "versions": "".join(f"<dt>{k}</dt><dd>{html.escape(v)}</dd>" for k, v in repeat.versions().items()),
     }
     for name, text in parts.items():
@@ -107,7 +105,7 @@ def _table(results: list[Result]) -> str:
                 _cell(_SHOWN[verdict] or words, verdict, f"wide {verdict}", words),
                 _cell(_number(proved), proved, "num", str(row.get("certificate_note", ""))),
                 _cell(_number(row.get("reward", math.nan)), row.get("reward", math.nan), "num wide"),
-                _cell(_number(row.get("us_per_decision", math.nan)), row.get("us_per_decision", math.nan), "num"),
+                _cell(_number(row.get("us_per_decision", math.nan)), row.get("us_per_decision", math.nan), "num wide"),
                 _cell(
                     f"{row['runs']}" + (f", {row['failed']} failed" if row["failed"] else ""), row["runs"], "num wide"
                 ),
@@ -148,10 +146,15 @@ def _heat(index: int, result: Result) -> str:
     )
     about = result.heat.about or next(iter((type(result.world).__doc__ or "").strip().splitlines()), "")
     notes = "".join(f"<li><b>{html.escape(name)}</b>: {html.escape(words)}</li>" for name, words in _notes(result))
-    drawn = "".join(_figure(result, kind) for kind in _CAPTIONS) if result.finishers else ""
+    drawn = _figure(result, "time") if result.finishers else ""
+    still = _figure(result, "regret") if result.finishers else ""  # for readers without scripts
+    caveat = getattr(result.world, "caveat", "")
     return f"""<section id="heat-{index}">
 <h2>{html.escape(result.label)}</h2>
 <p>{html.escape(about)} T = {result.horizon:,}. Regret is against <b>{html.escape(result.world.comparator)}</b>.</p>
+{f"<p><b>Caveat.</b> {html.escape(caveat)}</p>" if caveat else ""}
+<div id="live-{index}"></div>
+<noscript>{still}</noscript>
 <div class="figures">{drawn}</div>
 <details><summary>Parameters, agents and notes</summary>
 <dl class="facts"><dt>world</dt><dd>{type(result.world).__name__}</dd>{parameters}
@@ -190,7 +193,11 @@ def svg(result: Result, kind: pictures.Kind, label: str) -> str:
     buffer = io.StringIO()
     with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": f"{result.label}-{kind}", "font.size": 9}):
         pictures.draw(result, kind).savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
-    text = buffer.getvalue()
+    return on_a_page(buffer.getvalue(), label)
+
+
+def on_a_page(text: str, label: str) -> str:
+    """matplotlib's SVG made ready to stand in a page: no prologue, no ids, the page's colours and font."""
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
     text = re.sub(r"<style[^>]*>.*?</style>", "", text, flags=re.DOTALL)
@@ -201,7 +208,7 @@ def svg(result: Result, kind: pictures.Kind, label: str) -> str:
     text = re.sub(r"'?DejaVu Sans'?[^;\"]*(?=[;\"])", "inherit", text)
     text = re.sub(pictures.INK, "currentColor", text, flags=re.IGNORECASE)
     for n, colour in enumerate(pictures.COLOURS):
-        text = re.sub(colour, f"var(--c{n})", text, flags=re.IGNORECASE)
+        text = re.sub(colour, f"var(--c{n}, {colour.lower()})", text, flags=re.IGNORECASE)
     return text
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import armwise as aw
@@ -25,11 +26,7 @@ def survey_heats(scale: float = 1.0) -> list[Heat]:
     >>> [heat.label for heat in heats][:2]
     ['Adversarial rewards', 'Rewards that switch']
     """
-    makers = (
-        *(_adversarial, _switching, _adaptive, _tabular, _linear, _disjoint, _hierarchical, _logistic, _graph),
-        *(_process, _contextual_process, _bounded_norm, _planted, _stumps, _experts),
-    )
-    return [make(scale) for make in makers]
+    return [make(scale) for make in HEATS.values()]
 
 
 def _rounds(n: int, scale: float) -> int:
@@ -226,3 +223,11 @@ def _stumps(scale: float) -> Heat:
     stumps = aw.policies.Stumps(dim=1)
     agents: dict[str, Any] = {"VE": aw.VE(stumps, n_arms=2, horizon=T, delta=_DELTA)}
     return Heat(world, agents, T, "Infinitely many policies")
+
+
+HEATS: dict[str, Callable[[float], Heat]] = {
+    "adversarial": _adversarial, "switching": _switching, "adaptive": _adaptive, "tabular": _tabular,
+    "linear": _linear, "disjoint": _disjoint, "hierarchical": _hierarchical, "logistic": _logistic, "graph": _graph,
+    "process": _process, "contextual process": _contextual_process, "bounded norm": _bounded_norm,
+    "planted": _planted, "stumps": _stumps, "experts": _experts,
+}  # fmt: skip

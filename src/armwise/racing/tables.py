@@ -37,13 +37,13 @@ def paper_table(results: list[Result], form: Form, caption: str = "", label: str
         for name, cells in rows:
             lines.append(_markdown([str(name).replace("|", r"\|"), *(f"**{t}**" if b else t for t, b in cells)]))
         return "\n".join([*lines, "", about]) + "\n"
-    lines = [r"\begin{table}", r"\centering", rf"\caption{{{_latex(about)}}}"]
+    lines = [r"\begin{table}", r"\centering", rf"\caption{{{escape_latex(about)}}}"]
     lines += [rf"\label{{{label}}}"] if label else []
     lines += [rf"\begin{{tabular}}{{l{'r' * len(results)}}}", r"\toprule"]
-    lines += [" & ".join(map(_latex, heads)) + r" \\", r"\midrule"]
+    lines += [" & ".join(map(escape_latex, heads)) + r" \\", r"\midrule"]
     for name, cells in rows:
         shown = [rf"\textbf{{{_math(t)}}}" if b else _math(t) for t, b in cells]
-        lines.append(" & ".join([_latex(str(name)), *shown]) + r" \\")
+        lines.append(" & ".join([escape_latex(str(name)), *shown]) + r" \\")
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", r"\end{table}"]) + "\n"
 
 
@@ -77,7 +77,7 @@ def _markdown(cells: list[str]) -> str:
     return "| " + " | ".join(cells) + " |"
 
 
-def _latex(text: str) -> str:
+def escape_latex(text: str) -> str:
     return "".join(_SPECIAL.get(letter, letter) for letter in text)
 
 

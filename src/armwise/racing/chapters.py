@@ -1,0 +1,196 @@
+"""The survey section by section: what it claims, and the race that shows it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from armwise.racing.run import Heat
+from armwise.racing.survey import HEATS
+from armwise.streams import stream
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """One section: the claim in our words, the heat that shows it, and how much longer than usual it is raced."""
+
+    section: str
+    title: str
+    claim: str
+    look: str  # what to look for in the figure
+    heat: str
+    longer: float = 1.0
+    without: tuple[str, ...] = ()  # entries of the heat that cost too much here
+    only: tuple[str, ...] = ()  # the classes that this section is about; none: all
+
+    def at(self, scale: float) -> Heat:
+        """The heat with all horizons ``scale`` times as long.
+
+        >>> CHAPTERS[0].at(0.1).horizon > 0
+        True
+        """
+        heat = HEATS[self.heat](self.longer * scale)
+        agents = {
+            name: agent
+            for name, agent in heat.agents.items()
+            if name not in self.without and (not self.only or type(agent).__name__ in self.only)
+        }
+        return replace(heat, agents=agents, name=f"{self.section} {self.title}")
+
+
+CHAPTERS = [
+    Chapter(
+        "3", "Reduction to K arms, one copy per context",
+        "With C contexts that can be told apart, one copy of a K-armed agent in each has regret O(sqrt(T C K ln K))"
+        " against the best map from contexts to arms: the copies share nothing, so C multiplies under the root.",
+        "Exp3 in each context follows its root; the same Exp3 without the context pays a fixed price in every "
+        "round, and its slope is near 1.",
+        "tabular", 8.0,
+    ),
+    Chapter(
+        "3", "Why adversarial agents draw their arms",
+        "Against rewards fixed in advance by anyone, Exp3 has expected regret O(sqrt(T K ln K)) against the best "
+        "single arm. No deterministic agent can: whoever knows its rule lets the arm it is about to play pay "
+        "nothing.",
+        "These rewards were written against UCB1, which loses nearly every round; the greedy agent loses a share of "
+        "them. Only Exp3 has a slope near one half.",
+        "adversarial", 10.0,
+    ),
+    Chapter(
+        "4.1.1", "Linear rewards: LinUCB and SupLinUCB",
+        "If an arm's expected reward is a linear function of its features, regret is O~(sqrt(T)), and the number "
+        "of arms comes in by a logarithm at most: LinUCB pays d, the staged SupLinUCB sqrt(d).",
+        "The setting of a proof (.theoretical) explores far more than a linear world of this size needs, SupLinUCB's "
+        "most of all; the practical defaults show a slope far below one half.",
+        "linear", 3.0, only=("LinUCB", "SupLinUCB"),
+    ),
+    Chapter(
+        "4.1.2", "LinREL and SupLinREL",
+        "The older way to the same rate: confidence by eigenvectors of the Gram matrix, the small ones cut off. The "
+        "proof is for the staged SupLinREL; for LinREL itself none is known.",
+        "In the proof's setting SupLinREL does not leave its first stages at this length.",
+        "linear", 1.0, only=("LinREL", "SupLinREL"),
+    ),
+    Chapter(
+        "4.1.3", "CoFineUCB: a subspace known from the past",
+        "Where users lie near a k-dimensional subspace, exploring mostly inside it replaces d by about k in the "
+        "regret.",
+        "Both slopes are of one kind; the distance between the lines is what the subspace is worth.",
+        "hierarchical", 4.0,
+    ),
+    Chapter(
+        "4.1.4", "Thompson sampling with linear rewards",
+        "Playing the arm that is best for a draw from the posterior has regret O~(d^2 / epsilon sqrt(T^(1 + epsilon))) "
+        "with a posterior wide enough; the proof asks for a width that grows with ln T.",
+        "The exponent that is printed is one half, logarithms and epsilon apart.",
+        "linear", 10.0, only=("LinThompson",),
+    ),
+    Chapter(
+        "4.1.4", "Thompson sampling with logistic rewards",
+        "For clicks the survey gives Chapelle and Li's heuristic: a Gaussian posterior by batches, sampled. Nothing"
+        " is proved for it.",
+        "No exponent stands beside these slopes, because there is none; they are what was measured.",
+        "logistic", 5.0,
+    ),
+    Chapter(
+        "4.1.5", "SpectralUCB: arms on a graph",
+        "The survey leaves this section empty. If neighbours on a graph pay alike, few eigenvectors describe all "
+        "arms, and regret follows the effective dimension of the graph, not its number of nodes.",
+        "UCB1 has not yet tried all 200 arms often enough when SpectralUCB has found the best.",
+        "graph", 5.0,
+    ),
+    Chapter(
+        "4.2.1", "GP-UCB: smooth rewards",
+        "For a reward function drawn from a Gaussian process, regret is O~(sqrt(T gamma_T)): gamma_T, what T "
+        "samples can tell about the function, grows by logarithms only for the usual kernels.",
+        "Slopes below one half are no contradiction: on finitely many arms regret grows like a logarithm once the "
+        "best arm stands out.",
+        "process", 6.0,
+    ),
+    Chapter(
+        "4.2.1", "CGP-UCB: smooth in context and arm",
+        "The same with a kernel over context and arm together: gamma_T is that of the product kernel.",
+        "LinUCB on the same features cannot represent the function: its slope stays near 1.",
+        "contextual process", 6.0,
+    ),
+    Chapter(
+        "4.2.2", "KernelUCB: a function of bounded norm",
+        "SupKernelUCB has regret O~(sqrt(B d~ T)), d~ the number of directions of the kernel that the data reveal. "
+        "For KernelUCB itself nothing is proved.",
+        "The staged agent in the proof's setting needs more rounds than this to leave its first stages.",
+        "bounded norm", 8.0, without=("SupKernelUCB",),
+    ),
+    Chapter(
+        "4.3", "An arbitrary class of policies: Epoch-Greedy, RandomizedUCB, ILOVETOCONBANDITS",
+        "Against the best of N policies, Epoch-Greedy has O(T^(2/3)) by separating exploration from exploitation; "
+        "RandomizedUCB and ILOVETOCONBANDITS have the better O(sqrt(T K ln N)), the latter with few calls of an "
+        "argmax oracle.",
+        "Constants decide at this length: exploration by the proofs' constants is uniform play for as long as "
+        "anyone would wait.",
+        "planted", 1.5, without=("PolicyElimination", "PolicyElimination.theoretical", "RandomizedUCB.theoretical"),
+    ),
+    Chapter(
+        "5.1", "EXP4 and EXP4.P: advice of experts",
+        "With N experts and rewards chosen by an adversary, Exp4 has expected regret O(sqrt(T K ln N)) against the "
+        "best expert; Exp4P has it with high probability, which Exp4 has not.",
+        "Both follow a root of T; Exp4P pays a constant for its guarantee.",
+        "experts", 4.0,
+    ),
+    Chapter(
+        "5.3", "Infinitely many experts",
+        "For a class of finite VC dimension d, VE explores first, then competes over the policies that the sample "
+        "tells apart: O(sqrt(T d ln(T / d))).",
+        "Its first phase is uniform play, and is paid at slope 1 until the second begins.",
+        "stumps", 8.0,
+    ),
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Unbiased:
+    """Section 2 in numbers: the value of a policy from another's log, weighted and not, over the seeds."""
+
+    truth: float
+    weighted: float
+    weighted_error: float
+    plain: float
+    plain_error: float
+    seeds: int
+
+
+def unbiased(seeds: int = 20, rows: int = 2_000) -> Unbiased:
+    """Section 2: r 1{a = pi(x)} / p is unbiased; the plain mean over the rounds that agree is not.
+
+    The log plays the better arm more often in contexts that pay more, so that the rounds that agree are the good ones.
+
+    >>> found = unbiased(seeds=20)
+    >>> abs(found.weighted - found.truth) < 3 * found.weighted_error < abs(found.plain - found.truth)
+    True
+    """
+    weighted, plain = [], []
+    for seed in range(seeds):
+        rng = stream(seed, "survey section 2")
+        x = rng.random(rows)
+        p = np.where(x > 0.5, 0.8, 0.2)  # chance that the log plays arm 1, the policy's arm
+        agrees = rng.random(rows) < p
+        reward = (rng.random(rows) < x).astype(np.float64)
+        weighted.append(float((reward * agrees / p).mean()))
+        plain.append(float(reward[agrees].mean()))
+    root = float(np.sqrt(seeds))
+    return Unbiased(0.5, float(np.mean(weighted)), float(np.std(weighted, ddof=1)) / root, float(np.mean(plain)),
+                    float(np.std(plain, ddof=1)) / root, seeds)  # fmt: skip
+
+
+def errata(chapter_heat: Heat) -> list[str]:
+    """What is wrong in the survey's print about the agents of a heat, from their own rows.
+
+    >>> any("LinUCB" in line for line in errata(HEATS["linear"](0.01)))
+    True
+    """
+    found: dict[str, str] = {}
+    for agent in chapter_heat.agents.values():
+        theory = getattr(agent, "theory", None)
+        if theory is not None and theory.erratum:
+            found[type(agent).__name__] = theory.erratum
+    return [f"{name}: {text}" for name, text in found.items()]
