@@ -52,6 +52,15 @@ CALLS = {
     "Exp4P": ("aw.Exp4P(2, 3, 1000, seed=1)", "np.full((2, 3), 1 / 3)"),
     "VE": ("aw.VE(aw.policies.Stumps(3), 3, 1000, seed=1)", "np.ones(3)"),
     "Auto": ("aw.Auto(dim=3, seed=1)", ARMS),
+    "FastCB": ("aw.FastCB" + SHARED, "np.ones(3)"),
+    "D3RB": ("aw.D3RB([aw.UCB1(3), aw.Exp3(3)], seed=1)", "None"),
+    "ED2RB": ("aw.ED2RB([aw.UCB1(3), aw.Exp3(3)], seed=1)", "None"),
+    "Corral": ("aw.Corral([aw.UCB1(3), aw.Exp3(3)], 1000, seed=1)", "None"),
+    "HardStop": ("aw.HardStop(aw.LinUCB(3, seed=1), 100.0, 1.0, 0, seed=1)", ARMS),
+    "Pacing": ("aw.Pacing(aw.LinUCB(3, seed=1), 0.5, 0, seed=1)", ARMS),
+    "LinCBwK": ("aw.LinCBwK(3, 1000, 100.0, seed=1)", ARMS),
+    "LagrangeCB": ("aw.LagrangeCB(aw.SquareCB(3, seed=1), 1000, 100.0, seed=1)", ARMS),
+    "Conservative": ("aw.Conservative(aw.UCB1(3, seed=1), 1, 0.5, seed=1)", "None"),
     "Advised": (f"aw.Advised(aw.Exp4(3, 3, seed=1), {POLICIES}, seed=1)", "np.ones(3)"),
 }
 CODE = """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ from armwise.streams import Seed as Seed
 from armwise.streams import stream
 
 Floats = NDArray[np.float64]
+UNUSUAL = 1e30  # a block with larger numbers is played with a copy of the agent at hand
 
 
 class Choice(NamedTuple):
@@ -236,11 +238,16 @@ class Agent(persist.Saved, ABC):
                 f"rewards has {table.shape[1]} columns, but the contexts offer "
                 f"{self._count_arms(block[0] if block is not None else None)} arms"
             )
-        if costs is None and not self.n_costs:
-            return self._play(block, table)
-        paid = self._read_costs(costs, table.shape)
-        played = self._loop(block, table, paid) if self.n_costs else self._play(block, table)
-        return played._replace(costs=paid[np.arange(len(table)), played.arms])
+        paid = None if costs is None and not self.n_costs else self._read_costs(costs, table.shape)
+        before = copy.deepcopy(vars(self)) if _may_overflow(block) or _may_overflow(table) else None
+        try:
+            played = self._loop(block, table, paid) if self.n_costs else self._play(block, table)
+        except ValueError:
+            if before is not None:  # a block that overflows in the middle leaves the agent as it was
+                vars(self).clear()
+                vars(self).update(before)
+            raise
+        return played if paid is None else played._replace(costs=paid[np.arange(len(table)), played.arms])
 
     def clone(self, seed: Seed = None) -> Self:
         """An agent with the same parameters that has learnt nothing.
@@ -455,6 +462,11 @@ class IndexAgent(Agent):
 
     def _probabilities(self, context: Any) -> Floats:
         return tied_probabilities(self._scores(context))
+
+
+def _may_overflow(block: Any) -> bool:
+    """Whether numbers are so large that sums of their squares, over a small ridge, may be beyond all numbers."""
+    return isinstance(block, np.ndarray) and block.size > 0 and bool(block.max() > UNUSUAL or block.min() < -UNUSUAL)
 
 
 def _shown(value: Any) -> str:

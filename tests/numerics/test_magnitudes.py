@@ -5,6 +5,7 @@ import pytest
 
 import armwise as aw
 from armwise import persist
+from armwise.ridge import Ridge
 from armwise.testing import D, K
 from cases import CASES
 
@@ -60,13 +61,40 @@ def test_a_reward_that_would_overflow_is_refused(case):
     agent = case.make(1)
     if agent.sees not in ("features", "shared"):
         return
-    before = persist.dumps(agent)
+    before, n = persist.dumps(agent), agent.n_costs
     with pytest.raises(ValueError, match=r"1e\+150"):
-        agent.learn(context(agent, 0.1), aw.Choice(0, 0.5), 1e160)
+        agent.learn(context(agent, 0.1), aw.Choice(0, 0.5), 1e160, cost=[0.01] * n if n else None)
     rewards = np.full((9, K), 0.5)
     rewards[5, 1] = -1e160
     with pytest.raises(ValueError, match=r"rewards\[5, 1\]"):
-        agent.play(np.stack([context(agent, 0.1)] * 9), rewards)
+        agent.play(np.stack([context(agent, 0.1)] * 9), rewards, costs=np.full((9, K, n), 0.01) if n else None)
+    assert persist.dumps(agent) == before
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: aw.LinUCB(2, seed=1),  # the ridge follows the features, which are small at first
+        lambda: aw.LinUCB(2, 1.0, 1e-20, n_arms=2, seed=1),
+        lambda: aw.LinUCB(2, 1.0, 1e-20, window=5, seed=1),
+        lambda: aw.LinThompson(2, 1.0, 1e-20, draws=5, seed=1),
+        lambda: aw.EpsilonGreedy(model=Ridge(2, 1e-20), seed=1),
+        lambda: aw.CoFineUCB(2, np.eye(2)[:, :1], lam=1e-20, seed=1),
+        lambda: aw.Explore(aw.LinUCB(2, 1.0, 1e-20), 0.3, seed=1),
+        lambda: aw.D3RB([aw.LinUCB(2, 1.0, 1e-20), aw.LinUCB(2, 0.5, 1e-20)], seed=1),
+    ],
+)
+def test_a_block_that_overflows_in_the_middle_changes_nothing(make):
+    """Rows within the limit at the door, whose squares over a small ridge are beyond all numbers."""
+    agent = make()
+    shared = agent.sees == "shared"
+    rows = 1e-12 * np.random.default_rng(1).normal(size=(60, 2, 2))
+    rows[40:] = 1e149
+    block, rewards = rows[:, 0] if shared else rows, np.full((60, 2), 0.5)
+    agent.play(block[:20], rewards[:20])
+    before = persist.dumps(agent)
+    with pytest.raises(ValueError, match=r"overflow|NaN"):
+        agent.play(block[20:], rewards[20:])
     assert persist.dumps(agent) == before
 
 

@@ -92,7 +92,11 @@ class SamplingAgent(Agent):
         return self._win_probabilities(context, draws, copy.deepcopy(self._rng))
 
     def _win_probabilities(self, context: Any, draws: int, rng: np.random.Generator) -> Floats:
-        exact = winning.gaussian(*self._score_posterior(context))
+        with np.errstate(over="ignore", invalid="ignore"):
+            means, covariance = self._score_posterior(context)
+        if not (np.isfinite(means).all() and np.isfinite(covariance).all()):
+            raise ValueError("context must be finite (and its square must not overflow)")
+        exact = winning.gaussian(means, covariance)
         return winning.smoothed_wins(self._wins(context, draws, rng)) if exact is None else exact
 
 
