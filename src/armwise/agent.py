@@ -122,7 +122,7 @@ class Agent(persist.Saved, ABC):
     theory: ClassVar[Theory]
     sees: Sees = "features"
     reward_range: tuple[float, float] = (0.0, 1.0)
-    needs_probability: ClassVar[bool] = False
+    needs_probability: bool = False
     compiled: bool = False  # whether ``play`` runs in compiled code, without the interpreter's lock between its rounds
     plain_input: bool = True  # whether contexts are the arrays of ``sees``: False where an agent reads them its own way
     revises: bool = False  # whether ``revise`` can put another reward in the place of one that was learnt

@@ -315,16 +315,18 @@ def sup_kernel_ucb(agent: Any, world: World, T: int) -> Letters | str:
 
 
 def epoch_greedy(agent: Any, world: World, T: int) -> Letters | str:
-    """EpochGreedy over the world's policies, with whatever schedule it has: the bound sums over its epochs.
+    """EpochGreedy over the world's policies that counts its epochs; whatever their lengths, the bound sums over them.
 
     >>> import armwise as aw
     >>> policies = [aw.Constant(0), aw.Constant(1)]
-    >>> epoch_greedy(aw.EpochGreedy(policies, 2), {"policies": policies}, T=100)["N"]
+    >>> epoch_greedy(aw.EpochGreedy(policies, 2, teaches="uniform"), {"policies": policies}, T=100)["N"]
     2
     """
     wrong = _same_policies(_policies(agent), world)
     if wrong:
         return wrong
+    if agent.teaches != "uniform":
+        return "its bound is for epochs that are counted: EpochGreedy.theoretical"
     known: Letters = {"K": agent.n_arms, "N": agent.oracle.n_policies, "delta": agent.delta}
     if callable(agent.schedule):
         return known | {"schedule": agent.schedule}
@@ -368,6 +370,8 @@ def iltcb(agent: Any, world: World, T: int) -> Letters | str:
         return f"its bound needs psi >= 100, and psi is {agent.psi:g}: ILoveToConBandits.theoretical"
     if not (isinstance(agent.epochs, (int, float)) and agent.epochs <= 2.0):
         return "its bound is for epochs that at most double"
+    if agent.baseline:
+        return "its bound is for r / p without a baseline: ILoveToConBandits.theoretical"
     return _scaled(agent) or {"K": agent.n_arms, "N": agent.oracle.n_policies, "delta": agent.delta, "psi": agent.psi}
 
 

@@ -141,7 +141,7 @@ CALLS_MADE: dict[str, str] = {}
 
 def test_an_unknown_horizon_keeps_the_agents_that_need_none():
     names = [each.agent for each in aw.advise(features="arms", feedback="amounts", dim=50)]
-    assert names == ["LinUCB", "LinThompson", "SquareCB"]
+    assert names == ["Auto", "LinUCB", "SquareCB"]
     assert "horizon" not in str(aw.advise(adversarial=True).first.call)
 
 

@@ -105,6 +105,37 @@ def test_importance_weights_are_unbiased_over_frozen_rounds(kind, draws):
     assert np.all(np.abs(weights.mean(axis=0) - 1.0)[seen] < 5 * error[seen] + 1e-9), weights.mean(axis=0)
 
 
+@pytest.mark.parametrize("kind", ["two arms", "disjoint", "BetaThompson"])
+def test_a_hundred_thousand_thompson_rounds_weighed_by_the_exact_probability(kind):
+    """Arms as pure Thompson sampling draws them, compiled, from a posterior that stays: every arm's mean of 1{arm} / p
+    is 1 up to 5 standard errors, sqrt((1 - p) / (n p)). More means that the integral is not what is played."""
+    n, (agent, context, K) = 100_000, frozen(kind, 1)
+    if kind == "BetaThompson":
+        play = np.array([agent._choose(None).arm for _ in range(n)])
+        wins = np.bincount(play, minlength=K)
+    else:
+        wins = agent._wins(context, n, agent._rng)
+    p = agent.probabilities(context)
+    seen = n * p > 20  # an arm that comes up a handful of times says nothing here
+    assert seen.sum() >= 2
+    assert np.all(np.abs(wins / (n * p) - 1.0)[seen] < 5 * np.sqrt((1 - p) / (n * p))[seen]), wins / (n * p)
+
+
+def test_a_hundred_thousand_rounds_drawn_from_smoothed_wins():
+    """Two draws per round, four arms whose chances cannot be integrated. With frequencies as probabilities the rarest
+    arm's mean of 1{arm} / p would be 1 - (1 - q)^2, below 0.2."""
+    n, (agent, context, K) = 100_000, frozen("shared", 2)
+    total, squares = np.zeros(K), np.zeros(K)
+    for _ in range(n):
+        choice = agent._choose(context)
+        total[choice.arm] += 1.0 / choice.probability
+        squares[choice.arm] += 1.0 / choice.probability**2
+    error = np.sqrt(squares / n - (total / n) ** 2) / np.sqrt(n)
+    assert np.all(np.abs(total / n - 1.0) < 5 * error), total / n
+    q = agent._wins(context, n, agent._rng) / n
+    assert q.min() < 0.1  # or the comparison above would show nothing
+
+
 @pytest.mark.parametrize("draws", [1, 2, 8])
 @pytest.mark.parametrize("kind", KINDS)
 def test_choose_and_probabilities_agree_and_no_arm_has_none(kind, draws):

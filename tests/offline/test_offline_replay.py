@@ -100,7 +100,9 @@ def test_rejection_accepts_each_arm_equally_often():
 def test_a_match_that_fails_leaves_the_agent_as_it_was():
     # EpochGreedy counts its choices: rounds that never happened to it must not count.
     log = uniform_log(400, 4)
-    agent = aw.EpochGreedy([aw.Constant(a) for a in range(K)], n_arms=K, schedule=lambda epoch: 2, seed=2)
+    agent = aw.EpochGreedy(
+        [aw.Constant(a) for a in range(K)], n_arms=K, schedule=lambda epoch: 2, teaches="uniform", seed=2
+    )
     found = replay(log, agent, horizon=30)
     assert found.agent._epoch == 10
     assert found.agent.t == 31

@@ -25,7 +25,7 @@ def mean_inverse(table, rows, P, mu, K):
 def test_epoch_greedy_as_algorithm_7(settings):
     K, N, delta = 3, 20, 0.1
     world = planted(n_contexts=10, N=N, K=K, seed=2)
-    agent = aw.EpochGreedy(aw.FinitePolicies(world.table), K, delta=delta, seed=3, **settings)
+    agent = aw.EpochGreedy(aw.FinitePolicies(world.table), K, delta=delta, teaches="uniform", seed=3, **settings)
     contexts, rewards = world.rounds(700, seed=1)
     rounds, epoch, left, greedy = [], 0, 0, 0
     for x, row in zip(contexts, rewards):
@@ -55,7 +55,7 @@ def test_epoch_greedy_as_algorithm_7(settings):
 
 
 def test_epoch_greedy_learns_a_late_exploration_and_needs_its_note():
-    agent = aw.EpochGreedy([aw.Constant(0), aw.Constant(1)], 2, schedule=lambda epoch: 3, seed=1)
+    agent = aw.EpochGreedy([aw.Constant(0), aw.Constant(1)], 2, schedule=lambda epoch: 3, teaches="uniform", seed=1)
     first, second = agent.choose([0.0]), agent.choose([0.0])
     agent.learn([0.0], second, 1.0)
     assert not agent.oracle.totals.any()
@@ -63,6 +63,19 @@ def test_epoch_greedy_learns_a_late_exploration_and_needs_its_note():
     assert agent.oracle.totals[first.arm] == 2.0
     with pytest.raises(ValueError, match=r"choice\.note"):
         agent.learn([0.0], aw.Choice(0, 0.5), 1.0)
+
+
+def test_epoch_greedy_by_a_coin_learns_every_policy_without_bias():
+    """20,000 rounds of a coin that explores in one round of five: the policies' totals per round, which are those of
+    (r - mean) / p, differ as the true values do. A bias would mean that the probabilities are not those drawn from."""
+    K = 3
+    world = planted(n_contexts=10, N=6, K=K, seed=2)
+    agent = aw.EpochGreedy(aw.FinitePolicies(world.table), K, schedule=lambda epoch: 4, seed=3)
+    contexts, rewards = world.rounds(20_000, seed=1)
+    agent.play(contexts, rewards)
+    values = np.take_along_axis(world.means, world.table, axis=1)[contexts[:, 0].astype(int)].mean(axis=0)
+    found = agent.oracle.totals / 20_000
+    np.testing.assert_allclose(found - found[0], values - values[0], atol=0.05)
 
 
 def test_policy_elimination_as_algorithm_8():

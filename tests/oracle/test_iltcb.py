@@ -58,7 +58,7 @@ class Naive:
 def test_every_round_as_the_naive_descent(epochs, taus):
     world = planted(n_contexts=12, N=15, K=3, seed=1)
     agent = aw.ILoveToConBandits(
-        aw.FinitePolicies(world.table), n_arms=3, delta=0.1, epochs=epochs, psi=100.0, scale=1.0, seed=1
+        aw.FinitePolicies(world.table), n_arms=3, delta=0.1, epochs=epochs, psi=100.0, scale=1.0, baseline=False, seed=1
     )
     naive = Naive(world.table, 3, 0.1, taus)
     contexts, rewards = world.rounds(320, seed=2)

@@ -158,3 +158,33 @@ def test_only_estimators_of_scikit_learn_are_loaded():
         Estimator("os:system", {})
     with pytest.raises(ValueError, match="estimator of scikit-learn"):
         Estimator("sklearn.base:clone", {})
+
+
+def test_a_linear_oracle_fits_the_arms_that_were_played_weighed_by_their_probability():
+    rng = np.random.default_rng(5)
+    oracle = aw.LinearOracle(dim=3, n_arms=2, lam=0.3, intercept=False)
+    X, arms, p, rewards = rng.normal(size=(40, 3)), rng.integers(2, size=40), rng.uniform(0.1, 1, 40), rng.random(40)
+    for x, arm, probability, reward in zip(X, arms, p, rewards):
+        oracle._observe(x, int(arm), float(reward), float(probability))
+    for arm in range(2):
+        A, w = X[arms == arm], 1 / p[arms == arm]
+        theta = np.linalg.solve(0.3 * np.eye(3) + (A.T * w) @ A, (A.T * w) @ rewards[arms == arm])
+        np.testing.assert_allclose(oracle._estimates(np.eye(3))[:, arm], theta)
+    played, table = oracle._estimates(np.eye(3)), rng.random((4, 2))
+    for x, row in zip(X, table):  # a table of rewards adds its own fit
+        oracle.update(x, row)
+    dense = np.linalg.solve(0.3 * np.eye(3) + X[:4].T @ X[:4], X[:4].T @ table)
+    np.testing.assert_allclose(oracle.best().weights.T, played + dense)
+
+
+@pytest.mark.parametrize("make", [aw.EpochGreedy, aw.ILoveToConBandits, aw.OnlineCover])
+def test_over_linear_policies_an_agent_learns_a_linear_world(make):
+    """Three arms, 1,500 rounds, the last third: at least 0.9 of the mean reward of the best arm (any arm has 0.6).
+    Less means that what was played teaches too little."""
+    rng = np.random.default_rng(3)
+    X = np.column_stack([rng.normal(size=(1500, 5)), np.ones(1500)])
+    means = 1 / (1 + np.exp(-2 * X @ rng.normal(size=(6, 3))))
+    rewards = (rng.random(means.shape) < means).astype(float)
+    earned = [make(aw.LinearOracle(6, intercept=False), 3, seed=s).play(X, rewards).arms for s in range(3)]
+    last = [means[np.arange(1000, 1500), arms[1000:]].mean() / means[1000:].max(axis=1).mean() for arms in earned]
+    assert min(last) > 0.9, last

@@ -81,4 +81,4 @@ def test_practical_and_theoretical_stand_beside_each_other_where_they_differ(res
         for name in result.agents:
             if f"{name}.theoretical" in result.agents:
                 assert repr(result.agents[name]) != repr(result.agents[f"{name}.theoretical"])
-                assert result.bound(name)[0] is None or name in ("EpochGreedy",)  # whose bound is for any schedule
+                assert result.bound(name)[0] is None

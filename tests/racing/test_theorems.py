@@ -82,6 +82,9 @@ OUTSIDE = {  # agent, world, what the sentence says
     "ILoveToConBandits, psi": (aw.ILoveToConBandits(PLANTED.policies, 3, psi=1e-3), PLANTED, "psi >= 100"),
     "ILoveToConBandits, epochs": (aw.ILoveToConBandits(PLANTED.policies, 3, psi=100.0, epochs=3.0), PLANTED, "double"),
     "PolicyElimination": (aw.PolicyElimination(PLANTED.policies[:4], 3, np.zeros((1, 4))), PLANTED, "not know all"),
+    "EpochGreedy, coin": (aw.EpochGreedy(PLANTED.policies, 3), PLANTED, "counted"),
+    "ILoveToConBandits, baseline": (
+        aw.ILoveToConBandits(PLANTED.policies, 3, psi=100.0, scale=1.0), PLANTED, "baseline"),
     "EpochGreedy, oracle": (aw.EpochGreedy(aw.LinearOracle(4, 3), 3), PLANTED, "explicit class"),
     "PolicyArms": (aw.PolicyArms(aw.Exp3(8, gamma=1.0), PLANTED.policies, 3), PLANTED, "asks for gamma"),
     "Exp4": (aw.Exp4(6, 4, gamma=0.9), EXPERTS, "asks for gamma"),
@@ -138,12 +141,12 @@ def inside():
         bounds.gp_ucb_agnostic(T=T, B=3.0, gamma_T=BUMPS.information_gain(T, 1.0), sigma=1.0, delta=0.1),
     )
     yield (
-        aw.EpochGreedy(PLANTED.policies, 3, schedule=int),
+        aw.EpochGreedy(PLANTED.policies, 3, schedule=int, teaches="uniform"),
         PLANTED,
         bounds.epoch_greedy(T=T, K=3, N=8, delta=0.05, schedule=int),
     )
     yield (
-        aw.ILoveToConBandits(PLANTED.policies, 3, psi=200.0, scale=1.0),
+        aw.ILoveToConBandits(PLANTED.policies, 3, psi=200.0, scale=1.0, baseline=False),
         PLANTED,
         bounds.iltcb(T=T, K=3, N=8, delta=0.05, psi=200.0),
     )

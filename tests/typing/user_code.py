@@ -129,5 +129,5 @@ aw.kernels.RBF(length="0.5")  # wrong
 aw.kernels.Rbf()  # wrong
 aw.GPUCB("rbf")  # wrong
 aw.PolicyArms(aw.Exp3(n_arms=2), [aw.Constant(0)], sees="advice")  # wrong
-aw.OnlineCover(aw.LinearOracle(dim=3), 2, estimator="mtr")  # wrong
+aw.OnlineCover(aw.LinearOracle(dim=3), 2, estimator="mrdr")  # wrong
 aw.FinitePolicies(aw.Constant(0))  # wrong

@@ -32,7 +32,7 @@ def add_parser(commands: Any) -> None:
 
     >>> from armwise.cli.main import main
     >>> main(["advise", "--features", "visitor", "--dim", "8", "--n-arms", "5", "--feedback", "amounts"])
-    1. aw.LinUCB(dim=8, n_arms=5)
+    1. aw.Auto(dim=8, n_arms=5)
     ...
     """
     parser = command_parser(

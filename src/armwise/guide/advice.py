@@ -76,7 +76,7 @@ class Advice:
     """At most three recommendations, the first first; prints as text, ``data`` is for machines.
 
     >>> [each.agent for each in advise(features="arms", feedback="amounts", dim=8)]
-    ['LinUCB', 'LinThompson', 'SquareCB']
+    ['Auto', 'LinUCB', 'SquareCB']
     """
 
     situation: Situation
@@ -144,9 +144,9 @@ def advise(
     afterwards, to evaluate other policies. ``adversarial``: somebody may choose the rewards against you.
 
     >>> print(advise(features="visitor", feedback="amounts", n_arms=5, dim=8).first.call)
-    aw.LinUCB(dim=8, n_arms=5)
+    aw.Auto(dim=8, n_arms=5)
     >>> advise(features="visitor", n_arms=5, dim=8, log=True).first.call
-    'aw.LinThompson(dim=8, n_arms=5, draws=50)'
+    'aw.Auto(dim=8, n_arms=5, floor=0.05)'
     """
     if feedback not in ("clicks", "amounts"):
         raise ValueError(f'feedback must be "clicks" or "amounts", got {feedback!r}')
@@ -271,6 +271,15 @@ def _no_features(s: Situation) -> list[Suggestion]:
     return _usable(s, [clicks, index] if s.delay else [index, clicks])
 
 
+def _auto(s: Situation) -> list[Suggestion]:
+    why = "It scales the raw columns, and lets the best of a constant, a linear and a smooth model decide."
+    first = (f"aw.Auto({s.sizes})", why, "none: give it the columns as they are.")
+    if s.log:
+        first = (f"aw.Auto({s.sizes}, floor=0.05)", why, "floor = 0.05: every arm has at least floor / K.")
+    second, _, third = (_clicks if s.feedback == "clicks" else _linear)(s)
+    return [first, second, third]
+
+
 def _drift(s: Situation) -> list[Suggestion]:
     return _usable(s, [
         (f"aw.LinUCB({s.sizes}, discount=0.99)", "It forgets by time, so an arm that rests is tried again.",
@@ -321,8 +330,8 @@ def _usable(s: Situation, answers: list[Suggestion]) -> list[Suggestion]:
 
 _WIDTH = "scale"  # UCB1's name for the multiple of its published width
 
-# In order: the first rule that applies answers. A general agent that chooses for itself goes first, with
-# ``lambda s: True`` and the answers of the rules below behind its own.
+# In order: the first rule that applies answers. Auto goes before the linear rules, not where an agent that knows
+# more about the situation earns clearly more in it: arms that come and go, very many sparse features, late rewards.
 RULES: list[tuple[Callable[[Situation], bool], Rule]] = [
     (lambda s: s.adversarial, _adversarial),
     (lambda s: s.graph, _graph),
@@ -331,6 +340,7 @@ RULES: list[tuple[Callable[[Situation], bool], Rule]] = [
     (lambda s: s.kinds is not None and s.features == "none" and not s.drift, _kinds),
     (lambda s: s.features == "none", _no_features),
     (lambda s: s.drift, _drift),
+    (lambda s: not (s.arms_change or s.sparse or s.delay), _auto),
     (lambda s: s.feedback == "clicks", _clicks),
     (lambda s: True, _linear),
 ]

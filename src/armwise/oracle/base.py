@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 from abc import ABC, abstractmethod
-from typing import Any, Self
+from collections.abc import Callable
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from armwise.agent import Floats
 from armwise.arguments import as_floats
+from armwise.numerics.weights import importance_weighted
 from armwise.persist import Saved
 
 Ints = NDArray[np.int64]
@@ -32,6 +35,7 @@ class Oracle(Saved, ABC):
     1
     """
 
+    regresses: ClassVar[bool] = False  # whether ``_observe`` fits what was played, instead of guessing every arm
     n_arms: int | None  # None until an agent says so
     n_policies: int  # N of the schedules; a class that is not finite takes it as a parameter
     dim: int | None = None  # the length of a context; None takes any
@@ -130,6 +134,21 @@ class Oracle(Saved, ABC):
 
     def _take_reading(self, other: Oracle) -> None:
         """Use what another oracle over the same policies has read, instead of asking them again."""
+
+    def _observe(self, seen: np.ndarray, arm: int, reward: float, probability: float) -> None:
+        """One more row that ``_see`` made, and the reward of the arm that was drawn there with this probability."""
+        assert self.n_arms is not None
+        rewards = np.zeros(self.n_arms)
+        rewards[arm] = importance_weighted(reward, probability)
+        self._update(seen, rewards)
+
+    def _estimates(self, seen: np.ndarray) -> Floats:
+        """Every arm's reward at these rows, (n, K), as the rounds of ``_observe`` predict it, if it ``regresses``."""
+        raise NotImplementedError
+
+    def _solver(self, seen: np.ndarray) -> Callable[[Floats], Any]:
+        """``_argmax`` for many tables of rewards over the same rows."""
+        return functools.partial(self._argmax, seen)
 
     @abstractmethod
     def _argmax(self, seen: np.ndarray, rewards: Floats) -> Any:

@@ -1,35 +1,42 @@
-"""Epoch-Greedy: one uniform round, then greedy rounds in growing number (survey 4.3.1, Algorithm 7)."""
+"""Epoch-Greedy: uniform rounds, and greedy rounds between them in growing number (survey 4.3.1, Algorithm 7)."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 
 from armwise import bounds, hypotheses
 from armwise.agent import Choice, Floats, Seed, Theory, fraction, positive
 from armwise.numerics.choice import draw
-from armwise.numerics.weights import importance_weighted
 from armwise.oracle.base import Oracle
 from armwise.oracle.finite import OracleLike
 from armwise.oracle.history import OracleAgent
 
 
 class EpochGreedy(OracleAgent):
-    """Epoch l: one arm drawn uniformly, which teaches; then s(l) rounds of the best policy so far, which do not.
+    """Explore now and then, and play the best policy so far in between, longer and longer.
 
-    s(l) = floor(sqrt(l / (K ln(N / delta))) / scale), so that a larger ``scale`` explores more; 1 is the paper's
-    (``EpochGreedy.theoretical``). ``schedule`` is a function of l to have instead. Epochs follow the rounds chosen, not
-    the rewards learnt; ``choice.note`` says whether the round explored, and a late reward of an exploration is learnt
-    all the same. Policies that tie for best share the greedy rounds equally.
+    The paper (``teaches="uniform"``, ``EpochGreedy.theoretical``) counts: epoch l is one arm drawn uniformly, which
+    teaches, then s(l) rounds of the best policy, which do not. The default, ``teaches="all"``, has epochs of the same
+    mean length that end by a coin: each round explores with probability 1 / (1 + s(l)), where l - 1 rounds have
+    explored. Every arm then has a known probability p in every round, so that every reward teaches: by the regression
+    of a ``LinearOracle``, or by (r - mean reward) / p.
 
-    Cost: a greedy round asks the best policy; an exploration is one ``oracle.update`` (O(N) for an explicit class).
+    s(l) = floor(sqrt(l / (K ln(N / delta))) / scale), so that a larger ``scale`` explores more; 1 is the paper's.
+    ``schedule`` is a function of l to have instead. Epochs follow the rounds chosen, not the rewards learnt;
+    ``choice.note`` says whether the round explored, and a late reward is learnt all the same. Policies that tie for
+    best share the greedy rounds equally.
 
-    >>> agent = EpochGreedy([lambda x: 0, lambda x: 1], n_arms=2, schedule=lambda l: 2, seed=1)
+    Cost: a round asks the best policy; what teaches is one ``oracle.update`` (O(N) for an explicit class).
+
+    >>> agent = EpochGreedy([lambda x: 0, lambda x: 1], n_arms=2, schedule=lambda l: 2, teaches="uniform", seed=1)
     >>> [agent.choose([0.0]).note for _ in range(6)]
     [True, False, False, True, False, False]
+    >>> EpochGreedy([lambda x: 0, lambda x: 0], n_arms=2, schedule=lambda l: 4).probabilities([0.0])
+    array([0.9, 0.1])
     """
 
     theory = Theory(
@@ -45,10 +52,9 @@ class EpochGreedy(OracleAgent):
         infinite_policies=True,
         erratum="the inner loop runs from t_l + 1 to t_(l+1) - 1, and exploits",
     )
-    needs_probability = False  # a round that teaches was uniform
     choosing_changes = True  # epochs follow the rounds chosen
     oracle: Oracle
-    _learnt = ("_epoch", "_greedy_left")
+    _learnt = ("_epoch", "_greedy_left", "_total")
 
     def __init__(
         self,
@@ -57,7 +63,8 @@ class EpochGreedy(OracleAgent):
         schedule: Callable[[int], int] | None = None,
         delta: float = 0.05,
         *,
-        scale: float = 0.25,
+        teaches: Literal["all", "uniform"] = "all",
+        scale: float = 0.1,
         seed: Seed = None,
     ) -> None:
         self._begin(oracle, n_arms, seed)
@@ -65,8 +72,11 @@ class EpochGreedy(OracleAgent):
             raise ValueError(
                 f"schedule must be a function of the epoch, or None (then scale sets it), got {schedule!r}"
             )
+        if teaches not in ("all", "uniform"):
+            raise ValueError(f"teaches must be 'all' or 'uniform', got {teaches!r}")
         self.schedule, self.scale = schedule, positive("scale", scale)
-        self.delta = fraction("delta", delta)
+        self.delta, self.teaches = fraction("delta", delta), teaches
+        self.needs_probability = teaches == "all"  # a round that teaches alone was uniform
         self._epoch = self._greedy_left = 0
 
     @classmethod
@@ -76,21 +86,30 @@ class EpochGreedy(OracleAgent):
         >>> EpochGreedy.theoretical([lambda x: 0, lambda x: 1], n_arms=2).scale
         1.0
         """
-        return cls(oracle, n_arms, delta=delta, scale=1.0, seed=seed)
+        return cls(oracle, n_arms, delta=delta, teaches="uniform", scale=1.0, seed=seed)
+
+    def _exploration(self) -> float:
+        """The probability that this round explores: 0 or 1 where rounds are counted."""
+        if self.teaches == "uniform":
+            return float(self._greedy_left == 0)
+        return 1.0 / (1 + self._greedy_rounds(self._epoch + 1))
 
     def _probabilities(self, context: Floats) -> Floats:
-        if self._greedy_left:
-            return self.oracle.vote(context, self.n_arms)
-        return np.full(self.n_arms, 1.0 / self.n_arms)
+        epsilon = self._exploration()
+        uniform = np.full(self.n_arms, 1.0 / self.n_arms)
+        return (
+            uniform if epsilon == 1.0 else (1.0 - epsilon) * self.oracle.vote(context, self.n_arms) + epsilon * uniform
+        )
 
     def _choose(self, context: Floats) -> Choice:
-        p, explores = self._probabilities(context), self._greedy_left == 0
-        if explores:
-            self._greedy_left = self._greedy_rounds(self._epoch + 1)
+        p, epsilon, u = self._probabilities(context), self._exploration(), self._rng.random()
+        if explores := u < epsilon:
             self._epoch += 1
+            self._greedy_left = self._greedy_rounds(self._epoch)
+            arm = min(int(u / epsilon * self.n_arms), self.n_arms - 1)
         else:
-            self._greedy_left -= 1
-        arm = draw(p, self._rng.random())
+            self._greedy_left = max(0, self._greedy_left - 1)
+            arm = draw(p - epsilon / self.n_arms, u - epsilon)
         return Choice(arm, float(p[arm]), explores)
 
     def _greedy_rounds(self, epoch: int) -> int:
@@ -101,10 +120,14 @@ class EpochGreedy(OracleAgent):
         return math.floor(math.sqrt(epoch / complexity) / self.scale)
 
     def _learn(self, context: Floats, choice: Choice, reward: float) -> None:
-        if choice.note:
-            rewards = np.zeros(self.n_arms)
-            rewards[choice.arm] = importance_weighted(reward, 1.0 / self.n_arms)
-            self.oracle._update(self.oracle._see(context[None])[0], rewards)
+        if self.teaches == "all":
+            assert choice.probability is not None
+            self._teach(context, choice.arm, self._above_mean(reward), choice.probability)
+        elif choice.note:
+            self._teach(context, choice.arm, reward, 1.0 / self.n_arms)
+
+    def _teach(self, context: Floats, arm: int, reward: float, probability: float) -> None:
+        self.oracle._observe(self.oracle._see(context[None])[0], arm, reward, probability)
 
     def _check_choice(self, choice: Any, n_arms: int) -> None:
         super()._check_choice(choice, n_arms)

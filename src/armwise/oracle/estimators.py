@@ -381,8 +381,9 @@ class RegressorOracle(_EstimatorOracle):
 
     def _update(self, seen: np.ndarray, rewards: Floats) -> None:
         self._allot(rewards.size)
+        row = seen[None].copy()  # kept until the next fit, and the caller's
         for arm, learner in enumerate(self._learners):
-            learner.add(seen[None], rewards[arm : arm + 1], np.ones(1))
+            learner.add(row, rewards[arm : arm + 1], np.ones(1))
 
 
 def _examples(rewards: Floats) -> tuple[Ints, Ints, Floats]:

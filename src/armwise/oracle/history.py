@@ -98,6 +98,7 @@ class OracleAgent(Agent):
     plain_input = False  # the class of policies may refuse a context
     n_arms: int
     _oracle_name: ClassVar[str] = "oracle"  # the constructor's name for it
+    _total = 0.0  # of the rewards learnt, for agents that subtract their mean
 
     def _begin(self, oracle: Any, n_arms: int, seed: Seed) -> None:
         """The first lines of every constructor: the agent's own, untaught oracle."""
@@ -113,6 +114,17 @@ class OracleAgent(Agent):
             came = type(policies).__name__
             raise ValueError(f"policies must be FinitePolicies, a list of policies or a table of actions, got {came}")
         self._begin(policies, n_arms, seed)
+
+    def _above_mean(self, reward: float) -> float:
+        """The reward less the mean of those before it: that compares policies as well, and r / p varies far less.
+
+        A class that regresses has its own constant, and gets the reward itself.
+        """
+        if self._own().regresses:
+            return reward
+        mean = (0.5 + self._total) / (1 + self._n_learnt)  # before the first, the middle of [0, 1]
+        self._total += reward
+        return reward - mean
 
     def _own(self) -> Oracle:
         own: Oracle = getattr(self, self._oracle_name)

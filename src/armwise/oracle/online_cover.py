@@ -24,9 +24,10 @@ class OnlineCover(Agent):
     choose a, so that together they cover the good arms. ``psi`` larger explores more.
 
     ``oracle`` is any argmax oracle (explicit policies, LinearOracle, or over scikit-learn); each policy is a copy of
-    it that learns row by row. Rewards are estimated with f, a ridge model (``lam``) of each arm: ``estimator="dr"``,
-    the default, is f_a + 1{a = a_t} (r - f_a) / p, and "ips" the same with f = 0: unbiased whatever f is. "dm" is f
-    itself, which varies least but is right only where rewards are linear: the policies then learn f's mistakes.
+    it that learns row by row. ``estimator`` says from what: "iwr", the default over a ``LinearOracle``, is its own
+    regression of the arms that were played, weighed 1 / p. For other classes f, a ridge model (``lam``) of each arm,
+    guesses: "dr", their default, is f_a + 1{a = a_t} (r - f_a) / p, and "ips" the same with f = 0: unbiased whatever f
+    is. "dm" is f itself, which varies least, but teaches the policies the mistakes of f where rewards are not linear.
     A round costs 2 ``size`` votes and ``size`` updates; explicit policies are asked once per round, in ``play`` once
     per block of rounds.
 
@@ -60,18 +61,24 @@ class OnlineCover(Agent):
         size: int = 4,
         psi: float = 0.1,
         uniform: bool = True,
-        estimator: Literal["dm", "dr", "ips"] = "dr",
-        lam: float = 1.0,
+        estimator: Literal["iwr", "dm", "dr", "ips"] | None = None,
+        lam: float | None = None,
         seed: Seed = None,
     ) -> None:
         super().__init__(seed=seed)
         self.n_arms, self.size = count("n_arms", n_arms), count("size", size)
         self.oracle: Oracle = as_oracle(oracle).fresh(self.n_arms)
         self.dim = self.oracle.dim
-        self.psi, self.uniform, self.lam = positive("psi", psi, zero=True), bool(uniform), positive("lam", lam)
-        if estimator not in ("dm", "dr", "ips"):
-            raise ValueError(f"estimator must be 'dm', 'dr' or 'ips', got {estimator!r}")
-        self.estimator = estimator
+        self.psi, self.uniform = positive("psi", psi, zero=True), bool(uniform)
+        self.lam = None if lam is None else positive("lam", lam)
+        if estimator not in (None, "iwr", "dm", "dr", "ips"):
+            raise ValueError(f"estimator must be 'iwr', 'dm', 'dr' or 'ips', got {estimator!r}")
+        if estimator == "iwr" and not self.oracle.regresses:
+            came = type(self.oracle).__name__
+            raise ValueError(
+                f"estimator 'iwr' is for an oracle that regresses, as LinearOracle, got {came}: expected 'dr'"
+            )
+        self.estimator = estimator or ("iwr" if self.oracle.regresses else "dr")
         self._policies = [self.oracle.fresh(self.n_arms) for _ in range(self.size)]
         self._model: Ridge | None = None  # made for the first context learnt, whose length it has
 
@@ -104,12 +111,16 @@ class OnlineCover(Agent):
     def _learn(self, x: Floats, choice: Choice, reward: float) -> None:
         assert choice.probability is not None
         self._read_once(x)
-        estimate, epsilon = self._estimated(x, choice.arm, choice.probability, reward), self._epsilon()
-        votes = np.zeros(self.n_arms)
+        regresses = self.estimator == "iwr"
+        estimate = np.zeros(self.n_arms) if regresses else self._estimated(x, choice.arm, choice.probability, reward)
+        epsilon, votes = self._epsilon(), np.zeros(self.n_arms)
         for i, policy in enumerate(self._policies):
             share = votes / i if i else votes
             bonus = self.psi * epsilon / (epsilon + (1.0 - self.n_arms * epsilon) * share) if i else 0.0
-            policy.update(x, estimate + bonus)
+            if regresses:
+                policy._observe(x, choice.arm, reward, choice.probability)
+            if i or not regresses:
+                policy.update(x, estimate + bonus)
             votes += policy.vote(x, self.n_arms)
 
     def _estimated(self, x: Floats, arm: int, probability: float, reward: float) -> Floats:
