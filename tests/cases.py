@@ -24,7 +24,7 @@ CASES = [
     Case("BetaThompson", lambda s: aw.BetaThompson(K, seed=s), sampled=True),
     Case("BetaThompson, 20 draws", lambda s: aw.BetaThompson(K, draws=20, seed=s), sampled=True),
     Case("EpsilonGreedy", lambda s: aw.EpsilonGreedy(K, 0.1, seed=s)),
-    Case("PerContext", lambda s: aw.PerContext(aw.UCB1(K), seed=s)),
+    Case("PerContext", lambda s: aw.PerContext(aw.UCB1(K, seed=s), seed=s)),
     Case("PolicyArms", lambda s: aw.PolicyArms(aw.UCB1(N, seed=s), POLICIES, K, seed=s), symmetric=False),
     Case(
         "PolicyArms of Exp3",
@@ -72,6 +72,8 @@ CASES = [
     Case("LinUCB, disjoint", lambda s: aw.LinUCB(D, 0.5, 0.3, n_arms=K, seed=s)),
     Case("LinUCB, ellipsoid", lambda s: aw.LinUCB(D, aw.Ellipsoid(0.1, 1.0, 0.1), 2.0, seed=s)),
     Case("LinUCB, fading", lambda s: aw.LinUCB(D, 0.5, 0.3, discount=0.99, seed=s)),
+    Case("HybridLinUCB", lambda s: aw.HybridLinUCB(D, K, 2, 0.5, 0.3, seed=s), symmetric=False),
+    Case("HybridLinUCB, practical", lambda s: aw.HybridLinUCB(D, K, 1, seed=s), symmetric=False),
     Case("SupLinUCB", lambda s: aw.SupLinUCB(D, 6000, 0.1, seed=s), horizon=6000),
     Case("LinREL", lambda s: aw.LinREL(D, 2000, 0.1, seed=s), horizon=2000),
     Case("SupLinREL", lambda s: aw.SupLinREL(D, 6000, 0.1, seed=s), horizon=6000),

@@ -148,6 +148,28 @@ def regression_play(module: Any) -> object:
     ]
 
 
+@recipe("ridge.choose_many", "ridge.learn_many", "thompson.choose_many")
+def ridge_many(module: Any) -> object:
+    arms = np.random.default_rng(3).integers(0, 3, 40)
+    return [
+        block(module, lambda models, X, y, g: module.ridge.choose_many(models, X, 1.7, 0.4, 0.2, 0.1, g)),
+        block(module, lambda models, X, y, g: module.thompson.choose_many(models, X, 0.3, g)),
+        block(
+            module,
+            lambda models, X, y, g: module.ridge.learn_many(models, *NONE, X, arms[: len(y)], y[:, 0], 1.7, 1.0),
+        ),
+    ]
+
+
+@recipe("regression.squarecb_choose_many", "regression.regcb_choose_many")
+def regression_many(module: Any) -> object:
+    r = module.regression
+    return [
+        block(module, lambda models, X, y, g: r.squarecb_choose_many(models, 9.0, X, g)),
+        block(module, lambda models, X, y, g: r.regcb_choose_many(models, 1.7, 0.2, True, 3, X, g)),
+    ]
+
+
 @recipe("kary.exp3_learn", "kary.ucb1_scores", "kary.greedy_mixed", "kary.decayed")
 @recipe("kary.beta_winner", "kary.beta_frequencies", "kary.beta_choose")
 def kary(module: Any) -> object:

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _HOMES = {
-    "agent": ("Agent", "Choice", "IndexAgent", "Played", "Theory", "load"),
+    "agent": ("Agent", "IndexAgent", "Theory", "load"),
+    "choices": ("Choice", "Choices", "Played"),
     "persist": ("LoadError",),
     "reduction.exp3": ("Exp3",),
     "reduction.ucb1": ("UCB1",),
@@ -30,6 +31,7 @@ _HOMES = {
     "reduction.corral": ("Corral",),
     "auto.auto": ("Auto",),
     "linear.linucb": ("LinUCB", "Ellipsoid"),
+    "linear.hybrid": ("HybridLinUCB",),
     "linear.sup_linucb": ("SupLinUCB",),
     "linear.linrel": ("LinREL", "SupLinREL"),
     "linear.cofine": ("CoFineUCB",),
@@ -65,6 +67,7 @@ _HOMES = {
     "decider.decider": ("Decider",),
     "decider.client": ("Client", "ServiceError"),
     "guide": ("table", "advise"),
+    "offline.fit_log": ("fit_log",),
     "racing": ("race",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
@@ -82,9 +85,7 @@ if TYPE_CHECKING:
     from armwise import policies as policies
     from armwise import testing as testing
     from armwise.agent import Agent as Agent
-    from armwise.agent import Choice as Choice
     from armwise.agent import IndexAgent as IndexAgent
-    from armwise.agent import Played as Played
     from armwise.agent import Theory as Theory
     from armwise.agent import load as load
     from armwise.auto.auto import Auto as Auto
@@ -95,6 +96,9 @@ if TYPE_CHECKING:
     from armwise.budget.optimum import budget_optimum as budget_optimum
     from armwise.budget.pacing import Pacing as Pacing
     from armwise.certify import certificate as certificate
+    from armwise.choices import Choice as Choice
+    from armwise.choices import Choices as Choices
+    from armwise.choices import Played as Played
     from armwise.decider.answers import Decided as Decided
     from armwise.decider.answers import Explanation as Explanation
     from armwise.decider.answers import Receipt as Receipt
@@ -116,6 +120,7 @@ if TYPE_CHECKING:
     from armwise.kernel.kernel_ucb import KernelUCB as KernelUCB
     from armwise.kernel.kernel_ucb import SupKernelUCB as SupKernelUCB
     from armwise.linear.cofine import CoFineUCB as CoFineUCB
+    from armwise.linear.hybrid import HybridLinUCB as HybridLinUCB
     from armwise.linear.linrel import LinREL as LinREL
     from armwise.linear.linrel import SupLinREL as SupLinREL
     from armwise.linear.linucb import Ellipsoid as Ellipsoid
@@ -125,6 +130,7 @@ if TYPE_CHECKING:
     from armwise.linear.sup_linucb import SupLinUCB as SupLinUCB
     from armwise.linear.thompson import LinThompson as LinThompson
     from armwise.linear.thompson import ThompsonScale as ThompsonScale
+    from armwise.offline.fit_log import fit_log as fit_log
     from armwise.oracle.epoch_greedy import EpochGreedy as EpochGreedy
     from armwise.oracle.estimators import ClassifierOracle as ClassifierOracle
     from armwise.oracle.estimators import RegressorOracle as RegressorOracle

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Sized
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, ClassVar, NamedTuple, Self, TypeVar, overload
+from typing import Any, ClassVar, Self, TypeVar, overload
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from armwise import persist
+from armwise import persist, reading
 from armwise.arguments import LARGEST, FilePath, as_floats, refuse_masked, short, wanted_numbers
 from armwise.arguments import Context as Context
 from armwise.arguments import Contexts as Contexts
@@ -20,67 +19,19 @@ from armwise.arguments import Sees as Sees
 from armwise.arguments import count as count
 from armwise.arguments import fraction as fraction
 from armwise.arguments import positive as positive
-from armwise.numerics.choice import all_within, best_arms, draw, plain, tied_probabilities
+from armwise.choices import Choice as Choice
+from armwise.choices import Choices as Choices
+from armwise.choices import Floats as Floats
+from armwise.choices import Played as Played
+from armwise.choices import joined as joined
+from armwise.choices import make_choice as make_choice
+from armwise.numerics.choice import all_within, best_arms, draw, tied_probabilities
+from armwise.reading import glance as glance
 from armwise.streams import Seed as Seed
 from armwise.streams import stream
 
-Floats = NDArray[np.float64]
 UNUSUAL = 1e30  # a block with larger numbers is played with a copy of the agent at hand
 
-
-class Choice(NamedTuple):
-    """One decision: the arm, the probability with which it was drawn, what learning must remember, and what it cost.
-
-    ``probability`` is None where the agent cannot know it; ``note`` is a small JSON-able value; ``cost`` (one number
-    per resource, as a tuple) is None until it is known: ``learn(..., cost=...)`` fills it in.
-
-    >>> Choice(arm=2, probability=0.5)
-    Choice(arm=2, probability=0.5, note=None)
-    >>> Choice(arm=2, probability=0.5, cost=(0.1,))
-    Choice(arm=2, probability=0.5, note=None, cost=(0.1,))
-    """
-
-    arm: int
-    probability: float | None
-    note: Any = None
-    cost: tuple[float, ...] | None = None
-
-    def __repr__(self) -> str:
-        cost = "" if self.cost is None else f", cost={self.cost!r}"
-        return f"Choice(arm={self.arm!r}, probability={self.probability!r}, note={self.note!r}{cost})"
-
-
-# Calling the class costs twice as much, which shows in a decision of a few microseconds.
-make_choice: Callable[[tuple[int, float | None, Any, None]], Choice] = partial(tuple.__new__, Choice)
-
-
-class Played(NamedTuple):
-    """A block of rounds: the arms, their probabilities (NaN where unknown), the rewards they brought and their costs.
-
-    ``costs`` is (T,) or (T, n), as the table of costs was (T, K) or (T, K, n); None without one.
-
-    >>> import armwise as aw
-    >>> aw.UCB1(n_arms=2).play(None, np.ones((3, 2))).rewards
-    array([1., 1., 1.])
-    """
-
-    arms: NDArray[np.int64]
-    probabilities: Floats
-    rewards: Floats
-    costs: Floats | None = None
-
-
-def joined(parts: Sequence[Played]) -> Played:
-    """Blocks that were played one after the other, as one.
-
-    >>> import armwise as aw
-    >>> agent = aw.UCB1(n_arms=2)
-    >>> joined([agent.play(None, np.ones((2, 2))), agent.play(None, np.zeros((1, 2)))]).rewards
-    array([1., 1., 0.])
-    """
-    if len(parts) == 1:
-        return parts[0]
-    return Played(*(np.concatenate(column) for column in list(zip(*parts))[:3]))
 
 
 @dataclass(frozen=True)
@@ -126,6 +77,9 @@ class Agent(persist.Saved, ABC):
     compiled: bool = False  # whether ``play`` runs in compiled code, without the interpreter's lock between its rounds
     plain_input: bool = True  # whether contexts are the arrays of ``sees``: False where an agent reads them its own way
     revises: bool = False  # whether ``revise`` can put another reward in the place of one that was learnt
+    merges: bool = False  # whether ``merge`` works: what is learnt is a sum over the rewards
+    per_arm: bool = False  # whether each arm has a model of its own, so that ``add_arm`` and ``remove_arm`` work
+    keeps_sparse: bool = False  # whether the algorithm reads CSR rows itself; otherwise they are made dense for it
     choosing_changes: bool = False  # whether ``choose`` moves more than the random stream (EpochGreedy counts rounds)
     dim: int | None = None  # columns of a features row, or length of a shared context; None takes any
     n_arms: int | None = None  # None: as many as the context says
@@ -213,6 +167,115 @@ class Agent(persist.Saved, ABC):
         """
         return self._estimates(self._read(context))
 
+    def choose_many(self, contexts: Contexts = None, *, n: int | None = None) -> Choices:
+        """Choose for many contexts, without learning in between: the choices that ``choose`` would make, one by one.
+
+        ``contexts`` as in ``play``, or a list of contexts whose numbers of arms differ; an agent that sees nothing
+        takes ``n``, how many to choose. Rewards may come later and in any order: see ``learn_many``.
+
+        >>> import armwise as aw
+        >>> agent = aw.LinUCB(dim=2, alpha=0.5, seed=3)
+        >>> choices = agent.choose_many(np.tile(np.eye(2), (4, 1, 1)))
+        >>> choices.arms.shape, choices[0].probability
+        ((4,), 0.5)
+        """
+        if self.sees == "nothing":
+            if n is None:
+                raise ValueError(f"n must say how many to choose: {type(self).__name__} sees no contexts to count")
+            rows = count("n", n, least=0)
+        elif isinstance(contexts, str) or not isinstance(contexts, Sized):
+            raise ValueError(f"contexts must be a list or an array, one context per row, got {short(contexts)}")
+        else:
+            rows = len(contexts)
+            if n is not None and n != rows:
+                raise ValueError(f"n is {n!r:.80}, but contexts has {rows} rows: leave n out")
+        return self._choose_many(reading.read_each(self, contexts, rows) if rows else None, rows)
+
+    def learn_many(
+        self, contexts: Contexts, choices: Sequence[Choice], rewards: ArrayLike, costs: ArrayLike | None = None
+    ) -> None:
+        """Learn the rewards of many choices, in this order: the state that ``learn`` would reach, to the bit.
+
+        ``costs`` has a number per choice, or a row with one per resource. Everything is checked before anything is
+        learnt. The rows may be those of one ``choose_many``, of several, or
+        of decisions whose rewards came late.
+
+        >>> import armwise as aw
+        >>> agent, X = aw.LinUCB(dim=2, alpha=0.0, lam=1.0, seed=3), np.tile(np.eye(2), (4, 1, 1))
+        >>> agent.learn_many(X, aw.Choices(arms=[0, 1, 0, 1]), [0.0, 1.0, 0.0, 1.0])
+        >>> agent.estimate(X[0])[0].round(3)
+        array([0.   , 0.667])
+        """
+        values = self._read_rewards(rewards)
+        if not isinstance(choices, Sequence) or len(choices) != len(values):
+            came = f"{len(choices)}" if isinstance(choices, Sequence) else short(choices)
+            raise ValueError(f"choices must be a Choice for each of the {len(values)} rewards, got {came}")
+        read = reading.read_each(self, contexts, len(values)) if len(values) else None
+        checked = self._check_choices(choices, read)
+        if costs is not None or self.n_costs:
+            checked = checked.with_costs(self._read_many_costs(checked.costs if costs is None else costs, len(values)))
+        if len(values):
+            self._learn_many(read, checked, values)
+
+    def merge(self, other: Self) -> Self:
+        """Add what ``other`` has learnt to what this agent has, if ``merges``: as if one had learnt all of it.
+
+        Both are made with the same settings; the prior counts once. Parts of a log can so be learnt side by side and
+        joined (see ``armwise.fit_log``). ``other`` stays as it is; this agent is returned.
+
+        >>> import armwise as aw
+        >>> half, rest = aw.UCB1(n_arms=2), aw.UCB1(n_arms=2)
+        >>> half.learn(None, Choice(0, 1.0), 1.0)
+        >>> rest.learn(None, Choice(0, 1.0), 0.0)
+        >>> half.merge(rest).estimate()[0]
+        array([0.5, 0. ])
+        """
+        if not self.merges:
+            raise ValueError(f"{self!r:.200} cannot be merged: {self._why_not_merged()}")
+        if type(other) is not type(self):
+            raise ValueError(f"other must be a {type(self).__name__}, as this agent is, got {short(other)}")
+        if differences := persist.differences(self.params(), other.params()):
+            raise ValueError(f"other must be made as this agent is, but differs: {'; '.join(differences)}")
+        if other.dim is not None or self.dim is None:  # without a dim it has seen nothing yet
+            if self.dim is None and other.dim is not None:
+                self._take_dim(other.dim)
+            self._merge(other)
+            self._n_learnt += other._n_learnt
+        return self
+
+    def add_arm(self) -> int:
+        """One more arm, of which nothing is known, if ``per_arm``; its number, which is the largest, is returned.
+
+        >>> import armwise as aw
+        >>> agent = aw.LinUCB(dim=3, n_arms=2)
+        >>> agent.add_arm(), agent.n_arms
+        (2, 3)
+        """
+        self._expect_per_arm()
+        self._add_arm()
+        self.n_arms = self._count() + 1
+        return self.n_arms - 1
+
+    def remove_arm(self, arm: int) -> None:
+        """Forget an arm, if ``per_arm``; the arms after it move down by one, as in a list.
+
+        A choice made before is learnt with its number of now: learn what is due, or renumber it, first.
+
+        >>> import armwise as aw
+        >>> agent = aw.UCB1(n_arms=3)
+        >>> agent.learn(None, Choice(2, 1.0), 1.0)
+        >>> agent.remove_arm(0)
+        >>> agent.n_arms, agent.estimate()[0]
+        (2, array([0., 1.]))
+        """
+        self._expect_per_arm()
+        if isinstance(arm, bool) or not isinstance(arm, (int, np.integer)) or not 0 <= arm < self._count():
+            raise ValueError(f"arm must be one of 0 to {self._count() - 1}, got {short(arm)}")
+        if self._count() == 1:
+            raise ValueError("arm 0 is the only one: an agent needs at least one arm")
+        self._remove_arm(int(arm))
+        self.n_arms = self._count() - 1
+
     def play(self, contexts: Contexts, rewards: ArrayLike, costs: ArrayLike | None = None) -> Played:
         """Choose and learn over a block of rounds, with the arms that the loop would choose.
 
@@ -241,7 +304,7 @@ class Agent(persist.Saved, ABC):
         paid = None if costs is None and not self.n_costs else self._read_costs(costs, table.shape)
         before = copy.deepcopy(vars(self)) if _may_overflow(block) or _may_overflow(table) else None
         try:
-            played = self._loop(block, table, paid) if self.n_costs else self._play(block, table)
+            played = self._play_block(block, table, paid)
         except ValueError:
             if before is not None:  # a block that overflows in the middle leaves the agent as it was
                 vars(self).clear()
@@ -302,6 +365,12 @@ class Agent(persist.Saved, ABC):
         arm = draw(p, self._rng.random())
         return Choice(arm, float(p[arm]))
 
+    def _play_block(self, block: Any, rewards: Floats, costs: Floats | None) -> Played:
+        if isinstance(block, reading.MixedBlock):
+            parts = [(rows, rewards[part], None if costs is None else costs[part]) for part, rows in block.pieces()]
+            return joined([self._play_block(*part) for part in parts])
+        return self._loop(block, rewards, costs) if self.n_costs else self._play(block, rewards)
+
     def _play(self, contexts: Any, rewards: Floats) -> Played:
         return self._loop(contexts, rewards, None)
 
@@ -322,6 +391,49 @@ class Agent(persist.Saved, ABC):
             self._n_learnt += 1
         return Played(arms, probabilities, got)
 
+    def _choose_many(self, contexts: Any, n: int) -> Choices:
+        """Choices for ``n`` checked contexts: an array, a list, or None where the agent sees nothing."""
+        return Choices.of(self._choose(None if contexts is None else contexts[t]) for t in range(n))
+
+    def _learn_many(self, contexts: Any, choices: Choices, rewards: Floats) -> None:
+        """Learn checked rewards in order, and count them."""
+        for t, (choice, reward) in enumerate(zip(choices, rewards.tolist())):
+            try:
+                self._learn(None if contexts is None else contexts[t], choice, reward)
+            except ValueError as error:  # what only learning itself can see
+                error.add_note(f"row {t} was refused; the rows before it are learnt")
+                raise
+            self._n_learnt += 1
+
+    def _merge(self, other: Self) -> None:
+        """Add what ``other``, made with the same settings, has learnt."""
+        raise NotImplementedError
+
+    def _why_not_merged(self) -> str:
+        return "what it learns is not a sum over the rewards, so that two agents cannot be added"
+
+    def _renew(self) -> None:
+        """Bring estimates up to date that learning renews only now and then, as merging does."""
+
+    def _add_arm(self) -> None:
+        """A model for arm ``n_arms``."""
+        raise NotImplementedError
+
+    def _remove_arm(self, arm: int) -> None:
+        """Drop the model of an arm."""
+        raise NotImplementedError
+
+    def _expect_per_arm(self) -> None:
+        if not self.per_arm:
+            raise ValueError(
+                f"{self!r:.200} has no model per arm to add or remove"
+                + ("" if self.n_arms is not None else ": the number of arms may change with every context")
+            )
+
+    def _count(self) -> int:
+        assert self.n_arms is not None
+        return self.n_arms
+
     def _state(self) -> dict[str, Any]:
         return super()._state() | {"_rng": self._rng, "_n_learnt": self._n_learnt}
 
@@ -339,42 +451,23 @@ class Agent(persist.Saved, ABC):
 
     def _read(self, context: Any) -> Any:
         """The context as the algorithm wants it, or a ValueError that says what is wrong with it."""
-        return _READERS[self.sees](self, context)
+        return reading.read(self, context)
 
     def _glance(self, context: Any) -> Any:
         """``_read`` for choose and learn; an agent whose compiled step refuses NaN itself may look less closely."""
         return self._read(context)
 
     def _read_block(self, contexts: Any, T: int) -> Any:
-        if self.sees == "nothing":
-            if contexts is not None:
-                raise ValueError(f"contexts must be None: {type(self).__name__} sees nothing, got {short(contexts)}")
-            return None
-        if not hasattr(contexts, "__len__") or len(contexts) != T:
-            came = f"{len(contexts)} rows" if hasattr(contexts, "__len__") else short(contexts)
-            raise ValueError(f"contexts must have one row for each of the {T} rows of rewards, got {came}")
-        if self.sees == "key":
-            return [self._read(key) for key in contexts]
-        block = as_floats("contexts", contexts)
-        ndim = 2 if self.sees == "shared" else 3
-        if block.ndim != ndim:
-            raise ValueError(f"contexts must have {ndim} dimensions, got shape {block.shape}")
-        if T:
-            try:
-                self._read(block[0])  # the shape of every row is the shape of the first
-            except ValueError as error:
-                raise ValueError(f"contexts, row 0: {error}") from None
-        if not all_within(block):
-            raise ValueError(f"contexts must be {wanted_numbers(block)}")
-        if self.sees == "advice":
-            for t in range(T):
-                _read_advice(self, block[t])
-        return block
+        """``T`` contexts for ``play``, all checked."""
+        return reading.read_block(self, contexts, T)
+
+    def _take_dim(self, dim: int) -> None:
+        """The first context came to an agent made without ``dim``; one that takes any number of columns keeps none."""
 
     def _count_arms(self, context: Any) -> int:
         if self.n_arms is not None:
             return self.n_arms
-        return len(context) if self.sees != "advice" else int(context.shape[1])
+        return int(context.shape[0 if self.sees != "advice" else 1])
 
     def _read_reward(self, reward: Any) -> float:
         if type(reward) is float:
@@ -389,6 +482,17 @@ class Agent(persist.Saved, ABC):
         if not (low <= value <= high and -LARGEST <= value <= LARGEST):  # False for NaN
             raise ValueError(f"reward is {value}; {self._expected_reward()}")
         return value
+
+    def _read_rewards(self, rewards: Any) -> Floats:
+        values = as_floats("rewards", rewards)
+        if values.ndim != 1:
+            raise ValueError(f"rewards must be one number per choice, got shape {values.shape}")
+        low, high = max(self.reward_range[0], -LARGEST), min(self.reward_range[1], LARGEST)
+        wrong = ~((values >= low) & (values <= high))
+        if wrong.any():
+            t = int(wrong.argmax())
+            raise ValueError(f"rewards[{t}] is {values[t]}; {self._expected_reward()}")
+        return values
 
     def _expected_reward(self) -> str:
         low, high = self.reward_range
@@ -426,6 +530,19 @@ class Agent(persist.Saved, ABC):
             raise ValueError(f"costs must be {wanted_numbers(table)}")
         return table
 
+    def _read_many_costs(self, costs: Any, n: int) -> Floats:
+        """One row of costs per choice, checked."""
+        if costs is None or not hasattr(costs, "__len__") or len(costs) != n:
+            came = short(costs) if not hasattr(costs, "__len__") else f"{len(costs)} rows"
+            raise ValueError(f"costs must have a number, or a row of numbers, for each of the {n} rewards, got {came}")
+        rows = []
+        for t, cost in enumerate(costs):
+            try:
+                rows.append(self._read_cost(cost))
+            except ValueError as error:
+                raise ValueError(f"costs, row {t}: {error}") from None
+        return np.array(rows).reshape(n, -1)
+
     def _check_choice(self, choice: Any, n_arms: int) -> None:
         if type(choice) is Choice:  # as choose makes them: one look is enough
             arm, p = choice.arm, choice.probability
@@ -445,6 +562,23 @@ class Agent(persist.Saved, ABC):
                 )
         elif not (isinstance(p, (float, int, np.floating)) and 0.0 < p <= 1.0 + 1e-9):
             raise ValueError(f"choice.probability must lie in (0, 1], got {short(p)}")
+
+    def _check_choices(self, choices: Sequence[Choice], contexts: Any) -> Choices:
+        """The choices of checked contexts, each of them checked, as columns."""
+        varied = isinstance(contexts, list) and self.n_arms is None
+        n_arms = 0 if varied or not len(choices) else self._count_arms(contexts if contexts is None else contexts[0])
+        if isinstance(choices, Choices) and not varied and type(self)._check_choice is Agent._check_choice:
+            p = choices.probabilities
+            unknown = np.isnan(p)
+            fine = (choices.arms >= 0) & (choices.arms < n_arms) & (unknown | ((p > 0.0) & (p <= 1.0 + 1e-9)))
+            if fine.all() and not (self.needs_probability and unknown.any()):
+                return choices
+        for t, choice in enumerate(choices):
+            try:
+                self._check_choice(choice, self._count_arms(contexts[t]) if varied else n_arms)
+            except ValueError as error:
+                raise ValueError(f"choices, row {t}: {error}") from None
+        return choices if isinstance(choices, Choices) else Choices.of(choices)
 
 
 class IndexAgent(Agent):
@@ -474,81 +608,6 @@ def _shown(value: Any) -> str:
     text = repr(value)
     return text if isinstance(value, Agent) or len(text) <= 60 else f"{text[:57]}..."
 
-
-def _read_nothing(agent: Agent, context: Any) -> None:
-    if context is not None:
-        raise ValueError(f"context must be None: {type(agent).__name__} sees nothing, got {short(context)}")
-
-
-def _read_features(agent: Agent, context: Any) -> Floats:
-    X = as_floats("X", context)
-    if X.ndim != 2 or X.shape[0] == 0 or (X.shape[1] != agent.dim and agent.dim is not None):
-        wanted = "d" if agent.dim is None else agent.dim
-        raise ValueError(f"X must have shape (K, {wanted}), one row for each of K >= 1 arms, got shape {X.shape}")
-    if not all_within(X):
-        raise ValueError(f"X must be {wanted_numbers(X)}")
-    if agent.n_arms is not None and agent.n_arms != X.shape[0]:
-        raise ValueError(f"X must have {agent.n_arms} rows, one for each arm, got shape {X.shape}")
-    return X
-
-
-def _read_shared(agent: Agent, context: Any) -> Floats:
-    x = as_floats("context", context)
-    if x.ndim != 1 or (x.shape[0] != agent.dim and agent.dim is not None):
-        wanted = "d" if agent.dim is None else agent.dim
-        raise ValueError(f"context must have shape ({wanted},), got shape {x.shape}")
-    if not all_within(x):
-        raise ValueError(f"context must be {wanted_numbers(x)}")
-    return x
-
-
-def _read_key(agent: Agent, context: Any) -> Hashable:
-    try:
-        hash(context)
-    except TypeError:
-        raise ValueError(f"context must be hashable (a string, a number, a tuple), got {short(context)}") from None
-    if isinstance(context, float) and context != context:
-        raise ValueError("context must not be NaN: it never equals itself, so nothing could be learnt for it")
-    return context  # type: ignore[no-any-return]
-
-
-def _read_advice(agent: Agent, context: Any) -> Floats:
-    advice = as_floats("advice", context)
-    if advice.ndim != 2 or advice.shape != (agent.n_experts or advice.shape[0], agent.n_arms or advice.shape[1]):
-        raise ValueError(
-            f"advice must have shape ({agent.n_experts}, {agent.n_arms}), one distribution over the arms for "
-            f"each expert, got shape {advice.shape}"
-        )
-    totals = advice.sum(axis=1)
-    if not (np.all(advice >= 0.0) and np.all(np.abs(totals - 1.0) <= 1e-9)):  # False for NaN
-        row = int(np.argmax(~((advice >= 0.0).all(axis=1) & (np.abs(totals - 1.0) <= 1e-9))))
-        raise ValueError(
-            f"advice row {row} must be a distribution: non-negative and summing to 1, got {advice[row]} "
-            f"(sum {totals[row]})"
-        )
-    return advice
-
-
-def glance(agent: Agent, context: Any) -> Floats:
-    """Check type and shape of features or a shared context; its numbers are left to the compiled step.
-
-    >>> import armwise as aw
-    >>> glance(aw.LinUCB(dim=2), [[1, 2]])
-    array([[1., 2.]])
-    """
-    ndim = 2 if agent.sees == "features" else 1
-    if context is not None and plain(context, ndim, agent.dim):  # type: ignore[arg-type]
-        return context  # type: ignore[no-any-return]
-    return agent._read(context)  # type: ignore[no-any-return]
-
-
-_READERS: dict[Sees, Callable[[Agent, Any], Any]] = {
-    "nothing": _read_nothing,
-    "features": _read_features,
-    "shared": _read_shared,
-    "key": _read_key,
-    "advice": _read_advice,
-}
 
 SavedT = TypeVar("SavedT", bound=persist.Saved)
 

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import math
+from typing import Protocol
 
 from armwise import persist
 from armwise.ridge import Ridge
 
 _LONGEST = 1000  # rewards between two estimates
+
+
+class Model(Protocol):
+    """What the noise has to know of a model: how it forgets, and what it leaves unexplained."""
+
+    discount: float
+
+    def noise(self, squares: float, n: float) -> float: ...
 
 
 class Noise(persist.Saved):
@@ -41,7 +50,7 @@ class Noise(persist.Saved):
         """
         return self._next - self._n
 
-    def add(self, reward: float, model: Ridge) -> bool:
+    def add(self, reward: float, model: Model) -> bool:
         """One reward that the model has just learnt; whether the estimate was renewed.
 
         >>> Noise().add(0.0, Ridge(dim=1))
@@ -52,10 +61,48 @@ class Noise(persist.Saved):
         self._weight = model.discount * self._weight + 1.0
         if self._n < self._next:
             return False
-        squares, weight = model.recent_squares() if model.window else (self._squares, self._weight)
+        self.renew(model)
+        return True
+
+    def renew(self, model: Model) -> None:
+        """Estimate afresh, now.
+
+        >>> noise = Noise()
+        >>> noise.renew(Ridge(dim=1))
+        >>> noise.deviation
+        0.0
+        """
+        squares, weight = self._squares, self._weight
+        if isinstance(model, Ridge) and model.window:
+            squares, weight = model.recent_squares()
         self.deviation = model.noise(squares, weight)
         self._at, self._next = self._n, self._n + min(max(1, self._n // 10), _LONGEST)
-        return True
+
+    def merge(self, other: Noise, model: Model) -> None:
+        """Add the rewards that another has seen; ``model`` has learnt all of them. The estimate is renewed.
+
+        >>> noise, other = Noise(), Noise()
+        >>> _ = other.add(2.0, Ridge(dim=1))
+        >>> noise.merge(other, Ridge(dim=1))
+        >>> noise.rounds_left
+        1
+        """
+        self._n += other._n
+        self._squares += other._squares
+        self._weight += other._weight
+        self.renew(model)
+
+    def drop(self, explained: float, used: float) -> None:
+        """A model is removed: what it explained of the squares goes with it, so that residuals stay what they were.
+
+        >>> noise = Noise()
+        >>> _ = noise.add(2.0, Ridge(dim=1))
+        >>> noise.drop(explained=4.0, used=1.0)
+        >>> noise._squares, noise._weight
+        (0.0, 0.0)
+        """
+        self._squares = max(0.0, self._squares - explained)
+        self._weight = max(0.0, self._weight - used)
 
     @property
     def growing(self) -> float:

@@ -93,6 +93,36 @@ class Saved:
             setattr(self, name, value)
 
 
+def differences(params: dict[str, Any], others: dict[str, Any]) -> list[str]:
+    """What two objects of one class were made with differently; a ``dim`` that is still open (None) fits any.
+
+    >>> differences({"lam": 1.0, "dim": None}, {"lam": 2.0, "dim": 3})
+    ['lam is 1.0 here and 2.0 there']
+    """
+    found = []
+    for name, mine in params.items():
+        theirs = others[name]
+        if name == "dim" and (mine is None or theirs is None):
+            continue
+        if isinstance(mine, Saved) and type(mine) is type(theirs):
+            found += [f"{name}.{inside}" for inside in differences(mine.params(), theirs.params())]
+        elif not _same(mine, theirs):
+            found.append(f"{name} is {mine!r:.60} here and {theirs!r:.60} there")
+    return found
+
+
+def _same(mine: Any, theirs: Any) -> bool:
+    if isinstance(mine, np.ndarray) or isinstance(theirs, np.ndarray):
+        return np.array_equal(mine, theirs)
+    if hasattr(mine, "tocsr") and hasattr(theirs, "tocsr"):
+        return bool(mine.shape == theirs.shape and (mine != theirs).nnz == 0)
+    if isinstance(mine, (list, tuple)) and type(mine) is type(theirs):
+        return len(mine) == len(theirs) and all(map(_same, mine, theirs))
+    if isinstance(mine, Saved):
+        return type(mine) is type(theirs) and not differences(mine.params(), theirs.params())
+    return bool(mine == theirs)
+
+
 def _class_name(cls: type[Saved]) -> str:
     return f"{cls.__module__.split('.')[0]}:{cls._namespace}{cls.__qualname__}"
 

@@ -5,14 +5,33 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from armwise import persist
 from armwise.agent import Floats, count, fraction, positive
+from armwise.arguments import as_floats, wanted_numbers
 from armwise.numerics import ridge, thompson
+from armwise.numerics.choice import all_within
 from armwise.numerics.simd import aligned_zeros, padded
+from armwise.reading import dense_pieces, dense_row
 
 LIGHT = 0.05  # lam of ``lam=None``, in squared lengths of a row: chosen on development sets (docs/choose.md)
 _PRIOR = 1.0  # rounds that the noise is taken for the rewards' own size, before residuals are known
+
+
+def read_mean(mean: ArrayLike, n_models: int, dim: int) -> Floats:
+    """A prior mean, copied: (d,), or (n_models, d) where each model has its own.
+
+    >>> read_mean([1, 2], n_models=3, dim=2)
+    array([1., 2.])
+    """
+    values = as_floats("prior_mean", mean).copy()
+    if values.shape not in ((dim,), (n_models, dim)):
+        wanted = f"({dim},)" if n_models == 1 else f"({dim},) or ({n_models}, {dim})"
+        raise ValueError(f"prior_mean must have shape {wanted}, got {values.shape}")
+    if not all_within(values):
+        raise ValueError(f"prior_mean must be {wanted_numbers(values)}")
+    return values
 
 
 class Ridge(persist.Saved):
@@ -26,6 +45,8 @@ class Ridge(persist.Saved):
     ``discount`` < 1 weighs a reward by discount^age, A = lam I + sum discount^age x x'; ``window`` = W keeps the last
     W rewards. A model that rests forgets too, so that its widths grow. A step then costs O(d^3) for every model
     (discount) or for the two models that change (window), instead of O(d^2).
+    ``prior_mean`` is what the ridge draws theta towards, lam ||theta - prior_mean||^2: (d,) for all models, or one row
+    per model; zeros if None.
     ``models`` is the raw state (see numerics.ridge), for kernels that work on it directly.
 
     >>> model = Ridge(dim=2, lam=0.5)
@@ -44,12 +65,14 @@ class Ridge(persist.Saved):
         n_models: int = 1,
         discount: float = 1.0,
         window: int | None = None,
+        prior_mean: ArrayLike | None = None,
     ) -> None:
         self.dim, self.lam = count("dim", dim), None if lam is None else positive("lam", lam)
         self.n_models, self.discount = count("n_models", n_models), fraction("discount", discount, one=True)
         self.window = None if window is None else count("window", window)
         if self.window is not None and self.discount < 1.0:
             raise ValueError(f"window is {window} and discount {discount}: choose one way to forget")
+        self.prior_mean = None if prior_mean is None else read_mean(prior_mean, self.n_models, self.dim)
         self.models = aligned_zeros(self.n_models, padded(self.dim) + 1, padded(self.dim))
         # The window's rewards, each in the place of the one that it drives out: model, reward, features.
         self._recent, self._seen = np.zeros((self.window or 0, self.dim + 2)), 0
@@ -60,9 +83,23 @@ class Ridge(persist.Saved):
         """An untaught model with this ridge (1 as long as it is not known: means are 0, widths ||x|| all the same)."""
         self.ridge, in_use, d = lam, lam or 1.0, self.dim
         self.models[:, range(d), range(d)] = 1.0 / np.sqrt(in_use)
+        self.models[:, -1, :d] = self.prior_means
         size = d if self.forgets else 0
         self._grams = np.tile(in_use * np.eye(size), (self.n_models, 1, 1))
-        self._moments = np.zeros((self.n_models, size))
+        self._moments = in_use * self.prior_means[:, :size]
+        if self.discount < 1.0 and self.prior_mean is not None:  # where the kernel finds what does not fade
+            self._moments = np.concatenate([self._moments, self.prior_means])
+
+    @property
+    def prior_means(self) -> Floats:
+        """What each model's theta is drawn towards, one row per model.
+
+        >>> Ridge(dim=2, n_models=2, prior_mean=[1.0, 0.5]).prior_means
+        array([[1. , 0.5],
+               [1. , 0.5]])
+        """
+        mean = np.zeros(self.dim) if self.prior_mean is None else self.prior_mean
+        return np.array(np.broadcast_to(mean, (self.n_models, self.dim)), order="C")
 
     @property
     def forgets(self) -> bool:
@@ -82,7 +119,8 @@ class Ridge(persist.Saved):
         True
         """
         if self.ridge is None:
-            size = float(np.einsum("ai,ai->", X, X)) / len(X)
+            squares = np.concatenate([np.einsum("ai,ai->a", rows, rows) for rows in dense_pieces(X)])
+            size = float(squares.sum()) / len(squares)
             if not np.isfinite(size):
                 raise ValueError("context must be finite (and its square must not overflow)")
             if size > 0.0:
@@ -134,8 +172,11 @@ class Ridge(persist.Saved):
         >>> Ridge(dim=2, lam=4.0).estimate(np.eye(2))
         (array([0., 0.]), array([0.5, 0.5]))
         """
-        means, widths = np.empty(len(X)), np.empty(len(X))
-        ridge.estimate_into(self.models[model], X, means, widths)
+        means, widths, done = np.empty(X.shape[0]), np.empty(X.shape[0]), 0
+        for rows in dense_pieces(X):
+            now = slice(done, done + len(rows))
+            ridge.estimate_into(self.models[model], rows, means[now], widths[now])
+            done += len(rows)
         return means, widths
 
     def estimate_all(self, x: Floats) -> tuple[Floats, Floats]:
@@ -168,6 +209,7 @@ class Ridge(persist.Saved):
         array([[0.5]])
         """
         self.size_up(X)
+        X, row = dense_row(X, row)
         if self.window is not None:
             self._slide(X[row], reward, model)
         else:
@@ -191,7 +233,7 @@ class Ridge(persist.Saved):
         if not np.isfinite(x @ x):
             raise ValueError("context must be finite (and its square must not overflow)")
         place, changed = self._seen % self.window, {model}
-        if self._seen >= self.window:
+        if self._seen >= self.window and self._recent[place, 0] >= 0:
             oldest = int(self._recent[place, 0])
             changed.add(oldest)
             self._count(oldest, self._recent[place, 2:], self._recent[place, 1], -1.0)
@@ -203,7 +245,7 @@ class Ridge(persist.Saved):
             for m in changed:
                 mine = self._recent[self._recent[:, 0] == m]
                 self._grams[m] = (self.ridge or 1.0) * np.eye(self.dim) + mine[:, 2:].T @ mine[:, 2:]
-                self._moments[m] = mine[:, 1] @ mine[:, 2:]
+                self._moments[m] = (self.ridge or 1.0) * self.prior_means[m] + mine[:, 1] @ mine[:, 2:]
         for m in changed:
             ridge.refit(self.models[m], self._grams[m], self._moments[m])
 
@@ -220,7 +262,8 @@ class Ridge(persist.Saved):
         >>> model.recent_squares()
         (13.0, 2.0)
         """
-        rewards = self._recent[: self._seen, 1]
+        recent = self._recent[: self._seen]
+        rewards = recent[recent[:, 0] >= 0, 1]  # -1: of a model that was removed
         return float(rewards @ rewards), float(rewards.size)
 
     def noise(self, squares: float, n: float) -> float:
@@ -237,12 +280,123 @@ class Ridge(persist.Saved):
         """
         explained = used = 0.0
         for m in range(self.n_models):
-            W = self.factor(m)
-            root = np.linalg.solve(W.T, self.theta[m])  # A = W^-1 W^-T
-            explained += float(root @ root)
-            used += self.dim - (self.ridge or 1.0) * float(np.einsum("ij,ij->", W, W))
+            mine = self.explained(m)
+            explained, used = explained + mine[0], used + mine[1]
         spread = max(0.0, squares - explained) + _PRIOR * squares / max(n, 1.0)
         return float(np.sqrt(spread / (max(0.0, n - used) + _PRIOR)))
+
+    def explained(self, model: int = 0) -> tuple[float, float]:
+        """theta' A theta - lam ||prior mean||^2, and the degrees of freedom d - lam tr(A^-1) that the fit uses up.
+
+        >>> Ridge(dim=1, lam=1.0).explained()
+        (0.0, 0.0)
+        """
+        W, lam, prior = self.factor(model), self.ridge or 1.0, self.prior_mean
+        root = np.linalg.solve(W.T, self.theta[model])  # A = W^-1 W^-T
+        fit = float(root @ root)
+        if prior is not None:
+            fit -= lam * float(self.prior_means[model] @ self.prior_means[model])
+        return fit, self.dim - lam * float(np.einsum("ij,ij->", W, W))
+
+    # ------------------------------------------------------------------ models that are added up, come and go
+
+    def learnt(self, model: int = 0) -> tuple[Floats, Floats]:
+        """What the rewards have added to A and to b: sum x x' and sum r x.
+
+        >>> ridge = Ridge(dim=1, lam=0.5)
+        >>> ridge.update(np.array([2.0]), 3.0)
+        >>> [part.round(9) for part in ridge.learnt()]
+        [array([[4.]]), array([6.])]
+        """
+        L, lam = np.linalg.inv(self.factor(model)), self.ridge or 1.0
+        A = L @ L.T  # A^-1 = W'W, so A = W^-1 W^-T
+        return A - lam * np.eye(self.dim), A @ self.theta[model] - lam * self.prior_means[model]
+
+    def merge(self, other: Ridge) -> None:
+        """Add what another ridge of the same settings has learnt; an open ``lam`` stays what it was settled on first.
+
+        >>> a, b = Ridge(dim=1, lam=1.0), Ridge(dim=1, lam=1.0)
+        >>> a.update(np.ones(1), 1.0)
+        >>> b.update(np.ones(1), 1.0)
+        >>> a.merge(b)
+        >>> a.theta.round(9)
+        array([[0.66666667]])
+        """
+        if self.forgets:
+            raise ValueError("a model that forgets weighs rewards by their age, which two models do not share")
+        if other.ridge is None:  # it has learnt nothing
+            return
+        added = [(*self.learnt(m), *other.learnt(m)) for m in range(self.n_models)]
+        lam = self.ridge if self.ridge is not None else other.ridge
+        self._begin(lam)
+        for m, (A, b, other_A, other_b) in enumerate(added):
+            gram, moment = lam * np.eye(self.dim) + A + other_A, lam * self.prior_means[m] + b + other_b
+            ridge.refit(self.models[m], gram, moment)
+
+    def add_model(self) -> None:
+        """One more model, untaught, after the others; its prior mean is theirs, or zeros where each has its own.
+
+        >>> model = Ridge(dim=2)
+        >>> model.add_model()
+        >>> model.theta.shape
+        (2, 2)
+        """
+        own = self.prior_mean is not None and self.prior_mean.ndim == 2
+        fresh = Ridge(**self.params() | {"n_models": 1, "prior_mean": None if own else self.prior_mean})
+        fresh._begin(self.ridge)
+        if own:
+            self.prior_mean = np.concatenate([self.prior_mean, np.zeros((1, self.dim))])
+        M, prior = self.n_models, self._moments[self.n_models :]
+        self._resize(np.concatenate([self.models, fresh.models]))
+        self._grams = np.concatenate([self._grams, fresh._grams])
+        added = fresh.prior_means[: len(prior), : prior.shape[1]]
+        self._moments = np.concatenate([self._moments[:M], fresh._moments[:1], prior, added])
+
+    def remove_model(self, model: int) -> None:
+        """Forget one model; those after it move down by one.
+
+        >>> ridge = Ridge(dim=1, lam=1.0, n_models=2)
+        >>> ridge.update(np.ones(1), 1.0, model=1)
+        >>> ridge.remove_model(0)
+        >>> ridge.theta
+        array([[0.5]])
+        """
+        if self.prior_mean is not None and self.prior_mean.ndim == 2:
+            self.prior_mean = np.delete(self.prior_mean, model, axis=0)
+        places = [model, self.n_models + model] if len(self._moments) > self.n_models else [model]
+        self._resize(np.delete(self.models, model, axis=0))
+        self._grams, self._moments = np.delete(self._grams, model, axis=0), np.delete(self._moments, places, axis=0)
+        owner = self._recent[: self._seen, 0]
+        owner[owner == model] = -1
+        owner[owner > model] -= 1
+
+    def _resize(self, models: Floats) -> None:
+        self.n_models = len(models)
+        self.models = aligned_zeros(*models.shape)
+        self.models[:] = models
+
+    # ------------------------------------------------------------------ rounds in compiled code
+
+    def choose_optimistic(
+        self, contexts: Floats, alpha: float, noise: float, delta: float, rng: np.random.Generator
+    ) -> tuple[Any, Any]:
+        """Arms and probabilities of rounds without learning in between, (T, K, d) or (T, 1, d).
+
+        >>> Ridge(dim=1).choose_optimistic(np.ones((2, 1, 1)), 1.0, 0.0, 1.0, np.random.default_rng(1))
+        (array([0, 0]), array([1., 1.]))
+        """
+        return ridge.choose_many(self.models, contexts, self.ridge or 1.0, alpha, noise, delta, rng)
+
+    def learn_many(self, contexts: Floats, arms: Any, rewards: Floats) -> None:
+        """``learn`` for the arm of each round, in order; contexts are (T, K, d), or (T, 1, d) for a model per arm.
+
+        >>> model = Ridge(dim=1, lam=1.0)
+        >>> model.learn_many(np.ones((3, 2, 1)), np.array([0, 1, 1]), np.ones(3))
+        >>> model.theta
+        array([[0.75]])
+        """
+        lam = self.ridge or 1.0
+        ridge.learn_many(self.models, self._grams, self._moments, contexts, arms, rewards, lam, self.discount)
 
     def optimistic(self, X: Floats, alpha: float, noise: float, delta: float) -> Floats:
         """Mean + multiplier x width, of each row (one model) or of each model (one row, as (1, d)).
@@ -250,7 +404,10 @@ class Ridge(persist.Saved):
         >>> Ridge(dim=2, lam=4.0).optimistic(np.eye(2), 1.0, 0.0, 1.0)
         array([0.5, 0.5])
         """
-        return ridge.optimistic(self.models, X, self.ridge or 1.0, alpha, noise, delta)
+        settings = self.ridge or 1.0, alpha, noise, delta
+        if isinstance(X, np.ndarray):
+            return ridge.optimistic(self.models, X, *settings)
+        return np.concatenate([ridge.optimistic(self.models, rows, *settings) for rows in dense_pieces(X)])
 
     def play_optimistic(
         self, contexts: Floats, rewards: Floats, alpha: float, noise: float, delta: float, rng: np.random.Generator

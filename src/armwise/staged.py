@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,6 +60,7 @@ class Staged(Agent, Generic[M]):
         self.horizon, self.delta = count("horizon", horizon), fraction("delta", delta)
         self.n_stages = max(1, math.ceil(math.log(self.horizon)))
         self._models = [make_model() for _ in range(self.n_stages)]
+        self.merges = hasattr(self._models[0], "merge")
 
     @abstractmethod
     def _estimate(self, model: M, X: Floats, n_arms: int) -> tuple[Floats, Floats]:
@@ -94,6 +95,10 @@ class Staged(Agent, Generic[M]):
     def _learn(self, context: Floats, choice: Choice, reward: float) -> None:
         if choice.note is not None:
             self._models[choice.note - 1].update(context[choice.arm], reward)
+
+    def _merge(self, other: Self) -> None:
+        for mine, theirs in zip(self._models, other._models):
+            mine.merge(theirs)  # type: ignore[attr-defined]
 
     def _check_choice(self, choice: Any, n_arms: int) -> None:
         super()._check_choice(choice, n_arms)

@@ -254,6 +254,170 @@ def play_equals_the_loop(case: Case) -> None:
     np.testing.assert_allclose(looped.probabilities(probe), blocked.probabilities(probe), atol=1e-9)
 
 
+def many_at_once_equal_the_loop(case: Case) -> None:
+    """choose_many and learn_many give the choices and the state of one by one, to the bit, in several batches."""
+    looped, batched = case.make(12), case.make(12)
+    data = rounds_for(looped, 90, seed=12)
+    for start in range(0, 90, 30):
+        now = range(start, start + 30)
+        contexts = None if data.contexts is None else data.contexts[start : start + 30]
+        one_by_one = [looped.choose(data.context(t)) for t in now]
+        at_once = batched.choose_many(contexts, n=30)
+        assert list(at_once) == one_by_one
+        rewards = data.rewards[now, at_once.arms]
+        for t, choice in zip(now, one_by_one, strict=True):
+            data.teach(looped, t, choice)
+        batched.learn_many(contexts, at_once, rewards, None if data.costs is None else data.costs[now, at_once.arms])
+        assert state(looped) == state(batched), "learn_many reaches another state than learn"
+    if looped.sees == "features" and looped.n_arms is None and not looped.n_costs:
+        varied = [np.array(data.context(t)[: 1 + t % arms_of(looped)]) for t in range(20)]
+        one_by_one = [looped.choose(X) for X in varied]
+        at_once = batched.choose_many(varied)
+        assert list(at_once) == one_by_one
+        for X, choice in zip(varied, one_by_one, strict=True):
+            looped.learn(X, choice, 1.0)
+        batched.learn_many(varied, one_by_one, np.ones(20))
+        assert state(looped) == state(batched), "learn_many reaches another state than learn"
+
+
+def estimates_have_one_number_per_arm(case: Case) -> None:
+    agent = case.make(13)
+    data = rounds_for(agent, 60, seed=13)
+    run(agent, data)
+    before, K_now = state(agent), arms_of(agent)
+    try:
+        means, widths = agent.estimate(data.context(0))
+    except ValueError as error:
+        if "no estimate" not in str(error):
+            raise AssertionError("an agent without estimates says so; estimate failed otherwise") from error
+    else:
+        assert means.shape == (K_now,) and np.isfinite(means).all()
+        assert widths is None or (widths.shape == (K_now,) and np.all(widths >= 0.0))
+    assert state(agent) == before, "estimate changed the agent"
+
+
+def merged_parts_equal_one_pass(case: Case) -> None:
+    """What two agents learnt of two halves is, added up, what one learnt of both; or merging is refused."""
+    whole, first, second = case.make(14), case.make(14), case.make(15)
+    data = rounds_for(whole, 120, seed=14)
+    if not whole.merges:
+        _expect_refusal(partial(whole.merge, first), whole)
+        return
+    logged = case.make(16).choose_many(data.contexts, n=120)  # of an agent that has learnt nothing
+    rewards = data.rewards[np.arange(120), logged.arms]
+    costs = None if data.costs is None else data.costs[np.arange(120), logged.arms]
+
+    def part(start: int, stop: int) -> tuple[Any, Any, Floats, Floats | None]:
+        now = slice(start, stop)
+        contexts = None if data.contexts is None else data.contexts[now]
+        return contexts, logged[now], rewards[now], None if costs is None else costs[now]
+
+    whole.learn_many(*part(0, 120))
+    first.learn_many(*part(0, 70))
+    second.learn_many(*part(70, 120))
+    untouched = state(second)
+    assert first.merge(second) is first
+    assert state(second) == untouched, "merging changed the other agent"
+    assert first.t == whole.t
+    for t in range(10):
+        for mine, expected in zip(_estimates(first, data.context(t)), _estimates(whole, data.context(t)), strict=True):
+            np.testing.assert_allclose(mine, expected, rtol=1e-9, atol=1e-9)
+    run(first, data, 0, 20)  # it goes on
+
+
+def _estimates(agent: Agent, context: Any) -> tuple[Floats, ...]:
+    try:
+        return tuple(part for part in agent.estimate(context) if part is not None)
+    except ValueError:  # it weighs arms: then its probabilities say what it has learnt
+        return (agent.probabilities(context),)
+
+
+def arms_come_and_go(case: Case) -> None:
+    """An arm that is added is played and learnt, and one that is removed is gone, saved and cloned too."""
+    agent = case.make(17)
+    if not agent.per_arm:
+        _expect_refusal(agent.add_arm, agent)
+        _expect_refusal(partial(agent.remove_arm, 0), agent)
+        return
+    n_arms = arms_of(agent)
+    run(agent, rounds_for(agent, 40, seed=17))
+    probe = rounds_for(agent, 1, seed=17).context(0)
+    before = _estimates(agent, probe)
+    assert agent.add_arm() == n_arms and agent.n_arms == n_arms + 1
+    if len(before) == 2:  # estimates of the others stay; an agent of weights shares its probability out
+        for mine, expected in zip(_estimates(agent, probe), before, strict=True):
+            np.testing.assert_array_equal(mine[:-1], expected)
+    agent.learn(probe, Choice(n_arms, 0.5), 1.0, np.zeros(agent.n_costs) if agent.n_costs else None)
+    rounds_for(agent, 40, seed=18).play(agent)
+    last = tuple(np.delete(part, 1) for part in _estimates(agent, probe))
+    for bad in (-1, n_arms + 1, 0.5, True, None):
+        _expect_refusal(partial(agent.remove_arm, bad), agent)  # type: ignore[arg-type]
+    agent.remove_arm(1)
+    assert agent.n_arms == n_arms
+    if len(last) == 2:
+        for mine, expected in zip(_estimates(agent, probe), last, strict=True):
+            np.testing.assert_array_equal(mine, expected)
+    data = rounds_for(agent, 40, seed=19)
+    if case.saves:
+        again = persist.loads(persist.dumps(agent))
+        assert persist.dumps(again) == persist.dumps(agent)
+        assert run(again, data) == run(agent, data)
+    assert agent.clone(seed=1).n_arms == n_arms
+    data.play(agent)
+
+
+def prior_mean_is_where_estimates_begin(case: Case) -> None:
+    agent = case.make(18)
+    if "prior_mean" not in agent.params():
+        return
+    dim = agent.dim or D
+    mean = np.linspace(-0.4, 0.5, dim)
+    towards = type(agent)(**agent.params() | {"prior_mean": mean}, seed=1)
+    data = rounds_for(towards, 30, seed=18)
+    expected = data.context(0) @ mean
+    np.testing.assert_allclose(towards.estimate(data.context(0))[0], expected, atol=1e-12)
+    run(towards, data)
+    assert np.abs(towards.estimate(data.context(0))[0] - expected).max() > 1e-3, "it does not leave the prior mean"
+    _expect_refusal(lambda: type(agent)(**agent.params() | {"prior_mean": np.ones(dim + 2)}, seed=1), agent)
+
+
+def sparse_rows_equal_dense_ones(case: Case) -> None:
+    """SciPy's CSR rows in the place of dense ones change nothing: choices, what is learnt, and play."""
+    agent, twin, played = case.make(19), case.make(19), case.make(19)
+    if agent.sees not in ("features", "shared") or not (agent.plain_input or agent.keeps_sparse):
+        return
+    from scipy.sparse import csr_array
+
+    data = rounds_for(agent, 60, seed=19)
+    thin = data.contexts.copy()
+    thin[np.random.default_rng(19).random(len(thin)) < 0.4, ..., -1] = 0.0
+    thin[np.random.default_rng(20).random(len(thin)) < 0.4, ..., 0] = 0.0
+    rows = [csr_array(np.atleast_2d(X)) for X in thin]
+    chosen = []
+    for t, X in enumerate(rows):
+        choice = agent.choose(X)
+        assert choice == twin.choose(thin[t])
+        np.testing.assert_allclose(agent.probabilities(X), twin.probabilities(thin[t]), atol=case.tolerance)
+        data.teach(agent, t, choice, X)
+        data.teach(twin, t, choice, thin[t])
+        chosen.append(choice.arm)
+    assert state(agent) == state(twin), "what is learnt of sparse rows differs"
+    assert played.play(rows, data.rewards, data.costs).arms.tolist() == chosen  # type: ignore[arg-type]
+    assert list(agent.choose_many(rows)) == list(twin.choose_many(thin))  # type: ignore[arg-type]
+
+
+def _expect_refusal(call: Callable[[], object], agent: Agent) -> None:
+    before = state(agent)
+    try:
+        call()
+    except ValueError as error:
+        message = str(error)
+    else:
+        raise AssertionError(f"{call} was not refused")
+    assert len(message) > 15, f"the message says too little: {message}"
+    assert state(agent) == before, f"{call} was refused, and changed the agent"
+
+
 def saved_and_loaded_continues(case: Case) -> None:
     agent = case.make(5)
     data = rounds_for(agent, 120, seed=5)
@@ -481,6 +645,12 @@ CHECKS = [
     choose_and_probabilities_agree,
     same_seed_same_arms,
     play_equals_the_loop,
+    many_at_once_equal_the_loop,
+    estimates_have_one_number_per_arm,
+    merged_parts_equal_one_pass,
+    arms_come_and_go,
+    prior_mean_is_where_estimates_begin,
+    sparse_rows_equal_dense_ones,
     saved_and_loaded_continues,
     clone_forgets,
     bad_input_is_refused_and_changes_nothing,

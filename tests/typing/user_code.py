@@ -26,11 +26,32 @@ assert_type(agent.probabilities([[0.0, 1.0, 0.5]]), Floats)
 assert_type(agent.play(np.ones((5, 2, 3)), np.ones((5, 2))).rewards, Floats)
 aw.PerContext(aw.UCB1(n_arms=2)).choose(("monday", 7))
 aw.UCB1(n_arms=2).play(None, np.ones((5, 2)))
+sized = aw.LinUCB(alpha=0.3, prior_mean=[0.0, 1.0, 0.5])
+choices = sized.choose_many(np.ones((5, 2, 3)))
+assert_type(choices, aw.Choices)
+assert_type(choices[0], aw.Choice)
+assert_type(choices[1:], aw.Choices)
+assert_type(choices.arms, NDArray[np.int64])
+sized.learn_many(np.ones((5, 2, 3)), choices, np.ones(5))
+sized.learn_many(np.ones((1, 2, 3)), [choice], [1.0])
+sized.choose_many([np.ones((2, 3)), np.ones((4, 3))])
+assert_type(aw.UCB1(n_arms=2).choose_many(n=3)[0].arm, int)
+assert_type(sized.merge(sized.clone()), aw.LinUCB)
+assert_type(sized.estimate(X), tuple[Floats, Floats | None])
+assert_type(aw.LinUCB(dim=3, n_arms=2).add_arm(), int)
+assert_type(aw.HybridLinUCB(dim=5, n_arms=2, shared=2).choose(X).arm, int)
+assert_type(aw.fit_log(sized, aw.offline.Log(arms=[0], rewards=[1.0])), aw.LinUCB)
 
 aw.LinUCB(dim="x")  # wrong
 aw.LinUBC()  # wrong
-aw.LinUCB()  # wrong
+aw.HybridLinUCB()  # wrong
 aw.LinUCB(dim=3, alfa=0.5)  # wrong
+sized.merge(aw.UCB1(n_arms=2))  # wrong
+sized.learn_many(X, choices)  # wrong
+sized.choose_many(X, 3)  # wrong
+sized.remove_arm("a")  # wrong
+aw.fit_log(sized, "log.parquet")  # wrong
+aw.fit_log(sized, aw.offline.Log(arms=[0], rewards=[1.0]), engine=3)  # wrong
 choice.probabilty  # wrong
 choice.probability + 1.0  # wrong
 choice.arm = 2  # wrong

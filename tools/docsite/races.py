@@ -40,6 +40,7 @@ def _regression() -> Heat:
         "ED2RB": aw.ED2RB([aw.LinUCB(5), aw.SquareCB(5)]),
         "Corral": aw.Corral([aw.LinUCB(5), aw.SquareCB(5)], T),
         "LinUCB": aw.LinUCB(5, alpha=0.3),
+        "HybridLinUCB": aw.HybridLinUCB(5, 5, shared=4),
         "EpsilonGreedy, ridge": aw.EpsilonGreedy(model=Ridge(5), epsilon=0.1),
     }
     return Heat(world, agents, T, "Regression under exploration")

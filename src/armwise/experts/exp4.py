@@ -40,6 +40,7 @@ class Exp4(Agent):
     sees = "advice"
     compiled = True
     needs_probability = True
+    merges = True
     n_arms: int
     n_experts: int
     _learnt = ("_log_weights",)
@@ -77,6 +78,9 @@ class Exp4(Agent):
     def _learn(self, advice: Floats, choice: Choice, reward: float) -> None:
         assert choice.probability is not None
         experts.exp4_learn(self._log_weights, advice, self.gamma, choice.arm, choice.probability, reward)
+
+    def _merge(self, other: Self) -> None:
+        self._log_weights += other._log_weights
 
     def _play(self, contexts: Any, rewards: Floats) -> Played:
         played = Played(*experts.exp4_play(self._log_weights, self.gamma, contexts, rewards, self._rng))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -41,6 +41,7 @@ class Exp4P(Agent):
     sees = "advice"
     compiled = True
     needs_probability = True
+    merges = True
     n_arms: int
     n_experts: int
     _learnt = ("_log_weights",)
@@ -87,6 +88,9 @@ class Exp4P(Agent):
         experts.exp4p_learn(
             self._log_weights, advice, self.p_min, self._bonus, p, choice.arm, choice.probability, reward
         )
+
+    def _merge(self, other: Self) -> None:
+        self._log_weights += other._log_weights
 
     def _play(self, contexts: Any, rewards: Floats) -> Played:
         played = experts.exp4p_play(self._log_weights, self.p_min, self._bonus, contexts, rewards, self._rng)

@@ -19,6 +19,7 @@ CALLS = {
     "ED2RB": "aw.ED2RB([aw.UCB1(n_arms={K}), aw.Exp3(n_arms={K})])",
     "Corral": "aw.Corral([aw.UCB1(n_arms={K}), aw.Exp3(n_arms={K})], horizon={T})",
     "LinUCB": "aw.LinUCB(dim={d}, alpha=aw.Ellipsoid(noise={R}, norm={S}, delta={delta}))",
+    "HybridLinUCB": "aw.HybridLinUCB(dim={d}, n_arms={K}, shared=1)",
     "SupLinUCB": "aw.SupLinUCB(dim={d}, horizon={T}, delta={delta})",
     "LinREL": "aw.LinREL(dim={d}, horizon={T}, delta={delta})",
     "SupLinREL": "aw.SupLinREL(dim={d}, horizon={T}, delta={delta})",

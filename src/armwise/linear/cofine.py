@@ -51,6 +51,19 @@ class HierarchicalRidge(persist.Saved):
         """
         cofine.learn(*self.arrays, x, reward)
 
+    def merge(self, other: HierarchicalRidge) -> None:
+        """Add what another has learnt, at both levels.
+
+        >>> a, b = (HierarchicalRidge(np.eye(1), lam=1.0, lam_coarse=1.0) for _ in range(2))
+        >>> b.update(np.ones(1), 1.0)
+        >>> a.merge(b)
+        >>> a.estimate(np.ones((1, 1)))[0].round(9)
+        array([0.75])
+        """
+        self._fine.merge(other._fine)
+        self._coarse.merge(other._coarse)
+        self._WU = None
+
     def estimate(self, X: Floats) -> tuple[Floats, Floats, Floats]:
         """Means w.x, fine widths ||x||_(M^-1) and coarse widths lam ||U' M^-1 x||_(M~^-1) of the rows of X.
 
@@ -86,6 +99,7 @@ class CoFineUCB(IndexAgent):
     )
     reward_range = (-np.inf, np.inf)
     compiled = True
+    merges = True
     dim: int
     _learnt = ("_model",)
 
@@ -180,6 +194,9 @@ class CoFineUCB(IndexAgent):
         played = Played(*cofine.play(*self._model.arrays, self.lam, *widths, contexts, rewards, self._rng))
         self._n_learnt += len(rewards)
         return played
+
+    def _merge(self, other: Self) -> None:
+        self._model.merge(other._model)
 
 
 def _ellipsoid(T: int, d: int, L: float, lam: float, delta: float) -> float:

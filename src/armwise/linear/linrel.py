@@ -43,6 +43,19 @@ class TruncatedRidge(persist.Saved):
         truncated.learn(self._gram, self._b, x, reward)
         self._factors = None  # decomposed when next asked, at most once between two rewards
 
+    def merge(self, other: TruncatedRidge) -> None:
+        """Append another's rows.
+
+        >>> a, b = TruncatedRidge(dim=1), TruncatedRidge(dim=1)
+        >>> b.update(np.ones(1), 0.5)
+        >>> a.merge(b)
+        >>> a.estimate(np.ones((1, 1)), scale=0.0)[0]
+        array([0.5])
+        """
+        self._gram += other._gram
+        self._b += other._b
+        self._factors = None
+
     def estimate(self, X: Floats, scale: float) -> tuple[Floats, Floats]:
         """Means w'c and widths ||w|| scale + ||v~|| of the rows of X.
 
@@ -97,6 +110,7 @@ class LinREL(IndexAgent):
     )
     reward_range = (-np.inf, np.inf)
     compiled = True
+    merges = True
     dim: int
     _learnt = ("_model",)
 
@@ -120,6 +134,9 @@ class LinREL(IndexAgent):
         means, widths = self._model.estimate(context, _scale(self.horizon, len(context), self.delta))
         return means + self.scale * widths
 
+    def _estimates(self, context: Floats) -> tuple[Floats, Floats]:
+        return self._model.estimate(context, _scale(self.horizon, len(context), self.delta))
+
     def _learn(self, context: Floats, choice: Choice, reward: float) -> None:
         self._model.update(context[choice.arm], reward)
 
@@ -128,6 +145,9 @@ class LinREL(IndexAgent):
         played = Played(*truncated.play(*self._model.sums, width, self.scale, contexts, rewards, self._rng))
         self._n_learnt += len(rewards)
         return played
+
+    def _merge(self, other: Self) -> None:
+        self._model.merge(other._model)
 
 
 class SupLinREL(Staged[TruncatedRidge]):

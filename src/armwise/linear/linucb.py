@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from armwise import bounds, hypotheses, persist
 from armwise.agent import (
     Choice,
+    Choices,
     Floats,
     IndexAgent,
     Played,
@@ -23,7 +25,7 @@ from armwise.agent import (
 from armwise.linear.rounds import RidgeAgent
 from armwise.noise import Noise
 from armwise.numerics.ridge import choose_optimistic, learn_row
-from armwise.ridge import Ridge
+from armwise.reading import dense_row
 
 PRACTICAL = 0.5  # alpha of ``alpha=None``, in deviations of the noise x sqrt(ln t): see docs/choose.md
 
@@ -51,6 +53,8 @@ class LinUCB(RidgeAgent, IndexAgent):
 
     Shared parameters over per-arm features (K may change every round), or, with ``n_arms``, one model for each arm
     over a shared context (*disjoint*, Li et al. 2010). ``scale`` multiplies the widths: larger explores more.
+    ``dim`` is the number of features; None takes as many as the first context has. ``prior_mean`` is what theta is
+    believed to be before any reward: the ridge draws it there instead of to zeros.
 
     ``alpha=None``, the practical default, is 0.5 sqrt(ln t) deviations of the noise of the rewards around the model,
     as it is learnt (see ``Noise``), so that neither the rewards' units nor the number of features have to be known;
@@ -88,7 +92,7 @@ class LinUCB(RidgeAgent, IndexAgent):
 
     def __init__(
         self,
-        dim: int,
+        dim: int | None = None,
         alpha: float | Ellipsoid | None = None,
         lam: float | None = None,
         *,
@@ -96,14 +100,14 @@ class LinUCB(RidgeAgent, IndexAgent):
         n_arms: int | None = None,
         discount: float = 1.0,
         window: int | None = None,
+        prior_mean: ArrayLike | None = None,
         seed: Seed = None,
     ) -> None:
         super().__init__(seed=seed)
         self.alpha = alpha if alpha is None or isinstance(alpha, Ellipsoid) else positive("alpha", alpha, zero=True)
         if lam is None and isinstance(alpha, Ellipsoid):
             lam = 1.0  # the ellipsoid is around a ridge that is known
-        model = Ridge(dim, lam, 1 if n_arms is None else count("n_arms", n_arms), discount, window)
-        self._begin(model, n_arms, scale, Noise() if alpha is None else None)
+        self._begin(dim, lam, n_arms, discount, window, prior_mean, scale, Noise() if alpha is None else None)
 
     @classmethod
     def theoretical(
@@ -130,6 +134,7 @@ class LinUCB(RidgeAgent, IndexAgent):
         return cls(dim, Ellipsoid(noise, norm, share), lam, n_arms=n_arms, seed=seed)
 
     _glance = glance
+    keeps_sparse = True
 
     def _set_width(self) -> None:
         lam = self._model.ridge or 1.0
@@ -148,6 +153,8 @@ class LinUCB(RidgeAgent, IndexAgent):
 
     def _choose(self, context: Floats) -> Choice:
         X = context if self.n_arms is None else context[None]
+        if not isinstance(X, np.ndarray):  # sparse rows
+            return super()._choose(context)
         arm, ties = choose_optimistic(self._model.models, X, *self._settings)
         return make_choice((arm, 1.0, None, None)) if ties == 1 else super()._choose(context)
 
@@ -156,9 +163,16 @@ class LinUCB(RidgeAgent, IndexAgent):
             super()._learn(self._read(context), choice, reward)
             return
         X, row, model = (context, choice.arm, 0) if self.n_arms is None else (context[None], 0, choice.arm)
+        if not isinstance(X, np.ndarray):
+            X, row = dense_row(X, row)
         learn_row(self._model.models, model, X, row, reward)  # the hot path
         if self._noise is not None and self._noise.add(reward, self._model):
             self._set_width()
+
+    def _choose_many(self, contexts: Any, n: int) -> Choices:
+        if isinstance(contexts, list) or not n:
+            return super()._choose_many(contexts, n)
+        return Choices(*self._model.choose_optimistic(self._block(contexts), *self._width, self._rng))
 
     def _play_piece(self, block: Floats, rewards: Floats) -> Played:
         return Played(*self._model.play_optimistic(block, rewards, *self._width, self._rng))

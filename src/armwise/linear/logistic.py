@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from armwise.agent import Choice, Floats, Played, Seed, Theory, count, positive
+from armwise.agent import Choice, Choices, Floats, Played, Seed, Theory, count, positive
 from armwise.arguments import LARGEST
 from armwise.linear.thompson import NO_TIES, SamplingAgent
 from armwise.numerics import logistic
@@ -145,6 +145,7 @@ class LogisticThompson(SamplingAgent):
     _learnt = ("_posterior", "_waiting")
 
     plain_input = False  # the algorithm reads the non-zeros
+    keeps_sparse = True
     compiled = True
 
     def __init__(
@@ -197,6 +198,25 @@ class LogisticThompson(SamplingAgent):
         X = csr_array((data, place, indptr), shape=(len(indptr) - 1, len(found)))
         loaded = X * (self.scale / np.sqrt(q))
         return X @ m, (loaded @ loaded.T).toarray()
+
+    def _estimates(self, context: SparseRows) -> tuple[Floats, Floats]:
+        """The chance of a reward at the posterior mean, and the posterior deviation of the score carried over to it."""
+        row = np.repeat(np.arange(self._count_arms(context)), np.diff(context.indptr))
+        m, q = self._posterior[context.indices].T
+        scores, variances = np.zeros(self._count_arms(context)), np.zeros(self._count_arms(context))
+        np.add.at(scores, row, context.data * m)
+        np.add.at(variances, row, context.data**2 / q)
+        chances = 0.5 * (1.0 + np.tanh(0.5 * scores))
+        return chances, chances * (1.0 - chances) * np.sqrt(variances)
+
+    def _why_not_merged(self) -> str:
+        return "each batch is fitted against the posterior that the batch before it left, which is no sum"
+
+    def _choose_many(self, contexts: Any, n: int) -> Choices:
+        if not isinstance(contexts, SparseBlock) or self.draws > 1:
+            return super()._choose_many(contexts, n)
+        arms, _ = contexts.play(self._posterior, np.zeros((n, contexts.n_arms)), self.scale, False, self._rng)
+        return Choices(arms)
 
     def _learn(self, context: SparseRows, choice: Choice, reward: float) -> None:
         self._collect(context, choice.arm, reward)

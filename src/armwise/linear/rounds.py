@@ -6,13 +6,16 @@ from abc import abstractmethod
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from armwise.agent import Agent, Choice, Floats, Played, joined, positive
+from armwise.agent import Choice, Floats, Played, count, joined, positive
 from armwise.noise import Noise
+from armwise.over_ridge import OverRidge, width_of
+from armwise.reading import dense_row
 from armwise.ridge import Ridge
 
 
-class RidgeAgent(Agent):
+class RidgeAgent(OverRidge):
     """An agent over a ``Ridge``: one model over per-arm features, or one per arm over a shared context.
 
     A subclass says in ``_set_width`` what its exploration is multiplied with, which may change whenever the noise is
@@ -20,26 +23,45 @@ class RidgeAgent(Agent):
     """
 
     reward_range = (-np.inf, np.inf)
-    dim: int
     _model: Ridge
-    _noise: Noise | None
     _learnt = ("_model", "_noise")
 
     def _begin(
         self,
-        model: Ridge,
+        dim: int | None,
+        lam: float | None,
         n_arms: int | None,
+        discount: float,
+        window: int | None,
+        prior_mean: ArrayLike | None,
         scale: float,
         noise: Noise | None,
     ) -> None:
         """The last lines of every constructor."""
-        self._model, self._noise = model, noise
-        self.dim, self.lam, self.discount, self.window = model.dim, model.lam, model.discount, model.window
+        self.dim = width_of(dim, prior_mean)
+        models = 1 if n_arms is None else count("n_arms", n_arms)
+        self._model = model = Ridge(self.dim or 1, lam, models, discount, window, prior_mean)
+        self._noise = noise
+        self.lam, self.discount, self.window = model.lam, model.discount, model.window
         self.n_arms = None if n_arms is None else model.n_models
         self.sees = "features" if n_arms is None else "shared"
         self.scale = positive("scale", scale, zero=True)
         self.compiled = self.window is None
         self.revises = noise is None and not model.forgets
+        self.merges, self.per_arm = not model.forgets, n_arms is not None
+        self._set_width()
+
+    @property
+    def prior_mean(self) -> Floats | None:
+        """What the ridge draws theta towards: (d,) or, with ``n_arms``, a row per arm; None for zeros.
+
+        >>> import armwise as aw
+        >>> aw.LinUCB(prior_mean=[0.5, 0.0]).prior_mean
+        array([0.5, 0. ])
+        """
+        return self._model.prior_mean
+
+    def _settle(self) -> None:
         self._set_width()
 
     @abstractmethod
@@ -64,7 +86,7 @@ class RidgeAgent(Agent):
 
     def _revise(self, context: Floats, choice: Choice, before: float, after: float) -> None:
         if self.n_arms is None:
-            self._model.revise(context, choice.arm, after - before)
+            self._model.revise(*dense_row(context, choice.arm), after - before)
         else:
             self._model.revise(context[None], 0, after - before, choice.arm)
 

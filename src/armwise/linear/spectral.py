@@ -132,6 +132,9 @@ class SpectralUCB(IndexAgent):
     def _scores(self, context: None) -> Floats:
         return spectral.scores(self._means, self._squares, self._c)
 
+    def _estimates(self, context: None) -> tuple[Floats, Floats]:
+        return self._means.copy(), np.sqrt(np.maximum(self._squares, 0.0))
+
     def _learn(self, context: None, choice: Choice, reward: float) -> None:
         self._age = spectral.learn(
             self._basis, self._model, self._means, self._squares, self._age, choice.arm, reward

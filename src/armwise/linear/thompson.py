@@ -8,14 +8,14 @@ from abc import abstractmethod
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from armwise import bounds, hypotheses, persist, winning
-from armwise.agent import Agent, Choice, Floats, Played, Seed, Theory, count, fraction, positive
+from armwise.agent import Agent, Choice, Choices, Floats, Played, Seed, Theory, count, fraction, positive
 from armwise.linear.rounds import RidgeAgent
 from armwise.noise import Noise
 from armwise.numerics import thompson
 from armwise.numerics.choice import draw
-from armwise.ridge import Ridge
 
 MONTE_CARLO = 1000  # posterior draws behind ``probabilities`` where choosing takes a single one
 PRACTICAL = 0.25  # v of ``v=None``, in deviations of the noise: see docs/choose.md
@@ -104,10 +104,11 @@ class LinThompson(RidgeAgent, SamplingAgent):
     """Draw a parameter mu ~ N(mu_hat, v_t^2 B^-1) and play the arm that is best under it.
 
     Shared parameters over per-arm features, or, with ``n_arms``, one model for each arm over a shared context, like
-    LinUCB, whose ``lam``, ``discount`` and ``window`` it has too. ``scale`` multiplies the posterior's deviation:
-    larger explores more. ``v=None``, the practical default, is a quarter of the noise of the rewards around the model,
-    as it is learnt (see ``Noise``); otherwise ``v`` is a number, or a ``ThompsonScale``, which is what the bound needs:
-    ``LinThompson.theoretical``. ``draws`` > 1 makes every choice know its probability (see ``SamplingAgent``).
+    LinUCB, whose ``dim``, ``lam``, ``discount``, ``window`` and ``prior_mean`` it has too. ``scale`` multiplies the
+    posterior's deviation: larger explores more. ``v=None``, the practical default, is a quarter of the noise of the
+    rewards around the model, as it is learnt (see ``Noise``); otherwise ``v`` is a number, or a ``ThompsonScale``,
+    which is what the bound needs: ``LinThompson.theoretical``. ``draws`` > 1 makes every choice know its probability
+    (see ``SamplingAgent``).
 
     >>> agent = LinThompson(dim=2, draws=10, seed=1)
     >>> X = np.eye(2)
@@ -132,7 +133,7 @@ class LinThompson(RidgeAgent, SamplingAgent):
 
     def __init__(
         self,
-        dim: int,
+        dim: int | None = None,
         v: float | ThompsonScale | None = None,
         lam: float | None = None,
         *,
@@ -141,13 +142,13 @@ class LinThompson(RidgeAgent, SamplingAgent):
         draws: int = 1,
         discount: float = 1.0,
         window: int | None = None,
+        prior_mean: ArrayLike | None = None,
         seed: Seed = None,
     ) -> None:
         super().__init__(seed=seed)
         self.draws = count("draws", draws)
         self.v = v if v is None or isinstance(v, ThompsonScale) else positive("v", v, zero=True)
-        model = Ridge(dim, lam, 1 if n_arms is None else count("n_arms", n_arms), discount, window)
-        self._begin(model, n_arms, scale, Noise() if v is None else None)
+        self._begin(dim, lam, n_arms, discount, window, prior_mean, scale, Noise() if v is None else None)
         self.compiled = self.compiled and self.draws == 1
         self._knows_probability = self.draws > 1
 
@@ -171,7 +172,7 @@ class LinThompson(RidgeAgent, SamplingAgent):
 
     def _set_width(self) -> None:
         if isinstance(self.v, ThompsonScale):
-            self._scale = (0.0, self.scale * self.v.coefficient(self.dim), self.v.delta)
+            self._scale = (0.0, self.scale * self.v.coefficient(self._model.dim), self.v.delta)
         elif self._noise is not None:
             self._scale = (self.scale * PRACTICAL * self._noise.deviation, 0.0, 1.0)
         else:
@@ -181,7 +182,7 @@ class LinThompson(RidgeAgent, SamplingAgent):
     def _wins(self, context: Floats, draws: int, rng: np.random.Generator) -> Floats:  # Algorithm 4, lines 3-4
         models, X = self._model.models, context if context.ndim == 2 else context[None]
         v = thompson.scale(self.t, *self._scale)
-        Z = rng.standard_normal((draws, len(models) if len(models) > 1 else self.dim))
+        Z = rng.standard_normal((draws, len(models) if len(models) > 1 else self._model.dim))
         wins = thompson.compete(models, X, v, Z, NO_TIES)
         return thompson.compete(models, X, v, Z, rng.random(draws)) if wins[0] < 0 else wins
 
@@ -192,6 +193,12 @@ class LinThompson(RidgeAgent, SamplingAgent):
             return means, np.diag((v * widths) ** 2)
         projected = v * (context @ self._model.factor().T)  # W x, where A^-1 = W'W
         return context @ self._model.theta[0], projected @ projected.T
+
+    def _choose_many(self, contexts: Any, n: int) -> Choices:
+        if isinstance(contexts, list) or not n or self.draws > 1:
+            return super()._choose_many(contexts, n)
+        v = thompson.scale(self.t, *self._scale)
+        return Choices(*thompson.choose_many(self._model.models, self._block(contexts), v, self._rng))
 
     def _play_piece(self, block: Floats, rewards: Floats) -> Played:
         arms, got = self._model.play_sampled(block, rewards, self.t, *self._scale, self._rng)

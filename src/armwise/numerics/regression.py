@@ -12,3 +12,5 @@ confidence = _regression.confidence
 squarecb_play = _regression.squarecb_play
 regcb_play = _regression.regcb_play
 greedy_play = _regression.greedy_play
+squarecb_choose_many = _regression.squarecb_choose_many
+regcb_choose_many = _regression.regcb_choose_many

@@ -14,3 +14,5 @@ estimate_all = _ridge.estimate_all
 optimistic = _ridge.optimistic
 choose_optimistic = _ridge.choose_optimistic
 play_optimistic = _ridge.play_optimistic
+choose_many = _ridge.choose_many
+learn_many = _ridge.learn_many

@@ -6,3 +6,4 @@ scale = _thompson.scale
 posterior_scores = _thompson.posterior_scores
 compete = _thompson.compete
 play = _thompson.play
+choose_many = _thompson.choose_many

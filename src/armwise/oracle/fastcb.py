@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from armwise.agent import Floats, Seed, Theory, positive
 from armwise.numerics import regression
@@ -45,18 +46,19 @@ class FastCB(RegressionAgent):
 
     def __init__(
         self,
-        dim: int,
+        dim: int | None = None,
         *,
         n_arms: int | None = None,
         gamma: float | None = None,
         exponent: float = 0.5,
         scale: float = 1.0,
         lam: float | None = None,
+        prior_mean: ArrayLike | None = None,
         regressor: Any = None,
         refit: float = 1.1,
         seed: Seed = None,
     ) -> None:
-        self._begin(dim, n_arms, lam, scale, False, regressor, refit, seed)
+        self._begin(dim, n_arms, lam, scale, False, regressor, refit, prior_mean, seed)
         self.compiled = False
         self.gamma = None if gamma is None else positive("gamma", gamma)
         self.exponent = positive("exponent", exponent, zero=True)

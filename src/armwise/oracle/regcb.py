@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from armwise.agent import Choice, Floats, Seed, Theory, count, positive
+from armwise.agent import Choice, Choices, Floats, Seed, Theory, count, positive
 from armwise.numerics import regression
 from armwise.oracle.estimators import Estimator, Learner
 from armwise.oracle.regression import RegressionAgent
+from armwise.reading import dense_pieces
 from armwise.ridge import Ridge
 
 PRACTICAL = 0.3  # sqrt(beta_t / ln(K t)) of ``mellowness=None``, in deviations of the noise: see docs/choose.md
@@ -56,27 +58,33 @@ class RegCB(RegressionAgent):
 
     def __init__(
         self,
-        dim: int,
+        dim: int | None = None,
         *,
         n_arms: int | None = None,
         mellowness: float | None = None,
         elimination: bool = False,
         scale: float = 1.0,
         lam: float | None = None,
+        prior_mean: ArrayLike | None = None,
         regressor: Any = None,
         refit: float = 1.1,
         fits: int | None = 4,
         seed: Seed = None,
     ) -> None:
-        self._begin(dim, n_arms, lam, scale, mellowness is None, regressor, refit, seed)
+        self._begin(dim, n_arms, lam, scale, mellowness is None, regressor, refit, prior_mean, seed)
         self.fits = None if fits is None else count("fits", fits, least=2)
         self.mellowness = None if mellowness is None else positive("mellowness", mellowness)
         self.elimination = bool(elimination)
         # The examples, which only a search over fits needs again.
-        self._X, self._arms, self._rewards = np.empty((0, self.dim)), np.empty(0, np.int64), np.empty(0)
+        self._X, self._arms, self._rewards = np.empty((0, self.dim or 0)), np.empty(0, np.int64), np.empty(0)
         if self.regressor is not None:
-            schedules = [] if self.fits is None else [self.refit, *[self.refit**4] * self.fits]
-            self._model = [Learner(self.regressor, each) for _ in range(self.n_arms or 1) for each in schedules]
+            self._model = [learner for _ in range(self.n_arms or 1) for learner in self._learners()]
+
+    def _learners(self) -> list[Learner]:
+        """The fits of one model: to the rewards, and to the rewards plus noise."""
+        schedules = [] if self.fits is None else [self.refit, *[self.refit**4] * self.fits]
+        assert self.regressor is not None
+        return [Learner(self.regressor, each) for each in schedules]
 
     def bounds(self, context: Any) -> tuple[Floats, Floats]:
         """The lower and upper bound of every arm's reward.
@@ -86,6 +94,10 @@ class RegCB(RegressionAgent):
         """
         return self._bounds(self._read(context))
 
+    def _take_dim(self, dim: int) -> None:
+        super()._take_dim(dim)
+        self._X = np.empty((0, dim))
+
     def _excess(self) -> float:
         """What multiplies ln(K t)."""
         if self.mellowness is not None:
@@ -94,11 +106,12 @@ class RegCB(RegressionAgent):
         return (self.scale * PRACTICAL * deviation) ** 2
 
     def _bounds(self, context: Floats) -> tuple[Floats, Floats]:
-        X = self._rows(context)
         K = self._count_arms(context)
         radius = regression.confidence(self.t, K, self._excess())
+        X = self._rows(context)
         if isinstance(self._model, Ridge):
-            return regression.cut(*regression.estimates(self._model.models, X), radius, X, self._model.ridge or 1.0)
+            means, widths = self._ridge_estimates(self._model, context)
+            return _cut(means, widths, radius, X, self._model.ridge or 1.0)
         assert self.regressor is not None
         if self.fits is not None:
             return self._noisy_bounds(X, radius)
@@ -144,9 +157,44 @@ class RegCB(RegressionAgent):
         self._X = np.concatenate([self._X, self._rows(context)[row : row + 1]])
         self._arms, self._rewards = np.append(self._arms, model), np.append(self._rewards, reward)
 
+    def _choose_many(self, contexts: Any, n: int) -> Choices:
+        model = self._model
+        if isinstance(contexts, list) or not n or not isinstance(model, Ridge):
+            return super()._choose_many(contexts, n)
+        settings = model.ridge or 1.0, self._excess(), self.elimination, self.t
+        return Choices(*regression.regcb_choose_many(model.models, *settings, self._block(contexts), self._rng))
+
+    def _add_arm(self) -> None:
+        if isinstance(self._model, list):
+            self._model += self._learners()
+        else:
+            super()._add_arm()
+
+    def _remove_arm(self, arm: int) -> None:
+        if not isinstance(self._model, list):
+            super()._remove_arm(arm)
+            return
+        size = len(self._learners())
+        del self._model[arm * size : (arm + 1) * size]
+        rest = self._arms != arm
+        self._X, self._arms, self._rewards = self._X[rest], self._arms[rest], self._rewards[rest]
+        self._arms[self._arms > arm] -= 1
+
     def _play_ridge(self, model: Ridge, block: Floats, rewards: Floats) -> tuple[Any, Any, Any]:
         lam, excess = model.ridge or 1.0, self._excess()
         return regression.regcb_play(model.models, lam, excess, self.elimination, self.t, block, rewards, self._rng)
+
+
+def _cut(means: Floats, widths: Floats, radius: float, X: Any, lam: float) -> tuple[Floats, Floats]:
+    """The bounds of ``regression.cut``, some rows at a time where they are sparse."""
+    if isinstance(X, np.ndarray):
+        return regression.cut(means, widths, radius, X, lam)
+    low, high, done = np.empty(len(means)), np.empty(len(means)), 0
+    for rows in dense_pieces(X):
+        now = slice(done, done + len(rows))
+        low[now], high[now] = regression.cut(means[now], widths[now], radius, rows, lam)
+        done = now.stop
+    return low, high
 
 
 def _search(regressor: Estimator, X: Floats, y: Floats, x: Floats, beta: float) -> tuple[float, float]:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from armwise.agent import Agent, Choice, Floats, Played, Seed, count, joined, positive
+from armwise.agent import Choice, Floats, Played, Seed, count, joined, positive
 from armwise.noise import Noise
 from armwise.numerics import regression
 from armwise.oracle.estimators import Estimator, Learner
+from armwise.over_ridge import OverRidge, width_of
+from armwise.reading import dense_pieces
 from armwise.ridge import Ridge
 
 _ROUNDS_AHEAD = (64, 4096)  # at least and at most: a call of predict costs much more than a row
@@ -38,31 +41,30 @@ class _Ahead:
         return row
 
 
-class RegressionAgent(Agent):
+class RegressionAgent(OverRidge):
     """An agent over regression estimates: of per-arm features (K may change), or of a shared context for ``n_arms``.
 
     The regressor is the built-in ridge, or any scikit-learn regressor: taught by ``partial_fit`` where it has one,
     otherwise fitted again whenever its examples have grown by the factor ``refit``.
     """
 
-    dim: int
     lam: float | None
     refit: float
     regressor: Estimator | None
     _model: Ridge | list[Learner]
     _ahead: _Ahead | None = None  # while a block is played
-    _noise: Noise | None  # where exploration is measured in it
     _learnt: ClassVar[tuple[str, ...]] = ("_model", "_noise")
 
     def _begin(
         self,
-        dim: int,
+        dim: int | None,
         n_arms: int | None,
         lam: float | None,
         scale: float,
         practical: bool,
         regressor: Any,
         refit: float,
+        prior_mean: ArrayLike | None,
         seed: Seed,
     ) -> None:
         """The first lines of every constructor."""
@@ -71,19 +73,46 @@ class RegressionAgent(Agent):
         self._noise = Noise() if practical and regressor is None else None
         self.n_arms = None if n_arms is None else count("n_arms", n_arms)
         self.sees = "features" if n_arms is None else "shared"
-        ridge = Ridge(dim, lam, self.n_arms or 1)
-        self.dim, self.lam = ridge.dim, ridge.lam
+        self.dim = width_of(dim, prior_mean)
+        ridge = Ridge(self.dim or 1, lam, self.n_arms or 1, prior_mean=prior_mean)
+        self.lam = ridge.lam
+        self.merges, self.per_arm = regressor is None, n_arms is not None
         if not (isinstance(refit, (int, float)) and np.isfinite(refit) and refit >= 1.0):
             raise ValueError(f"refit must be a number >= 1, got {refit!r:.80}")
         self.refit = float(refit)
-        self.compiled = regressor is None
+        self.compiled = self.keeps_sparse = regressor is None
         if regressor is None:
             self.regressor, self._model = None, ridge
             return
+        if prior_mean is not None:
+            raise ValueError("prior_mean is for the built-in ridge: a regressor has its own prior, leave one out")
         self.regressor = regressor if isinstance(regressor, Estimator) else Estimator.wrap(regressor)
         if not (hasattr(self.regressor.thing, "fit") and hasattr(self.regressor.thing, "predict")):
             raise ValueError(f"regressor must be a scikit-learn regressor or None, got {regressor!r:.80}")
         self._model = [Learner(self.regressor, self.refit) for _ in range(self.n_arms or 1)]
+
+    @property
+    def prior_mean(self) -> Floats | None:
+        """What the ridge draws theta towards: (d,) or, with ``n_arms``, a row per arm; None for zeros.
+
+        >>> import armwise as aw
+        >>> aw.SquareCB(prior_mean=[0.5, 0.0]).prior_mean
+        array([0.5, 0. ])
+        """
+        return self._model.prior_mean if isinstance(self._model, Ridge) else None
+
+    def _add_arm(self) -> None:
+        if isinstance(self._model, Ridge):
+            super()._add_arm()
+        else:
+            assert self.regressor is not None
+            self._model.append(Learner(self.regressor, self.refit))
+
+    def _remove_arm(self, arm: int) -> None:
+        if isinstance(self._model, Ridge):
+            super()._remove_arm(arm)
+        else:
+            del self._model[arm]
 
     def _play_ridge(self, model: Ridge, block: Floats, rewards: Floats) -> tuple[Any, Any, Any]:
         """A block of rounds over the built-in ridge, if ``compiled``; ``block`` is (T, K, d) or (T, 1, d)."""
@@ -119,10 +148,9 @@ class RegressionAgent(Agent):
         return context if self.n_arms is None else context[None]
 
     def _means(self, context: Floats) -> Floats:
-        X = self._rows(context)
         if isinstance(self._model, Ridge):
-            return regression.estimates(self._model.models, X)[0]
-        return self._predictions(self._model, X).ravel()
+            return self._ridge_estimates(self._model, context)[0]
+        return self._predictions(self._model, self._rows(context)).ravel()
 
     def _predictions(self, learners: list[Learner], X: Floats) -> Floats:
         """What each learner predicts for this round's rows: (learners, rows)."""
@@ -135,8 +163,15 @@ class RegressionAgent(Agent):
 
     def _estimates(self, context: Floats) -> tuple[Floats, Floats | None]:
         if isinstance(self._model, Ridge):
-            return regression.estimates(self._model.models, self._rows(context))
+            return self._ridge_estimates(self._model, context)
         return self._means(context), None
+
+    def _ridge_estimates(self, model: Ridge, context: Any) -> tuple[Floats, Floats]:
+        X = self._rows(context)
+        if isinstance(X, np.ndarray):
+            return regression.estimates(model.models, X)
+        parts = [regression.estimates(model.models, rows) for rows in dense_pieces(X)]
+        return np.concatenate([means for means, _ in parts]), np.concatenate([widths for _, widths in parts])
 
     def _learn(self, context: Floats, choice: Choice, reward: float) -> None:
         model, row = (0, choice.arm) if self.n_arms is None else (choice.arm, 0)

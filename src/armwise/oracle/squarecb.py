@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any, Self
 
+from numpy.typing import ArrayLike
+
 from armwise import bounds, hypotheses
-from armwise.agent import Floats, Seed, Theory, count, fraction, positive
+from armwise.agent import Choices, Floats, Seed, Theory, count, fraction, positive
 from armwise.numerics import regression
 from armwise.oracle.regression import RegressionAgent
 from armwise.ridge import Ridge
@@ -50,18 +52,19 @@ class SquareCB(RegressionAgent):
 
     def __init__(
         self,
-        dim: int,
+        dim: int | None = None,
         *,
         n_arms: int | None = None,
         gamma: float | None = None,
         exponent: float = 0.5,
         scale: float = 1.0,
         lam: float | None = None,
+        prior_mean: ArrayLike | None = None,
         regressor: Any = None,
         refit: float = 1.1,
         seed: Seed = None,
     ) -> None:
-        self._begin(dim, n_arms, lam, scale, gamma is None, regressor, refit, seed)
+        self._begin(dim, n_arms, lam, scale, gamma is None, regressor, refit, prior_mean, seed)
         self.gamma = None if gamma is None else positive("gamma", gamma)
         self.exponent = positive("exponent", exponent, zero=True)
 
@@ -92,6 +95,12 @@ class SquareCB(RegressionAgent):
     def _probabilities(self, context: Floats) -> Floats:
         gamma = regression.gap_scale(self.t, self._gamma(), self.exponent)
         return regression.inverse_gap(self._means(context), gamma)
+
+    def _choose_many(self, contexts: Any, n: int) -> Choices:
+        if isinstance(contexts, list) or not n or not isinstance(self._model, Ridge):
+            return super()._choose_many(contexts, n)
+        gamma, models = regression.gap_scale(self.t, self._gamma(), self.exponent), self._model.models
+        return Choices(*regression.squarecb_choose_many(models, gamma, self._block(contexts), self._rng))
 
     def _play_ridge(self, model: Ridge, block: Floats, rewards: Floats) -> tuple[Any, Any, Any]:
         return regression.squarecb_play(model.models, self._gamma(), self.exponent, self.t, block, rewards, self._rng)

@@ -7,9 +7,10 @@ from typing import Any, Self
 import numpy as np
 
 from armwise import bounds, hypotheses
-from armwise.agent import Agent, Choice, Floats, Played, Seed, Sees, Theory, count, fraction, joined, positive
+from armwise.agent import Agent, Choice, Choices, Floats, Played, Seed, Sees, Theory, count, fraction, joined, positive
 from armwise.numerics import kary, regression
 from armwise.numerics.choice import tied_probabilities
+from armwise.reduction.counts import draw_many, kary_estimates
 from armwise.ridge import Ridge
 
 
@@ -56,6 +57,8 @@ class EpsilonGreedy(Agent):
         self.epsilon = fraction("epsilon", epsilon, zero=True, one=True)
         self.decay = positive("decay", decay, zero=True)
         self.model, self.compiled = model, model is None or (type(model) is Ridge and model.window is None)
+        self.merges = model is None or (hasattr(model, "merge") and not model.forgets)
+        self.per_arm = model is None or (model.n_models > 1 and hasattr(model, "add_model"))
         if model is None:
             self.n_arms = count("n_arms", n_arms)
         else:
@@ -92,6 +95,46 @@ class EpsilonGreedy(Agent):
             self.model.update(context[choice.arm], reward)
         else:
             self.model.update(context, reward, choice.arm)
+
+    def _estimates(self, context: Any) -> tuple[Floats, Floats]:
+        if self.model is None:
+            return kary_estimates(self._totals, self._counts)
+        estimate = self.model.estimate if self.sees == "features" else self.model.estimate_all
+        means, widths = estimate(context)
+        return means, widths
+
+    def _choose_many(self, contexts: Any, n: int) -> Choices:
+        if self.model is not None:
+            return super()._choose_many(contexts, n)
+        return draw_many(self._probabilities(None), self._rng, n)
+
+    def _learn_many(self, contexts: Any, choices: Choices, rewards: Floats) -> None:
+        if self.model is not None:
+            return super()._learn_many(contexts, choices, rewards)
+        np.add.at(self._totals, choices.arms, rewards)  # one after the other, as the loop adds them
+        np.add.at(self._counts, choices.arms, 1.0)
+        self._n_learnt += len(rewards)
+        return None
+
+    def _merge(self, other: Self) -> None:
+        self._totals += other._totals
+        self._counts += other._counts
+        if self.model is not None:
+            self.model.merge(other.model)
+
+    def _add_arm(self) -> None:
+        if self.model is None:
+            self._totals, self._counts = np.append(self._totals, 0.0), np.append(self._counts, 0.0)
+        else:
+            self.model.add_model()
+
+    def _remove_arm(self, arm: int) -> None:
+        if self.model is None:
+            self._totals, self._counts = np.delete(self._totals, arm), np.delete(self._counts, arm)
+        elif self.model.n_models == 2:
+            raise ValueError(f"arm {arm} is one of two, and one model alone would be one over features of arms")
+        else:
+            self.model.remove_model(arm)
 
     def _play(self, contexts: Any, rewards: Floats) -> Played:
         if not self.compiled:

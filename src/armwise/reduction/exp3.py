@@ -8,9 +8,10 @@ from typing import Any, Self
 import numpy as np
 
 from armwise import bounds, hypotheses
-from armwise.agent import Agent, Choice, Floats, Played, Seed, Theory, count, fraction
+from armwise.agent import Agent, Choice, Choices, Floats, Played, Seed, Theory, count, fraction
 from armwise.numerics import kary
 from armwise.numerics.weights import mixed
+from armwise.reduction.counts import draw_many
 
 
 class Exp3(Agent):
@@ -38,6 +39,7 @@ class Exp3(Agent):
     sees = "nothing"
     compiled = True
     needs_probability = True
+    merges = per_arm = True
     n_arms: int
     _learnt = ("_log_weights",)
 
@@ -64,6 +66,26 @@ class Exp3(Agent):
     def _learn(self, context: None, choice: Choice, reward: float) -> None:
         assert choice.probability is not None
         kary.exp3_learn(self._log_weights, self.gamma, choice.arm, choice.probability, reward)
+
+    def _choose_many(self, contexts: None, n: int) -> Choices:
+        return draw_many(self._probabilities(None), self._rng, n)
+
+    def _learn_many(self, contexts: None, choices: Choices, rewards: Floats) -> None:
+        steps = self.gamma * (rewards / choices.probabilities) / float(self.n_arms)
+        np.add.at(self._log_weights, choices.arms, steps)  # one after the other, as the loop adds them
+        self._n_learnt += len(rewards)
+
+    def _merge(self, other: Self) -> None:
+        self._log_weights += other._log_weights
+
+    def _add_arm(self) -> None:
+        """A new arm begins with the mean weight of the others, hence with probability 1 / K."""
+        top = self._log_weights.max()
+        mean = top + np.log(np.exp(self._log_weights - top).mean())
+        self._log_weights = np.append(self._log_weights, mean)
+
+    def _remove_arm(self, arm: int) -> None:
+        self._log_weights = np.delete(self._log_weights, arm)
 
     def _play(self, contexts: Any, rewards: Floats) -> Played:
         played = Played(*kary.exp3_play(self._log_weights, self.gamma, rewards, self._rng))

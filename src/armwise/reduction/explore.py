@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -43,7 +43,7 @@ class Explore(Wrapper):
         self.agent = agent
         self.epsilon = fraction("epsilon", epsilon, zero=True, one=True)
         self._around(self.agent)
-        self.revises = self.agent.revises
+        self.revises, self.merges, self.per_arm = self.agent.revises, self.agent.merges, self.agent.per_arm
         # Between two rounds that explore the agent plays alone, unless it learns with the probability of the arm.
         learns_with_it = self.agent.needs_probability or isinstance(self.agent, Around)
         self.compiled = self.agent.compiled and not learns_with_it
@@ -94,6 +94,21 @@ class Explore(Wrapper):
             start = t + 1
         self._n_learnt += T
         return Played(arms, p, rewards[np.arange(T), arms])
+
+    def _merge(self, other: Self) -> None:
+        self.agent.merge(other.agent)
+
+    def _renew(self) -> None:
+        self.agent._renew()
+
+    def _why_not_merged(self) -> str:
+        return self.agent._why_not_merged()
+
+    def _add_arm(self) -> None:
+        self.agent.add_arm()
+
+    def _remove_arm(self, arm: int) -> None:
+        self.agent.remove_arm(arm)
 
     def _revise(self, context: Any, choice: Choice, before: float, after: float) -> None:
         self.agent._revise(context, choice, before, after)

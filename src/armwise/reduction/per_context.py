@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Hashable, Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -51,6 +51,7 @@ class PerContext(Around):
             raise ValueError(f"agent must see nothing, as Exp3 or UCB1 do; {type(agent).__name__} sees {agent.sees!r}")
         self.n_arms, self.reward_range, self.compiled = agent.n_arms, agent.reward_range, agent.compiled
         self.n_costs = agent.n_costs  # of each copy: a budget is one per context
+        self.merges, self.per_arm = agent.merges, agent.per_arm
         self._agents: dict[Hashable, Agent] = {}
 
     @property
@@ -83,6 +84,24 @@ class PerContext(Around):
 
     def _learn(self, context: Hashable, choice: Choice, reward: float) -> None:
         teach(self._of(context), None, choice, reward)
+
+    def _estimates(self, context: Hashable) -> tuple[Floats, Floats | None]:
+        return (self._agents[context] if context in self._agents else self.agent.clone())._estimates(None)
+
+    def _merge(self, other: Self) -> None:
+        for key, theirs in other._agents.items():
+            self._of(key).merge(theirs)
+
+    def _why_not_merged(self) -> str:
+        return self.agent._why_not_merged()
+
+    def _add_arm(self) -> None:
+        for agent in (self.agent, *self._agents.values()):
+            agent.add_arm()
+
+    def _remove_arm(self, arm: int) -> None:
+        for agent in (self.agent, *self._agents.values()):
+            agent.remove_arm(arm)
 
     def _play(self, contexts: Sequence[Hashable], rewards: Floats) -> Played:
         rows: dict[Hashable, list[int]] = {}

@@ -7,6 +7,7 @@ from typing import Any, Self
 
 from armwise.agent import Agent, Choice, Seed
 from armwise.around import Around, expect_agent, teach
+from armwise.reading import dense, is_sparse
 from armwise.streams import purpose_seed
 
 
@@ -65,7 +66,8 @@ class Several(Around):
     def _read(self, context: Any) -> Any:
         for agent in self.agents[1:]:
             agent._read(context)
-        return self.agents[0]._read(context)
+        read = self.agents[0]._read(context)
+        return dense(read) if is_sparse(read) and not all(agent.keeps_sparse for agent in self.agents) else read
 
     def _read_block(self, contexts: Any, T: int) -> Any:
         for agent in self.agents[1:]:

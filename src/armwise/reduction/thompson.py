@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from armwise import bounds, hypotheses, winning
-from armwise.agent import Agent, Choice, Floats, Played, Seed, Theory, count, positive
+from armwise.agent import Agent, Choice, Choices, Floats, Played, Seed, Theory, count, positive
 from armwise.numerics import kary
 from armwise.numerics.choice import draw
+from armwise.reduction.counts import draw_many
 
 
 class BetaThompson(Agent):
@@ -39,6 +40,7 @@ class BetaThompson(Agent):
         hypotheses=hypotheses.beta_thompson,
     )
     sees = "nothing"
+    merges = per_arm = True
     n_arms: int
     _learnt = ("_successes", "_failures")
 
@@ -67,6 +69,30 @@ class BetaThompson(Agent):
     def _learn(self, context: None, choice: Choice, reward: float) -> None:
         self._successes[choice.arm] += reward
         self._failures[choice.arm] += 1.0 - reward
+
+    def _estimates(self, context: None) -> tuple[Floats, Floats]:
+        total = self._successes + self._failures  # mean and deviation of the Beta posterior
+        means = self._successes / total
+        return means, np.sqrt(means * (1.0 - means) / (total + 1.0))
+
+    def _choose_many(self, contexts: None, n: int) -> Choices:
+        return super()._choose_many(None, n) if self.draws == 1 else draw_many(self._probabilities(None), self._rng, n)
+
+    def _learn_many(self, contexts: None, choices: Choices, rewards: Floats) -> None:
+        np.add.at(self._successes, choices.arms, rewards)  # one after the other, as the loop adds them
+        np.add.at(self._failures, choices.arms, 1.0 - rewards)
+        self._n_learnt += len(rewards)
+
+    def _merge(self, other: Self) -> None:
+        self._successes += other._successes - self.prior[0]
+        self._failures += other._failures - self.prior[1]
+
+    def _add_arm(self) -> None:
+        self._successes = np.append(self._successes, self.prior[0])
+        self._failures = np.append(self._failures, self.prior[1])
+
+    def _remove_arm(self, arm: int) -> None:
+        self._successes, self._failures = np.delete(self._successes, arm), np.delete(self._failures, arm)
 
     def _play(self, contexts: Any, rewards: Floats) -> Played:
         if not self.compiled:

@@ -7,8 +7,9 @@ from typing import Any, Self
 import numpy as np
 
 from armwise import bounds, hypotheses
-from armwise.agent import Choice, Floats, IndexAgent, Played, Seed, Theory, count, positive
+from armwise.agent import Choice, Choices, Floats, IndexAgent, Played, Seed, Theory, count, positive
 from armwise.numerics import kary
+from armwise.reduction.counts import draw_many, kary_estimates
 
 
 class UCB1(IndexAgent):
@@ -34,6 +35,7 @@ class UCB1(IndexAgent):
     )
     sees = "nothing"
     compiled = True
+    merges = per_arm = True
     n_arms: int
     _learnt = ("_totals", "_counts")
 
@@ -57,6 +59,27 @@ class UCB1(IndexAgent):
     def _learn(self, context: None, choice: Choice, reward: float) -> None:
         self._totals[choice.arm] += reward
         self._counts[choice.arm] += 1.0
+
+    def _estimates(self, context: None) -> tuple[Floats, Floats]:
+        return kary_estimates(self._totals, self._counts)
+
+    def _choose_many(self, contexts: None, n: int) -> Choices:
+        return draw_many(self._probabilities(None), self._rng, n, ties=True)
+
+    def _learn_many(self, contexts: None, choices: Choices, rewards: Floats) -> None:
+        np.add.at(self._totals, choices.arms, rewards)  # one after the other, as the loop adds them
+        np.add.at(self._counts, choices.arms, 1.0)
+        self._n_learnt += len(rewards)
+
+    def _merge(self, other: Self) -> None:
+        self._totals += other._totals
+        self._counts += other._counts
+
+    def _add_arm(self) -> None:
+        self._totals, self._counts = np.append(self._totals, 0.0), np.append(self._counts, 0.0)
+
+    def _remove_arm(self, arm: int) -> None:
+        self._totals, self._counts = np.delete(self._totals, arm), np.delete(self._counts, arm)
 
     def _play(self, contexts: Any, rewards: Floats) -> Played:
         played = Played(*kary.ucb1_play(self._totals, self._counts, self.scale, rewards, self._rng))

@@ -59,3 +59,18 @@ def greedy_play(
 ) -> tuple[
     numpy.typing.NDArray[numpy.int64], numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64]
 ]: ...
+def squarecb_choose_many(
+    models: numpy.typing.NDArray[numpy.float64],
+    gamma: float,
+    contexts: numpy.typing.NDArray[numpy.float64],
+    rng: numpy.random.Generator,
+) -> tuple[numpy.typing.NDArray[numpy.int64], numpy.typing.NDArray[numpy.float64]]: ...
+def regcb_choose_many(
+    models: numpy.typing.NDArray[numpy.float64],
+    lam: float,
+    mellowness: float,
+    elimination: bool,
+    t: int,
+    contexts: numpy.typing.NDArray[numpy.float64],
+    rng: numpy.random.Generator,
+) -> tuple[numpy.typing.NDArray[numpy.int64], numpy.typing.NDArray[numpy.float64]]: ...

@@ -73,3 +73,22 @@ def play_optimistic(
 ) -> tuple[
     numpy.typing.NDArray[numpy.int64], numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64]
 ]: ...
+def choose_many(
+    models: numpy.typing.NDArray[numpy.float64],
+    contexts: numpy.typing.NDArray[numpy.float64],
+    lam: float,
+    alpha: float,
+    noise: float,
+    delta: float,
+    rng: numpy.random.Generator,
+) -> tuple[numpy.typing.NDArray[numpy.int64], numpy.typing.NDArray[numpy.float64]]: ...
+def learn_many(
+    models: numpy.typing.NDArray[numpy.float64],
+    grams: numpy.typing.NDArray[numpy.float64],
+    moments: numpy.typing.NDArray[numpy.float64],
+    contexts: numpy.typing.NDArray[numpy.float64],
+    arms: numpy.typing.NDArray[numpy.int64],
+    rewards: numpy.typing.NDArray[numpy.float64],
+    lam: float,
+    discount: float,
+) -> None: ...

@@ -33,3 +33,9 @@ def play(
 ) -> tuple[
     numpy.typing.NDArray[numpy.int64], numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64]
 ]: ...
+def choose_many(
+    models: numpy.typing.NDArray[numpy.float64],
+    contexts: numpy.typing.NDArray[numpy.float64],
+    scale: float,
+    rng: numpy.random.Generator,
+) -> tuple[numpy.typing.NDArray[numpy.int64], numpy.typing.NDArray[numpy.float64]]: ...

@@ -26,9 +26,11 @@ inline Models as_models(const View<double, 3>& models, const View<double, 3>& gr
     Models result = as_models(models, d);
     result.lam = lam, result.discount = discount;
     if (discount != 1.0) {
-        require(grams.size() == result.M * d * d && moments.size() == result.M * d,
+        const bool towards = moments.size() == 2 * result.M * d;  // prior means stand after the moments
+        require(grams.size() == result.M * d * d && (towards || moments.size() == result.M * d),
                 "with a discount, A and b must be kept for every model");
         result.grams = grams.data, result.moments = moments.data;
+        if (towards) result.prior = moments.data + result.M * d;
     }
     return result;
 }
@@ -80,6 +82,43 @@ struct Decision {
     Index arm;
     double probability;
 };
+
+// What an agent's `choose_many` returns: arms and probabilities.
+using Chosen = std::tuple<New<int64_t, 1>, New<double, 1>>;
+
+// As `play_models`, without learning in between.
+template <class Decide>
+Chosen choose_models(const Models& models, const View<const double, 3>& contexts, Decide decide) {
+    const Index T = contexts.size(0), rows = contexts.size(1), K = models.arms(rows);
+    require(contexts.size(2) == models.d && K > 0 && (!models.disjoint() || rows == 1),
+            "contexts must have shape (T, K, d), or (T, 1, d) for one model per arm");
+    Chosen chosen{New<int64_t, 1>(T), New<double, 1>(T)};
+    auto& [arms, probabilities] = chosen;
+    Unlocked unlocked(double(T) * double(K) * double(models.d) * double(models.d));
+    for (Index t = 0; t < T; ++t) {
+        const Decision decision = decide(contexts.data + t * rows * models.d, t);
+        arms[t] = decision.arm, probabilities[t] = decision.probability;
+    }
+    return chosen;
+}
+
+// Learn the reward of the arm of every round, in order, or nothing at all.
+inline void learn_models(const Models& models, const View<const double, 3>& contexts, const View<const int64_t, 1>& arms,
+                         const View<const double, 1>& rewards) {
+    const Index T = rewards.size(), rows = contexts.size(1), K = models.arms(rows);
+    require(contexts.size(0) == T && arms.size() == T && contexts.size(2) == models.d,
+            "contexts, arms and rewards must have one entry per round");
+    require(K > 0 && (!models.disjoint() || rows == 1), "contexts must have one row per arm, or one for all models");
+    for (int64_t arm : arms) require_index(arm, K, "arms must be the numbers of arms");
+    Unlocked unlocked(double(T) * double(models.d) * double(models.d));
+    Undo undo(models);
+    for (Index t = 0; t < T; ++t) {
+        const Index m = models.disjoint() ? arms[t] : 0, row = models.disjoint() ? 0 : arms[t];
+        undo.touch(m);
+        learn(models, m, contexts.data + (t * rows + row) * models.d, rewards[t]);
+    }
+    undo.commit();
+}
 
 // contexts: (T, K, d) for one model, (T, 1, d) for one model per arm. `decide(X, t)` gives the arm of round t.
 template <class Decide>

@@ -18,6 +18,55 @@ void checked_estimate(const Models& models, const double* X, Index rows, double*
     require(all, OVERFLOWN);
 }
 
+// Draws by inverse-gap weighting.
+class InverseGap {
+  public:
+    InverseGap(const Models& models, Index rows, Generator rng)
+        : models_(models), rows_(rows), rng_(rng), means_(std::size_t(models.arms(rows))), widths_(means_.size()),
+          p_(means_.size()) {}
+
+    Decision decide(const double* X, double gamma) {
+        const Index K = Index(p_.size());
+        checked_estimate(models_, X, rows_, means_.data(), widths_.data());
+        inverse_gap(means_.data(), K, gamma, p_.data());
+        const Index arm = draw(p_.data(), K, rng_.random());
+        return {arm, p_[std::size_t(arm)]};
+    }
+
+  private:
+    const Models& models_;
+    Index rows_;
+    Generator rng_;
+    std::vector<double> means_, widths_, p_;
+};
+
+// Draws among the arms that the confidence bounds leave.
+class Confident {
+  public:
+    Confident(const Models& models, Index rows, double lam, bool elimination, Generator rng)
+        : models_(models), rows_(rows), lam_(lam), elimination_(elimination), rng_(rng),
+          means_(std::size_t(models.arms(rows))), widths_(means_.size()), low_(means_.size()), high_(means_.size()),
+          p_(means_.size()) {}
+
+    Decision decide(const double* X, Index t, double mellowness) {
+        const Index K = Index(p_.size());
+        checked_estimate(models_, X, rows_, means_.data(), widths_.data());
+        cut(means_.data(), widths_.data(), K, confidence(t, K, mellowness), X, rows_, models_.d, lam_, low_.data(),
+            high_.data());
+        confident(low_.data(), high_.data(), K, elimination_, p_.data());
+        const Index arm = draw(p_.data(), K, rng_.random());
+        return {arm, p_[std::size_t(arm)]};
+    }
+
+  private:
+    const Models& models_;
+    Index rows_;
+    double lam_;
+    bool elimination_;
+    Generator rng_;
+    std::vector<double> means_, widths_, low_, high_, p_;
+};
+
 }  // namespace
 
 void bind_regression(nb::module_& m) {
@@ -96,13 +145,9 @@ the arms whose upper bound reaches the largest lower bound (Algorithm 1).
     m.def("squarecb_play", [](Array<double, 3> array, double scale, double exponent, Index t, Const<double, 3> contexts,
                               Const<double, 2> rewards, Generator rng) {
         const Models models = as_models(array, contexts.size(2));
-        const Index rows = contexts.size(1), K = models.arms(rows);
-        std::vector<double> means(K), widths(K), p(K);
+        InverseGap agent(models, contexts.size(1), rng);
         return play_models(models, contexts, rewards, [&](const double* X, Index i) {
-            checked_estimate(models, X, rows, means.data(), widths.data());
-            inverse_gap(means.data(), K, gap_scale(t + i, scale, exponent), p.data());
-            const Index arm = draw(p.data(), K, rng.random());
-            return Decision{arm, p[arm]};
+            return agent.decide(X, gap_scale(t + i, scale, exponent));
         });
     }, "models"_a, "scale"_a, "exponent"_a, "t"_a, "contexts"_a, "rewards"_a, "rng"_a,
           R"(SquareCB over a block of rounds that begins at round t; contexts (T, K, d), or (T, 1, d) for one model per arm.
@@ -114,15 +159,9 @@ the arms whose upper bound reaches the largest lower bound (Algorithm 1).
     m.def("regcb_play", [](Array<double, 3> array, double lam, double mellowness, bool elimination, Index t,
                            Const<double, 3> contexts, Const<double, 2> rewards, Generator rng) {
         const Models models = as_models(array, contexts.size(2));
-        const Index rows = contexts.size(1), K = models.arms(rows);
-        std::vector<double> means(K), widths(K), low(K), high(K), p(K);
+        Confident agent(models, contexts.size(1), lam, elimination, rng);
         return play_models(models, contexts, rewards, [&](const double* X, Index i) {
-            checked_estimate(models, X, rows, means.data(), widths.data());
-            cut(means.data(), widths.data(), K, confidence(t + i, K, mellowness), X, rows, models.d, lam, low.data(),
-                high.data());
-            confident(low.data(), high.data(), K, elimination, p.data());
-            const Index arm = draw(p.data(), K, rng.random());
-            return Decision{arm, p[arm]};
+            return agent.decide(X, t + i, mellowness);
         });
     }, "models"_a, "lam"_a, "mellowness"_a, "elimination"_a, "t"_a, "contexts"_a, "rewards"_a, "rng"_a,
           R"(RegCB over a block of rounds that begins at round t; contexts (T, K, d), or (T, 1, d) for one model per arm.
@@ -154,4 +193,27 @@ the arms whose upper bound reaches the largest lower bound (Algorithm 1).
 >>> greedy_play(models, none, none[0], 1.0, 1.0, 0.1, 0.0, 0, np.ones((2, 1, 1)), np.ones((2, 1)),
 ...     np.random.default_rng(1))
 (array([0, 0]), array([1., 1.]), array([1., 1.])))");
+
+    m.def("squarecb_choose_many", [](Array<double, 3> array, double gamma, Const<double, 3> contexts, Generator rng) {
+        const Models models = as_models(array, contexts.size(2));
+        InverseGap agent(models, contexts.size(1), rng);
+        return choose_models(models, contexts, [&](const double* X, Index) { return agent.decide(X, gamma); });
+    }, "models"_a, "gamma"_a, "contexts"_a, "rng"_a,
+          R"(Inverse-gap draws of many rounds with one gamma, without learning in between: arms and probabilities.
+
+>>> models = np.zeros((1, 9, 8)); models[0, 0, 0] = 1.0
+>>> squarecb_choose_many(models, 1.0, np.ones((2, 1, 1)), np.random.default_rng(1))
+(array([0, 0]), array([1., 1.])))");
+
+    m.def("regcb_choose_many", [](Array<double, 3> array, double lam, double mellowness, bool elimination, Index t,
+                                  Const<double, 3> contexts, Generator rng) {
+        const Models models = as_models(array, contexts.size(2));
+        Confident agent(models, contexts.size(1), lam, elimination, rng);
+        return choose_models(models, contexts, [&](const double* X, Index) { return agent.decide(X, t, mellowness); });
+    }, "models"_a, "lam"_a, "mellowness"_a, "elimination"_a, "t"_a, "contexts"_a, "rng"_a,
+          R"(RegCB's draws of many rounds, all as in round t, without learning in between: arms and probabilities.
+
+>>> models = np.zeros((1, 9, 8)); models[0, 0, 0] = 1.0
+>>> regcb_choose_many(models, 1.0, 0.1, False, 1, np.ones((2, 1, 1)), np.random.default_rng(1))
+(array([0, 0]), array([1., 1.])))");
 }

@@ -33,6 +33,29 @@ New<double, 1> optimistic_scores(Array<double, 3> array, Const<double, 2> X, dou
     return scores;
 }
 
+// Plays the largest optimistic score; ties are broken with the generator.
+class Optimist {
+  public:
+    Optimist(const Models& models, Index rows, Width width, Generator rng)
+        : models_(models), rows_(rows), width_(width), rng_(rng), scores_(std::size_t(models.arms(rows))),
+          widths_(scores_.size()) {}
+
+    Decision decide(const double* X) {
+        const Index K = Index(scores_.size());
+        optimistic(models_, X, rows_, width_, scores_.data(), widths_.data());
+        const Best best = first_best(scores_.data(), K);
+        const double u = best.ties > 1 ? rng_.random() : 0.0;
+        return {pick(scores_.data(), K, best, u), 1.0 / double(best.ties)};
+    }
+
+  private:
+    const Models& models_;
+    Index rows_;
+    Width width_;
+    Generator rng_;
+    std::vector<double> scores_, widths_;
+};
+
 }  // namespace
 
 void bind_ridge(nb::module_& m) {
@@ -187,15 +210,9 @@ array([6.1]))");
                                 Const<double, 3> contexts, Const<double, 2> rewards, double lam, double discount,
                                 double alpha, double noise, double delta, Generator rng) {
         const Models models = as_models(array, grams, moments, contexts.size(2), lam, discount);
-        const Index rows = contexts.size(1), K = models.arms(rows);
-        const Width width{alpha, noise, delta};
-        std::vector<double> scores(K), widths(K);
-        return play_models(models, contexts, rewards, [&](const double* X, Index) {
-            optimistic(models, X, rows, width, scores.data(), widths.data());
-            const Best best = first_best(scores.data(), K);
-            const double u = best.ties > 1 ? rng.random() : 0.0;
-            return Decision{pick(scores.data(), K, best, u), 1.0 / double(best.ties)};
-        });
+        const Index rows = contexts.size(1);
+        Optimist optimist(models, rows, Width{alpha, noise, delta}, rng);
+        return play_models(models, contexts, rewards, [&](const double* X, Index) { return optimist.decide(X); });
     }, "models"_a, "grams"_a, "moments"_a, "contexts"_a, "rewards"_a, "lam"_a, "discount"_a, "alpha"_a, "noise"_a,
           "delta"_a, "rng"_a,
           R"(Optimism over a block of rounds; ``contexts`` is (T, K, d) for one model, (T, 1, d) for one model per arm.
@@ -205,4 +222,30 @@ array([6.1]))");
 >>> play_optimistic(models, none, none[0], np.ones((2, 1, 1)), np.ones((2, 1)), 1.0, 1.0, 1.0, 0.0, 1.0,
 ...     np.random.default_rng(1))
 (array([0, 0]), array([1., 1.]), array([1., 1.])))");
+
+    m.def("choose_many", [](Array<double, 3> array, Const<double, 3> contexts, double lam, double alpha, double noise,
+                            double delta, Generator rng) {
+        Models models = as_models(array, contexts.size(2));
+        models.lam = lam;
+        Optimist optimist(models, contexts.size(1), Width{alpha, noise, delta}, rng);
+        return choose_models(models, contexts, [&](const double* X, Index) { return optimist.decide(X); });
+    }, "models"_a, "contexts"_a, "lam"_a, "alpha"_a, "noise"_a, "delta"_a, "rng"_a,
+          R"(The arms of ``play_optimistic`` and their probabilities, without learning in between.
+
+>>> models = np.zeros((1, 9, 8)); models[0, 0, 0] = 1.0
+>>> choose_many(models, np.ones((2, 1, 1)), 1.0, 1.0, 0.0, 1.0, np.random.default_rng(1))
+(array([0, 0]), array([1., 1.])))");
+
+    m.def("learn_many", [](Array<double, 3> array, Array<double, 3> grams, Array<double, 2> moments,
+                           Const<double, 3> contexts, Const<int64_t, 1> arms, Const<double, 1> rewards, double lam,
+                           double discount) {
+        learn_models(as_models(array, grams, moments, contexts.size(2), lam, discount), contexts, arms, rewards);
+    }, "models"_a, "grams"_a, "moments"_a, "contexts"_a, "arms"_a, "rewards"_a, "lam"_a, "discount"_a,
+          R"(``learn`` for the arm of every round, in order, or nothing at all.
+
+>>> models, none = np.zeros((1, 9, 8)), np.zeros((1, 0, 0))
+>>> models[0, 0, 0] = 1.0
+>>> learn_many(models, none, none[0], np.ones((3, 1, 1)), np.zeros(3, np.int64), np.ones(3), 1.0, 1.0)
+>>> models[0, 8, :1]
+array([0.75]))");
 }

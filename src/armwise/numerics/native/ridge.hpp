@@ -128,6 +128,7 @@ struct Models {
     double* data;
     Index M, D, d;
     double *grams = nullptr, *moments = nullptr;
+    const double* prior = nullptr;  // what the ridge draws theta towards, a row per model; zeros if null
     double lam = 1.0, discount = 1.0;
 
     Index stride() const { return (D + 1) * D; }
@@ -150,6 +151,7 @@ inline void learn(const Models& models, Index m, const double* x, double reward)
         const double learns = k == m ? 1.0 : 0.0;
         for (Index i = 0; i < d; ++i) {
             b[i] = discount * b[i] + learns * (reward * x[i]);
+            if (models.prior) b[i] += ridge * models.prior[k * d + i];
             for (Index j = 0; j < d; ++j) A[i * d + j] = discount * A[i * d + j] + learns * (x[i] * x[j]);
             A[i * d + i] += ridge;
         }

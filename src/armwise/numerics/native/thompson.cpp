@@ -7,6 +7,7 @@
 #include "block.hpp"
 #include "modules.hpp"
 
+#include <limits>
 #include <nanobind/stl/tuple.h>
 
 using namespace nb::literals;
@@ -109,4 +110,24 @@ array([0., 5.]))");
 >>> play(models, none, none[0], np.ones((2, 1, 1)), np.ones((2, 1)), 1.0, 1.0, 1, 0.5, 0.0, 1.0, 3,
 ...     np.random.default_rng(1))
 (array([0, 0]), array([3., 3.]), array([1., 1.])))");
+
+    m.def("choose_many", [](Array<double, 3> array, Const<double, 3> contexts, double scale, Generator rng) {
+        const Models models = as_models(array, contexts.size(2));
+        std::vector<double> Z(posterior_normals(models)), counts(models.arms(contexts.size(1)));
+        Competition competition(models, contexts.size(1));
+        return choose_models(models, contexts, [&](const double* X, Index) {
+            for (double& z : Z) z = rng.standard_normal();
+            if (!competition.count(X, scale, Z.data(), 1, nullptr, counts.data())) {
+                const double u = rng.random();
+                competition.count(X, scale, Z.data(), 1, &u, counts.data());
+            }
+            const Index arm = std::max_element(counts.begin(), counts.end()) - counts.begin();
+            return Decision{arm, std::numeric_limits<double>::quiet_NaN()};
+        });
+    }, "models"_a, "contexts"_a, "scale"_a, "rng"_a,
+          R"(The winner of one posterior draw of this scale per round, without learning in between: arms, and NaN.
+
+>>> models = np.zeros((1, 9, 8)); models[0, 0, 0] = 1.0
+>>> choose_many(models, np.ones((2, 1, 1)), 0.5, np.random.default_rng(1))
+(array([0, 0]), array([nan, nan])))");
 }

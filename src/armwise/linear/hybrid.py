@@ -1,0 +1,86 @@
+"""HybridLinUCB: LinUCB with weights that arms share and weights of their own (Li et al. 2010, Algorithm 2)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from armwise.agent import Choice, Floats, IndexAgent, Seed, Theory, count, positive
+from armwise.linear.hybrid_ridge import HybridRidge
+from armwise.linear.linucb import PRACTICAL
+from armwise.noise import Noise
+from armwise.over_ridge import OverRidge
+
+
+class HybridLinUCB(OverRidge, IndexAgent):
+    """Play the largest z.beta + x.theta_a + alpha_t s_a: beta is shared by all arms, theta_a is arm a's own.
+
+    The first ``shared`` columns of an arm's row are z, the rest x; s_a is the width of the joint ridge over beta and
+    all theta_a. What one arm teaches about z all arms know, so that a new arm (``add_arm``) does not begin from
+    nothing, and what sets an arm apart is still learnt of its own rewards.
+
+    ``alpha=None``, ``lam=None`` and ``scale`` as in LinUCB: 0.5 sqrt(ln t) deviations of the noise as it is learnt.
+    No bound is known for the hybrid model.
+
+    >>> agent = HybridLinUCB(dim=3, n_arms=2, shared=1, seed=1)
+    >>> X = np.array([[1.0, 1.0, 0.0], [1.0, 0.0, 1.0]])
+    >>> for _ in range(20):
+    ...     choice = agent.choose(X)
+    ...     agent.learn(X, choice, reward=[0.1, 0.9][choice.arm])
+    >>> agent.choose(X).arm
+    1
+    """
+
+    theory = Theory(
+        section="beyond the survey",
+        regret="none proved",
+        comparator="the best arm of each round",
+        assumes="linear rewards: E[r | z, x, a] = z.beta + x.theta_a",
+        reference="Li, Chu, Langford, Schapire 2010",
+        infinite_policies=True,
+    )
+    reward_range = (-np.inf, np.inf)
+    merges = per_arm = True
+    n_arms: int
+    dim: int
+    _model: HybridRidge
+    _learnt = ("_model", "_noise")
+
+    def __init__(
+        self,
+        dim: int,
+        n_arms: int,
+        shared: int,
+        alpha: float | None = None,
+        lam: float | None = None,
+        *,
+        scale: float = 1.0,
+        seed: Seed = None,
+    ) -> None:
+        super().__init__(seed=seed)
+        self.dim, self.n_arms = count("dim", dim, least=2), count("n_arms", n_arms)
+        self.shared = count("shared", shared)
+        if self.shared >= self.dim:
+            raise ValueError(f"shared must be below dim, {dim}, so that arms have columns of their own, got {shared}")
+        self.alpha = None if alpha is None else positive("alpha", alpha, zero=True)
+        self.lam, self.scale = None if lam is None else positive("lam", lam), positive("scale", scale, zero=True)
+        self._model = HybridRidge(self.shared, self.dim - self.shared, self.n_arms, self.lam)
+        self._noise = Noise() if alpha is None else None
+
+    def _scores(self, context: Floats) -> Floats:  # Algorithm 2, lines 8 to 13
+        means, widths = self._model.estimate(context)
+        alpha = self.alpha if self._noise is None else PRACTICAL * self._noise.growing
+        scores: Floats = means + self.scale * (alpha or 0.0) * widths
+        return scores
+
+    def _estimates(self, context: Floats) -> tuple[Floats, Floats]:
+        return self._model.estimate(context)
+
+    def _learn(self, context: Floats, choice: Choice, reward: float) -> None:  # lines 15 to 23
+        self._model.learn(context, choice.arm, reward)
+        if self._noise is not None:
+            self._noise.add(reward, self._model)
+
+    def _block(self, contexts: Any) -> Any:
+        return contexts

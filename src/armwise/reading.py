@@ -1,0 +1,300 @@
+"""Contexts as algorithms want them: each view of a round has one reader, which says what is wrong with the rest."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Hashable, Iterator
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from armwise.arguments import LARGEST, Sees, as_floats, short, wanted_numbers
+from armwise.numerics.choice import all_within, plain
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+Floats = NDArray[np.float64]
+_DENSE = 1_000_000  # numbers of a block of sparse rounds that are dense at a time
+
+
+class Reader(Protocol):
+    """What a reader has to know of an agent."""
+
+    sees: Sees
+    dim: int | None
+    n_arms: int | None
+    n_experts: int | None
+    keeps_sparse: bool
+
+    def _take_dim(self, dim: int) -> None: ...
+
+
+def is_sparse(context: Any) -> bool:
+    """Whether this is a SciPy sparse matrix.
+
+    >>> from scipy.sparse import csr_array
+    >>> is_sparse(csr_array((2, 3))), is_sparse(np.eye(2))
+    (True, False)
+    """
+    sparse = sys.modules.get("scipy.sparse")  # whoever has a sparse matrix has imported it
+    return sparse is not None and bool(sparse.issparse(context))
+
+
+def read_csr(name: str, context: Any) -> csr_array[Any, Any]:
+    """A sparse matrix as checked CSR of float64, without stored zeros or duplicates.
+
+    >>> from scipy.sparse import coo_array
+    >>> read_csr("X", coo_array(([1, 2], ([0, 0], [1, 1])), shape=(1, 3))).data
+    array([3.])
+    """
+    from scipy.sparse import csr_array
+
+    if context.dtype.kind not in "biuf":
+        raise ValueError(f"{name} must be a matrix of numbers, got a sparse matrix of {context.dtype}")
+    matrix = csr_array(context, dtype=np.float64)
+    if not np.isfinite(matrix.data).all():
+        raise ValueError(f"{name} must be finite, got NaN or infinity among its non-zeros")
+    if matrix.data.size and np.abs(matrix.data).max() > LARGEST:
+        raise ValueError(f"{name} must be at most {LARGEST:g} in size, so that squares do not overflow")
+    if not (matrix.has_canonical_format and matrix.data.all()):
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
+        matrix.eliminate_zeros()
+    return matrix
+
+
+def dense(X: Any) -> Floats:
+    """Rows as a dense array, whichever way they came.
+
+    >>> from scipy.sparse import csr_array
+    >>> dense(csr_array(np.eye(2)))
+    array([[1., 0.],
+           [0., 1.]])
+    """
+    return X if isinstance(X, np.ndarray) else np.asarray(X.toarray())
+
+
+def dense_pieces(X: Any) -> Iterator[Floats]:
+    """The rows of X in order, dense, some at a time: a million numbers at most (or one row).
+
+    >>> from scipy.sparse import csr_array
+    >>> [piece.shape for piece in dense_pieces(csr_array((3, 500_000)))]
+    [(2, 500000), (1, 500000)]
+    """
+    if isinstance(X, np.ndarray):
+        yield X
+        return
+    step = max(1, _DENSE // X.shape[1])
+    for start in range(0, X.shape[0], step):
+        yield X[start : start + step].toarray()
+
+
+def dense_row(X: Any, row: int) -> tuple[Any, int]:
+    """Rows and the number of one of them, dense: the array itself, or that row alone of a sparse matrix.
+
+    >>> from scipy.sparse import csr_array
+    >>> dense_row(csr_array(np.eye(3)), 2)
+    (array([[0., 0., 1.]]), 0)
+    """
+    return (X, row) if isinstance(X, np.ndarray) else (X[[row]].toarray(), 0)
+
+
+class MixedBlock:
+    """Contexts of many rounds of which some are sparse, all with as many arms.
+
+    >>> from scipy.sparse import csr_array
+    >>> block = MixedBlock([csr_array(np.eye(2)), np.eye(2)])
+    >>> [rows.shape for part, rows in block.pieces()]
+    [(2, 2, 2)]
+    """
+
+    def __init__(self, rounds: list[Any]) -> None:
+        self.rounds = rounds
+
+    def __len__(self) -> int:
+        return len(self.rounds)
+
+    def __getitem__(self, t: int) -> Any:
+        return self.rounds[t]
+
+    def pieces(self) -> Iterator[tuple[slice, Floats]]:
+        """Dense (T, K, d) arrays of some rounds at a time, and which rounds these are."""
+        K, d = self.rounds[0].shape
+        step = max(1, _DENSE // (K * d))
+        for start in range(0, len(self.rounds), step):
+            part = slice(start, start + step)
+            yield part, np.array([dense(X) for X in self.rounds[part]])
+
+
+def read(agent: Reader, context: Any) -> Any:
+    """The context as the algorithm wants it, or a ValueError that says what is wrong with it.
+
+    >>> import armwise as aw
+    >>> read(aw.LinUCB(dim=2), [[1, 2]])
+    array([[1., 2.]])
+    """
+    return _READERS[agent.sees](agent, context)
+
+
+def glance(agent: Any, context: Any) -> Any:
+    """Check type and shape of features or a shared context; its numbers are left to the compiled step.
+
+    >>> import armwise as aw
+    >>> glance(aw.LinUCB(dim=2), [[1, 2]])
+    array([[1., 2.]])
+    """
+    ndim = 2 if agent.sees == "features" else 1
+    if context is not None and agent.dim is not None and plain(context, ndim, agent.dim):
+        return context
+    return agent._read(context)
+
+
+def read_block(agent: Any, contexts: Any, T: int) -> Any:
+    """``T`` contexts, one per row, as ``play`` takes them; every row is checked.
+
+    >>> import armwise as aw
+    >>> read_block(aw.LinUCB(dim=2), np.ones((5, 3, 2)), 5).shape
+    (5, 3, 2)
+    """
+    if agent.sees == "nothing":
+        if contexts is not None:
+            raise ValueError(f"contexts must be None: {type(agent).__name__} sees nothing, got {short(contexts)}")
+        return None
+    if not hasattr(contexts, "__len__") or len(contexts) != T:
+        came = f"{len(contexts)} rows" if hasattr(contexts, "__len__") else short(contexts)
+        raise ValueError(f"contexts must have one row for each of the {T} rows of rewards, got {came}")
+    if agent.sees == "key":
+        return [agent._read(key) for key in contexts]
+    if _some_sparse(contexts):
+        return _read_sparse_block(agent, contexts)
+    block = as_floats("contexts", contexts)
+    ndim = 2 if agent.sees == "shared" else 3
+    if block.ndim != ndim:
+        raise ValueError(f"contexts must have {ndim} dimensions, got shape {block.shape}")
+    if not all_within(block):
+        raise ValueError(f"contexts must be {wanted_numbers(block)}")
+    if T:
+        try:
+            agent._read(block[0])  # the shape of every row is the shape of the first
+        except ValueError as error:
+            raise ValueError(f"contexts, row 0: {error}") from None
+    if agent.sees == "advice":
+        for t in range(T):
+            _read_advice(agent, block[t])
+    return block
+
+
+def read_each(agent: Any, contexts: Any, T: int) -> Any:
+    """As ``read_block``, but a list whose rounds differ in shape, or hold sparse rows, stays a list.
+
+    >>> import armwise as aw
+    >>> [X.shape for X in read_each(aw.LinUCB(dim=2), [np.ones((3, 2)), np.ones((1, 2))], 2)]
+    [(3, 2), (1, 2)]
+    """
+    several = isinstance(contexts, (list, tuple)) and agent.sees not in ("key", "nothing")
+    if not several or len(contexts) != T or (not _some_sparse(contexts) and len(set(map(np.shape, contexts))) <= 1):
+        return agent._read_block(contexts, T)
+    return _each(agent, contexts)
+
+
+def _some_sparse(contexts: Any) -> bool:
+    return isinstance(contexts, (list, tuple)) and any(map(is_sparse, contexts))
+
+
+def _each(agent: Any, contexts: Any) -> list[Any]:
+    rounds = []
+    for t, context in enumerate(contexts):
+        try:
+            rounds.append(agent._read(context))
+        except ValueError as error:
+            raise ValueError(f"contexts, row {t}: {error}") from None
+    return rounds
+
+
+def _read_sparse_block(agent: Any, contexts: Any) -> Any:
+    rounds = _each(agent, contexts)
+    if agent.sees == "shared":
+        return np.array(rounds)
+    for t, X in enumerate(rounds):
+        if X.shape[0] != rounds[0].shape[0]:
+            raise ValueError(f"contexts, row {t}: {X.shape[0]} arms, but row 0 has {rounds[0].shape[0]}")
+    return MixedBlock(rounds)
+
+
+# ---------------------------------------------------------------------- one reader per view
+
+
+def _read_nothing(agent: Reader, context: Any) -> None:
+    if context is not None:
+        raise ValueError(f"context must be None: {type(agent).__name__} sees nothing, got {short(context)}")
+
+
+def _read_features(agent: Reader, context: Any) -> Any:
+    sparse = is_sparse(context)
+    X = context if sparse else as_floats("X", context)
+    if X.ndim != 2 or X.shape[0] == 0 or X.shape[1] != (agent.dim or X.shape[1]):
+        wanted = "d" if agent.dim is None else agent.dim
+        raise ValueError(f"X must have shape (K, {wanted}), one row for each of K >= 1 arms, got shape {X.shape}")
+    if sparse:
+        X = read_csr("X", X) if agent.keeps_sparse else read_csr("X", X).toarray()
+    elif not all_within(X):
+        raise ValueError(f"X must be {wanted_numbers(X)}")
+    if agent.n_arms is not None and agent.n_arms != X.shape[0]:
+        raise ValueError(f"X must have {agent.n_arms} rows, one for each arm, got shape {X.shape}")
+    if agent.dim is None:
+        agent._take_dim(X.shape[1])
+    return X
+
+
+def _read_shared(agent: Reader, context: Any) -> Floats:
+    x = read_csr("context", context.reshape(1, -1)).toarray()[0] if _one_row(context) else as_floats("context", context)
+    if x.ndim != 1 or x.shape[0] != (agent.dim or x.shape[0]):
+        wanted = "d" if agent.dim is None else agent.dim
+        raise ValueError(f"context must have shape ({wanted},), got shape {x.shape}")
+    if not all_within(x):
+        raise ValueError(f"context must be {wanted_numbers(x)}")
+    if agent.dim is None:
+        agent._take_dim(len(x))
+    return x
+
+
+def _one_row(context: Any) -> bool:
+    return is_sparse(context) and (context.ndim == 1 or context.shape[0] == 1)
+
+
+def _read_key(agent: Reader, context: Any) -> Hashable:
+    try:
+        hash(context)
+    except TypeError:
+        raise ValueError(f"context must be hashable (a string, a number, a tuple), got {short(context)}") from None
+    if isinstance(context, float) and context != context:
+        raise ValueError("context must not be NaN: it never equals itself, so nothing could be learnt for it")
+    return context  # type: ignore[no-any-return]
+
+
+def _read_advice(agent: Reader, context: Any) -> Floats:
+    advice = as_floats("advice", context)
+    if advice.ndim != 2 or advice.shape != (agent.n_experts or advice.shape[0], agent.n_arms or advice.shape[1]):
+        raise ValueError(
+            f"advice must have shape ({agent.n_experts}, {agent.n_arms}), one distribution over the arms for "
+            f"each expert, got shape {advice.shape}"
+        )
+    totals = advice.sum(axis=1)
+    if not (np.all(advice >= 0.0) and np.all(np.abs(totals - 1.0) <= 1e-9)):  # False for NaN
+        row = int(np.argmax(~((advice >= 0.0).all(axis=1) & (np.abs(totals - 1.0) <= 1e-9))))
+        raise ValueError(
+            f"advice row {row} must be a distribution: non-negative and summing to 1, got {advice[row]} "
+            f"(sum {totals[row]})"
+        )
+    return advice
+
+
+_READERS: dict[Sees, Callable[[Reader, Any], Any]] = {
+    "nothing": _read_nothing,
+    "features": _read_features,
+    "shared": _read_shared,
+    "key": _read_key,
+    "advice": _read_advice,
+}

@@ -1,0 +1,205 @@
+"""What the checks of armwise.testing cannot say of every agent: merging, prior means, sparse rows, late sizes."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array, random_array
+
+import armwise as aw
+from armwise.ridge import Ridge
+
+
+def log_of(n, K=4, d=5, seed=1):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, K, d))
+    arms = rng.integers(0, K, n)
+    rewards = X[np.arange(n), arms] @ np.linspace(-1, 1, d) + rng.normal(0, 0.3, n)
+    return X, aw.Choices(arms, np.full(n, 1 / K)), rewards
+
+
+# ---------------------------------------------------------------------- merging
+
+
+@pytest.mark.parametrize("lam", [0.5, None])
+def test_eight_merged_parts_are_one_pass(lam):
+    X, choices, rewards = log_of(4000)
+    whole = aw.LinUCB(alpha=0.3, lam=lam)
+    whole.learn_many(X, choices, rewards)
+    parts = [whole.clone() for _ in range(8)]
+    for i, part in enumerate(parts):
+        now = slice(500 * i, 500 * (i + 1))
+        part.learn_many(X[now], choices[now], rewards[now])
+    merged = parts[0]
+    for part in parts[1:]:
+        merged.merge(part)
+    np.testing.assert_allclose(merged.estimate(X[0]), whole.estimate(X[0]), rtol=1e-9)
+    np.testing.assert_allclose(merged.probabilities(X[1]), whole.probabilities(X[1]), rtol=1e-9)
+
+
+def test_a_prior_mean_counts_once():
+    X, choices, rewards = log_of(60)
+    whole, half, rest = (aw.LinUCB(alpha=0.3, lam=20.0, prior_mean=np.ones(5)) for _ in range(3))
+    whole.learn_many(X, choices, rewards)
+    half.learn_many(X[:25], choices[:25], rewards[:25])
+    rest.learn_many(X[25:], choices[25:], rewards[25:])
+    np.testing.assert_allclose(half.merge(rest).estimate(X[0]), whole.estimate(X[0]), rtol=1e-9)
+
+
+def test_one_that_has_learnt_nothing_takes_all_of_the_other():
+    X, choices, rewards = log_of(60)
+    taught, fresh = aw.LinUCB(seed=1), aw.LinUCB(seed=2)
+    taught.learn_many(X, choices, rewards)
+    np.testing.assert_allclose(fresh.merge(taught).estimate(X[0]), taught.estimate(X[0]), rtol=1e-9)
+    before = taught.estimate(X[0])
+    taught.merge(aw.LinUCB())
+    np.testing.assert_allclose(taught.estimate(X[0]), before, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("mine", "other", "message"),
+    [
+        (aw.LinUCB(dim=3, lam=1.0), aw.LinUCB(dim=3, lam=2.0), "lam is 1.0 here and 2.0 there"),
+        (aw.LinUCB(dim=3), aw.LinUCB(dim=4), "dim is 3 here and 4 there"),
+        (aw.LinUCB(dim=2, prior_mean=[0, 1]), aw.LinUCB(dim=2), "prior_mean is"),
+        (aw.LinUCB(dim=3), aw.LinThompson(dim=3), "other must be a LinUCB"),
+        (aw.LinUCB(dim=3), None, "other must be a LinUCB"),
+        (aw.LinUCB(dim=3, discount=0.9), aw.LinUCB(dim=3, discount=0.9), "counts by its age"),
+        (aw.LinUCB(dim=3, window=9), aw.LinUCB(dim=3, window=9), "counts by its age"),
+        (aw.LogisticThompson(dim=3), aw.LogisticThompson(dim=3), "each batch is fitted against the posterior"),
+        (aw.GPUCB(aw.kernels.RBF(1.0)), aw.GPUCB(aw.kernels.RBF(1.0)), "not a sum over the rewards"),
+        (aw.UCB1(3, scale=0.1), aw.UCB1(3), "scale is 0.1 here and 0.5 there"),
+        (aw.Explore(aw.UCB1(2), 0.1), aw.Explore(aw.UCB1(3), 0.1), "agent.n_arms is 2 here and 3 there"),
+        (aw.EpsilonGreedy(model=Ridge(3, 1.0)), aw.EpsilonGreedy(model=Ridge(3, 2.0)), "model.lam is 1.0"),
+    ],
+)
+def test_what_cannot_be_merged_says_why(mine, other, message):
+    with pytest.raises(ValueError, match=message):
+        mine.merge(other)
+
+
+# ---------------------------------------------------------------------- prior means
+
+
+def naive(X, arms, rewards, lam, mean, weights):
+    """argmin of sum w (r - x.theta)^2 + lam ||theta - mean||^2."""
+    rows = X[np.arange(len(arms)), arms]
+    A = lam * np.eye(len(mean)) + (weights * rows.T) @ rows
+    return np.linalg.solve(A, lam * mean + rows.T @ (weights * rewards))
+
+
+@pytest.mark.parametrize(
+    ("forgetting", "weights"),
+    [
+        ({}, np.ones(50)),
+        ({"discount": 0.9}, 0.9 ** np.arange(49, -1, -1.0)),
+        ({"window": 20}, (np.arange(50) >= 30).astype(float)),
+    ],
+    ids=["all", "discount", "window"],
+)
+def test_the_ridge_draws_theta_towards_the_prior_mean(forgetting, weights):
+    X, choices, rewards = log_of(50)
+    mean = np.array([0.5, -1.0, 2.0, 0.0, 0.3])
+    theta = naive(X, choices.arms, rewards, 4.0, mean, weights)
+    for agent in (
+        aw.LinUCB(alpha=0.3, lam=4.0, prior_mean=mean, **forgetting),
+        aw.LinThompson(v=0.3, lam=4.0, prior_mean=mean, **forgetting),
+    ):
+        agent.learn_many(X, choices, rewards)
+        np.testing.assert_allclose(agent.estimate(X[0])[0], X[0] @ theta, atol=1e-9)
+
+
+def test_each_arm_may_have_its_own_prior_mean():
+    means = np.arange(6.0).reshape(3, 2)
+    agent = aw.LinUCB(n_arms=3, prior_mean=means, lam=2.0, alpha=0.1)
+    np.testing.assert_allclose(agent.estimate([1.0, 1.0])[0], means.sum(axis=1))
+    agent.remove_arm(1)
+    agent.add_arm()
+    np.testing.assert_allclose(agent.prior_mean, [[0.0, 1.0], [4.0, 5.0], [0.0, 0.0]])
+    np.testing.assert_allclose(agent.estimate([1.0, 1.0])[0], [1.0, 9.0, 0.0])
+    assert agent.clone().estimate([1.0, 1.0])[0].tolist() == [1.0, 9.0, 0.0]
+
+
+def test_the_noise_knows_what_the_prior_mean_explains():
+    """Rewards exactly as the prior mean says have no noise, however strong the ridge."""
+    X, choices, _ = log_of(200)
+    mean = np.array([0.5, -1.0, 2.0, 0.0, 0.3])
+    agent = aw.LinUCB(prior_mean=mean, lam=50.0)
+    agent.learn_many(X, choices, X[np.arange(200), choices.arms] @ mean)
+    assert agent._model.noise(agent._noise._squares - agent._noise._squares / 200, 200.0) < 0.2
+
+
+# ---------------------------------------------------------------------- sizes and rows
+
+
+def test_without_dim_the_first_context_says_it():
+    agent = aw.LinUCB(alpha=0.3, seed=1)
+    with pytest.raises(ValueError, match="finite"):
+        agent.choose(np.full((2, 3), np.nan))
+    assert agent.dim is None
+    agent.choose(np.eye(3))
+    assert agent.dim == 3
+    with pytest.raises(ValueError, match=r"shape \(K, 3\)"):
+        agent.choose(np.eye(2))
+    twin = aw.LinUCB(dim=3, alpha=0.3, seed=1)
+    twin.choose(np.eye(3))
+    X, rewards = np.random.default_rng(1).normal(size=(50, 4, 3)), np.random.default_rng(2).random((50, 4))
+    assert agent.play(X, rewards).arms.tolist() == twin.play(X, rewards).arms.tolist()
+    assert aw.Decider(aw.LinUCB(alpha=0.3)).decide({"hour": 3}, arms=["a"]).arm == "a"
+
+
+def test_a_refused_block_leaves_the_size_open():
+    agent = aw.SquareCB(seed=1)
+    block = np.ones((3, 2, 4))
+    block[2] = np.nan
+    with pytest.raises(ValueError, match="finite"):
+        agent.play(block, np.ones((3, 2)))
+    assert agent.dim is None
+
+
+@pytest.mark.parametrize("make", [aw.LinUCB, aw.SquareCB, aw.FastCB, aw.RegCB], ids=lambda cls: cls.__name__)
+def test_many_sparse_rows_are_never_all_dense(make):
+    K, d = 20_000, 500  # 80 MB dense
+    X = random_array((K, d), density=0.002, rng=np.random.default_rng(1), format="csr")
+    agent = make(seed=1)
+    agent.choose(X)
+    tracemalloc.start()
+    choice = agent.choose(X)
+    agent.learn(X, choice, 1.0)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 25e6, f"{peak / 1e6:.0f} MB"
+
+
+def test_sparse_rows_that_are_wrong_are_refused():
+    agent = aw.LinUCB(dim=3)
+    for bad, message in (
+        (csr_array((2, 4)), "shape"),
+        (csr_array(np.array([[np.nan, 0.0, 0.0]])), "finite"),
+        (csr_array(np.array([[1e200, 0.0, 0.0]])), "in size"),
+        (csr_array(np.array([[1j, 0.0, 0.0]])), "numbers"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            agent.choose(bad)
+
+
+def test_learn_many_checks_everything_before_it_learns_anything():
+    X, choices, rewards = log_of(10)
+    agent = aw.LinUCB(alpha=0.3)
+    for contexts, chosen, values, message in (
+        (X, choices, np.append(rewards[:-1], np.nan), r"rewards\[9\] is nan"),
+        (X, aw.Choices([0] * 9 + [4]), rewards, "choices, row 9: choice.arm is 4"),
+        (X, aw.Choices([0] * 10, [0.5] * 9 + [2.0]), rewards, "choices, row 9: choice.probability"),
+        (X[:9], choices, rewards, "one row for each of the 10 rows"),
+        (X, choices[:9], rewards, "for each of the 10 rewards"),
+        (X, [*choices[:9], "x"], rewards, "choices, row 9: choice must be"),
+        (X, choices, rewards[None], "one number per choice"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            agent.learn_many(contexts, chosen, values)
+        assert agent.t == 1
+    with pytest.raises(ValueError, match="n must say how many"):
+        aw.UCB1(2).choose_many()
+    with pytest.raises(ValueError, match="leave n out"):
+        agent.choose_many(X, n=3)
+    assert len(agent.choose_many([])) == 0
