@@ -17,7 +17,6 @@ WORDS = {
     "FastCB.dim": "Number of features d; None takes as many as the first context has.",
     "RegCB.dim": "Number of features d; None takes as many as the first context has.",
     "HybridLinUCB.dim": "Columns of an arm's row: those that are shared, then its own.",
-    "fits": "How many fits to noisy rewards give the width of a scikit-learn regressor; None: the paper's search.",
     "shared": "How many columns, from the left, have weights that all arms share.",
     "HybridLinUCB.alpha": "Multiplier of the width; None: in the noise.",
     "prior_mean": "What the weights are believed to be before any reward: the ridge draws them there; None: zeros.",
