@@ -33,7 +33,6 @@ from armwise.streams import stream
 UNUSUAL = 1e30  # a block with larger numbers is played with a copy of the agent at hand
 
 
-
 @dataclass(frozen=True)
 class Theory:
     """What is proved about an agent: its row in the survey's table, and its bound as a function.

@@ -43,6 +43,7 @@ class Explore(Wrapper):
         self.agent = agent
         self.epsilon = fraction("epsilon", epsilon, zero=True, one=True)
         self._around(self.agent)
+        self.keeps_sparse = self.agent.keeps_sparse
         self.revises, self.merges, self.per_arm = self.agent.revises, self.agent.merges, self.agent.per_arm
         # Between two rounds that explore the agent plays alone, unless it learns with the probability of the arm.
         learns_with_it = self.agent.needs_probability or isinstance(self.agent, Around)

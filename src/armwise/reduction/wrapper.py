@@ -6,6 +6,7 @@ from typing import Any
 
 from armwise.agent import Agent, Floats
 from armwise.around import Around
+from armwise.reading import dense, is_sparse
 
 
 class Wrapper(Around):
@@ -22,7 +23,8 @@ class Wrapper(Around):
         self.plain_input, self.choosing_changes = inner.plain_input, inner.choosing_changes
 
     def _read(self, context: Any) -> Any:
-        return self._inner._read(context)
+        read = self._inner._read(context)
+        return dense(read) if is_sparse(read) and not self.keeps_sparse else read
 
     def _read_block(self, contexts: Any, T: int) -> Any:
         return self._inner._read_block(contexts, T)
