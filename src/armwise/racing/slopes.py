@@ -30,8 +30,8 @@ class Slope:
 
     @property
     def sublinear(self) -> bool:
-        """Whether the interval excludes slope 1: regret per round goes down here, beyond chance."""
-        return self.high < 1.0
+        """Whether the interval, as it is printed, excludes slope 1: regret per round goes down here, beyond chance."""
+        return round(self.high, 2) < 1.0
 
     def __str__(self) -> str:
         return f"{self.value:.2f} ({self.low:.2f} to {self.high:.2f})"
