@@ -17,6 +17,7 @@ WORDS = {
     "FastCB.dim": "Number of features d; None takes as many as the first context has.",
     "RegCB.dim": "Number of features d; None takes as many as the first context has.",
     "HybridLinUCB.dim": "Columns of an arm's row: those that are shared, then its own.",
+    "teaches": '`"all"`: every reward, weighted by its probability; `"uniform"`: only those of rounds that explore.',
     "shared": "How many columns, from the left, have weights that all arms share.",
     "HybridLinUCB.alpha": "Multiplier of the width; None: in the noise.",
     "prior_mean": "What the weights are believed to be before any reward: the ridge draws them there; None: zeros.",
