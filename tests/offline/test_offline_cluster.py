@@ -162,6 +162,16 @@ def test_what_cannot_be_split_is_refused(tmp_path):
             same(evaluate(log, Soft()), evaluate(log, Soft(), engine=cluster))
 
 
+def test_the_command_line_reads_parts_on_a_cluster(cluster, parquet, capsys):
+    from armwise.cli.main import main
+
+    command = ["evaluate", str(parquet), "--contexts", "x0,x1,x2", "--policy", "arm:1", "--estimators", "snips,dr"]
+    assert main(command) == 0
+    here = capsys.readouterr().out
+    assert main([*command, "--engine", f"dask://{cluster}"]) == 0
+    assert capsys.readouterr().out == here
+
+
 @pytest.mark.parametrize("n", [3, 40, 1000])
 @pytest.mark.parametrize("cut", [0.0, 0.3, 1.0])
 def test_sums_of_parts_are_those_of_the_whole(n, cut):

@@ -144,6 +144,41 @@ def ccb(chosen, p, costs):
     return {"c": {"User": {"age": 30}, "_multi": multi, "_slots": [{} for _ in chosen]}, "_outcomes": outcomes}
 
 
+def decision_service_line(event, slots, outcomes):
+    """A line as VW's decision service writes them for CCB: the whole envelope, probabilities in single precision."""
+    made = []
+    for slot, (order, p, value) in zip(slots, outcomes, strict=True):
+        observed = [{"v": value, "EventId": event, "Index": slot, "ActionTaken": False}] if value else []
+        made.append({"_label_cost": -value, "_id": slot, "_a": order, "_p": [p] * len(order), "_o": observed,
+                     "_original_label_cost": -value})  # fmt: skip
+    leaves = {"Assam": "black", "Sencha": "green", "Oolong": "blue", "Keemun": "black"}
+    tea = [{"_tag": name, "i": {"constant": 1, "id": name}, "j": [{"leaf": leaf}]} for name, leaf in leaves.items()]
+    context = {"FromUrl": [{"season": "winter"}], "_multi": tea,
+               "_slots": [{"_id": slot, "sj": [{"size": "wide", "position": "top"}]} for slot in slots]}  # fmt: skip
+    return {"Timestamp": "2024-01-05T10:00:00.0000000", "Version": "1", "EventId": event, "c": context,
+            "_outcomes": made, "_ba": list(range(1, 1 + len(slots))), "VWState": {"m": "N/A"}}  # fmt: skip
+
+
+def test_lines_of_vws_decision_service_with_one_and_two_slots_are_read(tmp_path):
+    third = 0.33333334  # of single precision: three of them make more than 1
+    lines = [
+        decision_service_line("e0", ["Main", "Side"], [([3, 1, 2, 0], 0.25, 0.5), ([0, 1, 2], third, 0.0)]),
+        decision_service_line("e1", ["Main", "Side"], [([1, 0, 2, 3], 0.25, 0.0), ([2, 0, 3], third, 0.25)]),
+        decision_service_line("e2", ["slot_0"], [([2, 1, 0, 3], 0.25, 1.0)]),
+    ]
+    path = tmp_path / "decisions.json"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    log = SlateLog.from_dsjson(path)
+    assert log.arm_names == ["Assam", "Sencha", "Oolong", "Keemun"]
+    assert log.actions.tolist() == [[3, 0], [1, 2], [2, -1]]
+    assert log.rewards.tolist() == [[0.5, 0.0], [0.0, 0.25], [1.0, 0.0]]
+    assert log.probabilities.tolist() == [[0.25, third], [0.25, third], [0.25, 1.0]]
+    assert log.offered[0].tolist() == [[True] * 4, [True, True, True, False]]
+    # what a policy that always shows these two would have earned: two of its decisions are there
+    value = evaluate_slates(log, lambda x, above: "Sencha" if not above else "Oolong", "iips", warn=False)["iips"].value
+    assert value == pytest.approx(0.25 / third / 3)
+
+
 def test_ccb_logs_are_read_with_their_slots(tmp_path):
     lines = [
         ccb([[2, 0, 1], [0, 1]], [[0.5, 0.25, 0.25], [0.6, 0.4]], [-1.0, 0.0]),

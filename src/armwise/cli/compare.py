@@ -31,6 +31,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--cluster", metavar="COLUMN", help="rows with the same value belong together (a user)")
     parser.add_argument("--estimate-probabilities", action="store_true",
                         help="the log does not say them: fit a logistic model of the arms")  # fmt: skip
+    parser.add_argument("--engine", metavar="dask://HOST:PORT", help="read parts of the log on a Dask cluster")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--plot", metavar="FILE", help="write the intervals as a picture")
     parser.add_argument("--report", metavar="FILE", help="write an HTML page")
@@ -47,7 +48,7 @@ def run(args: argparse.Namespace) -> None:
         lambda: offline.compare(
             log, first, second, args.estimator, reward_model(args.reward_model, args.seed), None, args.interval,
             args.level, cluster=args.cluster, reward_range=reward_range(args.reward_range), seed=args.seed,
-            progress=sys.stderr.isatty(),
+            progress=sys.stderr.isatty(), engine=args.engine,
         )
     )  # fmt: skip
     if args.plot:

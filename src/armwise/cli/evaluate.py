@@ -45,6 +45,7 @@ def add_parser(commands: Any) -> None:
                         help="between which numbers rewards lie (default: 0,1 where they do)")  # fmt: skip
     parser.add_argument("--estimate-probabilities", action="store_true",
                         help="the log does not say them: fit a logistic model of the arms")  # fmt: skip
+    parser.add_argument("--engine", metavar="dask://HOST:PORT", help="read parts of the log on a Dask cluster")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--plot", metavar="FILE", help="write the intervals as a picture")
     parser.add_argument("--report", metavar="FILE", help="write an HTML page")
@@ -63,6 +64,7 @@ def run(args: argparse.Namespace) -> None:
             log, policy, number_list(args.estimators), reward_model(args.reward_model, args.seed), args.clip,
             args.interval, args.level, by=args.by, baseline=args.baseline, cluster=args.cluster, cap=args.cap,
             reward_range=reward_range(args.reward_range), seed=args.seed, progress=sys.stderr.isatty(),
+            engine=args.engine,
         )
     )  # fmt: skip
     if len(policies) == 1:

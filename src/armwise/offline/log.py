@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from importlib import import_module
 from typing import Any, Protocol
 
 import numpy as np
@@ -25,6 +26,12 @@ class Source(Protocol):
 
     def batches(self, size: int, contexts: bool) -> Iterator[Rows]:
         """Blocks of at most ``size`` rows; without ``contexts`` only the other columns are read."""
+
+
+def _reader(module: str, name: str) -> Callable[..., Log]:
+    """A function of a module that makes logs: those know ``Log``, so it finds them by name."""
+    found: Callable[..., Log] = getattr(import_module(f"armwise.offline.{module}"), name)
+    return found
 
 
 @dataclass(frozen=True)
@@ -110,9 +117,7 @@ class Log:
         >>> Log.read(frame, probabilities=1 / 2).probabilities
         array([0.5, 0.5])
         """
-        from armwise.offline import sources
-
-        return sources.read(source, **mapping)
+        return _reader("sources", "read")(source, **mapping)
 
     @classmethod
     def from_pandas(cls, frame: Any, **mapping: Any) -> Log:
@@ -124,9 +129,7 @@ class Log:
         >>> log.arms.tolist(), log.arm_names
         ([0, 1], ['a', 'b'])
         """
-        from armwise.offline import sources
-
-        return sources.from_frame(frame, **mapping)
+        return _reader("sources", "from_frame")(frame, **mapping)
 
     @classmethod
     def from_polars(cls, frame: Any, **mapping: Any) -> Log:
@@ -137,9 +140,7 @@ class Log:
         >>> Log.from_polars(frame, contexts=[], probabilities="p").probabilities.tolist()
         [0.5, 0.5]
         """
-        from armwise.offline import sources
-
-        return sources.from_polars(frame, **mapping)
+        return _reader("sources", "from_polars")(frame, **mapping)
 
     @classmethod
     def from_duckdb(cls, relation: Any, **mapping: Any) -> Log:
@@ -149,9 +150,7 @@ class Log:
         >>> Log.from_duckdb(duckdb.sql("select 1 as arm, 0.5 as reward"), n_arms=2).rewards
         array([0.5])
         """
-        from armwise.offline import sources
-
-        return sources.from_duckdb(relation, **mapping)
+        return _reader("sources", "from_duckdb")(relation, **mapping)
 
     @classmethod
     def from_arrow(cls, table: Any, **mapping: Any) -> Log:
@@ -161,9 +160,7 @@ class Log:
         >>> Log.from_arrow(pa.table({"arm": [0, 1], "reward": [1, 0]}), contexts=[]).rewards.tolist()
         [1.0, 0.0]
         """
-        from armwise.offline import sources
-
-        return sources.from_arrow(table, **mapping)
+        return _reader("sources", "from_arrow")(table, **mapping)
 
     @classmethod
     def from_parquet(cls, path: Any, **mapping: Any) -> Log:
@@ -181,9 +178,7 @@ class Log:
         >>> len(Log.from_parquet(path, arms="item", rewards="click", probabilities="p"))
         2
         """
-        from armwise.offline import sources
-
-        return sources.from_parquet(path, **mapping)
+        return _reader("sources", "from_parquet")(path, **mapping)
 
     @classmethod
     def from_csv(cls, path: Any, **mapping: Any) -> Log:
@@ -195,9 +190,7 @@ class Log:
         >>> Log.from_csv(path).contexts.tolist()
         [[0.5], [0.7]]
         """
-        from armwise.offline import sources
-
-        return sources.from_csv(path, **mapping)
+        return _reader("sources", "from_csv")(path, **mapping)
 
     @classmethod
     def from_obp(cls, feedback: dict[str, Any]) -> Log:
@@ -208,9 +201,7 @@ class Log:
         >>> log.probabilities.tolist()
         [0.5, 0.5]
         """
-        from armwise.offline import sources
-
-        return sources.from_obp(feedback)
+        return _reader("sources", "from_obp")(feedback)
 
     @classmethod
     def from_dsjson(cls, path: Any, **options: Any) -> Log:
@@ -226,10 +217,7 @@ class Log:
         >>> log.arms, log.rewards, log.probabilities
         (array([1]), array([1.]), array([0.8]))
         """
-        from armwise.offline import dsjson
-
-        log: Log = dsjson.read(path, **options)
-        return log
+        return _reader("dsjson", "read")(path, **options)
 
     def to_dsjson(self, path: Any) -> None:
         """Write Vowpal Wabbit's format; what it needs to keep a label comes first in each line.
@@ -240,9 +228,7 @@ class Log:
         >>> with open(path) as file: file.readline()[:20]
         '{"_label_cost": -1.0'
         """
-        from armwise.offline import dsjson
-
-        dsjson.write(self, path)
+        _reader("dsjson", "write")(self, path)
 
     # ------------------------------------------------------------------ rows
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -96,9 +97,8 @@ class SlateLog:
         >>> log.actions.tolist(), log.rewards.tolist(), log.probabilities.tolist()
         ([[1]], [[1.0]], [[0.75]])
         """
-        from armwise.offline import slots
-
-        return slots.read(path, **options)
+        read: Callable[..., SlateLog] = import_module("armwise.offline.slots").read  # which knows SlateLog
+        return read(path, **options)
 
     @property
     def n_slots(self) -> int:
