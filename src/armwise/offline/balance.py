@@ -11,11 +11,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from armwise.agent import Floats
 from armwise.offline.rows import Rows, ndim
 
-_FULL = 1 << 17  # rows that all count; of those after them one run of 4,096 in 16 does
+_FULL = 1 << 16  # rows that all count; of those after them one run of 4,096 in 16 does
+_CHUNK = 8192  # rows whose moments stay in the cache
 _OFF = 5.5  # standard errors; with thousands of moments one in a thousand logs reaches this by chance
 _FAR = 3.0  # standard deviations at which a context counts no more, so that no single row decides
 _ENOUGH = 30  # effective rows of an arm below which it is not judged
@@ -50,19 +52,30 @@ class Balance:
         rows = _counted(rows)
         if not len(rows):
             return
+        for first in range(0, len(rows), _CHUNK):
+            self._add(rows.take(slice(first, first + _CHUNK)))
+        self._n += len(rows)
+
+    def _add(self, rows: Rows) -> None:
         assert rows.probabilities is not None
         z = np.clip((rows.contexts - self._centre) / self._scale, -_FAR, _FAR)
-        z = np.hstack([z, z**2])
+        squares = z**2
+        powers = np.hstack([z, squares, squares**2])
         inverse = 1.0 / rows.probabilities
-        order = np.argsort(rows.arms, kind="stable")
-        arms, starts = np.unique(rows.arms[order], return_index=True)
-        z, inverse = z[order], inverse[order][:, None]
         excess = (inverse - 1.0) ** 2 - 1.0  # the square of a row's factor, beyond that of rows with other arms
-        for sums, values in zip(self._by_arm, (inverse, inverse * z, excess, excess * z, excess * z**2), strict=True):
-            sums[arms] += np.add.reduceat(values, starts, axis=0)
-        self._all += np.stack([z.sum(axis=0), (z**2).sum(axis=0)])
+        order = np.argsort(rows.arms, kind="stable")
+        ends = np.concatenate([[0], np.bincount(rows.arms, minlength=self._n_arms).cumsum()])
+        d, shape = z.shape[1], (self._n_arms, len(rows))
+        first, second = (csr_array((each[order], order, ends), shape=shape) for each in (inverse, excess))
+        weighted, exceeding = first @ powers[:, : 2 * d], second @ powers
+        weights = [np.bincount(rows.arms, each, minlength=self._n_arms)[:, None] for each in (inverse, excess)]
+        for sums, values in zip(
+            self._by_arm, (weights[0], weighted, weights[1], exceeding[:, : 2 * d], exceeding[:, d:]), strict=True
+        ):
+            sums += values
+        total = powers.sum(axis=0)
+        self._all += np.stack([total[: 2 * d], total[d:]])
         self._against_reward(rows)
-        self._n += len(rows)
 
     def start(self, rows: Rows) -> None:
         """Scale the contexts as in these rows, the first of the log: what is merged must be scaled alike."""

@@ -14,6 +14,8 @@ from armwise.offline.log import Log
 from armwise.offline.rows import Ints, Rows, ndim
 from armwise.streams import row_hashes
 
+_CHUNK = 8192  # rows whose features stay in the cache
+
 
 class Model(Protocol):
     """What the estimators ask: the expected reward of every arm in these rows."""
@@ -84,9 +86,11 @@ class CrossfitRidge:
         """The sums of a log, or of a part of it."""
         sums = RidgeSums()
         for rows in log.batches():
-            X, models = self._logged(rows)
-            sums.add(X, rows.rewards, folds_of(rows, self.folds, self.seed), models,
-                     (self.folds, 1 if per_arm(rows) else rows.n_arms))  # fmt: skip
+            for first in range(0, len(rows), _CHUNK):
+                part = rows.take(slice(first, first + _CHUNK))
+                X, models = self._logged(part)
+                sums.add(X, part.rewards, folds_of(part, self.folds, self.seed), models,
+                         (self.folds, 1 if per_arm(part) else part.n_arms))  # fmt: skip
             if progress is not None:
                 progress(len(rows))
         return sums
