@@ -206,7 +206,8 @@ class Tally:
         kind = self.kind if e.needs_weights or self._job.interval != "auto" else "normal"
         centre = float(e.interval_value(self.mean[p]))
         if kind == "bootstrap":
-            low, high = self._bootstrap(lambda means: e.interval_value(means[..., p]), level, resamples, seed)
+            stretched = self._stretched(lambda means: e.interval_value(means[..., p]), centre, [pair], level)
+            low, high = self._bootstrap(stretched, level, resamples, seed)
         elif kind == "cressie-read":
             low, high = self._cressie_read(e, target, level)
         elif self._job.in_order:
@@ -236,6 +237,15 @@ class Tally:
         weighing = [self._weighing(t).ess for e, t in (self.pairs[i] for i in pairs) if e.needs_weights]
         units = max(min([self.units, *weighing]), 2.0)
         return (variance, self.units) if units >= self.units else (variance * (units / (units - 1.0)) ** 2, units)
+
+    def _stretched(
+        self, value: Callable[[Floats], Any], centre: float, pairs: list[int], level: float
+    ) -> Callable[[Floats], Any]:
+        """A resampled value, as much farther from the centre as few effective rows make a normal interval wider."""
+        variance, units = self._small_sample(1.0, pairs)
+        wide = intervals.normal(0.0, variance * self.n, self.n, level, units=units)[1]
+        factor = float(wide / intervals.normal(0.0, float(self.n), self.n, level)[1])
+        return lambda means: centre + factor * (value(means) - centre)
 
     def _variance(self, gradient: Floats) -> float:
         return max(float(gradient @ self.covariance @ gradient), 0.0)  # rounding may fall below zero
@@ -312,9 +322,10 @@ class Tally:
             def gap(means: Floats) -> Any:
                 return a.value(means[..., pa]) - b.value(means[..., pb])
 
-            low, high = self._bootstrap(gap, level, resamples, seed)
+            stretched = self._stretched(gap, value, [one, other], level)
+            low, high = self._bootstrap(stretched, level, resamples, seed)
             assert self.sums.blocks is not None
-            p_value = intervals.bootstrap_p(self.sums.blocks, gap, resamples=resamples, seed=seed)
+            p_value = intervals.bootstrap_p(self.sums.blocks, stretched, resamples=resamples, seed=seed)
         elif self._paired is not None:
             low, high, p_value = self._paired.low, self._paired.high, math.nan  # bets at one level have no p-value
         elif kind == "bernstein":
