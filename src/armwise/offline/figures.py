@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from armwise.offline.result import Comparison, Evaluation
     from armwise.offline.several import Evaluations
 
+_PAPER = {"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 0.6}  # behind numbers, over lines
 _INK, _SOFT, _ACCENT, _ALARM = "#1f2933", "#5f6c7b", "#0b6fa4", "#b3261e"
 
 
@@ -43,7 +44,11 @@ def _interval(axes: Any, y: float, e: Any, weak: bool, *, dotted: bool = False) 
     if math.isfinite(e.value):
         axes.plot(e.value, y, "o", color="white" if weak else colour, markeredgecolor=colour, markersize=8)
         axes.annotate(number(e.value), (e.value, y), xytext=(0, 9), textcoords="offset points", ha="center",
-                      fontsize=9, color=_INK)  # fmt: skip
+                      fontsize=9, color=_INK, bbox=_PAPER)  # fmt: skip
+
+
+def _name(e: Any) -> str:
+    return f"{e.name} (bias unknown)" if e.name == "dm" else str(e.name)
 
 
 def _logged(axes: Any, value: float) -> None:
@@ -70,8 +75,7 @@ def evaluation_figure(result: Evaluation) -> Any:
     axes = figure.subplots()
     for i, e in enumerate(estimates):
         _interval(axes, i, e, bool(result.verdict), dotted=e.name == "dm")
-    names = [f"{e.name} (bias unknown)" if e.name == "dm" else e.name for e in estimates]
-    axes.set_yticks(range(len(estimates)), names, fontsize=10, color=_INK)
+    axes.set_yticks(range(len(estimates)), [_name(e) for e in estimates], fontsize=10, color=_INK)
     axes.set_ylim(len(estimates) - 0.5, -0.9)
     axes.set_xlabel(f"estimated reward per decision, {result.level:.0%} intervals ({result.interval})", color=_INK)
     _logged(axes, result.logged)
@@ -93,7 +97,7 @@ def several_figure(results: Evaluations) -> Any:
     axes, *beside = np.atleast_1d(figure.subplots(1, 2 if lifts else 1, width_ratios=[3, 2] if lifts else [1])).tolist()
     for i, (_, e, each) in enumerate(lines):
         _interval(axes, i, e, bool(each.verdict), dotted=e.name == "dm")
-    axes.set_yticks(range(len(lines)), [f"{name}, {e.name}" for name, e, _ in lines], fontsize=9, color=_INK)
+    axes.set_yticks(range(len(lines)), [f"{name}, {_name(e)}" for name, e, _ in lines], fontsize=9, color=_INK)
     axes.set_ylim(len(lines) - 0.5, -0.9)
     first = next(iter(results.values()))
     _logged(axes, first.logged)
