@@ -66,8 +66,8 @@ class Balance:
         order = np.argsort(rows.arms, kind="stable")
         ends = np.concatenate([[0], np.bincount(rows.arms, minlength=self._n_arms).cumsum()])
         d, shape = z.shape[1], (self._n_arms, len(rows))
-        first, second = (csr_array((each[order], order, ends), shape=shape) for each in (inverse, excess))
-        weighted, exceeding = first @ powers[:, : 2 * d], second @ powers
+        by_arm: list[Any] = [csr_array((each[order], order, ends), shape=shape) for each in (inverse, excess)]
+        weighted, exceeding = by_arm[0] @ powers[:, : 2 * d], by_arm[1] @ powers
         weights = [np.bincount(rows.arms, each, minlength=self._n_arms)[:, None] for each in (inverse, excess)]
         for sums, values in zip(
             self._by_arm, (weights[0], weighted, weights[1], exceeding[:, : 2 * d], exceeding[:, d:]), strict=True
