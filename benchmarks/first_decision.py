@@ -3,15 +3,21 @@
     python -m benchmarks.first_decision [--repeat N]
 
 Each agent has a process of its own, N times, and the least is printed: beyond ``import numpy``, or, where the agent's
-first decision imports SciPy, beyond ``import numpy, scipy.linalg``. Nothing is compiled or cached anywhere.
+first decision imports SciPy, beyond ``import numpy, scipy.linalg``. Nothing is compiled or cached anywhere. The last
+line is ``armwise serve``, from its start to its first answer.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import socket
 import subprocess
 import sys
+import tempfile
+import urllib.request
+
+from benchmarks.serve_load import cpu, start
 
 LIMIT = 0.15
 ARMS, FEATURES, SHARED = "np.eye(3)", "(dim=3, seed=1)", "(dim=3, n_arms=3, seed=1)"
@@ -73,7 +79,7 @@ if {scipy}:
 begun = time.process_time()
 import armwise as aw
 agent, context = {agent}, {context}
-agent.learn(context, agent.choose(context), 1.0)
+agent.learn(context, agent.choose(context), 1.0, *([0.5] if agent.n_costs else []))
 print(json.dumps([after_numpy - start, begun - start, time.process_time() - begun, "scipy" in sys.modules]))
 """
 
@@ -83,6 +89,24 @@ def measure(agent: str, context: str, repeat: int, scipy: bool = False) -> tuple
     code = CODE.format(agent=agent, context=context, scipy=scipy)
     runs = [json.loads(subprocess.check_output([sys.executable, "-c", code])) for _ in range(repeat)]
     return min(run[1] for run in runs), min(run[2] for run in runs), runs[0][3]
+
+
+def served() -> float:
+    """Processor seconds of ``armwise serve`` from its start until it has answered one request for a decision."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    arms = [{"id": str(i), "features": {"price": float(i)}} for i in range(10)]
+    with tempfile.TemporaryDirectory() as folder:
+        process = start("serve", port, folder)
+        try:
+            body, kind = json.dumps({"arms": arms}).encode(), {"Content-Type": "application/json"}
+            asked = urllib.request.Request(f"http://127.0.0.1:{port}/v1/decisions", body, kind)
+            urllib.request.urlopen(asked, timeout=20).read()
+            return cpu(process.pid)
+        finally:
+            process.terminate()
+            process.wait()
 
 
 def main() -> None:
@@ -99,6 +123,7 @@ def main() -> None:
         if beyond > LIMIT:
             slow.append(name)
     print(f"\nBeyond {LIMIT} s: {', '.join(slow) or 'none'}.")
+    print(f"armwise serve, first decision: {min(served() for _ in range(repeat)):.2f} s of processor time")
 
 
 if __name__ == "__main__":

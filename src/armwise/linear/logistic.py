@@ -162,7 +162,7 @@ class LogisticThompson(SamplingAgent):
         self.scale = positive("scale", scale, zero=True)
         self.dim, self.lam = count("dim", dim), positive("lam", lam)
         self.batch_size, self.draws = count("batch_size", batch_size), count("draws", draws)
-        self._knows_probability = self.draws > 1
+        self.compiled, self._knows_probability = self.draws == 1, self.draws > 1
         self._posterior = np.tile([0.0, self.lam], (self.dim, 1))
         self._waiting: list[tuple[Indices, Floats, float]] = []  # the batch so far: one row and its reward each
 

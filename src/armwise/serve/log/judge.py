@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
 
-from armwise.offline import Log, evaluate
 from armwise.serve.journal.events import Decision, Row
 from armwise.serve.log.export import stamp
 from armwise.serve.model.model import Model
 from armwise.serve.model.seen import offered
+
+if TYPE_CHECKING:
+    from armwise.offline import Log
 
 BUCKETS = 24  # points of a time series
 Rounds = list[tuple[Row, Decision, float]]
@@ -58,6 +60,8 @@ def as_log(rounds: Rounds, table: list[Any]) -> tuple[Log, np.ndarray]:
     for i, ((_, decision, _), distribution) in enumerate(zip(rounds, table, strict=True)):
         k = len(decision.p)
         targets[i, :k], available[i, :k], support[i, :k] = distribution, True, np.array(decision.p) > 0.0
+    from armwise.offline import Log  # slow to import
+
     log = Log(
         arms=np.array([decision.arm for _, decision, _ in rounds]),
         rewards=np.array([reward for _, _, reward in rounds]),
@@ -76,6 +80,8 @@ def judged(rounds: Rounds, table: list[Any]) -> tuple[dict[str, Any], str]:
     1.0
     """
     log, targets = as_log(rounds, table)
+    from armwise.offline import evaluate  # slow to import, and the first decision does not need it
+
     found = evaluate(log, targets, estimators=["ips", "snips"], warn=False)  # told in the description
     arms, rewards = log.arms, log.rewards
     weights = targets[np.arange(len(arms)), arms] / np.array([d.p[d.arm] for _, d, _ in rounds])

@@ -14,8 +14,6 @@ from typing import NamedTuple
 
 import msgspec
 import numpy as np
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import maximum_bipartite_matching
 
 from armwise.features.arms import ArmColumns, check_id, read_arm
 from armwise.features.tokens import InvalidInput, part, read_json
@@ -153,6 +151,9 @@ def choosable(allowed: np.ndarray, free: np.ndarray) -> np.ndarray:
     array([False,  True])
     """
     able = allowed & free
+    from scipy.sparse import csr_array  # slow to import
+    from scipy.sparse.csgraph import maximum_bipartite_matching
+
     match = maximum_bipartite_matching(csr_array(able), perm_type="column")
     later = np.flatnonzero(match[1:] >= 0) + 1
     holder = np.zeros(len(free), np.int64)  # the later slot that has an action; 0: none, it can be taken

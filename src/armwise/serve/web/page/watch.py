@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from armwise.features.arms import read_arm
-from armwise.offline import evaluate
 from armwise.serve.engine.application import Application
 from armwise.serve.engine.engine import Engine
 from armwise.serve.journal.append import Journal
@@ -65,6 +64,8 @@ class Judged:
         said = missed(self._table)
         if not answered:
             return {"name": self.name, "warning": said, "value": None, "low": None, "high": None, "ess": 0.0}
+        from armwise.offline import evaluate  # slow to import, and the first decision does not need it
+
         try:
             log, targets = as_log([rounds[i] for i in answered], [self._table[i] for i in answered])
             found = evaluate(log, targets, estimators=["ips"], warn=False)
