@@ -370,6 +370,10 @@ class Agent(persist.Saved, ABC):
             return joined([self._play_block(*part) for part in parts])
         return self._loop(block, rewards, costs) if self.n_costs else self._play(block, rewards)
 
+    def _chose(self, context: Any, choice: Choice) -> None:
+        """Count a choice that a copy of this agent made, where ``choosing_changes``: as ``choose`` would have."""
+        self.choose(context)
+
     def _play(self, contexts: Any, rewards: Floats) -> Played:
         return self._loop(contexts, rewards, None)
 

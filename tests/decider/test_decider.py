@@ -62,7 +62,7 @@ def test_a_reward_after_its_window_is_late() -> None:
     home = Memory(Creation(settings=Settings(window=60.0, default=-1.0)), clock=lambda: now[0])
     home.decide([Asked(b"{}", None, read_arms([b'"a"', b'"b"']), "e1")])
     now[0] += 61.0
-    assert home.reward([("e1", 1.0)])[0].status == "late"
+    assert home.reward([("e1", 1.0, None)])[0].status == "late"
     assert home.model().lessons == 1  # the default, once
 
 

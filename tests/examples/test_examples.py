@@ -140,3 +140,25 @@ def test_the_readme_lists_every_example():
 
 def test_no_example_hides_a_module_of_the_standard_library():
     assert not {p.stem for p in EXAMPLES.glob("*.py")} & set(sys.stdlib_module_names)
+
+
+def test_router_holds_its_budget_and_answers_what_if(monkeypatch, capsys):
+    monkeypatch.syspath_prepend(str(EXAMPLES / "router"))
+    import router
+
+    router.main()
+    out = capsys.readouterr().out
+    assert 3.0 < float(out.split()[1]) < 4.5
+    assert "always large" in out and "on the front" in out
+
+
+def test_router_takes_an_embedding_and_models_that_come_and_go(monkeypatch):
+    monkeypatch.syspath_prepend(str(EXAMPLES / "router"))
+    import router
+
+    chooser = router.Router(["small"], dollars=5.0, embed=lambda prompt: [len(prompt) / 10.0, 1.0])
+    for t in range(40):
+        chooser.models = ["small"] if t < 10 else ["small", "middle", "large"] if t < 30 else ["small", "large"]
+        decided = chooser.route("hello")
+        assert decided.arm in chooser.models
+        chooser.outcome(decided.id, 0.5, 0.001)

@@ -148,12 +148,21 @@ class Conservative(Wrapper):
         if refused:
             arm = draw(base, self._rng.random())
         p = None if own.probability is None else float(self._mixed(every, base, safe)[arm])
+        self._count(rows, base, arm, refused)
+        return Choice(arm, p, own.note)
+
+    def _count(self, rows: Floats, base: Floats, arm: int, refused: bool) -> None:
         # A baseline that draws its arm is compared with itself by what it does on average.
         played = np.einsum("k,kmd->md", base, rows) if refused else rows[arm]
         self._balance = self._balance + played - (1.0 - self.alpha) * np.einsum("k,kmd->md", base, rows)
         self._n_chosen += 1
         self._n_baseline += int(refused)
-        return Choice(arm, p, own.note)
+
+    def _chose(self, context: Any, choice: Choice) -> None:
+        rows, base, safe = self._parts(context)
+        self._count(rows, base, choice.arm, bool(base[choice.arm] > 0.0 and not safe[choice.arm]))
+        if self.agent.choosing_changes:
+            self.agent._chose(context, choice)
 
     def _learn(self, context: Any, choice: Choice, reward: float) -> None:
         rows = self._rows(context)[choice.arm]

@@ -148,10 +148,20 @@ class HardStop(Wrapper):
             shared = self._share(every, covered)
             arm = draw(shared, self._rng.random())
             p = None if own.probability is None else float(shared[arm])
-        aside = self._largest(n_arms)[arm]
-        self._aside += aside
+        choice = Choice(arm, p, [self._largest(n_arms)[arm].tolist(), own.note])
+        self._count(choice)
+        return choice
+
+    def _count(self, choice: Choice) -> None:
+        self._aside = self._aside + np.array(choice.note[0])
         self._n_chosen += 1
-        return Choice(arm, p, [aside.tolist(), own.note])
+
+    def _chose(self, context: Any, choice: Choice) -> None:
+        if choice.note is None:
+            choice = choice._replace(note=[self._largest(self._count_arms(context))[choice.arm].tolist(), None])
+        self._count(choice)
+        if self.agent.choosing_changes:
+            self.agent._chose(context, choice._replace(note=choice.note[1]))
 
     def _learn(self, context: Any, choice: Choice, reward: float) -> None:
         aside, note = choice.note if choice.note is not None else ([0.0] * self.n_costs, None)

@@ -108,7 +108,7 @@ class Client:
                 found.append(Decided(answer["id"], answer["arm"], answer["probability"], chances, context, raws))
         return found
 
-    def reward(self, id: str | Decided, value: float) -> Receipt:
+    def reward(self, id: str | Decided, value: float, cost: float | Sequence[float] | None = None) -> Receipt:
         """As ``Decider.reward``.
 
         >>> Client("http://127.0.0.1:1", retries=0).reward("e1", 1.0)
@@ -118,10 +118,10 @@ class Client:
         """
         name, number = read_reward(id, value)
         path = f"/v1/decisions/{urllib.parse.quote(name, safe='')}/reward"
-        body = json.dumps({"value": number}).encode()
+        body = json.dumps({"value": number} | ({} if cost is None else {"cost": cost})).encode()
         return _receipt(json.loads(self._keyed(path, body)))
 
-    def reward_many(self, rewards: Iterable[tuple[str | Decided, float]]) -> list[Receipt]:
+    def reward_many(self, rewards: Iterable[tuple[Any, ...]]) -> list[Receipt]:
         """As ``Decider.reward_many``: up to 1,000 rewards are one request and one commit.
 
         >>> Client("http://127.0.0.1:1").reward_many([])
@@ -130,7 +130,10 @@ class Client:
         pairs = read_pairs(rewards)
         found: list[Receipt] = []
         for start in range(0, len(pairs), _MOST):
-            sent = [{"id": id, "value": value} for id, value in pairs[start : start + _MOST]]
+            sent = [
+                {"id": id, "value": value} | ({} if cost is None else {"cost": cost})
+                for id, value, cost in pairs[start : start + _MOST]
+            ]
             answers = json.loads(self._keyed("/v1/batch/rewards", json.dumps({"rewards": sent}).encode()))
             found += [_receipt(answer) for answer in answers["rewards"]]
         return found
@@ -180,13 +183,13 @@ class Client:
         """
         return await asyncio.to_thread(self.decide, context, arms, id=id)
 
-    async def areward(self, id: str | Decided, value: float) -> Receipt:
+    async def areward(self, id: str | Decided, value: float, cost: float | Sequence[float] | None = None) -> Receipt:
         """``reward`` for asyncio, in a thread.
 
         >>> asyncio.iscoroutinefunction(Client.areward)
         True
         """
-        return await asyncio.to_thread(self.reward, id, value)
+        return await asyncio.to_thread(self.reward, id, value, cost)
 
     def log(self) -> Log:
         """What the service has decided so far, as a log for ``offline.evaluate``; the key must be allowed to read it.

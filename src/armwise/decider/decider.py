@@ -14,7 +14,7 @@ from armwise.decider.answers import Decided, Explanation, Receipt, UnknownDecisi
 from armwise.decider.asked import Asked
 from armwise.decider.describe import described
 from armwise.decider.folder import Folder
-from armwise.decider.home import Home
+from armwise.decider.home import Given, Home
 from armwise.decider.memory import Memory
 from armwise.decider.reading import read_decision, read_id, read_log, read_pairs, read_request, read_reward, rows
 from armwise.decider.transformed import read_encoder
@@ -117,18 +117,20 @@ class Decider:
         except Conflict as error:
             raise ValueError(str(error)) from None
 
-    def reward(self, id: str | Decided, value: float) -> Receipt:
+    def reward(self, id: str | Decided, value: float, cost: float | Sequence[float] | None = None) -> Receipt:
         """Give a decision its reward, now or days later; ``UnknownDecision`` if there is none with this id.
+
+        ``cost`` is what it cost, one number per resource: kept in the log, and counted by an agent with a budget.
 
         >>> shop = Decider()
         >>> d = shop.decide({}, arms=["a", "b"])
         >>> shop.reward(d.id, 1.0).status, shop.reward(d.id, 1.0).status
         ('taken', 'repeated')
         """
-        return self._reward([read_reward(id, value)])[0]
+        return self._reward([(*read_reward(id, value), cost)])[0]
 
-    def reward_many(self, rewards: Iterable[tuple[str | Decided, float]]) -> list[Receipt]:
-        """Rewards of several decisions, in one commit.
+    def reward_many(self, rewards: Iterable[tuple[Any, ...]]) -> list[Receipt]:
+        """Rewards of several decisions, (id, value) or (id, value, cost), in one commit.
 
         >>> shop = Decider()
         >>> made = shop.decide_many([{"arms": ["a"]}, {"arms": ["b"]}])
@@ -137,9 +139,9 @@ class Decider:
         """
         return self._reward(read_pairs(rewards))
 
-    def _reward(self, pairs: list[tuple[str, float]]) -> list[Receipt]:
+    def _reward(self, given: list[Given]) -> list[Receipt]:
         try:
-            return self._home.reward(pairs)
+            return self._home.reward(given)
         except Unknown as error:
             raise UnknownDecision(str(error).partition(" the id ")[2]) from None
 
@@ -151,14 +153,14 @@ class Decider:
         """
         return await asyncio.to_thread(self.decide, context, arms, id=id)
 
-    async def areward(self, id: str | Decided, value: float) -> Receipt:
+    async def areward(self, id: str | Decided, value: float, cost: float | Sequence[float] | None = None) -> Receipt:
         """``reward`` for asyncio, in a thread.
 
         >>> shop = Decider()
         >>> asyncio.run(shop.areward(shop.decide({}, arms=["a"]), 1.0)).status
         'taken'
         """
-        return await asyncio.to_thread(self.reward, id, value)
+        return await asyncio.to_thread(self.reward, id, value, cost)
 
     def explain(self, decision: Decided) -> Explanation:
         """Per arm the estimate, its width and the probability now; per name of the context (and of the arm) what it

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from armwise.decider.answers import Decided, Receipt
 from armwise.decider.asked import Asked
-from armwise.decider.home import APP, receipt
+from armwise.decider.home import APP, Given, receipt
 from armwise.serve.config import open_store
 from armwise.serve.engine.draw import answer
 from armwise.serve.engine.engine import Engine
@@ -68,10 +68,10 @@ class Folder:
             for it, asked in zip(answers, requests)
         ]
 
-    def reward(self, rewards: Sequence[tuple[str, float]]) -> list[Receipt]:
+    def reward(self, rewards: Sequence[Given]) -> list[Receipt]:
         """Give decisions their rewards, in one commit."""
         engine = self.engine
-        written = engine.writer.write([engine.prepare_reward(APP, id, value) for id, value in rewards])
+        written = engine.writer.write([engine.prepare_reward(APP, *each[:2], cost=each[2]) for each in rewards])
         receipts = []
         for each in written:
             event = each.row.event

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 from armwise.decider.answers import Decided, Receipt
 from armwise.decider.asked import Asked
@@ -13,13 +13,16 @@ from armwise.serve.model.model import Model
 APP = "default"  # the application's name in the journal, as ``armwise serve`` calls its only one
 
 
+Given = tuple[str, float, Any]  # a decision's id, its reward, and what it cost (None: not said)
+
+
 class Home(Protocol):
     """What a home does."""
 
     def decide(self, requests: Sequence[Asked]) -> list[Decided]:
         """Decide, in one commit; an id that was decided before gets the same answer."""
 
-    def reward(self, rewards: Sequence[tuple[str, float]]) -> list[Receipt]:
+    def reward(self, rewards: Sequence[Given]) -> list[Receipt]:
         """Give decisions their rewards, in one commit; ``Unknown``, and nothing is taken, if one of the ids is."""
 
     def model(self) -> Model:

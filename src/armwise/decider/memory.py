@@ -13,7 +13,7 @@ import msgspec
 
 from armwise.decider.answers import Decided, Receipt
 from armwise.decider.asked import Asked
-from armwise.decider.home import APP, receipt
+from armwise.decider.home import APP, Given, receipt
 from armwise.features.arms import ArmColumns, check_id
 from armwise.features.scaling import Scaling
 from armwise.serve.engine.draw import uniform
@@ -55,7 +55,7 @@ class Memory:
     >>> from armwise.features.arms import read_arms
     >>> home = Memory(Creation())
     >>> [made] = home.decide([Asked(b"{}", None, read_arms([b'"a"', b'"b"']), None)])
-    >>> home.reward([(made.id, 1.0)])[0].status
+    >>> home.reward([(made.id, 1.0, None)])[0].status
     'taken'
     """
 
@@ -123,26 +123,27 @@ class Memory:
         heapq.heappush(self._open, (status.deadline, id))
         return _decided(id, decision, arms)
 
-    def reward(self, rewards: Sequence[tuple[str, float]]) -> list[Receipt]:
+    def reward(self, rewards: Sequence[Given]) -> list[Receipt]:
         """Give decisions their rewards; Unknown if one of the ids is.
 
-        >>> Memory(Creation()).reward([("e1", 1.0)])
+        >>> Memory(Creation()).reward([("e1", 1.0, None)])
         Traceback (most recent call last):
         ...
         armwise.serve.errors.Unknown: no decision has the id e1
         """
         with self._lock:
             now = self._expire()
-            for id, value in rewards:
+            for id, value, cost in rewards:
                 self._model.check_reward(value)  # nothing is taken if one is refused
+                self._model.check_cost(cost)
                 if id not in self._made:
                     raise Unknown(f"no decision has the id {id}")
-            return [self._reward(id, value, now) for id, value in rewards]
+            return [self._reward(id, value, self._model.check_cost(cost), now) for id, value, cost in rewards]
 
-    def _reward(self, id: str, value: float, now: int) -> Receipt:
+    def _reward(self, id: str, value: float, cost: float | list[float] | None, now: int) -> Receipt:
         made = self._made[id]
-        event = made.status.reward(value, now)
-        made.outcomes.append(Outcome(value, now, event.late))
+        event = made.status.reward(value, now, cost)
+        made.outcomes.append(Outcome(value, now, event.late, cost))
         if event.lesson is not None:
             self._settle(made, event)
         return receipt(id, event, made.status.repeated)

@@ -8,6 +8,9 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
+import numpy as np
+
 from armwise.decider.answers import Decided
 from armwise.decider.asked import Asked
 from armwise.features.plain import read_context, read_named_arms
@@ -41,13 +44,18 @@ def read_id(id: Any) -> str | None:
     return id
 
 
-def read_pairs(rewards: Any) -> list[tuple[str, float]]:
-    """Rewards of several decisions.
+def read_pairs(rewards: Any) -> list[tuple[str, float, Any]]:
+    """Rewards of several decisions, each with what it cost or None.
 
-    >>> read_pairs([("e1", 1)])
-    [('e1', 1.0)]
+    >>> read_pairs([("e1", 1), ("e2", 0.5, 0.01)])
+    [('e1', 1.0, None), ('e2', 0.5, 0.01)]
     """
-    return [read_reward(*pair) for pair in rows("rewards", rewards, "pairs of an id and a reward", 2)]
+    wanted, found = "pairs of an id and a reward", []
+    for i, row in enumerate(rows("rewards", rewards, wanted)):
+        if not isinstance(row, (tuple, list)) or len(row) not in (2, 3):
+            raise ValueError(f"rewards must be {wanted}, got {row!r:.60} at position {i}")
+        found.append((*read_reward(row[0], row[1]), row[2] if len(row) == 3 else None))
+    return found
 
 
 def rows(what: str, given: Any, wanted: str, length: int | None = None) -> list[Any]:
@@ -106,12 +114,31 @@ def read_log(lines: Iterable[bytes]) -> Log:
     """Lines of dsjson as a log, which reads them from a file whenever it is asked for rows."""
     folder = tempfile.TemporaryDirectory(prefix="armwise-")
     path = Path(folder.name) / "log.dsjson"
+    costs: list[float | None] = []
     try:
         with path.open("wb") as file:
-            file.writelines(line + b"\n" for line in lines)
+            for line in lines:
+                file.write(line + b"\n")
+                costs.append(_cost(line))
         log = Log.from_dsjson(path)
     except BaseException:
         folder.cleanup()
         raise
+    known = [cost for cost in costs if cost is not None]
+    if known and len(known) == len(costs):
+        log.costs = np.array(known)
     weakref.finalize(log, folder.cleanup)
     return log
+
+
+def _cost(line: bytes) -> float | None:
+    """What a decision cost, where its rewards said so in one number each.
+
+    >>> _cost(b'{"o":[{"v":1.0,"late":false,"cost":0.25}]}')
+    0.25
+    """
+    if b'"cost":' not in line:
+        return None
+    costs = [each.get("cost") for each in msgspec.json.decode(line).get("o", []) if not each.get("late")]
+    numbers = [float(cost) for cost in costs if isinstance(cost, (int, float))]
+    return sum(numbers) if numbers else None

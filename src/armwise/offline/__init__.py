@@ -27,6 +27,7 @@ _HOMES = {
     "loggers": ("evaluate_loggers",),
     "subgaussian": ("SGDR", "SGIPS"),
     "adaptive_logs": ("AdaptiveEvaluation", "adaptive"),
+    "costs": ("Mixture", "Tradeoff", "best_mixture", "tradeoff"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 __all__ = sorted(_HOME_OF)
@@ -39,6 +40,10 @@ if TYPE_CHECKING:
     from armwise.offline.adaptive_logs import adaptive as adaptive
     from armwise.offline.continuous import ContinuousLog as ContinuousLog
     from armwise.offline.continuous import evaluate_continuous as evaluate_continuous
+    from armwise.offline.costs import Mixture as Mixture
+    from armwise.offline.costs import Tradeoff as Tradeoff
+    from armwise.offline.costs import best_mixture as best_mixture
+    from armwise.offline.costs import tradeoff as tradeoff
     from armwise.offline.diagnostics import Diagnostics as Diagnostics
     from armwise.offline.diagnostics import WeakLogWarning as WeakLogWarning
     from armwise.offline.embedded import evaluate_embedded as evaluate_embedded

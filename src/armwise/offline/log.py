@@ -49,7 +49,8 @@ class Log:
     has its own, (n,) for keys, or None. ``arm_features`` ((K, d) or (n, K, d)) stands beside a shared context.
     ``available`` (n, K) says which arms a round offered, if not all. ``probabilities`` are those with which the
     logged arms were drawn; ``support`` (n, K) says which arms had any, where that is known, so that an evaluation
-    can tell how much of a policy the log never tries. Readers: ``from_pandas``, ``from_polars``, ``from_arrow``,
+    can tell how much of a policy the log never tries. ``costs`` is what each row's arm cost (see ``tradeoff``).
+    Readers: ``from_pandas``, ``from_polars``, ``from_arrow``,
     ``from_parquet``, ``from_csv``, ``from_obp``, ``from_dsjson``; Parquet and CSV files are streamed, and read into
     memory only if an attribute such as ``rewards`` is asked for.
 
@@ -57,6 +58,8 @@ class Log:
     >>> len(log), log.n_arms
     (2, 2)
     """
+
+    costs: Floats | None = None  # what each row's arm cost, where the log says so
 
     def __init__(
         self,
@@ -71,6 +74,7 @@ class Log:
         support: Any = None,
         timestamps: Any = None,
         arm_names: Sequence[Any] | None = None,
+        costs: Any = None,
     ) -> None:
         if arms is None or rewards is None:
             raise LogError([f"{'arms' if arms is None else 'rewards'} must be given, one per row"])
@@ -84,6 +88,7 @@ class Log:
         self._described: Any = None  # what knows the names of columns, where a table did
         self.n_arms = rows.n_arms
         self.arm_names: list[Any] | None = names
+        self.costs = None if costs is None else _costs(costs, len(rows))
 
     # ------------------------------------------------------------------ readers (their code is in columns, dsjson)
 
@@ -377,7 +382,19 @@ class Log:
         >>> Log(arms=[0, 1, 1], rewards=[0, 0, 1]).take([2]).rewards
         array([1.])
         """
-        return self._like(replace(self.rows.take(which), start=0))
+        taken = self._like(replace(self.rows.take(which), start=0))
+        taken.costs = None if self.costs is None else self.costs[which]
+        return taken
+
+    def with_costs(self, costs: Any) -> Log:
+        """The same log with what each row's arm cost: see ``tradeoff``.
+
+        >>> Log(arms=[0, 1], rewards=[0, 1]).with_costs([0.5, 2.0]).costs
+        array([0.5, 2. ])
+        """
+        log = self._like(self.rows)
+        log.costs = _costs(costs, len(self))
+        return log
 
     def part(self, first: int, last: int) -> Log:
         """The rows from ``first`` up to ``last``, which keep their numbers: what a worker of a cluster is sent.
@@ -418,3 +435,10 @@ class Log:
         n = self._source.n_rows if self._rows is None and self._source else len(self.rows)
         where = "streamed" if self.streamed else "in memory"
         return f"<Log of {'?' if n is None else format(n, ',')} rows, {self.n_arms} arms, {where}>"
+
+
+def _costs(costs: Any, n: int) -> Floats:
+    values = floats("costs", costs)
+    if values.shape != (n,) or not np.isfinite(values).all():
+        raise LogError([f"costs must be {n} finite numbers, one per row, got shape {values.shape}"])
+    return values

@@ -188,7 +188,7 @@ class Engine:
         write = self.prepare(app, context, arms, **options)
         return answer(self.writer.write([write])[0], write)
 
-    def reward(self, app: str, id: str, value: float, request: str = "") -> Written:
+    def reward(self, app: str, id: str, value: float, request: str = "", cost: Any = None) -> Written:
         """Journal a reward and wait until it is durable.
 
         >>> from armwise.serve.journal.sqlite import SQLite
@@ -200,10 +200,10 @@ class Engine:
         armwise.serve.errors.Unknown: no decision has the id e1
         >>> engine.stop()
         """
-        written: list[Written] = self.writer.write([self.prepare_reward(app, id, value, request)])
+        written: list[Written] = self.writer.write([self.prepare_reward(app, id, value, request, cost)])
         return written[0]
 
-    def prepare_reward(self, app: str, id: str, value: float, request: str = "") -> Write:
+    def prepare_reward(self, app: str, id: str, value: float, request: str = "", cost: Any = None) -> Write:
         """A reward, checked.
 
         >>> from armwise.serve.journal.sqlite import SQLite
@@ -212,7 +212,8 @@ class Engine:
         1.0
         """
         model = self.model(app)
-        return Write(app, check_id("the event id", id), Reward(model.check_reward(value)), request)
+        event = Reward(model.check_reward(value), cost=model.check_cost(cost))
+        return Write(app, check_id("the event id", id), event, request)
 
     def activate(self, app: str, id: str, request: str = "") -> Written:
         """A deferred decision was shown.

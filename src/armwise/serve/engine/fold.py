@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from armwise import persist
 from armwise.features.tokens import NOTHING, Table
 from armwise.serve.journal.append import Journal, Write
-from armwise.serve.journal.events import Change, Creation, Decision, Import, Lessons, Row
+from armwise.serve.journal.events import Change, Creation, Decision, Import, Lessons, Reward, Row
 from armwise.serve.model.build import build_model
 from armwise.serve.model.model import Model
 
@@ -123,7 +123,8 @@ def train(model: Model, journal: Journal, app: str, upto: int) -> None:
             elif isinstance(event, Lessons):
                 model.study(event)
             elif (lesson := row.lesson) is not None and lesson[0] in waiting:
-                model.learn(waiting.pop(lesson[0]), lesson[1])
+                cost = event.cost if isinstance(event, Reward) else None
+                model.learn(waiting.pop(lesson[0]), lesson[1], cost=cost)
         except (ValueError, ArithmeticError):  # the same on every replay
             continue
 

@@ -8,7 +8,7 @@ kind            body
 ``create``      ``Creation``: the application's agent, features, seed and settings; its model begins anew
 ``configure``   ``Change``: settings that change from here on
 ``decision``    ``Decision``: all that was asked, answered and needed for learning
-``reward``      ``Reward``: the value, whether it came late, and the lesson if it is one
+``reward``      ``Reward``: the value, what it cost, whether it came late, and the lesson if it is one
 ``activate``    ``Activation``: a deferred decision did happen; the lesson if its reward was waiting
 ``expire``      ``Expiry``: the reward window closed; the lesson: what the rewards come to, or the default reward
 ``import``      ``Import``: a model given from outside; it replaces the application's own
@@ -198,6 +198,7 @@ class Reward(msgspec.Struct, omit_defaults=True):
     decision: int = 0  # the number of its decision; whoever asks leaves it to the journal, like all that follows
     late: bool = False
     lesson: float | None = None
+    cost: float | list[float] | None = None  # what the decision cost, one number per resource, where somebody says it
 
 
 class Activation(msgspec.Struct, omit_defaults=True):

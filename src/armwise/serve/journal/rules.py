@@ -88,13 +88,13 @@ class Status(msgspec.Struct, gc=False):  # no cycle goes through it
         """
         return self.rule == EARLIEST and self.n > 1
 
-    def reward(self, value: float, time: int) -> Reward:
+    def reward(self, value: float, time: int, cost: float | list[float] | None = None) -> Reward:
         """Take a reward in; late ones change nothing.
 
         >>> Status("shop", "e1", 1, 1000, SUM, 0.0, True).reward(0.5, time=1001).late
         True
         """
-        event = Reward(value, self.seq, late=time > self.deadline)
+        event = Reward(value, self.seq, late=time > self.deadline, cost=cost)
         if event.late:
             return event
         self.n += 1
@@ -165,12 +165,12 @@ def happen(event: Event, status: Status | None, time: int) -> Event:
     """What an event that was asked for comes to, given where its decision stands, which changes with it.
 
     >>> happen(Reward(1.0), Status("shop", "e1", 3, 1000, EARLIEST, 0.0, True), time=5)
-    Reward(value=1.0, decision=3, late=False, lesson=1.0)
+    Reward(value=1.0, decision=3, late=False, lesson=1.0, cost=None)
     """
     if status is not None:
         match event:
             case Reward():
-                return status.reward(event.value, time)
+                return status.reward(event.value, time, event.cost)
             case Activation():
                 return status.activate(time)
             case Expiry():

@@ -22,7 +22,7 @@ FORMATS = {
 _LINES = 200  # in one piece
 
 
-class Outcome(msgspec.Struct):
+class Outcome(msgspec.Struct, repr_omit_defaults=True):
     """One reward that a decision was given; a late one was kept and not learnt.
 
     >>> Outcome(0.5, 1000, late=True).value
@@ -32,6 +32,7 @@ class Outcome(msgspec.Struct):
     value: float
     time: int  # milliseconds
     late: bool
+    cost: float | list[float] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON has it.
@@ -39,7 +40,8 @@ class Outcome(msgspec.Struct):
         >>> Outcome(0.5, 1000, late=True).to_dict()
         {'value': 0.5, 'time': '1970-01-01T00:00:01.000Z', 'late': True}
         """
-        return {"value": self.value, "time": stamp(self.time), "late": self.late}
+        cost = {} if self.cost is None else {"cost": self.cost}
+        return {"value": self.value, "time": stamp(self.time), "late": self.late, **cost}
 
 
 class Entry(NamedTuple):
@@ -101,7 +103,7 @@ def outcomes(rewards: Iterable[Row]) -> list[Outcome]:
     [Outcome(value=0.5, time=1000, late=True)]
     """
     pairs = [(row, row.event) for row in rewards]
-    return [Outcome(event.value, row.time, event.late) for row, event in pairs if isinstance(event, Reward)]
+    return [Outcome(event.value, row.time, event.late, event.cost) for row, event in pairs if isinstance(event, Reward)]
 
 
 def as_json(entry: Entry) -> bytes:
@@ -161,7 +163,11 @@ def as_dsjson(entry: Entry) -> bytes:
         "_label_probability": decision.p[decision.arm],
         "_label_Action": decision.arm + 1,
         "_labelIndex": decision.arm,
-        "o": [{"v": o.value, "EventId": row.id, "Timestamp": stamp(o.time), "late": o.late} for o in received],
+        "o": [
+            {"v": o.value, "EventId": row.id, "Timestamp": stamp(o.time), "late": o.late}
+            | ({} if o.cost is None else {"cost": o.cost})
+            for o in received
+        ],
         "Timestamp": stamp(row.time),
         "Version": "1",
         "EventId": row.id,

@@ -20,6 +20,7 @@ from armwise.features.scaling import Scaler, Scaling
 from armwise.features.tokens import InvalidInput, Part, Stack, Table, part, read_json, stacked
 from armwise.numerics.choice import draw
 from armwise.serve.journal.events import (
+    ARRIVAL,
     CLOSE,
     EARLIEST,
     LARGEST,
@@ -232,7 +233,7 @@ class Model(persist.Saved):
             if assumed and not isinstance(sequel, Activation):
                 self._revise(decision, sequel.lesson, at_hand)
             else:
-                self.learn(decision, sequel.lesson, at_hand)
+                self.learn(decision, sequel.lesson, at_hand, sequel.cost if isinstance(sequel, Reward) else None)
 
     def assume(self, decision: Decision, shown: bool = False, at_hand: Seen | Stack | None = None) -> None:
         """Learn the default reward of a decision that is provisional, until its outcome is known.
@@ -255,6 +256,7 @@ class Model(persist.Saved):
         before, after = (self._taken(value, decision.rule) for value in (decision.default, reward))
         try:
             view, choice = self._chosen(decision, at_hand)
+            self._twin = None
             if after != before and self._direct and at_hand is not None:  # sound, as in ``teach``
                 self.agent._revise(view, choice, before, self.agent._read_reward(after))
             elif after != before:
@@ -275,7 +277,8 @@ class Model(persist.Saved):
         if stack is None or self._counts:
             stack = stack_of(decision)
             if self._counts and not decision.apprentice:  # it counts choices, not rewards
-                self.agent.choose(self.recall(decision).view)
+                self.agent._chose(*self._chosen(decision, None))
+                self._twin = None
         return stack.table
 
     def reread(self, decision: Decision) -> Decision:
@@ -310,7 +313,7 @@ class Model(persist.Saved):
                 continue
             self.learn(seen, reward)
 
-    def learn(self, decision: Decision, reward: float, at_hand: Seen | None = None) -> None:
+    def learn(self, decision: Decision, reward: float, at_hand: Seen | None = None, cost: Any = None) -> None:
         """Learn the reward of a journaled decision, from exactly what was seen when it was made.
 
         >>> from armwise.serve.journal.events import Creation
@@ -321,12 +324,12 @@ class Model(persist.Saved):
         1
         """
         try:
-            self.teach(decision, reward, at_hand)
+            self.teach(decision, reward, at_hand, cost)
         except (ValueError, ArithmeticError):  # the same on every replay, so the fold stays a function
             self.refused += 1
         self.lessons += 1
 
-    def teach(self, decision: Decision, reward: float, at_hand: Seen | Stack | None = None) -> None:
+    def teach(self, decision: Decision, reward: float, at_hand: Seen | Stack | None = None, cost: Any = None) -> None:
         """``learn`` for whoever wants to know why a lesson cannot be learnt; ValueError or ArithmeticError says it.
 
         >>> from armwise.serve.journal.events import Creation
@@ -339,10 +342,13 @@ class Model(persist.Saved):
         """
         view, choice = self._chosen(decision, at_hand)
         taken = self._taken(reward, decision.rule)
-        if self._direct and at_hand is not None:  # rows of the encoder, an arm that was just drawn: known to be sound
+        self._twin = None  # it knows less from here on
+        if (
+            self._direct and at_hand is not None and not self.agent.n_costs
+        ):  # rows of the encoder, an arm that was just drawn: known to be sound
             teach(self.agent, view, choice, self.agent._read_reward(taken))
         else:
-            self.agent.learn(view, choice, taken)
+            self.agent.learn(view, choice, taken, cost)
 
     def _chosen(self, decision: Decision, at_hand: Seen | Stack | None) -> tuple[Any, Choice]:
         """What the agent saw when a journaled decision was made, and its choice."""
@@ -388,6 +394,8 @@ class Model(persist.Saved):
         >>> build_model(Creation()).learns, build_model(Creation(agent={"class": "UCB1", "n_arms": 2})).learns
         ('provisional', 'close')
         """
+        if self.agent.n_costs:  # a cost is known when its reward comes, and a budget cannot wait for the window
+            return self.settings.learn or ARRIVAL
         return self.settings.learn or (PROVISIONAL if self.agent.revises else CLOSE)
 
     def check_settings(self, settings: Settings) -> None:
@@ -399,6 +407,22 @@ class Model(persist.Saved):
         """
         if settings.learn == PROVISIONAL and not self.agent.revises:
             raise InvalidInput(f"learn: {type(self.agent).__name__} cannot revise what it learnt: use 'close'")
+
+    def check_cost(self, cost: Any) -> float | list[float] | None:
+        """A cost that the agent can count, as the journal keeps it; InvalidInput if it counts costs and none came.
+
+        >>> from armwise.serve.journal.events import Creation
+        >>> from armwise.serve.model.build import build_model
+        >>> build_model(Creation(agent={"class": "LinUCB"})).check_cost(0.002)
+        0.002
+        """
+        if cost is None and not self.agent.n_costs:
+            return None
+        try:
+            values = self.agent._read_cost(cost)
+        except ValueError as error:
+            raise InvalidInput(str(error)) from None
+        return values[0] if len(values) == 1 else list(values)
 
     def check_reward(self, value: float) -> float:
         """A reward that the agent can learn, or InvalidInput.

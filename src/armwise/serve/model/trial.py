@@ -50,7 +50,8 @@ def rehearse(model: Model, k: int = 0) -> None:
     )
     read = msgspec.json.decode(msgspec.json.encode(decision), type=Decision)
     model.scaler.update(model.numbers(read))
-    model.teach(read, model.settings.default)
+    free = [0.0] * model.agent.n_costs or None  # an agent with a budget counts costs
+    model.teach(read, model.settings.default, cost=free)
 
 
 def trial(model: Model) -> None:

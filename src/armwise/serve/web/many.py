@@ -64,18 +64,22 @@ def _write(call: Call, asked: Asked, i: int) -> Write:
 
 
 async def reward(call: Call) -> Response:
-    """``POST /v1/batch/rewards``: ``{"rewards": [{"id": ..., "value": ...}, ...]}``; all or none."""
+    """``POST /v1/batch/rewards``: ``{"rewards": [{"id": ..., "value": ..., "cost": ...}, ...]}``; all or none."""
     body = read_object(call.body, {"rewards"})
     rewards = body.get("rewards")
     if not isinstance(rewards, list) or len(rewards) > MOST:
         raise InvalidInput(f"rewards must be a list of at most {MOST} objects with id and value")
     writes = []
     for i, each in enumerate(rewards):
-        if not isinstance(each, dict) or set(each) != {"id", "value"} or not isinstance(each["id"], str):
+        if (
+            not isinstance(each, dict)
+            or not {"id", "value"} <= set(each) <= {"id", "value", "cost"}
+            or not isinstance(each["id"], str)
+        ):
             raise InvalidInput(f"rewards[{i}] must be an object with id and value")
         value = finite(each["value"], f"rewards[{i}].value")
         key = retry_key(call, "reward", str(i), each["id"])
-        writes.append(call.engine.prepare_reward(call.application, each["id"], value, key))
+        writes.append(call.engine.prepare_reward(call.application, each["id"], value, key, each.get("cost")))
     written = await call.submit(writes) if writes else []
     return reply({"rewards": [reward_answer(each) for each in written]})
 

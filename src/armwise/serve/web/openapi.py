@@ -14,6 +14,10 @@ _RETRY = {
     "description": "The same key again, for the same operation, gets the same answer; nothing is counted twice.",
 }  # fmt: skip
 _NUMBER = {"type": "number", "minimum": -LARGEST, "maximum": LARGEST}
+_COST = {
+    "description": "What the decision cost: a number, or one per resource.",
+    "anyOf": [_NUMBER, {"type": "array", "items": _NUMBER, "minItems": 1}],
+}
 _OBJECT = {"$ref": "#/components/schemas/Features"}
 _FEATURES = {"anyOf": [_OBJECT, {"type": "array", "items": _OBJECT}]}
 
@@ -93,6 +97,7 @@ SCHEMAS: dict[str, Any] = {
             "value": {"type": "number"},
             "time": {"type": "string", "format": "date-time"},
             "late": {"type": "boolean"},
+            "cost": _COST,
         },
     },
     "JournaledDecision": {
@@ -113,7 +118,7 @@ SCHEMAS: dict[str, Any] = {
         "type": "object",
         "required": ["value"],
         "additionalProperties": False,
-        "properties": {"value": _NUMBER},
+        "properties": {"value": _NUMBER, "cost": _COST},
     },
     "RewardAnswer": {
         "type": "object",

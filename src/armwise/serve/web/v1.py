@@ -147,12 +147,12 @@ def retry_key(call: Call, *what: str) -> str:
 
 async def reward(call: Call) -> Response:
     """``POST /v1/decisions/{id}/reward``."""
-    body = read_object(call.body, {"value"})
+    body = read_object(call.body, {"value", "cost"})
     value = body.get("value")
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise InvalidInput('the body must be an object with a number: {"value": 1.0}')
     key = retry_key(call, "reward", call.params[0])
-    write = call.engine.prepare_reward(call.application, call.params[0], finite(value), key)
+    write = call.engine.prepare_reward(call.application, call.params[0], finite(value), key, body.get("cost"))
     return reply(reward_answer((await call.submit([write]))[0]))
 
 

@@ -1,0 +1,207 @@
+"""What policies would have earned and cost, from one log; and the best mix of them that a budget allows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from armwise.agent import Floats
+from armwise.budget.optimum import budget_optimum
+from armwise.display import html_table, text_table
+from armwise.extras import needs
+from armwise.offline.evaluation import evaluate
+from armwise.offline.log import Log
+from armwise.offline.result import Estimate
+from armwise.offline.targets import Target
+from armwise.streams import stream
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A number with the ends of its interval.
+
+    >>> Interval(0.5, 0.4, 0.6).low
+    0.4
+    """
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One policy: value and cost per decision, cost per reward, and whether another is at least as good in both."""
+
+    name: str
+    value: Estimate
+    cost: Estimate
+    cost_per_reward: Interval
+    dominated: bool
+
+
+class Tradeoff:
+    """Policies by what they earn and what they cost.
+
+    >>> log = Log(arms=[0, 1] * 50, rewards=[0.0, 1.0] * 50, probabilities=[0.5] * 100, n_arms=2, costs=[0, 2] * 50)
+    >>> result = tradeoff(log, {"first": [1.0, 0.0], "second": [0.0, 1.0]})
+    >>> result["second"].cost.value, result.front
+    (2.0, ['first', 'second'])
+    """
+
+    def __init__(self, judged: list[Judged]) -> None:
+        self.policies = {each.name: each for each in judged}
+
+    def __getitem__(self, name: str) -> Judged:
+        return self.policies[name]
+
+    @property
+    def front(self) -> list[str]:
+        """The policies that no other beats in both, by their estimates, the cheapest first."""
+        best = [each for each in self.policies.values() if not each.dominated]
+        return [each.name for each in sorted(best, key=lambda each: each.cost.value)]
+
+    def _cells(self) -> tuple[list[str], list[list[str]]]:
+        shown = sorted(self.policies.values(), key=lambda each: each.cost.value)
+        rows = [
+            [each.name, *(f"{x.value:.4g} [{x.low:.4g}, {x.high:.4g}]" for x in (each.value, each.cost,
+             each.cost_per_reward)), "" if each.dominated else "yes"]
+            for each in shown
+        ]  # fmt: skip
+        return ["policy", "value", "cost", "cost per reward", "on the front"], rows
+
+    def __str__(self) -> str:
+        return text_table(*self._cells())
+
+    def _repr_html_(self) -> str:
+        return html_table(*self._cells())
+
+    def plot(self, path: Any = None) -> Figure:
+        """Value over cost, with both intervals; the Pareto front is a line.
+
+        >>> log = Log(arms=[0, 1] * 50, rewards=[0.0, 1.0] * 50, probabilities=[0.5] * 100, n_arms=2, costs=[1, 2] * 50)
+        >>> tradeoff(log, {"first": [1.0, 0.0]}).plot().axes[0].get_xlabel()
+        'cost per decision'
+        """
+        with needs("offline"):
+            from matplotlib.figure import Figure as Canvas
+
+        figure = Canvas(figsize=(6, 4), layout="constrained")
+        axes = figure.subplots()
+        for each in self.policies.values():
+            x, y = each.cost, each.value
+            sides = [[x.value - x.low], [x.high - x.value]], [[y.value - y.low], [y.high - y.value]]
+            axes.errorbar([x.value], [y.value], xerr=np.abs(sides[0]), yerr=np.abs(sides[1]), fmt="o", capsize=2)
+            axes.annotate(each.name, (x.value, y.value), textcoords="offset points", xytext=(5, 5))
+        front = [self[name] for name in self.front]
+        axes.plot([each.cost.value for each in front], [each.value.value for each in front], color="0.6", zorder=0)
+        axes.set_xlabel("cost per decision")
+        axes.set_ylabel("value per decision")
+        if path is not None:
+            figure.savefig(path, dpi=150)
+        return figure
+
+
+def tradeoff(
+    log: Log, policies: Mapping[str, Any], *, estimator: str = "snips", level: float = 0.95, **options: Any
+) -> Tradeoff:
+    """What each policy would have earned and cost per decision, with intervals, from a log that has ``costs``.
+
+    Values and costs are judged alike, by ``estimator`` (see ``evaluate``, which takes ``options``); cost per reward is
+    the ratio of the weighted sums, its interval by the delta method. A policy is dominated where another earns at
+    least as much for at most as much, by the estimates.
+
+    >>> log = Log(arms=[0, 1] * 50, rewards=[0.0, 1.0] * 50, probabilities=[0.5] * 100, n_arms=2, costs=[1, 2] * 50)
+    >>> print(tradeoff(log, {"first": [1.0, 0.0], "second": [0.0, 1.0]})["second"].cost_per_reward.value)
+    2.0
+    """
+    paid = _costs(log)
+    priced = _with_rewards(log, paid)
+    judged = []
+    for name, policy in policies.items():
+        value = evaluate(log, policy, [estimator], level=level, warn=False, **options)[estimator]
+        # Dollars that lie between 0 and 1 are not bounded by 1: their interval assumes no bound.
+        costing = {"interval": "normal"} | options
+        cost = evaluate(priced, policy, [estimator], level=level, warn=False, **costing)[estimator]
+        judged.append((name, value, cost, _ratio(_weights(log, policy), log.rewards, paid, level)))
+    return Tradeoff([
+        Judged(name, value, cost, ratio, any(
+            v.value >= value.value and c.value <= cost.value and (v.value > value.value or c.value < cost.value)
+            for _, v, c, _ in judged))
+        for name, value, cost, ratio in judged
+    ])  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """The best mix of policies within a budget: its value with an interval, and the share of each policy."""
+
+    value: float
+    low: float
+    high: float
+    shares: dict[str, float]
+
+
+def best_mixture(
+    log: Log, policies: Mapping[str, Any], rate: float, *, level: float = 0.95, resamples: int = 400, seed: int = 0
+) -> Mixture:
+    """What the best mix of these policies would have earned per decision, at a mean cost of at most ``rate``.
+
+    The LP over the policies' estimated values and costs (self-normalised weights), solved again for every bootstrap
+    resample of the log: the interval knows both the values and the costs. Optimising on estimates flatters a little.
+
+    >>> log = Log(arms=[0, 1] * 50, rewards=[0.0, 1.0] * 50, probabilities=[0.5] * 100, n_arms=2, costs=[0, 2] * 50)
+    >>> best = best_mixture(log, {"first": [1.0, 0.0], "second": [0.0, 1.0]}, rate=1.0)
+    >>> round(best.value, 6), round(best.shares["second"], 6)
+    (0.5, 0.5)
+    """
+    paid, names = _costs(log), list(policies)
+    weights = np.stack([_weights(log, policies[name]) for name in names], axis=1)
+    sums = np.concatenate([weights, weights * log.rewards[:, None], weights * paid[:, None]], axis=1)
+    m = len(names)
+
+    def solved(total: Floats) -> tuple[float, Floats]:
+        values, costs = (total[m : 2 * m] / total[:m])[None], (total[2 * m :] / total[:m])[None]
+        best = budget_optimum(values, costs, max(rate, float(costs.min()) * (1 + 1e-9)))
+        return best.value, best.policy[0]
+
+    value, shares = solved(sums.sum(axis=0))
+    rng, n = stream(seed, "bootstrap of a mixture"), len(paid)
+    found = [solved(rng.multinomial(n, np.full(n, 1.0 / n)) @ sums)[0] for _ in range(resamples)]
+    low, high = np.quantile(found, [(1 - level) / 2, (1 + level) / 2])
+    return Mixture(value, float(low), float(high), dict(zip(names, shares.tolist())))
+
+
+def _costs(log: Log) -> Floats:
+    if log.costs is None:
+        raise ValueError("log has no costs: Log(..., costs=...), one number per row")
+    return log.costs
+
+
+def _with_rewards(log: Log, rewards: Floats) -> Log:
+    return log._like(replace(log.rows, rewards=rewards))
+
+
+def _weights(log: Log, policy: Any) -> Floats:
+    """pi(a | x) / p of every row."""
+    if log.probabilities is None:
+        raise ValueError("log has no probabilities: give those with which its arms were drawn, or estimate them")
+    p = Target(policy, log).table(log.rows)
+    return np.asarray(p[np.arange(len(log.arms)), log.arms] / log.probabilities)
+
+
+def _ratio(weights: Floats, rewards: Floats, costs: Floats, level: float) -> Interval:
+    from scipy.special import ndtri
+
+    earned = float(weights @ rewards)
+    if earned <= 0.0:
+        return Interval(np.inf, 0.0, np.inf)
+    ratio = float(weights @ costs) / earned
+    half = float(ndtri(0.5 + level / 2) * np.sqrt(((weights * (costs - ratio * rewards)) ** 2).sum()) / earned)
+    return Interval(ratio, max(0.0, ratio - half), ratio + half)

@@ -1,0 +1,67 @@
+"""Values and costs from one log cover the truth, and so does the best mix that a budget allows."""
+
+import numpy as np
+import pytest
+
+import armwise as aw
+
+REWARDS, COSTS = np.array([0.5, 0.7, 0.8]), np.array([0.1, 0.5, 2.0])
+
+
+def logged(n: int, seed: int) -> aw.offline.Log:
+    rng = np.random.default_rng(seed)
+    p = np.array([0.5, 0.3, 0.2])
+    arms = rng.choice(3, n, p=p)
+    rewards = (rng.random(n) < REWARDS[arms]).astype(float)
+    costs = COSTS[arms] * rng.uniform(0.5, 1.5, n)
+    return aw.offline.Log(arms=arms, rewards=rewards, probabilities=p[arms], n_arms=3, costs=costs)
+
+
+def test_tables_of_arms_are_covered_and_the_front_is_right():
+    """Of 2 x 3 x 20 intervals at 95 %, fewer than 106 covering would have probability below 1 %."""
+    names = {"small": [1.0, 0, 0], "middle": [0, 1.0, 0], "large": [0, 0, 1.0]}
+    covered = 0
+    for seed in range(20):
+        result = aw.offline.tradeoff(logged(1500, seed), names)
+        for i, name in enumerate(names):
+            judged = result[name]
+            covered += judged.value.low <= REWARDS[i] <= judged.value.high
+            covered += judged.cost.low <= COSTS[i] <= judged.cost.high
+            assert judged.cost_per_reward.low < COSTS[i] / REWARDS[i] * 1.3
+    assert covered >= 106, covered
+    assert result.front == ["small", "middle", "large"]
+    assert "cost per reward" in str(result)
+
+
+def test_a_policy_that_is_dearer_and_worse_is_off_the_front():
+    log = logged(4000, 1)
+    result = aw.offline.tradeoff(log, {"large": [0, 0, 1.0], "mixed": [0, 0.5, 0.5], "waste": [0.6, 0.0, 0.4]})
+    assert "waste" not in result.front and "mixed" in result.front
+
+
+def test_the_best_mixture_covers_the_lp_optimum():
+    names = {"small": [1.0, 0, 0], "middle": [0, 1.0, 0], "large": [0, 0, 1.0]}
+    truth = aw.budget_optimum(REWARDS[None], COSTS[None], 0.4)
+    covered = 0
+    for seed in range(12):
+        best = aw.offline.best_mixture(logged(1500, seed), names, 0.4, resamples=100)
+        covered += best.low <= truth.value <= best.high
+        assert sum(best.shares.values()) == pytest.approx(1.0)
+    assert covered >= 9, covered
+
+
+def test_costs_go_with_their_rows():
+    log = logged(10, 1)
+    assert log.take([3, 5]).costs.tolist() == log.costs[[3, 5]].tolist()
+    with pytest.raises(ValueError, match="costs must be 10"):
+        log.with_costs([1.0])
+    with pytest.raises(ValueError, match="no costs"):
+        aw.offline.tradeoff(aw.offline.Log(arms=[0], rewards=[1.0], probabilities=[0.5], n_arms=2), {})
+
+
+def test_a_decider_s_log_has_its_costs():
+    shop = aw.Decider(seed=1)
+    for t in range(20):
+        made = shop.decide({"hour": t % 3}, arms=["a", "b"])
+        shop.reward(made, 1.0, cost=0.25)
+    assert shop.log().costs.tolist() == [0.25] * 20
