@@ -201,6 +201,19 @@ def weights(module: Any) -> object:
     return w.importance_weighted(0.3, 0.7), w.normalised(logs), w.mixed(logs, 0.1), w.floored(w.normalised(logs), 0.1)
 
 
+@recipe("ridge.revise")
+def ridge_revises(module: Any) -> object:
+    models = ridge_models(module, 3)
+    module.ridge.revise(models, 1, numbers(K, D), 4, 0.7)
+    return models
+
+
+@recipe("features.flat")
+def features_flat(module: Any) -> object:
+    numbers_of, heads = {"hour": 9, "price": 0.3, "vip": None}, {"hour": b"12345678", "price": b"abcdefgh"}
+    return module.features.flat(numbers_of, heads, {}), module.features.flat({"city": "Oslo"}, {}, {}) is None
+
+
 @recipe("choice.explored")
 def explored(module: Any) -> object:
     return module.choice.explored(T, K, 0.3, rng())
