@@ -20,14 +20,14 @@ def value():
     return truth()
 
 
-def coverage(interval, value, **options):
+def coverage(interval, value, runs=RUNS, **options):
     hits = dict.fromkeys(NAMES, 0)
-    for seed in range(RUNS):
+    for seed in range(runs):
         log, pi = make(N, seed)
         result = evaluate(log, pi, NAMES, interval=interval, **options)
         for name in NAMES:
             hits[name] += result[name].low <= value <= result[name].high
-    return {name: n / RUNS for name, n in hits.items()}
+    return {name: n / runs for name, n in hits.items()}
 
 
 def test_normal_intervals_cover(value):
@@ -37,8 +37,9 @@ def test_normal_intervals_cover(value):
 
 
 def test_bernstein_intervals_cover(value):
-    for name, share in coverage("bernstein", value).items():
-        assert share >= 0.95, (name, share)
+    # It hardly ever misses, where 300 logs tell a bound that is too narrow as well as 1,000 do.
+    for name, share in coverage("bernstein", value, runs=300).items():
+        assert share >= 0.98, (name, share)
 
 
 def test_bootstrap_intervals_cover(value):
