@@ -1,6 +1,6 @@
 """The bake-off: every agent as it comes, and Auto, over a folder of sets with labels, beside Vowpal Wabbit.
 
-    python -m benchmarks.bakeoff --data FOLDER [--agents NAME ...] [--sets NAME ...] [--workers 2] [--fresh]
+    python -m benchmarks.bakeoff --data FOLDER [--agents NAME ...] [--sets NAME ...] [--workers 2] [--fresh] [--peers]
 
 FOLDER holds Parquet files: a column ``label`` (or ``class``, or else the last one), the others are the context. Rows
 are played in the file's order: the agent names a class and learns only whether it was right. Auto is given the raw
@@ -9,6 +9,8 @@ read from ``vw_*.json`` beside the sets, where there is one: {set: {"n": rows, "
 
 Finished rows are kept in a JSON file (``--rows``), so that a run that was stopped goes on where it was; a set whose
 file changed, or an agent whose settings did, runs again. ``--fresh`` runs everything again, as a change of code needs.
+``--peers`` (or ``--peers-python``) adds MABWiser and contextualbandits on the sets of at most ``--peers-rows`` rows, in
+an environment of their own; what takes longer than ``--peers-seconds`` on one set is named and has no loss.
 Writes benchmarks/BAKEOFF.md and benchmarks/BAKEOFF.html.
 """
 
@@ -18,7 +20,10 @@ import hashlib
 import json
 import multiprocessing
 import os
+import re
+import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -28,7 +33,7 @@ from typing import Any
 import numpy as np
 
 import armwise as aw
-from benchmarks import bakeoff_page, common
+from benchmarks import bakeoff_page, bakeoff_peers, common, peers
 
 HERE = Path(__file__).parent
 VW_NAMES = {"default": "VW default", "default_squarecb": "VW SquareCB", "best": "VW best of 36"}
@@ -63,6 +68,47 @@ def read(path: Path) -> tuple[np.ndarray, np.ndarray]:
     return columns.to_numpy(float), pd.factorize(frame[label], sort=True)[0].astype(np.int64)
 
 
+def scaled(X: np.ndarray) -> np.ndarray:
+    """The columns divided by their largest absolute value, and a constant."""
+    largest = np.abs(X).max(axis=0)
+    return np.column_stack([X / np.where(largest > 0, largest, 1.0), np.ones(len(X))])
+
+
+def play_peer(path: Path, name: str, seed: int, python: str, seconds: float) -> dict[str, Any]:
+    """One peer on one set, in its own interpreter."""
+    X, y = read(path)
+    row: dict[str, Any] = {"set": path.stem, "agent": name, "n": len(X), "K": int(y.max()) + 1, "d": X.shape[1]}
+    row |= {"key": "peer", "constant": 1.0 - float(np.bincount(y).max()) / len(y)}
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "set.npz"
+        np.savez(file, X=scaled(X), y=y)
+        words = [python, "-W", "ignore", str(HERE / "bakeoff_peers.py"), str(file), name, str(seed)]
+        try:
+            done = subprocess.run(words, capture_output=True, text=True, timeout=seconds)
+        except subprocess.TimeoutExpired:
+            return row | {"error": f"not done after {seconds:g} s"}
+    if done.returncode:
+        return row | {"error": done.stderr.strip().splitlines()[-1][:200]}
+    return row | json.loads(done.stdout)
+
+
+def run_peers(sets: list[Path], python: str, rows_file: Path, seed: int, most: int, seconds: float) -> list[Any]:
+    """The peers' rows on the sets of at most ``most`` rows; those that ended before, or timed out, stand."""
+    kept = json.loads(rows_file.read_text()) if rows_file.exists() else []
+    done = {(row["set"], row["agent"]): row for row in kept if row["key"] == "peer"}
+    rows = []
+    for path in sets:
+        for name in bakeoff_peers.NAMES if len(read(path)[1]) <= most else ():
+            if (path.stem, name) not in done:
+                row = play_peer(path, name, seed, python, seconds)
+                kept.append(row)
+                write(rows_file, json.dumps(kept, indent=0))
+                print(f"{row['set']}, {name}: {row.get('error') or row['loss']}", file=sys.stderr, flush=True)
+                done[path.stem, name] = row
+            rows.append(done[path.stem, name])
+    return rows
+
+
 def play(path: Path, name: str, seed: int) -> dict[str, Any]:
     """One agent on one set: its progressive loss and processor time per decision, or what went wrong."""
     X, y = read(path)
@@ -70,12 +116,7 @@ def play(path: Path, name: str, seed: int) -> dict[str, Any]:
     row: dict[str, Any] = {"set": path.stem, "agent": name, "n": n, "K": K, "d": d, "key": key(path, name, seed)}
     row["constant"] = 1.0 - float(np.bincount(y).max()) / n  # the best arm in hindsight, always played
     agent = AGENTS[name](d + 1, K, seed)
-    contexts: Any = X
-    if agent.sees == "nothing":
-        contexts = None
-    elif name != "Auto":
-        largest = np.abs(X).max(axis=0)
-        contexts = np.column_stack([X / np.where(largest > 0, largest, 1.0), np.ones(n)])
+    contexts: Any = None if agent.sees == "nothing" else (X if name == "Auto" else scaled(X))
     start = time.process_time()
     try:
         rewards = agent.play(contexts, np.eye(K)[y]).rewards
@@ -86,7 +127,7 @@ def play(path: Path, name: str, seed: int) -> dict[str, Any]:
 
 def key(path: Path, name: str, seed: int) -> str:
     """What a finished row depends on: the set's bytes, the agent's settings, the seed."""
-    settings = repr(AGENTS[name](3, 2, seed))
+    settings = re.sub(r"<[\w.]*?(\w+) object at [^,]*", r"\1", repr(AGENTS[name](3, 2, seed)))  # no addresses
     return hashlib.sha256(path.read_bytes() + f"{name} {settings} {seed}".encode()).hexdigest()[:16]
 
 
@@ -124,7 +165,8 @@ def played(jobs: list[tuple[Path, str]], workers: int, seed: int) -> Iterator[di
 def run(sets: list[Path], names: list[str], rows_file: Path, workers: int, seed: int, fresh: bool) -> list[Any]:
     """The rows of all sets and agents: those that were finished before, and the others, played now."""
     before = json.loads(rows_file.read_text()) if rows_file.exists() and not fresh else []
-    done = {(row["set"], row["agent"], row["key"]): row for row in before if "error" not in row}
+    done = {(row["set"], row["agent"], row["key"]): row for row in before
+            if "error" not in row or row["key"] == "peer"}  # fmt: skip
     wanted = [(path, name, (path.stem, name, key(path, name, seed))) for path in sets for name in names]
     todo = [(path, name) for path, name, at in wanted if at not in done]
     todo.sort(key=lambda job: -job[0].stat().st_size)  # the longest first, so that both cores end together
@@ -138,7 +180,10 @@ def run(sets: list[Path], names: list[str], rows_file: Path, workers: int, seed:
 
 
 def main() -> None:
-    parser = common.parser(__doc__, data="sets with labels, as Parquet files")
+    parser = common.parser(__doc__, data="sets with labels, as Parquet files", peers=True)
+    parser.add_argument("--peers", action="store_true", help="MABWiser and contextualbandits too, on small sets")
+    parser.add_argument("--peers-rows", type=int, default=1000, metavar="N")
+    parser.add_argument("--peers-seconds", type=float, default=60.0, metavar="S")
     parser.add_argument("--agents", nargs="+", choices=sorted(AGENTS), default=list(AGENTS), metavar="NAME")
     parser.add_argument("--sets", nargs="+", metavar="NAME", help="names of files, without .parquet (default: all)")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
@@ -154,6 +199,9 @@ def main() -> None:
         parser.error(f"--data: no Parquet files {'of these names ' if options.sets else ''}in {options.data}")
     os.environ["OPENBLAS_NUM_THREADS"] = "1"  # one core per worker
     rows = run(sets, options.agents, options.rows, options.workers, options.seed, options.fresh)
+    if options.peers or options.peers_python:
+        python = peers.interpreter(options.peers_python)
+        rows += run_peers(sets, python, options.rows, options.seed, options.peers_rows, options.peers_seconds)
     rows += vw_rows(options.data, {row["set"]: row["n"] for row in rows})
     about = f"armwise {aw.__version__}, {common.machine()}, {options.workers} workers, seed {options.seed}."
     write(options.output, bakeoff_page.markdown(rows, about))

@@ -58,6 +58,8 @@ def mean_ranks(found: dict[str, dict[str, Row]]) -> tuple[dict[str, float], floa
     """
     from scipy.stats import rankdata, studentized_range
 
+    most = max((len(sets) for sets in found.values()), default=0)
+    found = {agent: sets for agent, sets in found.items() if len(sets) == most}  # peers ran on small sets only
     common = sorted(set.intersection(*(set(sets) for sets in found.values()))) if found else []
     if not common or len(found) < 2:
         return {}, math.nan, 0
@@ -68,12 +70,66 @@ def mean_ranks(found: dict[str, dict[str, Row]]) -> tuple[dict[str, float], floa
     return dict(sorted(means.items(), key=lambda item: item[1])), width, len(common)
 
 
+def near_the_best(found: dict[str, dict[str, Row]], agent: str) -> tuple[int, int, list[str]]:
+    """On how many sets an agent is within 10 % or 2 sigma of the best of armwise's others, of how many, and where not.
+
+    >>> losses = [("Auto", "s", 0.10), ("B", "s", 0.095), ("Auto", "t", 0.3), ("B", "t", 0.1)]
+    >>> found = table([{"agent": agent, "set": name, "n": 900, "loss": loss} for agent, name, loss in losses])
+    >>> near_the_best(found, "Auto")
+    (1, 2, ['t'])
+    """
+    missed = []
+    for name, own in found[agent].items():
+        others = [sets[name]["loss"] for other, sets in found.items() if name in sets and not foreign(other)]
+        best, loss, n = min(others), own["loss"], own["n"]
+        sigma = math.sqrt((loss * (1 - loss) + best * (1 - best)) / n)
+        if loss > 1.1 * best and loss > best + 2.0 * sigma:
+            missed.append(name)
+    return len(found[agent]) - len(missed), len(found[agent]), missed
+
+
+def foreign(agent: str) -> bool:
+    """Whether an agent is a peer's.
+
+    >>> foreign("VW default"), foreign("Auto")
+    (True, False)
+    """
+    return agent.startswith(("VW", "MABWiser", "contextualbandits"))
+
+
+def claims(rows: list[Row]) -> list[str]:
+    """What Auto is to show, in sentences: all sets, and the last third of them by name."""
+    found = table(rows)
+    if "Auto" not in found:
+        return []
+    lines, names = [], sorted(found["Auto"])
+    groups = [("all sets", names), ("the last third of the sets by name", names[len(names) - len(names) // 3 :])]
+    for what, group in groups:
+        mine = {name: found["Auto"][name] for name in group}
+        if "VW best of 36" in found:
+            mean, wins, losses, n = against(mine, found["VW best of 36"])
+            lines.append(f"Auto against VW's best of 36, {what}: geometric mean {mean:.3f}, "
+                         f"{wins} wins, {losses} losses of {n}.")  # fmt: skip
+    near, n, missed = near_the_best(found, "Auto")
+    where = f" (not on {', '.join(missed)})" if missed else ""
+    lines.append(f"Auto is within 10 % or 2 sigma of the best of armwise's agents on {near} of {n} sets{where}.")
+    behind = [
+        name
+        for name in names
+        if found["Auto"][name]["loss"] > found["Auto"][name].get("constant", 1.0)
+        and verdict(found["Auto"][name]["loss"], found["Auto"][name]["constant"], found["Auto"][name]["n"]) < 0
+    ]
+    lines.append("Auto is significantly worse than the best constant arm on "
+                 f"{len(behind)} of {n} sets{': ' + ', '.join(behind) if behind else ''}.")  # fmt: skip
+    return lines
+
+
 def parts(rows: list[Row]) -> tuple[list[list[str]], list[list[str]], list[str]]:
     """Two tables, a heading first (agents, then sets), and the lines on what failed."""
     found = table(rows)
     references = [name for name in REFERENCES if name in found]
     ranks, _, _ = mean_ranks(found)
-    order = list(ranks) or list(found)
+    order = [*ranks, *(agent for agent in found if agent not in ranks)]
     agents = [["agent", "sets", "mean rank", *(f"loss / {name}: geometric mean (W, L)" for name in references),
                "us per decision"]]  # fmt: skip
     for agent in order:
@@ -102,8 +158,9 @@ HOW = (
     "Agarwal, Langford (2021). A ratio below 1 is better than the reference; a loss of 0 counts as half an error. "
     "Auto is given the raw columns, the others columns divided by their largest absolute value, and a constant. Every "
     "agent has its default settings; VW's losses are read from a file (best of 36 is chosen on each set). Agents over "
-    "features of arms, kernels, explicit policies or advice do not fit these sets and are not run; nor are MABWiser "
-    "and contextualbandits. Times are processor time in `play`, the median over the sets; the machine may have been "
+    "features of arms, kernels, explicit policies or advice do not fit these sets and are not run. MABWiser and "
+    "contextualbandits, where they are there, see the same columns as the others on the smaller sets only, with a "
+    "limit of time per set. Times are processor time in `play`, the median over the sets; the machine may have been "
     "busy."
 )
 
@@ -123,10 +180,12 @@ def markdown(rows: list[Row], about: str) -> str:
         "",
         *_pipes(agents),
         "",
+        *(f"- {line}" for line in claims(rows)),
+        "",
     ]
     if n:
-        lines += [f"Mean ranks are over the {n} sets that all agents have; two that differ by less than {width:.2f} "
-                  "(Nemenyi, 5 %) are not told apart.", ""]  # fmt: skip
+        lines += [f"Mean ranks are over {n} sets, of the agents that ran on all of them; two that differ by less than "
+                  f"{width:.2f} (Nemenyi, 5 %) are not told apart.", ""]  # fmt: skip
     lines += ["## Every set", "", *_pipes(sets), ""]
     if failed:
         lines += ["## What failed", "", *(f"- {line}" for line in failed), ""]
@@ -143,6 +202,7 @@ def html(rows: list[Row], about: str) -> str:
         "table{border-collapse:collapse;display:block;overflow-x:auto}td,th{padding:.2rem .6rem;text-align:right;"
         "white-space:nowrap;border-bottom:1px solid #8884}td:first-child,th:first-child{text-align:left}</style>"
         f"<h1>The bake-off</h1><p>{escape.escape(HOW)}</p><p>{escape.escape(about)}</p>{_cells(agents)}"
+        f"<ul>{''.join(f'<li>{escape.escape(line)}' for line in claims(rows))}</ul>"
         f"{picture(rows)}<h2>Every set</h2>{_cells(sets)}{broken if failed else ''}</html>\n"
     )
 

@@ -17,6 +17,7 @@ POLICIES = [
 ]
 SUBSPACE = np.array([[1.0, 0.0], [-0.8, 0.0], [0.0, 1.0]])
 SAMPLE = np.random.default_rng(0).uniform(-1, 1, (40, D))
+FEATURES = aw.features.Join([aw.features.Fourier(24)]).fit(SAMPLE)
 
 CASES = [
     Case("Exp3", lambda s: aw.Exp3(K, 0.1, seed=s), horizon=1500),
@@ -67,6 +68,7 @@ CASES = [
     ),
     Case("D3RB", lambda s: aw.D3RB([aw.LinUCB(D, 0.5, 0.3), aw.SquareCB(D)], seed=s)),
     Case("ED2RB", lambda s: aw.ED2RB([aw.LinUCB(D, 0.5, 0.3), aw.SquareCB(D)], seed=s)),
+    Case("Mapped", lambda s: aw.Mapped(aw.LinUCB(25, 0.5, 0.3), FEATURES, seed=s)),
     Case("Corral", lambda s: aw.Corral([aw.LinUCB(D, 0.5, 0.3), aw.SquareCB(D)], 600, seed=s)),
     Case("LinUCB", lambda s: aw.LinUCB(D, 0.5, 0.3, seed=s)),
     Case("LinUCB, disjoint", lambda s: aw.LinUCB(D, 0.5, 0.3, n_arms=K, seed=s)),
@@ -118,6 +120,7 @@ CASES = [
         symmetric=False,
         horizon=2000,
     ),
+    Case("SquareCB, first order", lambda s: aw.SquareCB(D, lam=0.3, first_order=True, seed=s)),
     Case("SquareCB", lambda s: aw.SquareCB(D, seed=s)),
     Case("SquareCB, disjoint", lambda s: aw.SquareCB(D, n_arms=K, seed=s)),
     Case("FastCB", lambda s: aw.FastCB(D, seed=s)),

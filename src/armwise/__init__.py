@@ -29,6 +29,7 @@ _HOMES = {
     "reduction.explore": ("Explore",),
     "reduction.balancing": ("D3RB", "ED2RB"),
     "reduction.corral": ("Corral",),
+    "reduction.mapped": ("Mapped",),
     "auto.auto": ("Auto",),
     "linear.linucb": ("LinUCB", "Ellipsoid"),
     "linear.hybrid": ("HybridLinUCB",),
@@ -157,6 +158,7 @@ if TYPE_CHECKING:
     from armwise.reduction.epsilon_greedy import EpsilonGreedy as EpsilonGreedy
     from armwise.reduction.exp3 import Exp3 as Exp3
     from armwise.reduction.explore import Explore as Explore
+    from armwise.reduction.mapped import Mapped as Mapped
     from armwise.reduction.per_context import PerContext as PerContext
     from armwise.reduction.policy_arms import PolicyArms as PolicyArms
     from armwise.reduction.thompson import BetaThompson as BetaThompson

@@ -55,9 +55,10 @@ class Auto(Agent):
     reward_range = (-np.inf, np.inf)
     compiled = True
     _learnt = ("_columns", "_fourier", "_ends", "_prior", "_factors", "_thetas", "_evidence", "_center", "_unit",
-               "_rows", "_models", "_rewards", "_filled")  # fmt: skip
+               "_rows", "_models", "_rewards", "_filled", "_offered", "_first", "_n_first")  # fmt: skip
 
     MEMORY: ClassVar[int] = 1024  # rewards that are kept to fit the maps
+    FIRST: ClassVar[int] = 32  # rounds of which all rows (at most 32) are looked at for the maps, chosen or not
     FEATURES: ClassVar[int] = 288  # about as many as are worth their time; at least 96 of them are smooth
     SCALE: ClassVar[float] = 4.0  # of the linear, and of the smooth part, beside a constant of 1
     CENTER: ClassVar[float] = 0.3  # of the rewards' range: what an arm never played is expected to bring
@@ -73,6 +74,9 @@ class Auto(Agent):
         self.sees = "features" if n_arms is None else "shared"
         self._rows = np.zeros((self.MEMORY, self.dim))
         self._models, self._rewards = np.zeros(self.MEMORY, np.int64), np.zeros(self.MEMORY)
+        offers = n_arms is None  # rows that describe arms: those that were not chosen belong to the maps too
+        self._offered = np.zeros((self.MEMORY if offers else 0, self.dim))
+        self._first, self._n_first = np.zeros((self.FIRST * self.FIRST if offers else 0, self.dim)), 0
         self._filled = 0  # of the memory, or, with drift, rewards that ever went through it
         self._columns: Columns | None = None
         self._fourier: Fourier | None = None
@@ -98,7 +102,7 @@ class Auto(Agent):
         self._ends, self._prior = ends, prior
         self._factors, self._thetas = np.zeros((M, D, D)), np.zeros((M, B, D))
         self._factors[:, np.arange(D), np.arange(D)] = prior
-        self._evidence = np.zeros(3 + 3 * B)
+        self._evidence = np.zeros(3 + 5 * B)
 
     def _refit(self) -> None:
         """Fit maps and range to the rewards in memory, and learn them again."""
@@ -110,8 +114,12 @@ class Auto(Agent):
             low, high = min(low, 0.0), max(high, 0.0)
         self._unit = high - low if high > low else 1.0
         self._center = low + self.CENTER * self._unit
-        columns = Columns().fit(rows)
-        mapped = columns.transform(rows)
+        seen = rows
+        if self.n_arms is None:
+            first = self._first[: self._n_first] if self._filled <= self.MEMORY else self._first[:0]
+            seen = np.concatenate([first, rows, self._offered[order]])
+        columns = Columns().fit(seen)
+        mapped = columns.transform(seen)
         ends, prior = [_LANES], [np.array([1.0] + [0.0] * (_LANES - 1))]
         self._columns = self._fourier = None
         if columns.size:
@@ -154,7 +162,7 @@ class Auto(Agent):
         row, model = (context, choice.arm) if self.n_arms is not None else (context[choice.arm], 0)
         mapped = self._map(row[None, :])[0]
         nested.learn(*self._model, mapped, model, (reward - self._center) / self._unit)
-        self._remember(row[None, :], np.array([model]), np.array([reward]))
+        self._remember(row[None, :], np.array([model]), np.array([reward]), context[None])
 
     def _until_refit(self) -> int:
         """How many more rewards until the maps are fitted again."""
@@ -162,16 +170,28 @@ class Auto(Agent):
             return (1 << self._filled.bit_length()) - self._filled if self._filled else 1
         return self.MEMORY - self._filled % self.MEMORY if self.drift else 1 << 62
 
-    def _remember(self, rows: Floats, models: Any, rewards: Floats) -> None:
+    def _remember(self, rows: Floats, models: Any, rewards: Floats, rounds: Floats) -> None:
         """Keep what was learnt (never beyond the next refit), and refit when it is time."""
         if self._filled >= self.MEMORY and not self.drift:
             return
         due = len(rows) == self._until_refit()
         where = (self._filled + np.arange(len(rows))) % self.MEMORY
         self._rows[where], self._models[where], self._rewards[where] = rows, models, rewards
+        if self.n_arms is None:
+            self._offer(rounds)
         self._filled += len(rows)
         if due:
             self._refit()
+
+    def _offer(self, rounds: Floats) -> None:
+        """Keep one row of each round, every arm in its turn, and all rows of the first rounds."""
+        K = rounds.shape[1]
+        n = self._filled + np.arange(len(rounds))
+        self._offered[n % self.MEMORY] = rounds[np.arange(len(rounds)), n % K]
+        some = np.linspace(0, K - 1, min(K, self.FIRST)).astype(np.int64)
+        new = rounds[n < self.FIRST][:, some].reshape(-1, self.dim)
+        self._first[self._n_first : self._n_first + len(new)] = new
+        self._n_first += len(new)
 
     def _play(self, contexts: Any, rewards: Floats) -> Played:
         T = len(rewards)
@@ -189,7 +209,7 @@ class Auto(Agent):
             rows = block[np.arange(stop - start), 0 if self.n_arms is not None else played[0]]
             models = played[0] if self.n_arms is not None else np.zeros(stop - start, np.int64)
             self._n_learnt += stop - start
-            self._remember(rows, models, played[2])
+            self._remember(rows, models, played[2], block)
             start = stop
         return Played(arms, probabilities, got)
 
@@ -203,14 +223,14 @@ class Auto(Agent):
         """
         B = len(self._ends)
         names = ["constant", "linear", "smooth"] if B < 4 else ["constant", "linear", "additive", "smooth"]
-        level, _ = nested.level(self._evidence, B, self.n_arms or 1)
-        counts = self._evidence[3 + 2 * B :]
+        level, _, noise = nested.level(self._evidence, B, self.n_arms or 1)
+        counts = self._evidence[3 + 2 * B : 3 + 3 * B]
         low = self._center - self.CENTER * self._unit
         return {
             "in_charge": names[level],
             "shares": {name: float(n / max(1.0, counts.sum())) for name, n in zip(names, counts)},
             "since_refit": int(counts.sum()),
-            "noise": float(np.sqrt((1.0 + self._evidence[1]) / (4.0 + self._evidence[2])) * self._unit),
+            "noise": float(noise * self._unit),
             "reward_range": (low, low + self._unit),
             "features": self._columns.names() if self._columns is not None else [],
             "length_scale": self._fourier.scale_used if self._fourier is not None else None,
@@ -218,10 +238,9 @@ class Auto(Agent):
 
     def _estimates(self, context: Floats) -> tuple[Floats, Floats]:
         X = self._map(np.atleast_2d(context))
-        level, _ = nested.level(self._evidence, len(self._ends), self.n_arms or 1)
+        level, _, noise = nested.level(self._evidence, len(self._ends), self.n_arms or 1)
         means, widths = nested.estimates(*self._model[:4], X, level)
-        noise = self.explain()["noise"]
-        return means * self._unit + self._center, widths * noise
+        return means * self._unit + self._center, widths * (noise * self._unit)
 
 
 def _padded(size: int) -> int:

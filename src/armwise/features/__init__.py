@@ -10,3 +10,8 @@ from armwise.features.encoder import Feature as Feature
 from armwise.features.maps import Columns as Columns
 from armwise.features.maps import FeatureMap as FeatureMap
 from armwise.features.maps import Fourier as Fourier
+from armwise.features.more import Bins as Bins
+from armwise.features.more import Chain as Chain
+from armwise.features.more import Cross as Cross
+from armwise.features.more import Join as Join
+from armwise.features.more import hashed_text as hashed_text

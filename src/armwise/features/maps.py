@@ -31,6 +31,7 @@ class FeatureMap(persist.Saved):
 
     _namespace: ClassVar[str] = "features."
     size: int = 0  # features per row, once fitted
+    columns: int = 0  # that a row must have, once fitted
 
     def fit(self, rows: Any) -> Self:
         """Look at rows, of which each is one example; returns the map itself.
@@ -42,6 +43,7 @@ class FeatureMap(persist.Saved):
         if not len(table):
             raise ValueError("rows must have at least one row, got none")
         self._fit(table)
+        self.columns = table.shape[1]
         return self
 
     def transform(self, rows: Any) -> Floats:
@@ -50,9 +52,12 @@ class FeatureMap(persist.Saved):
         >>> Fourier(count=4, seed=1).fit(np.eye(2)).transform(np.eye(2)).shape
         (2, 4)
         """
-        if not self.size:
+        if not self.columns:
             raise ValueError(f"{type(self).__name__} has seen no rows yet: call fit first")
-        return self._transform(_table("rows", rows))
+        table = _table("rows", rows)
+        if table.shape[1] != self.columns:
+            raise ValueError(f"rows must have {self.columns} columns, as those of fit had, got {table.shape[1]}")
+        return self._transform(table)
 
     @abstractmethod
     def _fit(self, rows: Floats) -> None: ...
@@ -86,7 +91,7 @@ class Columns(FeatureMap):
 
     linear: int = 0  # features before the positions
     LIMIT: ClassVar[float] = 5.0  # deviations; beyond, the position says enough
-    _learnt = ("size", "linear", "_numbers", "_means", "_inverses", "_knots", "_categories", "_values")
+    _learnt = ("size", "columns", "linear", "_numbers", "_means", "_inverses", "_knots", "_categories", "_values")
 
     def __init__(self, max_categories: int = 12, knots: int = 17) -> None:
         self.max_categories, self.knots = count("max_categories", max_categories), count("knots", knots)
@@ -113,11 +118,6 @@ class Columns(FeatureMap):
         self._knots = np.ascontiguousarray(np.quantile(table, levels, axis=0, method="inverted_cdf").T)
         self.linear = len(numbers) + len(categories)
         self.size = self.linear + len(numbers)
-
-    def transform(self, rows: Any) -> Floats:
-        if not hasattr(self, "_numbers"):
-            raise ValueError("Columns has seen no rows yet: call fit first")
-        return self._transform(_table("rows", rows))
 
     def _transform(self, rows: Floats) -> Floats:
         return maps.columns(
@@ -147,7 +147,7 @@ class Fourier(FeatureMap):
     0.6
     """
 
-    _learnt = ("size", "_frequencies", "_phases", "scale_used")
+    _learnt = ("size", "columns", "_frequencies", "_phases", "scale_used")
 
     def __init__(self, count: int = 256, length_scale: float | None = None, seed: int = 0) -> None:
         self.count, self.length_scale, self.seed = int(count), length_scale, int(seed)

@@ -18,6 +18,10 @@ CALLS = {
     "D3RB": "aw.D3RB([aw.UCB1(n_arms={K}), aw.Exp3(n_arms={K})])",
     "ED2RB": "aw.ED2RB([aw.UCB1(n_arms={K}), aw.Exp3(n_arms={K})])",
     "Corral": "aw.Corral([aw.UCB1(n_arms={K}), aw.Exp3(n_arms={K})], horizon={T})",
+    "Mapped": (
+        "aw.Mapped(aw.LinUCB(65, n_arms={K}), "
+        "aw.features.Join([aw.features.Fourier(64)]).fit(np.random.default_rng(0).random((100, {d}))))"
+    ),
     "LinUCB": "aw.LinUCB(dim={d}, alpha=aw.Ellipsoid(noise={R}, norm={S}, delta={delta}))",
     "HybridLinUCB": "aw.HybridLinUCB(dim={d}, n_arms={K}, shared=1)",
     "SupLinUCB": "aw.SupLinUCB(dim={d}, horizon={T}, delta={delta})",

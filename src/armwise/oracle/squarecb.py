@@ -13,16 +13,19 @@ from armwise.numerics import regression
 from armwise.oracle.regression import RegressionAgent
 from armwise.ridge import Ridge
 
+FIRST_ORDER = 2.5  # in its place over the variance: the same where the deviation is 1/4
 PRACTICAL = 10.0  # gamma of ``gamma=None``, times the deviation of the noise: see docs/choose.md
 LEAST_NOISE = 0.01
+LEAST_VARIANCE = 0.001
 
 
 class SquareCB(RegressionAgent):
     """Play the arm of the best estimate b, and any other arm a with probability 1 / (K + gamma_t (y_b - y_a)).
 
     gamma_t = gamma t^exponent / scale: larger ``scale`` explores more. ``gamma=None``, the practical default, is a
-    constant over the noise of the rewards, as it is learnt (see ``Noise``). Arms that tie for the best share its
-    probability equally. ``SquareCB.theoretical`` has the constant gamma that the bound asks for.
+    constant over the noise of the rewards, as it is learnt (see ``Noise``); with ``first_order`` over its variance,
+    which for 0/1 rewards is the best loss L (1 - L): where the best arm hardly ever fails it explores less. Arms that
+    tie for the best share its probability equally. ``SquareCB.theoretical`` has the constant gamma of the bound.
     Per-arm features with one regressor, or with ``n_arms`` one regressor for each arm over a shared context; the
     regressor is ridge (``lam``; None follows the features' size), or any scikit-learn regressor: taught by
     ``partial_fit`` where it has one, otherwise fitted again whenever its examples have grown by the factor ``refit``.
@@ -60,6 +63,7 @@ class SquareCB(RegressionAgent):
         scale: float = 1.0,
         lam: float | None = None,
         prior_mean: ArrayLike | None = None,
+        first_order: bool = False,
         regressor: Any = None,
         refit: float = 1.1,
         seed: Seed = None,
@@ -67,6 +71,9 @@ class SquareCB(RegressionAgent):
         self._begin(dim, n_arms, lam, scale, gamma is None, regressor, refit, prior_mean, seed)
         self.gamma = None if gamma is None else positive("gamma", gamma)
         self.exponent = positive("exponent", exponent, zero=True)
+        self.first_order = bool(first_order)
+        if self.first_order and self._noise is None:
+            raise ValueError("first_order scales the practical gamma by the noise: leave gamma and regressor out")
 
     @classmethod
     def theoretical(
@@ -90,7 +97,10 @@ class SquareCB(RegressionAgent):
             return self.gamma / self.scale
         if self._noise is None:
             return PRACTICAL / self.scale
-        return PRACTICAL / (self.scale * max(self._noise.deviation, LEAST_NOISE))
+        deviation = self._noise.deviation
+        if self.first_order:
+            return FIRST_ORDER / (self.scale * max(deviation * deviation, LEAST_VARIANCE))
+        return PRACTICAL / (self.scale * max(deviation, LEAST_NOISE))
 
     def _probabilities(self, context: Floats) -> Floats:
         gamma = regression.gap_scale(self.t, self._gamma(), self.exponent)

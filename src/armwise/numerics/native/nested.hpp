@@ -4,8 +4,8 @@
 // the first features, so p = W x gives the widths of all prefixes as running sums of p_i^2, and one step of Carlson's
 // update serves them all. Only the estimate theta is kept for each prefix. Prefixes end at multiples of eight.
 //
-// Which prefix decides is chosen by the errors it made one step ahead (`Evidence`): the longest, unless a shorter one
-// predicted the rewards better. Errors fade, so that what was learnt early does not count for ever.
+// Which prefix decides is chosen by the errors it made one step ahead (`Evidence`). They fade, so that what was learnt
+// early does not count for ever.
 #pragma once
 
 #include "choice.hpp"
@@ -58,7 +58,8 @@ inline void predict(const Nested& model, Index m, const double* x, double* means
 }
 
 // A += x x', b += r x for every prefix at once; `errors` are r minus what each predicted before.
-inline void learn_nested(const Nested& model, Index m, const double* x, const double* errors) {
+// `growth` becomes 1 + (the squared width of x) of each prefix, before.
+inline void learn_nested(const Nested& model, Index m, const double* x, const double* errors, double* growth) {
     const Index D = model.D;
     Scratch scratch(2 * D, 2 * D);
     double *p = scratch.data(), *k = p + D, *W = model.factor(m);
@@ -76,6 +77,7 @@ inline void learn_nested(const Nested& model, Index m, const double* x, const do
         }
         before = after;
         for (; b < model.B && i + 1 == model.ends[b]; ++b) {
+            growth[b] = before;
             const Lanes step = splat(errors[b] / before);
             double* theta = model.theta(m, b);
             for (Index j = 0; j <= i; j += LANES) store(theta + j, step * load(k + j) + load(theta + j));
@@ -83,9 +85,15 @@ inline void learn_nested(const Nested& model, Index m, const double* x, const do
     }
 }
 
-// What the errors of one step ahead say: `state` is (3 + 3 B): rewards learnt, faded sum of squared errors of the
-// prefix in charge, faded number of them (rewards are measured in units of their range); then per prefix the faded sum of (longest's squared error - its own), the
-// faded sum of that difference squared, and how many rewards were learnt while it was in charge.
+// What the errors of one step ahead say; rewards are measured in units of their range. `state` is (3 + 5 B): rewards
+// learnt, faded sum of squared errors of the prefix in charge, faded number of them; then per prefix the faded sum of
+// (longest's squared error - its own), that of this difference squared, how many rewards were learnt while it was in
+// charge, and the faded sums of error^2 / growth and of ln growth.
+//
+// One model per arm: an arm's model sees contexts of every kind, and little optimism is enough. One model for rows that
+// describe arms: rows that were never chosen are known by the model alone, which must not be trusted before the rewards
+// speak for it. There the prefix of the largest marginal likelihood decides, and the longest adds to its width as long
+// as the likelihood leaves it a chance.
 struct Evidence {
     double* state;
     Index B, M;
@@ -94,37 +102,62 @@ struct Evidence {
     static constexpr double CONSTANT = 3.0, SHORTER = 0.25;  // how sure, in standard errors
     static constexpr double PATIENCE = 30.0;                // rewards per arm before the context is given up
     static constexpr double WIDE = 1.0, NARROW = 0.3;       // standard errors of optimism: a constant, a longer prefix
+    static constexpr double ROWS = 2.0;                     // posterior deviations, of one model for all rows
+    static constexpr double TEMPER = 3.0;                   // of the likelihood ratio that still widens
 
     double* gaps() const { return state + 3; }
     double* squares() const { return state + 3 + B; }
     double* charge() const { return state + 3 + 2 * B; }
+    double* sums() const { return state + 3 + 3 * B; }
+    double* logs() const { return state + 3 + 4 * B; }
+    bool per_arm() const { return M > 1; }
 
+    // -2 ln(marginal likelihood), the noise integrated out: half the rewards' range, as if four rewards had shown it.
+    double cost(Index b) const { return logs()[b] + (4.0 + state[2]) * std::log(variance(b)); }
+    double variance(Index b) const { return (1.0 + sums()[b]) / (4.0 + state[2]); }
+
+    Index level() const { return per_arm() ? level_per_arm() : likeliest(); }
+
+    Index likeliest() const {
+        Index chosen = B - 1;
+        for (Index b = B - 2; b >= 1; --b)
+            if (cost(b) < cost(chosen)) chosen = b;
+        return chosen;
+    }
     // The longest prefix, unless a shorter one did better, by a quarter of the difference's standard error; of two such
     // the better. The first prefix is a constant per arm: it needs strong evidence, because an arm that is never tried
     // again cannot speak for itself.
-    Index level() const {
+    Index level_per_arm() const {
         Index chosen = B - 1;
         double best = 0.0;
         for (Index b = B - 2; b >= 1; --b) {
             const double value = gaps()[b] - SHORTER * std::sqrt(squares()[b] + 0.25);
             if (value >= best) best = value, chosen = b;
         }
-        if (B > 1 && M > 1 && state[0] > PATIENCE * double(M) && gaps()[0] > gaps()[chosen] &&
+        if (B > 1 && state[0] > PATIENCE * double(M) && gaps()[0] > gaps()[chosen] &&
             gaps()[0] > CONSTANT * std::sqrt(squares()[0] + 0.25))
             return 0;
         return chosen;
     }
     // The residual standard deviation, beginning at half the rewards' range as if four rewards had shown it.
-    double noise() const { return std::sqrt((1.0 + state[1]) / (4.0 + state[2])); }
-    double radius(Index level) const { return (level == 0 ? WIDE : NARROW) * noise(); }
+    double noise(Index b) const { return std::sqrt(per_arm() ? (1.0 + state[1]) / (4.0 + state[2]) : variance(b)); }
+    double radius(Index b) const { return (per_arm() ? (b == 0 ? WIDE : NARROW) : ROWS) * noise(b); }
+    // How much of the longest prefix's squared width counts beside that of the one in charge, from 0 to 1.
+    double share(Index b) const {
+        if (per_arm() || b == B - 1) return 0.0;
+        const double left = std::exp((cost(b) - cost(B - 1)) / (2.0 * TEMPER));
+        return left < 1e-3 ? 0.0 : left;
+    }
 
-    void learn(const double* errors, Index in_charge) {
+    void learn(const double* errors, const double* growth, Index in_charge) {
         const double fade = 1.0 - 1.0 / (MEMORY * state[0] + START);
         const double longest = errors[B - 1] * errors[B - 1];
         for (Index b = 0; b < B; ++b) {
             const double gain = longest - errors[b] * errors[b];
             gaps()[b] = fade * gaps()[b] + gain;
             squares()[b] = fade * fade * squares()[b] + gain * gain;
+            sums()[b] = fade * sums()[b] + errors[b] * errors[b] / growth[b];
+            logs()[b] = fade * logs()[b] + std::log(growth[b]);
         }
         state[1] = fade * state[1] + errors[in_charge] * errors[in_charge];
         state[2] = fade * state[2] + 1.0;
@@ -135,8 +168,11 @@ struct Evidence {
 
 // Optimistic scores of K arms: mean + radius x width, of one row under each model or of each row under the one model.
 // An arm that cannot win even with the width of an arm never played keeps that upper bound as its score.
-inline void nested_scores(const Nested& model, const double* X, Index K, Index level, double radius, double* scores) {
-    const Index D = model.D, end = model.ends[level];
+inline void nested_scores(const Nested& model, const double* X, Index K, const Evidence& evidence, double* scores) {
+    const Index D = model.D, level = evidence.level(), end = model.ends[level];
+    const double radius = evidence.radius(level), share = evidence.share(level);
+    const double longest = share > 0.0 ? evidence.radius(model.B - 1) : 0.0;
+    const Index last = share > 0.0 ? D : end;
     Scratch scratch(D);
     double* p = scratch.data();
     const bool shared = model.M > 1;
@@ -153,11 +189,17 @@ inline void nested_scores(const Nested& model, const double* X, Index K, Index l
     for (const auto& [minus, a] : order) {
         const double* x = shared ? X : X + a * D;
         double most = 0.0;
-        for (Index j = 0; j < end; ++j) most += x[j] * x[j] * model.prior[j] * model.prior[j];
-        const double bound = radius * std::sqrt(most) - minus;
+        for (Index j = 0; j < last; ++j) most += x[j] * x[j] * model.prior[j] * model.prior[j];
+        const double bound = std::max(radius, longest) * std::sqrt(most) - minus;
         scores[a] = bound;
         if (bound < best - 1e-6 * std::fabs(best)) continue;
-        scores[a] = radius * std::sqrt(project_prefix(model.factor(shared ? a : 0), D, end, x, p)) - minus;
+        const double whole = project_prefix(model.factor(shared ? a : 0), D, last, x, p);
+        if (share > 0.0) {
+            const double own = radius * radius * prefix_dot(p, p, end);
+            scores[a] = std::sqrt(own + share * std::max(0.0, longest * longest * whole - own)) - minus;
+        } else {
+            scores[a] = radius * std::sqrt(whole) - minus;
+        }
         require(is_finite(scores[a]), "context must be finite (and its square must not overflow)");
         best = std::max(best, scores[a]);
     }
