@@ -140,7 +140,11 @@ def tradeoff(
 
 @dataclass(frozen=True)
 class Mixture:
-    """The best mix of policies within a budget: its value with an interval, and the share of each policy."""
+    """The best mix of policies within a budget: its value with an interval, and the share of each policy.
+
+    >>> Mixture(0.5, 0.4, 0.6, {"small": 1.0}).shares
+    {'small': 1.0}
+    """
 
     value: float
     low: float
