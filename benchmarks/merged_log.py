@@ -20,7 +20,7 @@ def main(rows: int = 1_000_000, parts: int = 8) -> None:
     theta = rng.normal(size=D) / np.sqrt(D)
     contexts = rng.normal(size=(rows, D))
     arms = rng.integers(0, K, rows)
-    rewards = contexts @ theta * (arms + 1) / K + rng.normal(0, 0.3, rows)
+    rewards = np.clip(0.5 + 0.2 * contexts @ theta * (arms + 1) / K + rng.normal(0, 0.1, rows), 0.0, 1.0)
     choices = aw.Choices(arms, np.full(rows, 1 / K))
     probe = rng.normal(size=D)
     print(f"{rows:,} rows, {K} arms, {D} shared features, {parts} parts; processor time of one process")
