@@ -189,7 +189,7 @@ class Auto(Agent):
         n = self._filled + np.arange(len(rounds))
         self._offered[n % self.MEMORY] = rounds[np.arange(len(rounds)), n % K]
         some = np.linspace(0, K - 1, min(K, self.FIRST)).astype(np.int64)
-        new = rounds[n < self.FIRST][:, some].reshape(-1, self.dim)
+        new = rounds[n < self.FIRST][:, some].reshape(-1, rounds.shape[2])
         self._first[self._n_first : self._n_first + len(new)] = new
         self._n_first += len(new)
 
