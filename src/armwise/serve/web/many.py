@@ -25,6 +25,7 @@ class _Decisions(msgspec.Struct, forbid_unknown_fields=True):
 
 async def decide(call: Call) -> Response:
     """``POST /v1/batch/decisions``: as ``POST /v1/decisions``, for each of ``decisions``; all or none."""
+    retry_key(call)  # a bad one is refused whatever the body holds
 
     def drawn() -> list[Write]:
         asked = _asked(call)
@@ -65,6 +66,7 @@ def _write(call: Call, asked: Asked, i: int) -> Write:
 
 async def reward(call: Call) -> Response:
     """``POST /v1/batch/rewards``: ``{"rewards": [{"id": ..., "value": ..., "cost": ...}, ...]}``; all or none."""
+    retry_key(call)
     body = read_object(call.body, {"rewards"})
     rewards = body.get("rewards")
     if not isinstance(rewards, list) or len(rewards) > MOST:
@@ -97,6 +99,8 @@ async def explanation(call: Call) -> Response:
 async def teach(call: Call) -> Response:
     """``POST /v1/lessons``: ``{"rows": [...]}`` of context, arms, arm, probability and reward; how many were learnt."""
 
+    key = retry_key(call, "teach")
+
     def learnt() -> int:
         rows: Any = read_object(call.body, {"rows"}).get("rows")
         if not isinstance(rows, list):
@@ -106,7 +110,7 @@ async def teach(call: Call) -> Response:
         except ValueError as error:
             raise InvalidInput(str(error)) from None
         if lessons.rewards:
-            call.engine.teach(call.application, lessons, retry_key(call, "teach"))
+            call.engine.teach(call.application, lessons, key)
         return len(lessons.rewards)
 
     return reply({"learnt": await asyncio.to_thread(learnt)})

@@ -18,8 +18,18 @@ _COST = {
     "description": "What the decision cost: a number, or one per resource.",
     "anyOf": [_NUMBER, {"type": "array", "items": _NUMBER, "minItems": 1}],
 }
+_TABLE = {
+    "type": "object",
+    "additionalProperties": {"type": "object", "additionalProperties": {"type": "number"}},
+}
 _OBJECT = {"$ref": "#/components/schemas/Features"}
 _FEATURES = {"anyOf": [_OBJECT, {"type": "array", "items": _OBJECT}]}
+
+
+def _listed(name: str, most: int | None = None) -> dict[str, Any]:
+    items: dict[str, Any] = {"type": "array", "items": {"$ref": f"#/components/schemas/{name}"}}
+    return items if most is None else items | {"maxItems": most}
+
 
 SCHEMAS: dict[str, Any] = {
     "Error": {
@@ -130,6 +140,64 @@ SCHEMAS: dict[str, Any] = {
             "repeated": {"type": "boolean"},
         },
     },
+    "DecisionsRequest": {
+        "type": "object",
+        "required": ["decisions"],
+        "additionalProperties": False,
+        "properties": {"decisions": _listed("DecisionRequest", 1000)},
+    },
+    "Decisions": {
+        "type": "object",
+        "required": ["decisions"],
+        "properties": {"decisions": _listed("Decision")},
+    },
+    "RewardsRequest": {
+        "type": "object",
+        "required": ["rewards"],
+        "additionalProperties": False,
+        "properties": {
+            "rewards": {
+                "type": "array",
+                "maxItems": 1000,
+                "items": {
+                    "type": "object",
+                    "required": ["id", "value"],
+                    "additionalProperties": False,
+                    "properties": {"id": _NAME, "value": _NUMBER, "cost": _COST},
+                },
+            }
+        },
+    },
+    "Rewards": {"type": "object", "required": ["rewards"], "properties": {"rewards": _listed("RewardAnswer")}},
+    "Explanation": {
+        "type": "object",
+        "description": "By arm its estimate, width and probability; by arm and feature its contribution.",
+        "required": ["arms", "contributions"],
+        "properties": {"arms": _TABLE, "contributions": _TABLE},
+    },
+    "Lessons": {
+        "type": "object",
+        "description": "Rows of a log, learnt as if they had been decided here, weighted by their probabilities.",
+        "required": ["rows"],
+        "additionalProperties": False,
+        "properties": {
+            "rows": {
+                "type": "array",
+                "items": {
+                    "type": "object",
+                    "required": ["arms", "arm", "probability", "reward"],
+                    "properties": {
+                        "context": _FEATURES,
+                        "arms": {"type": "array", "minItems": 1, "items": {"$ref": "#/components/schemas/Arm"}},
+                        "arm": _NAME,
+                        "probability": {"type": "number", "exclusiveMinimum": 0, "maximum": 1},
+                        "reward": _NUMBER,
+                    },
+                },
+            }
+        },
+    },
+    "Learnt": {"type": "object", "required": ["learnt"], "properties": {"learnt": {"type": "integer"}}},
     "Settings": {
         "type": "object",
         "required": ["window", "default", "rule", "apprentice"],
@@ -258,6 +326,37 @@ def _operations() -> dict[tuple[str, str], dict[str, Any]]:
             "answers": {"200": _json("RewardAnswer", "kept")},
             "errors": _WRITING,
             "parameters": [_ID, _RETRY],
+        },
+        ("post", "/v1/batch/decisions"): {
+            "summary": "Decide several times, in one commit: all or none",
+            "operationId": "decideMany",
+            "answers": {"200": _json("Decisions", "decided, in the order asked")},
+            "errors": _WRITING,
+            "body": "DecisionsRequest",
+            "parameters": [_RETRY],
+        },
+        ("post", "/v1/batch/rewards"): {
+            "summary": "Give several rewards, in one commit: all or none",
+            "operationId": "rewardMany",
+            "answers": {"200": _json("Rewards", "kept, in the order given")},
+            "errors": _WRITING,
+            "body": "RewardsRequest",
+            "parameters": [_RETRY],
+        },
+        ("post", "/v1/explanations"): {
+            "summary": "Why an arm would be likely: estimates, and what each feature contributes; nothing is decided",
+            "operationId": "explain",
+            "answers": {"200": _json("Explanation", "from the model of now")},
+            "errors": (*_KEYED, "413"),
+            "body": "DecisionRequest",
+        },
+        ("post", "/v1/lessons"): {
+            "summary": "Learn the rows of a log first (warm start)",
+            "operationId": "teach",
+            "answers": {"200": _json("Learnt", "how many rows were learnt")},
+            "errors": _WRITING,
+            "body": "Lessons",
+            "parameters": [_RETRY],
         },
         ("get", "/v1/agents"): {
             "summary": "The applications",
