@@ -89,7 +89,8 @@ def play_peer(path: Path, name: str, seed: int, python: str, seconds: float) -> 
             return row | {"error": f"not done after {seconds:g} s"}
     if done.returncode:
         return row | {"error": done.stderr.strip().splitlines()[-1][:200]}
-    return row | json.loads(done.stdout)
+    found: dict[str, Any] = json.loads(done.stdout)
+    return row | found
 
 
 def run_peers(sets: list[Path], python: str, rows_file: Path, seed: int, most: int, seconds: float) -> list[Any]:

@@ -148,10 +148,10 @@ class Conservative(Wrapper):
         if refused:
             arm = draw(base, self._rng.random())
         p = None if own.probability is None else float(self._mixed(every, base, safe)[arm])
-        self._count(rows, base, arm, refused)
+        self._account(rows, base, arm, refused)
         return Choice(arm, p, own.note)
 
-    def _count(self, rows: Floats, base: Floats, arm: int, refused: bool) -> None:
+    def _account(self, rows: Floats, base: Floats, arm: int, refused: bool) -> None:
         # A baseline that draws its arm is compared with itself by what it does on average.
         played = np.einsum("k,kmd->md", base, rows) if refused else rows[arm]
         self._balance = self._balance + played - (1.0 - self.alpha) * np.einsum("k,kmd->md", base, rows)
@@ -160,7 +160,7 @@ class Conservative(Wrapper):
 
     def _chose(self, context: Any, choice: Choice) -> None:
         rows, base, safe = self._parts(context)
-        self._count(rows, base, choice.arm, bool(base[choice.arm] > 0.0 and not safe[choice.arm]))
+        self._account(rows, base, choice.arm, bool(base[choice.arm] > 0.0 and not safe[choice.arm]))
         if self.agent.choosing_changes:
             self.agent._chose(context, choice)
 

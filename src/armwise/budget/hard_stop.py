@@ -149,17 +149,17 @@ class HardStop(Wrapper):
             arm = draw(shared, self._rng.random())
             p = None if own.probability is None else float(shared[arm])
         choice = Choice(arm, p, [self._largest(n_arms)[arm].tolist(), own.note])
-        self._count(choice)
+        self._account(choice)
         return choice
 
-    def _count(self, choice: Choice) -> None:
+    def _account(self, choice: Choice) -> None:
         self._aside = self._aside + np.array(choice.note[0])
         self._n_chosen += 1
 
     def _chose(self, context: Any, choice: Choice) -> None:
         if choice.note is None:
             choice = choice._replace(note=[self._largest(self._count_arms(context))[choice.arm].tolist(), None])
-        self._count(choice)
+        self._account(choice)
         if self.agent.choosing_changes:
             self.agent._chose(context, choice._replace(note=choice.note[1]))
 

@@ -128,17 +128,17 @@ class Pacing(Wrapper):
         arm = draw(p, self._rng.random())
         expected = float(self._costs(len(p))[arm])
         choice = Choice(arm, None if own.probability is None else float(p[arm]), [expected, own.note])
-        self._count(choice, now)
+        self._account(choice, now)
         return choice
 
-    def _count(self, choice: Choice, now: float) -> None:
+    def _account(self, choice: Choice, now: float) -> None:
         self._expected += choice.note[0]
         self._n_chosen += 1
         if self.per is not None:
             self._clock = [self._clock[0] if self._clock else now, now]
 
     def _chose(self, context: Any, choice: Choice) -> None:
-        self._count(choice if choice.note is not None else choice._replace(note=[0.0, None]), self._now())
+        self._account(choice if choice.note is not None else choice._replace(note=[0.0, None]), self._now())
         if self.agent.choosing_changes:
             self.agent._chose(context, choice._replace(note=choice.note[1] if choice.note is not None else None))
 
