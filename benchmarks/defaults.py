@@ -10,9 +10,10 @@ others are divided by their largest absolute value (``--numbers standard``: mean
 For each agent: the geometric mean of loss / VW's loss over the sets, and on how many sets it is significantly worse
 (the difference of two progressive losses of n rounds, beyond 1.96 standard errors, as in the bake-off of Bietti,
 Agarwal and Langford 2021). No argument of an agent is set here: what is measured is the default. The same numbers are
-given for the sets with 100 columns or more after encoding, and for a third of the sets, by a hash of the name, on which
-nothing was chosen since that split was made. With ``--results FILE`` (one JSON line per agent and set) a run that was
-interrupted continues where it stopped.
+given for the sets with 100 columns or more after encoding, and for a third of the sets, by a hash of the name. That
+third was meant to be held out since the split was made, but settings of EpochGreedy, OnlineCover and ILoveToConBandits
+were tried on sets that fall into it, so for these three it is no test. With ``--results FILE`` (one JSON line per agent
+and set) a run that was interrupted continues where it stopped.
 """
 
 from __future__ import annotations

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence, Sized
+from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self, TypeVar, overload
 
@@ -188,7 +189,9 @@ class Agent(persist.Saved, ABC):
             rows = len(contexts)
             if n is not None and n != rows:
                 raise ValueError(f"n is {n!r:.80}, but contexts has {rows} rows: leave n out")
-        return self._choose_many(reading.read_each(self, contexts, rows) if rows else None, rows)
+        read = reading.read_each(self, contexts, rows) if rows else None
+        with self._all_or_nothing(read):
+            return self._choose_many(read, rows)
 
     def learn_many(
         self, contexts: Contexts, choices: Sequence[Choice], rewards: ArrayLike, costs: ArrayLike | None = None
@@ -214,7 +217,8 @@ class Agent(persist.Saved, ABC):
         if costs is not None or self.n_costs:
             checked = checked.with_costs(self._read_many_costs(checked.costs if costs is None else costs, len(values)))
         if len(values):
-            self._learn_many(read, checked, values)
+            with self._all_or_nothing(read, values):
+                self._learn_many(read, checked, values)
 
     def merge(self, other: Self) -> Self:
         """Add what ``other`` has learnt to what this agent has, if ``merges``: as if one had learnt all of it.
@@ -301,14 +305,8 @@ class Agent(persist.Saved, ABC):
                 f"{self._count_arms(block[0] if block is not None else None)} arms"
             )
         paid = None if costs is None and not self.n_costs else self._read_costs(costs, table.shape)
-        before = copy.deepcopy(vars(self)) if _may_overflow(block) or _may_overflow(table) else None
-        try:
+        with self._all_or_nothing(block, table):
             played = self._play_block(block, table, paid)
-        except ValueError:
-            if before is not None:  # a block that overflows in the middle leaves the agent as it was
-                vars(self).clear()
-                vars(self).update(before)
-            raise
         return played if paid is None else played._replace(costs=paid[np.arange(len(table)), played.arms])
 
     def clone(self, seed: Seed = None) -> Self:
@@ -404,9 +402,23 @@ class Agent(persist.Saved, ABC):
             try:
                 self._learn(None if contexts is None else contexts[t], choice, reward)
             except ValueError as error:  # what only learning itself can see
-                error.add_note(f"row {t} was refused; the rows before it are learnt")
+                error.add_note(f"row {t} was refused")
                 raise
             self._n_learnt += 1
+
+    @contextmanager
+    def _all_or_nothing(self, *numbers: Any) -> Iterator[None]:
+        """A block that overflows in the middle leaves the agent as it was: a copy is at hand where numbers are huge."""
+        before, learnt = copy.deepcopy(vars(self)) if any(map(_may_overflow, numbers)) else None, self._n_learnt
+        try:
+            yield
+        except ValueError as error:
+            if before is not None:
+                vars(self).clear()
+                vars(self).update(before)
+            elif self._n_learnt > learnt:
+                error.add_note(f"the first {self._n_learnt - learnt} rows of the block are learnt")
+            raise
 
     def _merge(self, other: Self) -> None:
         """Add what ``other``, made with the same settings, has learnt."""
@@ -603,7 +615,12 @@ class IndexAgent(Agent):
 
 def _may_overflow(block: Any) -> bool:
     """Whether numbers are so large that sums of their squares, over a small ridge, may be beyond all numbers."""
-    return isinstance(block, np.ndarray) and block.size > 0 and bool(block.max() > UNUSUAL or block.min() < -UNUSUAL)
+    if isinstance(block, np.ndarray):
+        return block.dtype.kind == "f" and block.size > 0 and bool(block.max() > UNUSUAL or block.min() < -UNUSUAL)
+    if reading.is_sparse(block):
+        return _may_overflow(block.data)
+    parts = getattr(block, "contexts", block)  # rows in a form of their own (MixedBlock, SparseBlock)
+    return isinstance(parts, (list, tuple)) and any(map(_may_overflow, parts))
 
 
 def _shown(value: Any) -> str:

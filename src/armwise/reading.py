@@ -110,22 +110,22 @@ class MixedBlock:
     [(2, 2, 2)]
     """
 
-    def __init__(self, rounds: list[Any]) -> None:
-        self.rounds = rounds
+    def __init__(self, contexts: list[Any]) -> None:
+        self.contexts = contexts
 
     def __len__(self) -> int:
-        return len(self.rounds)
+        return len(self.contexts)
 
     def __getitem__(self, t: int) -> Any:
-        return self.rounds[t]
+        return self.contexts[t]
 
     def pieces(self) -> Iterator[tuple[slice, Floats]]:
         """Dense (T, K, d) arrays of some rounds at a time, and which rounds these are."""
-        K, d = self.rounds[0].shape
+        K, d = self.contexts[0].shape
         step = max(1, _DENSE // (K * d))
-        for start in range(0, len(self.rounds), step):
+        for start in range(0, len(self.contexts), step):
             part = slice(start, start + step)
-            yield part, np.array([dense(X) for X in self.rounds[part]])
+            yield part, np.array([dense(X) for X in self.contexts[part]])
 
 
 def read(agent: Reader, context: Any) -> Any:

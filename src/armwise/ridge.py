@@ -232,26 +232,36 @@ class Ridge(persist.Saved):
         assert self.window is not None
         if not np.isfinite(x @ x):
             raise ValueError("context must be finite (and its square must not overflow)")
-        place, changed = self._seen % self.window, {model}
-        if self._seen >= self.window and self._recent[place, 0] >= 0:
-            oldest = int(self._recent[place, 0])
-            changed.add(oldest)
-            self._count(oldest, self._recent[place, 2:], self._recent[place, 1], -1.0)
+        place = self._seen % self.window
+        leaving = self._recent[place].copy()
+        sums: dict[int, tuple[Floats, Floats]] = {}  # A and b of the models that change
+        if self._seen >= self.window and leaving[0] >= 0:
+            sums[int(leaving[0])] = self._counted(int(leaving[0]), leaving[2:], leaving[1], -1.0, sums)
+        sums[model] = self._counted(model, x, reward, 1.0, sums)
         self._recent[place] = np.concatenate([[model, reward], x])
-        self._count(model, x, reward, 1.0)
-        self._seen += 1
         if place == self.window - 1:  # what was added and taken away again leaves its rounding behind
-            changed = set(range(self.n_models))
-            for m in changed:
+            for m in range(self.n_models):
                 mine = self._recent[self._recent[:, 0] == m]
-                self._grams[m] = (self.ridge or 1.0) * np.eye(self.dim) + mine[:, 2:].T @ mine[:, 2:]
-                self._moments[m] = (self.ridge or 1.0) * self.prior_means[m] + mine[:, 1] @ mine[:, 2:]
+                gram = (self.ridge or 1.0) * np.eye(self.dim) + mine[:, 2:].T @ mine[:, 2:]
+                sums[m] = gram, (self.ridge or 1.0) * self.prior_means[m] + mine[:, 1] @ mine[:, 2:]
+        changed = list(sums)
+        before = self.models[changed]
+        try:
+            for m in changed:
+                ridge.refit(self.models[m], *sums[m])
+        except ValueError:
+            self.models[changed], self._recent[place] = before, leaving
+            raise ValueError(f"context is too large for a ridge of {self.ridge or 1.0:g}: sums overflow") from None
         for m in changed:
-            ridge.refit(self.models[m], self._grams[m], self._moments[m])
+            self._grams[m], self._moments[m] = sums[m]
+        self._seen += 1
 
-    def _count(self, model: int, x: Floats, reward: float, sign: float) -> None:
-        self._grams[model] += sign * np.outer(x, x)
-        self._moments[model] += sign * reward * x
+    def _counted(
+        self, model: int, x: Floats, reward: float, sign: float, sums: dict[int, tuple[Floats, Floats]]
+    ) -> tuple[Floats, Floats]:
+        """A and b of a model with one row more or less."""
+        gram, moment = sums.get(model, (self._grams[model], self._moments[model]))
+        return gram + sign * np.outer(x, x), moment + sign * reward * x
 
     def recent_squares(self) -> tuple[float, float]:
         """The sum of the squared rewards in the window, and how many they are.

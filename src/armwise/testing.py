@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from armwise import persist
-from armwise.agent import Agent, Choice, Floats, Played, Sees, Theory
+from armwise.agent import Agent, Choice, Choices, Floats, Played, Sees, Theory
 
 __all__ = ["CHECKS", "Case", "check_agent"]
 
@@ -535,6 +535,38 @@ def bad_contexts(agent: Agent) -> list[Any]:
 BAD_COSTS: list[Any] = [np.nan, np.inf, "1", [[1.0]], [None]]
 
 
+def blocks_that_overflow_change_nothing(case: Case) -> None:
+    """Numbers within the limit at the door, which learning them over tiny ones may find too large: all or nothing."""
+    probe = case.make(20)
+    if probe.sees not in ("features", "shared"):
+        return
+    data = rounds_for(probe, 60, seed=20)
+    data.contexts[:] *= 1e-12
+    data.contexts[45:] = 1e149 * np.sign(data.contexts[45:])
+    rewards, now = data.rewards[:, 0], slice(20, 60)
+    taught = copy.deepcopy(probe)
+    run(taught, data, 0, 20)
+    logged = probe.choose_many(data.contexts[:45])
+    logged = Choices.of([*logged[20:], *(logged[t]._replace(arm=0) for t in range(15))])
+    costs = None if data.costs is None else data.costs[now, 0]
+    for call in (
+        lambda agent: data.play(agent, 20),
+        lambda agent: agent.choose_many(data.contexts[now]),
+        lambda agent: agent.learn_many(data.contexts[now], logged, rewards[now], costs),
+        lambda agent: agent.learn_many(list(data.contexts[now]), logged, rewards[now], costs),
+    ):
+        agent = copy.deepcopy(taught)
+        before = state(agent)
+        try:
+            with np.errstate(all="ignore"):
+                call(agent)
+        except ValueError:
+            assert state(agent) == before, "a block that was refused in the middle changed the agent"
+        else:
+            p = agent.probabilities(data.context(0))
+            assert np.isfinite(p).all() and abs(p.sum() - 1.0) < 1e-9, "a block that overflows was learnt"
+
+
 def costs_are_counted_or_ignored(case: Case) -> None:
     """A cost is checked by every agent; one that does not count costs learns the same with it as without."""
     agent, twin = case.make(12), case.make(12)
@@ -661,6 +693,7 @@ CHECKS = [
     saved_and_loaded_continues,
     clone_forgets,
     bad_input_is_refused_and_changes_nothing,
+    blocks_that_overflow_change_nothing,
     costs_are_counted_or_ignored,
     inputs_are_neither_kept_nor_modified,
     renaming_arms_renames_probabilities,

@@ -77,6 +77,7 @@ def test_a_reward_that_would_overflow_is_refused(case):
         lambda: aw.LinUCB(2, seed=1),  # the ridge follows the features, which are small at first
         lambda: aw.LinUCB(2, 1.0, 1e-20, n_arms=2, seed=1),
         lambda: aw.LinUCB(2, 1.0, 1e-20, window=5, seed=1),
+        lambda: aw.HybridLinUCB(2, 2, 1, 1.0, 1e-20, seed=1),
         lambda: aw.LinThompson(2, 1.0, 1e-20, draws=5, seed=1),
         lambda: aw.EpsilonGreedy(model=Ridge(2, 1e-20), seed=1),
         lambda: aw.CoFineUCB(2, np.eye(2)[:, :1], lam=1e-20, seed=1),
@@ -92,9 +93,33 @@ def test_a_block_that_overflows_in_the_middle_changes_nothing(make):
     rows[40:] = 1e149
     block, rewards = rows[:, 0] if shared else rows, np.full((60, 2), 0.5)
     agent.play(block[:20], rewards[:20])
+    logged = agent.choose_many(block[:40])
     before = persist.dumps(agent)
-    with pytest.raises(ValueError, match=r"overflow|NaN"):
-        agent.play(block[20:], rewards[20:])
+    for call in (
+        lambda: agent.play(block[20:], rewards[20:]),
+        lambda: agent.learn_many(block[20:], logged, rewards[20:, 0]),
+        lambda: agent.learn_many(list(block[20:]), list(logged), rewards[20:, 0]),
+    ):
+        with pytest.raises(ValueError, match=r"overflow|NaN"):
+            call()
+        assert persist.dumps(agent) == before
+    try:
+        agent.choose_many(block[20:])
+    except ValueError:
+        assert persist.dumps(agent) == before, "its random stream has moved"
+
+
+@pytest.mark.parametrize(
+    "make", [lambda: aw.LinUCB(2, 1.0, 1e-20, window=5), lambda: aw.HybridLinUCB(2, 2, 1, 1.0, 1e-20)]
+)
+def test_a_single_reward_that_overflows_changes_nothing(make):
+    """Both learn in several steps, of which a later one finds the overflow."""
+    agent = make()
+    for _ in range(7):
+        agent.learn(1e-12 * np.eye(2), aw.Choice(0, 1.0), 0.5)
+    before = persist.dumps(agent)
+    with pytest.raises(ValueError, match="overflow"):
+        agent.learn(np.full((2, 2), 1e149), aw.Choice(1, 1.0), 0.5)
     assert persist.dumps(agent) == before
 
 

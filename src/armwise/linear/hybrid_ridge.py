@@ -78,7 +78,10 @@ class HybridRidge(persist.Saved):
         z, x = X[arm, : self.shared], np.ascontiguousarray(X[arm, self.shared :])
         W = self._arms.factor(arm)
         u, projected = z - x @ self._C[arm], W @ x
-        grown = 1.0 + float(projected @ projected)
+        with np.errstate(over="ignore", invalid="ignore"):
+            grown = 1.0 + float(projected @ projected)
+        if not np.isfinite(grown):  # before anything is learnt
+            raise ValueError("context must be finite (and its square must not overflow)")
         root, gain = np.sqrt(grown), (projected @ W) / grown  # A_a^-1 x / (1 + x' A_a^-1 x), before it is learnt
         self._shared.update(u / root, (reward - float(x @ self._arms.theta[arm])) / root)
         self._arms.update(x, reward, arm)
