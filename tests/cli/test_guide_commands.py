@@ -21,7 +21,7 @@ def test_table_as_json_and_one_row_of_it(capsys):
     assert "adversarial: no\n" in capsys.readouterr().out
     assert main(["table", "--agent", "linucv"]) == 2
     assert (
-        capsys.readouterr().err == "armwise table: error: unknown agent 'linucv'; did you mean LinUCB or SupLinUCB?\n"
+        capsys.readouterr().err == "armwise table: error: unknown agent 'linucv'; did you mean LinUCB or SupLinUCB or LinCBwK?\n"
     )
 
 

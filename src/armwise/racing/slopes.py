@@ -54,6 +54,8 @@ def slope(results: list[Result], name: str) -> Slope | str:
         return "fewer than three seeds finished, which is no interval"
     table = np.array([[run.regret[-1] for run in result.runs_of(name) if run.seed in seeds] for result in results])
     horizons = np.array([result.horizon for result in results], np.float64)
+    if len(set(horizons)) < 2:
+        return "all races have the same horizon, which is no line"
     n = table.shape[1]
     whole = _line(horizons, table.mean(axis=1))
     parts = np.array([_line(horizons, np.delete(table, i, axis=1).mean(axis=1)) for i in range(n)])
