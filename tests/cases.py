@@ -16,6 +16,7 @@ POLICIES = [
     aw.Constant(3),
 ]
 SUBSPACE = np.array([[1.0, 0.0], [-0.8, 0.0], [0.0, 1.0]])
+THETA_0 = np.array([0.1, 0.2, 0.1])  # a prior mean that is wrong in one sign
 SAMPLE = np.random.default_rng(0).uniform(-1, 1, (40, D))
 FEATURES = aw.features.Join([aw.features.Fourier(24)]).fit(SAMPLE)
 
@@ -80,6 +81,13 @@ CASES = [
     Case("LinREL", lambda s: aw.LinREL(D, 2000, 0.1, seed=s), horizon=2000),
     Case("SupLinREL", lambda s: aw.SupLinREL(D, 6000, 0.1, seed=s), horizon=6000),
     Case("CoFineUCB", lambda s: aw.CoFineUCB(D, SUBSPACE, 0.3, 0.7, 0.5, 0.5, seed=s)),
+    Case("LinREL, prior mean", lambda s: aw.LinREL(D, 2000, 0.1, prior_mean=THETA_0, seed=s), horizon=2000),
+    Case("CoFineUCB, prior mean", lambda s: aw.CoFineUCB(D, SUBSPACE, 0.3, 0.7, 0.5, 0.5, prior_mean=THETA_0, seed=s)),
+    Case(
+        "HybridLinUCB, prior mean",
+        lambda s: aw.HybridLinUCB(D, K, 2, 0.5, 0.3, prior_mean=THETA_0, seed=s),
+        symmetric=False,
+    ),
     Case("LinThompson", lambda s: aw.LinThompson(D, 0.3, 0.3, seed=s), sampled=True),
     Case("LinThompson, 20 draws", lambda s: aw.LinThompson(D, 0.3, 0.3, draws=20, seed=s), sampled=True),
     Case("LinThompson, disjoint", lambda s: aw.LinThompson(D, 0.3, 0.3, n_arms=K, seed=s), sampled=True),

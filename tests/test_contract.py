@@ -7,7 +7,9 @@ import pytest
 from scipy.sparse import csr_array, random_array
 
 import armwise as aw
+from armwise import hypotheses, persist
 from armwise.ridge import Ridge
+from armwise.staged import Staged
 
 
 def log_of(n, K=4, d=5, seed=1):
@@ -127,6 +129,114 @@ def test_the_noise_knows_what_the_prior_mean_explains():
     agent = aw.LinUCB(prior_mean=mean, lam=50.0)
     agent.learn_many(X, choices, X[np.arange(200), choices.arms] @ mean)
     assert agent._model.noise(agent._noise._squares - agent._noise._squares / 200, 200.0) < 0.2
+
+
+MEAN = np.array([0.5, -1.0, 2.0, 0.0, 0.3])
+SUBSPACE = np.random.default_rng(5).normal(size=(5, 2))
+SHIFTED = {
+    "LinREL": lambda **prior: aw.LinREL(5, 60, scale=0.3, seed=1, **prior),
+    "SupLinUCB": lambda **prior: aw.SupLinUCB(5, 60, scale=0.3, seed=1, **prior),
+    "SupLinREL": lambda **prior: aw.SupLinREL(5, 60, scale=0.3, seed=1, **prior),
+    "CoFineUCB": lambda **prior: aw.CoFineUCB(5, SUBSPACE, lam=2.0, lam_coarse=0.5, seed=1, **prior),
+    "HybridLinUCB": lambda **prior: aw.HybridLinUCB(5, 4, 2, 0.3, 2.0, seed=1, **prior),
+}
+
+
+@pytest.mark.parametrize("name", SHIFTED)
+def test_a_prior_mean_is_a_shift_of_the_rewards(name):
+    """Round by round beside an agent without one that learns r - x.theta_0: its scores plus x.theta_0 decide."""
+    rng = np.random.default_rng(3)
+    X, noise = rng.normal(size=(60, 4, 5)) / 3.0, 0.1 * rng.normal(size=(60, 4))
+    rewards = X @ (MEAN + 0.2 * rng.normal(size=5)) + noise
+    agent, plain = SHIFTED[name](prior_mean=MEAN), SHIFTED[name]()
+    played = SHIFTED[name](prior_mean=MEAN).play(X, rewards)
+    for t in range(60):
+        assert agent.choose(X[t]).arm == played.arms[t]
+        choice, prior = naive_choice(plain, X[t]), X[t] @ MEAN
+        assert choice.arm == played.arms[t]
+        agent.learn(X[t], choice, rewards[t, choice.arm])
+        plain.learn(X[t], choice, rewards[t, choice.arm] - prior[choice.arm])
+    if not name.startswith("Sup"):
+        means, widths = agent.estimate(X[0])
+        expected, same = plain.estimate(X[0])
+        np.testing.assert_allclose(means, expected + X[0] @ MEAN, atol=1e-9)
+        np.testing.assert_allclose(widths, same, atol=1e-9)
+
+
+def naive_choice(plain, X):
+    """What ``plain``, which learns rewards less x.theta_0, would choose with x.theta_0 added to its means."""
+    prior = X @ MEAN
+    if not isinstance(plain, Staged):
+        return aw.Choice(int(np.argmax(plain._scores(X) + prior)), 1.0)
+    alive = np.arange(len(X))
+    for s, model in enumerate(plain._models, start=1):
+        means, widths = plain._estimate(model, X[alive], len(X))
+        scores = means + prior[alive] + widths
+        if widths.max() <= 60**-0.5:
+            return aw.Choice(int(alive[scores.argmax()]), 1.0)
+        if widths.max() > 2.0**-s:
+            return aw.Choice(int(alive[widths.argmax()]), 1.0, s)
+        alive = alive[scores >= scores.max() - 2.0 ** (1 - s)]
+    raise AssertionError
+
+
+def test_the_hybrid_ridge_draws_shared_and_own_weights_towards_the_prior_mean():
+    """The joint ridge over (beta, theta_1 .. theta_K), a row of its own per arm; merged it counts once."""
+    X, choices, rewards = log_of(80)
+    K, mean = X.shape[1], np.random.default_rng(4).normal(size=(X.shape[1], 5))
+    mean[:, :2] = mean[0, :2]
+    joint = np.concatenate([mean[0, :2], mean[:, 2:].ravel()])
+    rows = np.zeros((80, len(joint)))
+    for t, a in enumerate(choices.arms):
+        rows[t, :2], rows[t, 2 + 3 * a : 5 + 3 * a] = X[t, a, :2], X[t, a, 2:]
+    A = 2.0 * np.eye(len(joint)) + rows.T @ rows
+    theta = np.linalg.solve(A, 2.0 * joint + rows.T @ rewards)
+    expected = [X[0, a, :2] @ theta[:2] + X[0, a, 2:] @ theta[2 + 3 * a : 5 + 3 * a] for a in range(K)]
+    whole, half, rest = (aw.HybridLinUCB(5, K, 2, lam=2.0, prior_mean=mean) for _ in range(3))
+    whole.learn_many(X, choices, rewards)
+    half.learn_many(X[:30], choices[:30], rewards[:30])
+    rest.learn_many(X[30:], choices[30:], rewards[30:])
+    np.testing.assert_allclose(whole.estimate(X[0])[0], expected, atol=1e-9)
+    np.testing.assert_allclose(half.merge(rest).estimate(X[0])[0], expected, atol=1e-9)
+    residuals = (rewards - rows @ theta) @ (rewards - rows @ theta) + 2.0 * (theta - joint) @ (theta - joint)
+    explained = sum(whole._model._arms.explained(a)[0] for a in range(K)) + whole._model._shared.explained()[0]
+    np.testing.assert_allclose(rewards @ rewards - explained, residuals, rtol=1e-9)
+    whole.remove_arm(1)
+    whole.add_arm()
+    np.testing.assert_allclose(whole.prior_mean[-1], [*mean[0, :2], 0.0, 0.0, 0.0])
+    assert persist.dumps(persist.loads(persist.dumps(whole))) == persist.dumps(whole)
+    with pytest.raises(ValueError, match="same first 2 columns"):
+        aw.HybridLinUCB(5, 2, 2, prior_mean=np.arange(10.0).reshape(2, 5))
+
+
+def test_logistic_thompson_begins_at_its_prior_mean():
+    """A batch's fit is the minimiser of 1/2 lam ||w - mean||^2 + sum ln(1 + exp(-y x.w)), here by plain gradients."""
+    X, choices, rewards = log_of(40)
+    labels = (rewards > np.median(rewards)).astype(float)
+    agent = aw.LogisticThompson(5, lam=2.0, batch_size=40, prior_mean=MEAN, seed=1)
+    np.testing.assert_allclose(agent.estimate(np.eye(5))[0], 1.0 / (1.0 + np.exp(-MEAN)))
+    agent.learn_many(X, choices, labels)
+    rows, w = X[np.arange(40), choices.arms], MEAN.copy()
+    for _ in range(20_000):
+        w -= 0.01 * (2.0 * (w - MEAN) + rows.T @ (1.0 / (1.0 + np.exp(-rows @ w)) - labels))
+    np.testing.assert_allclose(agent.m, w, atol=1e-6)
+
+
+def test_no_bound_is_claimed_around_a_prior_mean():
+    """The theorems' widths cover ||theta||, not its distance from the prior mean."""
+    world = {"linear": "features", "K": 4, "R": 0.1, "S": 1.0, "L": 1.0}
+    ellipsoid = aw.Ellipsoid(0.1, 1.0, 0.05)
+    assert isinstance(hypotheses.linucb(aw.LinUCB(2, ellipsoid, 1.0), world, 100), dict)
+    assert "prior_mean" in hypotheses.linucb(aw.LinUCB(2, ellipsoid, 1.0, prior_mean=[0, 1]), world, 100)
+    assert "prior_mean" in hypotheses.staged_linear(aw.SupLinUCB(2, 100, scale=1.0, prior_mean=[0, 1]), world, 100)
+
+
+def test_a_prior_mean_that_overflows_with_the_context_is_refused():
+    agent = aw.LinREL(2, 100, prior_mean=[1e150, 0.0])
+    before = persist.dumps(agent)
+    with pytest.raises(ValueError, match="too large for this prior_mean"):
+        agent.learn(np.full((2, 2), 1e149), aw.Choice(0, 1.0), 1.0)
+    assert persist.dumps(agent) == before
 
 
 # ---------------------------------------------------------------------- sizes and rows

@@ -494,6 +494,8 @@ def _linear(agent: Any, world: World) -> tuple[float, float] | str:
     """S and L of the rewards in the view that the agent has, if they are linear."""
     if "linear" not in world:
         return "its bound is for linear rewards, and this world does not state that its are"
+    if agent.params().get("prior_mean") is not None:
+        return "its widths must cover how far theta lies from prior_mean, which nobody states"
     S, L, K = world["S"], world["L"], world["K"]
     if agent.sees == world["linear"]:
         return S, L

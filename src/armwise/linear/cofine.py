@@ -6,18 +6,21 @@ import math
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from armwise import bounds, hypotheses, persist
 from armwise.agent import Choice, Floats, IndexAgent, Played, Seed, Theory, count, fraction, positive
 from armwise.arguments import refuse_masked
+from armwise.linear.prior import added, beyond
 from armwise.numerics import cofine
-from armwise.ridge import Ridge
+from armwise.ridge import Ridge, read_mean
 
 
 class HierarchicalRidge(persist.Saved):
     """A ridge estimate in R^d drawn toward a ridge estimate in the coarse space of z = U'x.
 
     M = lam I + sum x x', w = M^-1 (sum x r + lam U w~); M~ = lam_coarse I + sum z z', w~ = M~^-1 sum z r.
+    With a ``prior_mean`` r is what rewards bring beyond x.prior_mean, which is added to the means.
 
     >>> model = HierarchicalRidge(np.array([[1.0], [0.0]]), lam=1.0, lam_coarse=1.0)
     >>> model.update(np.array([1.0, 0.0]), 1.0)
@@ -27,9 +30,10 @@ class HierarchicalRidge(persist.Saved):
 
     _learnt = ("_fine", "_coarse")
 
-    def __init__(self, subspace: Floats, lam: float, lam_coarse: float) -> None:
+    def __init__(self, subspace: Floats, lam: float, lam_coarse: float, prior_mean: ArrayLike | None = None) -> None:
         self.subspace, self.lam, self.lam_coarse = subspace, lam, lam_coarse
         d, k = subspace.shape
+        self.prior_mean = None if prior_mean is None else read_mean(prior_mean, 1, d).ravel()
         self._fine, self._coarse = Ridge(d, lam), Ridge(k, lam_coarse)
 
     @property
@@ -49,7 +53,7 @@ class HierarchicalRidge(persist.Saved):
         >>> model.estimate(np.ones((1, 1)))[0]
         array([0.75])
         """
-        cofine.learn(*self.arrays, x, reward)
+        cofine.learn(*self.arrays, x, beyond(self.prior_mean, x, reward))
 
     def merge(self, other: HierarchicalRidge) -> None:
         """Add what another has learnt, at both levels.
@@ -62,7 +66,6 @@ class HierarchicalRidge(persist.Saved):
         """
         self._fine.merge(other._fine)
         self._coarse.merge(other._coarse)
-        self._WU = None
 
     def estimate(self, X: Floats) -> tuple[Floats, Floats, Floats]:
         """Means w.x, fine widths ||x||_(M^-1) and coarse widths lam ||U' M^-1 x||_(M~^-1) of the rows of X.
@@ -70,7 +73,8 @@ class HierarchicalRidge(persist.Saved):
         >>> HierarchicalRidge(np.array([[1.0], [0.0]]), lam=4.0, lam_coarse=1.0).estimate(np.eye(2))
         (array([0., 0.]), array([0.5, 0.5]), array([1., 0.]))
         """
-        return cofine.estimate(*self.arrays, self.lam, X)
+        means, fine, coarse = cofine.estimate(*self.arrays, self.lam, X)
+        return added(self.prior_mean, X, means), fine, coarse
 
 
 class CoFineUCB(IndexAgent):
@@ -78,6 +82,7 @@ class CoFineUCB(IndexAgent):
 
     ``subspace`` is U, (d, k): where past users' parameters mostly lie (see ``learn_subspace``). Exploring k coarse
     directions is cheap, and what they do not explain is still learnt in all d.
+    ``prior_mean`` (d,) is what theta is believed to be before any reward; blocks are then played round by round.
     Beyond the survey, whose section is empty: Yue, Hong, Guestrin 2012.
 
     >>> agent = CoFineUCB(dim=3, subspace=np.eye(3)[:, :1], alpha=0.5, seed=1)
@@ -113,6 +118,7 @@ class CoFineUCB(IndexAgent):
         alpha_coarse: float = 1.0,
         *,
         scale: float = 0.1,
+        prior_mean: ArrayLike | None = None,
         seed: Seed = None,
     ) -> None:
         super().__init__(seed=seed)
@@ -124,7 +130,8 @@ class CoFineUCB(IndexAgent):
         self.lam, self.lam_coarse = positive("lam", lam), positive("lam_coarse", lam_coarse)
         self.alpha = positive("alpha", alpha, zero=True)
         self.alpha_coarse = positive("alpha_coarse", alpha_coarse, zero=True)
-        self._model = HierarchicalRidge(self.subspace, self.lam, self.lam_coarse)
+        self._model = HierarchicalRidge(self.subspace, self.lam, self.lam_coarse, prior_mean)
+        self.prior_mean, self.compiled = self._model.prior_mean, prior_mean is None
 
     @classmethod
     def theoretical(
@@ -190,6 +197,8 @@ class CoFineUCB(IndexAgent):
         self._model.update(context[choice.arm], reward)
 
     def _play(self, contexts: Floats, rewards: Floats) -> Played:
+        if not self.compiled:
+            return super()._play(contexts, rewards)
         widths = (self.scale, self.alpha, self.alpha_coarse)
         played = Played(*cofine.play(*self._model.arrays, self.lam, *widths, contexts, rewards, self._rng))
         self._n_learnt += len(rewards)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from armwise.agent import Choice, Floats, IndexAgent, Seed, Theory, count, positive
 from armwise.linear.hybrid_ridge import HybridRidge
@@ -21,7 +22,8 @@ class HybridLinUCB(OverRidge, IndexAgent):
     nothing, and what sets an arm apart is still learnt of its own rewards.
 
     ``alpha=None``, ``lam=None`` and ``scale`` as in LinUCB: 0.5 sqrt(ln t) deviations of the noise as it is learnt.
-    No bound is known for the hybrid model.
+    ``prior_mean`` is what (beta, theta_a) are believed to be before any reward: (dim,), or a row per arm, whose shared
+    columns are then the same in all rows. No bound is known for the hybrid model.
 
     >>> agent = HybridLinUCB(dim=3, n_arms=2, shared=1, seed=1)
     >>> X = np.array([[1.0, 1.0, 0.0], [1.0, 0.0, 1.0]])
@@ -56,6 +58,7 @@ class HybridLinUCB(OverRidge, IndexAgent):
         lam: float | None = None,
         *,
         scale: float = 1.0,
+        prior_mean: ArrayLike | None = None,
         seed: Seed = None,
     ) -> None:
         super().__init__(seed=seed)
@@ -65,8 +68,17 @@ class HybridLinUCB(OverRidge, IndexAgent):
             raise ValueError(f"shared must be below dim, {dim}, so that arms have columns of their own, got {shared}")
         self.alpha = None if alpha is None else positive("alpha", alpha, zero=True)
         self.lam, self.scale = None if lam is None else positive("lam", lam), positive("scale", scale, zero=True)
-        self._model = HybridRidge(self.shared, self.dim - self.shared, self.n_arms, self.lam)
+        self._model = HybridRidge(self.shared, self.dim - self.shared, self.n_arms, self.lam, prior_mean)
         self._noise = Noise() if alpha is None else None
+
+    @property
+    def prior_mean(self) -> Floats | None:
+        """What the shared and the own weights are drawn towards: (dim,) or a row per arm; None for zeros.
+
+        >>> HybridLinUCB(dim=2, n_arms=2, shared=1, prior_mean=[0.5, 0.0]).prior_mean
+        array([0.5, 0. ])
+        """
+        return self._model.prior_mean
 
     def _scores(self, context: Floats) -> Floats:  # Algorithm 2, lines 8 to 13
         means, widths = self._model.estimate(context)

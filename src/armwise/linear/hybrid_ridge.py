@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from armwise import persist
 from armwise.agent import Floats, count
 from armwise.numerics import ridge as kernels
-from armwise.ridge import LIGHT, Ridge
+from armwise.ridge import LIGHT, Ridge, read_mean
 
 _PRIOR = 1.0  # rounds that the noise is taken for the rewards' own size, as in Ridge
 
@@ -33,14 +34,24 @@ class HybridRidge(persist.Saved):
     discount: float = 1.0  # it does not forget
     window: int | None = None
 
-    def __init__(self, shared: int, own: int, n_arms: int, lam: float | None = None) -> None:
+    def __init__(
+        self, shared: int, own: int, n_arms: int, lam: float | None = None, prior_mean: ArrayLike | None = None
+    ) -> None:
         self.shared, self.own, self.n_arms = count("shared", shared), count("own", own), count("n_arms", n_arms)
-        self.lam, self.ridge = lam, lam
+        self.lam, self.ridge, self.prior_mean = lam, lam, None
+        if prior_mean is not None:
+            self.prior_mean = mean = read_mean(prior_mean, self.n_arms, self.shared + self.own)
+            if mean.ndim == 2 and np.ptp(mean[:, : self.shared], axis=0).any():
+                raise ValueError(f"prior_mean must have the same first {shared} columns, the shared ones, in all rows")
         self._begin(lam)
 
     def _begin(self, lam: float | None) -> None:
         self.ridge, in_use = lam, lam or 1.0
-        self._shared, self._arms = Ridge(self.shared, in_use), Ridge(self.own, in_use, self.n_arms)
+        beta = theta = None
+        if self.prior_mean is not None:
+            beta, theta = np.atleast_2d(self.prior_mean)[0, : self.shared], self.prior_mean[..., self.shared :]
+        self._shared = Ridge(self.shared, in_use, prior_mean=beta)
+        self._arms = Ridge(self.own, in_use, self.n_arms, prior_mean=theta)
         self._C = np.zeros((self.n_arms, self.own, self.shared))
 
     def _parts(self, X: Floats) -> tuple[Floats, Floats, Floats]:
@@ -138,9 +149,11 @@ class HybridRidge(persist.Saved):
         (zz, rz, own), (more_zz, more_rz, more_own) = self._sums(), other._sums()
         lam = self.ridge if self.ridge is not None else other.ridge
         self._begin(lam)
-        A, b = lam * np.eye(self.shared) + zz + more_zz, rz + more_rz
+        A = lam * np.eye(self.shared) + zz + more_zz
+        b = lam * self._shared.prior_means[0] + rz + more_rz
         for a, ((xx, rx, xz), (more_xx, more_rx, more_xz)) in enumerate(zip(own, more_own)):
-            gram, moments, crossed = lam * np.eye(self.own) + xx + more_xx, rx + more_rx, xz + more_xz
+            gram, crossed = lam * np.eye(self.own) + xx + more_xx, xz + more_xz
+            moments = lam * self._arms.prior_means[a] + rx + more_rx
             kernels.refit(self._arms.models[a], gram, moments)
             self._C[a] = np.linalg.solve(gram, crossed)
             A, b = A - crossed.T @ self._C[a], b - crossed.T @ self._arms.theta[a]
@@ -156,6 +169,9 @@ class HybridRidge(persist.Saved):
         """
         self._arms.add_model()
         self._C = np.concatenate([self._C, np.zeros((1, self.own, self.shared))])
+        if self.prior_mean is not None and self.prior_mean.ndim == 2:
+            new = np.concatenate([self._shared.prior_means[0], np.zeros(self.own)])
+            self.prior_mean = np.concatenate([self.prior_mean, new[None]])
         self.n_arms += 1
 
     def remove_model(self, arm: int) -> None:
@@ -168,4 +184,6 @@ class HybridRidge(persist.Saved):
         """
         self._arms.remove_model(arm)
         self._C = np.delete(self._C, arm, axis=0)
+        if self.prior_mean is not None and self.prior_mean.ndim == 2:
+            self.prior_mean = np.delete(self.prior_mean, arm, axis=0)
         self.n_arms -= 1

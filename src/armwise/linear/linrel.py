@@ -6,10 +6,13 @@ import math
 from typing import Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from armwise import bounds, hypotheses, persist
 from armwise.agent import Choice, Floats, IndexAgent, Played, Seed, Theory, count, fraction, positive
+from armwise.linear.prior import added, beyond
 from armwise.numerics import truncated
+from armwise.ridge import read_mean
 from armwise.staged import Staged
 
 
@@ -18,6 +21,8 @@ class TruncatedRidge(persist.Saved):
 
     Only D'D and D'c are kept. With D'D = U' diag(l) U and x~ = Ux cut into u~ (l >= 1) and v~ (l < 1),
     the mean is w'c = u~' diag(1/l) U D'c and the noise it carries has norm ||w||, ||w||^2 = u~' diag(1/l) u~.
+    With a ``prior_mean`` c is what the rewards bring beyond x.prior_mean, which is added to the means: cut directions
+    have the prior's reward instead of 0.
 
     >>> model = TruncatedRidge(dim=2)
     >>> model.update(np.array([2.0, 0.0]), 3.0)
@@ -27,8 +32,9 @@ class TruncatedRidge(persist.Saved):
 
     _learnt = ("_gram", "_b")
 
-    def __init__(self, dim: int) -> None:
+    def __init__(self, dim: int, prior_mean: ArrayLike | None = None) -> None:
         self.dim = count("dim", dim)
+        self.prior_mean = None if prior_mean is None else read_mean(prior_mean, 1, self.dim).ravel()
         self._gram, self._b = np.zeros((dim, dim)), np.zeros(dim)
         self._factors: tuple[Floats, int, Floats] | None = None
 
@@ -40,7 +46,7 @@ class TruncatedRidge(persist.Saved):
         >>> model.estimate(np.ones((1, 1)), scale=0.0)[0]
         array([0.5])
         """
-        truncated.learn(self._gram, self._b, x, reward)
+        truncated.learn(self._gram, self._b, x, beyond(self.prior_mean, x, reward))
         self._factors = None  # decomposed when next asked, at most once between two rewards
 
     def merge(self, other: TruncatedRidge) -> None:
@@ -64,7 +70,8 @@ class TruncatedRidge(persist.Saved):
         """
         if self._factors is None:
             self._factors = truncated.decompose(self._gram, self._b)
-        return truncated.estimate(*self._factors, X, scale)
+        means, widths = truncated.estimate(*self._factors, X, scale)
+        return added(self.prior_mean, X, means), widths
 
     @property
     def sums(self) -> tuple[Floats, Floats]:
@@ -89,6 +96,7 @@ class LinREL(IndexAgent):
     """Play the largest w'c + scale (||w|| sqrt(ln(2TK/delta)) + ||v~||), K the number of arms of this round.
 
     ``scale`` = 1 is the paper's width: ``LinREL.theoretical``.
+    ``prior_mean`` (d,) is what theta is believed to be before any reward; blocks are then played round by round.
 
     Erratum: the survey's Theorem 4 has sqrt(2 ln(2TK/delta)); its Algorithm 2 and Auer 2003 have no 2, nor has this.
     No regret bound is known for LinREL itself, whose rewards are not independent; SupLinREL has one.
@@ -114,12 +122,22 @@ class LinREL(IndexAgent):
     dim: int
     _learnt = ("_model",)
 
-    def __init__(self, dim: int, horizon: int, delta: float = 0.05, *, scale: float = 0.1, seed: Seed = None) -> None:
+    def __init__(
+        self,
+        dim: int,
+        horizon: int,
+        delta: float = 0.05,
+        *,
+        scale: float = 0.1,
+        prior_mean: ArrayLike | None = None,
+        seed: Seed = None,
+    ) -> None:
         super().__init__(seed=seed)
         self.scale = positive("scale", scale, zero=True)
         self.dim, self.horizon = count("dim", dim), count("horizon", horizon)
         self.delta = fraction("delta", delta)
-        self._model = TruncatedRidge(self.dim)
+        self._model = TruncatedRidge(self.dim, prior_mean)
+        self.prior_mean, self.compiled = self._model.prior_mean, prior_mean is None
 
     @classmethod
     def theoretical(cls, dim: int, horizon: int, delta: float = 0.05, *, seed: Seed = None) -> Self:
@@ -141,6 +159,8 @@ class LinREL(IndexAgent):
         self._model.update(context[choice.arm], reward)
 
     def _play(self, contexts: Floats, rewards: Floats) -> Played:
+        if not self.compiled:
+            return super()._play(contexts, rewards)
         width = _scale(self.horizon, contexts.shape[1], self.delta)
         played = Played(*truncated.play(*self._model.sums, width, self.scale, contexts, rewards, self._rng))
         self._n_learnt += len(rewards)
@@ -154,6 +174,7 @@ class SupLinREL(Staged[TruncatedRidge]):
     """Staged elimination (see ``Staged``) around LinREL's mean w'c and width ||w|| sqrt(ln(2TK/delta)) + ||v~||.
 
     ``scale`` multiplies the widths; 1 is what the bound is for: ``SupLinREL.theoretical``.
+    ``prior_mean`` (d,) is what theta is believed to be before any reward; blocks are then played round by round.
 
     >>> agent = SupLinREL.theoretical(dim=2, horizon=100, delta=0.05, seed=1)
     >>> agent.choose(np.eye(2)).note
@@ -177,9 +198,19 @@ class SupLinREL(Staged[TruncatedRidge]):
     compiled = True
     dim: int
 
-    def __init__(self, dim: int, horizon: int, delta: float = 0.05, *, scale: float = 0.05, seed: Seed = None) -> None:
+    def __init__(
+        self,
+        dim: int,
+        horizon: int,
+        delta: float = 0.05,
+        *,
+        scale: float = 0.05,
+        prior_mean: ArrayLike | None = None,
+        seed: Seed = None,
+    ) -> None:
         self.dim = count("dim", dim)
-        super().__init__(horizon, delta, lambda: TruncatedRidge(dim), scale, seed=seed)
+        super().__init__(horizon, delta, lambda: TruncatedRidge(dim, prior_mean), scale, seed=seed)
+        self.prior_mean, self.compiled = self._models[0].prior_mean, prior_mean is None
 
     @classmethod
     def theoretical(cls, dim: int, horizon: int, delta: float = 0.05, *, seed: Seed = None) -> Self:
@@ -195,6 +226,8 @@ class SupLinREL(Staged[TruncatedRidge]):
         return means, self.scale * widths
 
     def _play(self, contexts: Floats, rewards: Floats) -> Played:
+        if not self.compiled:
+            return super()._play(contexts, rewards)
         grams, bs = zip(*(model.sums for model in self._models))
         width = _scale(self.horizon, contexts.shape[1], self.delta)
         played = Played(

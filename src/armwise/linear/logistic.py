@@ -6,13 +6,14 @@ import sys
 from typing import Any, NamedTuple, overload
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from armwise.agent import Choice, Choices, Floats, Played, Seed, Theory, count, positive
 from armwise.arguments import LARGEST
 from armwise.linear.thompson import NO_TIES, SamplingAgent
 from armwise.numerics import logistic
 from armwise.numerics.choice import all_finite
+from armwise.ridge import read_mean
 
 Indices = NDArray[np.int64]
 
@@ -113,7 +114,8 @@ class LogisticThompson(SamplingAgent):
     Rewards are collected into batches of ``batch_size``. Each batch is fitted once, against the prior that the batch
     before it left: m becomes the minimiser of 1/2 sum q_i (w_i - m_i)^2 + sum ln(1 + exp(-y x.w)), y = 2r - 1, and q_i
     grows by sum x_i^2 p (1 - p). A reward strictly between 0 and 1 counts as a label 1 of weight r and a label 0 of
-    weight 1 - r. ``agent.m`` and ``agent.q`` hold the posterior; q starts at ``lam``.
+    weight 1 - r. ``agent.m`` and ``agent.q`` hold the posterior; m starts at ``prior_mean`` (zeros if None),
+    q at ``lam``.
 
     X is a (K, dim) array or SciPy sparse matrix. Choosing and learning cost O(non-zeros), whatever ``dim``: only
     coordinates that some arm uses are drawn (once per round: arms that share a feature share its draw).
@@ -156,6 +158,7 @@ class LogisticThompson(SamplingAgent):
         *,
         scale: float = 1.0,
         draws: int = 1,
+        prior_mean: ArrayLike | None = None,
         seed: Seed = None,
     ) -> None:
         super().__init__(seed=seed)
@@ -163,7 +166,10 @@ class LogisticThompson(SamplingAgent):
         self.dim, self.lam = count("dim", dim), positive("lam", lam)
         self.batch_size, self.draws = count("batch_size", batch_size), count("draws", draws)
         self.compiled, self._knows_probability = self.draws == 1, self.draws > 1
+        self.prior_mean = None if prior_mean is None else read_mean(prior_mean, 1, self.dim).ravel()
         self._posterior = np.tile([0.0, self.lam], (self.dim, 1))
+        if self.prior_mean is not None:
+            self._posterior[:, 0] = self.prior_mean
         self._waiting: list[tuple[Indices, Floats, float]] = []  # the batch so far: one row and its reward each
 
     @property

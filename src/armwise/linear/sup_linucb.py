@@ -6,6 +6,7 @@ import math
 from typing import Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from armwise import bounds, hypotheses
 from armwise.agent import Floats, Played, Seed, Theory, count
@@ -19,7 +20,7 @@ class SupLinUCB(Staged[Ridge]):
 
     The theorem wants scale = 1 (``SupLinUCB.theoretical``), rewards in [0, 1], ||x|| <= 1 and ||theta*|| <= 1; its
     widths are so large that thousands of rounds explore in stage 1, hence the smaller default. How a round goes is
-    told in ``Staged``.
+    told in ``Staged``. ``prior_mean`` (d,) is what theta is believed to be before any reward, in every stage.
 
     >>> agent = SupLinUCB(dim=2, horizon=100, delta=0.05, seed=1)
     >>> choice = agent.choose(np.eye(2))
@@ -45,9 +46,19 @@ class SupLinUCB(Staged[Ridge]):
     compiled = True
     dim: int
 
-    def __init__(self, dim: int, horizon: int, delta: float = 0.05, *, scale: float = 0.05, seed: Seed = None) -> None:
+    def __init__(
+        self,
+        dim: int,
+        horizon: int,
+        delta: float = 0.05,
+        *,
+        scale: float = 0.05,
+        prior_mean: ArrayLike | None = None,
+        seed: Seed = None,
+    ) -> None:
         self.dim = count("dim", dim)
-        super().__init__(horizon, delta, lambda: Ridge(dim, lam=1.0), scale, seed=seed)
+        super().__init__(horizon, delta, lambda: Ridge(dim, lam=1.0, prior_mean=prior_mean), scale, seed=seed)
+        self.prior_mean = self._models[0].prior_mean
 
     @classmethod
     def theoretical(cls, dim: int, horizon: int, delta: float = 0.05, *, seed: Seed = None) -> Self:
