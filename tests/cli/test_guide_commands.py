@@ -20,9 +20,8 @@ def test_table_as_json_and_one_row_of_it(capsys):
     assert main(["table", "--agent", "LINUCB"]) == 0
     assert "adversarial: no\n" in capsys.readouterr().out
     assert main(["table", "--agent", "linucv"]) == 2
-    assert (
-        capsys.readouterr().err == "armwise table: error: unknown agent 'linucv'; did you mean LinUCB or SupLinUCB or LinCBwK?\n"
-    )
+    error = "armwise table: error: unknown agent 'linucv'; did you mean LinUCB or SupLinUCB or LinCBwK?\n"
+    assert capsys.readouterr().err == error
 
 
 def test_table_with_assumptions(capsys):
