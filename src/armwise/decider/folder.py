@@ -10,10 +10,12 @@ from armwise.decider.home import APP, Given, receipt
 from armwise.serve.config import open_store
 from armwise.serve.engine.draw import answer
 from armwise.serve.engine.engine import Engine
-from armwise.serve.journal.append import Journal
-from armwise.serve.journal.events import Creation, Lessons, Reward
+from armwise.serve.journal.append import Journal, Write, Written
+from armwise.serve.journal.events import Creation, Decision, Lessons, Reward
 from armwise.serve.log.export import as_dsjson, entries
 from armwise.serve.model.model import Model
+
+MOST_KEPT = 1000  # decisions of one call whose features stay in memory until they are learnt
 
 
 class Folder:
@@ -61,12 +63,11 @@ class Folder:
         engine = self.engine
         if self._rewarded > engine.learner.published:
             engine.wait_learnt(self._rewarded)
-        writes = [engine.prepare(APP, a.context, a.arms, id=a.id, tokens=a.tokens) for a in requests]
-        answers = [answer(written, write) for written, write in zip(engine.writer.write(writes), writes)]
-        return [
-            Decided(it.id, it.arm, it.probability, dict(it.probabilities), asked.context, asked.arms.raws)
-            for it, asked in zip(answers, requests)
+        now, keep = engine.now(), len(requests) <= MOST_KEPT
+        writes = [
+            engine.prepare(APP, a.context, a.arms, id=a.id, tokens=a.tokens, now=now, keep=keep) for a in requests
         ]
+        return [_decided(*each) for each in zip(engine.writer.write(writes), writes, requests)]
 
     def reward(self, rewards: Sequence[Given]) -> list[Receipt]:
         """Give decisions their rewards, in one commit."""
@@ -104,3 +105,12 @@ class Folder:
         if self._engine is not None:
             self._engine.stop()
             self._engine = None
+
+
+def _decided(written: Written, write: Write, asked: Asked) -> Decided:
+    context, arms, decision = asked.context, asked.arms, write.event
+    if written.again or not isinstance(decision, Decision):
+        it = answer(written, write)
+        return Decided(it.id, it.arm, it.probability, dict(it.probabilities), context, arms.raws)
+    p, arm = decision.p, decision.arm
+    return Decided(write.id, arms.ids[arm], p[arm], dict(zip(arms.ids, p)), context, arms.raws)

@@ -38,13 +38,13 @@ class _Made:
         self, decision: Decision, arms: ArmColumns, status: Status, time: int, scaling: Scaling, seen: Seen
     ) -> None:
         self.decision, self.arms, self.status, self.time = decision, arms, status, time
-        self.scaling = scaling
+        self.scaling: Scaling | None = scaling
         self.seen: Seen | None = seen
-        self.outcomes: list[Outcome] = []
+        self.outcomes: tuple[Outcome, ...] = ()
 
     def journaled(self) -> Decision:
         """The decision with its scaling written out, as a journal has it."""
-        if not self.decision.scaling:
+        if not self.decision.scaling and self.scaling is not None:
             self.decision.scaling = self.scaling.journal
         return self.decision
 
@@ -133,24 +133,25 @@ class Memory:
         """
         with self._lock:
             now = self._expire()
-            for id, value, cost in rewards:
-                self._model.check_reward(value)  # nothing is taken if one is refused
-                self._model.check_cost(cost)
+            checked = []
+            for id, value, cost in rewards:  # nothing is taken if one is refused
+                self._model.check_reward(value)
                 if id not in self._made:
                     raise Unknown(f"no decision has the id {id}")
-            return [self._reward(id, value, self._model.check_cost(cost), now) for id, value, cost in rewards]
+                checked.append((id, value, self._model.check_cost(cost)))
+            return [self._reward(*each, now) for each in checked]
 
     def _reward(self, id: str, value: float, cost: float | list[float] | None, now: int) -> Receipt:
         made = self._made[id]
         event = made.status.reward(value, now, cost)
-        made.outcomes.append(Outcome(value, now, event.late, cost))
+        made.outcomes += (Outcome(value, now, event.late, cost),)
         if event.lesson is not None:
             self._settle(made, event)
         return receipt(id, event, made.status.repeated)
 
     def _settle(self, made: _Made, event: Reward | Expiry) -> None:
         self._model.settle(event, made.decision if made.seen is not None else made.journaled(), made.seen)
-        made.seen = None
+        made.seen = made.scaling = None  # a decision is settled once
 
     def _expire(self) -> int:
         now = int(self._clock() * 1000.0)
@@ -179,7 +180,7 @@ class Memory:
         with self._lock:
             self._expire()
             entries = [
-                Entry(Row(m.status.seq, m.time, APP, "decision", id, b""), m.journaled(), m.status, list(m.outcomes))
+                Entry(Row(m.status.seq, m.time, APP, "decision", id, b""), m.decision, m.status, list(m.outcomes))
                 for id, m in self._made.items()
                 if m.status.closed
             ]

@@ -39,7 +39,8 @@ class HashedRows(Saved):
         >>> float(round(row @ row, 12))
         1.0
         """
-        return self._cross(stack, scaling, alone=False)
+        names, means, deviations = scaling.names, scaling.means, scaling.deviations
+        return cross(stack.words, names, means, deviations, self.dim, self.interactions, False, ONE)
 
     def shared(self, stack: Stack, scaling: Scaling) -> Floats:
         """The (dim,) features of the context alone, for agents that have their arms fixed.
@@ -49,9 +50,6 @@ class HashedRows(Saved):
         >>> HashedRows(dim=4).shared(stacked(NOTHING, tail([bytes(8)], [NOTHING])), UNSCALED).shape
         (4,)
         """
-        row: Floats = self._cross(stack, scaling, alone=True)[0]
-        return row
-
-    def _cross(self, stack: Stack, scaling: Scaling, alone: bool) -> Floats:
         names, means, deviations = scaling.names, scaling.means, scaling.deviations
-        return cross(stack.words, names, means, deviations, self.dim, self.interactions, alone, ONE)
+        row: Floats = cross(stack.words, names, means, deviations, self.dim, self.interactions, True, ONE)[0]
+        return row

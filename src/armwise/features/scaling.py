@@ -18,7 +18,7 @@ MAX_NAMES = 4096  # numbers under later names stay 0: a hostile stream of names 
 MOST_ASKED = 256  # sets of names whose scaling is remembered
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)  # nobody changes it; frozen would cost a decision a microsecond
 class Scaling:
     """The means and deviations of some names, sorted by hash: what a decision was made with.
 
@@ -80,7 +80,7 @@ class Scaler(Saved):
         self.counts: Floats = np.zeros(0)
         self.means: Floats = np.zeros(0)
         self.squares: Floats = np.zeros(0)
-        self._asked: dict[frozenset[bytes], Scaling] = {}
+        self._asked: dict[tuple[frozenset[bytes], bytes], Scaling] = {}
 
     def update(self, *tables: Table) -> None:
         """Take in the numbers of some decisions, in order: the same to the bit as one after the other.
@@ -115,7 +115,7 @@ class Scaler(Saved):
         >>> Scaler().scaling(stacked(part(b'{"hour": 9}', "c"), tail([], []))).names.size
         0
         """
-        numbers = stack.numbers
+        numbers = stack.tail.numbers, stack.context.numbers  # which names are to be scaled
         found = self._asked.get(numbers)
         if found is None:
             found = Scaling(*varied(self.names, self.counts, self.means, self.squares, stack.table))

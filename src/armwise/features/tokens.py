@@ -117,15 +117,6 @@ class Stack:
         self._table: Table | None = None
 
     @property
-    def numbers(self) -> frozenset[bytes]:
-        """The hashes of the numeric tokens: stacks that agree in it want the same scaled.
-
-        >>> len(stacked(part(b'{"a": 1}', "c"), tail([], [])).numbers)
-        1
-        """
-        return self.tail.numbers | {self.context.numbers}
-
-    @property
     def table(self) -> Table:
         """The numeric tokens as one table.
 

@@ -24,7 +24,7 @@ from armwise.agent import (
 )
 from armwise.linear.rounds import RidgeAgent
 from armwise.noise import Noise
-from armwise.numerics.ridge import choose_optimistic, learn_row
+from armwise.numerics.ridge import choose_optimistic, learn_row, optimistic
 from armwise.reading import dense_row
 
 PRACTICAL = 0.5  # alpha of ``alpha=None``, in deviations of the noise x sqrt(ln t): see docs/choose.md
@@ -149,7 +149,10 @@ class LinUCB(RidgeAgent, IndexAgent):
         self._settings = (lam, *self._width)
 
     def _scores(self, context: Floats) -> Floats:  # Algorithm 1, line 7
-        return self._model.optimistic(context if context.ndim == 2 else context[None], *self._width)
+        X = context if context.ndim == 2 else context[None]
+        if not isinstance(X, np.ndarray):  # sparse rows
+            return self._model.optimistic(X, *self._width)
+        return optimistic(self._model.models, X, *self._settings)
 
     def _choose(self, context: Floats) -> Choice:
         X = context if self.n_arms is None else context[None]

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from collections.abc import Sequence
 
 import msgspec
 
 from armwise.features.arms import ArmColumns, read_arm
-from armwise.features.tokens import InvalidInput, Part, Stack
+from armwise.features.tokens import InvalidInput, Part
 from armwise.serve.journal.append import Write, Written
 from armwise.serve.journal.events import Decision, decided
 from armwise.serve.model.model import Model
+from armwise.serve.model.seen import Seen
 
 
 class Answer(msgspec.Struct):
@@ -56,8 +58,8 @@ def answer(written: Written, write: Write | None = None) -> Answer:
 
 def drawn(
     model: Model, context: bytes, arms: ArmColumns, excluded: Sequence[str], u: float, tokens: Part | None = None
-) -> tuple[Decision, Stack | None]:
-    """The decision that a model makes with ``u`` in [0, 1), and the tokens it saw; it is not journaled yet.
+) -> tuple[Decision, Seen]:
+    """The decision that a model makes with ``u`` in [0, 1), and what it saw; it is not journaled yet.
 
     >>> from armwise.features.arms import read_arms
     >>> from armwise.serve.journal.events import Creation
@@ -82,7 +84,7 @@ def drawn(
         window=round(settings.window * 1000), default=settings.default, rule=settings.rule, learn=model.learns,
         apprentice=settings.apprentice, note=note, scaling=scaling, order=order,
     )  # fmt: skip
-    return decision, choice.seen.stack
+    return decision, choice.seen
 
 
 def uniform(secret: bytes, app: str, id: str) -> float:
@@ -91,8 +93,14 @@ def uniform(secret: bytes, app: str, id: str) -> float:
     >>> uniform(b"secret", "shop", "e1")
     0.4446430623055688
     """
-    digest = hashlib.blake2b(f"{app}\0{id}".encode(), digest_size=8, key=secret).digest()
-    return (int.from_bytes(digest, "little") >> 11) / 2.0**53
+    digest = _begun(secret, app).copy()
+    digest.update(id.encode())
+    return (int.from_bytes(digest.digest(), "little") >> 11) / 2.0**53
+
+
+@functools.lru_cache(maxsize=256)
+def _begun(secret: bytes, app: str) -> hashlib.blake2b:
+    return hashlib.blake2b(f"{app}\0".encode(), digest_size=8, key=secret)
 
 
 def order_of(ids: Sequence[str], excluded: Sequence[str]) -> list[int]:

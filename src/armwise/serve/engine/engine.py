@@ -76,7 +76,7 @@ class Engine:
             publish_every=publish_every,
             snapshot_every=snapshot_every,
         )
-        self.writer = Writer(self._telling_journal, self._now, self._expire)
+        self.writer = Writer(self._telling_journal, self.now, self._expire)
         self._reading = threading.Lock()
         self._chance: list[str] = []
 
@@ -154,11 +154,13 @@ class Engine:
     def prepare(
         self, app: str, context: bytes, arms: Sequence[bytes] | ArmColumns, *, id: str | None = None,
         excluded: Sequence[str] = (), deferred: bool = False, request: str = "", by: str = "", slot: str = "",
-        tokens: Part | None = None,
+        tokens: Part | None = None, now: int | None = None, keep: bool = False,
     ) -> Write:  # fmt: skip
         """Decide, without journaling yet: what ``submit`` of the writer must make durable before it is answered.
 
-        ``arms`` are texts, or what ``read_arms`` made of them; ``tokens`` the context's, where they are at hand.
+        ``arms`` are texts, or what ``read_arms`` made of them; ``tokens`` the context's, where they are at hand;
+        ``now`` the time for its id. With ``keep`` its features stay in memory until the learner has learnt it, which
+        need not make them again then.
 
         >>> from armwise.serve.journal.sqlite import SQLite
         >>> engine = Engine(SQLite.temporary(), {"shop": Creation()})
@@ -168,10 +170,11 @@ class Engine:
         >>> engine.stop()
         """
         read = arms if isinstance(arms, ArmColumns) else read_arms(arms)
-        named = (check_id("the event id", id) if id is not None else self.new_id()) + slot
-        decision, stack = drawn(self.model(app), context, read, excluded, self.uniform(app, named), tokens)
+        named = (check_id("the event id", id) if id is not None else self.new_id(now)) + slot
+        decision, seen = drawn(self.model(app), context, read, excluded, self.uniform(app, named), tokens)
         decision.deferred, decision.by = deferred, by
-        return Write(app, named, decision, request, id is None, stack, read.ids)
+        kept = seen if keep and not decision.apprentice else None  # an apprentice's decision is learnt unscaled
+        return Write(app, named, decision, request, id is None, seen.stack, kept, read.ids)
 
     def decide(self, app: str, context: bytes, arms: Sequence[bytes], **options: Any) -> Answer:
         """Decide and wait until it is durable; options as for ``prepare``.
@@ -520,10 +523,16 @@ class Engine:
         journal.on_commit = self.learner.take_committed
         return journal
 
-    def _now(self) -> int:
+    def now(self) -> int:
+        """Milliseconds, by a clock that never goes back.
+
+        >>> engine = Engine(None, {}, clock=lambda: 1.5)
+        >>> engine.now()
+        1500
+        """
         return int(self._clock() * 1000.0)
 
-    def new_id(self) -> str:
+    def new_id(self, now: int | None = None) -> str:
         """An id that no event has: time first, so that the index grows at its end, then 80 bits of chance.
 
         >>> len(Engine(None, {}).new_id())
@@ -532,16 +541,16 @@ class Engine:
         try:
             chance = self._chance.pop()
         except IndexError:  # asking the system for each costs more than the rest of an id
-            fresh = os.urandom(256 * 10).hex()
+            fresh = os.urandom(2048 * 10).hex()  # many at once: it gives the interpreter away
             self._chance = [fresh[i : i + 20] for i in range(0, len(fresh), 20)]
             chance = self._chance.pop()
-        return f"{self._now():012x}{chance}"
+        return f"{self.now() if now is None else now:012x}{chance}"
 
     def _expire(self, journal: Journal) -> bool:
         """Close some of the windows that are over; True if there may be more: decisions come in between."""
-        due = journal.due(self._now()) if self.leader else []
+        due = journal.due(self.now()) if self.leader else []
         if due:
-            journal.append([[Write(s.app, s.id, Expiry())] for s in due], self._now())
+            journal.append([[Write(s.app, s.id, Expiry())] for s in due], self.now())
         return bool(due)
 
     def _save(self, snapshots: Snapshots) -> None:

@@ -66,9 +66,12 @@ def fold(
                     models[row.app].scaler.update(*met.pop(row.app, [NOTHING.table]))
                     models[row.app].study(lessons_of_others)
                 case Decision() as made:
-                    stack = writes[row.seq].stack if row.seq in writes else None
-                    met.setdefault(row.app, []).append(models[row.app].numbers(made, stack))
-                    models[row.app].assume(made, at_hand=stack)
+                    model, write = models[row.app], writes.get(row.seq)
+                    stack = seen = None
+                    if write is not None:  # what a model saw that has since begun anew, this one would see otherwise
+                        stack, seen = write.stack, write.seen if made.version >= model.since else None
+                    met.setdefault(row.app, []).append(model.numbers(made, stack))
+                    model.assume(made, at_hand=seen or stack)
                 case _:
                     models[row.app].apply(row, recent[lessons[row.seq]] if row.seq in lessons else None)
             models[row.app].version = row.seq

@@ -12,7 +12,7 @@ import secrets
 import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 
@@ -24,10 +24,11 @@ from armwise.serve.journal.records import Base as Base
 from armwise.serve.journal.rules import Status, check, happen
 
 _NO_STATUS = (None,) * 10
+_OF_DECISIONS = (Decision, *get_args(Sequel))
 _HELD = 2047  # bytes that are hashed without giving the interpreter away, for which a busy writer would wait long
 
 
-class Write(msgspec.Struct):
+class Write(msgspec.Struct, gc=False):  # no cycle goes through it
     """One event to append, as it is asked for. ``fresh`` says that the id was made here, so that no other can have it.
 
     >>> Write("shop", "e1", Reward(0.5)).request
@@ -40,10 +41,11 @@ class Write(msgspec.Struct):
     request: str = ""
     fresh: bool = False
     stack: Stack | None = None  # a decision's tokens, so that the learner need not read them again
+    seen: Any = None  # all that the agent saw of a decision (``model.Seen``), where that is worth its memory
     names: Sequence[str] = ()  # a decision's arms, in the order they were sent
 
 
-class Written(msgspec.Struct):
+class Written(msgspec.Struct, gc=False):
     """What an append came to: the event's row; ``again`` if it was there before; the decision's status.
 
     >>> Written(Row(1, 0, "shop", "create", "", b"{}")).again
@@ -99,7 +101,10 @@ def link(chain: bytes, row: Row) -> bytes:
     '00693b81b596ae070777b7fbde605f9a'
     """
     head = f"{row.app}\0{row.kind}\0{row.id}".encode()
-    whole = memoryview(b"".join((chain, struct.pack("<QQQ", row.seq, row.time, len(head)), head, row.body)))
+    text = b"".join((chain, struct.pack("<QQQ", row.seq, row.time, len(head)), head, row.body))
+    if len(text) <= _HELD:
+        return hashlib.blake2b(text, digest_size=16).digest()
+    whole = memoryview(text)
     digest = hashlib.blake2b(whole[:_HELD], digest_size=16)
     for start in range(_HELD, len(whole), _HELD):
         digest.update(whole[start : start + _HELD])
@@ -210,7 +215,7 @@ class Journal(Records):
             status = batch.known.get((write.app, row.id))
             repeated = isinstance(write.event, Reward) and status is not None and status.repeated
             return Written(row, again=True, status=status, repeated=repeated)
-        if not isinstance(write.event, Decision | Sequel):
+        if not isinstance(write.event, _OF_DECISIONS):
             return Written(batch.append(write, write.event))
         key = write.app, write.id
         status = batch.known.get(key)

@@ -262,7 +262,7 @@ def kind_of(event: Event) -> str:
     return _KIND_OF[type(event)]
 
 
-class Row(msgspec.Struct):
+class Row(msgspec.Struct, gc=False):  # no cycle goes through it
     """One event of the journal.
 
     >>> Row(1, 0, "shop", "reward", "e1", b'{"value":0.5,"decision":1}').event.value

@@ -153,7 +153,7 @@ def check(event: Event, status: Status | None, id: str, time: int) -> None:
     ...
     armwise.serve.errors.Unknown: no decision has the id e1
     """
-    if isinstance(event, Sequel) and status is None:
+    if status is None and isinstance(event, Sequel):
         raise Unknown(f"no decision has the id {id}")
     if isinstance(event, Expiry) and status is not None and (status.closed or status.deadline >= time):
         raise Conflict(f"event {id} is not to be closed")

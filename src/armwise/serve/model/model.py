@@ -17,7 +17,7 @@ from armwise.features.arms import ArmColumns
 from armwise.features.arms import read_arms as read_arms
 from armwise.features.hashed import HashedRows
 from armwise.features.scaling import Scaler, Scaling
-from armwise.features.tokens import InvalidInput, Part, Stack, Table, part, read_json, stacked
+from armwise.features.tokens import InvalidInput, Part, Stack, Table, part, read_json
 from armwise.numerics.choice import draw
 from armwise.serve.journal.events import (
     ARRIVAL,
@@ -36,7 +36,7 @@ from armwise.serve.journal.events import (
     Sequel,
     Settings,
 )
-from armwise.serve.model.inside import reseed, within
+from armwise.serve.model.inside import copied, reseed, within
 from armwise.serve.model.seen import Drawn, Seen, offered, restricted, stack_of
 
 
@@ -99,7 +99,8 @@ class Model(persist.Saved):
             p, arm, note = self._draw(seen.view, seen.positions, u)
         except ValueError as error:
             raise InvalidInput(str(error)) from None
-        if p[arm] != p[arm]:  # NaN could be journaled, but never be read again
+        chosen = p.item(arm)
+        if chosen != chosen:  # NaN could be journaled, but never be read again
             raise ArithmeticError(f"{self.agent} gives the arms the probabilities {p}")
         return Drawn(arm, p, note, seen)
 
@@ -111,8 +112,10 @@ class Model(persist.Saved):
         >>> build_model(Creation(features={"dim": 8})).see(b"{}", read_arms([b'"a"', b'"b"'])).view.shape
         (2, 8)
         """
-        stack = stacked(tokens or part(context, "c"), arms.tail)
+        stack = Stack(tokens or part(context, "c"), arms.tail)
         scaling = self.scaler.scaling(stack)
+        if self.agent.sees == "features":
+            return Seen(self.encoder.rows(stack, scaling), None, scaling, stack)
         view, positions = self._view(context, stack, arms.ids, scaling)
         return Seen(view, positions, scaling, stack)
 
@@ -136,13 +139,14 @@ class Model(persist.Saved):
             # The encoder's rows are finite and of the right shape, so they need not be checked again.
             known = self._direct and agent.n_arms in (None, len(view))
             p = agent._probabilities(view) if known else agent.probabilities(view)
-            p = restricted(p, positions)
+            if positions is not None:
+                p = restricted(p, positions)
             return p, draw(p, u), None
         with self._lock:
             # The draw is the agent's own, since it has something to note; a twin makes it, with randomness that is the
             # event's own, so that deciding never changes what has been learnt.
             if self._twin is None:
-                self._twin = copy.deepcopy(agent)
+                self._twin = copied(agent)
             reseed(self._twin, int(u * 2.0**53))
             p = self._twin.probabilities(view)
             choice = self._twin.choose(view)
@@ -253,7 +257,7 @@ class Model(persist.Saved):
 
     def _revise(self, decision: Decision, reward: float, at_hand: Seen | None) -> None:
         """Put the outcome of a decision in the place of the default that was assumed."""
-        before, after = (self._taken(value, decision.rule) for value in (decision.default, reward))
+        before, after = self._taken(decision.default, decision.rule), self._taken(reward, decision.rule)
         try:
             view, choice = self._chosen(decision, at_hand)
             self._twin = None
@@ -463,7 +467,7 @@ class Model(persist.Saved):
         >>> build_model(Creation(agent={"class": "LinUCB"})).copy().version
         0
         """
-        twin = Model(copy.deepcopy(self.agent), self.encoder, self.arms, self.rewards)
+        twin = Model(copied(self.agent), self.encoder, self.arms, self.rewards)
         twin.scaler = copy.deepcopy(self.scaler)
         twin.settings, twin._plain = self.settings, self._plain
         twin.version, twin.since = self.version, self.since

@@ -1,0 +1,57 @@
+"""What is kept of a decision until it is learnt changes how fast that is, and nothing else."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from armwise import persist
+from armwise.features.arms import read_arms
+from armwise.serve.engine.draw import drawn
+from armwise.serve.engine.fold import fold
+from armwise.serve.journal.append import Write
+from armwise.serve.journal.events import Creation, Row
+from armwise.serve.model.build import build_model
+from armwise.serve.model.inside import copied
+from armwise.serve.model.model import Model
+
+ARMS = read_arms([b'"a"', b'{"id":"b","features":{"price":3}}', b'"c"'])
+
+
+def _created(seq: int, dim: int) -> Row:
+    creation = Creation(features={"dim": dim})
+    return Row(seq, 0, "shop", "create", "", msgspec.json.encode(creation), creation)
+
+
+@pytest.mark.parametrize("begins_anew", [False, True])
+def test_a_fold_with_what_was_seen_at_hand_is_the_fold_of_the_journal(begins_anew: bool) -> None:
+    """``begins_anew``: the application is created again, with longer rows, while decisions are on their way."""
+    deciding = build_model(Creation(features={"dim": 16}))
+    rows, writes = [_created(1, 16)], {}
+    deciding.version = deciding.since = 1
+    if begins_anew:
+        rows.append(_created(2, 32))
+    for k in range(6):
+        context = msgspec.json.encode({"hour": k, "day": "Monday" if k % 2 else "Sunday"})
+        decision, seen = drawn(deciding, context, ARMS, [], k / 6)
+        row = Row(len(rows) + 1, 0, "shop", "decision", f"e{k}", msgspec.json.encode(decision), decision)
+        rows.append(row)
+        writes[row.seq] = Write("shop", row.id, decision, stack=seen.stack, seen=seen)
+        deciding.scaler.update(deciding.numbers(decision, seen.stack))  # so that later ones are scaled
+    at_hand: dict[str, Model] = {}
+    read: dict[str, Model] = {}
+    fold(at_hand, rows, None, writes)  # type: ignore[arg-type]
+    fold(read, [Row(r.seq, r.time, r.app, r.kind, r.id, r.body) for r in rows], None)  # type: ignore[arg-type]
+    assert at_hand["shop"].agent.t == 7
+    assert persist.dumps(at_hand["shop"]) == persist.dumps(read["shop"])
+
+
+def test_a_copied_agent_draws_what_the_agent_would_and_leaves_it_alone() -> None:
+    agent = build_model(Creation(seed=5)).agent
+    twin = copied(agent)
+    assert persist.dumps(twin) == persist.dumps(agent)
+    drawn_by_twin = [(twin._rng.random(), twin.agent._rng.random()) for _ in range(3)]  # type: ignore[attr-defined]
+    drawn_by_agent = [(agent._rng.random(), agent.agent._rng.random()) for _ in range(3)]  # type: ignore[attr-defined]
+    assert drawn_by_twin == drawn_by_agent
+    children = [each._rng.spawn(1)[0].random() for each in (twin, agent)]
+    assert children[0] == children[1]
