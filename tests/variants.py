@@ -150,7 +150,7 @@ def regression_play(module: Any) -> object:
 
 @recipe("ridge.choose_many", "ridge.learn_many", "thompson.choose_many")
 def ridge_many(module: Any) -> object:
-    arms = np.random.default_rng(3).integers(0, 3, 40)
+    arms = np.random.default_rng(3).integers(0, 3, 4000)  # as many as any block has rounds
     return [
         block(module, lambda models, X, y, g: module.ridge.choose_many(models, X, 1.7, 0.4, 0.2, 0.1, g)),
         block(module, lambda models, X, y, g: module.thompson.choose_many(models, X, 0.3, g)),

@@ -21,6 +21,8 @@ WORDS = {
     "shared": "How many columns, from the left, have weights that all arms share.",
     "HybridLinUCB.alpha": "Multiplier of the width; None: in the noise.",
     "prior_mean": "What the weights are believed to be before any reward: the ridge draws them there; None: zeros.",
+    "features": "A map of `aw.features` from what the agent is shown to the columns of the model.",
+    "first_order": "True: exploration over the variance of the rewards, which is less where little is lost.",
     "horizon": "Number of rounds T the agent is tuned to.",
     "delta": "Probability with which the guarantee may fail.",
     "seed": "A number, a SeedSequence or a Generator: the same seed gives the same arms.",
