@@ -31,7 +31,10 @@ def results() -> tuple[Result, ...]:
 
 def _regression() -> Heat:
     world, T = aw.environments.Linear(n_arms=5, dim=5, noise=0.1), max(50, round(4_000 * SCALE))
+    seen = next(world.blocks(horizon=200, seed=0)).view("features")
+    features = aw.features.Join([aw.features.Columns(), aw.features.Fourier(32)]).fit(seen.reshape(-1, 5))
     agents = {
+        "Mapped LinUCB": aw.Mapped(aw.LinUCB(features.size), features),
         "SquareCB": aw.SquareCB(5, gamma=100.0),
         "RegCB": aw.RegCB(5),
         "FastCB": aw.FastCB(5),
