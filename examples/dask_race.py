@@ -30,7 +30,9 @@ def main(arguments=None):
     else:
         from distributed import LocalCluster
 
-        with LocalCluster(n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None) as cluster:
+        # Any free port for the dashboard: without an address it asks for 8787, which another cluster here may have.
+        here = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0"}
+        with LocalCluster(n_workers=2, threads_per_worker=1, **here) as cluster:
             address = cluster.scheduler_address.removeprefix("tcp://")
             result = race(address, options.rounds, options.seeds)
     print(result.table()[["agent", "runs", "regret", "std_error"]].round(2).to_string(index=False))

@@ -25,7 +25,8 @@ def cluster(tmp_path_factory):
     where, written = folder / "scheduler.json", folder / "dask.log"
     environment = os.environ | {"PYTHONPATH": str(Path(armwise.__file__).parents[1])}
     command = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0",
-               "--no-dashboard", "--scheduler-file", str(where)]  # fmt: skip
+               "--no-dashboard", "--dashboard-address", "127.0.0.1:0",  # its HTTP server starts even so, on 8787
+               "--scheduler-file", str(where)]  # fmt: skip
     worker = [sys.executable, "-m", "distributed.cli.dask_worker", "--scheduler-file", str(where), "--nthreads", "1",
               "--no-nanny", "--no-dashboard"]  # fmt: skip
     with written.open("w") as log:

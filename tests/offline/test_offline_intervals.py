@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pytest
 from offline_worlds import D, draw_arms, expected, logging, make, target, truth
+from scipy import stats
 
 from armwise.offline import ConfidenceSequence, Log, WeakLogWarning, compare, confidence_sequence, evaluate
 from armwise.offline.intervals import Blocks, Moments, bernstein, bootstrap, normal
@@ -65,8 +66,13 @@ def test_evaluate_bootstraps_with_the_same_function():
     w = pi[np.arange(N), log.arms] / log.probabilities
     blocks = Blocks(2)
     blocks.add(np.column_stack([w * log.rewards, w]))
-    [(low, high)] = bootstrap(blocks, [lambda m: m[..., 0] / m[..., 1]], resamples=300, seed=0)
+    [ends] = bootstrap(blocks, [lambda m: m[..., 0] / m[..., 1]], resamples=300, seed=0)
     found = evaluate(log, pi, "snips", interval="bootstrap", resamples=300)["snips"]
+    # Then farther from the value by what u effective rows leave open: Student's quantile, the leverage 1/u of a row.
+    u = w.sum() ** 2 / (w @ w)
+    wider = stats.t.ppf(0.975, u - 1) / stats.norm.ppf(0.975) * u / (u - 1)
+    low, high = (found.value + wider * (end - found.value) for end in ends)
+    assert 1.001 < wider < 1.01
     assert (found.low, found.high) == pytest.approx((low, high), rel=1e-12)
 
 
