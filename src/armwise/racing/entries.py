@@ -9,16 +9,18 @@ from typing import Any
 import numpy as np
 
 import armwise as aw
-from armwise.agent import Agent
+from armwise.agent import Agent, Sees
 from armwise.environments.base import Environment
 from armwise.policies import Constant, Linear
 from armwise.ridge import Ridge
 
-# Names that users say, and the two families that need an agent inside.
+# Names that users say.
 _BY_HORIZON = ("Exp3", "Exp4")  # their exploration has to be worked out for the horizon
 ALIASES: dict[str, str] = {"thompson": "LinThompson", "ts": "LinThompson", "ucb": "UCB1", "iltcb": "ILoveToConBandits"}
 _DIRECTIONS = 20  # linear policies that a class of policies gets beside the constants
-_WRAPPERS = ("Advised", "Doubling", "Explore", "PerContext", "PolicyArms")
+_COMPOSED = ("Advised", "Conservative", "Doubling", "Explore", "HybridLinUCB", "Mapped", "PerContext", "PolicyArms")
+_BUDGETED = {"HardStop": "budget", "LagrangeCB": "budget", "LinCBwK": "budget", "Pacing": "rate"}
+_FOURIER = 64  # random features that Mapped gets
 
 
 def entrants() -> list[str]:
@@ -46,8 +48,10 @@ def enter(name: str, world: Environment, horizon: int) -> Agent:
     """
     cls = getattr(aw, name)
     make: Callable[..., Agent] = cls.theoretical if name in _BY_HORIZON else cls
-    if name in _WRAPPERS:
-        return _wrapped(name, world, horizon)
+    if name in _COMPOSED:
+        return _composed(name, world, horizon)
+    if name in _BUDGETED:
+        return _budgeted(name, world, horizon)
     disjoint = world.native != "features"
     if name == "EpsilonGreedy" and world.native in ("features", "shared"):  # greedy about a model of what is seen
         dim = world.width("shared" if disjoint else "features")
@@ -108,13 +112,49 @@ _FILL: dict[str, Callable[[Environment, int], Any]] = {
 }
 
 
-def _wrapped(name: str, world: Environment, horizon: int) -> Agent:
-    K, policies = world.n_arms, _policies(world)
+def _composed(name: str, world: Environment, horizon: int) -> Agent:
+    """Agents that need another one inside, or columns in an order of their own."""
+    K, policies, wide = world.n_arms, _policies(world), world.width("features")
     agents: dict[str, Callable[[], Agent]] = {
         "PerContext": lambda: aw.PerContext(aw.Exp3.theoretical(K, horizon)),
         "PolicyArms": lambda: aw.PolicyArms(aw.Exp3.theoretical(len(policies), horizon), policies, K),
         "Doubling": lambda: aw.Doubling("Exp3.theoretical", {"n_arms": K}),
         "Explore": lambda: aw.Explore(enter("LinUCB", world, horizon), epsilon=0.05),
         "Advised": lambda: aw.Advised(aw.Exp4.theoretical(len(policies), K, horizon), policies),
+        "Conservative": lambda: aw.Conservative(enter("LinUCB", world, horizon), baseline=0, alpha=0.1),
+        "Mapped": lambda: _mapped(world),
+        # Half the columns: weights that are all shared, and weights that are all an arm's own, are both in the model.
+        "HybridLinUCB": lambda: aw.HybridLinUCB(wide, K, shared=max(1, wide // 2)),
+    }
+    return agents[name]()
+
+
+def _mapped(world: Environment) -> Agent:
+    """LinUCB over random features, whose scales are those of other rounds than the race's."""
+    sees: Sees = "features" if world.native == "features" else "shared"
+    rows = next(world.blocks(1000, seed=0)).view(sees).reshape(-1, world.width(sees))
+    features = aw.features.Join([aw.features.Fourier(_FOURIER)]).fit(rows)
+    return aw.Mapped(aw.LinUCB(features.size, n_arms=None if sees == "features" else world.n_arms), features)
+
+
+def _budgeted(name: str, world: Environment, horizon: int) -> Agent:
+    """Agents that keep account of costs, with the rate that the world measures regret against."""
+    rate = world.constants().get("rate")
+    if rate is None:
+        raise ValueError(
+            f"{name} needs {_BUDGETED[name]}=..., which {type(world).__name__} does not give: race it in a world with "
+            "costs and a rate, such as Budgeted"
+        )
+    table = getattr(world, "costs", None)
+    most = np.ones(world.n_arms) if table is None else np.max(table, axis=0)  # what each arm can cost
+    cheap = world.constants().get("null_arm", int(np.argmin(most)))
+    if table is None:
+        most[cheap] = 0.0
+    inside, budget = enter("LinUCB", world, horizon), rate * horizon
+    agents: dict[str, Callable[[], Agent]] = {
+        "HardStop": lambda: aw.HardStop(inside, budget, most, cheap, horizon=horizon),
+        "Pacing": lambda: aw.Pacing(inside, rate, cheap),
+        "LagrangeCB": lambda: aw.LagrangeCB(enter("SquareCB", world, horizon), horizon, budget),
+        "LinCBwK": lambda: aw.LinCBwK(inside.dim or 1, horizon, budget, n_arms=inside.n_arms, max_cost=most.max()),
     }
     return agents[name]()
