@@ -37,10 +37,50 @@ def test_explore_reports_what_it_draws_from_around_every_agent(name):
         np.testing.assert_allclose(p, 0.5 * inside + 0.5 / p.size)
         choice = agent.choose(context)
         assert choice.probability is None or choice.probability == pytest.approx(p[choice.arm])
-        agent.learn(context, choice, float(rng.integers(2)))
+        # Arm 0 is free, as the null arm of HardStop is.
+        cost = [0.1 * choice.arm] * agent.n_costs if agent.n_costs else None
+        agent.learn(context, choice, float(rng.integers(2)), cost)
         if t == 6:
             agent = loads(dumps(agent))
     assert agent.t == agent.agent.t == 13
+
+
+FEATURES = aw.features.Join([aw.features.Columns()]).fit(np.random.default_rng(0).random((50, D)))
+
+
+def around_a_budget(name):
+    dim = FEATURES.size if name == "Mapped" else D
+    inside = aw.HardStop(aw.LinUCB(dim, n_arms=K, seed=1), budget=[10.0, 20.0], max_cost=1.0, fallback=0, seed=1)
+    return aw.Mapped(inside, FEATURES) if name == "Mapped" else aw.Explore(inside, 0.5, seed=2)
+
+
+@pytest.mark.parametrize("name", ["Explore", "Mapped"])
+def test_costs_reach_the_budget_inside(name):
+    agent, rng = around_a_budget(name), np.random.default_rng(1)
+    assert agent.n_costs == 2
+    contexts, rewards, costs = rng.random((20, D)), rng.random((20, K)), rng.random((20, K, 2)) * [[0.0], [0.2], [0.3]]
+    paid = agent.play(contexts, rewards, costs).costs.sum(axis=0)
+    choice = agent.choose(contexts[0])
+    with pytest.raises(ValueError, match="cost is missing"):
+        agent.learn(contexts[0], choice, 1.0)
+    with pytest.raises(ValueError, match="cost must not be negative"):
+        agent.learn(contexts[0], choice, 1.0, [-1.0, 0.0])
+    agent.learn(contexts[0], choice, 1.0, [0.0, 0.0])
+    np.testing.assert_allclose(agent.agent.spent, paid)
+    assert (paid > 0).all()
+
+
+@pytest.mark.parametrize("name", ["Explore", "Mapped"])
+def test_a_choice_that_a_copy_made_sets_aside_what_that_choice_may_cost(name):
+    agent, context = around_a_budget(name), np.full(D, 0.5)
+    copies = [loads(dumps(agent)).clone(seed=seed) for seed in range(20)]
+    choices = [copy.choose(context) for copy in copies]
+    for choice in choices:
+        agent._chose(context, choice)
+    np.testing.assert_allclose(agent.agent._aside, np.sum([choice.note[0] for choice in choices], axis=0))
+    for choice in choices:
+        agent.learn(context, choice, 0.0, [0.0, 0.0])
+    np.testing.assert_allclose(agent.agent._aside, 0.0, atol=1e-12)
 
 
 @pytest.mark.parametrize(

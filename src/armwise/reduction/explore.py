@@ -18,8 +18,9 @@ class Explore(Wrapper):
     """Follow ``agent``, except for a share ``epsilon`` of the rounds in which any arm is played.
 
     p_a = (1 - epsilon) q_a + epsilon / K, where q is the agent's own distribution: exact wherever the agent knows
-    q, None where it does not (Thompson sampling with one draw). The agent learns every round, with p_a in place
-    of q_a, and with its own note.
+    q, None where it does not (Thompson sampling with one draw). The agent learns every round, with p_a in place of
+    q_a, and with its own note. It explores arms that a budget inside does not cover, too: where spend must never
+    pass the budget, put ``HardStop`` around it.
 
     >>> import armwise as aw, numpy as np
     >>> agent = Explore(aw.LinUCB(dim=2, alpha=0.0, seed=1), epsilon=0.2, seed=1)
@@ -71,6 +72,9 @@ class Explore(Wrapper):
 
     def _mixed(self, q: float | None, K: int) -> float | None:
         return None if q is None else (1.0 - self.epsilon) * q + self.epsilon / K
+
+    def _chose(self, context: Any, choice: Choice) -> None:
+        self.agent._chose(context, choice)
 
     def _learn(self, context: Any, choice: Choice, reward: float) -> None:
         teach(self.agent, context, choice, reward)

@@ -49,10 +49,16 @@ class Mapped(Around):
         self.features = features
         self.sees, self.reward_range, self.n_arms = agent.sees, agent.reward_range, agent.n_arms
         self.dim, self.compiled, self.choosing_changes = features.columns, agent.compiled, agent.choosing_changes
-        self.revises = agent.revises
+        self.revises, self.n_costs = agent.revises, agent.n_costs
 
     def _map(self, context: Floats) -> Floats:
         return self.features._transform(context) if context.ndim == 2 else self.features._transform(context[None])[0]
+
+    def _read_cost(self, cost: Any) -> tuple[float, ...]:
+        return self.agent._read_cost(cost)
+
+    def _read_costs(self, costs: Any, shape: tuple[int, ...]) -> Floats:
+        return self.agent._read_costs(costs, shape)
 
     def _check_choice(self, choice: Any, n_arms: int) -> None:
         self.agent._check_choice(choice, n_arms)
@@ -65,6 +71,9 @@ class Mapped(Around):
 
     def _choose(self, context: Floats) -> Choice:
         return self.agent._choose(self._map(context))
+
+    def _chose(self, context: Floats, choice: Choice) -> None:
+        self.agent._chose(self._map(context), choice)
 
     def _learn(self, context: Floats, choice: Choice, reward: float) -> None:
         teach(self.agent, self._map(context), choice, reward)
