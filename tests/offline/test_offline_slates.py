@@ -14,11 +14,6 @@ K, L = 4, 3
 BASE = np.array([0.1, 0.3, 0.5, 0.7])
 
 
-def softmax(scores):
-    p = np.exp(scores - scores.max())
-    return p / p.sum()
-
-
 def conditional(scores, above):
     """Plackett-Luce: the next arm, of those that are left."""
     left = np.array([a not in above for a in range(K)])
@@ -40,20 +35,30 @@ def click(x, ranking, slot):
     return BASE[ranking[slot]] * (1 - 0.25 * taken)
 
 
+def conditionals(scores, actions, slot):
+    """What ``conditional`` says in every row of (n, K) scores, below the arms above the slot."""
+    p = np.exp(scores - scores.max(axis=1, keepdims=True))
+    np.put_along_axis(p, actions[:, :slot], 0.0, axis=1)
+    return p / p.sum(axis=1, keepdims=True)
+
+
 def make(n, seed, cascade=True):
+    """Rankings by ``logger``, a slot of all rows at a time; without the cascade the slots are independent."""
     rng = np.random.default_rng([seed, 5])
     x = rng.uniform(-1, 1, (n, 2))
-    actions, p, rewards = np.zeros((n, L), int), np.ones((n, L)), np.zeros((n, L))
-    for i in range(n):
-        above: list[int] = []
-        for slot in range(L):
-            dist = logger(x[i], above) if cascade else softmax(0.4 * x[i, 0] * np.arange(K))
-            a = int(rng.choice(K, p=dist))
-            above.append(a)
-            actions[i, slot], p[i, slot] = a, dist[a]
-            mean = click(x[i], above, slot) if cascade else BASE[a]
-            rewards[i, slot] = rng.random() < mean
-    return SlateLog(x, actions, rewards, p, n_arms=K)
+    actions, p, means = np.zeros((n, L), int), np.ones((n, L)), np.zeros((n, L))
+    for slot in range(L):
+        dist = conditionals(0.4 * x[:, :1] * np.arange(K), actions, slot if cascade else 0)
+        drawn = (dist.cumsum(axis=1) <= rng.random((n, 1)) * dist.sum(axis=1, keepdims=True)).sum(axis=1)
+        actions[:, slot], p[:, slot] = drawn, dist[np.arange(n), drawn]
+        means[:, slot] = BASE[drawn] * (1 - 0.25 * BASE[actions[:, :slot]].sum(axis=1) * cascade)
+    return SlateLog(x, actions, (rng.random((n, L)) < means).astype(float), p, n_arms=K)
+
+
+def target_table(log):
+    """``target`` in every slot of every row."""
+    scores = 0.8 * np.arange(K) + 0.2 * log.contexts[:, 1:]
+    return np.stack([conditionals(scores, log.actions, slot) for slot in range(L)], axis=1)
 
 
 def truth():
@@ -88,7 +93,8 @@ def test_cascade_estimators_hold_the_truth_and_the_model_pays():
     # 100 logs of 400 rankings of a cascade world: below .87 would be 3.5 standard errors off 95 %.
     held, errors, right = {"sips": 0, "rips": 0, "cascade-dr": 0}, {}, truth()
     for run in range(100):
-        found = evaluate_slates(make(400, run), target, list(held), warn=False)
+        log = make(400, run)
+        found = evaluate_slates(log, target_table(log), list(held), warn=False)
         for name in held:
             held[name] += found[name].low <= right <= found[name].high
             errors.setdefault(name, []).append(found[name].value - right)
@@ -127,6 +133,7 @@ def test_slots_that_never_repeat_an_arm_are_not_independent():
 def test_a_policy_may_be_arrays_and_a_reward_that_of_the_whole():
     log = make(100, 2)
     table = np.array([[target(log.contexts[i], log.actions[i, :s].tolist()) for s in range(L)] for i in range(100)])
+    np.testing.assert_allclose(target_table(log), table, rtol=1e-12)
     by_function = evaluate_slates(log, target, "cascade-dr", warn=False)["cascade-dr"].value
     assert evaluate_slates(log, table, "cascade-dr", warn=False)["cascade-dr"].value == pytest.approx(by_function)
     logged = np.take_along_axis(table, log.actions[:, :, None], axis=2)[:, :, 0]
