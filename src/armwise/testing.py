@@ -236,6 +236,9 @@ def _reseed(agent: Agent, i: int) -> Agent:
 def same_seed_same_arms(case: Case) -> None:
     a, b = case.make(3), case.make(3)
     data = rounds_for(a, 80, seed=3)
+    # Before anything is learnt chance has the most to say: two lucky learners may play the same arm ever after.
+    unlearnt = [[agent.choose(data.context(t)) for t in range(40)] for agent in (a, b)]
+    assert unlearnt[0] == unlearnt[1]
     assert run(a, data) == run(b, data)
 
 
