@@ -12,6 +12,7 @@ from serving import ARMS, ask, replayed, settled, state
 
 import armwise
 from armwise.features.arms import read_arms
+from armwise.features.tokens import InvalidInput
 from armwise.serve.engine.engine import Engine
 
 Make = Callable[..., Engine]
@@ -39,6 +40,7 @@ AGENTS: dict[str, dict[str, Any]] = {
     "LinREL": {"agent": {"class": "LinREL", "horizon": 100}, **SMALL},
     "SupLinREL": {"agent": {"class": "SupLinREL", "horizon": 100}, **SMALL},
     "CoFineUCB": {"agent": {"class": "CoFineUCB", "subspace": SUBSPACE}, **SMALL},
+    "HybridLinUCB": {"agent": {"class": "HybridLinUCB", "shared": 2, **THREE}, "arms": NAMES, **SMALL},
     "SpectralUCB": {"agent": {"class": "SpectralUCB", "laplacian": LAPLACIAN, "horizon": 100}},
     "UCB1": {"agent": {"class": "UCB1", **THREE}, "arms": NAMES},
     "Exp3": {"agent": {"class": "Exp3", **THREE}, "arms": NAMES},
@@ -93,7 +95,10 @@ AGENTS: dict[str, dict[str, Any]] = {
     },
     "VE": {"agent": {"class": "VE", "policy_class": {"class": "policies.Stumps"}, "horizon": 100, **THREE}, **SMALL},
 }
-CANNOT = {"CGPUCB"}  # wants the context in columns of its own, which hashed features do not have
+CANNOT = {
+    "CGPUCB",  # wants the context in columns of its own, which hashed features do not have
+    "Mapped",  # wants a map that is fitted to rows, which a description does not have
+}
 
 
 def test_every_public_agent_is_here() -> None:
@@ -144,3 +149,23 @@ def test_deciding_changes_nothing(engines: Make, name: str) -> None:
     for k in range(5):
         engine.models["shop"].choose(context, read_arms(ARMS), k / 5.0)
     assert engine.export("shop") == before
+
+
+def test_an_arm_keeps_its_own_weights_whatever_place_it_is_offered_in(engines: Make) -> None:
+    """A failure would mean that weights belong to places in the request, so that each mixes several arms."""
+    engine = engines(**AGENTS["HybridLinUCB"], learn="arrival")
+    raws = [f'"{name}"'.encode() for name in NAMES]
+    rng = np.random.default_rng(1)
+    for k in range(60):
+        order = rng.permutation(3)
+        made = engine.decide("shop", b"{}", [raws[i] for i in order], id=f"e{k}")
+        engine.reward("shop", f"e{k}", float(made.arm == "soup"))
+    engine.wait_learnt()
+    model = engine.models["shop"]
+    means, again = (model.estimate(b"{}", read_arms(arms))[0] for arms in (raws, raws[::-1]))
+    assert means.argmax() == 2
+    assert means[2] - means[:2].max() > 0.3
+    np.testing.assert_array_equal(means, again[::-1])
+    assert state(replayed(engine)["shop"]) == settled(engine)
+    with pytest.raises(InvalidInput, match=r"HybridLinUCB needs all its arms in every request, got \['soup'\]"):
+        engine.decide("shop", b"{}", raws[2:], id="fewer")

@@ -37,10 +37,11 @@ SMALL: dict[str, Any] = {
 def taught(engine: Engine, name: str = "", n: int = 12) -> bytes:
     """The model after some rounds."""
     rng = np.random.default_rng(3)
+    cost = 0.0 if engine.models["shop"].agent.n_costs else None
     for k, context in enumerate(contexts(name, n)):
         id = engine.new_id()
         ask(engine, id, context if k % 4 else {**context, "day": 1})
-        engine.reward("shop", id, float(rng.random()))
+        engine.reward("shop", id, float(rng.random()), cost=cost)
     engine.wait_learnt()
     return engine.export("shop")
 
@@ -166,9 +167,9 @@ def test_an_edited_model_is_refused_or_works(engines: Make, name: str) -> None:
 
 def broken_model(part: str) -> Import:
     """An import, as versions before accepted it, of a model that lacks a part."""
-    model = build_model(Application(**SMALL).creation())
-    setattr(model if part == "scaler" else model.agent.agent, part, None)  # type: ignore[attr-defined]
-    return Import.of(persist.dumps(model))
+    inside = () if part == "scaler" else ("params", "agent", "params", "agent")
+    model = persist.dumps(build_model(Application(**SMALL).creation()))
+    return Import.of(edited(model, ("object", *inside, "state", part), None))
 
 
 def two(path: Path, seed: int = 1) -> Engine:

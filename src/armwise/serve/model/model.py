@@ -114,7 +114,7 @@ class Model(persist.Saved):
         """
         stack = Stack(tokens or part(context, "c"), arms.tail)
         scaling = self.scaler.scaling(stack)
-        if self.agent.sees == "features":
+        if self.agent.sees == "features" and not self.arms:
             return Seen(self.encoder.rows(stack, scaling), None, scaling, stack)
         view, positions = self._view(context, stack, arms.ids, scaling)
         return Seen(view, positions, scaling, stack)
@@ -165,7 +165,7 @@ class Model(persist.Saved):
     def _view(self, context: bytes, stack: Stack, ids: Sequence[str], scaling: Scaling) -> tuple[Any, list[int] | None]:
         """What the agent sees of a request, and which of its arms are offered (None: these, in order)."""
         sees = self.agent.sees
-        if sees == "features":
+        if sees == "features" and not self.arms:
             return self.encoder.rows(stack, scaling), None
         if self.arms:
             try:
@@ -177,6 +177,10 @@ class Model(persist.Saved):
             positions = list(range(len(ids)))
             if len(ids) != (self.agent.n_arms or len(ids)):
                 raise InvalidInput(f"this application has {self.agent.n_arms} arms, got {len(ids)}")
+        if sees == "features":  # with weights of each arm's own, so that its row has a place of its own
+            if sorted(positions) != list(range(len(self.arms))):
+                raise InvalidInput(f"{type(self.agent).__name__} needs all its arms in every request, got {list(ids)}")
+            return self.encoder.rows(stack, scaling)[np.argsort(positions)], positions
         if sees == "nothing":
             return None, positions
         if sees == "shared":
@@ -372,7 +376,7 @@ class Model(persist.Saved):
         if isinstance(at_hand, Seen):
             return at_hand
         scaling = Scaling.of(decision.scaling)
-        if at_hand is not None and self.agent.sees == "features":
+        if at_hand is not None and self.agent.sees == "features" and not self.arms:
             return Seen(self.encoder.rows(at_hand, scaling), None, scaling, at_hand)
         stack = stack_of(decision)
         view, positions = self._view(bytes(decision.context), stack, offered(decision).ids, scaling)

@@ -35,7 +35,8 @@ def rehearse(model: Model, k: int = 0) -> None:
     >>> rehearse(model); model.agent.t
     2
     """
-    names = model.arms or [str(i) for i in range(model.agent.n_arms or 2)]
+    # Two arms or three where any number will do, so that what has a place per arm is seen to vary.
+    names = model.arms or [str(i) for i in range(model.agent.n_arms or 2 + k % 2)]
     arms = read_arms([msgspec.json.encode(name) for name in names[:MOST_ARMS]])
     context: dict[str, Any] = {"key": f"value {k}", "number": k}
     if model.agent.sees == "advice":
