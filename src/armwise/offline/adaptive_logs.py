@@ -23,7 +23,7 @@ from armwise.offline.intervals import ConfidenceSequence
 from armwise.offline.log import Log
 from armwise.offline.past_models import predicted_from_the_past
 from armwise.offline.result import Estimate, Evaluation
-from armwise.offline.rows import Rows
+from armwise.offline.rows import LogBlock
 from armwise.offline.sampled import freedom
 from armwise.offline.targets import Target, as_table
 from armwise.offline.views import lines_of, number
@@ -186,7 +186,7 @@ def _one(policy: Any, log: Log) -> Any:
     return policy
 
 
-def _propensities(values: Any, rows: Rows) -> Floats:
+def _propensities(values: Any, rows: LogBlock) -> Floats:
     e = np.asarray(values, np.float64)
     n, K = len(rows), rows.n_arms
     if e.shape != (n, K) or not np.all((e >= 0) & (e <= 1 + 1e-9)):
@@ -257,7 +257,7 @@ class _Job:
     """The settings, and what all policies share."""
 
     def __init__(
-        self, rows: Rows, q: Floats, e: Floats | None, weights: str, interval: str, level: float,
+        self, rows: LogBlock, q: Floats, e: Floats | None, weights: str, interval: str, level: float,
         reward_range: tuple[float, float],
     ) -> None:  # fmt: skip
         self.rows, self.q, self.e, self.weights, self.interval, self.level = rows, q, e, weights, interval, level

@@ -9,22 +9,22 @@ from scipy import sparse
 from scipy.special import expit
 
 from armwise.agent import Floats
-from armwise.offline.rows import Rows, ndim
+from armwise.offline.rows import LogBlock, ndim
 from armwise.streams import row_hashes
 
 _DENSE = 64  # arms up to which an indicator is a plain array
 _PRIOR = 10.0  # rows of the overall mean that an arm's own is shrunk with
 
 
-def per_arm(rows: Rows) -> bool:
+def per_arm(rows: LogBlock) -> bool:
     """Whether arms have features of their own."""
     return ndim(rows.contexts) == 3 or rows.arm_features is not None
 
 
-def arm_inputs(rows: Rows, arms: Any) -> Floats:
+def arm_inputs(rows: LogBlock, arms: Any) -> Floats:
     """One row of inputs for a regressor: shared features, then the arm's own, or which arm it is.
 
-    >>> arm_inputs(Rows(np.array([0, 1]), np.zeros(2), 2, contexts=np.array([[5.0], [6.0]])), np.array([0, 1]))
+    >>> arm_inputs(LogBlock(np.array([0, 1]), np.zeros(2), 2, contexts=np.array([[5.0], [6.0]])), np.array([0, 1]))
     array([[5., 1., 0.],
            [6., 0., 1.]])
     """
@@ -40,7 +40,7 @@ def arm_inputs(rows: Rows, arms: Any) -> Floats:
     return np.hstack([rows.contexts, own]) if ndim(rows.contexts) == 2 else own
 
 
-def encoding_of(model: Any, rows: Rows) -> Encoding:
+def encoding_of(model: Any, rows: LogBlock) -> Encoding:
     """How this model is told of the arms of these rows."""
     if per_arm(rows):
         return Encoding()
@@ -62,15 +62,15 @@ class Encoding:
 
     _model: Any
 
-    def fit(self, model: Any, rows: Rows) -> Encoding:
+    def fit(self, model: Any, rows: LogBlock) -> Encoding:
         """Fit the model to these rows."""
         self._model = model.fit(self._inputs(rows), rows.rewards)
         return self
 
-    def _inputs(self, rows: Rows) -> Any:
+    def _inputs(self, rows: LogBlock) -> Any:
         return arm_inputs(rows, rows.arms)
 
-    def predict(self, rows: Rows) -> Floats:
+    def predict(self, rows: LogBlock) -> Floats:
         """(n, K) expected rewards."""
         q = np.empty((len(rows), rows.n_arms))
         for arm in range(rows.n_arms):
@@ -81,7 +81,7 @@ class Encoding:
 class Indicator(Encoding):
     """A column per arm; from one arm to the next only a 1 moves."""
 
-    def predict(self, rows: Rows) -> Floats:
+    def predict(self, rows: LogBlock) -> Floats:
         shared, q = _shared(rows), np.empty((len(rows), rows.n_arms))
         X = np.hstack([shared, np.zeros((len(rows), rows.n_arms))])
         for arm in range(rows.n_arms):
@@ -94,7 +94,7 @@ class Indicator(Encoding):
 class SparseIndicator(Encoding):
     """The same, sparse; a model that is linear in its inputs, or the logistic function of that, answers in one sum."""
 
-    def _inputs(self, rows: Rows, arms: Any = None) -> Any:
+    def _inputs(self, rows: LogBlock, arms: Any = None) -> Any:
         shared = _shared(rows)
         n, d = shared.shape
         arms = rows.arms if arms is None else arms
@@ -104,7 +104,7 @@ class SparseIndicator(Encoding):
             (values.ravel(), columns.ravel(), np.arange(0, n * (d + 1) + 1, d + 1)), shape=(n, d + rows.n_arms)
         )
 
-    def predict(self, rows: Rows) -> Floats:
+    def predict(self, rows: LogBlock) -> Floats:
         q = self._in_one_sum(rows)
         if q is not None:
             return q
@@ -115,7 +115,7 @@ class SparseIndicator(Encoding):
             q[:, arm] = expected(self._model, X)
         return q
 
-    def _in_one_sum(self, rows: Rows) -> Floats | None:
+    def _in_one_sum(self, rows: LogBlock) -> Floats | None:
         """Shared part + arm's part, if some rows asked of the model itself say that this is what it does."""
         coefficients = np.asarray(getattr(self._model, "coef_", np.empty(0)), np.float64).ravel()
         shared, K = _shared(rows), rows.n_arms
@@ -138,7 +138,7 @@ class SparseIndicator(Encoding):
 class MeanReward(Encoding):
     """One column: the arm's mean reward on the rows of the fit, shrunk towards that of all."""
 
-    def fit(self, model: Any, rows: Rows) -> Encoding:
+    def fit(self, model: Any, rows: LogBlock) -> Encoding:
         # Each row is told the mean of other rows, in fifths: with its own reward in it, the model would trust it too
         # much, and with its own alone left out, it could read the reward off what is missing.
         fifth = row_hashes(0, len(rows), 0, "mean reward of an arm") % np.uint64(5)
@@ -150,7 +150,7 @@ class MeanReward(Encoding):
         self._model = model.fit(np.column_stack([_shared(rows), encoded]), rows.rewards)
         return self
 
-    def predict(self, rows: Rows) -> Floats:
+    def predict(self, rows: LogBlock) -> Floats:
         shared, q = _shared(rows), np.empty((len(rows), rows.n_arms))
         X = np.column_stack([shared, np.zeros(len(rows))])
         for arm in range(rows.n_arms):
@@ -159,14 +159,14 @@ class MeanReward(Encoding):
         return q
 
 
-def _means(rows: Rows, used: Any) -> Floats:
+def _means(rows: LogBlock, used: Any) -> Floats:
     """The mean reward of each arm in these rows, shrunk towards that of all."""
     arms, rewards, K = rows.arms[used], rows.rewards[used], rows.n_arms
     overall = float(rewards.mean()) if rewards.size else 0.0
     return np.asarray((np.bincount(arms, rewards, K) + _PRIOR * overall) / (np.bincount(arms, minlength=K) + _PRIOR))
 
 
-def _shared(rows: Rows) -> Floats:
+def _shared(rows: LogBlock) -> Floats:
     return rows.contexts if ndim(rows.contexts) == 2 else np.empty((len(rows), 0))
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from armwise.agent import Floats
-from armwise.offline.rows import Rows, ndim
+from armwise.offline.rows import LogBlock, ndim
 
 _FULL = 1 << 16  # rows that all count; of those after them one run of 4,096 in 16 does
 _CHUNK = 8192  # rows whose moments stay in the cache
@@ -31,8 +31,8 @@ class Balance:
     >>> rng = np.random.default_rng(0)
     >>> x = rng.normal(size=(4000, 1)); p = 1 / (1 + np.exp(-x[:, 0])); arms = (rng.random(4000) < p).astype(int)
     >>> right, wrong = Balance(2, ["age"]), Balance(2, ["age"])
-    >>> right.add(Rows(arms, np.zeros(4000), 2, contexts=x, probabilities=np.where(arms, p, 1 - p)))
-    >>> wrong.add(Rows(arms, np.zeros(4000), 2, contexts=x, probabilities=np.full(4000, 0.5)))
+    >>> right.add(LogBlock(arms, np.zeros(4000), 2, contexts=x, probabilities=np.where(arms, p, 1 - p)))
+    >>> wrong.add(LogBlock(arms, np.zeros(4000), 2, contexts=x, probabilities=np.full(4000, 0.5)))
     >>> bool(right.worst()[0][1] < 4), bool(wrong.worst()[0][1] > 20)
     (True, True)
     """
@@ -42,7 +42,7 @@ class Balance:
         self._centre: Floats | None = None
         self._n = 0
 
-    def add(self, rows: Rows) -> None:
+    def add(self, rows: LogBlock) -> None:
         """Take in a block of rows (those without shared contexts or probabilities say nothing)."""
         if ndim(rows.contexts) != 2 or rows.probabilities is None or not rows.contexts.shape[1] or not len(rows):
             return
@@ -56,7 +56,7 @@ class Balance:
             self._add(rows.take(slice(first, first + _CHUNK)))
         self._n += len(rows)
 
-    def _add(self, rows: Rows) -> None:
+    def _add(self, rows: LogBlock) -> None:
         assert rows.probabilities is not None
         z = np.clip((rows.contexts - self._centre) / self._scale, -_FAR, _FAR)
         squares = z**2
@@ -77,7 +77,7 @@ class Balance:
         self._all += np.stack([total[: 2 * d], total[d:]])
         self._against_reward(rows)
 
-    def start(self, rows: Rows) -> None:
+    def start(self, rows: LogBlock) -> None:
         """Scale the contexts as in these rows, the first of the log: what is merged must be scaled alike."""
         if self._centre is not None or ndim(rows.contexts) != 2 or not len(rows):
             return
@@ -98,7 +98,7 @@ class Balance:
         self._reward += other._reward
         self._n += other._n
 
-    def _against_reward(self, rows: Rows) -> None:
+    def _against_reward(self, rows: LogBlock) -> None:
         """Count where a column and the reward are not zero: a column that agrees is the reward by another name."""
         there, paid = rows.contexts != 0.0, (rows.rewards != 0.0)[:, None]
         n, d = there.shape
@@ -172,7 +172,7 @@ class Balance:
         return [[name, z if math.isfinite(z) else None, arm] for name, z, arm in self.worst()[:_SHOWN]]
 
 
-def _counted(rows: Rows) -> Rows:
+def _counted(rows: LogBlock) -> LogBlock:
     """The rows that count, by their numbers in the log."""
     if rows.start + len(rows) <= _FULL:
         return rows

@@ -14,7 +14,7 @@ import numpy as np
 from armwise.agent import Floats, count, fraction
 from armwise.offline.balance import Balance
 from armwise.offline.diagnostics import WeakLogWarning
-from armwise.offline.rows import ColumnNames, Ints, LogError, Rows, labels_of, padded, placed
+from armwise.offline.rows import ColumnNames, Ints, LogBlock, LogError, labels_of, padded, placed
 
 Block = dict[str, np.ndarray]  # one array a column; a column of lists is an array of objects, or 2-d
 _SAMPLE, _FEWEST = 1 << 15, 200  # rows to look for outcomes in
@@ -138,7 +138,7 @@ class TableSource:
         X = np.nan_to_num(_matrix([block[name] for name in numbers]))
         balance = Balance(int(arms.max()) + 1, numbers)
         known = p is not None and bool(np.all((p > 0) & (p <= 1)))
-        balance.add(Rows(arms, np.nan_to_num(block[c.rewards].astype(np.float64)), int(arms.max()) + 1, contexts=X,
+        balance.add(LogBlock(arms, np.nan_to_num(block[c.rewards].astype(np.float64)), int(arms.max()) + 1, contexts=X,
                          probabilities=p if known else np.ones(len(arms))))  # fmt: skip
         self.left_out = dict.fromkeys(balance.copies(), "nearly determines the reward")
         unequal = balance.unequal() if known else []
@@ -210,7 +210,7 @@ class TableSource:
 
     # ------------------------------------------------------------------ rows
 
-    def batches(self, size: int, contexts: bool, extra: tuple[str, ...] = ()) -> Iterator[Rows]:
+    def batches(self, size: int, contexts: bool, extra: tuple[str, ...] = ()) -> Iterator[LogBlock]:
         """Blocks of rows, with the ``extra`` columns by name."""
         labels = self.arm_names if self.arm_names is not None else list(range(self.n_arms))
         start = 0 if self._range is None else self._range[0]
@@ -231,7 +231,7 @@ class TableSource:
         other._range, other.n_rows = (first, last), last - first
         return other
 
-    def _rows(self, block: Block, start: int, contexts: bool, labels: list[Any]) -> Rows:
+    def _rows(self, block: Block, start: int, contexts: bool, labels: list[Any]) -> LogBlock:
         c = self._columns
         arms = self._arms(block[c.arms], start)
         n = len(arms)
@@ -241,7 +241,7 @@ class TableSource:
             features = np.stack([_matrix([block[p.format(arm=a)] for a in labels]) for p in c.arm_features], axis=2)
         if c.available:
             available = np.column_stack([block[c.available.format(arm=a)].astype(bool) for a in labels])
-        return Rows(
+        return LogBlock(
             arms=arms, rewards=_number(c.rewards, block[c.rewards], start), n_arms=self.n_arms, contexts=matrix,
             probabilities=self._probabilities(block, start, n),
             arm_features=features, available=available, start=start,

@@ -19,7 +19,7 @@ from armwise.offline.arm_inputs import expected
 from armwise.offline.diagnostics import WeakLogWarning
 from armwise.offline.result import Evaluation
 from armwise.offline.reward_models import _fresh, folds_of
-from armwise.offline.rows import LogError, Rows, floats
+from armwise.offline.rows import LogBlock, LogError, floats
 from armwise.offline.sampled import Scored, evaluation, ratio
 from armwise.offline.slope import slope
 
@@ -206,7 +206,7 @@ def _predictions(model: Any, log: ContinuousLog, wanted: Floats, folds: int, see
         if logged.shape != (len(log),) or target.shape != (len(log),):
             raise ValueError(f"reward_model answered shape {logged.shape}, expected ({len(log)},)")
         return logged, target
-    fold = folds_of(Rows(np.zeros(len(log), np.int64), log.rewards, 1), folds, seed)
+    fold = folds_of(LogBlock(np.zeros(len(log), np.int64), log.rewards, 1), folds, seed)
     logged, target = np.empty(len(log)), np.empty(len(log))
     for f in range(folds):
         mine, others = fold == f, fold != f

@@ -10,7 +10,7 @@ import numpy as np
 
 from armwise.agent import Floats
 from armwise.offline.intervals import Moments
-from armwise.offline.rows import SURE, Rows
+from armwise.offline.rows import SURE, LogBlock
 
 _TOP = 5  # largest weights shown
 _TAIL = 4096  # largest weights that the fit of their tail may use
@@ -93,7 +93,7 @@ class Weighing:
         self._arm = np.zeros((3, n_arms))  # per arm: rows, sum of 1/p, sum of 1/p^2
         self._offered = np.zeros(n_arms)
 
-    def add(self, rows: Rows, weights: Floats, raw: Floats, unsupported: float = 0.0, numbers: Any = None) -> None:
+    def add(self, rows: LogBlock, weights: Floats, raw: Floats, unsupported: float = 0.0, numbers: Any = None) -> None:
         """Take in a block: its weights as used and before clipping, and the target's mass on arms it could not draw.
 
         ``numbers`` are those of its rows in the log, where they are not consecutive.
@@ -295,7 +295,7 @@ def pareto_k(weights: Floats, n: int) -> float:
     return (len(x) * k + 5.0) / (len(x) + 10.0)  # shrunk towards 1/2 by ten rows
 
 
-def _chances(rows: Rows) -> Any:
+def _chances(rows: LogBlock) -> Any:
     """In how many rows each arm could have been drawn, as far as the log says."""
     assert rows.probabilities is not None
     if rows.support is not None:

@@ -20,7 +20,7 @@ import numpy as np
 
 from armwise.offline import service
 from armwise.offline.log import Log
-from armwise.offline.rows import Ints, LogError, Rows
+from armwise.offline.rows import Ints, LogBlock, LogError
 
 _MOST = 20_000_000  # numbers in a block of arm features
 
@@ -115,7 +115,7 @@ class Events:
             if not (wrong and self._skip):
                 yield number, event, wrong
 
-    def batches(self, size: int, contexts: bool) -> Iterator[Rows]:
+    def batches(self, size: int, contexts: bool) -> Iterator[LogBlock]:
         wanted = contexts and self._features
         if wanted:
             size = max(1, min(size, _MOST // (self.n_arms * max(1, len(self.arm_feature_names)))))
@@ -128,7 +128,7 @@ class Events:
         if events:
             yield self._rows(events, start, wanted)
 
-    def _rows(self, events: list[dict[str, Any]], start: int, features: bool) -> Rows:
+    def _rows(self, events: list[dict[str, Any]], start: int, features: bool) -> LogBlock:
         n = len(events)
         offered = np.array([len(event["c"]["_multi"]) for event in events])
         available = np.arange(self.n_arms) < offered[:, None]
@@ -148,7 +148,7 @@ class Events:
                 for arm, p in _distribution(event) or ():
                     support[i, arm] = p > 0.0
         times = [event.get("Timestamp") for event in events]
-        return Rows(
+        return LogBlock(
             arms=np.array([_arm(event) for event in events], np.int64),
             rewards=np.array([0.0 - float(event["_label_cost"]) for event in events]),
             n_arms=self.n_arms, contexts=shared, arm_features=own,
@@ -319,7 +319,7 @@ def write(log: Log, path: Any) -> None:
                 file.write(_row_line(rows, i, log.arm_names) + "\n")
 
 
-def _row_line(rows: Rows, i: int, names: list[Any] | None) -> str:
+def _row_line(rows: LogBlock, i: int, names: list[Any] | None) -> str:
     offered = np.arange(rows.n_arms) if rows.available is None else np.flatnonzero(rows.available[i])
     arm = int(np.searchsorted(offered, rows.arms[i]))
     p = float(rows.probabilities[i])  # type: ignore[index]
@@ -341,7 +341,7 @@ def _row_line(rows: Rows, i: int, names: list[Any] | None) -> str:
                 actions=actions, timestamp=time)  # fmt: skip
 
 
-def _own(rows: Rows, i: int) -> Any:
+def _own(rows: LogBlock, i: int) -> Any:
     if rows.arm_features is None:
         return None
     return rows.arm_features if rows.arm_features.ndim == 2 else rows.arm_features[i]

@@ -22,7 +22,7 @@ from armwise.offline.diagnostics import WeakLogWarning
 from armwise.offline.log import Log
 from armwise.offline.result import Evaluation
 from armwise.offline.reward_models import folds_of
-from armwise.offline.rows import Ints, Rows, ndim
+from armwise.offline.rows import Ints, LogBlock, ndim
 from armwise.offline.sampled import Scored, evaluation, ratio
 from armwise.offline.targets import Target
 from armwise.streams import stream
@@ -171,7 +171,7 @@ class _Logger:
             model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=200))
             self._model = model.fit(rows.contexts, labels)
 
-    def probabilities(self, rows: Rows) -> Floats:
+    def probabilities(self, rows: LogBlock) -> Floats:
         wanted = self._groups.of[rows.arms]
         if self._target is not None:
             p = _of_groups(self._target.answers(rows), self._groups, wanted)
@@ -216,15 +216,15 @@ class _Model:
             self._own.append(np.asarray(features @ theta[X.shape[1] :]).ravel() + rest)
         return self
 
-    def logged(self, rows: Rows) -> Floats:
+    def logged(self, rows: LogBlock) -> Floats:
         return self._sum(rows, lambda f, mine: self._own[f][rows.arms[mine]])
 
-    def expected(self, rows: Rows, answers: np.ndarray) -> Floats:
+    def expected(self, rows: LogBlock, answers: np.ndarray) -> Floats:
         if answers.ndim == 1:
             return self._sum(rows, lambda f, mine: self._own[f][answers[mine]])
         return self._sum(rows, lambda f, mine: answers[mine] @ self._own[f])
 
-    def _sum(self, rows: Rows, arms_part: Any) -> Floats:
+    def _sum(self, rows: LogBlock, arms_part: Any) -> Floats:
         fold, X, q = folds_of(rows, self._folds, self._seed), _contexts(rows), np.empty(len(rows))
         for f in range(self._folds):
             mine = np.flatnonzero(fold == f)
@@ -239,6 +239,6 @@ def _ridge(Z: Any, y: Floats) -> Floats:
     return np.asarray(np.linalg.solve((Z.T @ Z).toarray() + np.eye(Z.shape[1]), Z.T @ y))
 
 
-def _contexts(rows: Rows) -> Floats:
+def _contexts(rows: LogBlock) -> Floats:
     one = np.ones((len(rows), 1))
     return np.hstack([one, rows.contexts]) if ndim(rows.contexts) == 2 else one

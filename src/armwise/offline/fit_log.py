@@ -12,7 +12,7 @@ import numpy as np
 from armwise.agent import Agent, Choices
 from armwise.extras import needs
 from armwise.offline.log import Log
-from armwise.offline.rows import Rows
+from armwise.offline.rows import LogBlock
 from armwise.offline.targets import views
 from armwise.staged import Staged
 
@@ -68,7 +68,7 @@ def _learn_logs(agent: Agent, logs: Sequence[Log], part: int) -> Agent:
     return agent
 
 
-def _learn_rows(agent: Agent, rows: Rows) -> Agent:
+def _learn_rows(agent: Agent, rows: LogBlock) -> Agent:
     contexts: Any = None if agent.sees == "nothing" else views(agent.sees, rows)
     arms = rows.arms
     if rows.available is not None and agent.sees == "features":  # an arm is where it stands among those on offer

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from armwise.agent import Floats
-from armwise.offline.rows import Ints, LogError, Rows, as_rows, floats, joined, problems
+from armwise.offline.rows import Ints, LogBlock, LogError, as_rows, floats, joined, problems
 
 BATCH = 65_536  # rows a batch: large enough to vectorise, small enough to stay in the cache
 _KEPT = 10_000  # problems kept by an error, so that a hopeless file does not fill the memory
@@ -24,7 +24,7 @@ class Source(Protocol):
     n_rows: int | None
     has_probabilities: bool
 
-    def batches(self, size: int, contexts: bool) -> Iterator[Rows]:
+    def batches(self, size: int, contexts: bool) -> Iterator[LogBlock]:
         """Blocks of at most ``size`` rows; without ``contexts`` only the other columns are read."""
 
 
@@ -83,7 +83,7 @@ class Log:
         found = problems(rows)
         if found:
             raise LogError(found)
-        self._rows: Rows | None = rows
+        self._rows: LogBlock | None = rows
         self._source: Source | None = None
         self._described: Any = None  # what knows the names of columns, where a table did
         self.n_arms = rows.n_arms
@@ -258,7 +258,7 @@ class Log:
                 reward = float(rows.rewards[i])
                 yield {"context": context, "arms": offered, "arm": names[arm], "probability": p, "reward": reward}
 
-    def batches(self, size: int = BATCH, *, contexts: bool = True, extra: tuple[str, ...] = ()) -> Iterator[Rows]:
+    def batches(self, size: int = BATCH, *, contexts: bool = True, extra: tuple[str, ...] = ()) -> Iterator[LogBlock]:
         """The rows in order, at most ``size`` at a time, each block checked; ``extra`` names further columns to bring.
 
         >>> log = Log(arms=[0, 1, 1], rewards=[0, 0, 1])
@@ -295,7 +295,7 @@ class Log:
             raise LogError(found, total)
 
     @property
-    def rows(self) -> Rows:
+    def rows(self) -> LogBlock:
         """All rows in memory."""
         if self._rows is None:
             self._rows = joined(list(self.batches()), self.n_arms)
@@ -425,7 +425,7 @@ class Log:
             raise LogError(found)
         return self._like(rows)
 
-    def _like(self, rows: Rows) -> Log:
+    def _like(self, rows: LogBlock) -> Log:
         log = Log.__new__(Log)
         log._rows, log._source, log.n_arms, log.arm_names = rows, None, self.n_arms, self.arm_names
         log._described = self._described

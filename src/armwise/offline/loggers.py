@@ -14,7 +14,7 @@ from armwise.offline.diagnostics import WeakLogWarning
 from armwise.offline.log import Log
 from armwise.offline.result import Evaluation
 from armwise.offline.reward_models import fitted_model
-from armwise.offline.rows import Ints, Rows, joined
+from armwise.offline.rows import Ints, LogBlock, joined
 from armwise.offline.sampled import Scored, evaluation
 from armwise.offline.targets import Target, of_logged
 
@@ -113,7 +113,7 @@ def _names(estimators: str | Iterable[str] | None, loggers: Any, n: int) -> list
 def _pooled(logs: list[Log]) -> Log:
     """All rows, one log after the other."""
     blocks = [replace(log.rows, start=0) for log in logs]
-    for field in fields(Rows):
+    for field in fields(LogBlock):
         if len({getattr(block, field.name) is None for block in blocks}) > 1:
             raise ValueError(f"some of the logs have {field.name} and others have none: give all of them the same")
     return logs[0]._like(joined(blocks, logs[0].n_arms))

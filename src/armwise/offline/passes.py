@@ -16,7 +16,7 @@ from armwise.offline.intervals import block_size
 from armwise.offline.log import Log
 from armwise.offline.progress import bar
 from armwise.offline.reward_models import Crossfit, CrossfitRidge, Model, RidgeSums, fitted_model
-from armwise.offline.rows import Rows
+from armwise.offline.rows import LogBlock
 from armwise.offline.settings import Settings
 from armwise.offline.sums import Sums
 from armwise.offline.tally import Tally
@@ -102,12 +102,12 @@ class Pass:
             advance(len(rows))
         return Found(self.whole.sums, self.balance, {label: tally.sums for label, tally in self.segments.items()})
 
-    def _batches(self, model: Model | None) -> Iterator[Rows]:
+    def _batches(self, model: Model | None) -> Iterator[LogBlock]:
         extra = tuple(dict.fromkeys(name for name in (self._by, self._cluster) if isinstance(name, str)))
         needed = model is not None or any(t.needs_contexts for t in self._targets)
         yield from self._job.batches(needed, extra)
 
-    def _add_segments(self, rows: Rows, answers: Any, q: Any, clusters: Any) -> None:
+    def _add_segments(self, rows: LogBlock, answers: Any, q: Any, clusters: Any) -> None:
         labels, which = np.unique(np.asarray(_values(self._by, rows)).astype(str), return_inverse=True)
         for i, label in enumerate(labels.tolist()):
             if label not in self.segments:
@@ -141,7 +141,9 @@ class Pass:
             parts = [log.part(*ends) for ends in _ends(len(log), sum(client.nthreads().values()))]
             futures = _scattered(client, parts)
             model = self._model(client, parts, futures, advance) if self._needs_model else None
-            self.balance.start(next(iter(self._batches(model)), Rows(np.empty(0, np.int64), np.empty(0), log.n_arms)))
+            self.balance.start(
+                next(iter(self._batches(model)), LogBlock(np.empty(0, np.int64), np.empty(0), log.n_arms))
+            )
             [shared] = _scattered(client, [self._without_rows()])
             found = Found(self.whole.sums, copy.deepcopy(self.balance))
             for part, later in zip(parts, _answers(client, _sums_of, futures, shared, model), strict=True):
@@ -245,7 +247,7 @@ def _whole_column(log: Log, source: Any) -> Any:
     return np.concatenate([_values(source, rows) for rows in log.batches(extra=(source,))])
 
 
-def _values(source: Any, rows: Rows) -> Any:
+def _values(source: Any, rows: LogBlock) -> Any:
     """The values of a column, or of an (n,) array, in these rows."""
     if source is None:
         return None

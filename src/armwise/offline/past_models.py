@@ -8,15 +8,15 @@ import numpy as np
 
 from armwise.agent import Floats
 from armwise.offline.arm_inputs import arm_inputs, per_arm
-from armwise.offline.rows import Rows, ndim
+from armwise.offline.rows import LogBlock, ndim
 
 _GROWTH, _FIRST = 1.1, 16  # a model is fitted again whenever the past has grown by a tenth
 
 
-def predicted_from_the_past(rows: Rows, lam: float = 1.0) -> Floats:
+def predicted_from_the_past(rows: LogBlock, lam: float = 1.0) -> Floats:
     """(n, K) expected rewards, row t's from rows before it: a ridge per arm, or one on the features of the arms.
 
-    >>> rows = Rows(np.array([0, 0, 1]), np.array([1.0, 1.0, 0.0]), n_arms=2)
+    >>> rows = LogBlock(np.array([0, 0, 1]), np.array([1.0, 1.0, 0.0]), n_arms=2)
     >>> predicted_from_the_past(rows).round(2)
     array([[0., 0.],
            [1., 1.],
@@ -29,7 +29,7 @@ def predicted_from_the_past(rows: Rows, lam: float = 1.0) -> Floats:
     return _ridgeper_arm(rows, lam) if ndim(rows.contexts) == 2 else _running_means(rows)
 
 
-def _running_means(rows: Rows) -> Floats:
+def _running_means(rows: LogBlock) -> Floats:
     """The mean reward of each arm so far, and one more row of the mean over all arms."""
     n, K = len(rows), rows.n_arms
     played = np.zeros((n + 1, K))
@@ -49,7 +49,7 @@ def _blocks(n: int) -> list[tuple[int, int]]:
     return list(pairwise(ends))
 
 
-def _ridgeper_arm(rows: Rows, lam: float) -> Floats:
+def _ridgeper_arm(rows: LogBlock, lam: float) -> Floats:
     n, K = len(rows), rows.n_arms
     X = np.column_stack([np.ones(n), rows.contexts])
     d = X.shape[1]
@@ -68,7 +68,7 @@ def _ridgeper_arm(rows: Rows, lam: float) -> Floats:
     return _within(q, rows.rewards)
 
 
-def _one_ridge(rows: Rows, lam: float) -> Floats:
+def _one_ridge(rows: LogBlock, lam: float) -> Floats:
     n, K = len(rows), rows.n_arms
     X = np.column_stack([np.ones(n), arm_inputs(rows, rows.arms)])
     gram, moment, q = np.zeros((X.shape[1],) * 2), np.zeros(X.shape[1]), np.zeros((n, K))

@@ -17,7 +17,7 @@ from armwise.offline import intervals
 from armwise.offline.diagnostics import WeakLogWarning
 from armwise.offline.log import Log
 from armwise.offline.progress import bar
-from armwise.offline.rows import Ints, Rows
+from armwise.offline.rows import Ints, LogBlock
 from armwise.offline.targets import ndim_of, views
 from armwise.offline.views import number
 from armwise.streams import stream
@@ -259,7 +259,7 @@ def _reseed(agent: Agent, seed: int, run: int, depth: int = 0) -> None:
 
 
 def _play(
-    agent: Agent, rows: Rows, limit: float | None, accept: np.random.Generator, rewards: list[float],
+    agent: Agent, rows: LogBlock, limit: float | None, accept: np.random.Generator, rewards: list[float],
     matched: list[int], horizon: int | None,
 ) -> int:  # fmt: skip
     """Live through a block of rows; how many it took."""
@@ -289,7 +289,7 @@ def _play(
     return len(rows)
 
 
-def _accepted(rows: Rows, i: int, limit: float | None, accept: np.random.Generator) -> bool:
+def _accepted(rows: LogBlock, i: int, limit: float | None, accept: np.random.Generator) -> bool:
     return limit is None or accept.random() * rows.probabilities[i] < limit  # type: ignore[index]
 
 

@@ -13,7 +13,7 @@ from armwise.extras import needs
 from armwise.offline.log import Log
 from armwise.offline.progress import bar
 from armwise.offline.reward_models import _fresh, folds_of
-from armwise.offline.rows import Rows, ndim
+from armwise.offline.rows import LogBlock, ndim
 
 
 class PropensityModel:
@@ -70,7 +70,7 @@ class PropensityModel:
         least = 1.0 / (20.0 * log.n_arms) if self.clip is None else self.clip
         return log.with_probabilities(np.maximum(table[np.arange(len(rows)), rows.arms], least))
 
-    def _crossfitted(self, rows: Rows, fold: np.ndarray, advance: Any) -> Floats:
+    def _crossfitted(self, rows: LogBlock, fold: np.ndarray, advance: Any) -> Floats:
         X = _scaled(inputs(rows))  # a column in dollars beside one in [0, 1] makes the fit take for ever
         table = np.zeros((len(rows), rows.n_arms))
         for f in range(self.folds):
@@ -114,7 +114,7 @@ class PropensityModel:
         return np.array([[predicted[p].mean(), hits.ravel()[p].mean(), p.size] for p in parts])
 
 
-def inputs(rows: Rows) -> Floats:
+def inputs(rows: LogBlock) -> Floats:
     """What the choice of an arm may have depended on, as one vector a row."""
     parts = [] if ndim(rows.contexts) < 2 else [rows.contexts.reshape(len(rows), -1)]
     if ndim(rows.contexts) == 1:

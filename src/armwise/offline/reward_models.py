@@ -11,7 +11,7 @@ from armwise.agent import Floats, count, positive
 from armwise.extras import needs
 from armwise.offline.arm_inputs import arm_inputs, encoding_of, per_arm
 from armwise.offline.log import Log
-from armwise.offline.rows import Ints, Rows, ndim
+from armwise.offline.rows import Ints, LogBlock, ndim
 from armwise.streams import row_hashes
 
 _CHUNK = 8192  # rows whose features stay in the cache
@@ -20,14 +20,14 @@ _CHUNK = 8192  # rows whose features stay in the cache
 class Model(Protocol):
     """What the estimators ask: the expected reward of every arm in these rows."""
 
-    def predict(self, rows: Rows) -> Floats:
+    def predict(self, rows: LogBlock) -> Floats:
         """(n, K) expected rewards."""
 
 
-def folds_of(rows: Rows, folds: int, seed: int = 0) -> Ints:
+def folds_of(rows: LogBlock, folds: int, seed: int = 0) -> Ints:
     """The fold of each row: a hash of its number, the same in every pass over a streamed log.
 
-    >>> folds_of(Rows(np.zeros(9, np.int64), np.zeros(9), 1), folds=3)
+    >>> folds_of(LogBlock(np.zeros(9, np.int64), np.zeros(9), 1), folds=3)
     array([0, 2, 2, 0, 1, 0, 1, 0, 2])
     """
     return (row_hashes(rows.start, len(rows), seed, "fold") % np.uint64(folds)).astype(np.int64)
@@ -112,7 +112,7 @@ class CrossfitRidge:
         theta[..., 0] += mean[:, None]
         self._theta = theta
 
-    def predict(self, rows: Rows) -> Floats:
+    def predict(self, rows: LogBlock) -> Floats:
         """(n, K) expected rewards, each row by the model of its fold."""
         assert self._theta is not None, "fit comes first"
         fold = folds_of(rows, self.folds, self.seed)
@@ -132,7 +132,7 @@ class CrossfitRidge:
                 q[mine] = theta[:, 0]
         return q
 
-    def _logged(self, rows: Rows) -> tuple[Floats, Ints]:
+    def _logged(self, rows: LogBlock) -> tuple[Floats, Ints]:
         """The features of each row's arm with a leading 1, and which model learns from the row."""
         one = np.ones((len(rows), 1))
         if per_arm(rows):
@@ -171,7 +171,7 @@ class Crossfit:
                 progress(int(np.count_nonzero(fold == f)))
         return self
 
-    def predict(self, rows: Rows) -> Floats:
+    def predict(self, rows: LogBlock) -> Floats:
         """(n, K) expected rewards, each row by the model of its fold."""
         fold = folds_of(rows, self.folds, self.seed)
         q = np.empty((len(rows), rows.n_arms))
@@ -210,7 +210,7 @@ class Given:
                     "reward for every arm in every row"
                 )
 
-    def predict(self, rows: Rows) -> Floats:
+    def predict(self, rows: LogBlock) -> Floats:
         """(n, K) expected rewards."""
         if self._table is not None:
             return self._table[rows.start : rows.start + len(rows)]

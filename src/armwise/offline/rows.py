@@ -52,7 +52,7 @@ class ColumnNames:
 
 
 @dataclass(frozen=True)
-class Rows:
+class LogBlock:
     """A block of rounds in memory; ``start`` is the number of its first row in the whole log."""
 
     arms: Ints
@@ -71,7 +71,7 @@ class Rows:
     def __len__(self) -> int:
         return len(self.arms)
 
-    def take(self, which: Any) -> Rows:
+    def take(self, which: Any) -> LogBlock:
         """The rows that a slice, a mask or row numbers select (numbering starts again where it is not a slice)."""
         moved = self.start + (which.start or 0) if isinstance(which, slice) else 0
         per_row = {name: _pick(getattr(self, name), which) for name in PER_ROW}
@@ -156,7 +156,7 @@ def _whole(values: Any) -> Ints:
 def as_rows(
     contexts: Any, arms: Any, rewards: Any, probabilities: Any, n_arms: int | None, arm_features: Any,
     available: Any, timestamps: Any, support: Any = None, arm_names: Sequence[Any] | None = None,
-) -> tuple[Rows, list[Any] | None]:  # fmt: skip
+) -> tuple[LogBlock, list[Any] | None]:  # fmt: skip
     """Rows from arrays, and the names of the arms where the log's own labels are names."""
     if isinstance(contexts, list) and contexts and all(np.ndim(x) == 2 for x in contexts):
         contexts, offered = padded(contexts)
@@ -179,7 +179,7 @@ def as_rows(
         mask = None
     if names is not None and len(names) != n_arms:
         raise LogError([f"arm_names has {len(names)} names, but there are {n_arms} arms"])
-    rows = Rows(
+    rows = LogBlock(
         arms=arm_numbers, rewards=floats("rewards", rewards), n_arms=count("n_arms", n_arms), contexts=contexts,
         probabilities=None if probabilities is None else _probabilities(probabilities, len(arm_numbers)),
         arm_features=features, available=mask,
@@ -231,9 +231,9 @@ def padded(contexts: Sequence[Any]) -> tuple[Floats, NDArray[np.bool_]]:
     return X, there
 
 
-def joined(blocks: list[Rows], n_arms: int) -> Rows:
+def joined(blocks: list[LogBlock], n_arms: int) -> LogBlock:
     if not blocks:
-        return Rows(np.empty(0, np.int64), np.empty(0), n_arms)
+        return LogBlock(np.empty(0, np.int64), np.empty(0), n_arms)
     first = blocks[0]
     per_row: dict[str, Any] = {
         name: None if getattr(first, name) is None else np.concatenate([getattr(b, name) for b in blocks])
@@ -251,10 +251,10 @@ def joined(blocks: list[Rows], n_arms: int) -> Rows:
 # ---------------------------------------------------------------------- checks
 
 
-def problems(rows: Rows) -> list[str]:
+def problems(rows: LogBlock) -> list[str]:
     """Everything that is wrong with these rows, each with its row number.
 
-    >>> problems(Rows(arms=np.array([0, 1]), rewards=np.ones(2), n_arms=2, probabilities=np.array([0.5, 0.0])))
+    >>> problems(LogBlock(arms=np.array([0, 1]), rewards=np.ones(2), n_arms=2, probabilities=np.array([0.5, 0.0])))
     ['row 1: probability is 0.0, expected a number in (0, 1]']
     """
     shapes = _wrong_shapes(rows)
@@ -291,7 +291,7 @@ def problems(rows: Rows) -> list[str]:
     return [f"row {rows.start + i}: {text}" for i, text in sorted(found, key=lambda pair: pair[0])]
 
 
-def _not_finite(name: str, rows: Rows, i: int) -> str:
+def _not_finite(name: str, rows: LogBlock, i: int) -> str:
     """What to say of a row with NaN or infinity: in which column, where it has a name, and what to do."""
     values = getattr(rows, name)
     if name == "contexts" and rows.names is not None and values.shape[1:] == (len(rows.names.contexts),):
@@ -300,7 +300,7 @@ def _not_finite(name: str, rows: Rows, i: int) -> str:
     return f"{name} holds NaN or infinity, expected finite numbers"
 
 
-def _wrong_shapes(rows: Rows) -> list[str]:
+def _wrong_shapes(rows: LogBlock) -> list[str]:
     n, K, found = len(rows), rows.n_arms, []
     for name in PER_ROW:
         values = getattr(rows, name)

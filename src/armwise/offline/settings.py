@@ -13,7 +13,7 @@ from armwise.agent import Floats, count, fraction, positive
 from armwise.offline import intervals
 from armwise.offline.estimators import Estimator, Facts
 from armwise.offline.log import BATCH, Log
-from armwise.offline.rows import Rows
+from armwise.offline.rows import LogBlock
 from armwise.offline.targets import of_logged
 
 
@@ -70,11 +70,11 @@ class Settings:
         other.log = part
         return other
 
-    def batches(self, contexts: bool, extra: tuple[str, ...] = ()) -> Iterable[Rows]:
+    def batches(self, contexts: bool, extra: tuple[str, ...] = ()) -> Iterable[LogBlock]:
         size = max(1, min(BATCH, 16_000_000 // self.log.n_arms))
         return self.log.batches(size, contexts=contexts, extra=extra)
 
-    def facts(self, rows: Rows, answers: np.ndarray, q: Floats | None) -> tuple[Facts, Floats]:
+    def facts(self, rows: LogBlock, answers: np.ndarray, q: Floats | None) -> tuple[Facts, Floats]:
         """What the estimators need of these rows, and the weights before clipping."""
         rewards = rows.rewards
         if self.stated_range and len(rows) and not (rewards.min() >= self.low and rewards.max() <= self.high):

@@ -14,7 +14,7 @@ from armwise.agent import Floats, count, fraction
 from armwise.offline.diagnostics import WeakLogWarning
 from armwise.offline.result import Evaluation
 from armwise.offline.reward_models import folds_of
-from armwise.offline.rows import LogError, Rows, floats
+from armwise.offline.rows import LogBlock, LogError, floats
 from armwise.offline.sampled import Scored, evaluation, ratio
 
 ESTIMATORS = ("sips", "iips", "rips", "pi", "cascade-dr", "sn-sips", "sn-iips", "sn-rips")
@@ -288,7 +288,7 @@ class _Scorer:
         log, table = self.log, self.target.table
         assert table is not None
         n, L = log.actions.shape
-        fold = folds_of(Rows(np.zeros(n, np.int64), np.zeros(n), 1), self.folds, self.seed)
+        fold = folds_of(LogBlock(np.zeros(n, np.int64), np.zeros(n), 1), self.folds, self.seed)
         scores = np.zeros(n)
         before = np.column_stack([np.ones(n), self.down[:, :-1]])
         for f in range(self.folds):

@@ -18,7 +18,7 @@ from armwise.offline.diagnostics import Diagnostics, Weighing
 from armwise.offline.estimators import DM, IPS, SNDR, SNIPS, Estimator, Facts
 from armwise.offline.intervals import Clusters
 from armwise.offline.result import Estimate
-from armwise.offline.rows import Rows
+from armwise.offline.rows import LogBlock
 from armwise.offline.settings import Settings
 from armwise.offline.sums import Sums
 from armwise.offline.targets import Target, unsupported
@@ -55,7 +55,7 @@ class Tally:
     # ------------------------------------------------------------------ the pass
 
     def add(
-        self, rows: Rows, answers: dict[Target, np.ndarray], q: Floats | None, clusters: Any = None,
+        self, rows: LogBlock, answers: dict[Target, np.ndarray], q: Floats | None, clusters: Any = None,
         numbers: Any = None,
     ) -> None:  # fmt: skip
         """Take in a block: what each target plays in its rows, and the model's rewards; rows of a segment by number."""

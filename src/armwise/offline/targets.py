@@ -9,7 +9,7 @@ import numpy as np
 
 from armwise.agent import Agent, Floats
 from armwise.offline.log import Log
-from armwise.offline.rows import SURE, Rows, ndim, placed
+from armwise.offline.rows import SURE, LogBlock, ndim, placed
 from armwise.policies import Constant, Uniform, distributions
 
 _TOTAL = 1e-6  # how far from 1 the probabilities of a row may sum: they often come from files in single precision
@@ -29,7 +29,7 @@ class Target:
         self.needs_contexts = True
         if isinstance(policy, Agent):
             self.needs_contexts = policy.sees != "nothing"
-            self._answer: Callable[[Rows], np.ndarray] = lambda rows: _frozen(policy, rows)
+            self._answer: Callable[[LogBlock], np.ndarray] = lambda rows: _frozen(policy, rows)
         elif callable(policy) or hasattr(policy, "many"):
             self.needs_contexts = not isinstance(policy, (Constant, Uniform))
             self.name = getattr(policy, "__name__", self.name)
@@ -42,14 +42,14 @@ class Target:
             self._answer = lambda rows: table if len(table) == 1 else table[rows.start : rows.start + len(rows)]
         self.name = _title(policy, log, self.name) if name is None else name
 
-    def answers(self, rows: Rows) -> np.ndarray:
+    def answers(self, rows: LogBlock) -> np.ndarray:
         """(n,) arms, or an (n, K) table of probabilities."""
         answer = self._answer(rows)
         if answer.ndim == 2 and len(answer) != len(rows):
             answer = np.broadcast_to(answer, (len(rows), answer.shape[1]))
         return answer if rows.available is None else _on_offer(answer, rows)
 
-    def table(self, rows: Rows) -> Floats:
+    def table(self, rows: LogBlock) -> Floats:
         """(n, K) probabilities."""
         return as_table(self.answers(rows), rows.n_arms)
 
@@ -81,7 +81,7 @@ def of_logged(answers: np.ndarray, arms: np.ndarray) -> Floats:
     return np.asarray(answers[np.arange(len(arms)), arms], np.float64)
 
 
-def unsupported(rows: Rows, answers: np.ndarray) -> float:
+def unsupported(rows: LogBlock, answers: np.ndarray) -> float:
     """The target's probability, summed over the rows, of arms that these rows could not have drawn.
 
     Known where the log has the whole distribution, and where it drew an arm with probability 1: it had no other.
@@ -198,7 +198,7 @@ def _distributions(table: np.ndarray, n: int, n_arms: int) -> Floats:
     return table
 
 
-def _asked(policy: Any, rows: Rows, names: list[str]) -> np.ndarray:
+def _asked(policy: Any, rows: LogBlock, names: list[str]) -> np.ndarray:
     def ask(contexts: Any, n_arms: int) -> np.ndarray:
         if not hasattr(policy, "many"):
             return distributions(policy, contexts, n_arms)
@@ -219,7 +219,7 @@ def _asked(policy: Any, rows: Rows, names: list[str]) -> np.ndarray:
     return _by_offer(ask, contexts, rows)
 
 
-def _frozen(agent: Agent, rows: Rows) -> np.ndarray:
+def _frozen(agent: Agent, rows: LogBlock) -> np.ndarray:
     def ask(contexts: Any, n_arms: int) -> np.ndarray:
         if not len(contexts):
             return np.empty((0, n_arms))
@@ -230,7 +230,7 @@ def _frozen(agent: Agent, rows: Rows) -> np.ndarray:
     return _by_offer(ask, views(agent.sees, rows), rows)
 
 
-def views(sees: str, rows: Rows) -> Any:
+def views(sees: str, rows: LogBlock) -> Any:
     """The contexts of these rows as an agent with this ``sees`` wants them, one per row."""
     if sees == "nothing":
         return [None] * len(rows)
@@ -248,7 +248,7 @@ def views(sees: str, rows: Rows) -> Any:
     raise ValueError(f"the agent sees {sees!r}, contexts of shape {wanted}, but the log has {came}")
 
 
-def _by_offer(ask: Callable[[Any, int], np.ndarray], contexts: Any, rows: Rows) -> np.ndarray:
+def _by_offer(ask: Callable[[Any, int], np.ndarray], contexts: Any, rows: LogBlock) -> np.ndarray:
     """Ask once for all rows, or once for each set of arms on offer where arms have features of their own."""
     if rows.available is None or ndim_of(contexts) != 3:
         return ask(contexts, rows.n_arms)
@@ -266,7 +266,7 @@ def ndim_of(contexts: Any) -> int:
     return getattr(contexts, "ndim", 1)
 
 
-def _on_offer(answers: np.ndarray, rows: Rows) -> np.ndarray:
+def _on_offer(answers: np.ndarray, rows: LogBlock) -> np.ndarray:
     """Mass on arms that a row did not offer goes, in proportion, to those that it did."""
     assert rows.available is not None
     table: Floats = np.where(rows.available, as_table(answers, rows.n_arms), 0.0)
