@@ -78,7 +78,7 @@ def _inside(markdown: str, address: str) -> str:
         markdown = markdown.replace(f"]({up}../{source}", f"]({up}{page}")
     if address in OUTSIDE.values():
         markdown = re.sub(r"\]\((\.\./)?docs/", "](", markdown)
-        markdown = re.sub(r"\]\((\w+\.(py|ipynb))\)", rf"]({FILES}/examples/\1)", markdown)
+        markdown = re.sub(r"\]\(([\w/]+\.(py|ipynb))\)", rf"]({FILES}/examples/\1)", markdown)
         for source, page in OUTSIDE.items():
             markdown = markdown.replace(f"]({source}", f"]({page}").replace(f"](../{source}", f"]({page}")
     return markdown

@@ -24,15 +24,17 @@ PAGES: dict[str, tuple[str, str, str | None]] = {
     "kernel": ("Agents: kernel", "Smooth rewards, and their schedules.", None),
     "oracle": ("Agents: oracle", "Classes of policies behind an oracle, and regression.", None),
     "experts": ("Agents: experts", "Expert advice.", None),
+    "budget": ("Agents: budgets", "Agents under budgets, a safe baseline, and the best that a budget allows.", None),
     "kernels": ("Kernels", "`aw.kernels`: kernels, their sums and products.", "armwise.kernel.kernels"),
     "policies": ("Policies", "`aw.policies`: fixed policies and classes of them.", "armwise.policies"),
     "bounds": ("Bounds", "`aw.bounds`: the survey's regret bounds as functions.", "armwise.bounds"),
     "environments": ("Worlds", "`aw.environments`: what agents meet in simulation.", "armwise.environments"),
     "offline": ("Offline evaluation", "`aw.offline`: logs, estimators, replay.", "armwise.offline"),
     "racing": ("Races", "`aw.race` and what it returns.", "armwise.racing"),
+    "certify": ("Certified regret", "`aw.certificate`: how much was lost at most, from the rounds played.", None),
     "guide": ("Guide", "`aw.table` and `aw.advise`.", "armwise.guide"),
 }
-_ROOM_PAGE = {"agent": "contract", "persist": "contract", "policies": "policies", "guide": "guide", "racing": "racing"}
+_ROOM_PAGE = {"agent": "contract", "choices": "contract", "persist": "contract"}
 
 
 def pages() -> dict[str, str]:
