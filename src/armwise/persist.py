@@ -232,8 +232,11 @@ def dumps(thing: Saved) -> bytes:
     raw = [np.ascontiguousarray(a, dtype=a.dtype.newbyteorder("<")) for a in arrays]
     described = [{"dtype": a.dtype.str, "shape": list(a.shape)} for a in raw]
     header = json.dumps({"object": tree, "arrays": described}, allow_nan=False).encode()
-    body = b"".join([MAGIC, struct.pack("<IQ", FORMAT, len(header)), header, *(a.tobytes() for a in raw)])
-    return body + hashlib.sha256(body).digest()
+    pieces = [MAGIC, struct.pack("<IQ", FORMAT, len(header)), header, *(a.tobytes() for a in raw)]
+    digest = hashlib.sha256()
+    for piece in pieces:
+        digest.update(piece)
+    return b"".join([*pieces, digest.digest()])  # once: a copy of a large model stops every other thread
 
 
 def loads(data: bytes, source: str = "") -> Any:

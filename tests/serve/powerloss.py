@@ -138,7 +138,11 @@ class Remembered(SQLite):
         self._one = _Shared(raw)
         self._raw = raw
         raw.execute("PRAGMA temp_store=MEMORY")
-        make_tables(self._one, bytes="BLOB", integer="INTEGER", real="REAL", suffix=" WITHOUT ROWID")  # type: ignore[arg-type]
+        raw.execute("ATTACH DATABASE ? AS aside", (f"{path}.snapshots",))
+        raw.execute("PRAGMA aside.journal_mode=WAL")
+        raw.execute("PRAGMA aside.synchronous=NORMAL")
+        words = {"bytes": "BLOB", "integer": "INTEGER", "real": "REAL", "suffix": " WITHOUT ROWID", "aside": "aside."}
+        make_tables(self._one, **words)  # type: ignore[arg-type]
         for statement in ENTRIES:
             raw.execute(statement)
 

@@ -80,12 +80,7 @@ def _export(args: argparse.Namespace, journal: Any, store: Any) -> int:
             parquet.check()
         except parquet.Missing as error:
             raise BadInput(str(error)) from None
-    names = [
-        name
-        for (name,) in journal.connection.execute(
-            "SELECT DISTINCT app FROM snapshots UNION SELECT DISTINCT app FROM events WHERE kind = 'create'"
-        )
-    ]
+    names = [name for (name,) in journal.connection.execute("SELECT DISTINCT app FROM events WHERE kind = 'create'")]
     if args.application is None and len(names) != 1:
         raise BadInput(f"--application is needed: one of {', '.join(sorted(names)) or 'none yet'}")
     app = args.application or names[0]

@@ -37,7 +37,8 @@ def test_only_its_owner_reads_a_journal(engines: Callable[..., Engine], tmp_path
         found = {path.name: mode(path) for path in (tmp_path / "new").iterdir()}
     finally:
         os.umask(before)
-    assert found == dict.fromkeys(["journal.db", "journal.db-wal", "journal.db-shm", "journal.db.lock"], 0o600)
+    names = [f"journal.db{aside}{log}" for aside in ("", ".snapshots") for log in ("", "-wal", "-shm")]
+    assert found == dict.fromkeys([*names, "journal.db.lock"], 0o600)
 
 
 @pytest.mark.parametrize("task", ["verify", "export", "compact"])

@@ -257,7 +257,7 @@ class Engine:
                 return
 
     def snapshot(self) -> None:
-        """Database the models now; the learner does it by itself from time to time.
+        """Store the models now, those that changed; the learner does it by itself from time to time.
 
         >>> from armwise.serve.journal.sqlite import SQLite
         >>> engine = Engine(SQLite.temporary(), {"shop": Creation()})
@@ -265,8 +265,7 @@ class Engine:
         1
         """
         self.wait_learnt()
-        self._save(self.learner.current())
-        self.writer.run(lambda journal: None)  # after what was submitted before
+        self.learner.save()
 
     def configure(self, app: str, change: Change) -> None:
         """Change settings (and ``epsilon`` where the agent has one), from now on; returns when they are in force.
@@ -553,9 +552,14 @@ class Engine:
             journal.append([[Write(s.app, s.id, Expiry())] for s in due], self.now())
         return bool(due)
 
-    def _save(self, snapshots: Snapshots) -> None:
+    def _save(self, snapshots: Snapshots, upto: int, without: list[str]) -> None:
+        """Store models in a session of their own, which no commit waits for."""
         leading = self.store.leading()
-        if leading is None:  # the writer is the only one to write to the file
-            self.writer.work(lambda journal: journal.put_snapshots(snapshots))
-        else:  # in the session that holds the lead: once that is lost, so is the right to publish
-            Journal(leading).put_snapshots(snapshots)
+        if leading is not None:  # the session that holds the lead: once that is lost, so is the right to publish
+            Journal(leading).put_snapshots(snapshots, upto, without)
+            return
+        journal = self.open_journal()
+        try:
+            journal.put_snapshots(snapshots, upto, without)
+        finally:
+            journal.connection.close()

@@ -10,6 +10,7 @@ from armwise import persist
 from armwise.features.tokens import NOTHING, Table
 from armwise.serve.journal.append import Journal, Write
 from armwise.serve.journal.events import Change, Creation, Decision, Import, Lessons, Reward, Row
+from armwise.serve.journal.records import Saved
 from armwise.serve.model.build import build_model
 from armwise.serve.model.model import Model
 
@@ -161,8 +162,7 @@ def refold(models: dict[str, Model], journal: Journal, app: str, upto: int, brok
     {}
     """
     seq = journal.base().seq
-    stored = journal.connection.execute("SELECT data FROM snapshots WHERE app = ? AND seq = ?", (app, seq))
-    for (data,) in stored:  # what a compaction left of it
+    for (data,) in journal.connection.execute("SELECT data FROM bases WHERE app = ?", (app,)):
         try:
             models[app] = persist.loads(bytes(data))
         except persist.LoadError as error:
@@ -173,23 +173,34 @@ def refold(models: dict[str, Model], journal: Journal, app: str, upto: int, brok
         seq = rows[-1].seq if rows else upto
 
 
-def restore(journal: Journal) -> tuple[dict[str, Model], int]:
-    """The models of the newest snapshots, and the event from which to fold on.
+def restore(journal: Journal, at_hand: dict[str, Model] | None = None) -> tuple[dict[str, Model], int]:
+    """The models of the newest snapshots, and the event from which to fold on; ``at_hand`` need not be loaded again.
 
-    Snapshots of all applications are written together; one that is missing or cannot be loaded is left out.
+    Only models that changed are stored; one that is missing or cannot be loaded is left out.
 
     >>> from armwise.serve.journal.sqlite import SQLite
     >>> restore(Journal(SQLite(":memory:").connect()))
     ({}, 0)
     """
-    newest = "SELECT app, seq, data FROM snapshots WHERE seq = (SELECT max(seq) FROM snapshots)"
-    rows = journal.connection.execute(newest)
-    if not rows:
-        return {}, 0
+    base, saved = journal.base().seq, journal.saved()
+    if saved is None or saved.seq < base:
+        saved = Saved(base, "")
+    execute = journal.connection.execute
+    left = {app: (0, "SELECT data FROM bases WHERE app = ?", (app,)) for (app,) in execute("SELECT app FROM bases")}
+    newest = "SELECT app, max(seq) FROM snapshots WHERE app <> '' AND seq > ? AND seq <= ? GROUP BY app"
+    newer = {
+        app: (seq, "SELECT data FROM snapshots WHERE app = ? AND seq = ?", (app, seq))
+        for app, seq in execute(newest, (base, saved.seq))
+    }
     models = {}
-    for app, _, data in rows:
+    for app, (seq, sql, values) in (left | newer).items():
+        if app in saved.without:
+            continue
+        if at_hand is not None and seq and app in at_hand and at_hand[app].version == seq:
+            models[app] = at_hand[app]
+            continue
         try:
-            models[app] = persist.loads(bytes(data), f"snapshot of {app}")
+            models[app] = persist.loads(bytes(execute(sql, values)[0][0]), f"snapshot of {app}")
         except persist.LoadError:
             log.exception("the snapshot of %s cannot be loaded", app)
-    return models, rows[0][1]
+    return models, saved.seq

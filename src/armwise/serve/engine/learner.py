@@ -43,7 +43,7 @@ class Learner:
         self,
         store: Database,
         journal: Callable[[], Journal],
-        save: Callable[[Snapshots], None],
+        save: Callable[[Snapshots, int, list[str]], None],
         *,
         applications: Collection[str] | None = None,
         publish_every: float = 0.05,
@@ -69,6 +69,9 @@ class Learner:
         self._journal: Journal | None = None
         self._committed: deque[tuple[Row, Write]] = deque()
         self._recent: dict[int, Decision] = {}  # decisions whose rewards may come soon
+        self._saving = threading.Lock()
+        self._stored: dict[str, int] = {}  # the version of each model whose snapshot is stored
+        self._saved = -1  # the last event that the snapshots have; below 0: there may be none of this process
 
     # ------------------------------------------------------------------ life
 
@@ -90,8 +93,11 @@ class Learner:
         }  # the others may fold now
         self.masters, self.position = restore(self._journal)
         snapshot = self.position
+        self._stored = {app: model.version for app, model in self.masters.items()}
+        self._saved = -1 if self._store.shared else snapshot
         if self.leader:
-            for app in self._applications or ():
+            saved = self._journal.saved()
+            for app in {**dict.fromkeys(self._applications or ()), **dict.fromkeys(saved.without if saved else ())}:
                 if app not in self.masters:
                     refold(self.masters, self._journal, app, self.position, self.broken)
             self.catch_up()
@@ -152,21 +158,37 @@ class Learner:
             if not self._changed.wait_for(lambda: self.published >= seq, timeout):
                 raise TimeoutError(f"event {seq} is not learnt after {timeout} s; at {self.published}")
 
-    def current(self) -> Snapshots:
-        """The published models, ready to be stored.
+    def save(self) -> None:
+        """Store the published models that changed since they were last stored.
 
-        >>> Learner(None, None, None).current()
-        []
+        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> store = SQLite.temporary()
+        >>> learner = Learner(store, lambda: Journal(store.connect()), save=print)
+        >>> learner.save(); store.close()
+        [] 0 []
         """
-        with self._changed:  # models and position belong together
-            models, seq = self.models, self.published
-        found: Snapshots = []
-        for app, model in models.items():
+        with self._saving:
+            with self._changed:  # models and position belong together
+                models, seq = self.models, self.published
+            found: Snapshots = []
+            without = [app for app in self.broken if app not in models]
+            for app, model in models.items():
+                if self._stored.get(app) == model.version:
+                    continue
+                try:
+                    found.append((app, model.version, persist.dumps(model)))
+                except Exception:  # it is folded from its events when the service starts again
+                    log.exception("the model of %s cannot be stored", app)
+                    without.append(app)
             try:
-                found.append((app, seq, persist.dumps(model)))
-            except Exception:  # it is folded from its events when the service starts again
-                log.exception("the model of %s cannot be stored", app)
-        return found
+                self._save(found, seq, without)
+            except self._store.errors:
+                if self._store.shared:  # the lead may be lost
+                    raise
+                log.exception("the models cannot be stored now")  # deciding and learning go on without
+                return
+            self._stored.update((app, version) for app, version, _ in found)
+            self._saved = seq
 
     def refresh(self) -> None:
         """Serve what is configured now.
@@ -190,7 +212,7 @@ class Learner:
     # ------------------------------------------------------------------ the thread
 
     def _run(self) -> None:
-        saved, saved_at = self.position if not self._store.shared else -1, time.monotonic()
+        saved_at = time.monotonic()
         while True:
             self.news.wait(timeout=0.2 if self._store.shared else 0.5)
             stopping = self._stopping
@@ -206,13 +228,12 @@ class Learner:
                         self._publish(self._publish_every)
                     self._publish()
                     due = time.monotonic() - saved_at > self._snapshot_every
-                    if self.position > saved and (stopping or due or saved < 0):
-                        self._save(self.current())
-                        saved, saved_at = self.position, time.monotonic()
+                    if self.position > self._saved and (stopping or due or self._saved < 0):
+                        self.save()
+                        saved_at = time.monotonic()
             except Exception:
                 log.exception("learning failed; trying again")
                 self.leader = False  # a fold may be half done, or another lead now: begin again from what is stored
-                saved = -1
                 if not stopping:
                     time.sleep(0.5)
             if stopping:
@@ -229,9 +250,9 @@ class Learner:
                 log.warning("this process leads now", extra={"data": {"position": self.position}})
                 self.recover()
                 return
-        newest = self._journal.connection.execute("SELECT max(seq) FROM snapshots")[0][0]
-        if newest is not None and newest > self.position:
-            self.masters, self.position = restore(self._journal)
+        newest = self._journal.saved()
+        if newest is not None and newest.seq > self.position:
+            self.masters, self.position = restore(self._journal, self.masters)
             self._publish()
 
     def take_committed(self, committed: list[tuple[Row, Write]]) -> None:

@@ -104,7 +104,12 @@ class Postgres:
             connection.begin()
             connection.execute(f"SELECT pg_advisory_xact_lock({TABLES})")
             connection.execute("SET LOCAL client_min_messages = warning")
-            make_tables(connection, bytes="BYTEA", integer="BIGINT", real="DOUBLE PRECISION", suffix="")
+            make_tables(connection, bytes="BYTEA", integer="BIGINT", real="DOUBLE PRECISION", suffix="", aside="")
+            connection.execute(  # of a journal of format 2
+                "INSERT INTO bases SELECT app, data FROM snapshots WHERE seq = (SELECT "
+                "(convert_from(value, 'UTF8')::json->>'seq')::bigint FROM meta WHERE key = 'base') "
+                "AND EXISTS (SELECT 1 FROM meta WHERE key = 'format' AND value = '2'::bytea) ON CONFLICT DO NOTHING"
+            )
             connection.commit()
             self._made = True
         return connection

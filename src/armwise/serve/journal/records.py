@@ -13,8 +13,10 @@ from armwise.serve.journal.events import CONFIG, Change, Creation, Row
 from armwise.serve.journal.rules import Status
 from armwise.serve.journal.store import Connection
 
-FORMAT = b"2"
+FORMAT = b"3"
+OLDER = (b"2",)  # formats that are read, and written on in this one
 _CHUNK = 500  # rows in one statement
+_ALL = ""  # no application's name: what is said of all snapshots
 STATUS = "app, id, seq, deadline, rule, fallback, active, n, total, value, closed, learn"
 
 
@@ -29,6 +31,18 @@ class Base(msgspec.Struct):
     chain: str = ""
     open: list[Status] = []
     retained: str = ""  # the chain over the events before it that were kept nevertheless
+
+
+class Saved(msgspec.Struct):
+    """Up to which event the snapshots are complete: each application's newest one has all that was folded by then.
+
+    >>> Saved(7, "").without
+    []
+    """
+
+    seq: int
+    chain: str  # of that event: snapshots of another journal, or of one that has lost events, do not fit
+    without: list[str] = []  # applications whose snapshots, if there are any, are older than that
 
 
 class Records:
@@ -53,7 +67,9 @@ class Records:
                 connection.execute("INSERT INTO meta VALUES (?, ?) ON CONFLICT DO NOTHING", (key, value))
             connection.commit()
         found = bytes(self.meta("format"))
-        if found != FORMAT:
+        if found in OLDER:
+            connection.execute("UPDATE meta SET value = ? WHERE key = 'format'", (FORMAT,))
+        elif found != FORMAT:
             raise ValueError(
                 f"the journal has format {found!r}; this armwise reads {FORMAT!r}: use the one that wrote it"
             )
@@ -95,7 +111,7 @@ class Records:
 
         >>> from armwise.serve.journal.sqlite import SQLite
         >>> Records(SQLite(":memory:").connect()).meta("format")
-        b'2'
+        b'3'
         """
         rows = self.connection.execute("SELECT value FROM meta WHERE key = ?", (key,))
         if not rows:
@@ -244,27 +260,61 @@ class Records:
         rows = self.connection.execute(sql, (app,))
         return (rows[0][0], bytes(rows[0][1])) if rows else None
 
-    def put_snapshots(self, snapshots: Sequence[tuple[str, int, bytes]], keep: int = 2) -> None:
-        """Database models with the event they had learnt up to; older ones beyond ``keep`` go.
+    def saved(self) -> Saved | None:
+        """Up to where the snapshots are complete; None if there are none that fit the journal.
+
+        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> Records(SQLite(":memory:").connect()).saved() is None
+        True
+        """
+        newest = self.snapshot(_ALL)
+        if newest is None:
+            return self._saved_together()
+        saved = msgspec.json.decode(newest[1], type=Saved)
+        return saved if self.chain(saved.seq).hex() == saved.chain else None
+
+    def _saved_together(self) -> Saved | None:
+        """The same of a journal of format 2, where the snapshots of all applications have the same number."""
+        numbers = self.connection.execute("SELECT app, max(seq) FROM snapshots GROUP BY app")
+        seq = max((number for _, number in numbers), default=0)
+        if not seq:
+            return None
+        return Saved(seq, self.chain(seq).hex(), [app for app, number in numbers if number < seq])
+
+    def chain(self, seq: int) -> bytes:
+        """The chain after an event; empty if it is not there.
+
+        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> Records(SQLite(":memory:").connect()).chain(7)
+        b''
+        """
+        rows = self.connection.execute("SELECT chain FROM events WHERE seq = ?", (seq,))
+        base = self.base()
+        return bytes.fromhex(base.chain) if base.seq == seq else bytes(rows[0][0]) if rows else b""
+
+    def put_snapshots(
+        self, snapshots: Sequence[tuple[str, int, bytes]], upto: int, without: Sequence[str] = (), keep: int = 2
+    ) -> None:
+        """Store models that changed, each with its last event; with what is there they are complete up to ``upto``.
+
+        Applications named in ``without`` have none that is. Older ones beyond ``keep`` go.
 
         >>> from armwise.serve.journal.sqlite import SQLite
         >>> journal = Records(SQLite(":memory:").connect())
-        >>> journal.put_snapshots([("shop", 7, b"model")])
+        >>> journal.put_snapshots([("shop", 7, b"model")], upto=9)
         >>> journal.snapshot("shop")
         (7, b'model')
         """
+        saved = Saved(upto, self.chain(upto).hex(), list(without))
+        old = "SELECT seq FROM snapshots WHERE app = ? ORDER BY seq DESC LIMIT ?"
         self.connection.begin()
         try:
-            for app, seq, data in snapshots:
+            for app, seq, data in [*snapshots, (_ALL, upto, msgspec.json.encode(saved))]:
                 self.connection.execute(
                     "INSERT INTO snapshots VALUES (?, ?, ?) ON CONFLICT (app, seq) DO UPDATE SET data = excluded.data",
                     (app, seq, data),
                 )
-                old = "SELECT seq FROM snapshots WHERE app = ? ORDER BY seq DESC LIMIT ?"
-                self.connection.execute(
-                    f"DELETE FROM snapshots WHERE app = ? AND seq NOT IN ({old}) AND seq > ?",
-                    (app, app, keep, self.base().seq),
-                )
+                self.connection.execute(f"DELETE FROM snapshots WHERE app = ? AND seq NOT IN ({old})", (app, app, keep))
             self.connection.commit()
         except BaseException:
             self.connection.rollback()

@@ -1,4 +1,8 @@
-"""The journal in one SQLite file, for one process."""
+"""The journal in one SQLite file, for one process; snapshots of the models in another one beside it.
+
+To write a large model takes long, and one file has one writer at a time. What the other file holds can be folded from
+the journal again, so that a commit there need not wait for the disk.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +43,7 @@ class _SQLiteConnection:
         return self._raw.execute(sql, values).fetchall()  # type: ignore[no-any-return]
 
     def begin(self) -> None:
-        self._raw.execute("BEGIN IMMEDIATE")
+        self._raw.execute("BEGIN")  # IMMEDIATE would lock the snapshots' file too, and wait for it
 
     def begin_reading(self) -> None:
         self._raw.execute("BEGIN")  # what is committed after the first statement is not seen
@@ -60,6 +64,18 @@ class _SQLiteConnection:
 
 def _open_sqlite(path: str) -> Any:
     return sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=30.0)
+
+
+def _move(connection: _SQLiteConnection) -> None:
+    """Move the snapshots of a journal of format 2 out of its file; what a compaction left of the models stays in it."""
+    connection.begin()
+    connection.execute(
+        "INSERT OR IGNORE INTO bases SELECT app, data FROM main.snapshots WHERE seq = "
+        "(SELECT json_extract(CAST(value AS TEXT), '$.seq') FROM meta WHERE key = 'base')"
+    )
+    connection.execute("INSERT OR IGNORE INTO aside.snapshots SELECT app, seq, data FROM main.snapshots")
+    connection.execute("DROP TABLE main.snapshots")
+    connection.commit()
 
 
 _making = threading.Lock()
@@ -102,8 +118,11 @@ class SQLite:
         >>> SQLite(":memory:").connect().execute("SELECT count(*) FROM events")
         [(0,)]
         """
+        aside = self.path
         if self.path != ":memory:":
-            self._make()
+            aside = self.path + ".snapshots"
+            self._make("")
+            self._make(".snapshots")
         connection = _SQLiteConnection(self._opener(self.path))
         try:
             connection.execute("PRAGMA journal_mode=WAL")
@@ -111,7 +130,14 @@ class SQLite:
             connection.execute("PRAGMA wal_autocheckpoint=4000")
             connection.execute("PRAGMA mmap_size=0")
             connection.execute("PRAGMA temp_store=MEMORY")
-            make_tables(connection, bytes="BLOB", integer="INTEGER", real="REAL", suffix=" WITHOUT ROWID")
+            connection.execute("ATTACH DATABASE ? AS aside", (aside,))
+            connection.execute("PRAGMA aside.journal_mode=WAL")
+            connection.execute("PRAGMA aside.synchronous=NORMAL")
+            make_tables(
+                connection, bytes="BLOB", integer="INTEGER", real="REAL", suffix=" WITHOUT ROWID", aside="aside."
+            )
+            if connection.execute("SELECT 1 FROM main.sqlite_master WHERE name = 'snapshots'"):
+                _move(connection)
             for statement in ENTRIES:
                 connection.execute(statement)
         except BaseException:
@@ -162,14 +188,14 @@ class SQLite:
         except OSError:
             return ""
 
-    def _make(self) -> None:
-        """Make the file if it is not there; -wal and -shm are given its mode.
+    def _make(self, suffix: str) -> None:
+        """Make a file if it is not there; -wal and -shm are given its mode.
 
         One that is there must not be opened here: to close it again would drop SQLite's locks of this whole process.
         """
         with _making:
             try:
-                os.close(self._private("", os.O_EXCL))
+                os.close(self._private(suffix, os.O_EXCL))
             except FileExistsError:
                 return
 

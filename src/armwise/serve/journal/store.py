@@ -18,7 +18,8 @@ CREATE INDEX IF NOT EXISTS given ON events (app, id) WHERE kind = 'reward';
 CREATE INDEX IF NOT EXISTS due ON decisions (deadline) WHERE closed = 0;
 CREATE TABLE IF NOT EXISTS requests (
   app TEXT NOT NULL, request TEXT NOT NULL, seq {integer} NOT NULL, PRIMARY KEY (app, request)){suffix};
-CREATE TABLE IF NOT EXISTS snapshots (
+CREATE TABLE IF NOT EXISTS bases (app TEXT PRIMARY KEY, data {bytes} NOT NULL);
+CREATE TABLE IF NOT EXISTS {aside}snapshots (
   app TEXT NOT NULL, seq {integer} NOT NULL, data {bytes} NOT NULL, PRIMARY KEY (app, seq));
 """
 
@@ -71,7 +72,7 @@ def make_tables(connection: Connection, **words: str) -> None:
     """Create what is missing, in the dialect given by ``words``.
 
     >>> from armwise.serve.journal.sqlite import SQLite
-    >>> make_tables(SQLite(":memory:").connect(), bytes="BLOB", integer="INTEGER", real="REAL", suffix="")
+    >>> make_tables(SQLite(":memory:").connect(), bytes="BLOB", integer="INTEGER", real="REAL", suffix="", aside="")
     """
     for statement in TABLES.format(**words).split(";"):
         if statement.strip():

@@ -88,8 +88,9 @@ def compact(journal: Journal, before: int) -> int:
             for table in ("events", "decisions", "requests"):
                 execute(f"DELETE FROM {table} WHERE seq IN ({', '.join('?' * len(chunk))})", chunk)
         execute("DELETE FROM snapshots WHERE seq <= ?", (last,))
+        execute("DELETE FROM bases")
         for app, model in models.items():
-            execute("INSERT INTO snapshots VALUES (?, ?, ?)", (app, last, persist.dumps(model)))
+            execute("INSERT INTO bases VALUES (?, ?)", (app, persist.dumps(model)))
         base = Base(last, chain.hex(), list(apart.values()))
         digest = b""
         for row, _ in chained(journal, 0, until=base.seq):

@@ -91,6 +91,7 @@ def verify(journal: Journal, models: bool = True) -> Report:
 
 
 def _verify(report: Report, journal: Journal, models: bool) -> None:
+    journal.snapshot("")  # which fixes what is seen of them: never more than of the events, which are read after them
     base, secret = journal.base(), journal.meta("secret")
     chain, seq, time = bytes.fromhex(base.chain), base.seq, 0
     statuses = _check_retained(report, journal, base, secret)
@@ -144,8 +145,8 @@ class _Replay:
         self._lost: set[str] = set()  # applications that cannot be replayed any further
         if base.seq and not self._models:
             report.wrong(f"the journal begins after event {base.seq}, but the snapshot there is missing")
-        stored = journal.connection.execute("SELECT DISTINCT seq FROM snapshots")
-        self._stored = {seq for (seq,) in stored if seq != base.seq}
+        stored = journal.connection.execute("SELECT DISTINCT seq FROM snapshots WHERE app <> ''")
+        self._stored = {seq for (seq,) in stored if seq > base.seq}
 
     def take(self, row: Row) -> None:
         if row.app not in self._lost or row.kind == "create":
@@ -161,7 +162,8 @@ class _Replay:
             self._compare(row.seq)
 
     def _compare(self, seq: int) -> None:
-        for app, data in self._journal.connection.execute("SELECT app, data FROM snapshots WHERE seq = ?", (seq,)):
+        sql = "SELECT app, data FROM snapshots WHERE seq = ? AND app <> ''"
+        for app, data in self._journal.connection.execute(sql, (seq,)):
             self._report.snapshots += 1
             if app in self._lost:
                 continue
@@ -215,9 +217,7 @@ def base_models(journal: Journal, base: Base) -> dict[str, Model]:
     >>> base_models(Journal(SQLite(":memory:").connect()), Base())
     {}
     """
-    if base.seq == 0:
-        return {}
-    rows = journal.connection.execute("SELECT app, data FROM snapshots WHERE seq = ?", (base.seq,))
+    rows = journal.connection.execute("SELECT app, data FROM bases") if base.seq else []
     return {app: persist.loads(bytes(data)) for app, data in rows}
 
 
