@@ -147,7 +147,8 @@ def test_every_line_that_the_documentation_lists_is_honoured(tmp_path: Path, run
     sent = {"arms": ["b", "a"]}  # without /apps, the key's own application
     answer = running.client.post("/v1/decisions", json=sent, headers=head).json()
     assert (answer["arm"], answer["probability"]) == ("b", 1.0)  # an apprentice
-    settings = Settings(window=60.0, default=-0.5, rule="sum", apprentice=True)
+    policies = {"other": {"class": "Exp3", "n_arms": 2}}
+    settings = Settings(window=60.0, default=-0.5, rule="sum", apprentice=True, max_pairs=2_000_000, policies=policies)
     assert model.settings == settings
     large = running.client.post("/v1/decisions", content=b" " * 2001, headers=head)
     assert large.status_code == 413

@@ -12,10 +12,9 @@ from collections.abc import AsyncGenerator, Callable
 from typing import Any
 
 from armwise.serve.config import Config, is_loopback, names_loopback
-from armwise.serve.engine.application import Application
 from armwise.serve.engine.engine import Engine
 from armwise.serve.personalizer import admin, evaluations, rank, slots
-from armwise.serve.web import many, page, v1
+from armwise.serve.web import many, page, v1, versions
 from armwise.serve.web.asgi import HTTPScope, Receive, Send
 from armwise.serve.web.http import RETRY, Call, Problem, Response, Route, Router, problem_of, reply, split_path
 from armwise.serve.web.keys import Keys
@@ -55,6 +54,7 @@ class Service:
             [
                 *v1.ROUTES,
                 *many.ROUTES,
+                *versions.ROUTES,
                 *rank.ROUTES,
                 *slots.ROUTES,
                 *admin.ROUTES,
@@ -85,8 +85,7 @@ class Service:
         """What the page shows of an application; made when the first one looks."""
         with self._watching:
             if application not in self._watches:
-                described = self.config.applications.get(application, Application())
-                self._watches[application] = Watch(self.engine, application, described)
+                self._watches[application] = Watch(self.engine, application)
             return self._watches[application]
 
     def reload(self, config: Config) -> None:

@@ -12,7 +12,8 @@ import httpx
 import pytest
 
 from armwise.features.tokens import part
-from armwise.serve.engine.application import LEAST_PAIRS, Application
+from armwise.serve.engine.application import Application
+from armwise.serve.journal.events import LEAST_PAIRS
 from armwise.serve.web import admission
 
 OLD = "/personalizer/v1.1-preview.3"

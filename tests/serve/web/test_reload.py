@@ -38,6 +38,21 @@ def test_an_application_is_made_changed_and_retired_by_request(run: Callable[...
     assert client.post("/apps/news/v1/decisions", json={"arms": ["a", "b"]}).status_code == 404
 
 
+def test_policies_and_limits_made_by_request_survive_a_restart(run: Callable[..., Any]) -> None:
+    """They were those of the process that was asked, and the defaults everywhere else."""
+    running = run()
+    made = {"policies": {"bold": {"class": "LinUCB"}}, "max_pairs": 2_000_000}
+    assert running.client.put("/v1/apps/news", json=made).status_code == 200
+    assert running.client.put("/v1/apps/news", json={"policies": {"bold": {"class": "No"}}}).status_code == 400
+    assert running.client.put("/v1/apps/news", json={"max_pairs": 3}).status_code == 400
+    running.stop()
+    again = run(running.service.config)
+    settings = again.service.engine.model("news").settings
+    assert (settings.policies, settings.max_pairs) == (made["policies"], made["max_pairs"])
+    assert [each["name"] for each in again.service.watch("news").look()["policies"]] == []
+    assert "bold" in {judged.name for judged in again.service.watch("news")._judged}
+
+
 def test_a_configuration_that_is_read_again_is_in_force(run: Callable[..., Any]) -> None:
     running = run()
     old = running.service.config

@@ -36,8 +36,8 @@ def looked(watch: Watch) -> dict[str, dict[str, Any]]:
 
 def test_a_policy_that_cannot_judge_a_round_leaves_the_others_alone(engines: Callable[..., Engine]) -> None:
     policies: dict[str, dict[str, Any]] = {"fixed": {"class": "Exp3", "n_arms": 2}, "wide": {"class": "LinUCB"}}
-    engine, application = engines(), Application(policies=policies)
-    watch = Watch(engine, "shop", application)
+    engine = engines(policies=policies)
+    watch = Watch(engine, "shop")
     use(engine, range(1), arms=3)
     found = looked(watch)
     assert "could not answer 1 of 1 decisions (this application has 2 arms, got 3)" in found["fixed"]["warning"]
@@ -47,7 +47,7 @@ def test_a_policy_that_cannot_judge_a_round_leaves_the_others_alone(engines: Cal
     assert "could not answer 1 of 41 decisions" in again["fixed"]["warning"]
     assert again["fixed"]["value"] is not None
     assert "could not" not in again["wide"]["warning"]
-    fresh = looked(Watch(engine, "shop", application))  # whoever reads it all at once sees the same
+    fresh = looked(Watch(engine, "shop"))  # whoever reads it all at once sees the same
     assert fresh == again
     watch.close()
 
@@ -56,14 +56,14 @@ def test_a_look_that_fails_does_not_put_policies_out_of_step(
     engines: Callable[..., Engine], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engine = engines()
-    watch = Watch(engine, "shop", Application())
+    watch = Watch(engine, "shop")
     use(engine, range(40))
     with monkeypatch.context() as broken:
         broken.setattr(watch._judged[1], "follow", lambda rounds: 1 / 0)
         for _ in range(3):
             with pytest.raises(ZeroDivisionError):
                 looked(watch)
-    assert looked(watch) == looked(Watch(engine, "shop", Application()))
+    assert looked(watch) == looked(Watch(engine, "shop"))
     watch.close()
 
 
@@ -77,7 +77,7 @@ def test_a_policy_that_cannot_be_built_stops_the_start(tmp_path: Path, capsys: p
 
 def test_apprentice_mode_supports_only_the_first_arm(engines: Callable[..., Engine]) -> None:
     engine = engines(apprentice=True)
-    watch = Watch(engine, "shop", Application(apprentice=True))
+    watch = Watch(engine, "shop")
     use(engine, range(40))
     found = looked(watch)
     assert (
@@ -89,7 +89,7 @@ def test_apprentice_mode_supports_only_the_first_arm(engines: Callable[..., Engi
 
 def test_a_few_decisions_are_never_trusted(engines: Callable[..., Engine]) -> None:
     engine = engines()
-    watch = Watch(engine, "shop", Application())
+    watch = Watch(engine, "shop")
     use(engine, range(4), value=1.0)
     assert all("answer the question: effective sample size" in each["warning"] for each in looked(watch).values())
     watch.close()
@@ -127,7 +127,7 @@ def test_warnings_are_lines_of_the_log_too(monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_mean_that_rises_stays_within_its_band(engines: Callable[..., Engine]) -> None:
     """A learning service earns more and more: if this fails, the page contradicts itself as soon as it works."""
     engine = engines()
-    watch = Watch(engine, "shop", Application())
+    watch = Watch(engine, "shop")
     for start, value in ((0, 0.0), (30, 1.0)):
         use(engine, range(start, start + 30), value=value)
         engine.wait_learnt()
@@ -152,13 +152,23 @@ def test_the_band_covers_means_that_change_at_every_moment() -> None:
 
 def test_rewards_beyond_the_range_widen_it_and_forget_nothing(engines: Callable[..., Engine]) -> None:
     engine = engines()
-    watch = Watch(engine, "shop", Application(rewards=[-1.0, 1.0]))
+    watch = Watch(engine, "shop")
     use(engine, range(6), value=1.0)
     engine.wait_learnt()
-    assert watch.look()["rewards"]["range"] == [-1.0, 1.0]
+    assert watch.look()["rewards"]["range"] == [0.0, 1.0]
     use(engine, range(6, 7), value=-3.0)
     engine.wait_learnt()
     watch._answer = {}
     rewards = watch.look()["rewards"]
     assert (rewards["n"], rewards["range"], len(rewards["curve"])) == (7, [-3.0, 1.0], 7)
+    watch.close()
+
+
+def test_policies_that_change_are_compared_at_once(engines: Callable[..., Engine]) -> None:
+    engine = engines()
+    watch = Watch(engine, "shop")
+    use(engine, range(3))
+    assert list(looked(watch)) == ["at random", "always the first"]
+    engine.apply({"shop": Application(policies={"bold": {"class": "LinUCB"}}).creation()})
+    assert list(looked(watch)) == ["at random", "always the first", "bold"]
     watch.close()

@@ -8,12 +8,9 @@ import msgspec
 
 from armwise.features.arms import check_id
 from armwise.features.tokens import InvalidInput
-from armwise.serve.journal.events import DEFAULT_AGENT, Creation, Settings
+from armwise.serve.journal.events import DEFAULT_AGENT, LEAST_PAIRS, MAX_PAIRS, Creation, Settings
 from armwise.serve.model.build import build_model
 from armwise.serve.model.model import Model
-
-LEAST_PAIRS = 1 << 20  # that every application takes
-MAX_PAIRS = 10_000_000  # about 50 ms, in a thread of its own
 
 
 class Application(msgspec.Struct, forbid_unknown_fields=True):
@@ -51,23 +48,7 @@ class Application(msgspec.Struct, forbid_unknown_fields=True):
         for arm in self.arms:
             check_id("an arm's id", arm)
         build_model(self.creation())
-        self.rivals()
-
-    def rivals(self) -> dict[str, Model]:
-        """The policies to compare with, by name, none of which has learnt anything; InvalidInput names a bad one.
-
-        >>> Application(policies={"bold": {"class": "Nonsense"}}).rivals()
-        Traceback (most recent call last):
-        ...
-        armwise.features.tokens.InvalidInput: policies.bold: agent: armwise has nothing called 'Nonsense'
-        """
-        found = {}
-        for name, agent in self.policies.items():
-            try:
-                found[name] = build_model(msgspec.structs.replace(self.creation(), agent=agent))
-            except (InvalidInput, MemoryError, OverflowError) as error:
-                raise InvalidInput(f"policies.{name}: {error}") from None
-        return found
+        rivals(self.creation())
 
     def creation(self) -> Creation:
         """What is journaled when the application first appears.
@@ -75,5 +56,25 @@ class Application(msgspec.Struct, forbid_unknown_fields=True):
         >>> Application().creation().seed
         1
         """
-        settings = Settings(self.window, self.default, self.rule, self.learn, self.apprentice)
+        settings = Settings(
+            self.window, self.default, self.rule, self.learn, self.apprentice, max_pairs=self.max_pairs,
+            policies=self.policies,
+        )  # fmt: skip
         return Creation(self.agent, self.features, self.arms, self.seed, settings, self.rewards)
+
+
+def rivals(creation: Creation) -> dict[str, Model]:
+    """The policies to compare with, by name, none of which has learnt anything; InvalidInput names a bad one.
+
+    >>> rivals(Creation(settings=Settings(policies={"bold": {"class": "Nonsense"}})))
+    Traceback (most recent call last):
+    ...
+    armwise.features.tokens.InvalidInput: policies.bold: agent: armwise has nothing called 'Nonsense'
+    """
+    found = {}
+    for name, agent in creation.settings.policies.items():
+        try:
+            found[name] = build_model(msgspec.structs.replace(creation, agent=agent))
+        except (InvalidInput, MemoryError, OverflowError) as error:
+            raise InvalidInput(f"policies.{name}: {error}") from None
+    return found

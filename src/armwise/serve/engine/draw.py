@@ -11,9 +11,10 @@ import msgspec
 from armwise.features.arms import ArmColumns, read_arm
 from armwise.features.tokens import InvalidInput, Part
 from armwise.serve.journal.append import Write, Written
-from armwise.serve.journal.events import Decision, decided
+from armwise.serve.journal.events import Decision, Share, decided
 from armwise.serve.model.model import Model
 from armwise.serve.model.seen import Seen
+from armwise.serve.model.versions import draw_among
 
 
 class Answer(msgspec.Struct):
@@ -71,11 +72,16 @@ def drawn(
     sent = arms.picked(order) if excluded else arms
     offered = arms.picked(order[: len(order) - len(set(excluded))]) if excluded else arms
     settings = model.settings
+    among: dict[str, Share] = {}
+    drawn_by = ""
     if settings.apprentice:
         choice = model.choose(context, offered, 0.0, tokens)  # refuses what could not be learnt
         p, arm, note, scaling = [1.0] + [0.0] * (len(offered.ids) - 1), 0, None, ""
     else:
-        choice = model.choose(context, offered, u, tokens)
+        if model.versions:
+            choice, among, drawn_by = draw_among(model, context, offered, u, tokens)
+        else:
+            choice = model.choose(context, offered, u, tokens)
         p, arm, note, scaling = choice.p.tolist(), int(choice.arm), choice.note, choice.seen.scaling.journal
         if note is not None:
             note = msgspec.json.decode(msgspec.json.encode(note))  # as a replay will find it
@@ -83,6 +89,7 @@ def drawn(
         context=msgspec.Raw(context), arms=list(sent.raws), p=p, arm=arm, version=model.version,
         window=round(settings.window * 1000), default=settings.default, rule=settings.rule, learn=model.learns,
         apprentice=settings.apprentice, note=note, scaling=scaling, order=order,
+        among=among, drawn_by=drawn_by,
     )  # fmt: skip
     return decision, choice.seen
 

@@ -388,7 +388,9 @@ class Engine:
         >>> engine.start(); engine.export("shop")[:8]; engine.stop()
         b'ARMWISE!'
         """
-        return persist.dumps(self.model(app))
+        alone = self.model(app).copy()
+        alone.versions = {}
+        return persist.dumps(alone)
 
     def _journal_change(self, app: str, event: Event, id: str = "", request: str = "") -> None:
         written = self.writer.write([Write(app, id, event, request)])

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import logging
 from collections.abc import Sequence
 
 from armwise import persist
 from armwise.features.tokens import NOTHING, Table
 from armwise.serve.journal.append import Journal, Write
-from armwise.serve.journal.events import Change, Creation, Decision, Import, Lessons, Reward, Row
+from armwise.serve.journal.events import Change, Creation, Decision, Import, Lessons, Reward, Row, Version
 from armwise.serve.journal.records import Saved
 from armwise.serve.model.build import build_model
 from armwise.serve.model.model import Model
+from armwise.serve.model.versions import fold_version, inherit
 
 log = logging.getLogger("armwise.serve")
 
@@ -54,30 +56,42 @@ def fold(
         try:
             match row.event:
                 case Creation() as creation:
-                    models[row.app] = _begun(build_model(creation), models.get(row.app))
-                    if creation.train and journal is not None:
-                        train(models[row.app], journal, row.app, row.seq)
+                    former = models.get(row.app)
+                    models[row.app] = _made(creation, journal, row, former)
+                    if former is not None:
+                        inherit(models[row.app], former)
                 case _ if row.app not in models:
                     raise ValueError(f"event {row.seq} is for {row.app!r}, which was never created")
                 case Import() as imported:
                     settings = models[row.app].settings  # they are the application's, not the model's
-                    models[row.app] = persist.loads(imported.data)
+                    former, models[row.app] = models[row.app], persist.loads(imported.data)
                     models[row.app].settings = settings
+                    inherit(models[row.app], former)
                 case Lessons() as lessons_of_others:  # which are scaled by what was met before them
                     models[row.app].scaler.update(*met.pop(row.app, [NOTHING.table]))
                     models[row.app].study(lessons_of_others)
+                case Version():
+                    models[row.app].scaler.update(*met.pop(row.app, [NOTHING.table]))
+                    make = functools.partial(_made, journal=journal, row=row, before=models[row.app])
+                    models[row.app] = fold_version(models[row.app], row, make)
                 case Decision() as made:
                     model, write = models[row.app], writes.get(row.seq)
                     stack = seen = None
                     if write is not None:  # what a model saw that has since begun anew, this one would see otherwise
-                        stack, seen = write.stack, write.seen if made.version >= model.since else None
+                        stack, seen = (
+                            write.stack,
+                            write.seen if made.version >= max(model.since, model.roster) else None,
+                        )
                     met.setdefault(row.app, []).append(model.numbers(made, stack))
                     model.assume(made, at_hand=seen or stack)
                 case _:
                     models[row.app].apply(row, recent[lessons[row.seq]] if row.seq in lessons else None)
-            models[row.app].version = row.seq
+            leader = models[row.app]
+            leader.version = row.seq
             if anew:
-                models[row.app].since = row.seq
+                leader.since, leader.name = row.seq, f"v{row.seq}"
+            for challenger in leader.versions.values():
+                challenger.follow(row, recent[lessons[row.seq]] if row.seq in lessons else None, leader.name)
         except Exception as error:
             if broken is None:
                 raise
@@ -119,7 +133,7 @@ def train(model: Model, journal: Journal, app: str, upto: int) -> None:
     for row in journal.events(model.settings.forgotten):
         if row.seq >= upto:
             return
-        if row.app != app or row.kind in ("create", "configure", "import"):
+        if row.app != app or row.kind in ("create", "configure", "import", "version"):
             continue
         try:
             if isinstance(event := row.event, Decision):
@@ -133,11 +147,14 @@ def train(model: Model, journal: Journal, app: str, upto: int) -> None:
             continue
 
 
-def _begun(model: Model, before: Model | None) -> Model:
-    """A model that begins anew: of a log that was deleted, what was deleted stays so."""
+def _made(creation: Creation, journal: Journal | None, row: Row, before: Model | None) -> Model:
+    """A model that begins anew, trained if it is to be: of a log that was deleted, what was deleted stays so."""
+    model = build_model(creation)
     if before is not None:
         forgotten = max(model.settings.forgotten, before.settings.forgotten)
         model.settings = model.settings.changed(Change(forgotten=forgotten))
+    if creation.train and journal is not None:
+        train(model, journal, row.app, row.seq)
     return model
 
 

@@ -18,7 +18,7 @@ import msgspec
 
 from armwise.features.tokens import Stack
 from armwise.serve.errors import Conflict, Unknown
-from armwise.serve.journal.events import Change, Creation, Decision, Event, Reward, Row, Sequel, kind_of
+from armwise.serve.journal.events import Change, Creation, Decision, Event, Reward, Row, Sequel, Version, kind_of
 from armwise.serve.journal.records import STATUS, Records, chunks, marks
 from armwise.serve.journal.records import Base as Base
 from armwise.serve.journal.rules import Status, check, happen
@@ -258,7 +258,7 @@ def _same(row: Row, asked: Event) -> bool:
         return canonical(there) == canonical(asked)
     if isinstance(there, Reward) and isinstance(asked, Reward):
         return there.value == asked.value
-    return there == asked if isinstance(asked, Creation | Change) else type(there) is type(asked)
+    return there == asked if isinstance(asked, Creation | Change | Version) else type(there) is type(asked)
 
 
 def canonical(decision: Decision) -> bytes:

@@ -13,6 +13,7 @@ kind            body
 ``expire``      ``Expiry``: the reward window closed; the lesson: what the rewards come to, or the default reward
 ``import``      ``Import``: a model given from outside; it replaces the application's own
 ``teach``       ``Lessons``: decisions of others with their rewards, for the model to learn; no part of the log
+``version``     ``Version``: a named version of the model is made, given a share of the decisions, promoted or removed
 ==============  =======================================================================================
 
 A *lesson* is a reward to learn, with the ``seq`` of its decision. Whoever folds the events in order, learning every
@@ -34,6 +35,8 @@ EARLIEST, LATEST, SUM, MEAN, MAX, MIN = RULES = ("earliest", "latest", "sum", "m
 # many successes at first unless every decision is given its reward.
 PROVISIONAL, CLOSE, ARRIVAL = LEARN = ("provisional", "close", "arrival")
 LARGEST = 1e150  # magnitude of a reward, and of a sum of them, so that squares stay finite
+LEAST_PAIRS = 1 << 20  # that every application takes
+MAX_PAIRS = 10_000_000  # about 50 ms, in a thread of its own
 DEFAULT_AGENT = {"class": "Explore", "epsilon": 0.1, "agent": {"class": "LinUCB", "alpha": 0.5, "lam": 1.0}}
 
 
@@ -52,6 +55,8 @@ class Settings(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     forgotten: int = 0  # the event up to which the log was deleted: nothing shows what is before
     by_request: bool = False  # served whether a configuration file names it or not
     extra: dict[str, Any] = {}  # what a dialect wants kept, of no meaning here
+    max_pairs: int = MAX_PAIRS  # of a context's and an arm's features in one request
+    policies: dict[str, dict[str, Any]] = {}  # what the page compares with, each described like an agent
 
     def __post_init__(self) -> None:
         if not 0.0 < self.window <= 10 * 365 * 86400.0:
@@ -75,7 +80,7 @@ class Settings(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
         """What an API tells of them.
 
         >>> sorted(Settings().public)
-        ['apprentice', 'default', 'learn', 'rule', 'window']
+        ['apprentice', 'default', 'learn', 'max_pairs', 'policies', 'rule', 'window']
         """
         hidden = ("extra", "forgotten", "by_request")
         return {name: getattr(self, name) for name in self.__struct_fields__ if name not in hidden}
@@ -100,6 +105,8 @@ class Change(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     forgotten: int | Unset = msgspec.UNSET
     by_request: bool | Unset = msgspec.UNSET
     extra: dict[str, Any] | Unset = msgspec.UNSET
+    max_pairs: int | Unset = msgspec.UNSET
+    policies: dict[str, dict[str, Any]] | Unset = msgspec.UNSET
     epsilon: float | Unset = msgspec.UNSET
 
 
@@ -161,6 +168,19 @@ class Import(msgspec.Struct):
         return base64.b64decode(self.model)
 
 
+class Share(msgspec.Struct, array_like=True, gc=False):
+    """What a version of the model had to do with a decision: ``p`` of the arms is the sum of share times its own p.
+
+    >>> Share(0.1, 0.5, 2.0).weight
+    2.0
+    """
+
+    share: float  # of the decisions that it makes; 0: it was only asked
+    p: float  # its own probability of the arm that was drawn
+    weight: float  # the largest of all arms' ratios of its own p to the decision's
+    covered: float = 1.0  # its own probability of all arms that the decision could have drawn
+
+
 class Decision(msgspec.Struct, omit_defaults=True, gc=False):
     """One decision as it is journaled; ``arms`` are the offered ones first, in order, then the excluded.
 
@@ -185,6 +205,8 @@ class Decision(msgspec.Struct, omit_defaults=True, gc=False):
     by: str = ""  # the name of the key that asked
     slots: list[str] = []  # of the first slot of several: the names of all
     asked: str = ""  # a digest of the request, where this is one slot of several
+    among: dict[str, Share] = {}  # where the model has versions: what each that answered had to do with it
+    drawn_by: str = ""  # the version that drew the arm and made the note, where one of them makes notes
 
 
 class Reward(msgspec.Struct, omit_defaults=True):
@@ -225,6 +247,20 @@ class Expiry(msgspec.Struct, omit_defaults=True):
     lesson: float | None = None
 
 
+class Version(msgspec.Struct, omit_defaults=True):
+    """What becomes of a named version of an application's model.
+
+    >>> Version("bold", share=0.1).promote
+    False
+    """
+
+    name: str
+    made: Creation | None = None  # it begins, trained on what the journal has of the application
+    share: float | Unset = msgspec.UNSET  # of the decisions that it makes from here on; 0: it is only asked
+    promote: bool = False  # it leads from here on; the one that led stays as a version, which is only asked
+    remove: bool = False
+
+
 class Lessons(msgspec.Struct):
     """Decisions that others made, each with its reward.
 
@@ -236,7 +272,7 @@ class Lessons(msgspec.Struct):
     rewards: list[float]
 
 
-Event = Creation | Change | Decision | Reward | Activation | Expiry | Import | Lessons
+Event = Creation | Change | Decision | Reward | Activation | Expiry | Import | Lessons | Version
 Sequel = Reward | Activation | Expiry  # what happens to a decision after it was made
 KINDS: dict[str, type[Event]] = {
     "create": Creation,
@@ -247,6 +283,7 @@ KINDS: dict[str, type[Event]] = {
     "expire": Expiry,
     "import": Import,
     "teach": Lessons,
+    "version": Version,
 }
 _KIND_OF: dict[type[Event], str] = {cls: kind for kind, cls in KINDS.items()}
 _DECODERS = {kind: msgspec.json.Decoder(cls) for kind, cls in KINDS.items()}

@@ -47,7 +47,7 @@ def compact(journal: Journal, before: int) -> int:
     # Where the journal will begin: after what was deleted there may be more of the same decisions.
     end = journal.last()[0] if any(execute(there, pair) for pair in deleted.items()) else aged
     if end:  # a model that was trained on the journal must not be trained again on what is left of it
-        end = max(end, execute("SELECT max(seq) FROM events WHERE kind = 'create'")[0][0] or 0)
+        end = max(end, execute("SELECT max(seq) FROM events WHERE kind IN ('create', 'version')")[0][0] or 0)
     models, statuses = dict(base_models(journal, old)), _begun(journal, old)
     last, chain = old.seq, bytes.fromhex(old.chain)
     later: set[tuple[str, str]] = set()  # decisions with events after the end

@@ -51,7 +51,7 @@ class Model(persist.Saved):
     array([0.5, 0.5])
     """
 
-    _learnt = ("scaler", "settings", "version", "since", "lessons", "refused")
+    _learnt = ("scaler", "settings", "version", "since", "lessons", "refused", "name", "previous", "roster", "versions")
 
     def __init__(
         self, agent: Agent, encoder: HashedRows, arms: Sequence[str] = (), rewards: Sequence[float] = ()
@@ -63,6 +63,10 @@ class Model(persist.Saved):
         self.since = 0  # the event that it began with: of decisions before it nothing was assumed
         self.lessons = 0
         self.refused = 0  # lessons the agent could not take
+        self.name = ""  # as a version of the application's model
+        self.previous = ""  # the version that led before this one
+        self.roster = 0  # the event that last changed the versions
+        self.versions: dict[str, Any] = {}  # the others, by name: ``versions.Challenger``
         self._lock = threading.Lock()
         self._twin: Agent | None = None
         self._plain = [False]  # whether the agent is known to have nothing to note; copies share what one finds out
@@ -362,7 +366,8 @@ class Model(persist.Saved):
         """What the agent saw when a journaled decision was made, and its choice."""
         seen = self.recall(decision, at_hand)
         arm = decision.arm if seen.positions is None else seen.positions[decision.arm]
-        return seen.view, make_choice((arm, decision.p[decision.arm], decision.note, None))
+        note = decision.note if decision.drawn_by in ("", self.name) else None  # another version's says nothing here
+        return seen.view, make_choice((arm, decision.p[decision.arm], note, None))
 
     def recall(self, decision: Decision, at_hand: Seen | Stack | None = None) -> Seen:
         """What the agent saw when a journaled decision was made; ``at_hand`` spares reading it again.
@@ -392,6 +397,12 @@ class Model(persist.Saved):
 
     def _restore(self, state: dict[str, Any]) -> None:
         super()._restore(state | {"settings": msgspec.convert(state["settings"], Settings)})
+        self._share_scaler()
+
+    def _share_scaler(self) -> None:
+        """The scale of the numbers is the application's, whichever version leads."""
+        for challenger in self.versions.values():
+            challenger.model.scaler = self.scaler
 
     @property
     def learns(self) -> str:
@@ -476,4 +487,8 @@ class Model(persist.Saved):
         twin.settings, twin._plain = self.settings, self._plain
         twin.version, twin.since = self.version, self.since
         twin.lessons, twin.refused = self.lessons, self.refused
+        twin.name, twin.previous, twin.roster = self.name, self.previous, self.roster
+        if self.versions:
+            twin.versions = {name: challenger.copy() for name, challenger in self.versions.items()}
+            twin._share_scaler()
         return twin

@@ -107,6 +107,8 @@ def check_import(data: bytes, current: Model) -> None:
         raise InvalidInput(f"expected a model that this service exported, got a {type(model).__name__}")
     if not same:
         raise InvalidInput("the model is not as it was exported: stored again, it would have other bytes")
+    if model.versions:
+        raise InvalidInput("the model has other versions beside it: export one alone")
     model.settings = current.settings  # they are the application's, not the model's
     try:
         _compare(model, _others(current), "", fixed=True)

@@ -11,7 +11,6 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, TypeVar
 
 from armwise.features.tokens import InvalidInput, Part, count_tokens
-from armwise.serve.engine.application import MAX_PAIRS
 
 if TYPE_CHECKING:
     from armwise.serve.web.http import Call
@@ -57,8 +56,7 @@ def heavy(call: Call, contexts: Sequence[Part], arms: Sequence[Part]) -> bool:
     n, numbers = pairs(contexts, arms), len(arms) * model.encoder.dim
     if max(n, len(contexts) * numbers) <= FEW_PAIRS or model.agent.sees != "features":  # others cross nothing
         return False
-    application = call.service.config.applications.get(call.application)
-    most = MAX_PAIRS if application is None else application.max_pairs
+    most = model.settings.max_pairs
     if n > most:
         raise InvalidInput(
             f"the features of the context and of the arms make {n} pairs, at most {most} are accepted: "

@@ -8,13 +8,14 @@ import threading
 import time
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from armwise.features.arms import read_arm
-from armwise.serve.engine.application import Application
+from armwise.serve.engine.application import rivals
 from armwise.serve.engine.engine import Engine
 from armwise.serve.journal.append import Journal
-from armwise.serve.journal.events import EARLIEST, Decision, Row
+from armwise.serve.journal.events import EARLIEST, Creation, Decision, Row
 from armwise.serve.log.judge import Distribution, Rounds, as_log, followed, missed
 from armwise.serve.model.model import Model
 
@@ -85,14 +86,14 @@ class Watch:
     >>> engine = Engine(SQLite.temporary(), {"shop": Creation()})
     >>> engine.start()
     >>> _ = engine.decide("shop", b"{}", [b'"a"'], id="e1")
-    >>> watch = Watch(engine, "shop", Application())
+    >>> watch = Watch(engine, "shop")
     >>> [shown["arm"] for shown in watch.look()["decisions"]]
     ['a']
     >>> watch.close(); engine.stop()
     """
 
-    def __init__(self, engine: Engine, app: str, application: Application) -> None:
-        self._engine, self._app, self._application = engine, app, application
+    def __init__(self, engine: Engine, app: str) -> None:
+        self._engine, self._app = engine, app
         self._lock = threading.Lock()
         self._journal: Journal = engine.open_journal()
         self._begin()
@@ -109,9 +110,12 @@ class Watch:
         self._fresh: Rounds = []
         self._curve: list[list[float]] = []
         self._n, self._sum = 0, 0.0
-        bounds = self._application.rule == EARLIEST and self._application.rewards  # a sum may lie beyond
+        model = self._engine.model(self._app)
+        self._settings = model.settings
+        bounds = model.settings.rule == EARLIEST and model.rewards  # a sum may lie beyond
         self._range = list(bounds or [0.0, 1.0])
-        built = self._application.rivals()
+        made = self._engine.configured(self._app)[1] or Creation()
+        built = rivals(msgspec.structs.replace(made, settings=model.settings))
         self._judged = [Judged("at random", None), Judged("always the first", None)]
         self._judged += [Judged(name, model) for name, model in built.items()]
         self._policies: list[dict[str, Any]] = []
@@ -122,7 +126,8 @@ class Watch:
         """Everything that the page shows; read anew at most about once a second, for however many look."""
         with self._lock:
             now = time.monotonic()
-            if self._engine.forgotten(self._app) > self._forgotten:
+            settings = self._engine.model(self._app).settings
+            if settings.forgotten > self._forgotten or settings.policies != self._settings.policies:
                 self._begin()
             if not self._answer or now - self._looked_at > 0.8:
                 self._read()

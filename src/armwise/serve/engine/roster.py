@@ -1,0 +1,148 @@
+"""The named versions of an application's model: make one, give it a share of the decisions, promote, roll back, remove.
+
+Each is one event in the journal; whoever folds it has the same versions. Two changes at the same time are a Conflict,
+for the event that a change was made after is part of its idempotency key.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from armwise.features.arms import check_id
+from armwise.features.tokens import InvalidInput
+from armwise.serve.errors import Conflict, Unknown
+from armwise.serve.journal.append import Write
+from armwise.serve.journal.events import Creation, Version
+from armwise.serve.model.build import build_model
+from armwise.serve.model.trial import check_creation
+from armwise.serve.model.versions import MOST
+
+if TYPE_CHECKING:
+    from armwise.serve.engine.engine import Engine
+
+_OURS = re.compile(r"v\d+")  # what is not named is called after the event that it began with
+
+
+def versions(engine: Engine, app: str) -> list[dict[str, Any]]:
+    """All versions, the leading one first; of the others, how much more each earns per decision than it.
+
+    >>> from armwise.serve.engine.engine import Engine
+    >>> from armwise.serve.journal.sqlite import SQLite
+    >>> engine = Engine(SQLite.temporary(), {"shop": Creation()}); engine.start()
+    >>> [(one["name"], one["leads"]) for one in versions(engine, "shop")]; engine.stop()
+    [('v1', True)]
+    """
+    leader = engine.model(app)
+    rest = 1.0 - sum(one.share for one in leader.versions.values())
+    found: list[dict[str, Any]] = [_shown(leader) | {"leads": True, "share": rest}]
+    for one in leader.versions.values():
+        value, low, high = one.uplift.interval()
+        uplift = {"value": value, "low": low, "high": high, "n": one.uplift.n, "level": 0.95}
+        shown = {"leads": False, "share": one.share, "unanswered": one.unanswered, "uplift": uplift}
+        found.append(_shown(one.model) | shown | ({"broken": one.broken} if one.broken else {}))
+    return found
+
+
+def _shown(model: Any) -> dict[str, Any]:
+    return {"name": model.name, "agent": repr(model.agent), "since": model.since, "lessons": model.lessons,
+            "refused": model.refused}  # fmt: skip
+
+
+def add_version(engine: Engine, app: str, name: str, creation: Creation, share: float = 0.0) -> None:
+    """Train a version on what the journal has of the application, beside the one that leads.
+
+    >>> from armwise.serve.engine.engine import Engine
+    >>> from armwise.serve.journal.sqlite import SQLite
+    >>> engine = Engine(SQLite.temporary(), {"shop": Creation()}); engine.start()
+    >>> add_version(engine, "shop", "bold", Creation(agent={"class": "LinUCB", "alpha": 2.0}), share=0.1)
+    >>> [one["share"] for one in versions(engine, "shop")]; engine.stop()
+    [0.9, 0.1]
+    """
+    leader = engine.model(app)
+    check_id("the version's name", name)
+    if _OURS.fullmatch(name):
+        raise InvalidInput(f"name must not be v and a number, which are those of unnamed versions, got {name!r}")
+    if name in leader.versions:
+        raise Conflict(f"{app} has a version {name} already: remove it first, or take another name")
+    if len(leader.versions) >= MOST:
+        raise Conflict(f"{app} has {MOST} versions beside the one that leads, which is the most: remove one")
+    if creation.rewards != leader.rewards or (leader.arms and creation.arms != leader.arms):
+        raise InvalidInput("a version must have the arms and rewards of the application")
+    _check_share(leader, name, share)
+    made = msgspec.structs.replace(creation, settings=_neutral(creation, leader))
+    check_creation(made)
+    _change(engine, app, Version(name, made=made, share=share))
+
+
+def _neutral(creation: Creation, leader: Any) -> Any:
+    """The application's settings, where a version's agent can have them: it learns as it can."""
+    able = build_model(msgspec.structs.replace(creation, settings=type(leader.settings)())).agent.revises
+    return leader.settings if able else msgspec.structs.replace(leader.settings, learn="")
+
+
+def share_version(engine: Engine, app: str, name: str, share: float) -> None:
+    """Let a version make a share of the decisions from now on; with 0 it is only asked (shadow mode)."""
+    leader = engine.model(app)
+    _found(engine, app, name)
+    _check_share(leader, name, share)
+    _change(engine, app, Version(name, share=share))
+
+
+def promote(engine: Engine, app: str, name: str) -> None:
+    """Let a version lead from now on; the one that led stays beside it, learns on, and can be promoted again.
+
+    >>> from armwise.serve.engine.engine import Engine
+    >>> from armwise.serve.journal.sqlite import SQLite
+    >>> engine = Engine(SQLite.temporary(), {"shop": Creation()}); engine.start()
+    >>> add_version(engine, "shop", "bold", Creation()); promote(engine, "shop", "bold")
+    >>> [one["name"] for one in versions(engine, "shop")]
+    ['bold', 'v1']
+    >>> roll_back(engine, "shop")
+    'v1'
+    >>> engine.stop()
+    """
+    challenger = _found(engine, app, name)
+    if challenger.broken:
+        raise Conflict(f"version {name} could not take in event {challenger.broken}: see the log")
+    _change(engine, app, Version(name, promote=True))
+
+
+def roll_back(engine: Engine, app: str) -> str:
+    """Let the version lead again that led before the last promotion; its name."""
+    leader = engine.model(app)
+    previous = leader.previous
+    if not previous or previous not in leader.versions:
+        raise Conflict(f"{app} has no version that led before {leader.name}")
+    promote(engine, app, previous)
+    return str(previous)
+
+
+def remove_version(engine: Engine, app: str, name: str) -> None:
+    """Let a version that does not lead go, with what it learnt; the journal can train it again."""
+    _found(engine, app, name)
+    _change(engine, app, Version(name, remove=True))
+
+
+def _found(engine: Engine, app: str, name: str) -> Any:
+    leader = engine.model(app)
+    if name == leader.name:
+        raise Conflict(f"version {name} leads: promote another first")
+    if name not in leader.versions:
+        raise Unknown(f"{app} has no version called {name}; there are {', '.join([leader.name, *leader.versions])}")
+    return leader.versions[name]
+
+
+def _check_share(leader: Any, name: str, share: float) -> None:
+    others = sum(one.share for each, one in leader.versions.items() if each != name)
+    if not 0.0 <= share <= 1.0 - others + 1e-12:  # False for NaN
+        raise InvalidInput(f"share must lie in [0, {1.0 - others:g}], what other versions leave, got {share}")
+
+
+def _change(engine: Engine, app: str, event: Version) -> None:
+    leader = engine.model(app)
+    after = max(leader.since, leader.roster)
+    written = engine.writer.write([Write(app, "", event, f"version {after}")])
+    engine.wait_learnt(written[0].row.seq)

@@ -1,0 +1,215 @@
+"""Named versions of an application's model: one leads, the others are asked beside it or make a share of decisions.
+
+Every version learns from all decisions, whoever made them. A decision is drawn from the whole mixture, the sum of each
+version's share times its own distribution, and that is the probability which is journaled: the log stays as usable as
+one of a single model. What each version had to do with it is journaled too, so that their comparison is a fold of the
+journal like everything else.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from armwise import persist
+from armwise.agent import Floats
+from armwise.features.arms import ArmColumns
+from armwise.features.tokens import Part
+from armwise.numerics.choice import draw
+from armwise.serve.journal.events import CLOSE, PROVISIONAL, Decision, Lessons, Row, Sequel, Share, Version
+from armwise.serve.model.model import Model
+from armwise.serve.model.seen import Drawn
+from armwise.serve.model.uplift import Uplift, Weighed
+
+log = logging.getLogger("armwise.serve")
+MOST = 8  # versions beside the one that leads
+
+
+class Challenger(persist.Saved):
+    """A version that does not lead: its model, its share of the decisions, what it earns more than the one that does.
+
+    >>> from armwise.serve.journal.events import Creation
+    >>> from armwise.serve.model.build import build_model
+    >>> Challenger(build_model(Creation())).share
+    0.0
+    """
+
+    _learnt = ("share", "unanswered", "uplift", "broken")
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self.share = 0.0
+        self.unanswered = 0  # settled decisions for which it had no distribution
+        self.uplift = Uplift(*(model.rewards or (0.0, 1.0)))
+        self.broken = 0  # the event that it could not take in: it neither decides nor learns any more
+
+    def copy(self) -> Challenger:
+        """An equal one that shares nothing which learning changes.
+
+        >>> from armwise.serve.journal.events import Creation
+        >>> from armwise.serve.model.build import build_model
+        >>> Challenger(build_model(Creation())).copy().uplift.n
+        0
+        """
+        twin = Challenger(self.model.copy())
+        twin.share, twin.unanswered, twin.uplift = self.share, self.unanswered, copy.deepcopy(self.uplift)
+        twin.broken = self.broken
+        return twin
+
+    def follow(self, row: Row, decision: Decision | None, leader: str) -> None:
+        """Fold an event in that the leading version has taken in; ``decision`` is the one that it is about.
+
+        >>> from armwise.serve.journal.events import Creation
+        >>> from armwise.serve.model.build import build_model
+        >>> one = Challenger(build_model(Creation()))
+        >>> one.follow(Row(2, 0, "shop", "decision", "e1", b'{"context":{},"arms":["a"],"p":[1.0],"arm":0,"version":0,'
+        ...     b'"window":1,"default":0.0}'), None, "v1"); one.model.agent.t
+        2
+        """
+        if self.broken:
+            return
+        try:
+            self._follow(row, decision, leader)
+        except Exception:  # the same on every replay; the others never notice
+            log.exception("the version %s of %s is broken by event %s", self.model.name, row.app, row.seq)
+            self.broken, self.share = row.seq, 0.0
+
+    def _follow(self, row: Row, decision: Decision | None, leader: str) -> None:
+        match row.event:
+            case Decision() as made:
+                seen = self._own(made)
+                with contextlib.suppress(ValueError, ArithmeticError):  # arms that it cannot have, say
+                    self.model.numbers(seen)  # for an agent that counts its choices; the leader has scaled them
+                self.model.assume(seen)
+            case Lessons() as lessons:
+                shared, self.model.scaler = self.model.scaler, copy.deepcopy(self.model.scaler)
+                self.model.study(lessons)
+                self.model.scaler = shared
+            case event if isinstance(event, Sequel) and decision is not None:
+                self.model.settle(event, self._own(decision))
+                if event.lesson is not None:
+                    self._judge(decision, event.lesson, leader)
+
+    def _own(self, decision: Decision) -> Decision:
+        """A decision as this version learns it: notes are their maker's; what it cannot revise it learns when known."""
+        note = decision.note if decision.drawn_by == self.model.name else None
+        waits = decision.learn == PROVISIONAL and not self.model.agent.revises
+        if note is decision.note and not waits:
+            return decision
+        return msgspec.structs.replace(decision, note=note, learn=CLOSE if waits else decision.learn)
+
+    def _judge(self, decision: Decision, reward: float, leader: str) -> None:
+        mine, theirs = decision.among.get(self.model.name), decision.among.get(leader)
+        if mine is None or theirs is None:
+            self.unanswered += 1
+            return
+        p = decision.p[decision.arm]
+        first, second = (Weighed(one.p / p, one.weight, one.covered) for one in (mine, theirs))
+        self.uplift.add(first, second, reward)
+
+
+def fold_version(leader: Model, row: Row, make: Callable[[Any], Model]) -> Model:
+    """What an event of kind ``version`` comes to: the model that leads then. What cannot be is left out."""
+    event = row.event
+    assert isinstance(event, Version)
+    leader.roster, there = row.seq, leader.versions.get(event.name)
+    if event.made is not None and there is None and event.name != leader.name and len(leader.versions) < MOST:
+        model = make(event.made)
+        model.name, model.since, model.version = event.name, row.seq, row.seq
+        model.scaler = leader.scaler
+        there = leader.versions[event.name] = Challenger(model)
+    if there is None:
+        return leader
+    if event.remove:
+        del leader.versions[event.name]
+    elif event.promote:
+        return _promote(leader, event.name)
+    elif event.share is not msgspec.UNSET:
+        others = sum(other.share for name, other in leader.versions.items() if name != event.name)
+        there.share = min(max(event.share, 0.0), max(1.0 - others, 0.0))
+    return leader
+
+
+def _promote(leader: Model, name: str) -> Model:
+    new: Model = leader.versions[name].model
+    others = {n: c for n, c in leader.versions.items() if n != name}
+    new.settings, new.version, new.roster, new.previous = leader.settings, leader.version, leader.roster, leader.name
+    leader.versions, leader.previous, leader.roster = {}, "", 0
+    for other in others.values():  # they were compared with the one that led
+        other.uplift, other.unanswered = Uplift(other.uplift.low, other.uplift.high), 0
+    new.versions = others | {leader.name: Challenger(leader)}
+    return new
+
+
+def inherit(model: Model, before: Model) -> None:
+    """A model that takes another's place as the leading version has its versions beside it; they are compared anew.
+
+    >>> from armwise.serve.journal.events import Creation
+    >>> from armwise.serve.model.build import build_model
+    >>> one, two = build_model(Creation()), build_model(Creation())
+    >>> one.versions["bold"] = Challenger(build_model(Creation())); inherit(two, one); list(two.versions)
+    ['bold']
+    """
+    model.roster, model.versions = before.roster, before.versions
+    for challenger in model.versions.values():
+        challenger.model.scaler = model.scaler
+        challenger.uplift, challenger.unanswered = Uplift(challenger.uplift.low, challenger.uplift.high), 0
+
+
+def draw_among(
+    leader: Model, context: bytes, arms: ArmColumns, u: float, tokens: Part | None
+) -> tuple[Drawn, dict[str, Share], str]:
+    """Draw an arm from the mixture of all versions with ``u`` in [0, 1); what each had to do with it, and who drew.
+
+    Where no version makes notes, the arm is drawn from the mixture; else ``u`` says first which version draws.
+
+    >>> from armwise.features.arms import read_arms
+    >>> from armwise.serve.journal.events import Creation
+    >>> from armwise.serve.model.build import build_model
+    >>> leader = build_model(Creation(agent={"class": "LinUCB"})); leader.name = "v1"
+    >>> leader.versions["bold"] = Challenger(build_model(Creation()))
+    >>> drawn, among, _ = draw_among(leader, b"{}", read_arms([b'"a"', b'"b"']), 0.7, None)
+    >>> drawn.p, among["v1"]
+    (array([0.5, 0.5]), Share(share=1.0, p=0.5, weight=1.0, covered=1.0))
+    """
+    answers: dict[str, tuple[float, Drawn]] = {}
+    begin = 0.0
+    for name, challenger in leader.versions.items():
+        if challenger.broken:
+            continue
+        share, inside = challenger.share, begin <= u < begin + challenger.share
+        own = (u - begin) / share if inside else u
+        with contextlib.suppress(Exception):  # the others decide: whoever leads says what is wrong with the request
+            answer = challenger.model.choose(context, arms, min(own, 1.0 - 2.0**-53), tokens)
+            if abs(answer.p.sum() - 1.0) < 1e-6:  # False for NaN
+                answers[name] = share, answer
+                begin += share
+    own = (u - begin) / (1.0 - begin) if begin <= u and begin < 1.0 else u
+    answers[leader.name] = 1.0 - begin, leader.choose(context, arms, min(own, 1.0 - 2.0**-53), tokens)
+    p = np.zeros(len(arms.ids))
+    for share, one in answers.values():
+        p += share * one.p
+    by = ""
+    arm, note = draw(p, u), None
+    if any(one.note is not None for _, one in answers.values()):
+        by, end = leader.name, 0.0
+        for name, (share, _) in answers.items():
+            end += share
+            if u < end:
+                by = name
+                break
+        arm, note = answers[by][1].arm, answers[by][1].note
+    among = {name: _share(share, one.p, p, arm) for name, (share, one) in answers.items()}
+    return Drawn(int(arm), p, note, answers[leader.name][1].seen), among, by
+
+
+def _share(share: float, own: Floats, p: Floats, arm: int) -> Share:
+    drawable = p > 0.0
+    weights = own[drawable] / p[drawable]
+    return Share(share, own.item(arm), float(weights.max()), min(float(own[drawable].sum()), 1.0))
