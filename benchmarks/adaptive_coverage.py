@@ -45,10 +45,12 @@ def one_log(agent: Any, contextual: bool, means: np.ndarray, rounds: int, seed: 
 
 
 def measure(name: str, world: str, runs: int, rounds: int, **options: Any) -> dict[str, float]:
-    """Coverage of the adaptive and the plain interval over ``runs`` logs, and how many of the misses were warned of."""
+    """Coverage of the adaptive and the plain interval over ``runs`` logs; how many were warned of, or are betting's."""
     contextual, make = AGENTS[name]
     means = WORLDS[world]
-    held: dict[str, list[bool]] = {key: [] for key in ("best", "worst", "plain best", "plain worst", "lift", "warned")}
+    held: dict[str, list[bool]] = {
+        key: [] for key in ("best", "worst", "plain best", "plain worst", "lift", "warned", "betting")
+    }
     width: list[float] = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", aw.offline.WeakLogWarning)
@@ -62,6 +64,7 @@ def measure(name: str, world: str, runs: int, rounds: int, **options: Any) -> di
             lift = found["agent - control"]
             held["lift"].append(lift.low <= earned.mean() - means[1] <= lift.high)
             held["warned"].append(bool(found["arm 2"].warnings))
+            held["betting"].append(found["arm 2"].interval == "betting")
             width.append(found["arm 2"].high - found["arm 2"].low)
     return {key: float(np.mean(value)) for key, value in held.items()} | {"width": float(np.mean(width))}
 
@@ -71,16 +74,20 @@ def main() -> None:
     made.add_argument("--runs", type=int, default=1000)
     made.add_argument("--rounds", type=int, default=1000)
     made.add_argument("--weights", default="stable", choices=("stable", "minimal", "equal"))
-    made.add_argument("--interval", default="normal", choices=("normal", "asymptotic", "sequence"))
+    made.add_argument("--interval", default="auto")
     made.add_argument("--agents", default=",".join(AGENTS), help="names, separated by commas")
     args = made.parse_args()
     print(f"{args.runs} runs of {args.rounds} rounds, {args.weights} weights, {args.interval} intervals at 95 %")
-    print(f"{'agent':38s}{'world':13s}{'best':>7s}{'worst':>7s}{'lift':>7s}{'width':>7s}   plain: best  worst  warned")
+    print(
+        f"{'agent':38s}{'world':13s}{'best':>7s}{'worst':>7s}{'lift':>7s}{'width':>7s}   "
+        "plain: best  worst  warned  betting"
+    )
     for name in args.agents.split(","):
         for world in WORLDS:
             c = measure(name, world, args.runs, args.rounds, weights=args.weights, interval=args.interval)
             print(f"{name:38s}{world:13s}{c['best']:7.3f}{c['worst']:7.3f}{c['lift']:7.3f}{c['width']:7.3f}"
-                  f"{c['plain best']:15.3f}{c['plain worst']:7.3f}{c['warned']:8.2f}", flush=True)  # fmt: skip
+                  f"{c['plain best']:15.3f}{c['plain worst']:7.3f}{c['warned']:8.2f}"
+                  f"{c['betting']:9.2f}", flush=True)  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -11,15 +11,14 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 import numpy as np
 from scipy.special import ndtri, stdtrit
 
 from armwise.agent import Floats, fraction
+from armwise.offline.adaptive_scores import Scores, mixture_boundary, recent
 from armwise.offline.diagnostics import WeakLogWarning
-from armwise.offline.intervals import ConfidenceSequence
 from armwise.offline.log import Log
 from armwise.offline.past_models import predicted_from_the_past
 from armwise.offline.result import Estimate, Evaluation
@@ -29,8 +28,7 @@ from armwise.offline.targets import Target, as_table
 from armwise.offline.views import lines_of, number
 
 Weights = Literal["stable", "minimal", "equal"]
-Interval = Literal["normal", "asymptotic", "sequence"]
-_FEW = 30  # effective rows below which no interval is to be relied on
+Interval = Literal["auto", "normal", "betting", "asymptotic", "sequence"]
 _MANY_ARMS = 100
 
 
@@ -44,7 +42,7 @@ class AdaptiveEvaluation(Evaluation):
     """
 
     plain: dict[str, Estimate]
-    _scores: dict[str, _Scores]
+    _scores: dict[str, Scores]
 
     def table(self) -> str:
         """The estimates as lines of text, the plain means beside them, the verdict below."""
@@ -56,11 +54,20 @@ class AdaptiveEvaluation(Evaluation):
                           "-" if math.isnan(e.ess) else f"{e.ess:,.0f}",
                           number(plain.value) if plain else "", _ends(plain) if plain else ""])  # fmt: skip
         lines = lines_of(header, cells)
-        lines.append(f"{self.interval} intervals; a plain mean of adaptive data is biased, its interval too narrow")
+        lines.append(f"{self._kinds()} intervals; a plain mean of adaptive data is biased, its interval too narrow")
         lines += [f"WARNING: {self.verdict}"] if self.verdict else []
         return "\n".join(lines)
 
     __repr__ = __str__ = table
+
+    def _kinds(self) -> str:
+        """The kinds of intervals: one for all, or each with its policies."""
+        kinds: dict[str, list[str]] = {}
+        for name, e in self.items():
+            kinds.setdefault(e.interval, []).append(name)
+        if len(kinds) == 1:
+            return next(iter(kinds))
+        return "; ".join(f"{kind} ({', '.join(names)})" for kind, names in kinds.items())
 
     @property
     def weaknesses(self) -> list[str]:
@@ -79,8 +86,10 @@ class AdaptiveEvaluation(Evaluation):
         >>> low.shape, bool(low[50] < low[-1])
         ((400,), True)
         """
-        if self.interval == "normal":
-            raise ValueError("interval='normal' is right at the end only: ask adaptive for 'asymptotic' or 'sequence'")
+        if self.interval not in ("asymptotic", "sequence"):
+            raise ValueError(
+                f"interval={self.interval!r} is right at the end only: ask adaptive for 'asymptotic' or 'sequence'"
+            )
         if name not in self._scores:
             raise ValueError(f"name is {name!r}, expected one of {', '.join(self._scores)}")
         return self._scores[name].path(self.interval, self.level)
@@ -93,9 +102,9 @@ def adaptive(
     control: Any = None,
     propensities: Any = None,
     weights: Weights = "stable",
-    interval: Interval = "normal",
+    interval: Interval = "auto",
     level: float = 0.95,
-    reward_range: tuple[float, float] = (0.0, 1.0),
+    reward_range: tuple[float, float] | None = None,
     warn: bool = True,
 ) -> AdaptiveEvaluation:
     """What each arm (or policy) earned, with intervals that hold although the log's agent was learning.
@@ -106,9 +115,12 @@ def adaptive(
     agent's probabilities of all arms, which sharpen the weights; without them the log's own are enough.
 
     ``weights``: "stable" (each score adds the same variance: nearly normal), "minimal" (least variance) or "equal"
-    (plain AIPW). ``interval``: "normal", right at the end of the log; "asymptotic", at all times at once for long
-    logs (the mixture boundary of the same martingale); "sequence", at all times for any length, which rests on
-    ``reward_range``. An arm to which the agent gave no chance in some rounds cannot be judged: the verdict says so.
+    (plain AIPW). ``interval``: "normal", right at the end of a long log whose agent gave every arm a chance that
+    does not vanish; "betting", right for any probabilities and length, wider, which rests on ``reward_range`` (by
+    default 0 to 1 if all rewards lie there); "auto", the default, is normal, and betting where the weights show that
+    normal would be wrong (without limits of the rewards there is no interval then); "asymptotic", at all times at
+    once for long logs (the mixture boundary of the same martingale); "sequence", at all times for any length, which
+    rests on ``reward_range`` too. What the agent gave no chance cannot be judged: the verdict says so.
 
     >>> import armwise as aw
     >>> rng = np.random.default_rng(5)
@@ -203,74 +215,26 @@ def _propensities(values: Any, rows: LogBlock) -> Floats:
     return e
 
 
-@dataclass(frozen=True)
-class _Scores:
-    """One policy's scores and weights in the order of the rounds."""
-
-    table: Floats  # (n, K) or (1, K): what the policy plays
-    G: Floats
-    w: Floats  # importance weights
-    h: Floats  # adaptive weights: each known before its round
-    rewards: Floats
-    reward_range: tuple[float, float]
-    no_chance: float  # share of the policy's decisions that the agent could not have taken; NaN if unknown
-
-    @property
-    def value(self) -> float:
-        return float(self.h @ self.G / self.h.sum())
-
-    @property
-    def influence(self) -> Floats:
-        """What each round adds to the value's error."""
-        return np.asarray(self.h * (self.G - self.value) / self.h.sum())
-
-    def path(self, interval: str, level: float) -> tuple[Floats, Floats]:
-        if interval == "sequence":
-            low, high = self.reward_range
-            # The guess of the largest weight must not come from the data.
-            return ConfidenceSequence(level, low, high, float(self.table.shape[1])).update(self.rewards, self.w)
-        total = np.cumsum(self.h)
-        centre = np.cumsum(self.h * self.G) / total
-        # The intrinsic time with the mean of each moment; before two rounds there is none.
-        spread = np.cumsum((self.h * self.G) ** 2) - 2 * centre * np.cumsum(self.h**2 * self.G)
-        spread = np.maximum(spread + centre**2 * np.cumsum(self.h**2), 0.0)
-        half = mixture_boundary(spread, np.arange(1, len(total) + 1), level) / total
-        half[: min(_FEW, len(half))] = np.inf
-        return centre - half, centre + half
-
-
-def mixture_boundary(variance: Any, rounds: Any, level: float, tuned_for: int = 1000) -> Floats:
-    """Robbins' normal mixture: what a martingale with this intrinsic time crosses, ever, with probability 1 - level.
-
-    sqrt((V + rho) ln((V + rho) / (rho (1 - level)^2))), where rho makes it narrowest after ``tuned_for`` rounds: a
-    number that no look at the data may change (Robbins 1970; Waudby-Smith et al. 2024 for estimated variances).
-
-    >>> mixture_boundary(np.array([100.0]), np.array([1000]), 0.95).round(2)
-    array([30.35])
-    """
-    V, log = np.asarray(variance, np.float64), -2.0 * math.log(1.0 - level)
-    rho = np.maximum(V / rounds * tuned_for / (log + math.log1p(log)), np.finfo(float).tiny)
-    return np.asarray(np.sqrt((V + rho) * (np.log((V + rho) / rho) + log)))
-
-
 class _Job:
     """The settings, and what all policies share."""
 
     def __init__(
         self, rows: LogBlock, q: Floats, e: Floats | None, weights: str, interval: str, level: float,
-        reward_range: tuple[float, float],
+        reward_range: tuple[float, float] | None,
     ) -> None:  # fmt: skip
         self.rows, self.q, self.e, self.weights, self.interval, self.level = rows, q, e, weights, interval, level
-        self.low, self.high = (float(end) for end in reward_range)
         assert rows.probabilities is not None
         self.probabilities, y = rows.probabilities, rows.rewards
-        if interval == "sequence" and not (self.low < self.high and y.min() >= self.low and y.max() <= self.high):
+        low, high = (0.0, 1.0) if reward_range is None else (float(end) for end in reward_range)
+        inside = bool(low < high and y.min() >= low and y.max() <= high)
+        if not inside and (reward_range is not None or interval in ("betting", "sequence")):
             raise ValueError(
-                f"interval='sequence' rests on reward_range ({self.low:g}, {self.high:g}), but the rewards lie in "
+                f"interval={interval!r} rests on reward_range ({low:g}, {high:g}), but the rewards lie in "
                 f"[{y.min():g}, {y.max():g}]: give reward_range=(low, high)"
             )
+        self.reward_range = (low, high) if inside else None
 
-    def scores(self, target: Target) -> _Scores:
+    def scores(self, target: Target) -> Scores:
         rows, every = self.rows, np.arange(len(self.rows))
         table = as_table(target.answers(rows), rows.n_arms)
         w = table[every, rows.arms] / self.probabilities
@@ -278,7 +242,7 @@ class _Job:
         phi = self._phi(table, w)
         h = {"stable": np.sqrt(phi), "minimal": phi, "equal": np.ones_like(phi)}[self.weights]
         no_chance = float(table[self.e <= 0].sum() / len(rows)) if self.e is not None else math.nan
-        return _Scores(table, G, w, h, rows.rewards, (self.low, self.high), no_chance)
+        return Scores(table, G, w, h, rows.rewards, self.reward_range, no_chance)
 
     def _phi(self, table: Floats, w: Floats) -> Floats:
         """1 / E[sum_a pi^2 / e_t], as the past knows it: about how much of the target each round was worth."""
@@ -290,27 +254,62 @@ class _Job:
             # Without contexts the agent's probabilities were settled before the round (Hadad et al.); with them the
             # weight may not look at this round's context, so it looks at the last ones (Zhan et al., section 3).
             return 1.0 / (inverse if self.rows.contexts is None and self.rows.arm_features is None
-                          else _recent(np.c_[inverse], prior=float(K))[:, 0])  # fmt: skip
+                          else recent(np.c_[inverse], prior=float(K))[:, 0])  # fmt: skip
         # E[w] = 1 and E[w^2] = sum pi^2 / e: the recent effective sample size per round, from the log alone.
-        first, second = _recent(np.c_[w, w * w], prior=np.array([1.0, float(K)])).T
+        first, second = recent(np.c_[w, w * w], prior=np.array([1.0, float(K)])).T
         return np.asarray(np.clip(first**2 / second, 1e-12, 1.0)) if n else np.ones(0)
 
     # ------------------------------------------------------------------ estimates
 
-    def estimate(self, name: str, s: _Scores) -> Estimate:
-        return self._made(name, s.value, s.influence, self._weaknesses(s), s)
+    def estimate(self, name: str, s: Scores) -> Estimate:
+        texts = s.weaknesses()
+        if self._bets(texts):
+            return self._bounded(name, s.value, s.influence, texts, s.betting(self.level), s)
+        return self._made(name, s.value, s.influence, texts, s)
 
-    def difference(self, name: str, s: _Scores, base: _Scores) -> Estimate:
-        texts = dict.fromkeys([*self._weaknesses(s), *self._weaknesses(base)])
-        return self._made(name, s.value - base.value, s.influence - base.influence, list(texts))
+    def difference(self, name: str, s: Scores, base: Scores) -> Estimate:
+        texts = list(dict.fromkeys([*s.weaknesses(), *base.weaknesses()]))
+        value, influence = s.value - base.value, s.influence - base.influence
+        if self._bets(texts):
+            one, other = (each.betting(0.5 + self.level / 2) for each in (s, base))  # both hold at once
+            return self._bounded(name, value, influence, texts, (one[0] - other[1], one[1] - other[0]))
+        return self._made(name, value, influence, texts)
 
-    def lift(self, base: _Scores) -> Estimate:
+    def lift(self, base: Scores) -> Estimate:
         """The agent's mean reward over these rounds minus the control's value."""
-        y = self.rows.rewards
-        error = (y - y.mean()) / len(y) - base.influence
-        return self._made("agent - control", float(y.mean()) - base.value, error, self._weaknesses(base))
+        y, texts = self.rows.rewards, base.weaknesses()
+        influence = (y - y.mean()) / len(y) - base.influence
+        value = float(y.mean()) - base.value
+        if self._bets(texts):
+            miss = 1.0 - self.level  # a fifth of it is enough for the agent's own mean (Hoeffding 1963, Azuma 1967)
+            low, high = base.betting(1.0 - 0.8 * miss)
+            width = math.inf if self.reward_range is None else self.reward_range[1] - self.reward_range[0]
+            half = width * math.sqrt(math.log(2.0 / (0.2 * miss)) / (2.0 * len(y)))
+            ends = float(y.mean()) - half - high, float(y.mean()) + half - low
+            return self._bounded("agent - control", value, influence, texts, ends)
+        return self._made("agent - control", value, influence, texts)
 
-    def plain(self, name: str, s: _Scores) -> Estimate:
+    def _bets(self, texts: list[str]) -> bool:
+        return self.interval == "betting" or (self.interval == "auto" and bool(texts))
+
+    def _bounded(
+        self, name: str, value: float, influence: Floats, texts: list[str], ends: tuple[float, float],
+        s: Scores | None = None,
+    ) -> Estimate:  # fmt: skip
+        """An estimate with a betting interval; a value outside of it is not to be believed, and moves to its end."""
+        low, high = ends
+        if math.isinf(low):
+            texts = [
+                *texts,
+                "no valid interval: without limits of the rewards nothing bounds what the agent hardly ever tried "
+                "(say reward_range=(low, high), or put an Explore around the agent)",
+            ]
+        error, ess = math.sqrt(float(influence @ influence)), math.nan if s is None else s.ess
+        kind = "none" if math.isinf(low) else "betting"
+        return Estimate(name, min(max(value, low), high), low, high, error, len(influence), ess, tuple(texts), kind,
+                        self.level)  # fmt: skip
+
+    def plain(self, name: str, s: Scores) -> Estimate:
         """The mean reward of the rows whose arm the policy plays, as if they were a sample."""
         share = s.w * self.probabilities
         total = share.sum()
@@ -324,54 +323,20 @@ class _Job:
         return Estimate(name, value, value - half, value + half, error, int((share > 0).sum()), ess, biased,
                         "normal", self.level)  # fmt: skip
 
-    def _made(self, name: str, value: float, influence: Floats, texts: list[str], s: _Scores | None = None) -> Estimate:
-        error = math.sqrt(float(influence @ influence))
+    def _made(self, name: str, value: float, influence: Floats, texts: list[str], s: Scores | None = None) -> Estimate:
+        error, kind = math.sqrt(float(influence @ influence)), "normal" if self.interval == "auto" else self.interval
         half = float(stdtrit(freedom(influence), 0.5 + self.level / 2)) * error
         low, high = value - half, value + half
-        if self.interval == "sequence" and s is not None:
+        if kind == "sequence" and s is not None:
             ends = s.path("sequence", self.level)
             low, high = float(ends[0][-1]), float(ends[1][-1])
-        elif self.interval != "normal":  # of the same martingale; a difference of bounded scores has no short range
+        elif kind != "normal":  # of the same martingale; a difference of bounded scores has no short range
             half = float(mixture_boundary(error**2, len(influence), self.level))
             low, high = value - half, value + half
-            if self.interval == "sequence":
+            if kind == "sequence":
                 texts = [*texts, "its time-uniform interval is the asymptotic one: right for long logs"]
-        ess = math.nan if s is None else float(s.w.sum() ** 2 / max((s.w**2).sum(), np.finfo(float).tiny))
-        return Estimate(name, value, low, high, error, len(influence), ess, tuple(texts), self.interval, self.level)
-
-    def _weaknesses(self, s: _Scores) -> list[str]:
-        n, found = len(s.w), []
-        mean, spread = float(s.w.mean()), float(s.w.std())
-        if s.no_chance > 0.001:
-            found.append(
-                f"the agent gave {s.no_chance:.1%} of these decisions no chance, so nothing says what they earn"
-            )
-        elif mean < 1 - max(4 * spread / math.sqrt(n), 0.02):
-            found.append(
-                f"the weights average {mean:.3g}, not 1: in about {1 - mean:.0%} of the rounds the agent gave these "
-                "decisions no chance (put an Explore around it), or its probabilities are wrong"
-            )
-        elif mean > 1 + max(4 * spread / math.sqrt(n), 0.02):
-            found.append(f"the weights average {mean:.3g}, not 1: the logged probabilities are wrong")
-        ess = float(s.w.sum() ** 2 / max((s.w**2).sum(), np.finfo(float).tiny))
-        if ess < _FEW:
-            found.append(f"too few rows answer the question: effective sample size {ess:,.0f} of {n:,}")
-        return found
-
-
-def _recent(values: Floats, prior: Any) -> Floats:
-    """The mean of the last half of what came before each row, and of some rows of a prior: known before the row.
-
-    >>> _recent(np.array([[1.0], [3.0], [3.0]]), prior=2.0).ravel().round(3).tolist()
-    [2.0, 1.952, 2.048]
-    """
-    n, weight = len(values), 20.0
-    total = np.vstack([np.zeros(values.shape[1]), np.cumsum(values, axis=0)])
-    end = np.arange(n)
-    start = end // 2
-    fading = weight * np.minimum(1.0, 40.0 / np.maximum(end, 1))  # the prior counts less and less
-    sums = total[end] - total[start] + fading[:, None] * np.broadcast_to(prior, values.shape)
-    return np.asarray(sums / (end - start + fading)[:, None])
+        ess = math.nan if s is None else s.ess
+        return Estimate(name, value, low, high, error, len(influence), ess, tuple(texts), kind, self.level)
 
 
 def _ends(e: Estimate) -> str:

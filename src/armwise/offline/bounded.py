@@ -171,6 +171,37 @@ class Bets:
         return float(self._candidates[::-1][max(last, 0)] if not ruled_out.all() else self._candidates[0])
 
 
+def betting(
+    above_floor: Floats, below_ceiling: Floats, low: float, high: float, level: float = 0.95, *, scale: float = 1.0
+) -> tuple[float, float]:
+    """The interval of ``Bets`` for rows that are all there: candidates are tried only where its ends may lie.
+
+    The capital against a candidate falls as the candidate approaches the value, so those ruled out are all on one side.
+
+    >>> x = np.tile([1.0, 0.0, 0.0, 1.0, 0.0], 200)
+    >>> bets = Bets(0.0, 1.0, n=1000)
+    >>> bets.add(x, 1.0 - x)
+    >>> ends = betting(x, 1.0 - x, 0.0, 1.0)
+    >>> bool(abs(ends[0] - bets.low) < 0.003), bool(abs(ends[1] - bets.high) < 0.003)
+    (True, True)
+    """
+    log, width = math.log(2.0 / (1.0 - level)), high - low
+    below, above = (_ruled_out(np.maximum(x, 0.0) / width, log, scale) for x in (above_floor, below_ceiling))
+    return low + width * below, high - width * above
+
+
+def _ruled_out(x: Floats, log_inverse_alpha: float, scale: float, parts: int = 16) -> float:
+    """Up to where candidate means in [0, 1] are ruled out, to 1 / parts^3."""
+    start, end = 0.0, 1.0
+    for _ in range(3):
+        edges = np.linspace(start, end, parts + 1)
+        wealth = _Wealth(edges[1:], log_inverse_alpha, len(x), scale)
+        wealth.add(x)
+        out = int(np.argmin(wealth.ruled_out)) if not wealth.ruled_out.all() else parts
+        start, end = edges[out], edges[min(out + 1, parts)]
+    return float(start)
+
+
 class _Wealth:
     """The capital of one side for every candidate mean, and which candidates it has ruled out."""
 
@@ -194,9 +225,12 @@ class _Wealth:
         variance = (self._prior * self._scale + scatter[:-1]) / (t - 1.0 + self._scale)
         clock = float(self._n) if self._n is not None else t * np.log(1.0 + t)
         bet = np.sqrt(2.0 * self._log / (variance * clock))
+        left = np.flatnonzero(~self.ruled_out)
+        means = self._means[left]
         with np.errstate(divide="ignore"):
-            most = 0.75 / self._means
-        gains = np.minimum(bet[:, None], most[None, :]) * (x[:, None] - self._means[None, :])
-        capital = self._capital + np.cumsum(np.log1p(gains), axis=0)
-        self.ruled_out |= capital.max(axis=0) >= self._log
-        self._capital, self._seen, self._sum, self._scatter = capital[-1], float(t[-1]), sums[-1], scatter[-1]
+            most = 0.75 / means
+        gains = np.minimum(bet[:, None], most[None, :]) * (x[:, None] - means[None, :])
+        capital = self._capital[left] + np.cumsum(np.log1p(gains), axis=0)
+        self.ruled_out[left] = capital.max(axis=0) >= self._log
+        self._capital[left] = capital[-1]
+        self._seen, self._sum, self._scatter = float(t[-1]), sums[-1], scatter[-1]
