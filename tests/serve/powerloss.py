@@ -99,6 +99,7 @@ class _Shared:
 
     def __init__(self, raw: Any) -> None:
         self._raw, self._lock = raw, threading.RLock()
+        self.tail = None
 
     def execute(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
         with self._lock:

@@ -247,6 +247,8 @@ class Service:
             answer["reasons"] = reasons
         if withheld := sorted(set(self.engine.creations) - set(self.engine.models)):
             answer["unavailable"] = withheld
+            broken = {app: self.engine.learner.broken.get(app, "") for app in withheld}
+            answer["because"] = {app: reason.partition(":")[0] for app, reason in broken.items() if reason}
         return reply(answer, 503 if reasons else 200)
 
     async def _measures(self, call: Call) -> Response:

@@ -31,3 +31,13 @@ class Unavailable(Exception):
     ...
     armwise.serve.errors.Unavailable: the disk is full
     """
+
+
+class Damaged(ValueError):
+    """An event of the journal cannot be read; its application cannot be served, the others can.
+
+    >>> raise Damaged("event 7 (reward) is damaged: Input data was truncated")
+    Traceback (most recent call last):
+    ...
+    armwise.serve.errors.Damaged: event 7 (reward) is damaged: Input data was truncated
+    """

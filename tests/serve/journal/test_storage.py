@@ -38,7 +38,7 @@ def test_only_its_owner_reads_a_journal(engines: Callable[..., Engine], tmp_path
     finally:
         os.umask(before)
     names = [f"journal.db{aside}{log}" for aside in ("", ".snapshots") for log in ("", "-wal", "-shm")]
-    assert found == dict.fromkeys([*names, "journal.db.lock"], 0o600)
+    assert found == dict.fromkeys([*names, "journal.db.lock", "journal.db.last"], 0o600)
 
 
 @pytest.mark.parametrize("task", ["verify", "export", "compact"])

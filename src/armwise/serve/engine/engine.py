@@ -96,6 +96,8 @@ class Engine:
             raise RuntimeError(f"{named} is serving from this journal")
         self._reader = self.open_journal()
         self._secret = self._reader.meta("secret")
+        if self._reader.connection.tail is not None:
+            self._reader.connection.tail.begin(self._reader)
         if isinstance(self._clock, TrustedClock):
             self._clock.continue_from(self._reader.last()[1] / 1000.0)
         self.recover()

@@ -223,6 +223,8 @@ class Learner:
             try:
                 if not self.leader:
                     self._follow()
+                if self._journal is not None and self._journal.connection.tail is not None:
+                    self._journal.connection.tail.sync()
                 if self.leader:
                     while self._fold():
                         self._publish(self._publish_every)

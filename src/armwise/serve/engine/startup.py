@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import time
 from typing import TYPE_CHECKING
 
 from armwise.features.arms import check_id
-from armwise.serve.errors import Conflict, Unavailable
+from armwise.serve.errors import Conflict, Damaged, Unavailable
 from armwise.serve.journal.append import Write
 from armwise.serve.journal.events import CONFIG, Creation
 from armwise.serve.model.build import build_model
@@ -27,20 +28,30 @@ def apply(engine: Engine, creations: dict[str, Creation]) -> int:
     something else is trained on what the journal has of it before it takes over.
     """
     if engine.adopt:
-        creations = {app: engine.configured(app)[1] or made for app, made in creations.items()}
+        creations = {app: _adopted(engine, app) or made for app, made in creations.items()}
         engine.creations.update(creations)
     for app, creation in creations.items():
         check_id("the application's name", app)
         build_model(creation)
     for _ in range(5):
-        changed = [
-            write for app, creation in creations.items() if (write := _change(engine, app, creation)) is not None
-        ]
+        changed = []
+        for app, creation in creations.items():
+            try:
+                if (write := _change(engine, app, creation)) is not None:
+                    changed.append(write)
+            except Damaged as error:
+                log.error("the configuration of %s cannot be compared with what it was: %s", app, error)
         try:
             return int(engine.writer.write(changed)[-1].row.seq) if changed else 0
         except Conflict:  # another process was quicker: look again
             continue
     raise Unavailable("other processes change the configuration at the same time")
+
+
+def _adopted(engine: Engine, app: str) -> Creation | None:
+    with contextlib.suppress(Damaged):
+        return engine.configured(app)[1]
+    return None
 
 
 def _change(engine: Engine, app: str, creation: Creation) -> Write | None:

@@ -17,7 +17,7 @@ from typing import Any, get_args
 import msgspec
 
 from armwise.features.tokens import Stack
-from armwise.serve.errors import Conflict, Unknown
+from armwise.serve.errors import Conflict, Damaged, Unavailable, Unknown
 from armwise.serve.journal.events import Change, Creation, Decision, Event, Reward, Row, Sequel, Version, kind_of
 from armwise.serve.journal.records import STATUS, Records, chunks, marks
 from armwise.serve.journal.records import Base as Base
@@ -161,6 +161,8 @@ class Journal(Records):
             raise
         if not self._lock:
             self._at = batch.seq, batch.time, batch.chain
+        if self.connection.tail is not None and batch.rows:
+            self.connection.tail.note(batch.seq, batch.chain)
         if self.on_commit is not None:
             self.on_commit([(row, write) for row, _, write in batch.rows])
         return outcomes
@@ -191,6 +193,8 @@ class Journal(Records):
                 self._refuse(batch, write)
         except (Conflict, Unknown) as error:
             return error
+        except Damaged as error:  # of what came before with the same id: no reason to refuse the others of this batch
+            return Unavailable(str(error))
         return [self._take_one(batch, write) for write in group]
 
     def _refuse(self, batch: _Batch, write: Write) -> None:

@@ -28,6 +28,7 @@ from typing import Any, get_args
 import msgspec
 
 from armwise.features.tokens import InvalidInput
+from armwise.serve.errors import Damaged
 
 EARLIEST, LATEST, SUM, MEAN, MAX, MIN = RULES = ("earliest", "latest", "sum", "mean", "max", "min")
 # When an outcome is learnt. *provisional*: the default reward at once, corrected, exactly, when the outcome is known.
@@ -316,20 +317,20 @@ class Row(msgspec.Struct, gc=False):  # no cycle goes through it
 
     @property
     def event(self) -> Event:
-        """What happened; ValueError if it cannot be read.
+        """What happened; Damaged if it cannot be read.
 
         >>> Row(7, 0, "shop", "reward", "e1", b"{").event
         Traceback (most recent call last):
         ...
-        ValueError: event 7 (reward) is damaged: Input data was truncated
+        armwise.serve.errors.Damaged: event 7 (reward) is damaged: Input data was truncated
         """
         if self.at_hand is None:
             if self.kind not in _DECODERS:
-                raise ValueError(f"event {self.seq} is of a kind that this armwise does not know: {self.kind!r}")
+                raise Damaged(f"event {self.seq} is of a kind that this armwise does not know: {self.kind!r}")
             try:
                 self.at_hand = _DECODERS[self.kind].decode(self.body)
             except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-                raise ValueError(f"event {self.seq} ({self.kind}) is damaged: {error}") from None
+                raise Damaged(f"event {self.seq} ({self.kind}) is damaged: {error}") from None
         return self.at_hand
 
     @property

@@ -17,6 +17,7 @@ from typing import Any
 import psycopg
 
 from armwise.serve.journal.store import Connection, make_tables
+from armwise.serve.journal.tail import Tail
 
 APPEND, LEAD, TABLES = 0x6E7201, 0x6E7202, 0x6E7203
 FROZEN, PATIENCE = 3_000, 10_000  # ms that a transaction may stand still, and that others wait for it
@@ -37,6 +38,8 @@ def _connect(url: str) -> psycopg.Connection[Any]:
 
 class _PostgresConnection:
     """A session that is opened again when it was lost, but never in the middle of a transaction."""
+
+    tail: Tail | None = None  # the server and its replicas keep its log
 
     def __init__(self, url: str) -> None:
         self._url = url

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
 
-from armwise.serve.errors import Unknown
+from armwise.serve.errors import Damaged, Unknown
 from armwise.serve.journal.events import CONFIG, Change, Creation, Row
 from armwise.serve.journal.rules import Status
 from armwise.serve.journal.store import Connection
@@ -243,9 +244,12 @@ class Records:
         >>> Records(SQLite(":memory:").connect()).made_by_request()
         {}
         """
-        names = self.connection.execute("SELECT DISTINCT app FROM events WHERE kind = 'create'")
-        found = {app: self.configured(app)[1] for (app,) in names}
-        return {app: made for app, made in found.items() if made is not None and made.settings.by_request}
+        found = {}
+        for (app,) in self.connection.execute("SELECT DISTINCT app FROM events WHERE kind = 'create'"):
+            with contextlib.suppress(Damaged):  # folding its events says so
+                if (made := self.configured(app)[1]) is not None and made.settings.by_request:
+                    found[app] = made
+        return found
 
     # ------------------------------------------------------------------ snapshots
 
@@ -322,10 +326,10 @@ class Records:
 
 
 def _as_row(raw: Any) -> Row:
-    try:
-        return Row(raw[0], raw[1], raw[2], raw[3], raw[4], bytes(raw[5]))
-    except TypeError:
-        raise ValueError(f"event {raw[0]} is damaged: its body is not stored as bytes") from None
+    # What is not stored as bytes is read as something that is no JSON: so it is named when its turn comes, and the
+    # events of others that are read with it are not lost.
+    body = bytes(raw[5]) if isinstance(raw[5], (bytes, memoryview)) else b"\0"
+    return Row(raw[0], raw[1], raw[2], raw[3], raw[4], body)
 
 
 def _as_status(raw: Any) -> Status:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from armwise.serve.journal.store import Connection, make_tables
+from armwise.serve.journal.tail import Tail
 
 log = logging.getLogger("armwise.serve")
 
@@ -36,8 +37,8 @@ ENTRIES = (
 
 
 class _SQLiteConnection:
-    def __init__(self, raw: Any) -> None:
-        self._raw = raw
+    def __init__(self, raw: Any, tail: Tail | None = None) -> None:
+        self._raw, self.tail = raw, tail
 
     def execute(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
         return self._raw.execute(sql, values).fetchall()  # type: ignore[no-any-return]
@@ -60,6 +61,8 @@ class _SQLiteConnection:
 
     def close(self) -> None:
         self._raw.close()
+        if self.tail is not None:
+            self.tail.close()
 
 
 def _open_sqlite(path: str) -> Any:
@@ -118,12 +121,13 @@ class SQLite:
         >>> SQLite(":memory:").connect().execute("SELECT count(*) FROM events")
         [(0,)]
         """
-        aside = self.path
+        aside, tail = self.path, None
         if self.path != ":memory:":
             aside = self.path + ".snapshots"
             self._make("")
             self._make(".snapshots")
-        connection = _SQLiteConnection(self._opener(self.path))
+            tail = Tail(self.path)
+        connection = _SQLiteConnection(self._opener(self.path), tail)
         try:
             connection.execute("PRAGMA journal_mode=WAL")
             connection.execute("PRAGMA synchronous=FULL")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+from armwise.serve.journal.tail import Tail
+
 TABLES = """
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value {bytes} NOT NULL);
 CREATE TABLE IF NOT EXISTS events (
@@ -32,6 +34,8 @@ class Connection(Protocol):
     >>> connection.execute("SELECT ?", (7,))
     [(7,)]
     """
+
+    tail: Tail | None  # says beside the database what was acknowledged last
 
     def execute(self, sql: str, values: Sequence[Any] = ()) -> list[Any]: ...
 

@@ -23,6 +23,7 @@ from armwise.serve.journal.append import Journal, link
 from armwise.serve.journal.events import Decision, Event, Reward, Row, Sequel
 from armwise.serve.journal.records import Base
 from armwise.serve.journal.rules import Status, check, happen
+from armwise.serve.journal.tail import missing
 from armwise.serve.model.model import Model
 
 
@@ -80,9 +81,16 @@ def verify(journal: Journal, models: bool = True) -> Report:
     []
     """
     report = Report()
+    tail = journal.connection.tail
+    acknowledged = None if tail is None else tail.read()  # before the events: it never says more than they have
     journal.connection.begin_reading()
     try:
         _verify(report, journal, models)
+        if tail is not None:
+            if problem := missing(journal, acknowledged):
+                report.wrong(problem)
+            for loss in tail.losses():
+                report.wrong(f"{loss} (remove {tail.lost} when that has been dealt with)")
     except Exception as error:  # what is damaged can fail anywhere, and to say so is what this is for
         report.wrong(f"it cannot be read further than {report.events} events: {explained(error)}")
     finally:

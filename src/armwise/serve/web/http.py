@@ -12,7 +12,7 @@ import msgspec
 
 from armwise.features.tokens import InvalidInput, read_json
 from armwise.serve.engine.engine import Engine
-from armwise.serve.errors import Conflict, Unavailable, Unknown
+from armwise.serve.errors import Conflict, Damaged, Unavailable, Unknown
 from armwise.serve.journal.append import Appended, Write, Written
 from armwise.serve.web.keys import ANYONE, Key
 
@@ -69,6 +69,7 @@ PROBLEMS: dict[type[Exception], tuple[int, str, Headers]] = {
     Unknown: (404, "NotFound", ()),
     Conflict: (409, "Conflict", ()),
     Unavailable: (503, "Unavailable", RETRY),
+    Damaged: (503, "Unavailable", RETRY),
 }
 
 
