@@ -1,6 +1,7 @@
 """Budgets that are held, and what holding them costs: python -m benchmarks.budgets [--paths 1000].
 
-1. HardStop around three agents on ``paths`` synthetic worlds: the largest spend, as a share of the budget.
+1. HardStop around three agents on ``paths`` paths, synthetic and (with ``--data FOLDER``) of the routing table: costs
+   at once; late, lost and several under way; beyond the announced largest. The largest spend, as a share of the budget.
 2. Pacing: mean spend over the target, with its error.
 3. Regret of LagrangeCB and LinCBwK (hard stop) against the LP optimum at growing horizons, beside the bound.
 4. Conservative: runs in which the promise was broken at any moment, and regret with and without it.
@@ -9,7 +10,9 @@
 from __future__ import annotations
 
 import argparse
+import warnings
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 
@@ -24,24 +27,86 @@ def world(T: int, seed: int, rate: float = 0.2) -> tuple[np.ndarray, np.ndarray,
     return contexts, *(np.concatenate(part) for part in parts), float(blocks[0].competitors[0, 0])
 
 
+Makes = dict[str, Callable[[int], aw.Agent]]
+LATE = "late, lost, several under way"
+
+
+def follow(agent: aw.Agent, contexts: np.ndarray, rewards: np.ndarray, costs: np.ndarray, seed: int) -> np.ndarray:
+    """The costs of a path on which several decisions are under way: costs come late, in any order, or never (1 in 10).
+
+    A first part of the decisions is made before any of their costs is known.
+    """
+    rng, waiting, paid = np.random.default_rng(seed), [], []
+    for t in range(len(rewards)):
+        choice = agent.choose(contexts[t])
+        paid.append(costs[t, choice.arm])
+        if rng.random() < 0.9:
+            waiting.append((t, choice))
+        while t > len(rewards) // 10 and waiting and rng.random() < 0.55:
+            at, done = waiting.pop(rng.integers(len(waiting)))
+            agent.learn(contexts[at], done, rewards[at, done.arm], costs[at, done.arm])
+    return np.array(paid)
+
+
 def hard(paths: int) -> None:
-    T, rate = 200, 0.2
-    makes: dict[str, Callable[[int], aw.Agent]] = {
+    """Every path under a hard stop; the costs that come are checked at once, late and lost, and beyond max_cost."""
+    T, rate, budget = 100, 0.2, 20.0
+    makes: Makes = {
         "LinUCB": lambda s: aw.LinUCB(3, seed=s),
-        "LagrangeCB": lambda s: aw.LagrangeCB(aw.SquareCB(3), T, rate * T, seed=s),
-        "LinCBwK": lambda s: aw.LinCBwK(3, T, rate * T, seed=s),
+        "LagrangeCB": lambda s: aw.LagrangeCB(aw.SquareCB(3), T, budget, seed=s),
+        "LinCBwK": lambda s: aw.LinCBwK(3, T, budget, seed=s),
     }
-    most, over = dict.fromkeys(makes, 0.0), dict.fromkeys(makes, 0)
+    spent: dict[tuple[str, str], list[float]] = {}
+    for start in range(0, paths, 10):  # ten paths per world: the world's own LP costs more than its paths
+        contexts, rewards, costs, _, _ = world(10 * T, start, rate)
+        for seed in range(start, min(start + 10, paths)):
+            now = slice((seed - start) * T, (seed - start + 1) * T)
+            beyond = costs[now] * (1.0 + (np.random.default_rng(seed).random((T, 4)) < 0.05))  # 1 in 20 costs twice
+            for name, make in makes.items():
+                stop = [aw.HardStop(make(seed), budget, 1.0, fallback=0, seed=seed) for _ in range(2)]
+                at_once = stop[0].play(contexts[now], rewards[now], costs[now]).costs
+                late = follow(stop[1], contexts[now], rewards[now], costs[now], seed)
+                spent.setdefault((name, "costs at once"), []).append(at_once.sum() / budget)
+                spent.setdefault((name, LATE), []).append(late.sum() / budget)
+            agent = aw.HardStop(aw.LinUCB(3, seed=seed), budget, 1.0, fallback=0, seed=seed)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", RuntimeWarning)
+                more = follow(agent, contexts[now], rewards[now], beyond, seed)
+            excess = np.maximum(more - 1.0, 0.0).sum()
+            spent.setdefault(("LinUCB", "beyond max_cost, less the excess"), []).append((more.sum() - excess) / budget)
+    show_hard(spent)
+
+
+def show_hard(spent: dict[tuple[str, str], list[float]]) -> None:
+    for (name, kind), shares in spent.items():
+        over = int(np.sum(np.array(shares) > 1.0))
+        print(f"hard stop, {name}, {kind}: {over} of {len(shares)} paths overspent; spent {np.mean(shares):.3f} of the "
+              f"budget on average, {max(shares):.4f} at most", flush=True)  # fmt: skip
+
+
+def hard_routing(paths: int, folder: Path) -> None:
+    """The same on paths through the table of models and dollars, at budgets between the cheapest and the dearest."""
+    from benchmarks.routing import hashed, read_table
+
+    prompts, _, rewards, costs = read_table(folder)
+    words, T, most = hashed(prompts, 16), 100, costs.max(axis=0)
+    low, high = T * most.min(), T * costs.mean(axis=0).max()  # the fallback is kept for every decision that may come
+    d, spent = words.shape[1], {}
     for seed in range(paths):
-        contexts, rewards, costs, _, _ = world(T, seed)
+        rng = np.random.default_rng([20, seed])
+        now = rng.permutation(len(rewards))[:T]
+        budget = float(np.exp(rng.uniform(np.log(1.2 * low), np.log(high))))
+        makes: Makes = {
+            "LinUCB": lambda s: aw.LinUCB(d, n_arms=4, seed=s),
+            "LagrangeCB": lambda s: aw.LagrangeCB(aw.SquareCB(d, n_arms=4), T, budget, seed=s),  # noqa: B023
+        }
+        x, r, c = np.ascontiguousarray(words[now]), rewards[now], costs[now]
         for name, make in makes.items():
-            agent = aw.HardStop(make(seed), rate * T, 1.0, fallback=0, seed=seed)
-            paid = agent.play(contexts, rewards, costs).costs
-            assert paid is not None
-            most[name] = max(most[name], float(paid.sum()) / (rate * T))
-            over[name] += bool(paid.sum() > rate * T)
-    for name in makes:
-        print(f"hard stop, {name}: {over[name]} of {paths} paths overspent; the largest spend is {most[name]:.3f} B")
+            stop = [aw.HardStop(make(seed), budget, most, fallback=0, horizon=T, seed=seed) for _ in range(2)]
+            at_once, late = stop[0].play(x, r, c).costs, follow(stop[1], x, r, c, seed)
+            spent.setdefault((f"routing, {name}", "costs at once"), []).append(at_once.sum() / budget)
+            spent.setdefault((f"routing, {name}", LATE), []).append(late.sum() / budget)
+    show_hard(spent)
 
 
 def pacing(runs: int) -> None:
@@ -101,9 +166,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--paths", type=int, default=1000)
     parser.add_argument("--only", choices=["hard", "pacing", "regret", "conservative"])
+    parser.add_argument("--data", type=Path, help="folder with four_models_costs.parquet")
     given = parser.parse_args()
+
+    def stops() -> None:
+        hard(given.paths)
+        if given.data is not None:
+            hard_routing(given.paths, given.data)
+
     parts = {
-        "hard": lambda: hard(given.paths),
+        "hard": stops,
         "pacing": lambda: pacing(max(2, given.paths // 20)),
         "regret": lambda: regret(max(2, given.paths // 125)),
         "conservative": lambda: conservative(given.paths),

@@ -31,6 +31,17 @@ def hashed(prompts: list[str], size: int) -> np.ndarray:
     return rows
 
 
+def read_table(folder: Path) -> tuple[list[str], list[str], np.ndarray, np.ndarray]:
+    """Prompts, models, and (n, K) rewards and dollars, the cheapest model first."""
+    import pandas as pd
+
+    table = pd.read_parquet(folder / "four_models_costs.parquet")
+    models = [name.removeprefix("reward ") for name in table if name.startswith("reward ")]
+    models.sort(key=lambda name: table[f"cost {name}"].mean())
+    rewards, costs = (table[[f"{kind} {name}" for name in models]].to_numpy(float) for kind in ("reward", "cost"))
+    return table["prompt"].tolist(), models, rewards, costs
+
+
 def router(dim: int, n_arms: int, horizon: int, rate: float, margin: float, seed: int) -> aw.Agent:
     """The agent of this benchmark: settings chosen on orders 100 to 102, reported on orders 0 to 4."""
     oracle = aw.SquareCB(dim=dim, n_arms=n_arms)

@@ -7,15 +7,17 @@ from collections.abc import Sequence
 from typing import Any, Literal, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from armwise import bounds, hypotheses
 from armwise.agent import Agent, Choice, Floats, Seed, Theory, count, fraction, positive
+from armwise.arguments import as_floats
 from armwise.around import expect_agent
-from armwise.budget.accounts import amounts, plain
+from armwise.budget.accounts import amounts, plain, refuse_negative
 from armwise.numerics import regression
 from armwise.oracle.squarecb import LEAST_NOISE, PRACTICAL, SquareCB
 
-_RECENT = 256  # rounds over which the prices are solved for
+_RECENT = 64  # rounds over which the prices are solved for
 _PRICES = np.concatenate([[0.0], np.geomspace(1e-4, 1e3, 141)])  # in rewards per unit of the rate
 
 
@@ -31,7 +33,8 @@ class LagrangeCB(Agent):
     what is left of the budget per decision that is left. ``dual="gradient"`` is the paper's: a step along the slack of
     every round, up to ``ceiling``; ``LagrangeCB.theoretical`` has its constants. The budget is held on average: put
     ``HardStop`` around it where it must never be passed. ``prior`` is what an arm that was never played is expected to
-    bring: with 1 every arm is tried (for an oracle whose features have a constant).
+    bring: with 1 every arm is tried (for an oracle whose features have a constant). ``expected_costs``, (K,) or (K, m),
+    is what it is expected to cost, as by a price list: without it an arm must be paid for once to be known as dear.
 
     >>> import armwise as aw
     >>> agent = LagrangeCB(aw.SquareCB(dim=1, n_arms=2), horizon=1000, budget=250.0, seed=1)
@@ -68,6 +71,7 @@ class LagrangeCB(Agent):
         dual: Literal["resolve", "gradient"] = "resolve",
         ceiling: float = 1.0,
         prior: float = 0.0,
+        expected_costs: ArrayLike | None = None,
         seed: Seed = None,
     ) -> None:
         super().__init__(seed=seed)
@@ -89,13 +93,24 @@ class LagrangeCB(Agent):
         self.plain_input = oracle.plain_input
         self._models = [oracle.clone(seed=0) for _ in range(1 + self.n_costs)]
         self._rates = np.array(rates) / self.horizon
-        # Optimism before anything is known: a covering resource may bring twice its rate.
-        self._offsets = np.concatenate([[self.prior], np.where(covered, 2.0, 0.0)])
+        self.expected_costs = None if expected_costs is None else as_floats("expected_costs", expected_costs)
+        self._offsets = self._first_guesses(covered)
         self._signs = np.where(covered, -1.0, 1.0)
         self._prices, self._spent = np.zeros(self.n_costs), np.zeros(self.n_costs)  # both in units of the rates
         self._errors = np.zeros((1 + self.n_costs, 2))  # squared errors of the predictions, and how many
         self._recent: list[Floats] = []
         self._solve_at = 1
+
+    def _first_guesses(self, covered: Any) -> Floats:
+        """(1 + m, 1 or K): reward and costs of an arm that was never played; the models learn what differs."""
+        if self.expected_costs is None:  # optimism: what is paid is nothing, a covering resource brings twice its rate
+            return np.concatenate([[self.prior], np.where(covered, 2.0, 0.0)])[:, None]
+        costs = self.expected_costs[:, None] if self.expected_costs.ndim == 1 else self.expected_costs
+        if costs.ndim != 2 or costs.shape[1] != self.n_costs or len(costs) != (self.n_arms or len(costs)):
+            shape = f"({self.n_arms or 'K'}, {self.n_costs})"
+            raise ValueError(f"expected_costs must be one number per arm, or {shape}, got {self.expected_costs.shape}")
+        refuse_negative("expected_costs", costs)
+        return np.concatenate([np.full((1, len(costs)), self.prior), (costs / self._rates).T])
 
     @classmethod
     def theoretical(
@@ -138,7 +153,9 @@ class LagrangeCB(Agent):
     def _outcomes(self, context: Any) -> Floats:
         """(1 + m, K): the estimated reward of each arm, then its costs in units of the rates."""
         table = np.stack([model._estimates(context)[0] for model in self._models])
-        return np.asarray(table + self._offsets[:, None])
+        if self._offsets.shape[1] not in (1, table.shape[1]):
+            raise ValueError(f"expected_costs names {self._offsets.shape[1]} arms, and this round has {table.shape[1]}")
+        return np.asarray(table + self._offsets)
 
     def _lagrangian(self, outcomes: Floats) -> Floats:
         return np.asarray(outcomes[0] - (self._signs * self._prices) @ outcomes[1:])
@@ -171,9 +188,10 @@ class LagrangeCB(Agent):
 
     def _learn(self, context: Any, choice: Choice, reward: float) -> None:
         outcomes, paid = self._outcomes(context), np.array(choice.cost) / self._rates
+        guesses = self._offsets[:, min(choice.arm, self._offsets.shape[1] - 1)].tolist()
         for i, value in enumerate([reward, *paid.tolist()]):
             self._errors[i] += (value - outcomes[i, choice.arm]) ** 2, 1.0
-            self._models[i]._learn(context, choice, value - self._offsets[i])
+            self._models[i]._learn(context, choice, value - guesses[i])
             self._models[i]._n_learnt += 1
         self._spent += paid
         if self.dual == "gradient":  # the dual regret of online gradient descent: see bounds.lagrange
@@ -181,16 +199,24 @@ class LagrangeCB(Agent):
             slack = self._signs * (paid - 1.0) * self._rates
             self._prices = np.clip(self._prices + step * slack, 0.0, self.ceiling)
             return
-        self._recent = [*self._recent[-(min(self._n_learnt // 2 + 1, _RECENT) - 1) :], outcomes][-_RECENT:]
+        self._recent = [*self._recent[1 - _RECENT :], context if context is None else np.array(context)]
         if self._n_learnt + 1 >= self._solve_at:
             self._solve()
             self._solve_at = self._n_learnt + 1 + min(max(1, self._n_learnt // 20), 16)
 
+    def _forecast(self) -> Floats:
+        """(n, 1 + m, K): the recent rounds by the estimates of now; an arm that a round did not have is never best."""
+        tables = [self._outcomes(context) for context in self._recent]
+        most = max(table.shape[1] for table in tables)
+        forecast = np.zeros((len(tables), 1 + self.n_costs, most))
+        forecast[:, 0] = -np.inf
+        for row, table in zip(forecast, tables):
+            row[:, : table.shape[1]] = table
+        return forecast
+
     def _solve(self) -> None:
         """The lowest prices at which the recent rounds keep to what is left per decision, resource by resource."""
-        if len({outcomes.shape for outcomes in self._recent}) > 1:  # K changes: only rounds like the last one compare
-            self._recent = [outcomes for outcomes in self._recent if outcomes.shape == self._recent[-1].shape]
-        recent = np.stack(self._recent)
+        recent = self._forecast()
         left = max(self.horizon - self._n_learnt - 1, 1)
         targets = np.maximum((self.horizon - self._spent) / left, 0.0)
         prices = self._prices.copy()

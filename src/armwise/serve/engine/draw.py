@@ -14,6 +14,7 @@ from armwise.serve.journal.append import Write, Written
 from armwise.serve.journal.events import Decision, Share, decided
 from armwise.serve.model.model import Model
 from armwise.serve.model.seen import Seen
+from armwise.serve.model.underway import Held
 from armwise.serve.model.versions import draw_among
 
 
@@ -59,8 +60,10 @@ def answer(written: Written, write: Write | None = None) -> Answer:
 
 def drawn(
     model: Model, context: bytes, arms: ArmColumns, excluded: Sequence[str], u: float, tokens: Part | None = None
-) -> tuple[Decision, Seen]:
+) -> tuple[Decision, Seen, Held | None]:
     """The decision that a model makes with ``u`` in [0, 1), and what it saw; it is not journaled yet.
+
+    Where the model counts what is under way, it counts this one for as long as what comes third is held.
 
     >>> from armwise.features.arms import read_arms
     >>> from armwise.serve.journal.events import Creation
@@ -91,7 +94,7 @@ def drawn(
         apprentice=settings.apprentice, note=note, scaling=scaling, order=order,
         among=among, drawn_by=drawn_by,
     )  # fmt: skip
-    return decision, choice.seen
+    return decision, choice.seen, None if settings.apprentice else choice.held
 
 
 def uniform(secret: bytes, app: str, id: str) -> float:

@@ -173,10 +173,10 @@ class Engine:
         """
         read = arms if isinstance(arms, ArmColumns) else read_arms(arms)
         named = (check_id("the event id", id) if id is not None else self.new_id(now)) + slot
-        decision, seen = drawn(self.model(app), context, read, excluded, self.uniform(app, named), tokens)
+        decision, seen, held = drawn(self.model(app), context, read, excluded, self.uniform(app, named), tokens)
         decision.deferred, decision.by = deferred, by
         kept = seen if keep and not decision.apprentice else None  # an apprentice's decision is learnt unscaled
-        return Write(app, named, decision, request, id is None, seen.stack, kept, read.ids)
+        return Write(app, named, decision, request, id is None, seen.stack, kept, read.ids, held)
 
     def decide(self, app: str, context: bytes, arms: Sequence[bytes], **options: Any) -> Answer:
         """Decide and wait until it is durable; options as for ``prepare``.

@@ -20,6 +20,7 @@ from armwise.serve.journal.append import Journal, Write
 from armwise.serve.journal.events import Decision, Row
 from armwise.serve.journal.store import Database
 from armwise.serve.model.model import Model
+from armwise.serve.model.underway import Underway
 
 log = logging.getLogger("armwise.serve")
 
@@ -68,6 +69,7 @@ class Learner:
         self._thread: threading.Thread | None = None
         self._journal: Journal | None = None
         self._committed: deque[tuple[Row, Write]] = deque()
+        self._underway: dict[str, Underway] = {}  # outlives the models: what is drawn counts, whoever recovers
         self._recent: dict[int, Decision] = {}  # decisions whose rewards may come soon
         self._saving = threading.Lock()
         self._stored: dict[str, int] = {}  # the version of each model whose snapshot is stored
@@ -264,6 +266,9 @@ class Learner:
         >>> learner.take_committed([]); learner.news.is_set()
         True
         """
+        for row, write in committed:
+            if write.held is not None:
+                write.held.journaled(row.seq)
         if len(self._committed) < MOST_PENDING:  # beyond, the journal is read; nothing is lost
             self._committed.extend(committed)
         self.news.set()
@@ -302,6 +307,8 @@ class Learner:
                 models[app] = old[app] if app in old and old[app].version == model.version else model.copy()
             except Exception as error:
                 give_up(self.masters, self.broken, app, f"its model cannot be copied: {error}")
+            else:
+                models[app].underway = self._underway.setdefault(app, Underway())
         with self._changed:
             self.models, self.published, self._published_at = models, self.position, time.monotonic()
             self.served = self._to_serve()

@@ -43,6 +43,7 @@ class Write(msgspec.Struct, gc=False):  # no cycle goes through it
     stack: Stack | None = None  # a decision's tokens, so that the learner need not read them again
     seen: Any = None  # all that the agent saw of a decision (``model.Seen``), where that is worth its memory
     names: Sequence[str] = ()  # a decision's arms, in the order they were sent
+    held: Any = None  # counts a decision while it is under way (``model.underway.Held``), where its agent counts them
 
 
 class Written(msgspec.Struct, gc=False):

@@ -38,6 +38,7 @@ from armwise.serve.journal.events import (
 )
 from armwise.serve.model.inside import copied, reseed, within
 from armwise.serve.model.seen import Drawn, Seen, offered, restricted, stack_of
+from armwise.serve.model.underway import Held, Underway
 
 
 class Model(persist.Saved):
@@ -69,6 +70,7 @@ class Model(persist.Saved):
         self.versions: dict[str, Any] = {}  # the others, by name: ``versions.Challenger``
         self._lock = threading.Lock()
         self._twin: Agent | None = None
+        self.underway: Underway | None = None  # where several decide at once: what copies of this model share
         self._plain = [False]  # whether the agent is known to have nothing to note; copies share what one finds out
         self._direct = agent.sees in ("features", "shared") and agent.plain_input
         self._counts = any(each.choosing_changes for each in within(agent))
@@ -100,13 +102,13 @@ class Model(persist.Saved):
         """
         seen = self.see(context, arms, tokens)
         try:
-            p, arm, note = self._draw(seen.view, seen.positions, u)
+            p, arm, note, held = self._draw(seen.view, seen.positions, u)
         except ValueError as error:
             raise InvalidInput(str(error)) from None
         chosen = p.item(arm)
         if chosen != chosen:  # NaN could be journaled, but never be read again
             raise ArithmeticError(f"{self.agent} gives the arms the probabilities {p}")
-        return Drawn(arm, p, note, seen)
+        return Drawn(arm, p, note, seen, held)
 
     def see(self, context: bytes, arms: ArmColumns, tokens: Part | None = None) -> Seen:
         """What the agent sees of a request now.
@@ -137,26 +139,60 @@ class Model(persist.Saved):
             return means, widths
         return means[seen.positions], None if widths is None else widths[seen.positions]
 
-    def _draw(self, view: Any, positions: list[int] | None, u: float) -> tuple[Floats, int, Any]:
+    def _draw(self, view: Any, positions: list[int] | None, u: float) -> tuple[Floats, int, Any, Held | None]:
         agent = self.agent
+        if self._counts and self.underway is not None:
+            return self._draw_counted(self.underway, view, positions, u)
         if self._plain[0]:
             # The encoder's rows are finite and of the right shape, so they need not be checked again.
             known = self._direct and agent.n_arms in (None, len(view))
             p = agent._probabilities(view) if known else agent.probabilities(view)
             if positions is not None:
                 p = restricted(p, positions)
-            return p, draw(p, u), None
+            return p, draw(p, u), None, None
         with self._lock:
             # The draw is the agent's own, since it has something to note; a twin makes it, with randomness that is the
             # event's own, so that deciding never changes what has been learnt.
             if self._twin is None:
                 self._twin = copied(agent)
-            reseed(self._twin, int(u * 2.0**53))
-            p = self._twin.probabilities(view)
-            choice = self._twin.choose(view)
-        if choice.note is None:  # then it never has one, and its distribution says all
-            self._plain[0] = True
+            found = self._draw_from(self._twin, view, positions, u)
+        if found is None:
             return self._draw(view, positions, u)
+        return *found, None
+
+    def _draw_counted(
+        self, underway: Underway, view: Any, positions: list[int] | None, u: float
+    ) -> tuple[Floats, int, Any, Held]:
+        """Draw where choosing counts: every decision that is under way is counted, whichever copy drew it."""
+        with underway.lock:
+            try:
+                twin = underway.twin(self.agent, self.version)
+                found = None if self._plain[0] else self._draw_from(twin, view, positions, u)
+                if found is None:
+                    underway.begin_again()  # a choice without a note was another draw
+                    twin = underway.twin(self.agent, self.version)
+                    p = restricted(twin.probabilities(view), positions)
+                    found = p, draw(p, u), None
+            except BaseException:
+                underway.begin_again()
+                raise
+            p, arm, note = found
+            choice = make_choice((arm if positions is None else positions[arm], p.item(arm), note, None))
+            if note is None:
+                twin._chose(view, choice)
+            return p, arm, note, underway.hold(view, choice)
+
+    def _draw_from(
+        self, twin: Agent, view: Any, positions: list[int] | None, u: float
+    ) -> tuple[Floats, int, Any] | None:
+        """The twin's own draw; None if it has nothing to note: then it never has, and its distribution says all."""
+        agent = self.agent
+        reseed(twin, int(u * 2.0**53))
+        p = twin.probabilities(view)
+        choice = twin.choose(view)
+        if choice.note is None:
+            self._plain[0] = True
+            return None
         p = restricted(p, positions)
         if positions is not None and sorted(positions) != list(range(agent._count_arms(view))):
             raise InvalidInput(f"{type(agent).__name__} needs all its arms in every request, got {len(positions)}")

@@ -11,6 +11,7 @@ from armwise.features.arms import ArmColumns, read_arms
 from armwise.features.scaling import Scaling
 from armwise.features.tokens import Stack, part, stacked
 from armwise.serve.journal.events import Decision
+from armwise.serve.model.underway import Held
 
 
 class Seen(NamedTuple):
@@ -47,7 +48,7 @@ def offered(decision: Decision) -> ArmColumns:
 
 
 class Drawn(NamedTuple):
-    """An arm drawn from ``p``, with the agent's note and what it saw.
+    """An arm drawn from ``p``, with the agent's note and what it saw; ``held`` counts it while it is under way.
 
     >>> Drawn(0, np.ones(1), None, Seen(None, None, Scaling.of(""), None)).arm
     0
@@ -57,6 +58,7 @@ class Drawn(NamedTuple):
     p: Floats
     note: Any
     seen: Seen
+    held: Held | None = None
 
 
 def restricted(p: Floats, positions: list[int] | None) -> Floats:

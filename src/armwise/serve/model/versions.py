@@ -206,7 +206,8 @@ def draw_among(
                 break
         arm, note = answers[by][1].arm, answers[by][1].note
     among = {name: _share(share, one.p, p, arm) for name, (share, one) in answers.items()}
-    return Drawn(int(arm), p, note, answers[leader.name][1].seen), among, by
+    lead = answers[leader.name][1]
+    return Drawn(int(arm), p, note, lead.seen, lead.held), among, by
 
 
 def _share(share: float, own: Floats, p: Floats, arm: int) -> Share:

@@ -1,0 +1,117 @@
+"""Decisions under way: drawn, and not known yet to the published model that the next one is drawn from."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from typing import Any
+
+from armwise.agent import Agent, Choice
+from armwise.serve.model.inside import copied
+
+
+class Held:
+    """A choice that was drawn; it counts for as long as whoever may journal it holds this, and from then on for good.
+
+    >>> Held(Underway(), 0, None, Choice(0, 1.0)).choice.arm
+    0
+    """
+
+    __slots__ = ("__weakref__", "_underway", "choice", "place", "view")
+
+    def __init__(self, underway: Underway, place: int, view: Any, choice: Choice) -> None:
+        self._underway, self.place, self.view, self.choice = underway, place, view, choice
+
+    def journaled(self, seq: int) -> None:
+        """It is durable as event ``seq``: it counts until a model that knows that event is drawn from.
+
+        >>> underway = Underway()
+        >>> held = underway.hold(None, Choice(0, 1.0)); held.journaled(3); len(underway)
+        1
+        """
+        self._underway.keep(seq, self)
+
+
+class Underway:
+    """What copies of one application's model share, where choosing changes the agent: a budget, a pace, a promise.
+
+    A published model is a moment old. Decisions that are drawn meanwhile, by whatever thread, are all drawn from one
+    twin of the newest model, which counts each as it is drawn; a newer model's twin begins with those that the model
+    does not know yet. A draw that comes to nothing (refused, not journaled) no longer counts once it is dropped.
+
+    >>> import armwise
+    >>> underway, agent = Underway(), armwise.HardStop(armwise.UCB1(2), budget=1.0, max_cost=1.0, fallback=0)
+    >>> held = underway.hold(None, underway.twin(agent, 0).choose())
+    >>> underway.twin(agent, 1).probabilities() if held.choice.arm else None
+    >>> del held; len(underway)
+    0
+    """
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()  # a draw that is dropped may be so while the lock is held
+        self._durable: list[tuple[int, Held]] = []
+        self._drawn: dict[int, weakref.ref[Held]] = {}  # in the order of drawing
+        self._n_drawn = 0
+        self._agent: Agent | None = None  # of the newest model that was drawn from
+        self._version = -1
+        self._twin: Agent | None = None
+
+    def __len__(self) -> int:
+        return len(self._drawn)
+
+    def twin(self, agent: Agent, version: int) -> Agent:
+        """The agent that draws, with all that is under way counted; ``agent`` knows the events up to ``version``.
+
+        >>> import armwise
+        >>> Underway().twin(armwise.UCB1(n_arms=2), 0).n_arms
+        2
+        """
+        if version > self._version or self._agent is None:
+            self._agent, self._version, self._twin = agent, version, None
+            for seq, held in self._durable:
+                if seq <= version:
+                    self._drawn.pop(held.place, None)
+            self._durable = [(seq, held) for seq, held in self._durable if seq > version]
+        if self._twin is None:
+            self._twin = copied(self._agent)
+            for held in [each for ref in list(self._drawn.values()) if (each := ref()) is not None]:
+                self._twin._chose(held.view, held.choice)
+        return self._twin
+
+    def hold(self, view: Any, choice: Choice) -> Held:
+        """Keep a choice that the twin has counted.
+
+        >>> underway = Underway()
+        >>> held = underway.hold(None, Choice(0, 1.0)); len(underway)
+        1
+        """
+        place = self._n_drawn
+        held = Held(self, place, view, choice)
+        self._drawn[place] = weakref.ref(held, lambda _: self._drop(place))
+        self._n_drawn += 1
+        return held
+
+    def keep(self, seq: int, held: Held) -> None:
+        """Count a choice that is durable as event ``seq`` until a model that knows the event is drawn from.
+
+        >>> underway = Underway()
+        >>> underway.keep(3, underway.hold(None, Choice(0, 1.0))); len(underway)
+        1
+        """
+        with self.lock:
+            if seq > self._version:
+                self._durable.append((seq, held))
+            else:  # the learner was quicker
+                self._drop(held.place)
+
+    def begin_again(self) -> None:
+        """The twin has counted what was not drawn after all.
+
+        >>> Underway().begin_again()
+        """
+        self._twin = None
+
+    def _drop(self, place: int) -> None:
+        with self.lock:
+            if self._drawn.pop(place, None) is not None:
+                self._twin = None
