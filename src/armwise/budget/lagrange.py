@@ -98,7 +98,7 @@ class LagrangeCB(Agent):
         self._signs = np.where(covered, -1.0, 1.0)
         self._prices, self._spent = np.zeros(self.n_costs), np.zeros(self.n_costs)  # both in units of the rates
         self._errors = np.zeros((1 + self.n_costs, 2))  # squared errors of the predictions, and how many
-        self._recent: list[Floats] = []
+        self._recent: list[Any] = []
         self._solve_at = 1
 
     def _first_guesses(self, covered: Any) -> Floats:

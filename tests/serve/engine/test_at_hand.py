@@ -33,7 +33,7 @@ def test_a_fold_with_what_was_seen_at_hand_is_the_fold_of_the_journal(begins_ane
         rows.append(_created(2, 32))
     for k in range(6):
         context = msgspec.json.encode({"hour": k, "day": "Monday" if k % 2 else "Sunday"})
-        decision, seen = drawn(deciding, context, ARMS, [], k / 6)
+        decision, seen, _ = drawn(deciding, context, ARMS, [], k / 6)
         row = Row(len(rows) + 1, 0, "shop", "decision", f"e{k}", msgspec.json.encode(decision), decision)
         rows.append(row)
         writes[row.seq] = Write("shop", row.id, decision, stack=seen.stack, seen=seen)

@@ -90,7 +90,9 @@ def test_no_interleaving_overspends():
     for seed in range(150):
         rng = np.random.default_rng(seed)
         master = aw.HardStop(aw.Exp3(2, gamma=1.0), 4.0, 1.0, fallback=0, seed=seed)
-        underway, copies, journal, drawn, unpaid = Underway(), [(0, _copy(master))], [], [], []
+        underway, copies = Underway(), [(0, _copy(master))]
+        journal: list = []
+        drawn, unpaid = [], []
         folded, spent, open_cost = 0, 0.0, 0.0
         for _ in range(120):
             match rng.integers(6):
