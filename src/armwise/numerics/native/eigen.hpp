@@ -41,6 +41,8 @@ class SymmetricEigen {
     std::vector<Index> order_;
     std::vector<double> sorted_;
 
+    static constexpr double NOTHING = 1e-30;  // the matrix is of size 1
+
     // T = Q'AQ: diagonal into values, the line below it into off_, Q' into vectors.
     void tridiagonalise() {
         double* A = A_.data();
@@ -49,7 +51,7 @@ class SymmetricEigen {
             double* v = A + k * n_;
             const Index from = k + 1;
             const double rest = lane_dot(v + from + 1, v + from + 1, n_ - from - 1);
-            if (rest == 0.0) {
+            if (rest <= NOTHING * NOTHING) {  // 2 / rest would overflow
                 off_[k] = v[from], beta_[k] = 0.0;
                 continue;
             }
@@ -87,7 +89,7 @@ class SymmetricEigen {
 
     // QL steps with Wilkinson's shift until the eigenvalue at place l stands alone.
     void descend(Index l) {
-        constexpr double EPSILON = 1.1102230246251565e-16, NOTHING = 1e-30;  // the matrix is of size 1
+        constexpr double EPSILON = 1.1102230246251565e-16;
         double *d = values.data(), *e = off_.data();
         for (int step = 0;; ++step) {
             Index m = l;

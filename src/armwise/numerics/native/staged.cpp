@@ -15,10 +15,11 @@ void bind_staged(nb::module_& m) {
     m.doc() = "Staged elimination over ridge models: SupLinUCB's blocks of rounds.";
 
     m.def("play", [](const std::vector<Array<double, 3>>& arrays, double multiplier, double horizon,
-                     Const<double, 3> contexts, Const<double, 2> rewards, Generator rng) {
+                     Const<double, 3> contexts, Const<double, 2> rewards, Generator rng, Index pooled) {
         const Index T = rewards.size(0), K = rewards.size(1), d = contexts.size(2), S = Index(arrays.size());
         require(S > 0 && K > 0 && contexts.size(0) == T && contexts.size(1) == K,
                 "contexts must have one round per row of rewards, and one row per arm");
+        require(pooled == 0 || (pooled > 0 && S == 1), "pooled stages have one model");
         std::vector<Models> models;
         for (const auto& array : arrays) {
             models.push_back(as_models(array, d));
@@ -30,7 +31,7 @@ void bind_staged(nb::module_& m) {
             Unlocked unlocked(double(T) * double(K) * double(d) * double(d));
             std::deque<Undo> undo;
             for (const Models& model : models) undo.emplace_back(model);
-            Staging staging(S, K, horizon);
+            Staging staging(pooled ? pooled : S, K, horizon, pooled > 0);
             AliveRows rows(K, d);
             for (Index t = 0; t < T; ++t) {
                 const double* X = contexts.data + t * K * d;
@@ -41,15 +42,18 @@ void bind_staged(nb::module_& m) {
                     },
                     rng);
                 arms[t] = decision.arm, probabilities[t] = decision.probability, got[t] = rewards(t, decision.arm);
-                if (decision.stage < 0) continue;
-                undo[decision.stage].touch(0);
-                learn(models[decision.stage], 0, X + decision.arm * d, got[t]);
+                if (decision.stage < 0 && !pooled) continue;
+                const Index learning = pooled ? 0 : decision.stage;
+                undo[learning].touch(0);
+                learn(models[learning], 0, X + decision.arm * d, got[t]);
             }
             for (Undo& stage : undo) stage.commit();
         }
         return played;
-    }, "models"_a, "multiplier"_a, "horizon"_a, "contexts"_a, "rewards"_a, "rng"_a,
+    }, "models"_a, "multiplier"_a, "horizon"_a, "contexts"_a, "rewards"_a, "rng"_a, "pooled"_a = 0,
           R"(SupLinUCB over a block of rounds; every stage has its own model of shape (1, D + 1, D).
+
+With ``pooled=S`` there is one model, which all S stages ask and which learns every reward.
 
 >>> stages = [np.zeros((1, 9, 8)) for _ in range(2)]
 >>> for model in stages: model[0, 0, 0] = 1.0

@@ -18,8 +18,9 @@ struct StagedDecision {
 
 class Staging {
   public:
-    Staging(Index stages, Index K, double horizon)
-        : stages_(stages), K_(K), sure_(1.0 / std::sqrt(horizon)), alive_(std::size_t(K)), means_(std::size_t(K)),
+    // `pooled`: all stages ask one model, which answers once per round.
+    Staging(Index stages, Index K, double horizon, bool pooled)
+        : stages_(stages), K_(K), pooled_(pooled), sure_(1.0 / std::sqrt(horizon)), alive_(std::size_t(K)), means_(std::size_t(K)),
           widths_(std::size_t(K)), scores_(std::size_t(K)) {}
 
     // `estimate(stage, alive, n, means, widths)` answers for the n arms alive under the model of a stage.
@@ -27,7 +28,7 @@ class Staging {
         Index n = K_;
         for (Index a = 0; a < K_; ++a) alive_[a] = a;
         for (Index s = 0; s < stages_; ++s) {
-            estimate(s, alive_.data(), n, means_.data(), widths_.data());
+            if (s == 0 || !pooled_) estimate(s, alive_.data(), n, means_.data(), widths_.data());
             for (Index k = 0; k < n; ++k) scores_[k] = means_[k] + widths_[k];
             require(all_finite(scores_.data(), n), "context must be finite (and its square must not overflow)");
             const double widest = *std::max_element(widths_.begin(), widths_.begin() + n);
@@ -37,7 +38,8 @@ class Staging {
             const double bar = *std::max_element(scores_.begin(), scores_.begin() + n) - 2.0 * limit;
             Index left = 0;
             for (Index k = 0; k < n; ++k)  // rule 2
-                if (scores_[k] >= bar) alive_[left++] = alive_[k];
+                if (scores_[k] >= bar)
+                    alive_[left] = alive_[k], means_[left] = means_[k], widths_[left++] = widths_[k];
             n = left;
         }
         throw std::logic_error("2^-S <= 1/sqrt(T), so stage S plays");
@@ -45,6 +47,7 @@ class Staging {
 
   private:
     Index stages_, K_;
+    bool pooled_;
     double sure_;
     std::vector<Index> alive_;
     std::vector<double> means_, widths_, scores_;

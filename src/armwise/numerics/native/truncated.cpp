@@ -127,8 +127,9 @@ Column i of ``basis`` is an eigenvector: one that is cut for i < k, one that is 
 
     m.def("play_stages", [](const std::vector<Array<double, 2>>& grams, const std::vector<Array<double, 1>>& bs,
                             double scale, double multiplier, double horizon, Const<double, 3> contexts,
-                            Const<double, 2> rewards, Generator rng) {
+                            Const<double, 2> rewards, Generator rng, Index pooled) {
         const Index T = rewards.size(0), K = rewards.size(1), d = contexts.size(2), S = Index(grams.size());
+        require(pooled == 0 || (pooled > 0 && S == 1), "pooled stages have one model");
         require(S > 0 && bs.size() == grams.size(), "every stage must have its gram and b");
         for (Index s = 0; s < S; ++s) check_pair(grams[s], bs[s], d);
         check_block(contexts, rewards);
@@ -139,7 +140,7 @@ Column i of ``basis`` is an eigenvector: one that is cut for i < k, one that is 
             std::deque<Truncated> models;
             for (Index s = 0; s < S; ++s) models.emplace_back(grams[s].data, bs[s].data, d);
             RestoreTruncated restore(models);
-            Staging staging(S, K, horizon);
+            Staging staging(pooled ? pooled : S, K, horizon, pooled > 0);
             AliveRows rows(K, d);
             for (Index t = 0; t < T; ++t) {
                 const double* X = contexts.data + t * K * d;
@@ -150,13 +151,14 @@ Column i of ``basis`` is an eigenvector: one that is cut for i < k, one that is 
                     },
                     rng);
                 arms[t] = decision.arm, probabilities[t] = decision.probability, got[t] = rewards(t, decision.arm);
-                if (decision.stage >= 0) models[decision.stage].learn(X + decision.arm * d, got[t]);
+                if (decision.stage >= 0 || pooled)
+                    models[pooled ? 0 : decision.stage].learn(X + decision.arm * d, got[t]);
             }
             restore.commit();
         }
         return played;
-    }, "grams"_a, "bs"_a, "scale"_a, "multiplier"_a, "horizon"_a, "contexts"_a, "rewards"_a, "rng"_a,
-          R"(SupLinREL over a block of rounds; every stage has its ``gram`` and its ``b``.
+    }, "grams"_a, "bs"_a, "scale"_a, "multiplier"_a, "horizon"_a, "contexts"_a, "rewards"_a, "rng"_a, "pooled"_a = 0,
+          R"(SupLinREL over a block of rounds; every stage has its ``gram`` and its ``b``. ``pooled`` as in staged.play.
 
 >>> stages = [np.zeros((1, 1))] * 2, [np.zeros(1)] * 2
 >>> play_stages(*stages, 1.0, 0.1, 7.0, np.ones((2, 1, 1)), np.ones((2, 1)), np.random.default_rng(1))
