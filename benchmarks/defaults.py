@@ -32,18 +32,61 @@ from armwise.ridge import Ridge
 from benchmarks import common
 
 FEW_VALUES, LOOKED_AT = 12, 200
-Make = Callable[[int, int], aw.Agent]
+PER_CHUNK = 2**22  # numbers of arm rows that are laid out at once
+BASES = (aw.LinUCB, aw.SquareCB, aw.RegCB)
 
-AGENTS: dict[str, Make] = {
-    "LinUCB": lambda d, K: aw.LinUCB(d, n_arms=K, seed=1),
-    "LinThompson": lambda d, K: aw.LinThompson(d, n_arms=K, seed=1),
-    "RegCB": lambda d, K: aw.RegCB(d, n_arms=K, seed=1),
-    "RegCB elimination": lambda d, K: aw.RegCB(d, n_arms=K, elimination=True, seed=1),
-    "SquareCB": lambda d, K: aw.SquareCB(d, n_arms=K, seed=1),
-    "EpsilonGreedy": lambda d, K: aw.EpsilonGreedy(model=Ridge(d, n_models=K), seed=1),
-    "OnlineCover": lambda d, K: aw.OnlineCover(aw.LinearOracle(d, intercept=False), K, seed=1),
-    "EpochGreedy": lambda d, K: aw.EpochGreedy(aw.LinearOracle(d, intercept=False), K, seed=1),
-    "ILoveToConBandits": lambda d, K: aw.ILoveToConBandits(aw.LinearOracle(d, intercept=False), K, seed=1),
+
+class Set(NamedTuple):
+    """What an agent may be told of a set before it is played: columns, classes, rounds and a length scale."""
+
+    d: int
+    K: int
+    T: int
+    scale: float  # the median distance of two of the first 200 rows
+
+
+class Entry(NamedTuple):
+    """How an agent is made, how its contexts are laid out, and how far it is taken.
+
+    ``layout``: "shared" is the row itself; "crossed" has a row per class, the columns in the class's own place and
+    zeros elsewhere; "paired" has the columns beside the class's indicator; "twice" the columns two times.
+    ``rows`` of a set are played at most; sets whose rows of ``layout`` are wider than ``widest`` are left out.
+    """
+
+    make: Callable[[Set], aw.Agent]
+    layout: str = "shared"
+    rows: int = 20_000
+    widest: int = 100_000
+
+
+def _kernel(s: Set) -> aw.kernels.Kernel:
+    return aw.kernels.Columns(aw.kernels.RBF(s.scale), 0, s.d) * aw.kernels.Columns(aw.kernels.Linear(), s.d)
+
+
+AGENTS: dict[str, Entry] = {
+    "LinUCB": Entry(lambda s: aw.LinUCB(s.d, n_arms=s.K, seed=1)),
+    "LinThompson": Entry(lambda s: aw.LinThompson(s.d, n_arms=s.K, seed=1)),
+    "RegCB": Entry(lambda s: aw.RegCB(s.d, n_arms=s.K, seed=1)),
+    "RegCB elimination": Entry(lambda s: aw.RegCB(s.d, n_arms=s.K, elimination=True, seed=1)),
+    "SquareCB": Entry(lambda s: aw.SquareCB(s.d, n_arms=s.K, seed=1)),
+    "EpsilonGreedy": Entry(lambda s: aw.EpsilonGreedy(model=Ridge(s.d, n_models=s.K), seed=1)),
+    "OnlineCover": Entry(lambda s: aw.OnlineCover(aw.LinearOracle(s.d, intercept=False), s.K, seed=1)),
+    "EpochGreedy": Entry(lambda s: aw.EpochGreedy(aw.LinearOracle(s.d, intercept=False), s.K, seed=1)),
+    "ILoveToConBandits": Entry(lambda s: aw.ILoveToConBandits(aw.LinearOracle(s.d, intercept=False), s.K, seed=1)),
+    "SquareCB first order": Entry(lambda s: aw.SquareCB(s.d, n_arms=s.K, first_order=True, seed=1)),
+    "FastCB": Entry(lambda s: aw.FastCB(s.d, n_arms=s.K, seed=1)),
+    "D3RB": Entry(lambda s: aw.D3RB([base(s.d, n_arms=s.K) for base in BASES], seed=1)),
+    "ED2RB": Entry(lambda s: aw.ED2RB([base(s.d, n_arms=s.K) for base in BASES], seed=1)),
+    "Corral": Entry(lambda s: aw.Corral([base(s.d, n_arms=s.K) for base in BASES], s.T, seed=1)),
+    "HybridLinUCB": Entry(lambda s: aw.HybridLinUCB(2 * s.d, s.K, shared=s.d, seed=1), "twice", 5_000),
+    "LogisticThompson": Entry(lambda s: aw.LogisticThompson(s.d * s.K, seed=1), "crossed"),
+    "CoFineUCB": Entry(lambda s: aw.CoFineUCB(s.d * s.K, _mean(s), seed=1), "crossed", 5_000),
+    "SupLinUCB": Entry(lambda s: aw.SupLinUCB(s.d * s.K, s.T, seed=1), "crossed", 5_000),
+    "LinREL": Entry(lambda s: aw.LinREL(s.d * s.K, s.T, seed=1), "crossed", 5_000, 250),
+    "SupLinREL": Entry(lambda s: aw.SupLinREL(s.d * s.K, s.T, seed=1), "crossed", 5_000, 250),
+    "CGPUCB": Entry(lambda s: aw.CGPUCB(aw.kernels.RBF(s.scale), aw.kernels.Linear(), s.d, seed=1), "paired", 1_000),
+    "KernelUCB": Entry(lambda s: aw.KernelUCB(_kernel(s), seed=1), "paired", 1_000),
+    "SupKernelUCB": Entry(lambda s: aw.SupKernelUCB(_kernel(s), s.T, seed=1), "paired", 1_000),
 }
 
 
@@ -78,13 +121,43 @@ class Result(NamedTuple):
     dim: int
 
 
-def played(make: Make, path: Path, rows: int, numbers: str) -> Result:
-    """The progressive loss of a set's rows in their order."""
+def _mean(s: Set) -> np.ndarray:
+    """A subspace that needs no past users: what all classes share."""
+    return np.tile(np.eye(s.d), (s.K, 1)) / math.sqrt(s.K)
+
+
+def laid_out(X: np.ndarray, K: int, layout: str) -> np.ndarray:
+    """The contexts of a layout (see ``Entry``).
+
+    >>> laid_out(np.array([[2.0]]), 2, "crossed").tolist(), laid_out(np.array([[2.0]]), 2, "paired").tolist()
+    ([[[2.0, 0.0], [0.0, 2.0]]], [[[2.0, 1.0, 0.0], [2.0, 0.0, 1.0]]])
+    """
+    if layout == "shared":
+        return X
+    rows, classes = np.repeat(X[:, None, :], K, axis=1), np.broadcast_to(np.eye(K), (len(X), K, K))
+    if layout == "crossed":
+        return np.einsum("tkj,tkd->tkjd", classes, rows).reshape(len(X), K, -1)
+    return np.concatenate([rows, classes if layout == "paired" else rows], axis=2)
+
+
+def played(entry: Entry, path: Path, rows: int, numbers: str) -> Result | None:
+    """The progressive loss of a set's rows in their order; None for a set that is too wide."""
     X, y = common.labelled(path)
-    X, y = encoded(X, numbers)[:rows], y[:rows]
+    rows = min(rows, entry.rows)
     K = int(y.max()) + 1
-    rewards = make(X.shape[1], K).play(X, np.eye(K)[y]).rewards
-    return Result(1.0 - float(rewards.mean()), len(y), X.shape[1])
+    X = encoded(X, numbers)
+    (T, d), first = X[:rows].shape, X[:LOOKED_AT]
+    width = laid_out(X[:1], K, entry.layout).shape[-1]
+    if width > entry.widest:
+        return None
+    distances = np.sqrt(np.maximum(0.0, ((first[:, None] - first[None]) ** 2).sum(axis=2)))
+    agent = entry.make(Set(d, K, T, float(np.median(distances[np.triu_indices(len(first), 1)])) or 1.0))
+    chunk = T if entry.layout == "shared" else max(1, PER_CHUNK // (K * width))
+    right = 0.0
+    for start in range(0, T, chunk):
+        part = slice(start, min(T, start + chunk))
+        right += float(agent.play(laid_out(X[part], K, entry.layout), np.eye(K)[y[part]]).rewards.sum())
+    return Result(1.0 - right / T, T, d)
 
 
 def compare(found: dict[str, Result], vw: dict[str, Any], which: str) -> tuple[float, list[str]]:
@@ -135,6 +208,8 @@ def main(arguments: list[str] | None = None) -> None:
             result = known.get((kind, name))
             if result is None:
                 result = played(AGENTS[kind], options.data / f"{name}.parquet", options.rows, options.numbers)
+                if result is None:
+                    continue
                 if options.results is not None:
                     row = {"agent": kind, "set": name, "settings": settings, "result": result}
                     with options.results.open("a") as file:

@@ -193,7 +193,7 @@ def staged_linear(agent: Any, world: World, T: int) -> Letters | str:
     facts = _linear(agent, world)
     if isinstance(facts, str):
         return facts
-    wrong = _scaled(agent) or _unit_rewards(world) or _unit(*facts) or _horizon(agent, T)
+    wrong = _scaled(agent) or _pooled(agent) or _unit_rewards(world) or _unit(*facts) or _horizon(agent, T)
     return wrong or {"K": world["K"], "d": agent.dim, "delta": agent.delta}
 
 
@@ -300,7 +300,8 @@ def sup_kernel_ucb(agent: Any, world: World, T: int) -> Letters | str:
     >>> sup_kernel_ucb(aw.SupKernelUCB(aw.kernels.RBF(), horizon=100), {}, T=100)
     'its bound needs a kernel, which this world does not state'
     """
-    wrong = _same_kernel(agent, world) or _scaled(agent) or _unit_rewards(world) or _horizon(agent, T)
+    wrong = _same_kernel(agent, world) or _scaled(agent) or _pooled(agent)
+    wrong = wrong or _unit_rewards(world) or _horizon(agent, T)
     if wrong:
         return wrong
     if agent.budget is not None:
@@ -481,6 +482,12 @@ def _scaled(agent: Any, least: bool = False) -> str | None:
     if scale == 1.0 or (least and scale > 1.0):
         return None
     return f"scale={scale:g} is the practical exploration; the bound is for {type(agent).__name__}.theoretical"
+
+
+def _pooled(agent: Any) -> str | None:
+    if agent.pooled:
+        return f"its bound needs stages that share nothing, and pooled stages do: {type(agent).__name__}.theoretical"
+    return None
 
 
 def _forgets(agent: Any) -> str | None:

@@ -44,6 +44,9 @@ class Staged(Agent, Generic[M]):
 
     Since 2^-S <= 1/sqrt(T), stage S never passes to another. Ties are broken uniformly.
 
+    The proof needs stages that know nothing of each other; data does not. With ``pooled`` one model answers for all
+    stages and learns every reward, also those of rule 1: a reward is then worth as much as in any other agent.
+
     >>> import armwise as aw
     >>> agent = aw.SupLinUCB(dim=2, horizon=1000, delta=0.1, seed=1)
     >>> agent.n_stages, agent.choose(np.eye(2)).note
@@ -53,13 +56,21 @@ class Staged(Agent, Generic[M]):
     _learnt = ("_models",)
 
     def __init__(
-        self, horizon: int, delta: float, make_model: Callable[[], M], scale: float = 1.0, *, seed: Seed = None
+        self,
+        horizon: int,
+        delta: float,
+        make_model: Callable[[], M],
+        scale: float = 1.0,
+        *,
+        pooled: bool = False,
+        seed: Seed = None,
     ) -> None:
         super().__init__(seed=seed)
         self.scale = positive("scale", scale)  # of the widths that ``_estimate`` answers
         self.horizon, self.delta = count("horizon", horizon), fraction("delta", delta)
         self.n_stages = max(1, math.ceil(math.log(self.horizon)))
-        self._models = [make_model() for _ in range(self.n_stages)]
+        self.pooled = bool(pooled)
+        self._models = [make_model() for _ in range(1 if self.pooled else self.n_stages)]
         self.merges = hasattr(self._models[0], "merge")
 
     @abstractmethod
@@ -69,8 +80,10 @@ class Staged(Agent, Generic[M]):
     def _candidates(self, X: Floats) -> tuple[NDArray[np.int64], int | None]:
         """The arms that tie to be played, and the stage that will learn the reward (None: no stage)."""
         alive = np.arange(len(X))
-        for s, model in enumerate(self._models, start=1):
-            means, widths = self._estimate(model, X[alive] if len(alive) < len(X) else X, len(X))
+        for s in range(1, self.n_stages + 1):
+            if s == 1 or not self.pooled:
+                model = self._models[s - 1]
+                means, widths = self._estimate(model, X[alive] if len(alive) < len(X) else X, len(X))
             widest, scores = widths.max(), means + widths
             if not all_finite(scores):
                 raise ValueError("context must be finite (and its square must not overflow)")
@@ -78,7 +91,8 @@ class Staged(Agent, Generic[M]):
                 return alive[best_arms(scores)], None
             if widest > 2.0**-s:  # rule 3
                 return alive[best_arms(widths)], s
-            alive = alive[scores >= scores.max() - 2.0 ** (1 - s)]  # rule 2
+            close = scores >= scores.max() - 2.0 ** (1 - s)  # rule 2
+            alive, means, widths = alive[close], means[close], widths[close]
         raise AssertionError("2^-S <= 1/sqrt(T), so stage S plays")
 
     def _choose(self, context: Floats) -> Choice:
@@ -93,8 +107,15 @@ class Staged(Agent, Generic[M]):
         return p
 
     def _learn(self, context: Floats, choice: Choice, reward: float) -> None:
-        if choice.note is not None:
-            self._models[choice.note - 1].update(context[choice.arm], reward)
+        model = self._learning(choice)
+        if model is not None:
+            model.update(context[choice.arm], reward)
+
+    def _learning(self, choice: Choice) -> M | None:
+        """The model that learns the reward of a choice."""
+        if self.pooled:
+            return self._models[0]
+        return None if choice.note is None else self._models[choice.note - 1]
 
     def _merge(self, other: Self) -> None:
         for mine, theirs in zip(self._models, other._models):

@@ -20,7 +20,7 @@ def classes(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 def test_every_prefix_is_the_ridge_fit_of_its_features() -> None:
     rng = np.random.default_rng(1)
     D, ends, prior = 24, np.array([8, 16, 24]), rng.uniform(0.5, 2.0, 24)
-    factors, thetas, state = np.diag(prior)[None].copy(), np.zeros((1, 3, D)), np.zeros(18)
+    factors, thetas, state = np.diag(prior)[None].copy(), np.zeros((1, 3, D)), np.zeros(19)
     X, r = rng.normal(size=(60, D)), rng.normal(size=60)
     nested.learn_rows(factors, thetas, ends, prior, state, X, np.zeros(60, np.int64), r)
     for b, end in enumerate(ends):
@@ -61,7 +61,7 @@ def test_play_is_the_loop_across_refits(n_arms: int | None, floor: float) -> Non
         choice = loop.choose(contexts[t])
         assert (choice.arm, choice.probability) == (played.arms[t], played.probabilities[t]), t
         loop.learn(contexts[t], choice, rewards[t, choice.arm])
-    assert np.array_equal(loop._factors, block._factors)
+    assert np.array_equal(loop._model._factors, block._model._factors)
 
 
 def test_rewards_of_any_size_give_the_same_arms() -> None:

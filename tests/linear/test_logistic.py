@@ -49,7 +49,7 @@ class Naive:
 @pytest.mark.parametrize("soft", [False, True], ids=["clicks", "shares"])
 def test_every_round_and_batch_as_algorithm_5_says(batch_size, soft):
     rng, dim, lam = np.random.default_rng(1), 8, 0.3
-    agent, naive = aw.LogisticThompson(dim, lam, batch_size, seed=1), Naive(dim, lam, batch_size)
+    agent, naive = aw.LogisticThompson(dim, lam, batch_size, scale=1.0, seed=1), Naive(dim, lam, batch_size)
     w_star, waiting = rng.normal(size=dim), []
     for _ in range(150):
         X = rng.normal(size=(rng.integers(1, 6), dim)) * (rng.random(dim) < 0.6)

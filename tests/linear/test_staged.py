@@ -14,10 +14,10 @@ from armwise.agent import Choice
 class NaiveStages:
     """Index sets Psi_s as lists; means and widths from explicit inverses or eigenvectors of all their rows."""
 
-    def __init__(self, dim, horizon, delta, estimate):
-        self.dim, self.T, self.delta, self.estimate = dim, horizon, delta, estimate
+    def __init__(self, dim, horizon, delta, estimate, scale=1.0, pooled=False):
+        self.dim, self.T, self.delta, self.estimate, self.scale = dim, horizon, delta, estimate, scale
         self.S = max(1, math.ceil(math.log(horizon)))
-        self.psi = [[] for _ in range(self.S)]
+        self.psi, self.pooled = [[] for _ in range(self.S)], pooled
 
     def decide(self, X):
         K = len(X)
@@ -26,6 +26,7 @@ class NaiveStages:
             D = np.array([x for x, _ in self.psi[s - 1]]).reshape(-1, self.dim)
             c = np.array([r for _, r in self.psi[s - 1]])
             mean, w = self.estimate(X, D, c, self.T, K, self.delta)
+            w = self.scale * w
             p = np.zeros(K)
             if all(w[a] <= 1 / math.sqrt(self.T) for a in alive):
                 p[alive] = ties((mean + w)[alive])
@@ -38,8 +39,8 @@ class NaiveStages:
             return p, s
 
     def learn(self, x, note, reward):
-        if note is not None:
-            self.psi[note - 1].append((x, reward))
+        for psi in self.psi if self.pooled else () if note is None else (self.psi[note - 1],):
+            psi.append((x, reward))
 
 
 def naive_linucb(X, D, c, T, K, delta):
@@ -78,6 +79,36 @@ def test_every_round_as_the_three_rules_say(name, dim, horizon, delta):
 
 
 @pytest.mark.parametrize("name", STAGED)
+def test_pooled_stages_all_know_every_reward(name):
+    agent = getattr(aw, name)(3, 400, 0.1, seed=1)
+    follow(agent, NaiveStages(3, 400, 0.1, STAGED[name][1], scale=0.05, pooled=True), 3, rounds=300)
+
+
+@pytest.mark.parametrize("name", STAGED)
+@pytest.mark.parametrize("horizon", [2, 400])  # with one stage, and with several
+def test_pooled_blocks_are_the_loop(name, horizon):
+    rng = np.random.default_rng(4)
+    contexts, rewards = rng.normal(size=(150, 4, 3)) / 2, rng.random((150, 4))
+    block, loop = (getattr(aw, name)(3, horizon, seed=2) for _ in range(2))
+    played = block.play(contexts, rewards)
+    for t in range(150):
+        choice = loop.choose(contexts[t])
+        assert (choice.arm, choice.probability) == (played.arms[t], played.probabilities[t])
+        loop.learn(contexts[t], choice, rewards[t, choice.arm])
+    assert persist.dumps(loop._models[0]) == persist.dumps(block._models[0])
+
+
+def test_columns_that_all_but_vanish_do_no_harm():
+    """Squares of these numbers are below the smallest double: Householder's vector had a length of 0 and was divided by
+    it. Blocks ended with "scores must be numbers, got NaN"."""
+    rng = np.random.default_rng(5)
+    contexts = rng.normal(size=(60, 3, 5)) * np.array([1.0, 1e-81, 1.0, 1e-80, 1e-100])
+    contexts[:, :, 1:] *= rng.random((60, 3, 4)) < 0.3
+    played = aw.LinREL(5, 60, seed=1).play(contexts, rng.random((60, 3)))
+    assert np.isfinite(played.rewards).all()
+
+
+@pytest.mark.parametrize("name", STAGED)
 def test_all_three_rules_come_into_play(name):
     """With widths that shrink quickly (d = 1, small horizon) rounds end at several stages and at none."""
     agent = STAGED[name][0](1, 50, 0.9, seed=2)
@@ -103,7 +134,7 @@ def test_a_late_reward_joins_the_stage_that_asked():
 
 
 def test_an_unstaged_reward_teaches_nothing():
-    agent = aw.SupLinREL(2, 50, seed=2)
+    agent = aw.SupLinREL(2, 50, pooled=False, seed=2)
     before = persist.dumps(agent._models[0])
     agent.learn(np.eye(2), Choice(0, 1.0, None), 0.5)
     assert persist.dumps(agent._models[0]) == before

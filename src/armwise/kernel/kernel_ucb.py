@@ -62,14 +62,15 @@ class SupKernelUCB(Staged[KernelPosterior]):
     """The staging of SupLinUCB around KernelUCB's mean and width scale eta sigma_hat, eta = sqrt(2 ln(2TN/delta)).
 
     N is the number of arms of the round. Each of max(1, ceil(ln T)) stages has its own posterior, with ``budget``
-    inducing points where given. ``scale`` = 1 is what the bound is for (``SupKernelUCB.theoretical``); the default is
-    smaller, because with it thousands of rounds explore in stage 1. Erratum: the survey prints
+    inducing points where given. ``scale`` = 1 and separate stages are what the bound is for
+    (``SupKernelUCB.theoretical``); the default is smaller, because with it thousands of rounds explore in stage 1, and
+    one posterior answers for all stages (``pooled``; blocks are then played round by round). Erratum: the survey prints
     eta = sqrt(2 ln(2TN/eta)).
 
     >>> from armwise.kernel.kernels import RBF
     >>> agent = SupKernelUCB(kernel=RBF(), horizon=1000, delta=0.1, seed=1)
     >>> agent.choose(np.eye(2)).note
-    3
+    4
     """
 
     theory = Theory(
@@ -96,7 +97,8 @@ class SupKernelUCB(Staged[KernelPosterior]):
         delta: float = 0.05,
         gamma: float = 1.0,
         *,
-        scale: float = 0.05,
+        scale: float = 0.02,
+        pooled: bool = True,
         dim: int | None = None,
         budget: int | None = None,
         seed: Seed = None,
@@ -104,7 +106,8 @@ class SupKernelUCB(Staged[KernelPosterior]):
         self.kernel, self.gamma = as_kernel(kernel), positive("gamma", gamma)
         self.dim = None if dim is None else count("dim", dim)
         self.budget = None if budget is None else count("budget", budget)
-        super().__init__(horizon, delta, self._stage, scale, seed=seed)
+        super().__init__(horizon, delta, self._stage, scale, pooled=pooled, seed=seed)
+        self.compiled = not self.pooled
 
     def _stage(self) -> KernelPosterior:
         return KernelPosterior(self.kernel, self.gamma, self.budget)
@@ -113,13 +116,13 @@ class SupKernelUCB(Staged[KernelPosterior]):
     def theoretical(
         cls, kernel: KernelLike, horizon: int, delta: float = 0.05, gamma: float = 1.0, *, seed: Seed = None
     ) -> Self:
-        """With the theorem's widths.
+        """With the theorem's widths and separate stages.
 
         >>> from armwise.kernel.kernels import RBF
         >>> SupKernelUCB.theoretical(RBF(), horizon=100).scale
         1.0
         """
-        return cls(kernel, horizon, delta, gamma, scale=1.0, seed=seed)
+        return cls(kernel, horizon, delta, gamma, scale=1.0, pooled=False, seed=seed)
 
     def _read(self, context: Any) -> Floats:
         X: Floats = super()._read(context)
@@ -142,10 +145,13 @@ class SupKernelUCB(Staged[KernelPosterior]):
         return means, self._multiplier(n_arms) * deviations
 
     def _learn(self, context: Floats, choice: Choice, reward: float) -> None:
-        if choice.note is not None:  # with all arms of the round: rows that come back are kept as one
-            self._models[choice.note - 1].update_arm(context, choice.arm, reward)
+        model = self._learning(choice)
+        if model is not None:  # with all arms of the round: rows that come back are kept as one
+            model.update_arm(context, choice.arm, reward)
 
     def _play(self, contexts: Floats, rewards: Floats) -> Played:
+        if self.pooled:
+            return super()._play(contexts, rewards)
         T, i = len(rewards), 0
         played, learnt = Played(np.empty(T, np.int64), np.empty(T), np.empty(T)), np.empty(T, np.int64)
         program, multiplier = self.kernel.program, self._multiplier(contexts.shape[1])

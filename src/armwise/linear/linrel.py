@@ -173,7 +173,8 @@ class LinREL(IndexAgent):
 class SupLinREL(Staged[TruncatedRidge]):
     """Staged elimination (see ``Staged``) around LinREL's mean w'c and width ||w|| sqrt(ln(2TK/delta)) + ||v~||.
 
-    ``scale`` multiplies the widths; 1 is what the bound is for: ``SupLinREL.theoretical``.
+    ``scale`` multiplies the widths; 1, with separate stages, is what the bound is for: ``SupLinREL.theoretical``.
+    By default one model answers for all stages (``pooled``).
     ``prior_mean`` (d,) is what theta is believed to be before any reward; blocks are then played round by round.
 
     >>> agent = SupLinREL.theoretical(dim=2, horizon=100, delta=0.05, seed=1)
@@ -205,21 +206,22 @@ class SupLinREL(Staged[TruncatedRidge]):
         delta: float = 0.05,
         *,
         scale: float = 0.05,
+        pooled: bool = True,
         prior_mean: ArrayLike | None = None,
         seed: Seed = None,
     ) -> None:
         self.dim = count("dim", dim)
-        super().__init__(horizon, delta, lambda: TruncatedRidge(dim, prior_mean), scale, seed=seed)
+        super().__init__(horizon, delta, lambda: TruncatedRidge(dim, prior_mean), scale, pooled=pooled, seed=seed)
         self.prior_mean, self.compiled = self._models[0].prior_mean, prior_mean is None
 
     @classmethod
     def theoretical(cls, dim: int, horizon: int, delta: float = 0.05, *, seed: Seed = None) -> Self:
-        """With the theorem's widths.
+        """With the theorem's widths and separate stages.
 
         >>> SupLinREL.theoretical(dim=2, horizon=100).scale
         1.0
         """
-        return cls(dim, horizon, delta, scale=1.0, seed=seed)
+        return cls(dim, horizon, delta, scale=1.0, pooled=False, seed=seed)
 
     def _estimate(self, model: TruncatedRidge, X: Floats, n_arms: int) -> tuple[Floats, Floats]:
         means, widths = model.estimate(X, _scale(self.horizon, n_arms, self.delta))
@@ -229,9 +231,8 @@ class SupLinREL(Staged[TruncatedRidge]):
         if not self.compiled:
             return super()._play(contexts, rewards)
         grams, bs = zip(*(model.sums for model in self._models))
-        width = _scale(self.horizon, contexts.shape[1], self.delta)
-        played = Played(
-            *truncated.play_stages(list(grams), list(bs), width, self.scale, self.horizon, contexts, rewards, self._rng)
-        )
+        width, pooled = _scale(self.horizon, contexts.shape[1], self.delta), self.n_stages if self.pooled else 0
+        settings = (width, self.scale, self.horizon)
+        played = Played(*truncated.play_stages(list(grams), list(bs), *settings, contexts, rewards, self._rng, pooled))
         self._n_learnt += len(rewards)
         return played

@@ -119,7 +119,9 @@ class LogisticThompson(SamplingAgent):
 
     X is a (K, dim) array or SciPy sparse matrix. Choosing and learning cost O(non-zeros), whatever ``dim``: only
     coordinates that some arm uses are drawn (once per round: arms that share a feature share its draw).
-    ``scale`` multiplies the deviations of the draw: larger explores more. ``draws`` as in LinThompson.
+    ``scale`` multiplies the deviations of the draw: larger explores more, 1 draws from the posterior itself. A diagonal
+    posterior overstates what is not known of features that occur together, hence the smaller default. ``draws`` as in
+    LinThompson.
     Errata: the survey's loss needs y in {-1, +1}; it fits all past data again with every batch, which counts old data
     many times; it draws w once a batch, where Chapelle and Li draw each round, as here.
 
@@ -156,7 +158,7 @@ class LogisticThompson(SamplingAgent):
         lam: float = 1.0,
         batch_size: int = 1,
         *,
-        scale: float = 1.0,
+        scale: float = 0.3,
         draws: int = 1,
         prior_mean: ArrayLike | None = None,
         seed: Seed = None,

@@ -18,9 +18,10 @@ from armwise.staged import Staged
 class SupLinUCB(Staged[Ridge]):
     """Stages of ridge models (lam = 1) with widths scale (alpha + 1) sqrt(x' A^-1 x), alpha = sqrt(ln(2TK/delta) / 2).
 
-    The theorem wants scale = 1 (``SupLinUCB.theoretical``), rewards in [0, 1], ||x|| <= 1 and ||theta*|| <= 1; its
-    widths are so large that thousands of rounds explore in stage 1, hence the smaller default. How a round goes is
-    told in ``Staged``. ``prior_mean`` (d,) is what theta is believed to be before any reward, in every stage.
+    The theorem wants scale = 1 and stages that share nothing (``SupLinUCB.theoretical``), rewards in [0, 1],
+    ||x|| <= 1 and ||theta*|| <= 1; its widths are so large that thousands of rounds explore in stage 1, hence the
+    smaller default, and one model behind all stages (``pooled``). How a round goes is told in ``Staged``.
+    ``prior_mean`` (d,) is what theta is believed to be before any reward, in every stage.
 
     >>> agent = SupLinUCB(dim=2, horizon=100, delta=0.05, seed=1)
     >>> choice = agent.choose(np.eye(2))
@@ -53,21 +54,24 @@ class SupLinUCB(Staged[Ridge]):
         delta: float = 0.05,
         *,
         scale: float = 0.05,
+        pooled: bool = True,
         prior_mean: ArrayLike | None = None,
         seed: Seed = None,
     ) -> None:
         self.dim = count("dim", dim)
-        super().__init__(horizon, delta, lambda: Ridge(dim, lam=1.0, prior_mean=prior_mean), scale, seed=seed)
+        super().__init__(
+            horizon, delta, lambda: Ridge(dim, lam=1.0, prior_mean=prior_mean), scale, pooled=pooled, seed=seed
+        )
         self.prior_mean = self._models[0].prior_mean
 
     @classmethod
     def theoretical(cls, dim: int, horizon: int, delta: float = 0.05, *, seed: Seed = None) -> Self:
-        """With the theorem's widths.
+        """With the theorem's widths and separate stages.
 
         >>> SupLinUCB.theoretical(dim=2, horizon=100).scale
         1.0
         """
-        return cls(dim, horizon, delta, scale=1.0, seed=seed)
+        return cls(dim, horizon, delta, scale=1.0, pooled=False, seed=seed)
 
     def _multiplier(self, n_arms: int) -> float:
         alpha = math.sqrt(0.5 * math.log(2 * self.horizon * n_arms / self.delta))
@@ -79,6 +83,7 @@ class SupLinUCB(Staged[Ridge]):
 
     def _play(self, contexts: Floats, rewards: Floats) -> Played:
         stages, multiplier = [model.models for model in self._models], self._multiplier(contexts.shape[1])
-        played = Played(*staged.play(stages, multiplier, self.horizon, contexts, rewards, self._rng))
+        pooled = self.n_stages if self.pooled else 0
+        played = Played(*staged.play(stages, multiplier, self.horizon, contexts, rewards, self._rng, pooled))
         self._n_learnt += len(rewards)
         return played

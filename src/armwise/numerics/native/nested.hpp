@@ -85,10 +85,11 @@ inline void learn_nested(const Nested& model, Index m, const double* x, const do
     }
 }
 
-// What the errors of one step ahead say; rewards are measured in units of their range. `state` is (3 + 5 B): rewards
+// What the errors of one step ahead say; rewards are measured in units of their range. `state` is (4 + 5 B): rewards
 // learnt, faded sum of squared errors of the prefix in charge, faded number of them; then per prefix the faded sum of
 // (longest's squared error - its own), that of this difference squared, how many rewards were learnt while it was in
-// charge, and the faded sums of error^2 / growth and of ln growth.
+// charge, and the faded sums of error^2 / growth and of ln growth; at last the squared errors of the prefixes in
+// charge, a sum that does not fade, for who compares several models.
 //
 // One model per arm: an arm's model sees contexts of every kind, and little optimism is enough. One model for rows that
 // describe arms: rows that were never chosen are known by the model alone, which must not be trusted before the rewards
@@ -102,7 +103,8 @@ struct Evidence {
     static constexpr double CONSTANT = 3.0, SHORTER = 0.25;  // how sure, in standard errors
     static constexpr double PATIENCE = 30.0;                // rewards per arm before the context is given up
     static constexpr double WIDE = 1.0, NARROW = 0.3;       // standard errors of optimism: a constant, a longer prefix
-    static constexpr double ROWS = 2.0;                     // posterior deviations, of one model for all rows
+    static constexpr double ROWS = 1.4;                     // posterior deviations, of one model for all rows
+    static constexpr double FIRST = 2.0, SQUARES = 0.1;     // rewards, and their squared errors, before the first
     static constexpr double TEMPER = 3.0;                   // of the likelihood ratio that still widens
 
     double* gaps() const { return state + 3; }
@@ -110,11 +112,13 @@ struct Evidence {
     double* charge() const { return state + 3 + 2 * B; }
     double* sums() const { return state + 3 + 3 * B; }
     double* logs() const { return state + 3 + 4 * B; }
+    double& loss() const { return state[3 + 5 * B]; }
+    static Index size(Index B) { return 4 + 5 * B; }
     bool per_arm() const { return M > 1; }
 
-    // -2 ln(marginal likelihood), the noise integrated out: half the rewards' range, as if four rewards had shown it.
-    double cost(Index b) const { return logs()[b] + (4.0 + state[2]) * std::log(variance(b)); }
-    double variance(Index b) const { return (1.0 + sums()[b]) / (4.0 + state[2]); }
+    // -2 ln(marginal likelihood), the noise integrated out: .22 of the rewards' range, as if two rewards had shown it.
+    double cost(Index b) const { return logs()[b] + (FIRST + state[2]) * std::log(variance(b)); }
+    double variance(Index b) const { return (SQUARES + sums()[b]) / (FIRST + state[2]); }
 
     Index level() const { return per_arm() ? level_per_arm() : likeliest(); }
 
@@ -160,6 +164,7 @@ struct Evidence {
             logs()[b] = fade * logs()[b] + std::log(growth[b]);
         }
         state[1] = fade * state[1] + errors[in_charge] * errors[in_charge];
+        loss() += errors[in_charge] * errors[in_charge];
         state[2] = fade * state[2] + 1.0;
         state[0] += 1.0;
         charge()[in_charge] += 1.0;

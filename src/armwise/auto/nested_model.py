@@ -1,0 +1,299 @@
+"""Auto's model of raw columns: nested ridge models of mapped rows, with a memory from which the maps are fitted."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from armwise import persist
+from armwise.agent import Floats
+from armwise.features.maps import Columns, Fourier
+from armwise.numerics import nested
+
+_LANES = 8  # prefixes of the features end at multiples of eight
+
+
+class NestedModel(persist.Saved):
+    """A constant, linear, additive and smooth model of each arm (or of all rows), of which the best predictor decides.
+
+    The maps and the range of the rewards are fitted anew whenever the number of rewards learnt reaches 1, 2, 4, ...,
+    ``memory``, from those rewards, which are then learnt again in their order. With ``forgets`` that happens again
+    after every ``memory`` rewards, from the last ``memory``; all before are forgotten.
+
+    >>> model = NestedModel(dim=1, n_arms=2, memory=64)
+    >>> for x in (0.0, 1.0, 2.0):
+    ...     model.learn(np.array([x]), 1, x, np.array([x]))
+    >>> model.estimates(np.array([[2.0]]))[0].round(1)
+    array([0.3, 0.8])
+    """
+
+    _learnt = ("_columns", "_fourier", "_ends", "_prior", "_factors", "_thetas", "_evidence", "_center", "_unit",
+               "_rows", "_models", "_rewards", "_filled", "_offered", "_first", "_n_first", "_loss")  # fmt: skip
+
+    FIRST: ClassVar[int] = 32  # rounds of which all rows (at most 32) are looked at for the maps, chosen or not
+    FEATURES: ClassVar[int] = 288  # about as many as are worth their time; at least 96 of them are smooth
+    SCALE: ClassVar[float] = 4.0  # of the linear, and of the smooth part, beside a constant of 1
+    CENTER: ClassVar[float] = 0.3  # of the rewards' range: what an arm never played is expected to bring
+
+    def __init__(
+        self, dim: int, n_arms: int | None, memory: int, *, forgets: bool = False, smooth: bool = True
+    ) -> None:
+        self.dim, self.n_arms, self.memory, self.forgets, self.smooth = dim, n_arms, memory, forgets, smooth
+        self._rows = np.zeros((memory, dim))
+        self._models, self._rewards = np.zeros(memory, np.int64), np.zeros(memory)
+        offers = n_arms is None  # rows that describe arms: those that were not chosen belong to the maps too
+        self._offered = np.zeros((memory if offers else 0, dim))
+        self._first, self._n_first = np.zeros((self.FIRST * self.FIRST if offers else 0, dim)), 0
+        self._filled = 0  # of the memory, or, where it forgets, rewards that ever went through it
+        self._columns: Columns | None = None
+        self._fourier: Fourier | None = None
+        self._center, self._unit, self._loss = 0.0, 1.0, 0.0
+        self._begin(np.array([_LANES], np.int64), np.array([1.0] + [0.0] * (_LANES - 1)))
+
+    # ------------------------------------------------------------------ the features of a row
+
+    def _map(self, rows: Floats) -> Floats:
+        """A constant, the columns, the smooth features; each part padded with zeros to a multiple of eight."""
+        mapped = np.zeros((len(rows), int(self._ends[-1])))
+        mapped[:, 0] = 1.0
+        if self._columns is not None:
+            columns, linear, start = self._columns.transform(rows), self._columns.linear, _LANES
+            mapped[:, start : start + linear] = columns[:, :linear]
+            start += _padded(linear)
+            mapped[:, start : start + columns.shape[1] - linear] = columns[:, linear:]
+            if self._fourier is not None:
+                mapped[:, self._ends[-2] :] = self._fourier.transform(columns)
+        return mapped
+
+    def _begin(self, ends: NDArray[np.int64], prior: Floats) -> None:
+        M, B, D = self.n_arms or 1, len(ends), len(prior)
+        self._ends, self._prior = ends, prior
+        self._factors, self._thetas = np.zeros((M, D, D)), np.zeros((M, B, D))
+        self._factors[:, np.arange(D), np.arange(D)] = prior
+        self._evidence = np.zeros(4 + 5 * B)
+
+    def refit(self) -> None:
+        """Fit maps and range to the rewards in memory, and learn them again.
+
+        >>> model = NestedModel(dim=1, n_arms=2, memory=64)
+        >>> model.keep(np.zeros((1, 1)), np.zeros(1, np.int64), np.ones(1), np.zeros((1, 1)))
+        >>> model.refit()
+        >>> model.reward_range
+        (0.0, 1.0)
+        """
+        n = min(self._filled, self.memory)
+        order = np.arange(n) if self._filled <= self.memory else np.arange(self._filled, self._filled + n) % n
+        rows, models, rewards = self._rows[order], self._models[order], self._rewards[order]
+        low, high = float(rewards.min()), float(rewards.max())
+        if low == high:  # nothing yet says how rewards vary: compare with 0
+            low, high = min(low, 0.0), max(high, 0.0)
+        self._unit = high - low if high > low else 1.0
+        self._center = low + self.CENTER * self._unit
+        seen = rows
+        if self.n_arms is None:
+            first = self._first[: self._n_first] if self._filled <= self.memory else self._first[:0]
+            seen = np.concatenate([first, rows, self._offered[order]])
+        columns = Columns().fit(seen)
+        mapped = columns.transform(seen)
+        ends, prior = [_LANES], [np.array([1.0] + [0.0] * (_LANES - 1))]
+        self._columns = self._fourier = None
+        if columns.size:
+            length = float(np.sqrt(np.einsum("ij,ij->i", mapped, mapped).mean()))
+            for size in (columns.linear, columns.size - columns.linear):
+                if size:
+                    ends.append(ends[-1] + _padded(size))
+                    prior.append(np.where(np.arange(_padded(size)) < size, self.SCALE / length, 0.0))
+            self._columns = columns
+            if self.smooth:
+                smooth = max(96, (self.FEATURES - ends[-1]) // _LANES * _LANES)
+                ends.append(ends[-1] + smooth)
+                prior.append(np.full(smooth, self.SCALE))
+                self._fourier = Fourier(smooth).fit(mapped)
+        self._begin(np.array(ends, np.int64), np.concatenate(prior))
+        nested.learn_rows(*self._model, self._map(rows), models, (rewards - self._center) / self._unit)
+        self._evidence[-1] = 0.0  # these errors were counted when the rewards came
+
+    @property
+    def _model(self) -> tuple[Floats, Floats, NDArray[np.int64], Floats, Floats]:
+        return self._factors, self._thetas, self._ends, self._prior, self._evidence
+
+    # ------------------------------------------------------------------ score and learn
+
+    def scores(self, context: Floats) -> Floats:
+        """Optimistic scores of the arms.
+
+        >>> NestedModel(dim=1, n_arms=2, memory=64).scores(np.zeros(1))
+        array([0.5, 0.5])
+        """
+        return nested.scores(*self._model, self._map(np.atleast_2d(context)))
+
+    def learn(self, row: Floats, model: int, reward: float, context: Floats) -> None:
+        """A row and its reward; ``context`` is the round's."""
+        nested.learn(*self._model, self._map(row[None, :])[0], model, (reward - self._center) / self._unit)
+        self._after(row[None, :], np.array([model]), np.array([reward]), context[None])
+
+    def teach(self, rows: Floats, models: NDArray[np.int64], rewards: Floats, rounds: Floats) -> None:
+        """``learn`` for many rows that another chose."""
+        start = 0
+        while start < len(rows):
+            part = slice(start, min(len(rows), start + self.until_refit()))
+            start = part.stop
+            scaled = (rewards[part] - self._center) / self._unit
+            nested.learn_rows(*self._model, self._map(rows[part]), models[part], scaled)
+            self._after(rows[part], models[part], rewards[part], rounds[part])
+
+    def play(self, block: Floats, rewards: Floats, floor: float, rng: np.random.Generator) -> Any:
+        """Choose and learn for rounds up to the next refit at most: arms, probabilities and rewards."""
+        n = len(block)
+        mapped = self._map(block.reshape(-1, self.dim)).reshape(*block.shape[:2], -1)
+        played = nested.play(*self._model, mapped, rewards, self._center, self._unit, floor, rng)
+        self._after(*chosen(block, played[0], self.n_arms), played[2], block if self.n_arms is None else block[:n, 0])
+        return played
+
+    def _after(self, rows: Floats, models: NDArray[np.int64], rewards: Floats, rounds: Floats) -> None:
+        self._loss += float(self._evidence[-1]) * self._unit**2
+        self._evidence[-1] = 0.0
+        due = len(rows) == self.until_refit()
+        self.keep(rows, models, rewards, rounds)
+        if due:
+            self.refit()
+
+    def take_loss(self) -> float:
+        """The squared errors of its predictions since this was last asked.
+
+        >>> NestedModel(dim=1, n_arms=2, memory=64).take_loss()
+        0.0
+        """
+        loss, self._loss = self._loss, 0.0
+        return loss
+
+    def until_refit(self) -> int:
+        """How many more rewards until the maps are fitted again.
+
+        >>> NestedModel(dim=1, n_arms=2, memory=64).until_refit()
+        1
+        """
+        if self._filled < self.memory:
+            return (1 << self._filled.bit_length()) - self._filled if self._filled else 1
+        return self.memory - self._filled % self.memory if self.forgets else 1 << 62
+
+    def keep(self, rows: Floats, models: NDArray[np.int64], rewards: Floats, rounds: Floats) -> None:
+        """Into the memory, as long as it has room or forgets (never beyond the next refit); nothing is learnt."""
+        if self._filled >= self.memory and not self.forgets:
+            return
+        where = (self._filled + np.arange(len(rows))) % self.memory
+        self._rows[where], self._models[where], self._rewards[where] = rows, models, rewards
+        if self.n_arms is None:
+            self._offer(rounds)
+        self._filled += len(rows)
+
+    def _offer(self, rounds: Floats) -> None:
+        """Keep one row of each round, every arm in its turn, and all rows of the first rounds."""
+        K = rounds.shape[1]
+        n = self._filled + np.arange(len(rounds))
+        self._offered[n % self.memory] = rounds[np.arange(len(rounds)), n % K]
+        some = np.linspace(0, K - 1, min(K, self.FIRST)).astype(np.int64)
+        new = rounds[n < self.FIRST][:, some].reshape(-1, rounds.shape[2])
+        self._first[self._n_first : self._n_first + len(new)] = new
+        self._n_first += len(new)
+
+    # ------------------------------------------------------------------ what it decided
+
+    @property
+    def in_charge(self) -> str:
+        """The part of the features that decides.
+
+        >>> NestedModel(dim=1, n_arms=2, memory=64).in_charge
+        'constant'
+        """
+        return self._names()[nested.level(self._evidence, len(self._ends), self.n_arms or 1)[0]]
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """How often each part was in charge since the last refit.
+
+        >>> NestedModel(dim=1, n_arms=2, memory=64).shares
+        {'constant': 0.0}
+        """
+        counts = self._charge()
+        return {name: float(n / max(1.0, counts.sum())) for name, n in zip(self._names(), counts)}
+
+    @property
+    def since_refit(self) -> int:
+        """The rewards that ``shares`` are about.
+
+        >>> NestedModel(dim=1, n_arms=2, memory=64).since_refit
+        0
+        """
+        return int(self._charge().sum())
+
+    @property
+    def noise(self) -> float:
+        """The deviation of the rewards around what it predicts.
+
+        >>> NestedModel(dim=1, n_arms=2, memory=64).noise
+        0.5
+        """
+        return float(nested.level(self._evidence, len(self._ends), self.n_arms or 1)[2] * self._unit)
+
+    @property
+    def reward_range(self) -> tuple[float, float]:
+        """The range of the rewards, as learnt.
+
+        >>> NestedModel(dim=1, n_arms=2, memory=64).reward_range
+        (-0.3, 0.7)
+        """
+        low = self._center - self.CENTER * self._unit
+        return low, low + self._unit
+
+    @property
+    def features(self) -> list[str]:
+        """The names of the mapped columns.
+
+        >>> NestedModel(dim=1, n_arms=2, memory=64).features
+        []
+        """
+        return self._columns.names() if self._columns is not None else []
+
+    @property
+    def length_scale(self) -> float | None:
+        """Of the smooth features; None as long as there are none.
+
+        >>> NestedModel(dim=1, n_arms=2, memory=64).length_scale
+        """
+        return self._fourier.scale_used if self._fourier is not None else None
+
+    def estimates(self, context: Floats) -> tuple[Floats, Floats]:
+        """What each arm brings, and the deviation of that.
+
+        >>> NestedModel(dim=1, n_arms=2, memory=64).estimates(np.zeros(1))[0]
+        array([0., 0.])
+        """
+        level, _, noise = nested.level(self._evidence, len(self._ends), self.n_arms or 1)
+        means, widths = nested.estimates(*self._model[:4], self._map(np.atleast_2d(context)), level)
+        return means * self._unit + self._center, widths * (noise * self._unit)
+
+    def _names(self) -> list[str]:
+        names = ["constant", "linear", "additive"][: len(self._ends) - (self._fourier is not None)]
+        return [*names, "smooth"] if self._fourier is not None else names
+
+    def _charge(self) -> Floats:
+        B = len(self._ends)
+        return self._evidence[3 + 2 * B : 3 + 3 * B]
+
+
+def chosen(block: Floats, arms: NDArray[np.int64], n_arms: int | None) -> tuple[Floats, NDArray[np.int64]]:
+    """The rows that were chosen, of (T, rows, d), and the number of each one's model.
+
+    >>> rows, models = chosen(np.array([[[1.0], [2.0]]]), np.array([1]), None)
+    >>> rows.tolist(), models.tolist()
+    ([[2.0]], [0])
+    """
+    T = np.arange(len(block))
+    return (block[T, 0], arms) if n_arms is not None else (block[T, arms], np.zeros(len(block), np.int64))
+
+
+def _padded(size: int) -> int:
+    return -(-size // _LANES) * _LANES
