@@ -121,8 +121,9 @@ class Auto(Agent):
         else:  # the nested model learns from its memory when it takes over
             self._model.keep(row[None], np.array([model]), np.array([reward]), context[None])
         if self._process is not None:
-            before, _ = self._few, self._process.learn(context, choice.arm, reward)
-            if before is not None and self._few is None:
+            was_in_charge = self._few is not None
+            self._process.learn(context, choice.arm, reward)
+            if was_in_charge and self._few is None:
                 self._model.refit()
         self._look_back(self._n_learnt + 1)
 

@@ -141,7 +141,7 @@ class DistinctRows(persist.Saved):
         """Rows that are new join; whether any did."""
         if (self._where(X) >= 0).all():
             return False
-        new = []
+        new: list[Floats] = []
         for row in X:
             if self._places.setdefault(row.tobytes(), len(self._places)) == len(self.rows) + len(new):
                 new.append(row)
@@ -180,7 +180,7 @@ class DistinctRows(persist.Saved):
             return np.zeros((len(rows), 1))
         spread = self.rows.std(axis=0)
         varies = spread > 0.0
-        Z = (rows[:, varies] - self.rows[:, varies].mean(axis=0)) / spread[varies]
+        Z: Floats = (rows[:, varies] - self.rows[:, varies].mean(axis=0)) / spread[varies]
         return Z / math.sqrt(max(1, Z.shape[1]))
 
     def _condition(self, model: Floats, rows: Floats) -> tuple[Floats, Floats]:
@@ -226,11 +226,12 @@ class DistinctRows(persist.Saved):
 
 def _covariance(kind: int, A: Floats, B: Floats) -> Floats:
     """Between standard rows, of prior variance 1, beside a constant of the same size that all rows share."""
-    products = A @ B.T
+    products: Floats = A @ B.T
     if kind == 1:
         return 1.0 + products
     distances = np.einsum("ij,ij->i", A, A)[:, None] + np.einsum("ij,ij->i", B, B)[None, :] - 2.0 * products
     if kind == 0:
-        return 1.0 + (distances < 1e-12)
+        separate: Floats = 1.0 + (distances < 1e-12)
+        return separate
     smooth: Floats = 1.0 + np.exp(-0.5 * np.maximum(distances, 0.0) / _LENGTHS[kind - 2] ** 2)
     return smooth

@@ -40,6 +40,7 @@ def play_stages(
     contexts: numpy.typing.NDArray[numpy.float64],
     rewards: numpy.typing.NDArray[numpy.float64],
     rng: numpy.random.Generator,
+    pooled: int = 0,
 ) -> tuple[
     numpy.typing.NDArray[numpy.int64], numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64]
 ]: ...
