@@ -24,6 +24,7 @@ from armwise.serve.engine.startup import apply, await_applications, warm
 from armwise.serve.engine.writer import Writer
 from armwise.serve.errors import Unavailable, Unknown
 from armwise.serve.journal.append import Journal, Write, Written
+from armwise.serve.journal.bodies import together
 from armwise.serve.journal.events import (
     Activation,
     Change,
@@ -79,6 +80,8 @@ class Engine:
         self.writer = Writer(self._telling_journal, self.now, self._expire)
         self._reading = threading.Lock()
         self._chance: list[str] = []
+        self._catalogues: dict[str, ArmColumns] = {}
+        self._looking = threading.Lock()
 
     # ------------------------------------------------------------------ life
 
@@ -156,13 +159,13 @@ class Engine:
     def prepare(
         self, app: str, context: bytes, arms: Sequence[bytes] | ArmColumns, *, id: str | None = None,
         excluded: Sequence[str] = (), deferred: bool = False, request: str = "", by: str = "", slot: str = "",
-        tokens: Part | None = None, now: int | None = None, keep: bool = False,
+        tokens: Part | None = None, now: int | None = None, keep: bool = False, catalogue: bytes = b"",
     ) -> Write:  # fmt: skip
         """Decide, without journaling yet: what ``submit`` of the writer must make durable before it is answered.
 
         ``arms`` are texts, or what ``read_arms`` made of them; ``tokens`` the context's, where they are at hand;
-        ``now`` the time for its id. With ``keep`` its features stay in memory until the learner has learnt it, which
-        need not make them again then.
+        ``now`` the time for its id; ``catalogue`` the hash by which the arms were named. With ``keep`` its features
+        stay in memory until the learner has learnt it, which need not make them again then.
 
         >>> from armwise.serve.journal.sqlite import SQLite
         >>> engine = Engine(SQLite.temporary(), {"shop": Creation()})
@@ -176,7 +179,50 @@ class Engine:
         decision, seen, held = drawn(self.model(app), context, read, excluded, self.uniform(app, named), tokens)
         decision.deferred, decision.by = deferred, by
         kept = seen if keep and not decision.apprentice else None  # an apprentice's decision is learnt unscaled
-        return Write(app, named, decision, request, id is None, seen.stack, kept, read.ids, held)
+        return Write(app, named, decision, request, id is None, seen.stack, kept, read.ids, held, catalogue)
+
+    def put_catalogue(self, arms: ArmColumns) -> str:
+        """Store arms for requests to name; returns their hash when they are durable.
+
+        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> engine = Engine(SQLite.temporary(), {"shop": Creation()})
+        >>> engine.start(); name = engine.put_catalogue(read_arms([b'"a"', b'"b"']))
+        >>> engine.catalogue(name).ids; engine.stop()
+        ('a', 'b')
+        """
+        text, done = together(arms.raws), []
+        self.writer.run(lambda journal: done.append(journal.put_catalogue(text, self.now())))
+        if not done:
+            raise Unavailable("the journal cannot be written now: try again")
+        return done[0].hex()
+
+    def catalogue(self, name: str) -> ArmColumns:
+        """The arms that a request names; read once, and kept while they are used.
+
+        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> engine = Engine(SQLite.temporary(), {"shop": Creation()})
+        >>> engine.start(); engine.catalogue("00" * 16)
+        Traceback (most recent call last):
+        ...
+        armwise.serve.errors.Unknown: no catalogue has the hash 00000000000000000000000000000000: send its arms again
+        """
+        with self._looking:
+            arms = self._catalogues.pop(name, None)
+        if arms is None:
+            try:
+                hash = bytes.fromhex(name)
+            except ValueError:
+                raise InvalidInput(f"catalogue must be a hash of 32 hexadecimal digits, got {name[:40]!r}") from None
+            with self._reading:
+                found = self._reader.catalogues([hash])
+            if hash not in found:
+                raise Unknown(f"no catalogue has the hash {name}: send its arms again")
+            arms = read_arms([bytes(arm) for arm in found[hash]])
+        with self._looking:
+            self._catalogues[name] = arms  # the last used is the last to go
+            while len(self._catalogues) > 32:
+                del self._catalogues[next(iter(self._catalogues))]
+        return arms
 
     def decide(self, app: str, context: bytes, arms: Sequence[bytes], **options: Any) -> Answer:
         """Decide and wait until it is durable; options as for ``prepare``.

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any, get_args
 
@@ -18,6 +18,7 @@ import msgspec
 
 from armwise.features.tokens import Stack
 from armwise.serve.errors import Conflict, Damaged, Unavailable, Unknown
+from armwise.serve.journal.bodies import MANY, hashed, pack, pack_arms, together
 from armwise.serve.journal.events import Change, Creation, Decision, Event, Reward, Row, Sequel, Version, kind_of
 from armwise.serve.journal.records import STATUS, Records, chunks, marks
 from armwise.serve.journal.records import Base as Base
@@ -44,6 +45,7 @@ class Write(msgspec.Struct, gc=False):  # no cycle goes through it
     seen: Any = None  # all that the agent saw of a decision (``model.Seen``), where that is worth its memory
     names: Sequence[str] = ()  # a decision's arms, in the order they were sent
     held: Any = None  # counts a decision while it is under way (``model.underway.Held``), where its agent counts them
+    catalogue: bytes = b""  # the hash of its arms, where the request named it
 
 
 class Written(msgspec.Struct, gc=False):
@@ -74,16 +76,30 @@ class _Batch:
     rows: list[tuple[Row, bytes, Write]] = field(default_factory=list)
     dirty: dict[tuple[str, str], None] = field(default_factory=dict)
     asked: list[tuple[str, str, int]] = field(default_factory=list)
+    catalogues: dict[bytes, list[msgspec.Raw]] = field(default_factory=dict)  # arms to store apart, by hash
 
     def append(self, write: Write, event: Event) -> Row:
         self.seq += 1
-        row = Row(self.seq, self.time, write.app, kind_of(event), write.id, msgspec.json.encode(event), event)
+        if isinstance(event, Decision) and (write.catalogue or sum(map(len, event.arms)) >= MANY):
+            body = self._refer(event, write.catalogue)
+        else:
+            body = pack(msgspec.json.encode(event))
+        row = Row(self.seq, self.time, write.app, kind_of(event), write.id, body, event)
         self.chain = link(self.chain, row)
         self.rows.append((row, self.chain, write))
         if write.request:
             self.requests[write.app, write.request] = row.seq
             self.asked.append((write.app, write.request, row.seq))
         return row
+
+    def _refer(self, decision: Decision, catalogue: bytes) -> bytes:
+        """The body of a decision whose arms are stored apart, in the order in which they were sent."""
+        arms = decision.arms
+        if decision.order:
+            arms = [arm for _, arm in sorted(zip(decision.order, arms), key=lambda pair: pair[0])]
+        catalogue = catalogue or hashed(together(arms))
+        self.catalogues[catalogue] = arms
+        return pack(msgspec.json.encode(msgspec.structs.replace(decision, arms=[])), catalogue)
 
     def entries(self, rows: Sequence[tuple[Row, bytes, Write]]) -> list[Any]:
         """The values of rows of ``store.ENTRIES``, one after the other."""
@@ -144,10 +160,12 @@ class Journal(Records):
             batch = _Batch(max(self.now(now), time), last, chain)
             self._read_touched(batch, groups)
             outcomes = [self._take(batch, group) for group in groups]
-            entries = list(chunks(batch.rows))
-            if not begun and len(entries) > 1:  # one statement is a transaction by itself
+            entries, new = list(chunks(batch.rows)), self._unstored(batch.catalogues)
+            if not begun and len(entries) + len(new) > 1:  # one statement is a transaction by itself
                 self.connection.begin()
                 begun = True
+            for hash in new:
+                self._put_arms(hash, together(batch.catalogues[hash]), batch.time)
             if self._lock:
                 self._write(batch)
             else:
@@ -167,6 +185,28 @@ class Journal(Records):
         if self.on_commit is not None:
             self.on_commit([(row, write) for row, _, write in batch.rows])
         return outcomes
+
+    def put_catalogue(self, text: bytes, now: int) -> bytes:
+        """Store arms, as ``bodies.together`` has them, for decisions to refer to; their hash.
+
+        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> Journal(SQLite(":memory:").connect()).put_catalogue(b'["a"]', now=5).hex()
+        'f53b3155b302982e196b7645b7b614b1'
+        """
+        self._put_arms(hash := hashed(text), text, self.now(now))
+        return hash
+
+    def _put_arms(self, hash: bytes, text: bytes, now: int) -> None:
+        sql = "INSERT INTO catalogues VALUES (?, ?, ?) ON CONFLICT (hash) DO UPDATE SET time = excluded.time"
+        self.connection.execute(sql, (hash, now, pack_arms(text)))
+
+    def _unstored(self, hashes: Collection[bytes]) -> list[bytes]:
+        """Those of which the arms are not stored; asked each time, since a compaction may have taken them away."""
+        there: set[bytes] = set()
+        for chunk in chunks(list(hashes)):
+            sql = f"SELECT hash FROM catalogues WHERE hash IN ({', '.join('?' * len(chunk))})"
+            there.update(bytes(hash) for (hash,) in self.connection.execute(sql, chunk))
+        return [hash for hash in hashes if hash not in there]
 
     def probe(self) -> None:
         """Write something of no meaning, durably, as large as a batch may be: raises if nothing can be written.

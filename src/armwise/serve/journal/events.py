@@ -29,6 +29,7 @@ import msgspec
 
 from armwise.features.tokens import InvalidInput
 from armwise.serve.errors import Damaged
+from armwise.serve.journal.bodies import catalogue_of, unpack
 
 EARLIEST, LATEST, SUM, MEAN, MAX, MIN = RULES = ("earliest", "latest", "sum", "mean", "max", "min")
 # When an outcome is learnt. *provisional*: the default reward at once, corrected, exactly, when the outcome is known.
@@ -314,6 +315,7 @@ class Row(msgspec.Struct, gc=False):  # no cycle goes through it
     id: str
     body: bytes
     at_hand: Event | None = None  # the body as a struct, where that need not be read
+    arms: list[msgspec.Raw] | None = None  # what the body refers to, if it does
 
     @property
     def event(self) -> Event:
@@ -328,10 +330,21 @@ class Row(msgspec.Struct, gc=False):  # no cycle goes through it
             if self.kind not in _DECODERS:
                 raise Damaged(f"event {self.seq} is of a kind that this armwise does not know: {self.kind!r}")
             try:
-                self.at_hand = _DECODERS[self.kind].decode(self.body)
-            except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+                event = _DECODERS[self.kind].decode(unpack(self.body))
+                if isinstance(event, Decision) and catalogue_of(self.body):
+                    event.arms = self._catalogued(event)
+            except (msgspec.MsgspecError, ValueError, RecursionError) as error:
                 raise Damaged(f"event {self.seq} ({self.kind}) is damaged: {error}") from None
+            self.at_hand = event
         return self.at_hand
+
+    def _catalogued(self, decision: Decision) -> list[msgspec.Raw]:
+        """The arms of a decision that are stored apart, in the order in which it has them."""
+        if self.arms is None:
+            raise ValueError(f"the arms {catalogue_of(self.body).hex()} that it refers to are missing")
+        if decision.order and sorted(decision.order) != list(range(len(self.arms))):
+            raise ValueError("its order is not one of its arms")
+        return [self.arms[i] for i in decision.order] if decision.order else self.arms
 
     @property
     def teaches(self) -> int:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 import msgspec
 
 from armwise.serve.errors import Damaged, Unknown
+from armwise.serve.journal.bodies import catalogue_of, unpack_arms
 from armwise.serve.journal.events import CONFIG, Change, Creation, Row
 from armwise.serve.journal.rules import Status
 from armwise.serve.journal.store import Connection
@@ -17,6 +18,7 @@ from armwise.serve.journal.store import Connection
 FORMAT = b"3"
 OLDER = (b"2",)  # formats that are read, and written on in this one
 _CHUNK = 500  # rows in one statement
+_CATALOGUES = 32  # kept in memory per session
 _ALL = ""  # no application's name: what is said of all snapshots
 STATUS = "app, id, seq, deadline, rule, fallback, active, n, total, value, closed, learn"
 
@@ -58,6 +60,7 @@ class Records:
         self.connection = connection
         self._lock = lock  # a statement that makes appends of several processes wait for each other
         self._clock = clock  # a query for the time that they agree on
+        self._arms: dict[bytes, list[msgspec.Raw]] = {}  # catalogues that were read
         if not connection.execute("SELECT 1 FROM meta WHERE key = 'format'"):
             connection.begin()
             for key, value in (
@@ -131,7 +134,7 @@ class Records:
         rows = self.connection.execute("SELECT seq, time, app, kind, id, body FROM events WHERE seq = ?", (seq,))
         if not rows:
             raise Unknown(f"the journal has no event {seq}")
-        return _as_row(rows[0])
+        return self.with_arms([_as_row(rows[0])])[0]
 
     def rows(self, seqs: Sequence[int]) -> dict[int, Row]:
         """Some events by their numbers.
@@ -143,7 +146,8 @@ class Records:
         found = {}
         for chunk in chunks(list(seqs)):
             sql = f"SELECT seq, time, app, kind, id, body FROM events WHERE seq IN ({', '.join('?' * len(chunk))})"
-            found.update({raw[0]: _as_row(raw) for raw in self.connection.execute(sql, chunk)})
+            rows = self.with_arms([_as_row(raw) for raw in self.connection.execute(sql, chunk)])
+            found.update({row.seq: row for row in rows})
         return found
 
     def after(self, seq: int, limit: int = 500) -> list[Row]:
@@ -154,7 +158,38 @@ class Records:
         []
         """
         sql = "SELECT seq, time, app, kind, id, body FROM events WHERE seq > ? ORDER BY seq LIMIT ?"
-        return [_as_row(raw) for raw in self.connection.execute(sql, (seq, limit))]
+        return self.with_arms([_as_row(raw) for raw in self.connection.execute(sql, (seq, limit))])
+
+    def with_arms(self, rows: list[Row]) -> list[Row]:
+        """The rows, those whose arms are stored apart with their arms.
+
+        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> Records(SQLite(":memory:").connect()).with_arms([])
+        []
+        """
+        referring = [(row, hash) for row in rows if (hash := catalogue_of(row.body))]
+        if referring:
+            arms = self.catalogues({hash for _, hash in referring})
+            for row, hash in referring:
+                row.arms = arms.get(hash)
+        return rows
+
+    def catalogues(self, hashes: Collection[bytes]) -> dict[bytes, list[msgspec.Raw]]:
+        """Arms that are stored by their hash; those that are missing or damaged are left out.
+
+        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> Records(SQLite(":memory:").connect()).catalogues([bytes(16)])
+        {}
+        """
+        found = {hash: self._arms[hash] for hash in hashes if hash in self._arms}
+        for chunk in chunks([hash for hash in hashes if hash not in found]):
+            sql = f"SELECT hash, data FROM catalogues WHERE hash IN ({', '.join('?' * len(chunk))})"
+            for hash, data in self.connection.execute(sql, chunk):
+                with contextlib.suppress(ValueError, msgspec.MsgspecError):
+                    found[bytes(hash)] = self._arms[bytes(hash)] = unpack_arms(bytes(data))
+        while len(self._arms) > _CATALOGUES:
+            del self._arms[next(iter(self._arms))]
+        return found
 
     def events(self, seq: int = 0) -> Iterator[Row]:
         """All events after ``seq``, read in pieces.

@@ -20,6 +20,8 @@ CREATE INDEX IF NOT EXISTS given ON events (app, id) WHERE kind = 'reward';
 CREATE INDEX IF NOT EXISTS due ON decisions (deadline) WHERE closed = 0;
 CREATE TABLE IF NOT EXISTS requests (
   app TEXT NOT NULL, request TEXT NOT NULL, seq {integer} NOT NULL, PRIMARY KEY (app, request)){suffix};
+CREATE TABLE IF NOT EXISTS catalogues (
+  hash {bytes} PRIMARY KEY, time {integer} NOT NULL, data {bytes} NOT NULL){suffix};
 CREATE TABLE IF NOT EXISTS bases (app TEXT PRIMARY KEY, data {bytes} NOT NULL);
 CREATE TABLE IF NOT EXISTS {aside}snapshots (
   app TEXT NOT NULL, seq {integer} NOT NULL, data {bytes} NOT NULL, PRIMARY KEY (app, seq));

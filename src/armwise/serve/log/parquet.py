@@ -108,7 +108,7 @@ def row_groups(entries: Iterable[Entry]) -> Iterator[bytes]:
         size = 0
         for entry in entries:
             rows.append(_columns(entry))
-            size += len(entry.row.body) + 64 * len(entry.outcomes)
+            size += len(entry.row.body) + sum(map(len, entry.decision.arms)) + 64 * len(entry.outcomes)
             if len(rows) == ROWS or size > BYTES:
                 writer.write_table(pa.Table.from_pylist(rows, columns))
                 rows, size = [], 0

@@ -20,6 +20,7 @@ from armwise.serve.engine.draw import uniform
 from armwise.serve.engine.fold import fold
 from armwise.serve.errors import Conflict, Unknown
 from armwise.serve.journal.append import Journal, link
+from armwise.serve.journal.bodies import hashed, together, unpack_arms
 from armwise.serve.journal.events import Decision, Event, Reward, Row, Sequel
 from armwise.serve.journal.records import Base
 from armwise.serve.journal.rules import Status, check, happen
@@ -123,6 +124,13 @@ def _verify(report: Report, journal: Journal, models: bool) -> None:
         if replay is not None:
             replay.take(row)
     _check_statuses(report, journal, statuses)
+    for hash, data in journal.connection.execute("SELECT hash, data FROM catalogues"):
+        try:
+            sound = hashed(together(unpack_arms(bytes(data)))) == bytes(hash)
+        except (ValueError, TypeError):
+            sound = False
+        if not sound:
+            report.wrong(f"the arms stored as {bytes(hash).hex()} were altered")
     if replay is not None:
         replay.end()
 
@@ -203,6 +211,7 @@ def chained(
     """
     sql = "SELECT seq, time, app, kind, id, body, chain FROM events WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT 500"
     while rows := journal.connection.execute(sql, (after, until)):
+        found = []
         for seq, time, app, kind, id, body, chain in rows:
             for name, value in (("body", body), ("chain", chain)):
                 if not isinstance(value, (bytes, memoryview)):
@@ -210,7 +219,9 @@ def chained(
                     if wrong is None:
                         raise ValueError(problem)
                     wrong(problem)
-            yield Row(seq, time, app, kind, id, _bytes(body)), _bytes(chain)
+            found.append((Row(seq, time, app, kind, id, _bytes(body)), _bytes(chain)))
+        journal.with_arms([row for row, _ in found])
+        yield from found
         after = rows[-1][0]
 
 

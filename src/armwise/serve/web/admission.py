@@ -48,9 +48,12 @@ def pairs(contexts: Sequence[Part], arms: Sequence[Part]) -> int:
     return left * (count_tokens(arms) + 2 * len(arms))
 
 
-def heavy(call: Call, contexts: Sequence[Part], arms: Sequence[Part]) -> bool:
-    """Whether a request is not for the loop; InvalidInput if the application does not take so much at once."""
-    if len(call.body) <= _TINY and len(contexts) == 1:
+def heavy(call: Call, contexts: Sequence[Part], arms: Sequence[Part], named: bool = False) -> bool:
+    """Whether a request is not for the loop; InvalidInput if the application does not take so much at once.
+
+    ``named``: the arms are not in the body.
+    """
+    if len(call.body) <= _TINY and len(contexts) == 1 and not named:
         return False
     model = call.engine.model(call.application)
     n, numbers = pairs(contexts, arms), len(arms) * model.encoder.dim

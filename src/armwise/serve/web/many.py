@@ -30,7 +30,7 @@ async def decide(call: Call) -> Response:
     def drawn() -> list[Write]:
         asked = _asked(call)
         for each in asked:
-            admission.heavy(call, [each.tokens], each.arms.features)
+            admission.heavy(call, [each.tokens], each.arms.features, bool(each.catalogue))
         return [_write(call, each, i) for i, each in enumerate(asked)]
 
     writes = await admission.aside(True, drawn)
@@ -48,7 +48,7 @@ def _asked(call: Call) -> list[Asked]:
     found = []
     for i, body in enumerate(bodies):
         try:
-            found.append(read(bytes(body)))
+            found.append(read(bytes(body), call.engine.catalogue))
         except InvalidInput as error:
             raise InvalidInput(f"decisions[{i}]: {error}") from None
     return found
@@ -61,6 +61,7 @@ def _write(call: Call, asked: Asked, i: int) -> Write:
         id=None if sent.id is msgspec.UNSET else sent.id,
         excluded=() if sent.excluded is msgspec.UNSET else sent.excluded,
         deferred=sent.defer is True, request=retry_key(call, "decide", str(i)), by=call.key.name, tokens=asked.tokens,
+        catalogue=asked.catalogue,
     )  # fmt: skip
 
 
@@ -88,8 +89,8 @@ async def reward(call: Call) -> Response:
 
 async def explanation(call: Call) -> Response:
     """``POST /v1/explanations``: a context and arms, as for a decision; nothing is decided."""
-    asked = await admission.aside(True, lambda: read(call.body))
-    admission.heavy(call, [asked.tokens], asked.arms.features)
+    asked = await admission.aside(True, lambda: read(call.body, call.engine.catalogue))
+    admission.heavy(call, [asked.tokens], asked.arms.features, bool(asked.catalogue))
     await asyncio.to_thread(call.engine.wait_learnt)
     model = call.engine.model(call.application)
     arms, contributions = await admission.aside(True, lambda: explain(model, asked.context, asked.arms))

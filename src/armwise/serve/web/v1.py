@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from typing import Any, NamedTuple
 
 import msgspec
@@ -26,11 +26,14 @@ from armwise.serve.web.http import Call, Problem, Response, Route, finite, read_
 class DecisionRequest(msgspec.Struct, forbid_unknown_fields=True):
     """What ``POST /v1/decisions`` takes: arms are ids, or objects with ``id`` and ``features``.
 
+    Instead of ``arms``, ``catalogue`` may name arms that were stored before.
+
     >>> msgspec.json.decode(b'{"arms": ["a", "b"]}', type=DecisionRequest).defer
     UNSET
     """
 
-    arms: list[msgspec.Raw]
+    arms: list[msgspec.Raw] | msgspec.UnsetType = msgspec.UNSET
+    catalogue: str | msgspec.UnsetType = msgspec.UNSET
     context: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
     id: str | msgspec.UnsetType = msgspec.UNSET
     excluded: list[str] | msgspec.UnsetType = msgspec.UNSET
@@ -86,7 +89,18 @@ class RewardAnswer(msgspec.Struct):
     repeated: bool = False
 
 
+class CatalogueRequest(msgspec.Struct, forbid_unknown_fields=True):
+    """What ``POST /v1/catalogues`` takes.
+
+    >>> len(msgspec.json.decode(b'{"arms": ["a", "b"]}', type=CatalogueRequest).arms)
+    2
+    """
+
+    arms: list[msgspec.Raw]
+
+
 _decode = msgspec.json.Decoder(DecisionRequest)
+_decode_catalogue = msgspec.json.Decoder(CatalogueRequest)
 
 
 class Asked(NamedTuple):
@@ -96,22 +110,23 @@ class Asked(NamedTuple):
     tokens: Part
     arms: ArmColumns
     sent: DecisionRequest
+    catalogue: bytes = b""  # the hash by which the arms were named
 
 
 async def decide(call: Call) -> Response:
     """``POST /v1/decisions``: read, admit, draw, make durable, answer; in this order, each once."""
     apart = admission.large(call.body)
-    asked = await admission.aside(apart, lambda: read(call.body))
-    apart = admission.heavy(call, [asked.tokens], asked.arms.features) or apart
+    asked = await admission.aside(apart, lambda: read(call.body, call.engine.catalogue))
+    apart = admission.heavy(call, [asked.tokens], asked.arms.features, bool(asked.catalogue)) or apart
     write = await admission.aside(apart, lambda: draw(call, asked))
     written = (await call.submit([write]))[0]
     return reply(DecisionAnswer.of(answer(written, write)), 200 if written.again else 201)
 
 
-def read(body: bytes) -> Asked:
-    """What a body asks for, or InvalidInput.
+def read(body: bytes, catalogue: Callable[[str], ArmColumns]) -> Asked:
+    """What a body asks for, or InvalidInput; ``catalogue`` finds arms that it names.
 
-    >>> read(b'{"arms": ["a", "b"]}').arms.ids
+    >>> read(b'{"arms": ["a", "b"]}', None).arms.ids
     ('a', 'b')
     """
     try:
@@ -119,8 +134,16 @@ def read(body: bytes) -> Asked:
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise InvalidInput(f"the body: {why(error, body)}") from None
     context = b"{}" if sent.context is msgspec.UNSET else bytes(sent.context)
-    arms, tokens = read_arms([bytes(arm) for arm in sent.arms]), part(context, "c")
-    present = 5 - [sent.context, sent.id, sent.excluded, sent.defer].count(msgspec.UNSET)
+    tokens = part(context, "c")
+    present = 6 - [sent.arms, sent.catalogue, sent.context, sent.id, sent.excluded, sent.defer].count(msgspec.UNSET)
+    if sent.catalogue is not msgspec.UNSET:
+        if sent.arms is not msgspec.UNSET:
+            raise InvalidInput("the body: arms and catalogue were both sent: only one can say what to choose from")
+        refuse_twice("the body", body, present + tokens.n_keys)
+        return Asked(context, tokens, catalogue(sent.catalogue), sent, bytes.fromhex(sent.catalogue))
+    if sent.arms is msgspec.UNSET:
+        raise InvalidInput("the body: Object missing required field `arms`")
+    arms = read_arms([bytes(arm) for arm in sent.arms])
     refuse_twice("the body", body, present + tokens.n_keys + sum(arms.n_keys))
     return Asked(context, tokens, arms, sent)
 
@@ -133,7 +156,24 @@ def draw(call: Call, asked: Asked) -> Write:
         id=None if sent.id is msgspec.UNSET else sent.id,
         excluded=() if sent.excluded is msgspec.UNSET else sent.excluded,
         deferred=sent.defer is True, request=retry_key(call, "decide"), by=call.key.name, tokens=asked.tokens,
+        catalogue=asked.catalogue,
     )  # fmt: skip
+
+
+async def put_catalogue(call: Call) -> Response:
+    """``POST /v1/catalogues``: store arms once, for decisions to name by their hash."""
+    sent = await admission.aside(admission.large(call.body), lambda: _read_catalogue(call.body))
+    return reply({"catalogue": await asyncio.to_thread(call.engine.put_catalogue, sent), "arms": len(sent.ids)}, 201)
+
+
+def _read_catalogue(body: bytes) -> ArmColumns:
+    try:
+        sent = _decode_catalogue.decode(body)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise InvalidInput(f"the body: {why(error, body)}") from None
+    arms = read_arms([bytes(arm) for arm in sent.arms])
+    refuse_twice("the body", body, 1 + sum(arms.n_keys))
+    return arms
 
 
 def retry_key(call: Call, *what: str) -> str:
@@ -314,6 +354,7 @@ def _whole(query: dict[str, str], name: str, default: int) -> int:
 
 ROUTES = [
     Route("POST", "v1/decisions", "decide", decide),
+    Route("POST", "v1/catalogues", "decide", put_catalogue),
     Route("GET", "v1/decisions/{}", "read", find),
     Route("POST", "v1/decisions/{}/reward", "reward", reward),
     Route("POST", "v1/decisions/{}/activate", "reward", activate),
