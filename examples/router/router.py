@@ -31,10 +31,20 @@ def hashed_words(prompt: str) -> dict[str, float]:
     return features
 
 
-class Router:
-    """Choose a model for a prompt; ``dollars`` is the budget per thousand prompts.
+def agent_of(dollars: float, prompts: int) -> dict[str, Any]:
+    """The agent, as a configuration has it: a mean of ``dollars`` per thousand over this many prompts, less 3 %."""
+    return {
+        "class": "LagrangeCB", "oracle": {"class": "SquareCB"}, "horizon": prompts, "scale": 0.1, "prior": 1.0,
+        "budget": 0.97 * dollars * prompts / 1000.0,
+    }  # fmt: skip
 
-    ``storage`` is a folder for the journal (None: in memory). ``embed`` turns a prompt into numbers of its own.
+
+class Router:
+    """Choose a model for a prompt; ``dollars`` is the budget per thousand prompts, held on average.
+
+    ``storage`` is a folder for the journal (None: in memory); with ``service``, the address of an ``armwise serve``
+    whose application has such an agent (see ``agent_of``), the journal is there. ``embed`` turns a prompt into numbers
+    of its own. ``prompts`` is how many the budget is for.
     """
 
     def __init__(
@@ -43,28 +53,34 @@ class Router:
         dollars: float,
         storage: Any = None,
         *,
+        service: str | None = None,
+        key: str | None = None,
         embed: Callable[[str], Sequence[float]] | None = None,
         prompts: int = 100_000,
         seed: int = 1,
     ) -> None:
         self.models, self.embed = list(models), embed
-        agent = {
-            "class": "LagrangeCB", "oracle": {"class": "SquareCB"}, "horizon": prompts,
-            "budget": dollars * prompts / 1000.0,
-        }  # fmt: skip
-        self.decider = aw.Decider(storage, agent=agent, seed=seed)
+        self.decider: aw.Decider | aw.Client = (
+            aw.Decider(storage, agent=agent_of(dollars, prompts), seed=seed)
+            if service is None
+            else aw.Client(service, key=key)
+        )
 
-    def route(self, prompt: str) -> aw.Decided:
-        """The model for a prompt: ``.arm`` is its name, ``.id`` what its outcome belongs to."""
+    def route(self, prompt: str, models: Sequence[str] | None = None) -> aw.Decided:
+        """The model for a prompt, among all or these: ``.arm`` is its name, ``.id`` what its outcome belongs to."""
         if self.embed is None:
             context: Mapping[str, float] = hashed_words(prompt)
         else:
             context = {f"e{i}": float(value) for i, value in enumerate(self.embed(prompt))}
-        return self.decider.decide(context, arms=self.models)
+        return self.decider.decide(context, arms=self.models if models is None else models)
 
     def outcome(self, id: str, quality: float, dollars: float) -> None:
         """What came of it, now or days later."""
         self.decider.reward(id, quality, cost=dollars)
+
+    def close(self) -> None:
+        """Let the journal go."""
+        self.decider.close()
 
     def what_if(self, tables: Mapping[str, Sequence[float]]) -> aw.offline.Tradeoff:
         """What other rules would have scored and cost; each is a share per model, in the order of ``models``."""

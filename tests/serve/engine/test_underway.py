@@ -4,9 +4,12 @@ import threading
 
 import numpy as np
 import pytest
+from serving import Running
 
 import armwise as aw
 from armwise.agent import Choice
+from armwise.serve.app import Service
+from armwise.serve.config import Application, Config
 from armwise.serve.engine.engine import Engine
 from armwise.serve.journal.events import Creation
 from armwise.serve.journal.sqlite import SQLite
@@ -132,3 +135,22 @@ def _copy(agent):
     from armwise.serve.model.inside import copied
 
     return copied(agent)
+
+
+def test_concurrent_requests_over_http_never_overspend(tmp_path):
+    """Single requests and batches at once, from eight connections: five paid decisions fit, and five are made."""
+    config = Config(storage=str(tmp_path / "d"), applications={"shop": Application(agent=AGENT, arms=["free", "paid"])})
+    running, arms = Running(Service(config)), []
+
+    def decide(k):
+        with aw.Client(running.url, app="shop", timeout=30.0) as client:
+            made = client.decide_many([ASKED] * 5) if k % 2 else [client.decide({}, ASKED["arms"]) for _ in range(5)]
+            arms.extend(each.arm for each in made)
+
+    threads = [threading.Thread(target=decide, args=(k,)) for k in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    running.stop()
+    assert len(arms) == 40 and arms.count("paid") == PAID

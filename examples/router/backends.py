@@ -1,0 +1,136 @@
+"""Models behind an OpenAI-compatible interface: what they charge, how they are asked, and a budget that holds."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import threading
+import time
+import urllib.parse
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+
+class BackendError(Exception):
+    """A back end could not be reached, took too long, or failed: another one may be asked."""
+
+
+class Refused(Exception):
+    """The back end says that the request itself is wrong: another one would say the same."""
+
+    def __init__(self, status: int, body: bytes) -> None:
+        super().__init__(f"status {status}")
+        self.status, self.body = status, body
+
+
+@dataclass(frozen=True)
+class Model:
+    """One back end; prices are in dollars per million tokens.
+
+    ``url`` is the base (".../v1"), ``model`` the name it knows, ``key_from`` the environment variable with its key.
+    """
+
+    name: str
+    url: str
+    model: str
+    input: float
+    output: float
+    max_tokens: int = 1024
+    timeout: float = 30.0
+    key_from: str = ""
+
+    def dollars(self, usage: dict[str, Any]) -> float:
+        """What an answer cost, by the tokens that the back end counted."""
+        return (self.input * usage["prompt_tokens"] + self.output * usage.get("completion_tokens", 0)) / 1e6
+
+    def request(self, body: dict[str, Any]) -> dict[str, Any]:
+        """The request as this back end gets it: its own name, a limit on the answer, and usage in streams."""
+        limit = min(int(body.get("max_tokens") or self.max_tokens), self.max_tokens)
+        stream = {"stream_options": {"include_usage": True}} if body.get("stream") else {}
+        return {**body, "model": self.model, "max_tokens": limit, **stream}
+
+    def most(self, body: dict[str, Any]) -> float:
+        """The most that a request can cost: no text has more tokens than bytes, and the answer is limited."""
+        asked = self.request(body)
+        prompt = len(json.dumps(body.get("messages", []), ensure_ascii=False).encode()) + 16
+        return (self.input * prompt + self.output * asked["max_tokens"] * int(body.get("n") or 1)) / 1e6
+
+    def ask(self, body: dict[str, Any]) -> Iterator[bytes]:
+        """The answer, line by line as it comes; BackendError at any line, Refused before the first."""
+        parts = urllib.parse.urlsplit(self.url)
+        kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+        connection = kind(parts.netloc, timeout=self.timeout)
+        headers = {"content-type": "application/json"}
+        if self.key_from:
+            headers["authorization"] = f"Bearer {os.environ[self.key_from]}"
+        try:
+            path = f"{parts.path.rstrip('/')}/chat/completions"
+            connection.request("POST", path, json.dumps(self.request(body)), headers)
+            answer = connection.getresponse()
+            if answer.status in (400, 404, 413, 422):
+                raise Refused(answer.status, answer.read())
+            if answer.status != 200:
+                raise BackendError(f"{self.name} answers with status {answer.status}")
+            if not body.get("stream"):
+                yield answer.read()
+                return
+            while line := answer.readline():
+                yield line
+        except (OSError, http.client.HTTPException) as error:
+            raise BackendError(f"{self.name}: {error or type(error).__name__}") from None
+        finally:
+            connection.close()
+
+
+class Ledger:
+    """A budget in dollars that is never overspent: the most that a request can cost is set aside while it is under way.
+
+    >>> ledger = Ledger(1.0)
+    >>> ledger.reserve(0.8), ledger.reserve(0.8)
+    (True, False)
+    >>> ledger.settle(0.8, 0.1); round(ledger.left, 2)
+    0.9
+    """
+
+    def __init__(self, dollars: float | None) -> None:
+        self.dollars, self.spent, self._aside = dollars, 0.0, 0.0
+        self._lock = threading.Lock()
+
+    @property
+    def left(self) -> float:
+        """What is neither spent nor set aside."""
+        return float("inf") if self.dollars is None else self.dollars - self.spent - self._aside
+
+    def reserve(self, most: float) -> bool:
+        """Set the most that a request can cost aside; False if that much is not left. ``settle`` gives it back."""
+        with self._lock:
+            if most > self.left:
+                return False
+            self._aside += most
+            return True
+
+    def settle(self, most: float, dollars: float) -> None:
+        """Put what it did cost in the place of what was set aside for it."""
+        with self._lock:
+            self._aside -= most
+            self.spent += dollars
+
+
+class Resting:
+    """Back ends that failed, and until when they are left alone: longer after every failure in a row."""
+
+    def __init__(self, seconds: float = 5.0) -> None:
+        self.seconds = seconds
+        self._failed: dict[str, tuple[int, float]] = {}
+
+    def failed(self, name: str) -> None:
+        n = self._failed.get(name, (0, 0.0))[0] + 1
+        self._failed[name] = n, time.monotonic() + self.seconds * min(2.0 ** (n - 1), 64.0)
+
+    def worked(self, name: str) -> None:
+        self._failed.pop(name, None)
+
+    def rests(self, name: str) -> bool:
+        return self._failed.get(name, (0, 0.0))[1] > time.monotonic()

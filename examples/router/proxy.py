@@ -1,0 +1,322 @@
+"""An OpenAI-compatible proxy that learns which model answers which prompt, within a budget in dollars.
+
+POST /v1/chat/completions   as OpenAI's, streams too; "model" is "auto", or the name of a model to be asked
+POST /v1/feedback           {"id": ..., "score": 0.0 to 1.0}, whenever the quality is known
+GET /v1/models              the models that are offered now
+PUT /v1/models/NAME         a model that comes, or whose price changes; DELETE: it goes
+GET /v1/budget              dollars spent and left
+
+Each attempt is a decision of its own in the journal, with the probabilities that it was drawn with: a back end that
+fails has earned 0 for what it cost, and another decision is made among those that are left. The dollars are known with
+the answer, and are spent at once; quality and dollars are learnt together, with the feedback or, where none comes
+within ``patience`` seconds, with the score ``default``.
+
+Run it: python examples/router/proxy.py CONFIG.json; see docs/router.md
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import json
+import logging
+import sys
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from typing import Any
+
+from backends import BackendError, Ledger, Model, Refused, Resting
+
+from router import Router
+
+log = logging.getLogger("router")
+MOST_BYTES = 4_000_000
+TOKENS = ("prompt_tokens", "completion_tokens")
+Send = Callable[[Any], Any]
+
+
+class Failure(Exception):
+    """What a client is told, in OpenAI's form."""
+
+    def __init__(self, status: int, kind: str, message: str) -> None:
+        super().__init__(message)
+        self.status, self.body = status, {"error": {"message": message, "type": kind, "param": None, "code": kind}}
+
+
+class Proxy:
+    """The ASGI app; ``router`` decides, ``dollars`` (None: no end) is the budget that no path overspends."""
+
+    def __init__(
+        self,
+        router: Router,
+        models: list[Model],
+        dollars: float | None = None,
+        *,
+        key: str = "",
+        patience: float = 3600.0,
+        default: float = 0.5,
+        rest: float = 5.0,
+    ) -> None:
+        self.router, self.models = router, {model.name: model for model in models}
+        self.ledger, self.resting = Ledger(dollars), Resting(rest)
+        self.key, self.patience, self.default = key, patience, default
+        self._waiting: dict[str, tuple[float, float]] = {}  # answers without feedback: dollars, and when they came
+        self._lock = threading.Lock()
+
+    # ------------------------------------------------------------------ choosing, asking, learning (in threads)
+
+    def offered(self, body: dict[str, Any]) -> list[Model]:
+        """The models that can be asked now: named by the request, awake, and within what is left."""
+        name = body.get("model", "auto")
+        if name != "auto" and name not in self.models:
+            raise Failure(404, "model_not_found", f"no model is called {name!r}: ask for 'auto', or see /v1/models")
+        named = list(self.models.values()) if name == "auto" else [self.models[name]]
+        paid = [model for model in named if model.most(body) <= self.ledger.left]
+        if not paid:
+            raise Failure(429, "insufficient_quota", "what is left of the budget does not cover this request")
+        return [model for model in paid if not self.resting.rests(model.name)] or paid
+
+    def reserve(self, body: dict[str, Any], failed: set[str]) -> tuple[dict[str, Model], float]:
+        """The models to decide between, and the most that any of them can cost, which is set aside."""
+        while True:
+            offered = [model for model in self.offered(body) if model.name not in failed]
+            if not offered:
+                raise Failure(502, "backend_error", f"no back end answers; asked were {', '.join(sorted(failed))}")
+            most = max(model.most(body) for model in offered)
+            if self.ledger.reserve(most):  # else others were quicker: less is offered then
+                return {model.name: model for model in offered}, most
+
+    def attempt(self, body: dict[str, Any]) -> tuple[str, Model, Iterator[bytes], float, bytes]:
+        """Decide and ask until a back end begins to answer: the decision, its lines, what is set aside, the first line.
+
+        Every attempt that fails is a decision with its own outcome; each model is asked once.
+        """
+        failed: set[str] = set()
+        while True:
+            offered, aside = self.reserve(body, failed)
+            try:
+                decided = self.router.route(prompt_of(body), list(offered))
+                model = offered[decided.arm]
+                lines = model.ask(body)
+                first = next(lines, b"")
+            except Refused as error:  # the request's fault: the decision stays without an outcome
+                self.ledger.settle(aside, 0.0)
+                raise Failure(error.status, "invalid_request_error", error.body.decode("utf-8", "replace")) from None
+            except BackendError as error:
+                log.warning("%s", error)
+                self.ledger.settle(aside, 0.0)
+                self.resting.failed(model.name)
+                self.router.outcome(decided.id, 0.0, 0.0)
+                failed.add(model.name)
+                continue
+            except BaseException:
+                self.ledger.settle(aside, 0.0)
+                raise
+            most = model.most(body)
+            self.ledger.settle(aside - most, 0.0)
+            self.resting.worked(model.name)
+            return decided.id, model, lines, most, first
+
+    def settle(self, id: str, model: Model, most: float, usage: dict[str, Any] | None) -> float:
+        """Count what an answer cost: by its usage, or all that was set aside where the back end did not say."""
+        dollars = most if usage is None else model.dollars(usage)
+        if dollars > most:
+            log.warning("%s cost %s dollars, more than the %s set aside: its prices or limits are wrong",
+                        model.name, dollars, most)  # fmt: skip
+        self.ledger.settle(most, dollars)
+        with self._lock:
+            self._waiting[id] = dollars, time.monotonic()
+        self.learn_without_feedback()
+        return dollars
+
+    def feedback(self, id: str, score: float) -> None:
+        """Learn the quality of an answer together with its dollars."""
+        with self._lock:
+            found = self._waiting.pop(id, None)
+        if found is None:
+            raise Failure(404, "not_found", f"no answer with the id {id!r} waits for feedback")
+        self.router.outcome(id, score, found[0])
+
+    def learn_without_feedback(self, patience: float | None = None) -> None:
+        """Learn the answers whose feedback did not come in time, with the default score."""
+        end = time.monotonic() - (self.patience if patience is None else patience)
+        with self._lock:
+            due = [(id, self._waiting.pop(id)[0]) for id, (_, at) in list(self._waiting.items()) if at <= end]
+        for id, dollars in due:
+            self.router.outcome(id, self.default, dollars)
+
+    # ------------------------------------------------------------------ HTTP
+
+    async def __call__(self, scope: Mapping[str, Any], receive: Callable[[], Any], send: Send) -> None:
+        if scope["type"] == "lifespan":
+            return await self._live(receive, send)
+        try:
+            await self._answer(scope, receive, send)
+        except Failure as failure:
+            await respond(send, failure.status, failure.body)
+
+    async def _live(self, receive: Callable[[], Any], send: Send) -> None:
+        while True:
+            event = (await receive())["type"]
+            if event == "lifespan.shutdown":
+                await asyncio.to_thread(self.learn_without_feedback, 0.0)
+                await asyncio.to_thread(self.router.close)
+            await send({"type": f"{event}.complete"})
+            if event == "lifespan.shutdown":
+                return
+
+    async def _answer(self, scope: Mapping[str, Any], receive: Callable[[], Any], send: Send) -> None:
+        headers = dict(scope["headers"])
+        if self.key and headers.get(b"authorization") != f"Bearer {self.key}".encode():
+            raise Failure(401, "invalid_api_key", "the request needs the proxy's key: Authorization: Bearer KEY")
+        method, path = scope["method"], scope["path"]
+        name = path.removeprefix("/v1/models/")
+        match method, path:
+            case "POST", "/v1/chat/completions":
+                await self._complete(await read_body(receive), send)
+            case "POST", "/v1/feedback":
+                body = await read_body(receive)
+                score, id = body.get("score"), body.get("id")
+                if isinstance(score, bool) or not isinstance(score, (int, float)) or not 0.0 <= score <= 1.0:
+                    raise Failure(
+                        400, "invalid_request_error", f"score must be a number from 0 to 1, got {score!r:.80}"
+                    )
+                await asyncio.to_thread(self.feedback, str(id).removeprefix("chatcmpl-"), float(score))
+                await respond(send, 200, {"id": id, "score": score})
+            case "GET", "/v1/models":
+                listed = [{"id": each, "object": "model", "owned_by": "router"} for each in ["auto", *self.models]]
+                await respond(send, 200, {"object": "list", "data": listed})
+            case "GET", "/v1/budget":
+                left = None if self.ledger.dollars is None else self.ledger.left
+                await respond(send, 200, {"dollars": self.ledger.dollars, "spent": self.ledger.spent, "left": left})
+            case "PUT", _ if path != name and name and name != "auto":
+                self.models = self.models | {name: read_model({**await read_body(receive), "name": name})}
+                await respond(send, 200, dataclasses.asdict(self.models[name]))
+            case "DELETE", _ if name in self.models:
+                self.models = {each: model for each, model in self.models.items() if each != name}
+                await respond(send, 200, {"id": name, "deleted": True})
+            case _:
+                raise Failure(404, "not_found", f"there is no {method} {path}")
+
+    async def _complete(self, body: dict[str, Any], send: Send) -> None:
+        if not isinstance(body.get("messages"), list) or not body["messages"]:
+            raise Failure(400, "invalid_request_error", "messages must be a list that is not empty")
+        id, model, lines, most, first = await asyncio.to_thread(self.attempt, body)
+        more = [(b"x-router-id", id.encode()), (b"x-router-model", model.name.encode())]
+        if not body.get("stream"):
+            try:
+                answer = json.loads(first)
+                usage = usage_of(answer)
+            except (ValueError, AttributeError):
+                await asyncio.to_thread(self.settle, id, model, most, None)
+                await asyncio.to_thread(self.feedback, id, 0.0)
+                raise Failure(502, "backend_error", f"{model.name} did not answer in JSON") from None
+            dollars = await asyncio.to_thread(self.settle, id, model, most, usage)
+            more.append((b"x-router-dollars", repr(dollars).encode()))
+            return await respond(send, 200, answer | {"id": f"chatcmpl-{id}"}, more)
+        usage, complete = None, False
+        kind = [(b"content-type", b"text/event-stream"), (b"cache-control", b"no-cache")]
+        try:
+            await send({"type": "http.response.start", "status": 200, "headers": kind + more})
+            async for line in in_thread(first, lines):
+                if line.startswith(b"data: {"):
+                    chunk = json.loads(line[6:])
+                    usage = usage_of(chunk) or usage
+                    line = b"data: " + json.dumps(chunk | {"id": f"chatcmpl-{id}"}).encode() + b"\n"
+                complete = complete or line.startswith(b"data: [DONE]")
+                await send({"type": "http.response.body", "body": line, "more_body": True})
+            if not complete:
+                raise BackendError(f"{model.name} ended without [DONE]")
+        except (BackendError, ValueError) as error:  # too late for another back end: the client is told
+            log.warning("%s, in the middle of a stream", error)
+            self.resting.failed(model.name)
+            told = Failure(502, "backend_error", f"{model.name} broke off").body
+            await send(
+                {"type": "http.response.body", "body": b"data: %s\n\n" % json.dumps(told).encode(), "more_body": True}
+            )
+        finally:
+            lines.close()  # type: ignore[attr-defined]
+            await asyncio.shield(asyncio.to_thread(self.settle, id, model, most, usage))
+        if not complete:
+            await asyncio.to_thread(self.feedback, id, 0.0)
+        await send({"type": "http.response.body", "body": b""})
+
+
+async def in_thread(first: bytes, lines: Iterator[bytes]) -> AsyncIterator[bytes]:
+    """Lines that a thread waits for."""
+    line: bytes | None = first
+    while line:
+        yield line
+        line = await asyncio.to_thread(next, lines, None)
+
+
+def usage_of(answer: dict[str, Any]) -> dict[str, Any] | None:
+    """The tokens that a back end counted, where it says them."""
+    usage = answer.get("usage")
+    counted = isinstance(usage, dict) and all(isinstance(usage.get(name, 0), int) for name in TOKENS)
+    return usage if counted and TOKENS[0] in usage else None
+
+
+def prompt_of(body: dict[str, Any]) -> str:
+    """The words of a request: what the messages say, the last one first."""
+    texts = []
+    for message in reversed(body["messages"]):
+        content = message.get("content") if isinstance(message, dict) else None
+        parts = content if isinstance(content, list) else [{"text": content}]
+        texts += [part["text"] for part in parts if isinstance(part, dict) and isinstance(part.get("text"), str)]
+    return "\n".join(texts)
+
+
+async def read_body(receive: Callable[[], Any]) -> dict[str, Any]:
+    """A JSON object, or a Failure that says what is wrong."""
+    body, more = b"", True
+    while more:
+        event = await receive()
+        body, more = body + event.get("body", b""), event.get("more_body", False)
+        if len(body) > MOST_BYTES:
+            raise Failure(413, "invalid_request_error", f"a request has at most {MOST_BYTES} bytes")
+    try:
+        found = json.loads(body)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise Failure(400, "invalid_request_error", "the body must be a JSON object")
+    return found
+
+
+async def respond(send: Send, status: int, body: Any, headers: list[tuple[bytes, bytes]] | None = None) -> None:
+    kind = [(b"content-type", b"application/json")]
+    await send({"type": "http.response.start", "status": status, "headers": kind + (headers or [])})
+    await send({"type": "http.response.body", "body": json.dumps(body).encode()})
+
+
+def read_model(given: dict[str, Any]) -> Model:
+    """A model of the configuration; Failure names the field."""
+    fields = {field.name: field for field in dataclasses.fields(Model)}
+    if strange := set(given) - set(fields):
+        raise Failure(400, "invalid_request_error", f"a model has no {sorted(strange)[0]!r}; it has {sorted(fields)}")
+    for name, field in fields.items():
+        value, kinds = given.get(name, field.default), {"str": str, "int": int, "float": (int, float)}[str(field.type)]
+        if isinstance(value, bool) or not isinstance(value, kinds) or (kinds is not str and not value >= 0):
+            raise Failure(400, "invalid_request_error", f"{name} of a model must be a {field.type}, got {value!r:.80}")
+    return Model(**given)
+
+
+def main() -> None:
+    import uvicorn
+
+    with open(sys.argv[1], encoding="utf-8") as file:
+        config = json.load(file)
+    models = [read_model(each) for each in config["models"]]
+    router = Router(
+        [model.name for model in models], config["dollars_per_thousand"], config.get("journal"),
+        service=config.get("service"), key=config.get("service_key"),
+    )  # fmt: skip
+    options = {name: config[name] for name in ("key", "patience", "default") if name in config}
+    app = Proxy(router, models, config.get("dollars"), **options)
+    uvicorn.run(app, host=config.get("host", "127.0.0.1"), port=config.get("port", 8585), log_level="warning")
+
+
+if __name__ == "__main__":
+    main()
