@@ -43,7 +43,7 @@ class Model:
 
     def dollars(self, usage: dict[str, Any]) -> float:
         """What an answer cost, by the tokens that the back end counted."""
-        return (self.input * usage["prompt_tokens"] + self.output * usage.get("completion_tokens", 0)) / 1e6
+        return float(self.input * usage["prompt_tokens"] + self.output * usage.get("completion_tokens", 0)) / 1e6
 
     def request(self, body: dict[str, Any]) -> dict[str, Any]:
         """The request as this back end gets it: its own name, a limit on the answer, and usage in streams."""
@@ -55,7 +55,7 @@ class Model:
         """The most that a request can cost: no text has more tokens than bytes, and the answer is limited."""
         asked = self.request(body)
         prompt = len(json.dumps(body.get("messages", []), ensure_ascii=False).encode()) + 16
-        return (self.input * prompt + self.output * asked["max_tokens"] * int(body.get("n") or 1)) / 1e6
+        return float(self.input * prompt + self.output * asked["max_tokens"] * int(body.get("n") or 1)) / 1e6
 
     def ask(self, body: dict[str, Any]) -> Iterator[bytes]:
         """The answer, line by line as it comes; BackendError at any line, Refused before the first."""

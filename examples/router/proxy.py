@@ -33,6 +33,7 @@ from router import Router
 log = logging.getLogger("router")
 MOST_BYTES = 4_000_000
 TOKENS = ("prompt_tokens", "completion_tokens")
+KINDS: dict[str, Any] = {"str": str, "int": int, "float": (int, float)}
 Send = Callable[[Any], Any]
 
 
@@ -254,8 +255,9 @@ async def in_thread(first: bytes, lines: Iterator[bytes]) -> AsyncIterator[bytes
 def usage_of(answer: dict[str, Any]) -> dict[str, Any] | None:
     """The tokens that a back end counted, where it says them."""
     usage = answer.get("usage")
-    counted = isinstance(usage, dict) and all(isinstance(usage.get(name, 0), int) for name in TOKENS)
-    return usage if counted and TOKENS[0] in usage else None
+    if not isinstance(usage, dict) or TOKENS[0] not in usage:
+        return None
+    return usage if all(isinstance(usage.get(name, 0), int) for name in TOKENS) else None
 
 
 def prompt_of(body: dict[str, Any]) -> str:
@@ -297,8 +299,9 @@ def read_model(given: dict[str, Any]) -> Model:
     if strange := set(given) - set(fields):
         raise Failure(400, "invalid_request_error", f"a model has no {sorted(strange)[0]!r}; it has {sorted(fields)}")
     for name, field in fields.items():
-        value, kinds = given.get(name, field.default), {"str": str, "int": int, "float": (int, float)}[str(field.type)]
-        if isinstance(value, bool) or not isinstance(value, kinds) or (kinds is not str and not value >= 0):
+        value = given.get(name, field.default)
+        fits = isinstance(value, KINDS[str(field.type)]) and not isinstance(value, bool)
+        if not fits or (not isinstance(value, str) and not value >= 0):
             raise Failure(400, "invalid_request_error", f"{name} of a model must be a {field.type}, got {value!r:.80}")
     return Model(**given)
 

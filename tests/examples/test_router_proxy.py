@@ -1,5 +1,7 @@
 """The OpenAI-compatible proxy, against back ends that stand in for models: answers, streams, failures, the budget."""
 
+from __future__ import annotations
+
 import asyncio
 import json
 import sys
@@ -22,7 +24,8 @@ class StandIn(ThreadingHTTPServer):
 
     def __init__(self, mode="works", tokens=20):
         super().__init__(("127.0.0.1", 0), Answering)
-        self.mode, self.tokens, self.asked = mode, tokens, []
+        self.mode, self.tokens = mode, tokens
+        self.asked: list[object] = []
         threading.Thread(target=self.serve_forever, args=(0.02,), daemon=True).start()
 
     @property
@@ -31,6 +34,8 @@ class StandIn(ThreadingHTTPServer):
 
 
 class Answering(BaseHTTPRequestHandler):
+    server: StandIn
+
     def log_message(self, *args):
         pass
 
@@ -240,7 +245,8 @@ def test_over_a_running_service(make, monkeypatch, tmp_path):
 
     import router
     from armwise.serve.app import Service
-    from armwise.serve.config import Application, Config
+    from armwise.serve.config import Config
+    from armwise.serve.engine.application import Application
 
     agent = router.agent_of(1.0, 1000)
     running = Running(Service(Config(storage=str(tmp_path / "d"), applications={"router": Application(agent=agent)})))

@@ -1,6 +1,7 @@
 """Decisions under way count: whoever decides beside others cannot spend what they may spend."""
 
 import threading
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,7 +10,8 @@ from serving import Running
 import armwise as aw
 from armwise.agent import Choice
 from armwise.serve.app import Service
-from armwise.serve.config import Application, Config
+from armwise.serve.config import Config
+from armwise.serve.engine.application import Application
 from armwise.serve.engine.engine import Engine
 from armwise.serve.journal.events import Creation
 from armwise.serve.journal.sqlite import SQLite
@@ -94,7 +96,7 @@ def test_no_interleaving_overspends():
         rng = np.random.default_rng(seed)
         master = aw.HardStop(aw.Exp3(2, gamma=1.0), 4.0, 1.0, fallback=0, seed=seed)
         underway, copies = Underway(), [(0, _copy(master))]
-        journal: list = []
+        journal: list[Any] = []
         drawn, unpaid = [], []
         folded, spent, open_cost = 0, 0.0, 0.0
         for _ in range(120):
@@ -140,7 +142,8 @@ def _copy(agent):
 def test_concurrent_requests_over_http_never_overspend(tmp_path):
     """Single requests and batches at once, from eight connections: five paid decisions fit, and five are made."""
     config = Config(storage=str(tmp_path / "d"), applications={"shop": Application(agent=AGENT, arms=["free", "paid"])})
-    running, arms = Running(Service(config)), []
+    running = Running(Service(config))
+    arms: list[str] = []
 
     def decide(k):
         with aw.Client(running.url, app="shop", timeout=30.0) as client:
