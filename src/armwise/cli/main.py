@@ -25,6 +25,7 @@ COMMANDS = {
     "compare": "is one policy better than another, on logged data",
     "replay": "let an agent learn from logged data, and judge it",
     "serve": "serve decisions over HTTP",
+    "app": "list, add and remove applications of a decision service, and versions of their models",
     "journal": "read the log of a decision service",
 }
 
@@ -36,6 +37,7 @@ EXTRAS = {
     "evaluate": "offline",
     "replay": "offline",
     "serve": "serve",
+    "app": "serve",
     "journal": "serve",
 }
 

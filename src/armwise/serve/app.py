@@ -11,6 +11,8 @@ import time
 from collections.abc import AsyncGenerator, Callable
 from typing import Any
 
+import msgspec
+
 from armwise.serve.config import Config, is_loopback, names_loopback
 from armwise.serve.engine.engine import Engine
 from armwise.serve.personalizer import admin, evaluations, rank, slots
@@ -257,6 +259,27 @@ class Service:
 
     async def _description(self, call: Call) -> Response:
         return reply(document())
+
+
+async def asked_once(config: Config, method: str, path: str, body: bytes) -> tuple[int, bytes]:
+    """The answer to one request to a service that runs for it alone, without a socket and without keys."""
+    service = Service(msgspec.structs.replace(config, keys=[], listen="127.0.0.1:0"))
+    answered: list[Any] = []
+
+    async def receive() -> Any:
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    async def send(message: Any) -> None:
+        answered.append(message)
+
+    raw: Any = {"type": "http", "method": method, "raw_path": path.encode(), "path": path, "query_string": b"",
+                "headers": [(b"host", b"localhost")]}  # fmt: skip
+    try:
+        await service.start()
+        await service(raw, receive, send)
+    finally:
+        await service.stop()
+    return answered[0]["status"], b"".join(message.get("body", b"") for message in answered[1:])
 
 
 def _raw_path(scope: HTTPScope) -> bytes:
