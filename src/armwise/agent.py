@@ -77,6 +77,7 @@ class Agent(persist.Saved, ABC):
     compiled: bool = False  # whether ``play`` runs in compiled code, without the interpreter's lock between its rounds
     plain_input: bool = True  # whether contexts are the arrays of ``sees``: False where an agent reads them its own way
     revises: bool = False  # whether ``revise`` can put another reward in the place of one that was learnt
+    fades: bool = False  # whether what was learnt can be made to count less, all of it at once (``_fade``)
     merges: bool = False  # whether ``merge`` works: what is learnt is a sum over the rewards
     per_arm: bool = False  # whether each arm has a model of its own, so that ``add_arm`` and ``remove_arm`` work
     keeps_sparse: bool = False  # whether the algorithm reads CSR rows itself; otherwise they are made dense for it
@@ -352,6 +353,14 @@ class Agent(persist.Saved, ABC):
     def _revise(self, context: Any, choice: Choice, before: float, after: float) -> None:
         """Replace a reward that was learnt; all of it is checked."""
         raise NotImplementedError
+
+    def _fade(self, keep: float) -> None:
+        """Let what was learnt so far count ``keep`` times as much as before; if ``fades``."""
+        raise NotImplementedError
+
+    def _predicted(self, context: Any, arm: int) -> float | None:
+        """The reward that the agent expects of one arm, where it can say so at little cost."""
+        return None
 
     def _estimates(self, context: Any) -> tuple[Floats, Floats | None]:
         """What ``estimate`` answers, for an agent that estimates every arm's reward."""

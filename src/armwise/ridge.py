@@ -343,6 +343,21 @@ class Ridge(persist.Saved):
             gram, moment = lam * np.eye(self.dim) + A + other_A, lam * self.prior_means[m] + b + other_b
             ridge.refit(self.models[m], gram, moment)
 
+    def fade(self, keep: float) -> None:
+        """Let what was learnt so far count ``keep`` times as much as before, where nothing is forgotten by itself.
+
+        >>> model = Ridge(dim=1, lam=1.0)
+        >>> model.update(np.ones(1), 1.0, weight=4.0)
+        >>> model.fade(0.25); model.theta.round(9)
+        array([[0.5]])
+        """
+        if self.forgets:
+            raise ValueError("a model that forgets by itself is not to be faded")
+        lam = self.ridge or 1.0
+        for m in range(self.n_models):
+            A, b = self.learnt(m)
+            ridge.refit(self.models[m], lam * np.eye(self.dim) + keep * A, lam * self.prior_means[m] + keep * b)
+
     def add_model(self) -> None:
         """One more model, untaught, after the others; its prior mean is theirs, or zeros where each has its own.
 

@@ -47,7 +47,7 @@ class RidgeAgent(OverRidge):
         self.sees = "features" if n_arms is None else "shared"
         self.scale = positive("scale", scale, zero=True)
         self.compiled = self.window is None
-        self.revises = noise is None and not model.forgets
+        self.revises = self.fades = noise is None and not model.forgets
         self.merges, self.per_arm = not model.forgets, n_arms is not None
         self._set_width()
 
@@ -89,6 +89,16 @@ class RidgeAgent(OverRidge):
             self._model.revise(*dense_row(context, choice.arm), after - before)
         else:
             self._model.revise(context[None], 0, after - before, choice.arm)
+
+    def _fade(self, keep: float) -> None:
+        self._model.fade(keep)
+        self._set_width()
+
+    def _predicted(self, context: Floats, arm: int) -> float:
+        if self.n_arms is not None:
+            return float(self._model.theta[arm] @ context)
+        X, row = dense_row(context, arm)
+        return float(self._model.theta[0] @ X[row])
 
     def _play(self, contexts: Any, rewards: Floats) -> Played:
         if not self.compiled:

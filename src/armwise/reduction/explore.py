@@ -46,6 +46,7 @@ class Explore(Wrapper):
         self._around(self.agent)
         self.keeps_sparse = self.agent.keeps_sparse
         self.revises, self.merges, self.per_arm = self.agent.revises, self.agent.merges, self.agent.per_arm
+        self.fades = self.agent.fades
         # Between two rounds that explore the agent plays alone, unless it learns with the probability of the arm.
         learns_with_it = self.agent.needs_probability or isinstance(self.agent, Around)
         self.compiled = self.agent.compiled and not learns_with_it
@@ -114,6 +115,12 @@ class Explore(Wrapper):
 
     def _remove_arm(self, arm: int) -> None:
         self.agent.remove_arm(arm)
+
+    def _fade(self, keep: float) -> None:
+        self.agent._fade(keep)
+
+    def _predicted(self, context: Any, arm: int) -> float | None:
+        return self.agent._predicted(context, arm)
 
     def _revise(self, context: Any, choice: Choice, before: float, after: float) -> None:
         self.agent._revise(context, choice, before, after)

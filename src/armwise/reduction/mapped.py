@@ -49,7 +49,7 @@ class Mapped(Around):
         self.features = features
         self.sees, self.reward_range, self.n_arms = agent.sees, agent.reward_range, agent.n_arms
         self.dim, self.compiled, self.choosing_changes = features.columns, agent.compiled, agent.choosing_changes
-        self.revises, self.n_costs = agent.revises, agent.n_costs
+        self.revises, self.fades, self.n_costs = agent.revises, agent.fades, agent.n_costs
 
     def _map(self, context: Floats) -> Floats:
         return self.features._transform(context) if context.ndim == 2 else self.features._transform(context[None])[0]
@@ -84,6 +84,12 @@ class Mapped(Around):
         played = self.agent._play(mapped, rewards)
         self._n_learnt += len(rewards)
         return played
+
+    def _fade(self, keep: float) -> None:
+        self.agent._fade(keep)
+
+    def _predicted(self, context: Floats, arm: int) -> float | None:
+        return self.agent._predicted(self._map(context), arm)
 
     def _revise(self, context: Floats, choice: Choice, before: float, after: float) -> None:
         self.agent._revise(self._map(context), choice, before, after)

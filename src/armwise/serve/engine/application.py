@@ -8,7 +8,7 @@ import msgspec
 
 from armwise.features.arms import check_id
 from armwise.features.tokens import InvalidInput
-from armwise.serve.journal.events import DEFAULT_AGENT, LEAST_PAIRS, MAX_PAIRS, Creation, Settings
+from armwise.serve.journal.events import DEFAULT_AGENT, FORGET, LEAST_PAIRS, MAX_PAIRS, Creation, Settings
 from armwise.serve.model.build import build_model
 from armwise.serve.model.model import Model
 
@@ -30,6 +30,7 @@ class Application(msgspec.Struct, forbid_unknown_fields=True):
     rule: str = "earliest"
     learn: str = ""
     apprentice: bool = False
+    drift: str = FORGET
     max_pairs: int = MAX_PAIRS  # of a context's and an arm's features in one request
     policies: dict[str, dict[str, Any]] = {}  # what the page compares with, each described like an agent
 
@@ -58,7 +59,7 @@ class Application(msgspec.Struct, forbid_unknown_fields=True):
         """
         settings = Settings(
             self.window, self.default, self.rule, self.learn, self.apprentice, max_pairs=self.max_pairs,
-            policies=self.policies,
+            policies=self.policies, drift=self.drift,
         )  # fmt: skip
         return Creation(self.agent, self.features, self.arms, self.seed, settings, self.rewards)
 

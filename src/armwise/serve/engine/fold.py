@@ -83,7 +83,7 @@ def fold(
                             write.seen if made.version >= max(model.since, model.roster) else None,
                         )
                     met.setdefault(row.app, []).append(model.numbers(made, stack))
-                    model.assume(made, at_hand=seen or stack)
+                    model.assume(made, at_hand=model.watch(row, made, seen or stack))
                 case _:
                     models[row.app].apply(row, recent[lessons[row.seq]] if row.seq in lessons else None)
             leader = models[row.app]

@@ -36,6 +36,9 @@ EARLIEST, LATEST, SUM, MEAN, MAX, MIN = RULES = ("earliest", "latest", "sum", "m
 # *close*: when the window closes. *arrival*: a reward when it comes, its lack when the window closes, which teaches too
 # many successes at first unless every decision is given its reward.
 PROVISIONAL, CLOSE, ARRIVAL = LEARN = ("provisional", "close", "arrival")
+# What happens when decisions earn less than the model expects: what was learnt before is made to count little, where the
+# agent can; or it is only said; or nobody looks.
+FORGET, ALERT, OFF = DRIFT = ("forget", "alert", "off")
 LARGEST = 1e150  # magnitude of a reward, and of a sum of them, so that squares stay finite
 LEAST_PAIRS = 1 << 20  # that every application takes
 MAX_PAIRS = 10_000_000  # about 50 ms, in a thread of its own
@@ -59,6 +62,7 @@ class Settings(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     extra: dict[str, Any] = {}  # what a dialect wants kept, of no meaning here
     max_pairs: int = MAX_PAIRS  # of a context's and an arm's features in one request
     policies: dict[str, dict[str, Any]] = {}  # what the page compares with, each described like an agent
+    drift: str = FORGET  # one of ``DRIFT``
 
     def __post_init__(self) -> None:
         if not 0.0 < self.window <= 10 * 365 * 86400.0:
@@ -67,6 +71,8 @@ class Settings(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
             raise InvalidInput(f"rule must be {', '.join(RULES[:-1])} or {RULES[-1]}, got {self.rule!r}")
         if self.learn not in ("", *LEARN):
             raise InvalidInput(f"learn must be {', '.join(LEARN[:-1])} or {LEARN[-1]}, got {self.learn!r}")
+        if self.drift not in DRIFT:
+            raise InvalidInput(f"drift must be {', '.join(DRIFT[:-1])} or {DRIFT[-1]}, got {self.drift!r}")
 
     def changed(self, change: Change) -> Settings:
         """These settings with a change in force.
@@ -82,7 +88,7 @@ class Settings(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
         """What an API tells of them.
 
         >>> sorted(Settings().public)
-        ['apprentice', 'default', 'learn', 'max_pairs', 'policies', 'rule', 'window']
+        ['apprentice', 'default', 'drift', 'learn', 'max_pairs', 'policies', 'rule', 'window']
         """
         hidden = ("extra", "forgotten", "by_request")
         return {name: getattr(self, name) for name in self.__struct_fields__ if name not in hidden}
@@ -109,6 +115,7 @@ class Change(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     extra: dict[str, Any] | Unset = msgspec.UNSET
     max_pairs: int | Unset = msgspec.UNSET
     policies: dict[str, dict[str, Any]] | Unset = msgspec.UNSET
+    drift: str | Unset = msgspec.UNSET
     epsilon: float | Unset = msgspec.UNSET
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import threading
 from collections.abc import Sequence
@@ -23,7 +24,9 @@ from armwise.serve.journal.events import (
     ARRIVAL,
     CLOSE,
     EARLIEST,
+    FORGET,
     LARGEST,
+    OFF,
     PROVISIONAL,
     SUM,
     Activation,
@@ -36,6 +39,7 @@ from armwise.serve.journal.events import (
     Sequel,
     Settings,
 )
+from armwise.serve.model.drift import KEEP, MOST_ALARMS, Drift
 from armwise.serve.model.inside import copied, reseed, within
 from armwise.serve.model.seen import Drawn, Seen, offered, restricted, stack_of
 from armwise.serve.model.underway import Held, Underway
@@ -52,7 +56,8 @@ class Model(persist.Saved):
     array([0.5, 0.5])
     """
 
-    _learnt = ("scaler", "settings", "version", "since", "lessons", "refused", "name", "previous", "roster", "versions")
+    _learnt = ("scaler", "settings", "version", "since", "lessons", "refused", "name", "previous", "roster", "versions",
+               "drift", "reward_ends")  # fmt: skip
 
     def __init__(
         self, agent: Agent, encoder: HashedRows, arms: Sequence[str] = (), rewards: Sequence[float] = ()
@@ -64,6 +69,8 @@ class Model(persist.Saved):
         self.since = 0  # the event that it began with: of decisions before it nothing was assumed
         self.lessons = 0
         self.refused = 0  # lessons the agent could not take
+        self.drift = Drift()
+        self.reward_ends = list(self.rewards or (0.0, 1.0))  # what rewards were, or are said to be, between
         self.name = ""  # as a version of the application's model
         self.previous = ""  # the version that led before this one
         self.roster = 0  # the event that last changed the versions
@@ -274,14 +281,40 @@ class Model(persist.Saved):
         1
         """
         assumed = decision.learn == PROVISIONAL and sequel.decision > self.since
+        drifted = sequel.lesson is not None and self._surprised(sequel.decision, decision, sequel.lesson)
         if isinstance(sequel, Activation) and sequel.lesson is None:
             if sequel.shown and assumed:
                 self.assume(decision, shown=True)
         elif sequel.lesson is not None:
             if assumed and not isinstance(sequel, Activation):
-                self._revise(decision, sequel.lesson, at_hand)
+                self._revise(decision, sequel.lesson, at_hand, sequel.decision)
             else:
                 self.learn(decision, sequel.lesson, at_hand, sequel.cost if isinstance(sequel, Reward) else None)
+        if drifted:
+            self._forget()
+
+    def watch(self, row: Row, decision: Decision, at_hand: Seen | Stack | None = None) -> Seen | Stack | None:
+        """Remember what is expected of a decision, for drift, before anything is learnt of it; what was seen of it.
+
+        >>> from armwise.serve.journal.events import Creation
+        >>> from armwise.serve.model.build import build_model
+        >>> model = build_model(Creation())
+        >>> asked = Decision(msgspec.Raw(b"{}"), [msgspec.Raw(b'"a"')], [1.0], 0, 0, 1, 0.0)
+        >>> _ = model.watch(Row(7, 0, "shop", "decision", "e1", b"{}"), asked); list(model.drift.open)
+        [7]
+        """
+        if self.settings.drift == OFF or decision.deferred or decision.apprentice:
+            return at_hand
+        if not self.drift.room:
+            self.drift.overdue(row.time)
+            return at_hand
+        expected = None
+        with contextlib.suppress(ValueError, ArithmeticError):  # arms that it cannot have: it will be refused
+            at_hand = seen = self.recall(decision, at_hand)
+            arm = decision.arm if seen.positions is None else seen.positions[decision.arm]
+            expected = self.agent._predicted(seen.view, arm)
+        self.drift.watch(row.seq, expected, row.time + decision.window)
+        return at_hand
 
     def assume(self, decision: Decision, shown: bool = False, at_hand: Seen | Stack | None = None) -> None:
         """Learn the default reward of a decision that is provisional, until its outcome is known.
@@ -299,12 +332,14 @@ class Model(persist.Saved):
             except (ValueError, ArithmeticError):  # it is counted when its outcome is refused, too
                 pass
 
-    def _revise(self, decision: Decision, reward: float, at_hand: Seen | None) -> None:
+    def _revise(self, decision: Decision, reward: float, at_hand: Seen | None, seq: int) -> None:
         """Put the outcome of a decision in the place of the default that was assumed."""
         before, after = self._taken(decision.default, decision.rule), self._taken(reward, decision.rule)
         try:
             view, choice = self._chosen(decision, at_hand)
             self._twin = None
+            for alarm, kept in self.drift.alarms:  # what was assumed has faded since
+                after = before + kept * (after - before) if seq <= alarm else after
             if after != before and self._direct and at_hand is not None:  # sound, as in ``teach``
                 self.agent._revise(view, choice, before, self.agent._read_reward(after))
             elif after != before:
@@ -312,6 +347,22 @@ class Model(persist.Saved):
         except (ValueError, ArithmeticError):  # the same on every replay, so the fold stays a function
             self.refused += 1
         self.lessons += 1
+
+    def _surprised(self, seq: int, decision: Decision, reward: float) -> bool:
+        """Whether the outcome of a decision makes it certain that something has changed."""
+        if not self.drift.open:
+            return False
+        taken, ends = self._taken(reward, decision.rule), self.reward_ends
+        if not ends[0] <= taken <= ends[1]:
+            ends[:] = [min(ends[0], taken), max(ends[1], taken)]
+        return self.drift.settle(seq, taken, ends[0], ends[1])
+
+    def _forget(self) -> None:
+        """After an alarm: let what was learnt before count little, where the agent can and it is wanted."""
+        kept = KEEP if self.agent.fades and self.settings.drift == FORGET else 1.0
+        if kept < 1.0:
+            self.agent._fade(kept)
+        self.drift.alarms = [*self.drift.alarms, [self.version, kept]][-MOST_ALARMS:]
 
     def numbers(self, decision: Decision, stack: Stack | None = None) -> Table:
         """What a journaled decision has for the scaler; ``stack`` spares reading its tokens, where they are at hand.
@@ -523,6 +574,7 @@ class Model(persist.Saved):
         twin.settings, twin._plain = self.settings, self._plain
         twin.version, twin.since = self.version, self.since
         twin.lessons, twin.refused = self.lessons, self.refused
+        twin.drift, twin.reward_ends = self.drift.copy(), list(self.reward_ends)
         twin.name, twin.previous, twin.roster = self.name, self.previous, self.roster
         if self.versions:
             twin.versions = {name: challenger.copy() for name, challenger in self.versions.items()}

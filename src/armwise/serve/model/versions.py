@@ -76,6 +76,7 @@ class Challenger(persist.Saved):
             return
         try:
             self._follow(row, decision, leader)
+            self.model.version = row.seq
         except Exception:  # the same on every replay; the others never notice
             log.exception("the version %s of %s is broken by event %s", self.model.name, row.app, row.seq)
             self.broken, self.share = row.seq, 0.0
@@ -86,7 +87,7 @@ class Challenger(persist.Saved):
                 seen = self._own(made)
                 with contextlib.suppress(ValueError, ArithmeticError):  # arms that it cannot have, say
                     self.model.numbers(seen)  # for an agent that counts its choices; the leader has scaled them
-                self.model.assume(seen)
+                self.model.assume(seen, at_hand=self.model.watch(row, seen))
             case Lessons() as lessons:
                 shared, self.model.scaler = self.model.scaler, copy.deepcopy(self.model.scaler)
                 self.model.study(lessons)

@@ -269,7 +269,7 @@ async def agents(call: Call) -> Response:
 
 async def change_settings(call: Call) -> Response:
     """``PATCH /v1/settings``."""
-    changes = read_object(call.body, {"window", "default", "rule", "learn", "apprentice", "epsilon"})
+    changes = read_object(call.body, {"window", "default", "rule", "learn", "apprentice", "drift", "epsilon"})
     for name in ("window", "default", "epsilon"):
         if name in changes:
             if isinstance(changes[name], bool) or not isinstance(changes[name], (int, float)):

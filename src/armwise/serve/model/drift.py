@@ -1,0 +1,138 @@
+"""Drift: decisions earn less than the model expects of them, and less than it always promised too much.
+
+d_t is what was expected of a decision minus what it earned, in ranges of the rewards. Where nothing changes, its
+conditional mean stays below 0 or its mean so far (an agent picks the arms that it overestimates, less so as it learns)
+plus an allowance. While that holds, each
+
+    R_t = (R_{t-1} + 1) (1 + lam (d_t - mean_{t-1} - allowance))
+
+is a Shiryaev-Roberts e-detector (Shin, Ramdas, Rinaldo 2024): its mean grows by at most 1 per decision, so that it
+takes ``RARELY`` decisions in the mean, or more, until a false alarm. Several lam are averaged, since nobody knows how
+large a change will be. Decisions are taken in the order they were made, whenever their rewards come: clicks come at
+once, their lack when the window closes.
+"""
+
+from __future__ import annotations
+
+import math
+
+from armwise.persist import Saved
+
+BETS = (0.1, 0.25, 0.6)  # below 1 / (the largest of -(d - mean - allowance))
+RARELY = 20_000.0  # decisions until a false alarm, in the mean, at least
+WARM_UP = 50  # decisions that only say what is usual
+ALLOWED = 0.05  # ranges of the rewards that are no drift worth an alarm
+KEEP = 0.02  # of what was learnt before an alarm
+MOST_ALARMS = 16  # that are remembered
+MOST_OPEN = 256  # decisions whose rewards are waited for; those made meanwhile are not watched
+LATE = 60_000  # milliseconds after its deadline for which a decision is waited for
+
+
+class Drift(Saved):
+    """Watches what decisions earn beside what was expected of them.
+
+    >>> drift = Drift()
+    >>> alarms = [drift.add(0.5, float(k % 2), 0.0, 1.0) for k in range(300)]
+    >>> any(alarms), any(drift.add(0.5, 0.0, 0.0, 1.0) for k in range(60))
+    (False, True)
+    """
+
+    _learnt = ("n", "mean", "reward", "detectors", "alarms", "open", "earned")
+
+    def __init__(self) -> None:
+        self.n = 0
+        self.mean = 0.0  # of d, since the last alarm
+        self.reward = 0.5  # the mean one, for an agent that predicts none
+        self.detectors = [0.0] * len(BETS)
+        self.alarms: list[list[float]] = []  # the event and the share that was kept, the newest last
+        self.open: dict[int, tuple[float | None, int]] = {}  # by decision, in order: what is expected, and until when
+        self.earned: dict[int, float] = {}  # of these, what some have earned
+
+    def copy(self) -> Drift:
+        """An equal one that shares nothing which changes.
+
+        >>> Drift().copy().n
+        0
+        """
+        twin = Drift()
+        twin.n, twin.mean, twin.reward = self.n, self.mean, self.reward
+        twin.detectors, twin.alarms = list(self.detectors), list(self.alarms)
+        twin.open, twin.earned = dict(self.open), dict(self.earned)
+        return twin
+
+    @property
+    def room(self) -> bool:
+        """Whether a decision that is made now would be watched.
+
+        >>> Drift().room
+        True
+        """
+        return len(self.open) < MOST_OPEN
+
+    def watch(self, decision: int, expected: float | None, deadline: int) -> None:
+        """A decision was made.
+
+        >>> drift = Drift(); drift.watch(7, 0.5, 1000); list(drift.open)
+        [7]
+        """
+        self.open[decision] = expected, deadline
+
+    def overdue(self, now: int) -> None:
+        """Wait no longer for decisions of which nobody will hear: their log was deleted, say.
+
+        >>> drift = Drift(); drift.watch(7, 0.5, 1000); drift.overdue(100_000); list(drift.open)
+        []
+        """
+        while self.open and (first := next(iter(self.open))) not in self.earned:
+            if self.open[first][1] + LATE >= now:
+                return
+            del self.open[first]
+
+    def settle(self, decision: int, reward: float, low: float, high: float) -> bool:
+        """A decision earned a reward; True: something has changed.
+
+        >>> drift = Drift(); drift.watch(7, 0.5, 1000); drift.settle(7, 1.0, 0.0, 1.0), drift.n
+        (False, 1)
+        """
+        if decision not in self.open:
+            return False
+        self.earned[decision] = reward
+        alarm = False
+        while self.open and (first := next(iter(self.open))) in self.earned:
+            alarm |= self.add(self.open.pop(first)[0], self.earned.pop(first), low, high)
+        return alarm
+
+    @property
+    def evidence(self) -> float:
+        """How far it is to an alarm: 0, nothing speaks for drift; 1, the alarm.
+
+        >>> Drift().evidence
+        0.0
+        """
+        total = sum(self.detectors) / len(BETS)
+        return min(math.log1p(total) / math.log1p(RARELY), 1.0)
+
+    def add(self, expected: float | None, reward: float, low: float, high: float) -> bool:
+        """Take in a decision's reward, in [low, high], and what was expected of it; True: something has changed.
+
+        >>> Drift().add(None, 1.0, 0.0, 1.0)
+        False
+        """
+        earned = min(max((reward - low) / (high - low), 0.0), 1.0)
+        hoped = self.reward if expected is None else min(max((expected - low) / (high - low), 0.0), 1.0)
+        d = hoped - earned
+        n, mean = self.n, self.mean
+        if n >= WARM_UP:
+            # That it expects too little, as of what it does not know yet, is no promise; the mean is not known exactly.
+            surprise = d - min(max(mean, 0.0), 0.5) - ALLOWED - 0.5 / math.sqrt(n)
+            total = 0.0
+            for k, bet in enumerate(BETS):
+                self.detectors[k] = value = (self.detectors[k] + 1.0) * (1.0 + bet * surprise)
+                total += value
+            if total >= RARELY * len(BETS):
+                self.n, self.mean, self.detectors = 0, 0.0, [0.0] * len(BETS)
+                return True
+        self.n = n + 1
+        self.mean = mean + (d - mean) / (n + 1)
+        self.reward += 0.01 * (earned - self.reward)
+        return False
