@@ -2,9 +2,9 @@
 
     python -m benchmarks.serve_drift --seeds 20
 
-Ten arms, five kinds of people, rewards 0 or 1: each kind has one arm that pays 0.55, the others 0.02 to 0.25. After half
-of the decisions every kind has another best arm. Means per 500 decisions, with the standard error of the mean of the
-seeds; alarms and false alarms are counted.
+Ten arms, five kinds of people, rewards 0 or 1: each kind has one arm that pays 0.55, the others 0.02 to 0.25. After
+half of the decisions every kind has another best arm. Means per 500 decisions, with the standard error over the seeds;
+alarms and false alarms are counted.
 """
 
 from __future__ import annotations

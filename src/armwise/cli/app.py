@@ -74,7 +74,8 @@ def run(args: argparse.Namespace) -> int:
 def _body(args: argparse.Namespace, named: dict[str, str]) -> dict[str, Any] | None:
     described = {name: getattr(args, name) for name in ("agent", "features") if getattr(args, name) is not None}
     if args.task == "add":
-        return args.others | described
+        others: dict[str, Any] = args.others
+        return others | described
     if args.task == "challenge":
         share = {} if args.share is None else {"share": args.share}
         return {"name": named["version"]} | described | share

@@ -36,8 +36,8 @@ EARLIEST, LATEST, SUM, MEAN, MAX, MIN = RULES = ("earliest", "latest", "sum", "m
 # *close*: when the window closes. *arrival*: a reward when it comes, its lack when the window closes, which teaches too
 # many successes at first unless every decision is given its reward.
 PROVISIONAL, CLOSE, ARRIVAL = LEARN = ("provisional", "close", "arrival")
-# What happens when decisions earn less than the model expects: what was learnt before is made to count little, where the
-# agent can; or it is only said; or nobody looks.
+# What happens when decisions earn less than the model expects: what was learnt before is made to count little, where
+# the agent can; or it is only said; or nobody looks.
 FORGET, ALERT, OFF = DRIFT = ("forget", "alert", "off")
 LARGEST = 1e150  # magnitude of a reward, and of a sum of them, so that squares stay finite
 LEAST_PAIRS = 1 << 20  # that every application takes
