@@ -37,6 +37,8 @@ CALLS = {
     "LinREL": ("aw.LinREL(3, 1000, seed=1)", ARMS),
     "SupLinREL": ("aw.SupLinREL(3, 1000, seed=1)", ARMS),
     "CoFineUCB": ("aw.CoFineUCB(3, np.eye(3)[:, :2], seed=1)", ARMS),
+    "HybridLinUCB": ("aw.HybridLinUCB(3, 3, 1, seed=1)", ARMS),
+    "Mapped": ("aw.Mapped(aw.LinUCB(25), aw.features.Join([aw.features.Fourier(24)]).fit(np.eye(3)), seed=1)", ARMS),
     "LinThompson": ("aw.LinThompson" + FEATURES, ARMS),
     "LogisticThompson": ("aw.LogisticThompson(3, seed=1)", ARMS),
     "SpectralUCB": ("aw.SpectralUCB(np.diag([1.0, 2, 1]) - np.eye(3, k=1) - np.eye(3, k=-1), 100, seed=1)", "None"),

@@ -65,11 +65,11 @@ def choice(module: Any) -> object:
     )  # fmt: skip
 
 
-@recipe("ridge.update", "ridge.update_rows", "ridge.log_det", "ridge.refit", "ridge.learn_row", "ridge.learn")
+@recipe("ridge.update", "ridge.update_rows", "ridge.log_det", "ridge.refit", "ridge.learn", "ridge.Optimist.learn")
 def ridge_learns(module: Any) -> object:
     r, models, d = module.ridge, ridge_models(module, 3), D
     r.update(models[0], numbers(d), 0.3)
-    r.learn_row(models, 1, numbers(K, d), 4, -2.0)
+    assert r.Optimist(models, d, True, True, 1.7, 0.4, 0.2, 0.1).learn(numbers(d), (1, 0.5), -2.0)
     gram, moment = np.tile(2.0 * np.eye(d), (3, 1, 1)), numbers(3, d)
     r.learn(models, gram, moment, 2, numbers(K, d), 3, 0.7, 1.7, 0.95)
     refitted, A = np.zeros_like(models[0]), numbers(d, 3 * d)
@@ -77,14 +77,15 @@ def ridge_learns(module: Any) -> object:
     return models, gram, moment, refitted, r.log_det(models[0], d)
 
 
-@recipe("ridge.estimate_into", "ridge.estimate_all", "ridge.optimistic", "ridge.choose_optimistic")
+@recipe("ridge.estimate_into", "ridge.estimate_all", "ridge.optimistic", "ridge.Optimist", "ridge.Optimist.choose")
 def ridge_estimates(module: Any) -> object:
     r, one, many, X = module.ridge, ridge_models(module), ridge_models(module, 5), numbers(K, D)
     means, widths = np.empty(K), np.empty(K)
     r.estimate_into(one[0], X, means, widths)
     return (
         means, widths, r.estimate_all(many, X[0]), r.optimistic(one, X, 1.7, 0.4, 0.0, 1.0),
-        r.optimistic(many, X[:1], 1.7, 0.4, 0.2, 0.1), r.choose_optimistic(many, X[:1], 1.7, 0.4, 0.2, 0.1),
+        r.optimistic(many, X[:1], 1.7, 0.4, 0.2, 0.1), r.Optimist(many, D, True, True, 1.7, 0.4, 0.2, 0.1).choose(X[0]),
+        [r.Optimist(one, D, False, True, 1.7, 0.4, 0.0, 1.0).choose(numbers(n, D, seed=n)) for n in range(1, 30)],
     )  # fmt: skip
 
 
@@ -251,10 +252,13 @@ def gram(seed: int, rows: int) -> np.ndarray:
 def truncated(module: Any) -> object:
     t, X, R = module.truncated, numbers(T, K, D, seed=2), numbers(T, K, seed=9)
     A, b, results = gram(1, 13), numbers(D), []  # of rank 13: eight eigenvalues are nothing
-    t.learn(A, b, numbers(D, seed=5), 0.7)
-    results += [t.decompose(A, b), t.estimate(*t.decompose(A, b), X[0], 1.4), t.play(A, b, 1.4, 0.1, X, R, rng())]
+    prior = numbers(D, seed=6)
+    t.learn(A, b, prior, numbers(D, seed=5), 0.7)
+    for mean in (prior, np.empty(0)):
+        results += [t.decompose(A, b), t.estimate(*t.decompose(A, b), mean, X[0], 1.4)]
+        results.append(t.play(A, b, mean, 1.4, 0.1, X, R, rng()))
     stages = [gram(s, 9) for s in range(4)], [numbers(D, seed=s) for s in range(4)]
-    return results, A, b, t.play_stages(*stages, 1.4, 0.05, 50.0, X, R, rng()), *stages
+    return results, A, b, t.play_stages(*stages, prior, 1.4, 0.05, 50.0, X, R, rng()), *stages
 
 
 @recipe("staged.play")
@@ -265,9 +269,9 @@ def staged(module: Any) -> object:
 
 @recipe("cofine.estimate", "cofine.learn", "cofine.play")
 def cofine(module: Any) -> object:
-    c, U = module.cofine, numbers(D, 5)
+    c, U = module.cofine, (numbers(D, 5), numbers(D, seed=6))
     models = ridge_models(module), ridge_models(module, d=5)
-    c.learn(*models, U, numbers(D, seed=3), 0.4)
-    estimates = c.estimate(*models, U, 1.3, numbers(K, D))
-    played = c.play(*models, U, 1.3, 0.2, 1.0, 0.7, numbers(T, K, D), numbers(T, K, seed=9), rng())
+    c.learn(*models, *U, numbers(D, seed=3), 0.4)
+    estimates = c.estimate(*models, *U, 1.3, numbers(K, D))
+    played = c.play(*models, *U, 1.3, 0.2, 1.0, 0.7, numbers(T, K, D), numbers(T, K, seed=9), rng())
     return estimates, played, models

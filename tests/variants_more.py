@@ -108,6 +108,7 @@ def budget(module: Any) -> object:
 
 
 @recipe("logistic.sparse_rows", "logistic.compete", "logistic.fit", "logistic.play", "logistic.play_dense")
+@recipe("logistic.score_posterior")
 def logistic(module: Any) -> object:
     g, X = module.logistic, numbers(30, D) * (numbers(30, D, seed=2) > 0)
     indptr, indices, data = g.sparse_rows(X)
@@ -123,9 +124,22 @@ def logistic(module: Any) -> object:
     wins = g.compete(posterior, indptr, found, place, data, Z, np.empty(0))
     dense, rewards = numbers(T, K, D) * (numbers(T, K, D, seed=2) > 0), rng().random((T, K))
     block = g.sparse_rows(dense.reshape(-1, D))
-    played = [g.play(posterior, *block, rewards, 0.8, learns, rng()) for learns in (False, True)]
-    played += [g.play_dense(posterior, dense, rewards, 0.8, learns, rng()) for learns in (False, True)]
-    return indptr, indices, data, batch, wins, played, posterior
+    ways = [(0.8, draws, learns) for draws in (1, 3) for learns in (False, True)]
+    played = [g.play(posterior, *block, rewards, *way, rng()) for way in ways]
+    played += [g.play_dense(posterior, dense, rewards, *way, rng()) for way in ways]
+    scores = g.score_posterior(posterior, indptr, found, place, data, 0.8)
+    return indptr, indices, data, batch, wins, played, scores, posterior
+
+
+@recipe("winning.normal_cdf", "winning.beta_cdf", "winning.smoothed_wins", "winning.gaussian", "winning.beta")
+def winning(module: Any) -> object:
+    w, means, loadings = module.winning, numbers(K), np.abs(numbers(K, seed=2))
+    covariance = np.diag(np.abs(numbers(K, seed=3))) + np.outer(loadings, loadings)
+    return (
+        w.normal_cdf(3.0 * means), w.beta_cdf(3.5, 0.7, loadings % 1.0), w.smoothed_wins(loadings),
+        w.gaussian(means, covariance), w.gaussian(means, np.diag(loadings)), w.gaussian(means[:2], covariance[:2, :2]),
+        w.beta(1.0 + 9.0 * loadings, 2.0 + loadings),
+    )  # fmt: skip
 
 
 @recipe("experts.advised", "experts.recentre", "experts.exp4_learn", "experts.exp4p_learn", "experts.exp4_play")

@@ -46,12 +46,12 @@ def short(value: Any) -> str:
 
 
 def as_floats(name: str, value: Any) -> NDArray[np.float64]:
-    """A C-contiguous float64 array, without a copy where it already is one.
+    """A C-contiguous, aligned float64 array, without a copy where it already is one.
 
     >>> as_floats("X", [1, 2])
     array([1., 2.])
     """
-    if type(value) is np.ndarray and value.dtype is FLOAT64 and value.flags.c_contiguous:
+    if type(value) is np.ndarray and value.dtype is FLOAT64 and value.flags.c_contiguous and value.flags.aligned:
         return value
     refuse_masked(name, value)
     try:
@@ -60,7 +60,7 @@ def as_floats(name: str, value: Any) -> NDArray[np.float64]:
         raise ValueError(f"{name} must be an array of numbers, got rows of different lengths") from None
     if raw.dtype.kind not in "biuf":
         raise ValueError(f"{name} must be an array of numbers, got {short(value)}")
-    return np.ascontiguousarray(raw, dtype=np.float64)
+    return np.require(raw, np.float64, ("C", "A"))
 
 
 def refuse_masked(name: str, value: Any) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 
 # The extra that most people want who meet this import; a caller who knows better says so.
 EXTRA_OF = {
     "dask": "dask", "distributed": "dask", "httptools": "serve", "joblib": "race", "matplotlib": "race",
-    "pandas": "race", "psycopg": "serve", "pyarrow": "offline",
+    "pandas": "race", "psycopg": "serve", "pyarrow": "offline", "scipy": "scipy",
     "sklearn": "sklearn", "threadpoolctl": "race", "tqdm": "race", "uvicorn": "serve", "uvloop": "serve",
 }  # fmt: skip
 
@@ -23,6 +24,19 @@ class MissingExtra(ModuleNotFoundError):
     def __init__(self, module: str, extra: str) -> None:
         super().__init__(f"{module} is not installed, which this needs: pip install 'armwise[{extra}]'", name=module)
         self.extra = extra
+
+
+def expect(module: str) -> None:
+    """Refuse now what would miss a package later, in the middle of its work.
+
+    >>> expect("numpy")
+    >>> expect("no_such_package")
+    Traceback (most recent call last):
+    ...
+    armwise.extras.MissingExtra: no_such_package is not installed, which this needs: pip install 'armwise[all]'
+    """
+    if find_spec(module) is None:
+        raise MissingExtra(module, EXTRA_OF.get(module, "all"))
 
 
 @contextmanager

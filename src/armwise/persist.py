@@ -32,6 +32,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from armwise.extras import MissingExtra, needs
+
 MAGIC = b"ARMWISE!"
 FORMAT = 1
 _DIGEST = 32
@@ -199,7 +201,8 @@ def _decode(tree: Any, arrays: list[np.ndarray]) -> Any:
     if kind == "rng":
         return _decode_rng(_decode(tree["state"], arrays))
     if kind == "csr":
-        from scipy.sparse import csr_array
+        with needs():
+            from scipy.sparse import csr_array
 
         data, indices, indptr = (_decode(p, arrays) for p in tree["parts"])
         return csr_array((data, indices, indptr), shape=tuple(tree["shape"]))
@@ -269,6 +272,8 @@ def loads(data: bytes, source: str = "") -> Any:
         return _decode(header["object"], arrays)
     except LoadError as error:
         raise LoadError(f"{prefix}{error}") from None
+    except MissingExtra:
+        raise
     except Exception as error:  # the digest is right, so the writer was not (this version of) us
         raise LoadError(f"{prefix}the contents do not describe an agent: {error}") from error
 

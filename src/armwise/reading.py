@@ -49,7 +49,7 @@ def read_csr(name: str, context: Any) -> csr_array[Any, Any]:
     >>> read_csr("X", coo_array(([1, 2], ([0, 0], [1, 1])), shape=(1, 3))).data
     array([3.])
     """
-    from scipy.sparse import csr_array
+    from scipy.sparse import csr_array  # it is there: the context is one of its matrices
 
     if context.dtype.kind not in "biuf":
         raise ValueError(f"{name} must be a matrix of numbers, got a sparse matrix of {context.dtype}")

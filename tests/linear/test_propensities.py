@@ -6,7 +6,7 @@ from scipy.integrate import quad
 from scipy.stats import beta, norm
 
 import armwise as aw
-from armwise import winning
+from armwise.numerics import winning
 
 
 def naive(distributions):

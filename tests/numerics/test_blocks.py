@@ -18,6 +18,7 @@ SHARED = RNG.normal(size=(T, D)) / np.sqrt(D)
 REWARDS = X @ RNG.normal(size=D) + 0.1 * RNG.normal(size=(T, K))
 CLICKS = (REWARDS > 0.3).astype(float)
 KEYS = [int(key) for key in RNG.integers(9, size=T)]
+PRIOR = np.linspace(-0.4, 0.5, D)
 SUBSPACE = np.linalg.qr(RNG.normal(size=(D, 2)))[0]
 POLICIES = [*(lambda x, i=i: int(50 * abs(x[i])) % K for i in range(D)), lambda x: np.full(K, 1 / K)]
 N = len(POLICIES)
@@ -27,6 +28,9 @@ CASES: dict[str, tuple[Callable[[], aw.Agent], object, np.ndarray]] = {
     "LinREL": (lambda: aw.LinREL(D, T, seed=1), X, REWARDS),
     "SupLinREL": (lambda: aw.SupLinREL(D, T, seed=1), X, REWARDS),
     "CoFineUCB": (lambda: aw.CoFineUCB(D, SUBSPACE, seed=1), X, REWARDS),
+    "LinREL, a prior mean": (lambda: aw.LinREL(D, T, prior_mean=PRIOR, seed=1), X, REWARDS),
+    "SupLinREL, a prior mean": (lambda: aw.SupLinREL(D, T, prior_mean=PRIOR, seed=1), X, REWARDS),
+    "CoFineUCB, a prior mean": (lambda: aw.CoFineUCB(D, SUBSPACE, prior_mean=PRIOR, seed=1), X, REWARDS),
     "EpsilonGreedy, a ridge": (lambda: aw.EpsilonGreedy(model=Ridge(D), epsilon=0.3, seed=1), X, REWARDS),
     "EpsilonGreedy, a ridge per arm": (
         lambda: aw.EpsilonGreedy(model=Ridge(D, n_models=K), decay=0.3, seed=1), SHARED, REWARDS,
@@ -37,6 +41,13 @@ CASES: dict[str, tuple[Callable[[], aw.Agent], object, np.ndarray]] = {
     "Explore, LinUCB": (lambda: aw.Explore(aw.LinUCB(D), 0.2, seed=1), X, REWARDS),
     "Explore, LinThompson": (lambda: aw.Explore(aw.LinThompson(D), 0.2, seed=1), X, REWARDS),
     "Explore, LogisticThompson": (lambda: aw.Explore(aw.LogisticThompson(D), 0.2, seed=1), X, CLICKS),
+    "LogisticThompson, wins of 3 draws": (lambda: aw.LogisticThompson(D, draws=3, seed=1), X, CLICKS),
+    "LogisticThompson, exact chances": (
+        lambda: aw.LogisticThompson(K, draws=3, seed=1), np.tile(np.eye(K), (T, 1, 1)) * X[:, :, :1], CLICKS,
+    ),
+    "LogisticThompson, batches": (
+        lambda: aw.LogisticThompson(D, batch_size=7, draws=3, seed=1), X[:, :2], CLICKS[:, :2],
+    ),
     "Explore, UCB1": (lambda: aw.Explore(aw.UCB1(K), 0.2, seed=1), None, CLICKS),
     "Explore, SupLinUCB": (lambda: aw.Explore(aw.SupLinUCB(D, T), 0.2, seed=1), X, REWARDS),
     "Explore, SquareCB": (lambda: aw.Explore(aw.SquareCB(dim=D), 0.2, seed=1), X, CLICKS),

@@ -99,13 +99,23 @@ def test_an_index_from_outside_is_checked(variant):
     ridge, kary = MODULES[variant].ridge, MODULES[variant].kary
     models = np.zeros((1, 9, 8))
     models[0, 0, 0] = 1.0
-    for m, row in ((1, 0), (-1, 0), (0, 2), (0, -1)):
+    one, many = models, np.tile(models, (2, 1, 1))
+    for arm in (-1, 2, 10**30, True, 1.0, None):  # nothing is learnt; the agent's careful path says what is wrong
+        assert not ridge.Optimist(one, 1, False, True, 1.0, 0.1, 0.0, 1.0).learn(np.ones((2, 1)), (arm, 0.5), 1.0)
+        assert not ridge.Optimist(many, 1, True, True, 1.0, 0.1, 0.0, 1.0).learn(np.ones(1), (arm, 0.5), 1.0)
+    for context, choice, reward in (
+        (np.ones((2, 9)), (0, 0.5), 1.0), (np.ones((2, 1)), (0,), 1.0), (np.ones((2, 1)), (0, 1.5), 1.0),
+        (np.ones((2, 1)), (0, np.nan), 1.0), (np.ones((2, 1)), (0, 0.5), np.nan), (np.ones((2, 1)), (0, 0.5), 10**400),
+    ):  # fmt: skip
+        assert not ridge.Optimist(one, 1, False, True, 1.0, 0.1, 0.0, 1.0).learn(context, choice, reward)
+    assert not one[0, 8].any() and not many[:, 8].any()
+    for row in (-1, 2):
         with pytest.raises(IndexError):
-            ridge.learn_row(models, m, np.ones((2, 1)), row, 1.0)
+            ridge.revise(models, 0, np.ones((2, 1)), row, 1.0)
+    with pytest.raises(ValueError, match="dimension"):
+        ridge.Optimist(models, 9, False, True, 1.0, 0.1, 0.0, 1.0)
     with pytest.raises(IndexError):
         kary.exp3_learn(np.zeros(2), 0.1, 2, 0.5, 1.0)
-    with pytest.raises(ValueError, match="dimension"):
-        ridge.learn_row(models, 0, np.ones((2, 9)), 0, 1.0)
     with pytest.raises(TypeError):
         ridge.update(models[0].astype(np.float32), np.ones(1), 1.0)  # a copy would lose what is learnt
 

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from armwise.agent import Floats
 from armwise.arguments import as_floats
+from armwise.extras import needs
 
 
 class Optimum(NamedTuple):
@@ -31,8 +32,9 @@ def budget_optimum(rewards: ArrayLike, costs: ArrayLike, rate: Any, covering: An
     >>> round(best.value, 9), best.policy.round(9).tolist()         # the one arm that is worth more
     (0.5, [[0.0, 1.0], [1.0, 0.0]])
     """
-    from scipy import sparse
-    from scipy.optimize import linprog
+    with needs():
+        from scipy import sparse
+        from scipy.optimize import linprog
 
     worth, paid = as_floats("rewards", rewards), as_floats("costs", costs)
     if worth.ndim != 2 or 0 in worth.shape:

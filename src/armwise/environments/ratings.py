@@ -36,8 +36,9 @@ class Ratings(Environment):
         self._prepare()
 
     def _prepare(self) -> None:
-        from scipy.sparse import csr_array
-        from scipy.sparse.linalg import svds
+        with needs():
+            from scipy.sparse import csr_array
+            from scipy.sparse.linalg import svds
 
         _, user = np.unique(self.users, return_inverse=True)
         _, item = np.unique(self.items, return_inverse=True)

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from armwise.agent import Floats
+from armwise.extras import needs
 from armwise.kernel.kernels import Kernel
 
 _REACH = math.log(1e3)  # how far from where it starts each parameter may go
@@ -20,7 +21,8 @@ def log_marginal_likelihood(kernel: Kernel, noise: float, X: Floats, rewards: Fl
     >>> round(log_marginal_likelihood(RBF(), 1.0, np.zeros((1, 1)), np.ones(1)), 4)
     -1.5155
     """
-    from scipy.linalg import cho_solve, cholesky
+    with needs():
+        from scipy.linalg import cho_solve, cholesky
 
     n = len(X)
     L = cholesky(kernel(X) + noise * np.eye(n), lower=True, check_finite=False)
@@ -39,7 +41,8 @@ def fit(kernel: Kernel, noise: float, X: Floats, rewards: Floats) -> tuple[Kerne
     >>> kernel.length_scale < 1.0, noise < 0.01
     (True, True)
     """
-    from scipy.optimize import minimize
+    with needs():
+        from scipy.optimize import minimize
 
     start = np.append(kernel.theta, math.log(noise))
 

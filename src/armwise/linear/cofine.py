@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike
 from armwise import bounds, hypotheses, persist
 from armwise.agent import Choice, Floats, IndexAgent, Played, Seed, Theory, count, fraction, positive
 from armwise.arguments import refuse_masked
-from armwise.linear.prior import added, beyond
 from armwise.numerics import cofine
 from armwise.ridge import Ridge, read_mean
 
@@ -37,13 +36,14 @@ class HierarchicalRidge(persist.Saved):
         self._fine, self._coarse = Ridge(d, lam), Ridge(k, lam_coarse)
 
     @property
-    def arrays(self) -> tuple[Floats, Floats, Floats]:
-        """The fine and the coarse model (see numerics.ridge) and U, as the kernels want them.
+    def arrays(self) -> tuple[Floats, Floats, Floats, Floats]:
+        """The fine and the coarse model (see numerics.ridge), U and the prior mean (empty: none), for the kernels.
 
         >>> HierarchicalRidge(np.eye(1), lam=1.0, lam_coarse=1.0).arrays[2]
         array([[1.]])
         """
-        return self._fine.models, self._coarse.models, self.subspace
+        prior = np.empty(0) if self.prior_mean is None else self.prior_mean
+        return self._fine.models, self._coarse.models, self.subspace, prior
 
     def update(self, x: Floats, reward: float) -> None:
         """Learn one row and its reward, at both levels.
@@ -53,7 +53,7 @@ class HierarchicalRidge(persist.Saved):
         >>> model.estimate(np.ones((1, 1)))[0]
         array([0.75])
         """
-        cofine.learn(*self.arrays, x, beyond(self.prior_mean, x, reward))
+        cofine.learn(*self.arrays, x, reward)
 
     def merge(self, other: HierarchicalRidge) -> None:
         """Add what another has learnt, at both levels.
@@ -73,8 +73,7 @@ class HierarchicalRidge(persist.Saved):
         >>> HierarchicalRidge(np.array([[1.0], [0.0]]), lam=4.0, lam_coarse=1.0).estimate(np.eye(2))
         (array([0., 0.]), array([0.5, 0.5]), array([1., 0.]))
         """
-        means, fine, coarse = cofine.estimate(*self.arrays, self.lam, X)
-        return added(self.prior_mean, X, means), fine, coarse
+        return cofine.estimate(*self.arrays, self.lam, X)
 
 
 class CoFineUCB(IndexAgent):
@@ -82,7 +81,7 @@ class CoFineUCB(IndexAgent):
 
     ``subspace`` is U, (d, k): where past users' parameters mostly lie (see ``learn_subspace``). Exploring k coarse
     directions is cheap, and what they do not explain is still learnt in all d.
-    ``prior_mean`` (d,) is what theta is believed to be before any reward; blocks are then played round by round.
+    ``prior_mean`` (d,) is what theta is believed to be before any reward.
     Beyond the survey, whose section is empty: Yue, Hong, Guestrin 2012.
 
     >>> agent = CoFineUCB(dim=3, subspace=np.eye(3)[:, :1], alpha=0.5, seed=1)
@@ -131,7 +130,7 @@ class CoFineUCB(IndexAgent):
         self.alpha = positive("alpha", alpha, zero=True)
         self.alpha_coarse = positive("alpha_coarse", alpha_coarse, zero=True)
         self._model = HierarchicalRidge(self.subspace, self.lam, self.lam_coarse, prior_mean)
-        self.prior_mean, self.compiled = self._model.prior_mean, prior_mean is None
+        self.prior_mean = self._model.prior_mean
 
     @classmethod
     def theoretical(
@@ -197,8 +196,6 @@ class CoFineUCB(IndexAgent):
         self._model.update(context[choice.arm], reward)
 
     def _play(self, contexts: Floats, rewards: Floats) -> Played:
-        if not self.compiled:
-            return super()._play(contexts, rewards)
         widths = (self.scale, self.alpha, self.alpha_coarse)
         played = Played(*cofine.play(*self._model.arrays, self.lam, *widths, contexts, rewards, self._rng))
         self._n_learnt += len(rewards)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from armwise.agent import Floats
+from armwise.extras import needs
 
 _ENVELOPE = 5e7  # entries between each row's first and its diagonal, below which a sparse factor surely fits
 _DEGREE, _PASSES = 12, 5  # of the polynomial filter: what 10^5 nodes bear within a minute
@@ -31,7 +32,8 @@ def smoothest(laplacian: Any, count: int) -> tuple[Floats, Floats]:
 
 
 def _envelope(laplacian: Any) -> float:
-    from scipy.sparse.csgraph import reverse_cuthill_mckee
+    with needs():
+        from scipy.sparse.csgraph import reverse_cuthill_mckee
 
     order = reverse_cuthill_mckee(laplacian, symmetric_mode=True)
     place = np.empty(len(order), np.int64)
@@ -43,7 +45,8 @@ def _envelope(laplacian: Any) -> float:
 
 
 def _inverted(laplacian: Any, count: int) -> tuple[Floats, Floats]:
-    from scipy.sparse.linalg import eigsh
+    with needs():
+        from scipy.sparse.linalg import eigsh
 
     shift = -1e-7 * float(laplacian.diagonal().mean() or 1.0)  # below zero: L - shift I has a factor
     start = np.random.default_rng(0).standard_normal(laplacian.shape[0])  # the same basis every time

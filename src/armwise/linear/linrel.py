@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike
 
 from armwise import bounds, hypotheses, persist
 from armwise.agent import Choice, Floats, IndexAgent, Played, Seed, Theory, count, fraction, positive
-from armwise.linear.prior import added, beyond
 from armwise.numerics import truncated
 from armwise.ridge import read_mean
 from armwise.staged import Staged
@@ -36,6 +35,7 @@ class TruncatedRidge(persist.Saved):
         self.dim = count("dim", dim)
         self.prior_mean = None if prior_mean is None else read_mean(prior_mean, 1, self.dim).ravel()
         self._gram, self._b = np.zeros((dim, dim)), np.zeros(dim)
+        self._prior = np.empty(0) if self.prior_mean is None else self.prior_mean  # as the kernels want it
         self._factors: tuple[Floats, int, Floats] | None = None
 
     def update(self, x: Floats, reward: float) -> None:
@@ -46,7 +46,7 @@ class TruncatedRidge(persist.Saved):
         >>> model.estimate(np.ones((1, 1)), scale=0.0)[0]
         array([0.5])
         """
-        truncated.learn(self._gram, self._b, x, beyond(self.prior_mean, x, reward))
+        truncated.learn(self._gram, self._b, self._prior, x, reward)
         self._factors = None  # decomposed when next asked, at most once between two rewards
 
     def merge(self, other: TruncatedRidge) -> None:
@@ -70,18 +70,19 @@ class TruncatedRidge(persist.Saved):
         """
         if self._factors is None:
             self._factors = truncated.decompose(self._gram, self._b)
-        means, widths = truncated.estimate(*self._factors, X, scale)
-        return added(self.prior_mean, X, means), widths
+        return truncated.estimate(*self._factors, self._prior, X, scale)
 
     @property
-    def sums(self) -> tuple[Floats, Floats]:
-        """D'D and D'c themselves, for a kernel that changes them: what was worked out from them is forgotten.
+    def sums(self) -> tuple[Floats, Floats, Floats]:
+        """D'D and D'c themselves, for a kernel that changes them, and the prior mean (empty: none).
+
+        What was worked out from them is forgotten.
 
         >>> TruncatedRidge(dim=1).sums
-        (array([[0.]]), array([0.]))
+        (array([[0.]]), array([0.]), array([], dtype=float64))
         """
         self._factors = None
-        return self._gram, self._b
+        return self._gram, self._b, self._prior
 
     def _restore(self, state: dict[str, Floats]) -> None:
         super()._restore(state)
@@ -96,7 +97,7 @@ class LinREL(IndexAgent):
     """Play the largest w'c + scale (||w|| sqrt(ln(2TK/delta)) + ||v~||), K the number of arms of this round.
 
     ``scale`` = 1 is the paper's width: ``LinREL.theoretical``.
-    ``prior_mean`` (d,) is what theta is believed to be before any reward; blocks are then played round by round.
+    ``prior_mean`` (d,) is what theta is believed to be before any reward.
 
     Erratum: the survey's Theorem 4 has sqrt(2 ln(2TK/delta)); its Algorithm 2 and Auer 2003 have no 2, nor has this.
     No regret bound is known for LinREL itself, whose rewards are not independent; SupLinREL has one.
@@ -137,7 +138,7 @@ class LinREL(IndexAgent):
         self.dim, self.horizon = count("dim", dim), count("horizon", horizon)
         self.delta = fraction("delta", delta)
         self._model = TruncatedRidge(self.dim, prior_mean)
-        self.prior_mean, self.compiled = self._model.prior_mean, prior_mean is None
+        self.prior_mean = self._model.prior_mean
 
     @classmethod
     def theoretical(cls, dim: int, horizon: int, delta: float = 0.05, *, seed: Seed = None) -> Self:
@@ -159,8 +160,6 @@ class LinREL(IndexAgent):
         self._model.update(context[choice.arm], reward)
 
     def _play(self, contexts: Floats, rewards: Floats) -> Played:
-        if not self.compiled:
-            return super()._play(contexts, rewards)
         width = _scale(self.horizon, contexts.shape[1], self.delta)
         played = Played(*truncated.play(*self._model.sums, width, self.scale, contexts, rewards, self._rng))
         self._n_learnt += len(rewards)
@@ -175,7 +174,7 @@ class SupLinREL(Staged[TruncatedRidge]):
 
     ``scale`` multiplies the widths; 1, with separate stages, is what the bound is for: ``SupLinREL.theoretical``.
     By default one model answers for all stages (``pooled``).
-    ``prior_mean`` (d,) is what theta is believed to be before any reward; blocks are then played round by round.
+    ``prior_mean`` (d,) is what theta is believed to be before any reward.
 
     >>> agent = SupLinREL.theoretical(dim=2, horizon=100, delta=0.05, seed=1)
     >>> agent.choose(np.eye(2)).note
@@ -212,7 +211,7 @@ class SupLinREL(Staged[TruncatedRidge]):
     ) -> None:
         self.dim = count("dim", dim)
         super().__init__(horizon, delta, lambda: TruncatedRidge(dim, prior_mean), scale, pooled=pooled, seed=seed)
-        self.prior_mean, self.compiled = self._models[0].prior_mean, prior_mean is None
+        self.prior_mean = self._models[0].prior_mean
 
     @classmethod
     def theoretical(cls, dim: int, horizon: int, delta: float = 0.05, *, seed: Seed = None) -> Self:
@@ -228,11 +227,9 @@ class SupLinREL(Staged[TruncatedRidge]):
         return means, self.scale * widths
 
     def _play(self, contexts: Floats, rewards: Floats) -> Played:
-        if not self.compiled:
-            return super()._play(contexts, rewards)
-        grams, bs = zip(*(model.sums for model in self._models))
+        grams, bs, (prior, *_) = map(list, zip(*(model.sums for model in self._models)))
         width, pooled = _scale(self.horizon, contexts.shape[1], self.delta), self.n_stages if self.pooled else 0
         settings = (width, self.scale, self.horizon)
-        played = Played(*truncated.play_stages(list(grams), list(bs), *settings, contexts, rewards, self._rng, pooled))
+        played = Played(*truncated.play_stages(grams, bs, prior, *settings, contexts, rewards, self._rng, pooled))
         self._n_learnt += len(rewards)
         return played

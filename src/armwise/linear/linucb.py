@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -11,6 +12,7 @@ from armwise import bounds, hypotheses, persist
 from armwise.agent import (
     Choice,
     Choices,
+    Context,
     Floats,
     IndexAgent,
     Played,
@@ -24,8 +26,8 @@ from armwise.agent import (
 )
 from armwise.linear.rounds import RidgeAgent
 from armwise.noise import Noise
-from armwise.numerics.ridge import choose_optimistic, learn_row, optimistic
-from armwise.reading import dense_row
+from armwise.numerics.ridge import Optimist, optimistic
+from armwise.reading import is_sparse
 
 PRACTICAL = 0.5  # alpha of ``alpha=None``, in deviations of the noise x sqrt(ln t): see docs/choose.md
 
@@ -147,6 +149,8 @@ class LinUCB(RidgeAgent, IndexAgent):
             assert self.alpha is not None
             self._width = (self.scale * self.alpha, 0.0, 1.0)
         self._settings = (lam, *self._width)
+        at_once = self._model.ridge is not None and not self._model.forgets
+        self._optimist = Optimist(self._model.models, self.dim or 0, self.n_arms is not None, at_once, *self._settings)
 
     def _scores(self, context: Floats) -> Floats:  # Algorithm 1, line 7
         X = context if context.ndim == 2 else context[None]
@@ -154,22 +158,42 @@ class LinUCB(RidgeAgent, IndexAgent):
             return self._model.optimistic(X, *self._width)
         return optimistic(self._model.models, X, *self._settings)
 
+    # A decision of microseconds: the compiled object does it in one call, or says that it needs a closer look.
+
+    def choose(self, context: Context = None) -> Choice:
+        """Choose an arm for this context.
+
+        >>> LinUCB(dim=2, seed=1).choose(np.eye(2)).probability
+        0.5
+        """
+        arm = self._optimist.choose(context)
+        return super()._choose(self._glance(context)) if arm < 0 else make_choice((arm, 1.0, None, None))
+
+    def learn(
+        self, context: Context, choice: Choice, reward: float, cost: float | Sequence[float] | Floats | None = None
+    ) -> None:
+        """Learn the reward of a choice; a ``cost`` is checked and ignored.
+
+        >>> agent = LinUCB(dim=2, alpha=0.0, seed=1)
+        >>> agent.learn(np.eye(2), Choice(arm=1, probability=0.5), 1.0)
+        >>> agent.choose(np.eye(2)).arm
+        1
+        """
+        if cost is None and type(choice) is Choice and self._optimist.learn(context, choice, reward):
+            self._n_learnt += 1
+            if self._noise is not None and self._noise.add(float(reward), self._model):
+                self._set_width()
+        else:
+            super().learn(context, choice, reward, cost)
+
     def _choose(self, context: Floats) -> Choice:
-        X = context if self.n_arms is None else context[None]
-        if not isinstance(X, np.ndarray):  # sparse rows
-            return super()._choose(context)
-        arm, ties = choose_optimistic(self._model.models, X, *self._settings)
-        return make_choice((arm, 1.0, None, None)) if ties == 1 else super()._choose(context)
+        arm = self._optimist.choose(context)
+        return super()._choose(context) if arm < 0 else make_choice((arm, 1.0, None, None))
 
     def _learn(self, context: Floats, choice: Choice, reward: float) -> None:  # lines 11-12
-        if self._model.forgets or self._model.ridge is None:
-            super()._learn(self._read(context), choice, reward)
-            return
-        X, row, model = (context, choice.arm, 0) if self.n_arms is None else (context[None], 0, choice.arm)
-        if not isinstance(X, np.ndarray):
-            X, row = dense_row(X, row)
-        learn_row(self._model.models, model, X, row, reward)  # the hot path
-        if self._noise is not None and self._noise.add(reward, self._model):
+        if not self._optimist.learn(context, choice, reward):
+            super()._learn(context if is_sparse(context) else self._read(context), choice, reward)
+        elif self._noise is not None and self._noise.add(reward, self._model):
             self._set_width()
 
     def _choose_many(self, contexts: Any, n: int) -> Choices:

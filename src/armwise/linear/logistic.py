@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any, NamedTuple, overload
 
 import numpy as np
@@ -13,14 +12,10 @@ from armwise.arguments import LARGEST
 from armwise.linear.thompson import NO_TIES, SamplingAgent
 from armwise.numerics import logistic
 from armwise.numerics.choice import all_finite
+from armwise.reading import is_sparse
 from armwise.ridge import read_mean
 
 Indices = NDArray[np.int64]
-
-
-def _is_sparse(context: Any) -> bool:
-    sparse = sys.modules.get("scipy.sparse")  # whoever has a sparse matrix has imported it
-    return sparse is not None and bool(sparse.issparse(context))
 
 
 def _check_size(X: Floats) -> None:
@@ -96,12 +91,12 @@ class SparseBlock:
         part = slice(indptr[0], indptr[-1])
         return SparseRows(indptr - indptr[0], indices[part], data[part])
 
-    def play(self, posterior: Floats, rewards: Floats, *settings: Any) -> tuple[Indices, Floats]:
-        """The kernel for its form: arms and rewards; ``settings`` are scale, learns and the generator.
+    def play(self, posterior: Floats, rewards: Floats, *settings: Any) -> tuple[Indices, Floats, Floats]:
+        """The kernel for its form: arms, probabilities, rewards; ``settings`` are scale, draws, learns, generator.
 
         >>> block, rng = SparseBlock(np.ones((2, 1, 1)), 1), np.random.default_rng(1)
-        >>> block.play(np.array([[0.0, 1.0]]), np.ones((2, 1)), 1.0, True, rng)
-        (array([0, 0]), array([1., 1.]))
+        >>> block.play(np.array([[0.0, 1.0]]), np.ones((2, 1)), 1.0, 2, True, rng)
+        (array([0, 0]), array([1., 1.]), array([1., 1.]))
         """
         if isinstance(self.contexts, np.ndarray):
             return logistic.play_dense(posterior, self.contexts, rewards, *settings)
@@ -167,7 +162,7 @@ class LogisticThompson(SamplingAgent):
         self.scale = positive("scale", scale, zero=True)
         self.dim, self.lam = count("dim", dim), positive("lam", lam)
         self.batch_size, self.draws = count("batch_size", batch_size), count("draws", draws)
-        self.compiled, self._knows_probability = self.draws == 1, self.draws > 1
+        self._knows_probability = self.draws > 1
         self.prior_mean = None if prior_mean is None else read_mean(prior_mean, 1, self.dim).ravel()
         self._posterior = np.tile([0.0, self.lam], (self.dim, 1))
         if self.prior_mean is not None:
@@ -199,13 +194,7 @@ class LogisticThompson(SamplingAgent):
         return logistic.compete(self._posterior, *rows, Z, rng.random(draws)) if wins[0] < 0 else wins
 
     def _score_posterior(self, context: SparseRows) -> tuple[Floats, Floats]:
-        from scipy.sparse import csr_array
-
-        indptr, found, place, data = context.numbered()
-        m, q = self._posterior[found].T
-        X = csr_array((data, place, indptr), shape=(len(indptr) - 1, len(found)))
-        loaded = X * (self.scale / np.sqrt(q))
-        return X @ m, (loaded @ loaded.T).toarray()
+        return logistic.score_posterior(self._posterior, *context.numbered(), self.scale)
 
     def _estimates(self, context: SparseRows) -> tuple[Floats, Floats]:
         """The chance of a reward at the posterior mean, and the posterior deviation of the score carried over to it."""
@@ -221,10 +210,11 @@ class LogisticThompson(SamplingAgent):
         return "each batch is fitted against the posterior that the batch before it left, which is no sum"
 
     def _choose_many(self, contexts: Any, n: int) -> Choices:
-        if not isinstance(contexts, SparseBlock) or self.draws > 1:
+        if not isinstance(contexts, SparseBlock):
             return super()._choose_many(contexts, n)
-        arms, _ = contexts.play(self._posterior, np.zeros((n, contexts.n_arms)), self.scale, False, self._rng)
-        return Choices(arms)
+        nothing = np.zeros((n, contexts.n_arms))
+        arms, p, _ = contexts.play(self._posterior, nothing, self.scale, self.draws, False, self._rng)
+        return Choices(arms, p)
 
     def _learn(self, context: SparseRows, choice: Choice, reward: float) -> None:
         self._collect(context, choice.arm, reward)
@@ -240,24 +230,22 @@ class LogisticThompson(SamplingAgent):
             self._waiting = []
 
     def _play(self, contexts: SparseBlock, rewards: Floats) -> Played:
-        if self.draws > 1:
-            return super()._play(contexts, rewards)
         T, each = len(rewards), self.batch_size == 1
-        arms, got = np.empty(T, np.int64), np.empty(T)
+        arms, probabilities, got = np.empty(T, np.int64), np.empty(T), np.empty(T)
         start = 0
         while start < T:  # up to the next fit; where every reward is a batch the kernel fits too
             stop = T if each else min(T, start + self.batch_size - len(self._waiting))
             block = contexts[start:stop]
-            part = block.play(self._posterior, rewards[start:stop], self.scale, each, self._rng)
-            arms[start:stop], got[start:stop] = part
+            part = block.play(self._posterior, rewards[start:stop], self.scale, self.draws, each, self._rng)
+            arms[start:stop], probabilities[start:stop], got[start:stop] = part
             for t in range(0 if each else stop - start):
-                self._collect(block[t], int(part[0][t]), float(part[1][t]))
+                self._collect(block[t], int(arms[start + t]), float(got[start + t]))
             self._n_learnt += stop - start
             start = stop
-        return Played(arms, np.full(T, np.nan), got)
+        return Played(arms, probabilities, got)
 
     def _read(self, context: Any) -> SparseRows:
-        if not _is_sparse(context):
+        if not is_sparse(context):
             X = super()._read(context)
             _check_size(X)
             return SparseRows(*logistic.sparse_rows(X))
@@ -284,7 +272,7 @@ class LogisticThompson(SamplingAgent):
 
     def _read_block(self, contexts: Any, T: int) -> SparseBlock:
         """One context per round: a (T, K, dim) array, or a list of T matrices, dense or sparse, with K rows each."""
-        if not (isinstance(contexts, (list, tuple)) and any(map(_is_sparse, contexts))):
+        if not (isinstance(contexts, (list, tuple)) and any(map(is_sparse, contexts))):
             dense: Floats = super()._read_block(contexts, T)
             _check_size(dense)
             return SparseBlock(dense, dense.shape[1])

@@ -10,11 +10,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from armwise import bounds, hypotheses, persist, winning
+from armwise import bounds, hypotheses, persist
 from armwise.agent import Agent, Choice, Choices, Floats, Played, Seed, Theory, count, fraction, positive
 from armwise.linear.rounds import RidgeAgent
 from armwise.noise import Noise
-from armwise.numerics import thompson
+from armwise.numerics import thompson, winning
 from armwise.numerics.choice import draw
 
 MONTE_CARLO = 1000  # posterior draws behind ``probabilities`` where choosing takes a single one
@@ -62,9 +62,9 @@ class SamplingAgent(Agent):
 
     With ``draws`` = 1 it is just that: an arm's probability is the one of its winning, but the choice does not know it
     (None). ``draws`` = M > 1 asks for the probability: where the arms' chances to win can be computed (two arms, arms
-    with independent posteriors or with one common factor: see ``winning``), the arm is drawn from these, and M does
-    not matter; elsewhere it is drawn from the wins of M draws and one more vote that is spread evenly, so that no
-    arm's probability is zero. Either way ``choose`` draws from exactly what it reports.
+    with independent posteriors or with one common factor: see ``numerics.winning``), the arm is drawn from these, and
+    M does not matter; elsewhere it is drawn from the wins of M draws and one more vote that is spread evenly, so that
+    no arm's probability is zero. Either way ``choose`` draws from exactly what it reports.
 
     ``probabilities`` is what ``choose`` draws from; with one draw, where it cannot be computed, an estimate from 1000.
     """

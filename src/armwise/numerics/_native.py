@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from armwise.numerics._baseline import thompson as thompson
     from armwise.numerics._baseline import truncated as truncated
     from armwise.numerics._baseline import weights as weights
+    from armwise.numerics._baseline import winning as winning
 else:
     _variant = import_module(f"armwise.numerics._{VARIANT}")
 

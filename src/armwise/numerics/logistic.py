@@ -4,6 +4,7 @@ from armwise.numerics._native import logistic as _logistic
 
 sparse_rows = _logistic.sparse_rows
 compete = _logistic.compete
+score_posterior = _logistic.score_posterior
 fit = _logistic.fit
 play = _logistic.play
 play_dense = _logistic.play_dense

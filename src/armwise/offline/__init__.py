@@ -86,9 +86,12 @@ else:
     def __getattr__(name: str) -> Any:
         from importlib import import_module
 
+        from armwise.extras import needs
+
         if name not in _HOME_OF:
             raise AttributeError(f"module 'armwise.offline' has no attribute {name!r}")
-        value = getattr(import_module(f"armwise.offline.{_HOME_OF[name]}"), name)
+        with needs():
+            value = getattr(import_module(f"armwise.offline.{_HOME_OF[name]}"), name)
         globals()[name] = value
         return value
 

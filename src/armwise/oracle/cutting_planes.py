@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from armwise.agent import Floats
+from armwise.extras import needs
 from armwise.numerics.policies import policy_totals
 from armwise.oracle.variance import Sample, spread, violation
 
@@ -119,7 +120,8 @@ class LeastGap:
         return P / P.sum(), float(found.x[-1])
 
     def _linear_program(self) -> Any:
-        from scipy.optimize import linprog  # slow to import
+        with needs():
+            from scipy.optimize import linprog  # slow to import
 
         costs = np.array([self._centre @ self.gaps, *self.gaps[self._names[1:]], 0.0])
         n = costs.size - 1

@@ -7,6 +7,8 @@ from collections.abc import Callable
 import numpy as np
 
 from armwise.agent import Floats, count, positive
+from armwise.numerics import ridge
+from armwise.numerics.simd import aligned_zeros, padded
 from armwise.oracle.base import Ints, Oracle
 from armwise.policies.fixed import Linear
 from armwise.ridge import LIGHT, Ridge
@@ -65,12 +67,12 @@ class LinearOracle(Oracle):
         return self._solver(seen)(rewards)
 
     def _solver(self, seen: np.ndarray) -> Callable[[Floats], Linear]:
-        from scipy.linalg import cho_factor, cho_solve  # slow to import, and only needed here
-
         X = self._with_constant(seen)
         lam = self.lam if self.lam is not None else LIGHT * float(X[0] @ X[0] if len(X) else 0.0) or 1.0
-        factor = cho_factor(lam * np.eye(X.shape[1]) + X.T @ X)
-        return lambda rewards: self._linear(cho_solve(factor, X.T @ rewards).T)
+        model, d = aligned_zeros(padded(X.shape[1]) + 1, padded(X.shape[1])), X.shape[1]
+        ridge.refit(model, lam * np.eye(d) + X.T @ X, np.zeros(d))
+        W = model[:d, :d]  # A^-1 = W'W
+        return lambda rewards: self._linear((W.T @ (W @ (X.T @ rewards))).T)
 
     def _act(self, policy: Linear, seen: np.ndarray) -> Ints:
         return policy.many(seen)

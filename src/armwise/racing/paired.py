@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from armwise.agent import Floats
+from armwise.extras import needs
 
 if TYPE_CHECKING:
     from armwise.racing.result import Result
@@ -40,7 +41,8 @@ class Difference:
         """
         if self.seeds < 2:
             return (math.nan, math.nan)
-        from scipy.special import stdtrit
+        with needs():
+            from scipy.special import stdtrit
 
         half = float(stdtrit(self.seeds - 1, 0.5 + level / 2)) * self.std_error
         return self.mean - half, self.mean + half
@@ -79,7 +81,8 @@ def _difference(result: Result, first: str, second: str) -> Difference:
 
 
 def _p_value(mean: float, error: float, n: int) -> float:
-    from scipy.special import stdtr
+    with needs():
+        from scipy.special import stdtr
 
     if error == 0.0:
         return 1.0 if mean == 0.0 else 0.0

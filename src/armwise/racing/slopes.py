@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from armwise.agent import Floats
+from armwise.extras import needs
 
 if TYPE_CHECKING:
     from armwise.racing.result import Result
@@ -61,7 +62,8 @@ def slope(results: list[Result], name: str) -> Slope | str:
     parts = np.array([_line(horizons, np.delete(table, i, axis=1).mean(axis=1)) for i in range(n)])
     if not np.isfinite(whole) or not np.isfinite(parts).all():
         return "regret is not positive at every horizon, so it has no slope on logarithmic axes"
-    from scipy.special import stdtrit
+    with needs():
+        from scipy.special import stdtrit
 
     error = math.sqrt((n - 1) / n * float(((parts - parts.mean()) ** 2).sum()))
     half = float(stdtrit(n - 1, 0.975)) * error

@@ -6,9 +6,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from armwise import bounds, hypotheses, winning
+from armwise import bounds, hypotheses
 from armwise.agent import Agent, Choice, Choices, Floats, Played, Seed, Theory, count, positive
-from armwise.numerics import kary
+from armwise.numerics import kary, winning
 from armwise.numerics.choice import draw
 from armwise.reduction.counts import draw_many
 

@@ -58,5 +58,8 @@ from armwise.numerics._baseline import (
 from armwise.numerics._baseline import (
     weights as weights,
 )
+from armwise.numerics._baseline import (
+    winning as winning,
+)
 
 def best_variant() -> str: ...

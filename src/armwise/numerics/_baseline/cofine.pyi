@@ -6,6 +6,7 @@ def estimate(
     fine: numpy.typing.NDArray[numpy.float64],
     coarse: numpy.typing.NDArray[numpy.float64],
     subspace: numpy.typing.NDArray[numpy.float64],
+    prior_mean: numpy.typing.NDArray[numpy.float64],
     lam: float,
     X: numpy.typing.NDArray[numpy.float64],
 ) -> tuple[
@@ -15,6 +16,7 @@ def learn(
     fine: numpy.typing.NDArray[numpy.float64],
     coarse: numpy.typing.NDArray[numpy.float64],
     subspace: numpy.typing.NDArray[numpy.float64],
+    prior_mean: numpy.typing.NDArray[numpy.float64],
     x: numpy.typing.NDArray[numpy.float64],
     reward: float,
 ) -> None: ...
@@ -22,6 +24,7 @@ def play(
     fine: numpy.typing.NDArray[numpy.float64],
     coarse: numpy.typing.NDArray[numpy.float64],
     subspace: numpy.typing.NDArray[numpy.float64],
+    prior_mean: numpy.typing.NDArray[numpy.float64],
     lam: float,
     scale: float,
     alpha: float,

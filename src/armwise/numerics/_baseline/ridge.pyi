@@ -16,9 +16,6 @@ def refit(
     A: numpy.typing.NDArray[numpy.float64],
     b: numpy.typing.NDArray[numpy.float64],
 ) -> None: ...
-def learn_row(
-    models: numpy.typing.NDArray[numpy.float64], m: int, X: numpy.typing.NDArray[numpy.float64], row: int, reward: float
-) -> None: ...
 def revise(
     models: numpy.typing.NDArray[numpy.float64], m: int, X: numpy.typing.NDArray[numpy.float64], row: int, change: float
 ) -> None: ...
@@ -50,14 +47,15 @@ def optimistic(
     noise: float,
     delta: float,
 ) -> numpy.typing.NDArray[numpy.float64]: ...
-def choose_optimistic(
-    models: numpy.typing.NDArray[numpy.float64],
-    X: numpy.typing.NDArray[numpy.float64],
-    lam: float,
-    alpha: float,
-    noise: float,
-    delta: float,
-) -> tuple[int, int]: ...
+
+class Optimist:
+    def __init__(
+        self, models: object, d: int, per_arm: bool, learns: bool, lam: float, alpha: float, noise: float, delta: float
+    ) -> None: ...
+    def choose(self, context: object) -> int: ...
+    def learn(self, context: object, choice: tuple[object, ...], reward: object) -> bool: ...
+    def __reduce__(self) -> tuple: ...
+
 def play_optimistic(
     models: numpy.typing.NDArray[numpy.float64],
     grams: numpy.typing.NDArray[numpy.float64],

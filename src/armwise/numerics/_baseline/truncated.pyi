@@ -11,18 +11,21 @@ def estimate(
     basis: numpy.typing.NDArray[numpy.float64],
     k: int,
     theta: numpy.typing.NDArray[numpy.float64],
+    prior_mean: numpy.typing.NDArray[numpy.float64],
     X: numpy.typing.NDArray[numpy.float64],
     scale: float,
 ) -> tuple[numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64]]: ...
 def learn(
     gram: numpy.typing.NDArray[numpy.float64],
     b: numpy.typing.NDArray[numpy.float64],
+    prior_mean: numpy.typing.NDArray[numpy.float64],
     x: numpy.typing.NDArray[numpy.float64],
     reward: float,
 ) -> None: ...
 def play(
     gram: numpy.typing.NDArray[numpy.float64],
     b: numpy.typing.NDArray[numpy.float64],
+    prior_mean: numpy.typing.NDArray[numpy.float64],
     scale: float,
     multiplier: float,
     contexts: numpy.typing.NDArray[numpy.float64],
@@ -34,6 +37,7 @@ def play(
 def play_stages(
     grams: Sequence[numpy.typing.NDArray[numpy.float64]],
     bs: Sequence[numpy.typing.NDArray[numpy.float64]],
+    prior_mean: numpy.typing.NDArray[numpy.float64],
     scale: float,
     multiplier: float,
     horizon: float,

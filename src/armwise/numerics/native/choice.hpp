@@ -28,13 +28,13 @@ constexpr double LARGEST = 1e150;  // numbers beyond are refused: their squares 
 
 // Whether every entry is a number of at most LARGEST in size; false for NaN. Eight at a time without a branch.
 inline bool all_within(const double* values, Index n) {
-    bool within[8] = {true, true, true, true, true, true, true, true};
+    double beyond[8] = {};  // how many are not, lane by lane
     Index i = 0;
     for (; i + 8 <= n; i += 8)
-        for (int k = 0; k < 8; ++k) within[k] &= std::fabs(values[i + k]) <= LARGEST;
+        for (int k = 0; k < 8; ++k) beyond[k] += std::fabs(values[i + k]) <= LARGEST ? 0.0 : 1.0;
     bool all = true;
     for (; i < n; ++i) all &= std::fabs(values[i]) <= LARGEST;
-    for (bool w : within) all &= w;
+    for (double count : beyond) all &= count == 0.0;
     return all;
 }
 

@@ -1,6 +1,7 @@
 // CoFineUCB: a ridge model in R^d drawn toward a ridge model in the coarse space of z = U'x, step and block.
 #include "block.hpp"
 #include "modules.hpp"
+#include "prior.hpp"
 
 #include <nanobind/stl/tuple.h>
 
@@ -12,9 +13,10 @@ namespace {
 // M = lam I + sum x x', w = M^-1 (sum x r + lam U w~); M^-1 = W'W is never formed.
 class CoFine {
   public:
-    CoFine(const View<double, 3>& fine, const View<double, 3>& coarse, const View<const double, 2>& subspace, double lam)
+    CoFine(const View<double, 3>& fine, const View<double, 3>& coarse, const View<const double, 2>& subspace,
+           const View<const double, 1>& prior_mean, double lam)
         : fine_(as_models(fine, subspace.size(0))), coarse_(as_models(coarse, subspace.size(1))), U_(subspace.data),
-          lam_(lam), WU_(std::size_t(fine_.d * coarse_.D)), memory_(std::size_t(2 * fine_.D + 2 * coarse_.D)) {
+          prior_(prior_mean, subspace.size(0)), lam_(lam), WU_(std::size_t(fine_.d * coarse_.D)), memory_(std::size_t(2 * fine_.D + 2 * coarse_.D)) {
         require(!fine_.disjoint() && !coarse_.disjoint(), "there must be one fine and one coarse model");
     }
     Index d() const { return fine_.d; }
@@ -53,8 +55,10 @@ class CoFine {
             all &= is_finite(means[a]) && is_finite(fine_widths[a]) && is_finite(coarse_widths[a]);
         }
         require(all, OVERFLOWN);
+        prior_.add(X, K, means);
     }
     void learn(const double* x, double reward) {
+        reward = prior_.beyond(x, reward);
         const Index k = coarse_.d;
         double* z = memory_.data() + 2 * fine_.D;
         std::fill(z, z + k, 0.0);
@@ -68,6 +72,7 @@ class CoFine {
   private:
     Models fine_, coarse_;
     const double* U_;
+    Prior prior_;
     double lam_;
     std::vector<double> WU_, memory_;
     bool ready_ = false;
@@ -78,9 +83,9 @@ class CoFine {
 void bind_cofine(nb::module_& m) {
     m.doc() = "CoFineUCB: a ridge model drawn toward one in a subspace, step and block.";
 
-    m.def("estimate", [](Array<double, 3> fine, Array<double, 3> coarse, Const<double, 2> subspace, double lam,
-                         Const<double, 2> X) {
-        CoFine model(fine, coarse, subspace, lam);
+    m.def("estimate", [](Array<double, 3> fine, Array<double, 3> coarse, Const<double, 2> subspace,
+                         Const<double, 1> prior_mean, double lam, Const<double, 2> X) {
+        CoFine model(fine, coarse, subspace, prior_mean, lam);
         const Index K = X.size(0);
         require(X.size(1) == model.d(), "X must have one column per row of subspace");
         New<double, 1> means(K), fine_widths(K), coarse_widths(K);
@@ -89,32 +94,33 @@ void bind_cofine(nb::module_& m) {
             model.estimate(X.data, K, means.view.data, fine_widths.view.data, coarse_widths.view.data);
         }
         return std::make_tuple(means, fine_widths, coarse_widths);
-    }, "fine"_a, "coarse"_a, "subspace"_a, "lam"_a, "X"_a,
-          R"(Means w.x, fine widths ||x||_(M^-1) and coarse widths lam ||U' M^-1 x||_(M~^-1) of the rows of X.
+    }, "fine"_a, "coarse"_a, "subspace"_a, "prior_mean"_a, "lam"_a, "X"_a,
+          R"(Means w.x (and the prior's x.prior_mean, unless that is empty), fine widths ||x||_(M^-1) and coarse widths lam ||U' M^-1 x||_(M~^-1) of the rows of X.
 
 >>> fine, coarse = np.zeros((1, 9, 8)), np.zeros((1, 9, 8)); fine[0, 0, 0] = 0.5; coarse[0, 0, 0] = 1.0
->>> estimate(fine, coarse, np.eye(1), 4.0, np.ones((1, 1)))
+>>> estimate(fine, coarse, np.eye(1), np.empty(0), 4.0, np.ones((1, 1)))
 (array([0.]), array([0.5]), array([1.])))");
 
-    m.def("learn", [](Array<double, 3> fine, Array<double, 3> coarse, Const<double, 2> subspace, Const<double, 1> x,
-                      double reward) {
-        CoFine model(fine, coarse, subspace, 1.0);
+    m.def("learn", [](Array<double, 3> fine, Array<double, 3> coarse, Const<double, 2> subspace,
+                      Const<double, 1> prior_mean, Const<double, 1> x, double reward) {
+        CoFine model(fine, coarse, subspace, prior_mean, 1.0);
         require(x.size() == model.d(), "x must have one number per row of subspace");
         Undo first(model.fine()), second(model.coarse());
         first.touch(0), second.touch(0);
         model.learn(x.data, reward);
         first.commit(), second.commit();
-    }, "fine"_a, "coarse"_a, "subspace"_a, "x"_a, "reward"_a, R"(Learn one row and its reward, at both levels.
+    }, "fine"_a, "coarse"_a, "subspace"_a, "prior_mean"_a, "x"_a, "reward"_a,
+          R"(Learn one row and its reward (less the prior's), at both levels.
 
 >>> fine, coarse = np.zeros((1, 9, 8)), np.zeros((1, 9, 8)); fine[0, 0, 0] = coarse[0, 0, 0] = 1.0
->>> learn(fine, coarse, np.eye(1), np.ones(1), 1.0)
+>>> learn(fine, coarse, np.eye(1), np.empty(0), np.ones(1), 1.0)
 >>> fine[0, 8, 0], coarse[0, 8, 0]
 (np.float64(0.5), np.float64(0.5)))");
 
-    m.def("play", [](Array<double, 3> fine, Array<double, 3> coarse, Const<double, 2> subspace, double lam,
-                     double scale, double alpha, double alpha_coarse, Const<double, 3> contexts,
+    m.def("play", [](Array<double, 3> fine, Array<double, 3> coarse, Const<double, 2> subspace,
+                     Const<double, 1> prior_mean, double lam, double scale, double alpha, double alpha_coarse, Const<double, 3> contexts,
                      Const<double, 2> rewards, Generator rng) {
-        CoFine model(fine, coarse, subspace, lam);
+        CoFine model(fine, coarse, subspace, prior_mean, lam);
         const Index T = rewards.size(0), K = rewards.size(1), d = model.d();
         require(K > 0 && contexts.size(0) == T && contexts.size(1) == K && contexts.size(2) == d,
                 "contexts must have one round per row of rewards, and one row per arm");
@@ -137,10 +143,11 @@ void bind_cofine(nb::module_& m) {
             first.commit(), second.commit();
         }
         return played;
-    }, "fine"_a, "coarse"_a, "subspace"_a, "lam"_a, "scale"_a, "alpha"_a, "alpha_coarse"_a, "contexts"_a, "rewards"_a,
+    }, "fine"_a, "coarse"_a, "subspace"_a, "prior_mean"_a, "lam"_a, "scale"_a, "alpha"_a, "alpha_coarse"_a, "contexts"_a, "rewards"_a,
           "rng"_a, R"(CoFineUCB over a block of rounds: the largest mean + scale (alpha fine + alpha_coarse coarse width).
 
 >>> fine, coarse = np.zeros((1, 9, 8)), np.zeros((1, 9, 8)); fine[0, 0, 0] = coarse[0, 0, 0] = 1.0
->>> play(fine, coarse, np.eye(1), 1.0, 0.1, 1.0, 1.0, np.ones((2, 1, 1)), np.ones((2, 1)), np.random.default_rng(1))
+>>> play(fine, coarse, np.eye(1), np.empty(0), 1.0, 0.1, 1.0, 1.0, np.ones((2, 1, 1)), np.ones((2, 1)),
+...     np.random.default_rng(1))
 (array([0, 0]), array([1., 1.]), array([1., 1.])))");
 }

@@ -4,10 +4,9 @@
 // each the number data[e] at coordinate found[place[e]]. `found` is in increasing order, so that a draw of the
 // coordinates does not depend on the order of the rows. `posterior` holds the mean m_i and the precision q_i of
 // coordinate i side by side, so that one read from memory brings both.
-#include "choice.hpp"
-#include "simd.hpp"
+#include "logistic_rounds.hpp"
 #include "modules.hpp"
-#include "random.hpp"
+#include "simd.hpp"
 
 #include <nanobind/stl/tuple.h>
 
@@ -22,7 +21,6 @@ namespace {
 
 constexpr int STEPS = 100;      // Newton steps; a strongly convex fit takes about five
 constexpr double SMALL = 1e-22;  // of the objective: where rounding ends the descent
-using Buffer = std::vector<double>;
 
 struct Rows {
     View<const int64_t, 1> indptr, found, place;
@@ -178,39 +176,6 @@ void fit(View<double, 2> posterior, const Rows& X, View<const double, 1> rewards
     }
 }
 
-// What both forms of a block share: draw the coordinates that occur, score the arms, learn from the one played.
-class Sampler {
-  public:
-    std::vector<Index> found;  // the coordinates of the round, in increasing order
-    Buffer w, scores;
-
-    Sampler(View<double, 2> posterior, View<const double, 2> rewards, double scale, Generator rng)
-        : w(posterior.size(0)), scores(rewards.size(1)), arms(rewards.size(0)), got(rewards.size(0)),
-          posterior_(posterior), rewards_(rewards), scale_(scale), rng_(rng) {}
-
-    void draw() {
-        for (const Index i : found)
-            w[i] = posterior_(i, 0) + 1.0 / std::sqrt(posterior_(i, 1)) * (scale_ * rng_.standard_normal());
-    }
-    Index play(Index t) {
-        const Index K = rewards_.size(1);
-        const Best best = first_best(scores.data(), K);
-        const Index arm = best.ties == 1 ? best.first : pick(scores.data(), K, best, rng_.random());
-        arms[t] = arm, got[t] = rewards_(t, arm);
-        return arm;
-    }
-    auto answer() { return std::make_tuple(std::move(arms), std::move(got)); }
-
-    New<int64_t, 1> arms;
-    New<double, 1> got;
-
-  private:
-    View<double, 2> posterior_;
-    View<const double, 2> rewards_;
-    double scale_;
-    Generator rng_;
-};
-
 }  // namespace
 }  // namespace armwise
 
@@ -272,6 +237,28 @@ void bind_logistic(nb::module_& m) {
 >>> compete(np.ones((9, 2)), *rows, np.array([[1.0], [-3.0], [2.0]]), np.empty(0))
 array([1., 2.]))");
 
+    m.def("score_posterior", [](Const<double, 2> posterior, Const<int64_t, 1> indptr, Const<int64_t, 1> found,
+                                Const<int64_t, 1> place, Const<double, 1> data, double scale) {
+        const Rows X(posterior, indptr, found, place, data);
+        const Index K = X.rows();
+        New<double, 1> means(K);
+        New<double, 2> covariance(K, K);
+        {
+            Unlocked unlocked(double(K) * double(data.size()));
+            Buffer loaded(X.coordinates());
+            score_posterior(posterior, scale, K, [&](Index a, auto visit) {
+                for (Index e = indptr[a]; e < indptr[a + 1]; ++e) visit(found[place[e]], place[e], data[e]);
+            }, loaded.data(), means.view.data, covariance.view.data);
+        }
+        return std::make_tuple(std::move(means), std::move(covariance));
+    }, "posterior"_a, "indptr"_a, "found"_a, "place"_a, "data"_a, "scale"_a,
+          R"(Mean and covariance of the rows' scores x.w, where w_i ~ N(m_i, scale^2 / q_i).
+
+>>> rows = np.array([0, 1, 2]), np.array([7]), np.array([0, 0]), np.array([1.0, 2.0])
+>>> score_posterior(np.ones((9, 2)), *rows, 0.5)
+(array([1., 2.]), array([[0.25, 0.5 ],
+       [0.5 , 1.  ]])))");
+
     m.def("fit", [](Array<double, 2> posterior, Const<int64_t, 1> indptr, Const<int64_t, 1> found,
                     Const<int64_t, 1> place, Const<double, 1> data, Const<double, 1> rewards) {
         const Rows X(posterior, indptr, found, place, data);
@@ -291,14 +278,15 @@ array([[0.    , 1.    ],
        [0.4011, 1.2402]]))");
 
     m.def("play", [](Array<double, 2> posterior, Const<int64_t, 1> indptr, Const<int64_t, 1> indices,
-                     Const<double, 1> data, Const<double, 2> rewards, double scale, bool learns, Generator rng) {
+                     Const<double, 1> data, Const<double, 2> rewards, double scale, Index draws, bool learns,
+                     Generator rng) {
         const Index T = rewards.size(0), K = rewards.size(1), dim = posterior.size(0), n = data.size();
         require(indptr.size() == T * K + 1 && K > 0 && indices.size() == n && posterior.size(1) == 2 &&
                     indptr[0] == 0 && indptr[T * K] == n,
                 "contexts must be K rows per round, in CSR form, and the posterior (dim, 2)");
         for (Index j = 0; j < T * K; ++j) require(indptr[j] <= indptr[j + 1], "rows must be in CSR form");
         for (const int64_t i : indices) require_index(i, dim, "X has columns that the posterior has not");
-        Sampler round(posterior, rewards, scale, rng);
+        PosteriorRounds round(posterior, rewards, scale, draws, rng);
         {
             Unlocked unlocked(10.0 * double(n));
             std::vector<Index> drawn(dim, -1);  // the last round of each coordinate
@@ -312,34 +300,38 @@ array([[0.    , 1.    ],
                     }
                 if (!std::is_sorted(round.found.begin(), round.found.end()))
                     std::sort(round.found.begin(), round.found.end());
-                round.draw();
-                for (Index a = 0; a < K; ++a) {
-                    round.scores[a] = 0.0;
-                    for (Index e = row[a]; e < row[a + 1]; ++e) round.scores[a] += data[e] * round.w[indices[e]];
-                }
-                const Index arm = round.play(t), first = row[arm];
+                const Index arm = round.play(t, [&] {
+                    for (Index a = 0; a < K; ++a) {
+                        round.scores[a] = 0.0;
+                        for (Index e = row[a]; e < row[a + 1]; ++e) round.scores[a] += data[e] * round.w[indices[e]];
+                    }
+                }, [&](Index a, auto visit) {
+                    for (Index e = row[a]; e < row[a + 1]; ++e) visit(indices[e], indices[e], data[e]);
+                });
+                const Index first = row[arm];
                 if (learns)
-                    fit_row(posterior, row[arm + 1] - first, round.got[t], [&](Index e) { return data[first + e]; },
+                    fit_row(posterior, row[arm + 1] - first, round.got(t), [&](Index e) { return data[first + e]; },
                             [&](Index e) { return Index(indices[first + e]); });
             }
         }
         return round.answer();
-    }, "posterior"_a, "indptr"_a, "indices"_a, "data"_a, "rewards"_a, "scale"_a, "learns"_a, "rng"_a,
-          R"(A block of rounds with one draw each, K rows per round: arms and rewards.
+    }, "posterior"_a, "indptr"_a, "indices"_a, "data"_a, "rewards"_a, "scale"_a, "draws"_a, "learns"_a,
+          "rng"_a,
+          R"(A block of rounds, K rows per round: arms, probabilities (NaN with a single draw) and rewards.
 
-``scale`` multiplies the deviations of the draw. It ``learns`` after each round, as ``fit`` does from a single row, or leaves the posterior as it is.
+``scale`` multiplies the deviations of the draws. It ``learns`` after each round, as ``fit`` does from a single row, or leaves the posterior as it is.
 
 >>> one = np.array([0, 1, 2]), np.array([0, 0]), np.ones(2)
->>> play(np.array([[0.0, 1.0]]), *one, np.ones((2, 1)), 1.0, True, np.random.default_rng(1))
-(array([0, 0]), array([1., 1.])))");
+>>> play(np.array([[0.0, 1.0]]), *one, np.ones((2, 1)), 1.0, 2, True, np.random.default_rng(1))
+(array([0, 0]), array([1., 1.]), array([1., 1.])))");
 
     m.def("play_dense", [](Array<double, 2> posterior, Const<double, 3> contexts, Const<double, 2> rewards,
-                           double scale, bool learns, Generator rng) {
+                           double scale, Index draws, bool learns, Generator rng) {
         const Index T = rewards.size(0), K = rewards.size(1), d = contexts.size(2);
         require(contexts.size(0) == T && contexts.size(1) == K && K > 0 && posterior.size(0) == d &&
                     posterior.size(1) == 2,
                 "contexts must be (T, K, d), rewards (T, K) and the posterior (d, 2)");
-        Sampler round(posterior, rewards, scale, rng);
+        PosteriorRounds round(posterior, rewards, scale, draws, rng);
         {
             Unlocked unlocked(4.0 * double(contexts.size()));
             std::vector<char> occurs(d);
@@ -351,32 +343,35 @@ array([[0.    , 1.    ],
                 round.found.clear();
                 for (Index i = 0; i < d; ++i)
                     if (occurs[i]) round.found.push_back(i);
-                round.draw();
                 const Index n = Index(round.found.size());
                 const Index* found = round.found.data();
-                Index a = 0;
-                for (; a + 4 <= K; a += 4) {  // four sums at once: each waits for its own last addition only
-                    const double* x = X + a * d;
-                    double s[4] = {};
-                    for (Index e = 0; e < n; ++e)
-                        for (int k = 0; k < 4; ++k) s[k] += x[k * d + found[e]] * round.w[found[e]];
-                    std::copy(s, s + 4, round.scores.data() + a);
-                }
-                for (; a < K; ++a) {
-                    double s = 0.0;
-                    for (Index e = 0; e < n; ++e) s += X[a * d + found[e]] * round.w[found[e]];
-                    round.scores[a] = s;
-                }
-                const double* x = X + round.play(t) * d;
+                const Index arm = round.play(t, [&] {
+                    Index a = 0;
+                    for (; a + 4 <= K; a += 4) {  // four sums at once: each waits for its own last addition only
+                        const double* x = X + a * d;
+                        double s[4] = {};
+                        for (Index e = 0; e < n; ++e)
+                            for (int k = 0; k < 4; ++k) s[k] += x[k * d + found[e]] * round.w[found[e]];
+                        std::copy(s, s + 4, round.scores.data() + a);
+                    }
+                    for (; a < K; ++a) {
+                        double s = 0.0;
+                        for (Index e = 0; e < n; ++e) s += X[a * d + found[e]] * round.w[found[e]];
+                        round.scores[a] = s;
+                    }
+                }, [&](Index a, auto visit) {
+                    for (Index e = 0; e < n; ++e) visit(found[e], found[e], X[a * d + found[e]]);
+                });
+                const double* x = X + arm * d;
                 if (learns)
-                    fit_row(posterior, n, round.got[t], [&](Index e) { return x[found[e]]; },
+                    fit_row(posterior, n, round.got(t), [&](Index e) { return x[found[e]]; },
                             [&](Index e) { return found[e]; });
             }
         }
         return round.answer();
-    }, "posterior"_a, "contexts"_a, "rewards"_a, "scale"_a, "learns"_a, "rng"_a,
+    }, "posterior"_a, "contexts"_a, "rewards"_a, "scale"_a, "draws"_a, "learns"_a, "rng"_a,
           R"(``play`` over a dense (T, K, d) array: the same arms, without a copy in CSR form.
 
->>> play_dense(np.array([[0.0, 1.0]]), np.ones((2, 1, 1)), np.ones((2, 1)), 1.0, True, np.random.default_rng(1))
-(array([0, 0]), array([1., 1.])))");
+>>> play_dense(np.array([[0.0, 1.0]]), np.ones((2, 1, 1)), np.ones((2, 1)), 1.0, 2, True, np.random.default_rng(1))
+(array([0, 0]), array([1., 1.]), array([1., 1.])))");
 }

@@ -23,7 +23,8 @@
     bind(spectral) \
     bind(nested) \
     bind(maps) \
-    bind(features)
+    bind(features) \
+    bind(winning)
 
 #define ARMWISE_DECLARE(name) void bind_##name(nanobind::module_&);
 ARMWISE_MODULES(ARMWISE_DECLARE)

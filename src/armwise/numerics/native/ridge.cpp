@@ -34,9 +34,9 @@ New<double, 1> optimistic_scores(Array<double, 3> array, Const<double, 2> X, dou
 }
 
 // Plays the largest optimistic score; ties are broken with the generator.
-class Optimist {
+class Rounds {
   public:
-    Optimist(const Models& models, Index rows, Width width, Generator rng)
+    Rounds(const Models& models, Index rows, Width width, Generator rng)
         : models_(models), rows_(rows), width_(width), rng_(rng), scores_(std::size_t(models.arms(rows))),
           widths_(scores_.size()) {}
 
@@ -54,6 +54,106 @@ class Optimist {
     Width width_;
     Generator rng_;
     std::vector<double> scores_, widths_;
+};
+
+// An array without a copy: rows of d numbers (one row where each arm has a model), or nothing.
+struct Plain {
+    const double* data = nullptr;
+    Index rows = 0;
+
+    Plain(nb::handle context, Index d, bool one_row) {
+        auto* array = reinterpret_cast<PyArrayObject*>(context.ptr());
+        if (!PyArray_CheckExact(context.ptr()) || PyArray_TYPE(array) != NPY_DOUBLE || !PyArray_ISCARRAY_RO(array) ||
+            PyArray_NDIM(array) != (one_row ? 1 : 2) || PyArray_DIM(array, one_row ? 0 : 1) != d)
+            return;
+        rows = one_row ? 1 : PyArray_DIM(array, 0);
+        if (rows > 0) data = static_cast<const double*>(PyArray_DATA(array));
+    }
+};
+
+// A choice and its reward as `choose` and a caller make them: (int, float or None, ...) and a number within LARGEST.
+struct Outcome {
+    Index arm = -1;
+    double reward = 0.0;
+    bool usual = false;
+
+    Outcome(nb::handle choice, nb::handle value) {
+        if (!PyTuple_Check(choice.ptr()) || PyTuple_GET_SIZE(choice.ptr()) < 2) return;
+        PyObject *which = PyTuple_GET_ITEM(choice.ptr(), 0), *p = PyTuple_GET_ITEM(choice.ptr(), 1);
+        if (!PyLong_CheckExact(which) || (p != Py_None && !PyFloat_CheckExact(p))) return;
+        if (p != Py_None && !(PyFloat_AS_DOUBLE(p) > 0.0 && PyFloat_AS_DOUBLE(p) <= 1.0)) return;
+        if (!PyFloat_CheckExact(value.ptr()) && !PyLong_CheckExact(value.ptr())) return;
+        arm = PyLong_AsSsize_t(which), reward = PyFloat_AsDouble(value.ptr());
+        usual = !PyErr_Occurred() && std::fabs(reward) <= LARGEST;
+        PyErr_Clear();  // integers beyond all measure
+    }
+};
+
+// Ridge models with the width of an optimist: a decision is a call with the context and nothing else.
+class Optimist {
+  public:
+    Optimist(nb::object array, Index d, bool per_arm, bool learns, double lam, double alpha, double noise, double delta)
+        : array_(std::move(array)), d_(d), per_arm_(per_arm), learns_(learns), width_{alpha, noise, delta} {
+        if (d == 0) return;  // not known yet: no context is read
+        models_ = as_models(nb::cast<Array<double, 3>>(array_), d);
+        require(per_arm || models_.M == 1, "several models need per_arm");
+        models_.lam = lam;
+    }
+    // The best arm, or -1: several tie, or the context is no array of float64 that fits.
+    Index choose(nb::handle context) {
+        const Plain X(context, d_, per_arm_);
+        if (!X.data || d_ == 0) return -1;
+        Best best;
+        {
+            Unlocked unlocked(work(models_, X.rows));
+            best = per_arm_ ? best_of_models(X.data) : best_of_rows(X.data, X.rows);
+        }
+        if (X.rows * d_ >= MANY) checked_ = reference(context);
+        return best.ties == 1 ? best.first : -1;
+    }
+    // Learn the reward of a choice; false, with nothing learnt, for anything that needs a closer look.
+    bool learn(nb::handle context, nb::handle choice, nb::handle value) {
+        const Plain X(context, d_, per_arm_);
+        const Outcome outcome(choice, value);
+        const Index arm = outcome.arm, row = per_arm_ ? 0 : arm;
+        if (!learns_ || !X.data || d_ == 0 || !outcome.usual || arm < 0 || arm >= models_.arms(X.rows)) return false;
+        const bool seen = X.rows * d_ >= MANY && reference(context).is(checked_);  // then its row alone is looked at
+        require(seen ? all_within(X.data + row * d_, d_) : all_within(X.data, X.rows * d_), TOO_LARGE);
+        update(models_[per_arm_ ? arm : 0], models_.D, X.data + row * d_, d_, outcome.reward);
+        return true;
+    }
+    nb::tuple arguments() const {
+        return nb::make_tuple(array_, d_, per_arm_, learns_, models_.lam, width_.alpha, width_.noise, width_.delta);
+    }
+
+  private:
+    static constexpr Index MANY = 4096;  // numbers of a context that cost less to remember than to check again
+
+    nb::object array_, checked_;
+    Index d_;
+    bool per_arm_, learns_;
+    Models models_{};
+    Width width_;
+
+    // An object's own weak reference: the same one as long as the object lives, and no other object's after.
+    static nb::object reference(nb::handle object) { return nb::steal(PyWeakref_NewRef(object.ptr(), nullptr)); }
+
+    Best best_of_models(const double* x) const {
+        require(all_within(x, d_), TOO_LARGE);
+        return first_best_of(x, 1);
+    }
+    Best best_of_rows(const double* X, Index rows) const {
+        const double scale = width_.multiplier(models_[0], models_.D, d_, models_.lam);
+        const Leader leader = best_optimistic(models_[0], models_.D, X, rows, d_, scale);
+        return leader.clear() ? leader.best() : first_best_of(X, rows);
+    }
+    Best first_best_of(const double* X, Index rows) const {
+        const Index K = models_.arms(rows);
+        Scratch scratch(2 * K);
+        double* scores = scratch.data();
+        optimistic(models_, X, rows, width_, scores, scores + K);
+        return first_best(scores, K);
+    }
 };
 
 }  // namespace
@@ -106,19 +206,6 @@ array([0.75]))");
 >>> model[0, :1], model[8, :1]
 (array([0.5]), array([0.5])))");
 
-    m.def("learn_row", [](Array<double, 3> array, Index m, Const<double, 2> X, Index row, double reward) {
-        const Models models = as_models(array, X.size(1));
-        require_index(m, models.M, "m must be the index of a model");
-        require_index(row, X.size(0), "row must be the index of a row of X");
-        require(all_within(X.data, X.size()), TOO_LARGE);
-        update(models[m], models.D, X[row].data, models.d, reward);
-    }, "models"_a, "m"_a, "X"_a, "row"_a, "reward"_a, R"(Learn row ``row`` of X, all of it checked, into model ``m``.
-
->>> models = np.zeros((1, 9, 8)); models[0, 0, 0] = 1.0
->>> learn_row(models, 0, np.ones((1, 1)), 0, 1.0)
->>> models[0, 8, :1]
-array([0.5]))");
-
     m.def("revise", [](Array<double, 3> array, Index m, Const<double, 2> X, Index row, double change) {
         const Models models = as_models(array, X.size(1));
         require_index(m, models.M, "m must be the index of a model");
@@ -128,7 +215,7 @@ array([0.5]))");
           R"(Change by ``change`` the reward that row ``row`` of X was learnt with.
 
 >>> models = np.zeros((1, 9, 8)); models[0, 0, 0] = 1.0
->>> learn_row(models, 0, np.ones((1, 1)), 0, 0.0)
+>>> update(models[0], np.ones(1), 0.0)
 >>> revise(models, 0, np.ones((1, 1)), 0, 1.0)
 >>> models[0, 8, :1]
 array([0.5]))");
@@ -140,7 +227,7 @@ array([0.5]))");
         require_index(row, X.size(0), "row must be the index of a row of X");
         learn(models, m, X[row].data, reward);
     }, "models"_a, "grams"_a, "moments"_a, "m"_a, "X"_a, "row"_a, "reward"_a, "lam"_a, "discount"_a,
-          R"(``learn_row``, where what was learnt before may fade and the ridge stays: A = lam I + sum discount^age x x'.
+          R"(Learn row ``row`` of X into model ``m``; what was learnt before may fade, the ridge stays: A = lam I + sum discount^age x x'.
 
 >>> models, A = np.zeros((1, 9, 8)), np.ones((1, 1, 1))
 >>> learn(models, A, np.zeros((1, 1)), 0, np.ones((1, 1)), 0, 1.0, 1.0, 0.5)
@@ -183,36 +270,45 @@ array([0.5]))");
 >>> optimistic(models, np.array([[2.0]]), 4.0, 0.1, 0.0, 1.0)
 array([6.1]))");
 
-    m.def("choose_optimistic", [](Array<double, 3> array, Const<double, 2> X, double lam, double alpha, double noise,
-                                  double delta) {
-        Models models = as_models(array, X.size(1));
-        models.lam = lam;
-        require(X.size(0) > 0, "X must have a row");
-        require(all_within(X.data, X.size()), TOO_LARGE);
-        const Index K = models.arms(X.size(0));
-        Best best;
-        {
-            Unlocked unlocked(work(models, X.size(0)));
-            Scratch scratch(2 * K);
-            double* scores = scratch.data();
-            optimistic(models, X.data, X.size(0), Width{alpha, noise, delta}, scores, scores + K);
-            best = first_best(scores, K);
-        }
-        return std::make_tuple(best.first, best.ties);
-    }, "models"_a, "X"_a, "lam"_a, "alpha"_a, "noise"_a, "delta"_a,
-          R"(The first arm with the largest optimistic score, and how many arms tie with it.
+    nb::class_<Optimist>(m, "Optimist", R"(Ridge models with the width of an optimist, for one decision at a time.
+
+``d`` is the dimension (0: not known yet); ``per_arm`` says that each arm has a model over a shared context, ``learns``
+that a reward is learnt by ``update`` and nothing else.)")
+        .def(nb::init<nb::object, Index, bool, bool, double, double, double, double>(), "models"_a, "d"_a,
+             "per_arm"_a, "learns"_a, "lam"_a, "alpha"_a, "noise"_a, "delta"_a)
+        .def("choose", &Optimist::choose, "context"_a.none(),
+             nb::sig("def choose(self, context: object) -> int"),
+             R"(The arm with the largest optimistic score, in one pass over the context.
+
+-1 stands for what needs a closer look: arms that tie, or a context that is no C-contiguous array of float64 that fits.
 
 >>> models = np.zeros((1, 9, 8)); models[0, 0, 0] = 0.5
->>> choose_optimistic(models, np.array([[1.0], [2.0], [2.0]]), 4.0, 0.1, 0.0, 1.0)
-(1, 2))");
+>>> optimist = Optimist(models, 1, False, True, 4.0, 0.1, 0.0, 1.0)
+>>> optimist.choose(np.array([[1.0], [2.0]])), optimist.choose(np.array([[2.0], [2.0]])), optimist.choose([[1.0]])
+(1, -1, -1))")
+        .def("learn", &Optimist::learn, "context"_a.none(), "choice"_a, "reward"_a.none(),
+             nb::sig("def learn(self, context: object, choice: tuple[object, ...], reward: object) -> bool"),
+             R"(Learn the reward of a choice; False, with nothing learnt, for anything that needs a closer look.
+
+A large context that was chosen from last is not checked again, but for the row that is learnt.
+
+>>> models = np.zeros((1, 9, 8)); models[0, 0, 0] = 1.0
+>>> optimist = Optimist(models, 1, False, True, 1.0, 0.1, 0.0, 1.0)
+>>> optimist.learn(np.ones((2, 1)), (1, 0.5), 1.0), optimist.learn(np.ones((2, 1)), (2, 0.5), 1.0)
+(True, False)
+>>> models[0, 8, :1]
+array([0.5]))")
+        .def("__reduce__", [](const Optimist& self) {
+            return nb::make_tuple(nb::module_::import_("armwise.numerics.ridge").attr("optimist"), self.arguments());
+        });
 
     m.def("play_optimistic", [](Array<double, 3> array, Array<double, 3> grams, Array<double, 2> moments,
                                 Const<double, 3> contexts, Const<double, 2> rewards, double lam, double discount,
                                 double alpha, double noise, double delta, Generator rng) {
         const Models models = as_models(array, grams, moments, contexts.size(2), lam, discount);
         const Index rows = contexts.size(1);
-        Optimist optimist(models, rows, Width{alpha, noise, delta}, rng);
-        return play_models(models, contexts, rewards, [&](const double* X, Index) { return optimist.decide(X); });
+        Rounds rounds(models, rows, Width{alpha, noise, delta}, rng);
+        return play_models(models, contexts, rewards, [&](const double* X, Index) { return rounds.decide(X); });
     }, "models"_a, "grams"_a, "moments"_a, "contexts"_a, "rewards"_a, "lam"_a, "discount"_a, "alpha"_a, "noise"_a,
           "delta"_a, "rng"_a,
           R"(Optimism over a block of rounds; ``contexts`` is (T, K, d) for one model, (T, 1, d) for one model per arm.
@@ -227,8 +323,8 @@ array([6.1]))");
                             double delta, Generator rng) {
         Models models = as_models(array, contexts.size(2));
         models.lam = lam;
-        Optimist optimist(models, contexts.size(1), Width{alpha, noise, delta}, rng);
-        return choose_models(models, contexts, [&](const double* X, Index) { return optimist.decide(X); });
+        Rounds rounds(models, contexts.size(1), Width{alpha, noise, delta}, rng);
+        return choose_models(models, contexts, [&](const double* X, Index) { return rounds.decide(X); });
     }, "models"_a, "contexts"_a, "lam"_a, "alpha"_a, "noise"_a, "delta"_a, "rng"_a,
           R"(The arms of ``play_optimistic`` and their probabilities, without learning in between.
 

@@ -170,7 +170,7 @@ struct Width {
     }
 };
 
-// Four or eight arms at once: `v` holds them side by side, a feature per line of eight.
+// Arms side by side, four or eight of them, a feature per line of eight: ||W x||^2 and x.theta of each.
 template <class Vector, class Load, class Splat>
 ARMWISE_INLINE void estimate_arms(const double* model, Index D, Index d, const double* arms, Vector& square,
                                   Vector& mean, Load load_arms, Splat everywhere) {
@@ -178,13 +178,20 @@ ARMWISE_INLINE void estimate_arms(const double* model, Index D, Index d, const d
     for (Index i = 0; i < d; i += 4) {
         const double *w0 = model + i * D, *w1 = w0 + D, *w2 = w1 + D, *w3 = w2 + D;
         Vector s0 = everywhere(0.0), s1 = s0, s2 = s0, s3 = s0;
-        for (Index j = 0; j < i + 4; ++j) {  // W is zero beyond
+        for (Index j = 0; j < i; ++j) {
             const Vector v = load_arms(arms + LANES * j);
             s0 = s0 + everywhere(w0[j]) * v;
             s1 = s1 + everywhere(w1[j]) * v;
             s2 = s2 + everywhere(w2[j]) * v;
             s3 = s3 + everywhere(w3[j]) * v;
         }
+        const Vector v0 = load_arms(arms + LANES * i), v1 = load_arms(arms + LANES * (i + 1)),
+                     v2 = load_arms(arms + LANES * (i + 2)), v3 = load_arms(arms + LANES * (i + 3));
+        s0 = s0 + everywhere(w0[i]) * v0;  // the corner of the triangle: W is zero beyond
+        s1 = s1 + everywhere(w1[i]) * v0 + everywhere(w1[i + 1]) * v1;
+        s2 = s2 + everywhere(w2[i]) * v0 + everywhere(w2[i + 1]) * v1 + everywhere(w2[i + 2]) * v2;
+        s3 = s3 + everywhere(w3[i]) * v0 + everywhere(w3[i + 1]) * v1 + everywhere(w3[i + 2]) * v2 +
+             everywhere(w3[i + 3]) * v3;
         square = square + s0 * s0;
         square = square + s1 * s1;
         square = square + s2 * s2;
@@ -193,31 +200,63 @@ ARMWISE_INLINE void estimate_arms(const double* model, Index D, Index d, const d
     for (Index j = 0; j < d; ++j) mean = mean + everywhere(model[D * D + j]) * load_arms(arms + LANES * j);
 }
 
+// Up to eight rows at a time under one model: their means x.theta and squared widths x' A^-1 x.
+class Group {
+  public:
+    Group(const double* model, Index D, Index d)
+        : model_(model), D_(D), d_(d), scratch_(D * LANES), arms_(scratch_.data()) {
+        std::fill(arms_ + d * LANES, arms_ + D * LANES, 0.0);
+    }
+    // n <= 8 rows; `squares` and `means` have room for eight. The lanes of missing rows repeat the last one.
+    void estimate(const double* X, Index n, double* squares, double* means) {
+        for (Index a = 0; a < n; a += 4)
+            turn(X + a * d_, X + std::min(a + 1, n - 1) * d_, X + std::min(a + 2, n - 1) * d_,
+                 X + std::min(a + 3, n - 1) * d_, arms_ + a);
+        if (n > 4) {
+            Lanes square, mean;
+            estimate_arms(model_, D_, d_, arms_, square, mean, [](const double* p) ARMWISE_LAMBDA { return load(p); },
+                          [](double x) ARMWISE_LAMBDA { return splat(x); });
+            store(squares, square);
+            store(means, mean);
+        } else {
+            Half square, mean;
+            estimate_arms(model_, D_, d_, arms_, square, mean,
+                          [](const double* p) ARMWISE_LAMBDA { return load_half(p); },
+                          [](double x) ARMWISE_LAMBDA { return splat_half(x); });
+            store_half(squares, square);
+            store_half(means, mean);
+        }
+    }
+
+  private:
+    // Four rows into four neighbouring lanes, a feature per line.
+    void turn(const double* x0, const double* x1, const double* x2, const double* x3, double* to) {
+        Index i = 0;
+        for (; i + 4 <= d_; i += 4) {
+            Half line[4] = {load_half(x0 + i), load_half(x1 + i), load_half(x2 + i), load_half(x3 + i)};
+            transpose(line);
+            for (Index k = 0; k < 4; ++k) store_half(to + LANES * (i + k), line[k]);
+        }
+        for (; i < d_; ++i) store_half(to + LANES * i, Half{x0[i], x1[i], x2[i], x3[i]});
+    }
+
+    const double* model_;
+    Index D_, d_;
+    Scratch scratch_;
+    double* arms_;
+};
+
 // Means x.theta and widths sqrt(x' A^-1 x) of K rows under one model.
 inline void estimate_into(const double* model, Index D, const double* X, Index K, Index d, double* means,
                           double* widths) {
-    Scratch scratch((D + 2) * LANES, (D + 2) * LANES);
-    double *arms = scratch.data(), *squares = arms + D * LANES, *results = squares + LANES;
+    Group group(model, D, d);
+    double squares[LANES], mine[LANES];
     for (Index start = 0; start < K; start += LANES) {
         const Index n = std::min(LANES, K - start);
-        for (Index a = 0; a < n; ++a)
-            for (Index i = 0; i < d; ++i) arms[LANES * i + a] = X[(start + a) * d + i];
-        if (n > 4) {
-            Lanes square, mean;
-            estimate_arms(model, D, d, arms, square, mean, [](const double* p) ARMWISE_LAMBDA { return load(p); },
-                          [](double x) ARMWISE_LAMBDA { return splat(x); });
-            store(squares, square);
-            store(results, mean);
-        } else {
-            Half square, mean;
-            estimate_arms(model, D, d, arms, square, mean, [](const double* p) ARMWISE_LAMBDA { return load_half(p); },
-                          [](double x) ARMWISE_LAMBDA { return splat_half(x); });
-            std::memcpy(squares, &square, sizeof square);
-            std::memcpy(results, &mean, sizeof mean);
-        }
+        group.estimate(X + start * d, n, squares, mine);
         for (Index a = 0; a < n; ++a) {
             widths[start + a] = std::sqrt(squares[a]);
-            means[start + a] = results[a];
+            means[start + a] = mine[a];
         }
     }
 }
@@ -273,6 +312,53 @@ inline void optimistic(const Models& models, const double* X, Index rows, const 
         all &= is_finite(scores[a]);
     }
     require(all, OVERFLOWN);
+}
+
+// The best score so far, the first arm of those within TIE of it, and how many they are, without the scores themselves.
+class Leader {
+  public:
+    void see(Index arm, double score) {
+        if (!(score >= bar())) return;
+        if (score - TIE > top_) {  // all before are behind
+            top_ = lowest_ = score, best_ = {arm, 1};
+            return;
+        }
+        top_ = std::max(top_, score), lowest_ = std::min(lowest_, score);
+        ++best_.ties;
+        clear_ &= lowest_ >= top_ - TIE;  // or some of them tie no longer, and nobody remembers which
+    }
+    double bar() const { return top_ - TIE; }
+    bool clear() const { return clear_; }
+    Best best() const { return best_; }
+
+  private:
+    double top_ = -std::numeric_limits<double>::infinity(), lowest_ = 0.0;
+    Best best_{-1, 0};
+    bool clear_ = true;
+};
+
+// The best of K rows under one model, by mean plus scale times width, in one pass over X, which is checked on the way.
+// Nothing is said of scores that tie in a chain, each with the next: `clear()` is then false.
+inline Leader best_optimistic(const double* model, Index D, const double* X, Index K, Index d, double scale) {
+    Group group(model, D, d);
+    Leader leader;
+    double squares[LANES] = {}, scores[LANES] = {}, wrong = 0.0;
+    for (Index start = 0; start < K; start += LANES) {
+        const Index n = std::min(LANES, K - start);
+        const double* rows = X + start * d;
+        require(all_within(rows, n * d), TOO_LARGE);
+        group.estimate(rows, n, squares, scores);
+        for (Index a = 0; a < LANES; ++a) scores[a] += scale * std::sqrt(squares[a]);
+        double top = scores[0];
+        for (Index a = 0; a < n; ++a) {
+            wrong += scores[a] - scores[a];  // NaN for NaN and infinity
+            top = std::max(top, scores[a]);
+        }
+        if (top >= leader.bar())
+            for (Index a = 0; a < n; ++a) leader.see(start + a, scores[a]);
+    }
+    require(wrong == 0.0, OVERFLOWN);
+    return leader;
 }
 
 }  // namespace armwise

@@ -101,6 +101,14 @@ ARMWISE_INLINE Lanes totals(const Lanes (&s)[8]) {
             pair_sums(s[4].low, s[5].low, s[6].low, s[7].low) + pair_sums(s[4].high, s[5].high, s[6].high, s[7].high)};
 }
 
+// Four lines of four numbers, rows for columns.
+ARMWISE_INLINE void transpose(Half (&line)[4]) {
+    const Half a = ARMWISE_SHUFFLE(line[0], line[1], 0, 4, 2, 6), b = ARMWISE_SHUFFLE(line[0], line[1], 1, 5, 3, 7);
+    const Half c = ARMWISE_SHUFFLE(line[2], line[3], 0, 4, 2, 6), d = ARMWISE_SHUFFLE(line[2], line[3], 1, 5, 3, 7);
+    line[0] = ARMWISE_SHUFFLE(a, c, 0, 1, 4, 5), line[1] = ARMWISE_SHUFFLE(b, d, 0, 1, 4, 5);
+    line[2] = ARMWISE_SHUFFLE(a, c, 2, 3, 6, 7), line[3] = ARMWISE_SHUFFLE(b, d, 2, 3, 6, 7);
+}
+
 // x . y over n numbers: eight running sums, then what is left over, one by one.
 inline double lane_dot(const double* x, const double* y, std::ptrdiff_t n) {
     Lanes sums = zero();

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
+from armwise.extras import needs
 from armwise.features.arms import ArmColumns, check_id, read_arm
 from armwise.features.tokens import InvalidInput, part, read_json
 from armwise.serve.engine.draw import answer
@@ -151,8 +152,9 @@ def choosable(allowed: np.ndarray, free: np.ndarray) -> np.ndarray:
     array([False,  True])
     """
     able = allowed & free
-    from scipy.sparse import csr_array  # slow to import
-    from scipy.sparse.csgraph import maximum_bipartite_matching
+    with needs("serve"):
+        from scipy.sparse import csr_array  # slow to import
+        from scipy.sparse.csgraph import maximum_bipartite_matching
 
     match = maximum_bipartite_matching(csr_array(able), perm_type="column")
     later = np.flatnonzero(match[1:] >= 0) + 1
