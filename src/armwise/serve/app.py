@@ -16,7 +16,7 @@ import msgspec
 from armwise.serve.config import Config, is_loopback, names_loopback
 from armwise.serve.engine.engine import Engine
 from armwise.serve.personalizer import admin, evaluations, rank, slots
-from armwise.serve.web import many, page, v1, versions
+from armwise.serve.web import audit, many, page, v1, versions
 from armwise.serve.web.asgi import HTTPScope, Receive, Send
 from armwise.serve.web.http import RETRY, Call, Problem, Response, Route, Router, problem_of, reply, split_path
 from armwise.serve.web.keys import Keys
@@ -48,6 +48,7 @@ class Service:
         self.keys, self.metrics = Keys(config.keys), Metrics()
         self.default = next(iter(config.applications))
         self.ready = self.ending = False
+        self._refused_keys = audit.RefusedKeys()
         self._guarded = not config.keys  # then only who is on this machine is served
         self._local: set[bytes] = set()  # what was found to name it
         self._watches: dict[str, Watch] = {}
@@ -133,9 +134,11 @@ class Service:
     async def _http(self, scope: HTTPScope, receive: Receive, send: Send) -> None:
         started = time.perf_counter()
         method, path = scope["method"], "other"
+        route: Route | None = None
+        application = ""
         try:
             route, call = self._route(scope)
-            path = route.path
+            path, application = route.path, call.application
             call.body = await self._read(call, receive, route.limit or self.config.max_body)
             response = await route.handler(call)
         except Exception as error:
@@ -146,7 +149,11 @@ class Service:
             if problem is None:
                 log.exception("unforeseen")
                 problem = Problem(500, "InternalError", "something went wrong here; the log has the details")
+            if application:
+                self.metrics.refusals[application, problem.code] += 1
             response = self._recoded(scope, problem).response()
+        if route is not None:
+            audit.changed(route, call, response.status)
         await _send(send, receive, response, method == "HEAD")
         self.metrics.observe(method if path != "other" else "any", path, response.status, time.perf_counter() - started)
 
@@ -174,6 +181,8 @@ class Service:
             return route, call
         key = self.keys.find(_secret(call.headers))
         if key is None:
+            self._refused_keys.note((scope.get("client") or ("unknown",))[0], "/".join(path))
+            self.metrics.refused_keys = self._refused_keys.total
             raise Problem(401, "Unauthorized", "a valid key is needed", ((b"www-authenticate", b"Bearer"),))
         call.key = key
         if not named and key.applications and self.default not in key.applications:

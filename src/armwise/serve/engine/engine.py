@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,6 +19,7 @@ from armwise import persist
 from armwise.features.arms import ArmColumns, check_id, read_arms
 from armwise.features.tokens import InvalidInput, Part
 from armwise.serve.engine.clock import TrustedClock
+from armwise.serve.engine.counts import Counts
 from armwise.serve.engine.draw import Answer, answer, drawn, uniform
 from armwise.serve.engine.learner import Learner, Snapshots
 from armwise.serve.engine.startup import apply, await_applications, warm
@@ -78,6 +80,9 @@ class Engine:
             snapshot_every=snapshot_every,
         )
         self.writer = Writer(self._telling_journal, self.now, self._expire)
+        self.counts = Counts()
+        self._open: dict[str, int] = {}
+        self._counted_at = -1e9
         self._reading = threading.Lock()
         self._chance: list[str] = []
         self._catalogues: dict[str, ArmColumns] = {}
@@ -569,8 +574,28 @@ class Engine:
 
     def _telling_journal(self) -> Journal:
         journal = self.open_journal()
-        journal.on_commit = self.learner.take_committed
+        journal.on_commit = self._take_committed
         return journal
+
+    def _take_committed(self, committed: list[tuple[Row, Write]]) -> None:
+        self.learner.take_committed(committed)
+        self.counts.take(committed)
+
+    def open_decisions(self) -> dict[str, int]:
+        """How many decisions of each application wait for a reward; counted at most every few seconds.
+
+        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> engine = Engine(SQLite.temporary(), {"shop": Creation()})
+        >>> engine.start(); _ = engine.decide("shop", b"{}", [b'"a"']); engine.open_decisions(); engine.stop()
+        {'shop': 1}
+        """
+        if time.monotonic() - self._counted_at > 5.0:
+            with self._reading:
+                rows = self._reader.connection.execute(
+                    "SELECT app, count(*) FROM decisions WHERE closed = 0 GROUP BY app"
+                )
+            self._open, self._counted_at = {app: int(n) for app, n in rows}, time.monotonic()
+        return self._open
 
     def now(self) -> int:
         """Milliseconds, by a clock that never goes back.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import contextlib
 import logging
 import queue
@@ -10,6 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from armwise.serve.engine.counts import BUCKETS
 from armwise.serve.errors import Unavailable
 from armwise.serve.journal.append import Appended, Journal, Write
 
@@ -58,6 +60,8 @@ class Writer:
         self._open = False
         self.healthy = True
         self.commits = 0
+        self.commit_seconds = 0.0
+        self.commit_times = [0] * (len(BUCKETS) + 1)  # how many took at most so long, and longer
 
     def start(self) -> None:
         """Open the journal and begin; raises here if it cannot be opened.
@@ -72,6 +76,15 @@ class Writer:
         self._thread = threading.Thread(target=self._run, args=(journal,), name="armwise-writer", daemon=True)
         self._thread.start()
         threading.Thread(target=self._watch, name="armwise-deadlines", daemon=True).start()
+
+    @property
+    def depth(self) -> int:
+        """How many groups of writes and tasks wait.
+
+        >>> Writer(lambda: None, now=lambda: 0).depth
+        0
+        """
+        return self._queue.qsize()
 
     @property
     def moving(self) -> bool:
@@ -214,10 +227,14 @@ class Writer:
 
     def _commit(self, journal: Journal, groups: list[_Submitted]) -> None:
         self._in_hand = groups
+        started = time.perf_counter()
         try:
             outcomes: Sequence[Appended] = journal.append([group for group, _, _ in groups], self._now())
             self.healthy = True
             self.commits += 1
+            took = time.perf_counter() - started
+            self.commit_seconds += took
+            self.commit_times[bisect.bisect_left(BUCKETS, took)] += 1
         except Exception:
             # Rolled back: nobody was told anything, so nothing was promised. The reason may name hosts: the log has it.
             log.exception("commit failed")

@@ -19,6 +19,7 @@ class HTTPScope(TypedDict):
     raw_path: NotRequired[bytes]
     query_string: bytes
     headers: list[tuple[bytes, bytes]]
+    client: NotRequired[tuple[str, int] | None]
 
 
 Message = dict[str, Any]  # its ``type`` says which other keys it has

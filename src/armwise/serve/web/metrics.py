@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import bisect
 from collections import Counter
+from collections.abc import Mapping, Sequence
 
+from armwise.serve.engine.counts import BUCKETS as COMMITS
 from armwise.serve.engine.engine import Engine
+from armwise.serve.model.model import Model
 from armwise.serve.web.keys import ANYONE, Key
 
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
@@ -24,6 +27,8 @@ class Metrics:
         self.requests: Counter[tuple[str, str, int]] = Counter()
         self._buckets: dict[str, list[int]] = {}
         self._sums: Counter[str] = Counter()
+        self.refusals: Counter[tuple[str, str]] = Counter()  # by application and the error's code
+        self.refused_keys = 0
 
     def observe(self, method: str, path: str, status: int, seconds: float) -> None:
         """Count one response.
@@ -47,12 +52,7 @@ class Metrics:
             text.append(f'armwise_requests_total{{method="{method}",path="{path}",status="{status}"}} {n}')
         text.append("# TYPE armwise_request_seconds histogram")
         for path, buckets in sorted(self._buckets.items()):
-            total = 0
-            for bound, n in zip((*BUCKETS, "+Inf"), buckets):
-                total += n
-                text.append(f'armwise_request_seconds_bucket{{path="{path}",le="{bound}"}} {total}')
-            text.append(f'armwise_request_seconds_sum{{path="{path}"}} {self._sums[path]:.6f}')
-            text.append(f'armwise_request_seconds_count{{path="{path}"}} {total}')
+            text += _histogram("armwise_request_seconds", f'path="{path}"', BUCKETS, buckets, self._sums[path])
         return text
 
     def render(self, engine: Engine, key: Key = ANYONE) -> bytes:
@@ -63,23 +63,68 @@ class Metrics:
         >>> engine.start(); b"armwise_journal_lag 0" in Metrics().render(engine); engine.stop()
         True
         """
+        writer, counts = engine.writer, engine.counts
         text = self.lines()
         gauges = {
             "armwise_journal_lag": engine.lag(),
+            "armwise_queue_depth": writer.depth,
             "armwise_leader": int(engine.leader),
-            "armwise_journal_healthy": int(engine.writer.healthy),
+            "armwise_journal_healthy": int(writer.healthy),
         }
         for name, value in gauges.items():
             text += [f"# TYPE {name} gauge", f"{name} {value}"]
-        for name, count in {"commits": engine.writer.commits, "clock_jumps": engine.clock_jumps}.items():
+        totals = {"commits": writer.commits, "clock_jumps": engine.clock_jumps, "refused_keys": self.refused_keys}
+        for name, count in totals.items():
             text += [f"# TYPE armwise_{name}_total counter", f"armwise_{name}_total {count}"]
+        text.append("# TYPE armwise_commit_seconds histogram")
+        text += _histogram("armwise_commit_seconds", "", COMMITS, writer.commit_times, writer.commit_seconds)
+        models = {app: model for app, model in sorted(engine.models.items()) if key.may("read", app)}
         for name in ("version", "lessons", "refused"):
-            text.append(f"# TYPE armwise_model_{name} gauge")
-            for app, model in sorted(engine.models.items()):
-                if not key.may("read", app):
-                    continue
-                text.append(f'armwise_model_{name}{{application="{_escape(app)}"}} {getattr(model, name)}')
-        return ("\n".join(text) + "\n").encode()
+            text += _by_application(f"model_{name}", "gauge", {app: getattr(m, name) for app, m in models.items()})
+        waiting = engine.open_decisions()
+        text += _by_application("open_decisions", "gauge", {app: waiting.get(app, 0) for app in models})
+        text += _by_application("late_rewards_total", "counter", {app: counts.late[app] for app in models})
+        text += _by_application("expired_total", "counter", {app: counts.expired[app] for app in models})
+        text += _by_application("drift_alarms", "gauge", {app: len(m.drift.alarms) for app, m in models.items()})
+        evidence = {app: round(m.drift.evidence, 6) for app, m in models.items()}
+        text += _by_application("drift_evidence", "gauge", evidence)
+        text.append("# TYPE armwise_refusals_total counter")
+        for (app, code), n in sorted(self.refusals.items()):
+            if app in models:
+                text.append(f'armwise_refusals_total{{application="{_escape(app)}",code="{code}"}} {n}')
+        by_arm = {"decisions_total": counts.decisions, "rewards_total": counts.rewards, "reward_sum": counts.values}
+        for name, found in by_arm.items():
+            text.append(f"# TYPE armwise_{name} {'gauge' if name == 'reward_sum' else 'counter'}")
+            for (app, arm), number in sorted(found.copy().items()):
+                if app in models:
+                    text.append(f'armwise_{name}{{application="{_escape(app)}",arm="{_escape(arm)}"}} {number}')
+        return ("\n".join(text + _versions(models)) + "\n").encode()
+
+
+def _versions(models: Mapping[str, Model]) -> list[str]:
+    shares, uplifts = ["# TYPE armwise_version_share gauge"], ["# TYPE armwise_version_uplift gauge"]
+    for app, model in models.items():
+        for name, version in model.versions.items():
+            labels = f'application="{_escape(app)}",version="{_escape(name)}"'
+            shares.append(f"armwise_version_share{{{labels}}} {version.share}")
+            for end, value in zip(("value", "low", "high"), version.uplift.interval()):
+                uplifts.append(f'armwise_version_uplift{{{labels},end="{end}"}} {value:.6g}')
+    return shares + uplifts
+
+
+def _by_application(name: str, kind: str, values: Mapping[str, float]) -> list[str]:
+    lines = [f'armwise_{name}{{application="{_escape(app)}"}} {value}' for app, value in values.items()]
+    return [f"# TYPE armwise_{name} {kind}", *lines]
+
+
+def _histogram(name: str, labels: str, bounds: Sequence[float], counts: Sequence[int], total: float) -> list[str]:
+    """The lines of one histogram, from how many fell between two bounds."""
+    lines, n, inside = [], 0, f"{labels}," if labels else ""
+    for bound, count in zip((*bounds, "+Inf"), counts):
+        n += count
+        lines.append(f'{name}_bucket{{{inside}le="{bound}"}} {n}')
+    around = f"{{{labels}}}" if labels else ""
+    return [*lines, f"{name}_sum{around} {total:.6f}", f"{name}_count{around} {n}"]
 
 
 def _escape(value: str) -> str:

@@ -1,0 +1,66 @@
+"""What this process has committed, counted per application and arm for its metrics, within bounds."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from armwise.serve.journal.append import Write
+from armwise.serve.journal.events import Decision, Expiry, Reward, Row
+
+MOST_ARMS = 50  # per application that are counted by their names, those that come first; the others together
+MOST_REMEMBERED = 20_000  # decisions whose arms are known when their rewards come
+OTHER, UNKNOWN = "(other)", "(unknown)"
+BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)  # seconds of a commit
+
+
+class Counts:
+    """Decisions, rewards and windows that closed.
+
+    >>> from armwise.serve.journal.events import Reward
+    >>> counts = Counts()
+    >>> row = Row(2, 0, "shop", "reward", "e1", b"", Reward(1.0, decision=1))
+    >>> counts.take([(row, Write("shop", "e1", Reward(1.0)))]); counts.rewards
+    Counter({('shop', '(unknown)'): 1})
+    """
+
+    def __init__(self) -> None:
+        self.decisions: Counter[tuple[str, str]] = Counter()
+        self.rewards: Counter[tuple[str, str]] = Counter()
+        self.values: dict[tuple[str, str], float] = {}
+        self.late: Counter[str] = Counter()
+        self.expired: Counter[str] = Counter()
+        self._arms: dict[str, set[str]] = {}
+        self._arm_of: dict[int, str] = {}
+
+    def take(self, committed: Sequence[tuple[Row, Write]]) -> None:
+        """Count what was committed.
+
+        >>> Counts().take([])
+        """
+        for row, write in committed:
+            event = row.at_hand
+            if isinstance(event, Decision):
+                arm = self._arm_of[row.seq] = self._named(row.app, event, write)
+                self.decisions[row.app, arm] += 1
+            elif isinstance(event, Reward):
+                arm = self._arm_of.get(event.decision, UNKNOWN)
+                self.rewards[row.app, arm] += 1
+                self.values[row.app, arm] = self.values.get((row.app, arm), 0.0) + event.value
+                self.late[row.app] += event.late
+            elif isinstance(event, Expiry):
+                self.expired[row.app] += 1
+        while len(self._arm_of) > MOST_REMEMBERED:
+            del self._arm_of[next(iter(self._arm_of))]
+
+    def _named(self, app: str, decision: Decision, write: Write) -> str:
+        if not write.names:
+            return UNKNOWN
+        name = write.names[decision.order[decision.arm] if decision.order else decision.arm]
+        known = self._arms.setdefault(app, set())
+        if name in known:
+            return name
+        if len(known) >= MOST_ARMS:
+            return OTHER
+        known.add(name)
+        return name

@@ -1,0 +1,54 @@
+"""The audit log: who changed or deleted what, by the key's name; and keys that were refused, within limits."""
+
+from __future__ import annotations
+
+import logging
+import time
+
+from armwise.serve.web.http import Call, Route
+
+log = logging.getLogger("armwise.audit")
+log.setLevel(logging.INFO)  # whatever the level of the other logs
+PER_MINUTE = 5  # refused keys of one address that are written down
+ADDRESSES = 1000  # that are told apart in a minute
+NOBODY = "(no key)"  # on loopback, where none are configured
+
+
+def changed(route: Route, call: Call, status: int) -> None:
+    """Write down a request that an administrator's key was needed for, where it was more than a question."""
+    if route.role != "admin" or call.method in ("GET", "HEAD"):
+        return
+    data = {"who": call.key.name or NOBODY, "application": call.application, "method": call.method, "path": route.path,
+            "of": list(call.params), "status": status}  # fmt: skip
+    log.info("changed" if status < 400 else "refused", extra={"data": data})
+
+
+class RefusedKeys:
+    """Requests without a valid key: counted, and written down a few times a minute per address.
+
+    >>> refused = RefusedKeys()
+    >>> refused.note("10.0.0.1", "v1/log"); refused.total
+    1
+    """
+
+    def __init__(self) -> None:
+        self.total = 0
+        self._minute, self._counts = 0, dict[str, int]()
+
+    def note(self, address: str, path: str) -> None:
+        """One more.
+
+        >>> RefusedKeys().note("10.0.0.1", "v1/log")
+        """
+        self.total += 1
+        minute = int(time.monotonic() // 60.0)
+        if minute != self._minute:
+            unsaid = sum(n - PER_MINUTE for n in self._counts.values() if n > PER_MINUTE)
+            if unsaid:
+                log.warning("more keys were refused", extra={"data": {"requests": unsaid}})
+            self._minute, self._counts = minute, {}
+        if address not in self._counts and len(self._counts) >= ADDRESSES:
+            address = "others"
+        n = self._counts[address] = self._counts.get(address, 0) + 1
+        if n <= PER_MINUTE:
+            log.warning("a key was refused", extra={"data": {"address": address, "path": path[:200]}})
