@@ -5,6 +5,7 @@ from __future__ import annotations
 import bisect
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from armwise.serve.engine.counts import BUCKETS as COMMITS
 from armwise.serve.engine.engine import Engine
@@ -92,6 +93,7 @@ class Metrics:
         for (app, code), n in sorted(self.refusals.items()):
             if app in models:
                 text.append(f'armwise_refusals_total{{application="{_escape(app)}",code="{code}"}} {n}')
+        by_arm: dict[str, dict[tuple[str, str], Any]]
         by_arm = {"decisions_total": counts.decisions, "rewards_total": counts.rewards, "reward_sum": counts.values}
         for name, found in by_arm.items():
             text.append(f"# TYPE armwise_{name} {'gauge' if name == 'reward_sum' else 'counter'}")
