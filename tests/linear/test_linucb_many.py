@@ -27,6 +27,24 @@ def test_the_arm_is_the_one_with_the_largest_score(K):
     assert agent.choose(X) == aw.Choice(int(agent._scores(X).argmax()), 1.0)
 
 
+@pytest.mark.parametrize("alpha", [0.0, 0.05, 0.5, 5.0])
+@pytest.mark.parametrize("settings", [{}, {"discount": 0.95}, {"prior_mean": [0.3, -0.2, 0.0, 0.0, 0.1]}])
+def test_models_that_cannot_win_are_left_out_and_no_other(alpha, settings):
+    """One model per arm: choose, play and choose_many find the arm of all scores, ties included."""
+    rng, K = np.random.default_rng(8), 12
+    agent, played = (aw.LinUCB(D, alpha, 0.3, n_arms=K, seed=4, **settings) for _ in range(2))
+    X, R = rng.normal(size=(400, D)), rng.normal(size=(400, K)) + np.arange(K) / 4
+    X[::7] = 0.0  # all scores are 0, and tie
+    together = played.play(X, R)
+    for t, x in enumerate(X):
+        p = agent.probabilities(x)
+        choice = agent.choose(x)
+        assert (choice.arm, choice.probability) == (together.arms[t], together.probabilities[t])
+        assert p[choice.arm] == choice.probability == p.max()
+        agent.learn(x, choice, R[t, choice.arm])
+    assert np.all(agent.choose_many(X[1:7]).arms == [agent._scores(x).argmax() for x in X[1:7]])
+
+
 def test_arms_that_tie_share_the_choice_wherever_they_stand():
     agent, X = taught(), np.random.default_rng(3).normal(size=(300, D))
     X[[7, 8, 150, 299]] = 3.0 * X[agent.choose(X).arm]

@@ -33,6 +33,36 @@ New<double, 1> optimistic_scores(Array<double, 3> array, Const<double, 2> X, dou
     return scores;
 }
 
+// As `optimistic`, for a choice alone: with a model per arm, one that cannot win nor tie is left at -infinity. A is never
+// less than lam I, so that x' A^-1 x <= ||x||^2 / lam tells most of them without their d^2 products.
+void leading_scores(const Models& models, const double* X, Index rows, const Width& width, double* scores,
+                    double* widths) {
+    if (!models.disjoint() || width.noise > 0.0) return optimistic(models, X, rows, width, scores, widths);
+    const Index D = models.D, M = models.M;
+    Scratch scratch(2 * D, D);
+    double *x = scratch.data(), *p = x + D;
+    std::copy(X, X + models.d, x);
+    const double widest = width.alpha * std::sqrt(padded_dot(x, x, D) / models.lam) * (1.0 + 1e-9);
+    double *means = widths, top = -std::numeric_limits<double>::infinity();
+    Index first = 0;
+    for (Index m = 0; m < M; ++m) {
+        means[m] = padded_dot(models.theta(m), x, D);
+        require(is_finite(means[m] + widest), OVERFLOWN);
+        if (means[m] > means[first]) first = m;
+    }
+    for (Index k = 0; k < M; ++k) {  // the largest mean first: few others are then left
+        const Index m = k == 0 ? first : k <= first ? k - 1 : k;
+        const double slack = 1e-9 * (std::fabs(means[m]) + widest) + TIE;
+        if (means[m] + widest + slack < top) {
+            scores[m] = -std::numeric_limits<double>::infinity();
+            continue;
+        }
+        scores[m] = means[m] + width.alpha * std::sqrt(project(models[m], D, x, p));
+        require(is_finite(scores[m]), OVERFLOWN);
+        top = std::max(top, scores[m]);
+    }
+}
+
 // Plays the largest optimistic score; ties are broken with the generator.
 class Rounds {
   public:
@@ -42,7 +72,7 @@ class Rounds {
 
     Decision decide(const double* X) {
         const Index K = Index(scores_.size());
-        optimistic(models_, X, rows_, width_, scores_.data(), widths_.data());
+        leading_scores(models_, X, rows_, width_, scores_.data(), widths_.data());
         const Best best = first_best(scores_.data(), K);
         const double u = best.ties > 1 ? rng_.random() : 0.0;
         return {pick(scores_.data(), K, best, u), 1.0 / double(best.ties)};
@@ -151,7 +181,7 @@ class Optimist {
         const Index K = models_.arms(rows);
         Scratch scratch(2 * K);
         double* scores = scratch.data();
-        optimistic(models_, X, rows, width_, scores, scores + K);
+        leading_scores(models_, X, rows, width_, scores, scores + K);
         return first_best(scores, K);
     }
 };
