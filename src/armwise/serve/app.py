@@ -15,6 +15,7 @@ import msgspec
 
 from armwise.serve.config import Config, is_loopback, names_loopback
 from armwise.serve.engine.engine import Engine
+from armwise.serve.log.retain import Retention
 from armwise.serve.personalizer import admin, evaluations, rank, slots
 from armwise.serve.web import audit, many, page, v1, versions
 from armwise.serve.web.asgi import HTTPScope, Receive, Send
@@ -47,6 +48,7 @@ class Service:
         )
         self.keys, self.metrics = Keys(config.keys), Metrics()
         self.default = next(iter(config.applications))
+        self.retention = Retention(self.engine, config.retention)
         self.ready = self.ending = False
         self._refused_keys = audit.RefusedKeys()
         self._guarded = not config.keys  # then only who is on this machine is served
@@ -82,6 +84,7 @@ class Service:
         """Recover and be ready."""
         if not self.engine.learning:
             await asyncio.to_thread(self.engine.start)
+        self.retention.start()
         self.ready = True
 
     def watch(self, application: str) -> Watch:
@@ -101,6 +104,7 @@ class Service:
         if (config.listen, config.storage) != (self.config.listen, self.config.storage):
             log.warning("listen and storage stay as they are until a restart")
         self.engine.apply(config.creations())
+        self.retention.days = config.retention
         with self._watching:
             gone, self._watches = self._watches, {}
         self.config, self.keys, self.default = config, Keys(config.keys), next(iter(config.applications))
@@ -111,6 +115,7 @@ class Service:
     async def stop(self) -> None:
         """Learn and keep what was acknowledged, then end."""
         self.ready = False
+        await asyncio.to_thread(self.retention.stop)
         for watch in self._watches.values():
             await asyncio.to_thread(watch.close)
         await asyncio.to_thread(self.engine.stop)

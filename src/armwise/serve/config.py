@@ -38,6 +38,7 @@ class Config(msgspec.Struct, forbid_unknown_fields=True):
     keys: list[Key] = []
     max_body: int = 1_048_576
     snapshot_every: float = 30.0
+    retention: float = 0.0  # days after which decisions that are settled go; 0: never
     log_level: str = "info"
 
     def __post_init__(self) -> None:
@@ -48,6 +49,8 @@ class Config(msgspec.Struct, forbid_unknown_fields=True):
         check_storage(self.storage)
         if not 0.0 < self.snapshot_every < math.inf:
             raise ValueError(f"snapshot_every must be seconds above 0, got {self.snapshot_every}")
+        if not 0.0 <= self.retention <= 36500.0:
+            raise ValueError(f"retention must be a number of days from 0 (for ever) to 36500, got {self.retention}")
         check_level(self.log_level)
         if not self.keys and not is_loopback(self.host):
             raise ValueError(

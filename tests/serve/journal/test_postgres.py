@@ -33,6 +33,7 @@ from armwise.serve.journal.events import Creation
 from armwise.serve.log import verify as verifying
 from armwise.serve.log.compact import compact
 from armwise.serve.log.export import pieces
+from armwise.serve.log.retain import Retention
 from armwise.serve.log.verify import verify
 from armwise.serve.personalizer.admin import _forget_logs
 
@@ -287,6 +288,26 @@ def test_a_leader_whose_lease_has_run_out_is_replaced_and_fenced(url: str, monke
     assert not old.lead()  # the new one renews its lease
     old.close()
     new.close()
+
+
+def test_one_subject_is_forgotten_while_both_serve(url: str) -> None:
+    engines = [Engine(open_store(url), {"shop": Creation()}) for _ in range(2)]
+    for engine in engines:
+        engine.start()
+    for k in range(6):
+        engines[k % 2].decide("shop", b'{"user": %d}' % (k % 3), ARMS, id=f"e{k}")
+        engines[k % 2].reward("shop", f"e{k}", 0.5)
+    retentions = [Retention(engine) for engine in engines]
+    retentions[1].erase("shop", "user", 2)
+    assert sorted(retention.run() for retention in retentions) == [0, 4]  # the one that leads
+    for engine in engines:
+        engine.stop()
+    store = open_store(url)
+    journal = Journal(store.connect(), store.lock, store.clock)
+    assert verify(journal).problems == []
+    assert journal.base().seq > 0
+    assert len(b"".join(pieces(journal, "shop")).splitlines()) == 4
+    journal.connection.close()
 
 
 def test_reads_while_the_database_is_away_are_503_without_its_address(url: str) -> None:

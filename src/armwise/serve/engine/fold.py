@@ -6,6 +6,7 @@ import contextlib
 import functools
 import logging
 from collections.abc import Sequence
+from typing import Any
 
 from armwise import persist
 from armwise.features.tokens import NOTHING, Table
@@ -203,7 +204,9 @@ def restore(journal: Journal, at_hand: dict[str, Model] | None = None) -> tuple[
     if saved is None or saved.seq < base:
         saved = Saved(base, "")
     execute = journal.connection.execute
-    left = {app: (0, "SELECT data FROM bases WHERE app = ?", (app,)) for (app,) in execute("SELECT app FROM bases")}
+    left: dict[str, tuple[int, str, tuple[Any, ...]]] = {
+        app: (seq, "SELECT data FROM bases WHERE app = ?", (app,)) for app, seq in execute("SELECT app, seq FROM bases")
+    }
     newest = "SELECT app, max(seq) FROM snapshots WHERE app <> '' AND seq > ? AND seq <= ? GROUP BY app"
     newer = {
         app: (seq, "SELECT data FROM snapshots WHERE app = ? AND seq = ?", (app, seq))
@@ -213,7 +216,7 @@ def restore(journal: Journal, at_hand: dict[str, Model] | None = None) -> tuple[
     for app, (seq, sql, values) in (left | newer).items():
         if app in saved.without:
             continue
-        if at_hand is not None and seq and app in at_hand and at_hand[app].version == seq:
+        if at_hand is not None and app in at_hand and at_hand[app].version == seq:
             models[app] = at_hand[app]
             continue
         try:

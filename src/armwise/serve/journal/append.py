@@ -12,7 +12,7 @@ import secrets
 import struct
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
 import msgspec
 
@@ -24,6 +24,7 @@ from armwise.serve.journal.records import STATUS, Records, chunks, marks
 from armwise.serve.journal.records import Base as Base
 from armwise.serve.journal.rules import Status, check, happen
 
+T = TypeVar("T")
 _NO_STATUS = (None,) * 10
 _OF_DECISIONS = (Decision, *get_args(Sequel))
 _HELD = 2047  # bytes that are hashed without giving the interpreter away, for which a busy writer would wait long
@@ -207,6 +208,24 @@ class Journal(Records):
             sql = f"SELECT hash FROM catalogues WHERE hash IN ({', '.join('?' * len(chunk))})"
             there.update(bytes(hash) for (hash,) in self.connection.execute(sql, chunk))
         return [hash for hash in hashes if hash not in there]
+
+    def alone(self, work: Callable[[], T]) -> T:
+        """Work in one transaction, while no other process appends.
+
+        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> Journal(SQLite(":memory:").connect()).alone(lambda: 7)
+        7
+        """
+        self.connection.begin()
+        try:
+            if self._lock:
+                self.connection.execute(self._lock)
+            came = work()
+            self.connection.commit()
+        except BaseException:
+            self.connection.rollback()
+            raise
+        return came
 
     def probe(self) -> None:
         """Write something of no meaning, durably, as large as a batch may be: raises if nothing can be written.

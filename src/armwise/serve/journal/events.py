@@ -14,6 +14,7 @@ kind            body
 ``import``      ``Import``: a model given from outside; it replaces the application's own
 ``teach``       ``Lessons``: decisions of others with their rewards, for the model to learn; no part of the log
 ``version``     ``Version``: a named version of the model is made, given a share of the decisions, promoted or removed
+``erase``       ``Erasure``: decisions of one subject are to go; what they taught stays
 ==============  =======================================================================================
 
 A *lesson* is a reward to learn, with the ``seq`` of its decision. Whoever folds the events in order, learning every
@@ -281,7 +282,18 @@ class Lessons(msgspec.Struct):
     rewards: list[float]
 
 
-Event = Creation | Change | Decision | Reward | Activation | Expiry | Import | Lessons | Version
+class Erasure(msgspec.Struct):
+    """One subject's decisions are to go: those before it with a value at a key of their context.
+
+    >>> Erasure("user", "").key
+    'user'
+    """
+
+    key: str  # names joined by dots, where objects are nested
+    digest: str  # of the value, keyed with the journal's secret: the journal does not keep whom it forgot
+
+
+Event = Creation | Change | Decision | Reward | Activation | Expiry | Import | Lessons | Version | Erasure
 Sequel = Reward | Activation | Expiry  # what happens to a decision after it was made
 KINDS: dict[str, type[Event]] = {
     "create": Creation,
@@ -293,6 +305,7 @@ KINDS: dict[str, type[Event]] = {
     "import": Import,
     "teach": Lessons,
     "version": Version,
+    "erase": Erasure,
 }
 _KIND_OF: dict[type[Event], str] = {cls: kind for kind, cls in KINDS.items()}
 _DECODERS = {kind: msgspec.json.Decoder(cls) for kind, cls in KINDS.items()}

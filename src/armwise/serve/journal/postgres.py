@@ -109,7 +109,7 @@ class Postgres:
             connection.execute("SET LOCAL client_min_messages = warning")
             make_tables(connection, bytes="BYTEA", integer="BIGINT", real="DOUBLE PRECISION", suffix="", aside="")
             connection.execute(  # of a journal of format 2
-                "INSERT INTO bases SELECT app, data FROM snapshots WHERE seq = (SELECT "
+                "INSERT INTO bases SELECT app, seq, data FROM snapshots WHERE seq = (SELECT "
                 "(convert_from(value, 'UTF8')::json->>'seq')::bigint FROM meta WHERE key = 'base') "
                 "AND EXISTS (SELECT 1 FROM meta WHERE key = 'format' AND value = '2'::bytea) ON CONFLICT DO NOTHING"
             )

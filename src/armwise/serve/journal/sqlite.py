@@ -73,7 +73,7 @@ def _move(connection: _SQLiteConnection) -> None:
     """Move the snapshots of a journal of format 2 out of its file; what a compaction left of the models stays in it."""
     connection.begin()
     connection.execute(
-        "INSERT OR IGNORE INTO bases SELECT app, data FROM main.snapshots WHERE seq = "
+        "INSERT OR IGNORE INTO bases SELECT app, seq, data FROM main.snapshots WHERE seq = "
         "(SELECT json_extract(CAST(value AS TEXT), '$.seq') FROM meta WHERE key = 'base')"
     )
     connection.execute("INSERT OR IGNORE INTO aside.snapshots SELECT app, seq, data FROM main.snapshots")
@@ -133,6 +133,7 @@ class SQLite:
             connection.execute("PRAGMA synchronous=FULL")
             connection.execute("PRAGMA wal_autocheckpoint=4000")
             connection.execute("PRAGMA mmap_size=0")
+            connection.execute("PRAGMA secure_delete=ON")  # what is erased is overwritten, not only forgotten
             connection.execute("PRAGMA temp_store=MEMORY")
             connection.execute("ATTACH DATABASE ? AS aside", (aside,))
             connection.execute("PRAGMA aside.journal_mode=WAL")

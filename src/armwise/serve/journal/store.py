@@ -22,7 +22,8 @@ CREATE TABLE IF NOT EXISTS requests (
   app TEXT NOT NULL, request TEXT NOT NULL, seq {integer} NOT NULL, PRIMARY KEY (app, request)){suffix};
 CREATE TABLE IF NOT EXISTS catalogues (
   hash {bytes} PRIMARY KEY, time {integer} NOT NULL, data {bytes} NOT NULL){suffix};
-CREATE TABLE IF NOT EXISTS bases (app TEXT PRIMARY KEY, data {bytes} NOT NULL);
+CREATE INDEX IF NOT EXISTS asked ON requests (seq);
+CREATE TABLE IF NOT EXISTS bases (app TEXT PRIMARY KEY, seq {integer} NOT NULL, data {bytes} NOT NULL);
 CREATE TABLE IF NOT EXISTS {aside}snapshots (
   app TEXT NOT NULL, seq {integer} NOT NULL, data {bytes} NOT NULL, PRIMARY KEY (app, seq));
 """

@@ -9,6 +9,7 @@ from armwise.serve.engine.fold import fold, restore
 from armwise.serve.journal.append import Journal, link
 from armwise.serve.journal.events import CONFIG, Change, Creation, Row, Settings
 from armwise.serve.journal.records import Base
+from armwise.serve.log.subjects import Subjects
 from armwise.serve.log.verify import Statuses, base_models, chained, expected, explained
 
 
@@ -45,12 +46,14 @@ def compact(journal: Journal, before: int) -> int:
     aged = execute("SELECT max(seq) FROM events WHERE time < ?", (before,))[0][0] or 0
     there = "SELECT 1 FROM events WHERE app = ? AND kind = 'decision' AND seq <= ? LIMIT 1"
     # Where the journal will begin: after what was deleted there may be more of the same decisions.
-    end = journal.last()[0] if any(execute(there, pair) for pair in deleted.items()) else aged
+    subjects = Subjects(journal)
+    end = journal.last()[0] if subjects.erasures or any(execute(there, pair) for pair in deleted.items()) else aged
     if end:  # a model that was trained on the journal must not be trained again on what is left of it
         end = max(end, execute("SELECT max(seq) FROM events WHERE kind IN ('create', 'version')")[0][0] or 0)
     models, statuses = dict(base_models(journal, old)), _begun(journal, old)
     last, chain = old.seq, bytes.fromhex(old.chain)
     later: set[tuple[str, str]] = set()  # decisions with events after the end
+    erased = {(row.app, row.id) for row, _ in chained(journal, 0, until=old.seq) if subjects.erased(row)}
     for row, chain_stored in chained(journal, old.seq):
         if row.seq <= end:
             try:
@@ -59,13 +62,15 @@ def compact(journal: Journal, before: int) -> int:
             except Exception as error:
                 raise ValueError(f"event {row.seq} ({row.kind}) cannot be replayed: {explained(error)}") from error
             last, chain = row.seq, chain_stored
+            if subjects.erased(row):
+                erased.add((row.app, row.id))
         elif row.kind in ("reward", "activate", "expire"):
             later.add((row.app, row.id))
     limit = {app: max(aged, deleted.get(app, 0)) for app in models}
     keep = {
         key: status
         for key, status in statuses.items()
-        if not status.closed or key in later or status.seq > limit[status.app]
+        if not status.closed or key in later or (status.seq > limit[status.app] and key not in erased)
     }
     begun = {(s.app, s.id) for s in old.open}
     apart = {key: status for key, status in keep.items() if not status.closed or key in begun}  # not all their events
@@ -79,7 +84,7 @@ def compact(journal: Journal, before: int) -> int:
     try:
         events = execute(
             "SELECT seq, app, kind, id FROM events WHERE seq <= ? AND kind <> 'create' AND "
-            "NOT (kind = 'configure' AND id = ?)",
+            "kind <> 'erase' AND NOT (kind = 'configure' AND id = ?)",
             (last, CONFIG),
         )
         drop = [event[0] for event in events if dropped(*event)]
@@ -90,7 +95,7 @@ def compact(journal: Journal, before: int) -> int:
         execute("DELETE FROM snapshots WHERE seq <= ?", (last,))
         execute("DELETE FROM bases")
         for app, model in models.items():
-            execute("INSERT INTO bases VALUES (?, ?)", (app, persist.dumps(model)))
+            execute("INSERT INTO bases VALUES (?, ?, ?)", (app, model.version, persist.dumps(model)))
         base = Base(last, chain.hex(), list(apart.values()))
         digest = b""
         for row, _ in chained(journal, 0, until=base.seq):

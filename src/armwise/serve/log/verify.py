@@ -138,16 +138,16 @@ def _verify(report: Report, journal: Journal, models: bool) -> None:
 def _check_retained(report: Report, journal: Journal, base: Base, secret: bytes) -> Statuses:
     """The statuses with which the journal begins: of what a compaction kept, and of what was open then."""
     statuses: Statuses = {}
-    digest = b""
+    digest, total = b"", 0
     was_open = {(s.app, s.id) for s in base.open}
     for row, _ in chained(journal, 0, report.wrong, until=base.seq):
         report.events += 1
-        digest = link(digest, row)
+        digest, total = link(digest, row), total + weight(row)
         if (row.app, row.id) in was_open:
             report.decisions += row.kind == "decision"  # its other events are gone, or in its status
         else:
             _check_rules(report, statuses, row, secret)
-    if base.retained and digest.hex() != base.retained:
+    if base.retained and base.retained not in (digest.hex(), sum_of(total)):
         report.wrong(f"what was kept of the events up to {base.seq} was altered or lost")
     return statuses | {(s.app, s.id): s for s in base.open}
 
@@ -189,6 +189,24 @@ class _Replay:
     def end(self) -> None:
         for seq in sorted(self._stored):
             self._report.wrong(f"there is a snapshot of event {seq}, but no such event")
+
+
+def weight(row: Row) -> int:
+    """What an event adds to the sum over those that a compaction kept.
+
+    >>> weight(Row(1, 0, "shop", "create", "", b"{}")) > 2**100
+    True
+    """
+    return int.from_bytes(link(b"", row), "little")
+
+
+def sum_of(total: int) -> str:
+    """A sum of weights as the base has it: what goes is taken off, so that not all has to be read again.
+
+    >>> sum_of(2**128 + 5)
+    'sum:00000000000000000000000000000005'
+    """
+    return f"sum:{total % 2**128:032x}"
 
 
 def explained(error: Exception) -> str:

@@ -160,6 +160,22 @@ def draw(call: Call, asked: Asked) -> Write:
     )  # fmt: skip
 
 
+async def erase(call: Call) -> Response:
+    """``POST /v1/erasures``: one subject's decisions go, by a value at a key of their contexts; what they taught stays.
+
+    Those whose reward window is still open go when it has closed. ``deleted`` is null where another process leads,
+    which does it within its next turn.
+    """
+    body = read_object(call.body, {"key", "value"})
+    if not isinstance(body.get("key"), str) or not body["key"] or "value" not in body:
+        raise InvalidInput('the body must name a key of the context and its value: {"key": "user", "value": "u7"}')
+    retention = call.service.retention
+    seq = await asyncio.to_thread(retention.erase, call.application, body["key"], body["value"])
+    leads = call.engine.leader
+    deleted = await asyncio.to_thread(retention.run) if leads else None
+    return reply({"erasure": seq, "deleted": deleted})
+
+
 async def put_catalogue(call: Call) -> Response:
     """``POST /v1/catalogues``: store arms once, for decisions to name by their hash."""
     sent = await admission.aside(admission.large(call.body), lambda: _read_catalogue(call.body))
@@ -355,6 +371,7 @@ def _whole(query: dict[str, str], name: str, default: int) -> int:
 ROUTES = [
     Route("POST", "v1/decisions", "decide", decide),
     Route("POST", "v1/catalogues", "decide", put_catalogue),
+    Route("POST", "v1/erasures", "admin", erase),
     Route("GET", "v1/decisions/{}", "read", find),
     Route("POST", "v1/decisions/{}/reward", "reward", reward),
     Route("POST", "v1/decisions/{}/activate", "reward", activate),
