@@ -77,16 +77,16 @@ AGENTS: dict[str, Entry] = {
     "FastCB": Entry(lambda s: aw.FastCB(s.d, n_arms=s.K, seed=1)),
     "D3RB": Entry(lambda s: aw.D3RB([base(s.d, n_arms=s.K) for base in BASES], seed=1)),
     "ED2RB": Entry(lambda s: aw.ED2RB([base(s.d, n_arms=s.K) for base in BASES], seed=1)),
-    "Corral": Entry(lambda s: aw.Corral([base(s.d, n_arms=s.K) for base in BASES], s.T, seed=1)),
+    "Corral": Entry(lambda s: aw.Corral([base(s.d, n_arms=s.K) for base in BASES], s.T, seed=1), rows=5_000),
     "HybridLinUCB": Entry(lambda s: aw.HybridLinUCB(2 * s.d, s.K, shared=s.d, seed=1), "twice", 5_000),
     "LogisticThompson": Entry(lambda s: aw.LogisticThompson(s.d * s.K, seed=1), "crossed"),
-    "CoFineUCB": Entry(lambda s: aw.CoFineUCB(s.d * s.K, _mean(s), seed=1), "crossed", 5_000),
-    "SupLinUCB": Entry(lambda s: aw.SupLinUCB(s.d * s.K, s.T, seed=1), "crossed", 5_000),
+    "CoFineUCB": Entry(lambda s: aw.CoFineUCB(s.d * s.K, _mean(s), seed=1), "crossed", 5_000, 1_100),
+    "SupLinUCB": Entry(lambda s: aw.SupLinUCB(s.d * s.K, s.T, seed=1), "crossed", 5_000, 1_100),
     "LinREL": Entry(lambda s: aw.LinREL(s.d * s.K, s.T, seed=1), "crossed", 5_000, 250),
     "SupLinREL": Entry(lambda s: aw.SupLinREL(s.d * s.K, s.T, seed=1), "crossed", 5_000, 250),
-    "CGPUCB": Entry(lambda s: aw.CGPUCB(aw.kernels.RBF(s.scale), aw.kernels.Linear(), s.d, seed=1), "paired", 1_000),
-    "KernelUCB": Entry(lambda s: aw.KernelUCB(_kernel(s), seed=1), "paired", 1_000),
-    "SupKernelUCB": Entry(lambda s: aw.SupKernelUCB(_kernel(s), s.T, seed=1), "paired", 1_000),
+    "CGPUCB": Entry(lambda s: aw.CGPUCB(aw.kernels.RBF(s.scale), aw.kernels.Linear(), s.d, seed=1), "paired", 600),
+    "KernelUCB": Entry(lambda s: aw.KernelUCB(_kernel(s), seed=1), "paired", 600),
+    "SupKernelUCB": Entry(lambda s: aw.SupKernelUCB(_kernel(s), s.T, seed=1), "paired", 600),
 }
 
 

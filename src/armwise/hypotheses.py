@@ -1,6 +1,7 @@
 """When a theorem applies: each reads an agent's actual parameters and what a world states of itself.
 
-A check answers with the letters that fill the agent's bound, or with one sentence on what the theorem asks and the
+A check answers with the letters that fill the agent's bound (``failing`` is not one of them: it is the probability of
+failure, where that is not delta itself), or with one sentence on what the theorem asks and the
 agent or the world does not give. ``world`` maps the survey's letters (K, R, S, L, C, ...) to what the world states:
 a letter that is not there is not known. A letter may be a function of T.
 """
@@ -183,7 +184,7 @@ def lin_thompson(agent: Any, world: World, T: int) -> Letters | str:
 def staged_linear(agent: Any, world: World, T: int) -> Letters | str:
     """SupLinUCB and SupLinREL: linear rewards in [0, 1], ||x|| and ||theta|| at most 1, made for this horizon.
 
-    ``delta`` of the letters is the agent's own: the bound holds with probability 1 - S delta, S the stages.
+    ``delta`` of the letters is the agent's own: the bound fails with probability at most S delta, S the stages.
 
     >>> import armwise as aw
     >>> world = {"linear": "features", "K": 4, "S": 2.0, "L": 1.0}
@@ -194,7 +195,8 @@ def staged_linear(agent: Any, world: World, T: int) -> Letters | str:
     if isinstance(facts, str):
         return facts
     wrong = _scaled(agent) or _pooled(agent) or _unit_rewards(world) or _unit(*facts) or _horizon(agent, T)
-    return wrong or {"K": world["K"], "d": agent.dim, "delta": agent.delta}
+    wrong = wrong or _stages(agent)
+    return wrong or {"K": world["K"], "d": agent.dim, "delta": agent.delta, "failing": agent.n_stages * agent.delta}
 
 
 def cofine_ucb(agent: Any, world: World, T: int) -> Letters | str:
@@ -301,7 +303,7 @@ def sup_kernel_ucb(agent: Any, world: World, T: int) -> Letters | str:
     'its bound needs a kernel, which this world does not state'
     """
     wrong = _same_kernel(agent, world) or _scaled(agent) or _pooled(agent)
-    wrong = wrong or _unit_rewards(world) or _horizon(agent, T)
+    wrong = wrong or _unit_rewards(world) or _horizon(agent, T) or _stages(agent)
     if wrong:
         return wrong
     if agent.budget is not None:
@@ -312,7 +314,26 @@ def sup_kernel_ucb(agent: Any, world: World, T: int) -> Letters | str:
     if agent.gamma * world["B"] > most:
         return f"its bound needs gamma <f, f> <= {most:.3g}, and it is {agent.gamma * world['B']:.3g}"
     return {"N": world["K"], "d_tilde": world["d_tilde"], "gamma": agent.gamma, "delta": agent.delta,
-            "kappa": world["kappa"]}  # fmt: skip
+            "kappa": world["kappa"], "failing": agent.n_stages * agent.delta}  # fmt: skip
+
+
+def balancing(agent: Any, world: World, T: int) -> Letters | str:
+    """D3RB and ED2RB with the published widths, around bases of which one is known to have regret d* sqrt(n).
+
+    >>> import armwise as aw
+    >>> balancing(aw.D3RB([aw.UCB1(2), aw.UCB1(2)]), {"span": 1.0}, T=100)
+    'its bound needs the regret coefficient of one of its bases (d_star), and none has its theorem here'
+    """
+    M = len(agent.agents)
+    wrong = _scaled(agent, least=True) or _unit_rewards(world)
+    if wrong:
+        return wrong
+    if agent.delta * 13.0 > M:
+        return f"its widths cover all plays only for delta <= M / 13 = {M / 13:.3g}, and delta is {agent.delta:g}"
+    if "d_star" not in world:
+        return "its bound needs the regret coefficient of one of its bases (d_star), and none has its theorem here"
+    return {"M": M, "d_star": max(agent.d_min, world["d_star"]), "delta": agent.delta, "d_min": agent.d_min,
+            "failing": agent.delta + world.get("failing", 0.0)}  # fmt: skip
 
 
 def epoch_greedy(agent: Any, world: World, T: int) -> Letters | str:
@@ -487,6 +508,13 @@ def _scaled(agent: Any, least: bool = False) -> str | None:
 def _pooled(agent: Any) -> str | None:
     if agent.pooled:
         return f"its bound needs stages that share nothing, and pooled stages do: {type(agent).__name__}.theoretical"
+    return None
+
+
+def _stages(agent: Any) -> str | None:
+    S = agent.n_stages
+    if S * agent.delta >= 1.0:
+        return f"each of its {S} stages may fail with probability {agent.delta:g}: give delta / {S}"
     return None
 
 

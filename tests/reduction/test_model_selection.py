@@ -7,6 +7,7 @@ import pytest
 
 import armwise as aw
 from armwise.persist import dumps, loads
+from armwise.racing import theory
 from armwise.reduction.corral import barrier_step
 
 T = 1500
@@ -97,3 +98,61 @@ def test_bases_that_do_not_fit_together_are_refused():
         aw.Corral([aw.UCB1(3)], 100)
     with pytest.raises(ValueError, match=r"choice.note must be \[base, remembered, note\]"):
         aw.D3RB([aw.UCB1(3), aw.UCB1(3)]).learn(None, aw.Choice(0, 1.0, [7, None, None]), 1.0)
+
+
+class TestBalancingBounds:
+    """The bound is a number only where a base's own theorem gives the coefficient that it needs."""
+
+    world = aw.environments.Linear(n_arms=4, dim=3, noise=0.1)
+
+    @pytest.mark.parametrize("balancer", [aw.D3RB, aw.ED2RB])
+    def test_of_a_base_with_a_theorem(self, balancer: type[aw.D3RB]) -> None:
+        proved, other = aw.LinUCB.theoretical(3, noise=0.1), aw.LinUCB(3)
+        found = theory.bound(balancer([other, proved]), self.world, 1000)
+        assert isinstance(found, theory.Bound)
+        assert found.holds == "with probability 0.9"  # either may fail
+        own = theory.bound(proved, self.world, 1000)
+        assert isinstance(own, theory.Bound)
+        coefficient = max(min(own.curve(n), n) / np.sqrt(n) for n in range(1, 1001))
+        exact = (aw.bounds.d3rb if balancer is aw.D3RB else aw.bounds.ed2rb)(1000, 2, coefficient, 0.05)
+        assert exact <= found.curve(1000) <= 2.5 * exact  # d* is rounded up by sqrt(2) at most
+
+    def test_no_number_without(self) -> None:
+        bases = [aw.LinUCB(3), aw.LinUCB.theoretical(3, noise=0.1)]
+        for agent, reason in (
+            (aw.D3RB([aw.LinUCB(3), aw.SquareCB(3)]), "regret coefficient of one of its bases"),
+            (aw.D3RB(bases, scale=0.5), "scale=0.5"),
+            (aw.ED2RB(bases, delta=0.5), "delta <= M / 13"),
+        ):
+            found = theory.bound(agent, self.world, 1000)
+            assert isinstance(found, str) and reason in found
+
+    def test_it_holds_where_one_base_is_always_right(self) -> None:
+        # Regret coefficients 0 (raised to d_min = 1) and sqrt(T): the trivial bound is T = 20,000.
+        rewards = np.tile([0.0, 1.0], (20_000, 1))
+        for balancer, bound in ((aw.D3RB, aw.bounds.d3rb), (aw.ED2RB, aw.bounds.ed2rb)):
+            wrong, right = aw.EpsilonGreedy(2, 1.0), aw.UCB1(2)
+            regret = 20_000 - balancer([wrong, right], seed=1).play(None, rewards).rewards.sum()
+            assert regret <= bound(20_000, 2, 1.0, 0.05) < 20_000
+
+
+def test_first_order_squarecb_has_gamma_over_the_variance() -> None:
+    # gamma_t = 2.5 sqrt(t) / variance of the noise as it is learnt; p_a = 1 / (K + gamma_t gap) for all but the best.
+    rng = np.random.default_rng(3)
+    agent = aw.SquareCB(3, n_arms=3, first_order=True, seed=1)
+    plain = aw.SquareCB(3, n_arms=3, gamma=1.0, seed=1)
+    weights = np.column_stack([0.1 * rng.normal(size=(3, 2)), np.full(3, 0.5)])
+    for _ in range(200):
+        x = np.append(rng.uniform(-1.0, 1.0, 2), 1.0)
+        choice = agent.choose(x)
+        reward = float(np.clip(weights[choice.arm] @ x + 0.05 * rng.normal(), 0.0, 1.0))
+        agent.learn(x, choice, reward)
+        plain.learn(x, choice, reward)
+    x = np.array([0.5, -0.5, 1.0])
+    variance = max(agent._noise.deviation**2, 0.001)
+    estimates = plain.estimate(x)[0]
+    gaps = estimates.max() - estimates
+    p = 1.0 / (3 + 2.5 / variance * np.sqrt(agent.t) * gaps)
+    p[gaps == 0.0] = 1.0 - p[gaps > 0.0].sum()
+    np.testing.assert_allclose(agent.probabilities(x), p, rtol=1e-9)
+    assert 0.03**2 < variance < 0.1**2  # the noise, not the spread of the rewards

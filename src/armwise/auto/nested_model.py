@@ -153,12 +153,14 @@ class NestedModel(persist.Saved):
         return played
 
     def _after(self, rows: Floats, models: NDArray[np.int64], rewards: Floats, rounds: Floats) -> None:
-        self._loss += float(self._evidence[-1]) * self._unit**2
-        self._evidence[-1] = 0.0
         due = len(rows) == self.until_refit()
         self.keep(rows, models, rewards, rounds)
         if due:
+            self._loss = self._total_loss()
             self.refit()
+
+    def _total_loss(self) -> float:
+        return self._loss + float(self._evidence[-1]) * self._unit**2
 
     def take_loss(self) -> float:
         """The squared errors of its predictions since this was last asked.
@@ -166,7 +168,7 @@ class NestedModel(persist.Saved):
         >>> NestedModel(dim=1, n_arms=2, memory=64).take_loss()
         0.0
         """
-        loss, self._loss = self._loss, 0.0
+        loss, self._loss, self._evidence[-1] = self._total_loss(), 0.0, 0.0
         return loss
 
     def until_refit(self) -> int:

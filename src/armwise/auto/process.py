@@ -12,11 +12,12 @@ from armwise import persist
 from armwise.agent import Floats
 
 _LENGTHS = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2)  # length scales, in sqrt(columns) of unit deviation
-_NOISES = (3e-4, 3e-3, 3e-2, 0.3, 3.0)  # noise variance over prior variance
+_NOISES = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0, 3.0)  # noise variance over prior variance
 _KINDS = ("separate", "linear", *(f"smooth {length:g}" for length in _LENGTHS))
 _JITTER = 1e-10
 DOUBT = 6.0  # twice the log likelihood by which a kernel may fall behind and stay in play
 IN_PLAY = 3  # kernels at most
+GROWTH = 8  # the kernel is fitted anew when the rewards have grown by one in so many
 
 
 class DistinctRows(persist.Saved):
@@ -24,8 +25,8 @@ class DistinctRows(persist.Saved):
 
     All that is kept of the rewards of a row is their number, sum and sum of squares, which is all that a Gaussian
     likelihood asks for. The kernel (rows of their own, linear, or smooth with one of six length scales), the noise and
-    the prior variance are those of the largest marginal likelihood, fitted anew when the number of rewards reaches 2,
-    4, 8, ...; the columns count in deviations. Kernels whose likelihood is not far below stay in play: what a row may
+    the prior variance are those of the largest marginal likelihood, fitted anew at every
+    reward at first, then whenever they have grown by an eighth; the columns count in deviations. Kernels whose likelihood is not far below stay in play: what a row may
     bring is the largest that one of them allows.
 
     >>> process = DistinctRows(dim=1, most=8)
@@ -36,10 +37,11 @@ class DistinctRows(persist.Saved):
     array([0., 1., 2.])
     """
 
-    _learnt = ("rows", "counts", "sums", "squares", "full", "models", "offered", "_means", "_covariances")
+    _learnt = ("rows", "counts", "sums", "squares", "full", "models", "offered", "next_fit", "_means", "_covariances")
 
     def __init__(self, dim: int, most: int) -> None:
         self.dim, self.most = dim, most
+        self.next_fit = 2
         self.full, self.offered = False, 0  # more rows came than it holds: it has forgotten all; rows of all rounds
         self.rows = np.zeros((0, dim))
         self.counts, self.sums, self.squares = np.zeros(0), np.zeros(0), np.zeros(0)
@@ -68,8 +70,7 @@ class DistinctRows(persist.Saved):
         self.counts[i] += 1.0
         self.sums[i] += reward
         self.squares[i] += reward * reward
-        total = int(self.counts.sum())
-        if total >= 2 and total & (total - 1) == 0:
+        if self.counts.sum() >= self.next_fit:
             self._fit()
         elif self._joint:
             for (_, noise, variance), means, covariances in zip(self.models, self._means, self._covariances):
@@ -222,6 +223,7 @@ class DistinctRows(persist.Saved):
         found.sort()
         self.models = np.array([model[1:] for model in found[:IN_PLAY] if model[0] <= found[0][0] + DOUBT])
         self._means, self._covariances = np.zeros((0, 0)), np.zeros((0, 0, 0))
+        self.next_fit = math.ceil(total + max(1.0, total / GROWTH))
 
 
 def _covariance(kind: int, A: Floats, B: Floats) -> Floats:

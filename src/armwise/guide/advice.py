@@ -284,7 +284,7 @@ def _drift(s: Situation) -> list[Suggestion]:
     return _usable(s, [
         (f"aw.LinUCB({s.sizes}, discount=0.99)", "It forgets by time, so an arm that rests is tried again.",
          "discount 0.99 remembers about 100 rounds; 0.999 about 1,000."),
-        (f"aw.LinUCB({s.sizes}, window=300)", "The same with a hard window.", "the last 300 rewards."),
+        (f"aw.Auto({s.sizes}, drift=True)", "It learns how fast to forget, and more than linear rewards.", "none."),
         (f"aw.LinThompson({s.sizes}, discount=0.99)", "Random choices, for rewards that come late.", "discount 0.99."),
     ])  # fmt: skip
 

@@ -72,13 +72,19 @@ def bound(agent: Agent, world: Environment, horizon: int, letters: Mapping[str, 
     name = type(agent).__name__
     if name in ("Doubling", "Explore"):
         return _around(agent, world, horizon, letters)
-    if theory.comparator not in world.comparators:
+    if name in ("D3RB", "ED2RB"):
+        letters = {**_best_base(agent, world, horizon, letters), **(letters or {})}
+        world_comparators = (theory.comparator,)
+    else:
+        world_comparators = world.comparators
+    if theory.comparator not in world_comparators:
         return f"its bound is against {theory.comparator}, this world measures against {world.comparator}"
     if theory.hypotheses is None:
         return "its class does not state the hypotheses of its bound (Theory.hypotheses)"
     known = theory.hypotheses(agent, {"span": world.span, **world.constants(), **(letters or {})}, horizon)
     if isinstance(known, str):
         return known
+    failing = known.pop("failing", known.get("delta"))
 
     def at(T: int) -> float:
         filled = {name: value(T) if callable(value) and name != "schedule" else value for name, value in known.items()}
@@ -86,8 +92,7 @@ def bound(agent: Agent, world: Environment, horizon: int, letters: Mapping[str, 
 
     made_for_one_horizon = "horizon" in agent.params() or _theoretical_horizon(type(agent))
     curve = (lambda T: at(max(T, horizon))) if made_for_one_horizon else at
-    delta = known.get("delta")
-    holds = f"with probability {1 - delta:.4g}" if theory.high_probability and delta else "in expectation"
+    holds = f"with probability {1 - failing:.4g}" if theory.high_probability and failing else "in expectation"
     return Bound(curve, at, holds, world.span, horizon)
 
 
@@ -114,6 +119,23 @@ def _around(agent: Any, world: Environment, horizon: int, letters: Mapping[str, 
         return "each restart may fail with probability delta, and nothing here bounds how many there are"
     run_bound = own.at
     return _built(own, lambda T: float(function(T=T, bound=run_bound, first=first)), horizon)
+
+
+def _best_base(agent: Any, world: Environment, horizon: int, letters: Mapping[str, Any] | None) -> dict[str, float]:
+    """The least d with regret at most d sqrt(n) for all n up to the horizon, that a base's own theorem promises.
+
+    The regret of n plays is at most the bound, and at most n times what a round can cost; between two powers of 2 the
+    later bound and the earlier root hold. A bound in expectation says nothing of the run at hand.
+    """
+    found = []
+    for base in agent.agents:
+        own = bound(base, world, horizon, letters)
+        if isinstance(own, str) or not own.holds.startswith("with probability"):
+            continue
+        ends = [min(2 << k, horizon) for k in range(horizon.bit_length())]
+        worst = max(min(own.curve(n), own.span * n) / max(1.0, n / 2) ** 0.5 for n in ends)
+        found.append((worst, 1.0 - float(own.holds.removeprefix("with probability "))))
+    return dict(zip(("d_star", "failing"), min(found))) if found else {}
 
 
 def _built(own: Bound, at: Callable[[int], float], horizon: int) -> Bound:

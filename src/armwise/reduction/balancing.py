@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from armwise import bounds, hypotheses
 from armwise.agent import Agent, Choice, Floats, Seed, Theory, fraction, positive
 from armwise.reduction.several import Several
 
@@ -31,6 +33,8 @@ class D3RB(Several):
         comparator="what the best base competes with",
         assumes="rewards in [0, 1] whose best mean does not depend on which base plays",
         reference="Pacchiano, Dann, Gentile 2023",
+        regret_bound=bounds.d3rb,
+        hypotheses=hypotheses.balancing,
         high_probability=True,
     )
     _learnt = ("_plays", "_totals", "_coefficients", "_potentials")
@@ -90,6 +94,8 @@ class ED2RB(D3RB):
     >>> agent.play(None, np.tile([0.0, 1.0], (2000, 1))).rewards[-100:].mean() > 0.9
     np.True_
     """
+
+    theory = replace(D3RB.theory, regret_bound=bounds.ed2rb)
 
     def _coefficient(self, base: int) -> float:
         return max(self.d_min, math.sqrt(self._plays[base]) * self._shortfall(base))
