@@ -123,7 +123,8 @@ class Result(NamedTuple):
 
 def _mean(s: Set) -> np.ndarray:
     """A subspace that needs no past users: what all classes share."""
-    return np.tile(np.eye(s.d), (s.K, 1)) / math.sqrt(s.K)
+    subspace: np.ndarray = np.tile(np.eye(s.d), (s.K, 1)) / math.sqrt(s.K)
+    return subspace
 
 
 def laid_out(X: np.ndarray, K: int, layout: str) -> np.ndarray:

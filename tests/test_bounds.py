@@ -80,6 +80,8 @@ BY_HAND = {
         + math.sqrt(2 * (e - 1)) * (2 + 3 * math.sqrt(2)),
     ),
     "squarecb": ({"T": 2 * (e - 1), "K": 2, "d": 2, "delta": 2 / e}, (4 * 3 + 8) * 2 * math.sqrt(e - 1)),
+    "d3rb": ({"T": 1, "M": 2, "d_star": 1, "delta": 2 / e}, 10 * math.sqrt(2) + 42),
+    "ed2rb": ({"T": 1, "M": 2, "d_star": 1, "delta": 2 / e}, 8 * math.sqrt(2) + 26),
     "exp4": ({"T": 100, "K": 4, "N": e}, 52.6),
     "exp4p": ({"T": 100, "K": 4, "N": 1, "delta": 1 / e}, 120),
     "ve": ({"T": 1, "d": 1, "delta": 2 / e}, 18),
@@ -88,6 +90,7 @@ ORDINARY = {
     "K": 5, "C": 4, "N": 20, "d": 4, "R": 0.5, "S": 1.0, "L": 1.0, "U": 1.0, "lam": 1.0, "lam_coarse": 1.0,
     "alpha": 1.0, "alpha_coarse": 0.5, "epsilon": 0.1, "delta": 0.05, "bound": bounds.exp3,
     "gamma_T": 5.0, "sigma": 0.1, "B": 1.0, "d_tilde": 5.0, "gamma": 1.0, "rate": 0.5,
+    "M": 3, "d_star": 2.0,
 }  # fmt: skip
 
 

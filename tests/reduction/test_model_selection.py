@@ -149,6 +149,7 @@ def test_first_order_squarecb_has_gamma_over_the_variance() -> None:
         agent.learn(x, choice, reward)
         plain.learn(x, choice, reward)
     x = np.array([0.5, -0.5, 1.0])
+    assert agent._noise is not None
     variance = max(agent._noise.deviation**2, 0.001)
     estimates = plain.estimate(x)[0]
     gaps = estimates.max() - estimates

@@ -25,9 +25,9 @@ class DistinctRows(persist.Saved):
 
     All that is kept of the rewards of a row is their number, sum and sum of squares, which is all that a Gaussian
     likelihood asks for. The kernel (rows of their own, linear, or smooth with one of six length scales), the noise and
-    the prior variance are those of the largest marginal likelihood, fitted anew at every
-    reward at first, then whenever they have grown by an eighth; the columns count in deviations. Kernels whose likelihood is not far below stay in play: what a row may
-    bring is the largest that one of them allows.
+    the prior variance are those of the largest marginal likelihood, fitted anew at every reward at first, then whenever
+    they have grown by an eighth; the columns count in deviations. Kernels whose likelihood is not far below stay in
+    play: what a row may bring is the largest that one of them allows.
 
     >>> process = DistinctRows(dim=1, most=8)
     >>> X = np.array([[0.0], [1.0], [2.0]])

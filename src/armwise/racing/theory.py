@@ -72,12 +72,11 @@ def bound(agent: Agent, world: Environment, horizon: int, letters: Mapping[str, 
     name = type(agent).__name__
     if name in ("Doubling", "Explore"):
         return _around(agent, world, horizon, letters)
-    if name in ("D3RB", "ED2RB"):
+    comparators = world.comparators
+    if name in ("D3RB", "ED2RB"):  # against what their best base competes with: the base's own bound checks that
         letters = {**_best_base(agent, world, horizon, letters), **(letters or {})}
-        world_comparators = (theory.comparator,)
-    else:
-        world_comparators = world.comparators
-    if theory.comparator not in world_comparators:
+        comparators = (*comparators, theory.comparator)
+    if theory.comparator not in comparators:
         return f"its bound is against {theory.comparator}, this world measures against {world.comparator}"
     if theory.hypotheses is None:
         return "its class does not state the hypotheses of its bound (Theory.hypotheses)"
