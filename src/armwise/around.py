@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from armwise.agent import Agent, Choice, Seed
+from armwise.agent import Agent, Choice, Floats, Seed
 from armwise.streams import purpose_seed
 
 
@@ -25,6 +25,12 @@ class Around(Agent):
 
     def _reseed(self, seed: Seed) -> None:
         Around.__init__(self, self._inside, seed=seed)
+
+    def _read_cost(self, cost: Any) -> tuple[float, ...]:
+        return super()._read_cost(cost) if self._inside is None else self._inside._read_cost(cost)
+
+    def _read_costs(self, costs: Any, shape: tuple[int, ...]) -> Floats:
+        return super()._read_costs(costs, shape) if self._inside is None else self._inside._read_costs(costs, shape)
 
 
 def teach(agent: Agent, context: Any, choice: Choice, reward: float) -> None:

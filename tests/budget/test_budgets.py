@@ -77,6 +77,29 @@ class TestHardStop:
             agent.learn(None, Choice(1, 0.5), 1.0, cost=3.0)
         assert agent.spent.tolist() == [3.0]
 
+    @pytest.mark.filterwarnings("ignore:HardStop")
+    def test_beyond_the_budget_by_no_more_than_the_excess(self):
+        """One cost in five is up to three times its maximum: what is spent beyond the budget is that excess alone."""
+        for seed in range(20):
+            rng, agent = np.random.default_rng(seed), aw.HardStop(aw.UCB1(2, seed=seed), 10.0, 1.0, 0, seed=seed)
+            spent = excess = 0.0
+            waiting = []
+            for _ in range(80):
+                choice = agent.choose()
+                cost = choice.arm * float(rng.random() * (3.0 if rng.random() < 0.2 else 1.0))
+                spent, excess = spent + cost, excess + max(cost - 1.0, 0.0)
+                waiting.append((choice, cost))
+                while len(waiting) > rng.integers(5):
+                    agent.learn(None, waiting[0][0], float(choice.arm), waiting.pop(0)[1])
+            assert spent <= 10.0 + excess
+
+    def test_a_horizon_that_is_over_is_told_from_a_budget_that_costs_broke(self):
+        agent = aw.HardStop(aw.UCB1(2, seed=1), 1.0, [0.1, 0.5], fallback=0, horizon=5, seed=1)
+        with pytest.warns(RuntimeWarning, match="max_cost"):
+            agent.learn(None, agent.choose(), 1.0, cost=0.9)
+        with pytest.raises(ValueError, match="costs above max_cost"):
+            agent.choose()
+
 
 def test_pacing_holds_its_rate_within_one_percent():
     """An agent that would spend 1 per decision, held at 0.3 with noisy costs, also when costs come 20 rounds late."""
@@ -201,6 +224,27 @@ def test_wrappers_hand_costs_on():
     played = agent.play(contexts, rewards, costs)
     assert inner.spent == pytest.approx(played.costs.sum())
     assert agent.n_costs == 1
+
+
+def test_every_wrapper_refuses_the_costs_that_the_agent_inside_refuses():
+    """A negative cost would give a hard budget back what was paid: no wrapper lets it through."""
+    inner = aw.HardStop(aw.UCB1(2, seed=1), 5.0, 1.0, fallback=0, seed=1)
+    around = [
+        (aw.Explore(inner, 0.1, seed=1), None),
+        (aw.Doubling(lambda T: aw.HardStop(aw.UCB1(2), 5.0, 1.0, fallback=0), seed=1), None),
+        (aw.PerContext(inner, seed=1), "key"),
+        (aw.PolicyArms(inner, [lambda x: 0, lambda x: 1], n_arms=2, seed=1), np.zeros(1)),
+        (aw.Conservative(inner, 0, 0.5, seed=1), None),
+        (aw.Pacing(inner, 0.5, cheap=0, seed=1), None),
+        (aw.Corral([inner, inner.clone(seed=2)], horizon=100, seed=1), None),
+    ]  # fmt: skip
+    for agent, context in around:
+        assert agent.n_costs == 1, agent
+        with pytest.raises(ValueError, match="must not be negative"):
+            agent.learn(context, agent.choose(context), 0.5, cost=-0.5)
+        contexts = None if context is None else [context] * 2
+        with pytest.raises(ValueError, match="must not be negative"):
+            agent.play(contexts, np.full((2, 2), 0.5), np.full((2, 2), -0.5))
 
 
 def test_races_show_costs_beside_regret(tmp_path):

@@ -53,3 +53,35 @@ def test_a_baseline_in_the_configuration_of_an_application():
         shop.reward(made.id, 0.5)
     assert shop.agent.baseline_share == 1.0
     assert json.loads(made.context) == {"hour": 9}
+
+
+def test_costs_come_back_from_every_export(tmp_path):
+    """A number per decision in json, dsjson and Parquet; NaN where nobody said it, and ``tradeoff`` says how many."""
+    from armwise.serve.log.export import as_dsjson, as_json, entries
+    from armwise.serve.log.parquet import row_groups
+
+    with aw.Decider(tmp_path / "journal", seed=1) as shop:
+        for t in range(6):
+            made = shop.decide({"hour": t}, arms=["a", "b"])
+            shop.reward(made.id, 1.0, cost=0.25 * t if t < 5 else [2.0])
+        journal = shop._home.engine.open_journal()
+        found = list(entries(journal, "default"))
+        journal.connection.close()
+    (tmp_path / "log.json").write_bytes(b"\n".join(map(as_json, found)))
+    (tmp_path / "log.dsjson").write_bytes(b"\n".join(map(as_dsjson, found)))
+    (tmp_path / "log.parquet").write_bytes(b"".join(row_groups(found)))
+    expected = [0.0, 0.25, 0.5, 0.75, 1.0, 2.0]
+    for log in (
+        aw.offline.Log.from_dsjson(tmp_path / "log.json"),
+        aw.offline.Log.from_dsjson(tmp_path / "log.dsjson"),
+        aw.offline.Log.from_parquet(tmp_path / "log.parquet"),
+    ):
+        assert log.costs.tolist() == expected
+        log.to_dsjson(tmp_path / "again.dsjson")
+        assert aw.offline.Log.from_dsjson(tmp_path / "again.dsjson").costs.tolist() == expected
+    shop = aw.Decider(seed=1)
+    for cost in (0.5, None):
+        shop.reward(shop.decide({}, arms=["a", "b"]).id, 1.0, cost=cost)
+    assert str(shop.log().costs.tolist()) == "[0.5, nan]"
+    with pytest.raises(ValueError, match="1 of the 2 rows"):
+        aw.offline.tradeoff(shop.log(), {"a": [1.0, 0.0]})

@@ -26,8 +26,11 @@ class HardStop(Wrapper):
 
     A choice sets its largest cost aside until its true cost is learnt, so the budget holds under delayed costs too; a
     choice whose cost never comes stays paid in full. Arms that cannot be afforded have probability 0, the others share
-    their mass in the agent's proportions (the fallback where nothing is left). A cost above ``max_cost`` is counted,
-    with a warning: then the promise was broken outside.
+    their mass in the agent's proportions (the fallback where nothing is left).
+
+    The promise: spend <= budget on every path, in any order of choices and costs, if no cost is above ``max_cost``. One
+    that is above has been paid: it is counted in full, with a warning, and spend <= budget + the sum of what was above.
+    In a service all decisions of one process are counted as they are drawn, before they are journaled.
 
     >>> import armwise as aw
     >>> agent = HardStop(aw.UCB1(n_arms=3, seed=1), budget=10.0, max_cost=1.0, fallback=0, seed=1)
@@ -118,9 +121,9 @@ class HardStop(Wrapper):
         if not most[min(self.fallback, n_arms - 1)].any():
             covered[min(self.fallback, n_arms - 1)] = True  # free
         elif not covered.any():
-            raise ValueError(
-                f"the horizon of {self.horizon} decisions is over and the budget {self.budget} is spent: no arm is free"
-            )
+            over = f"the horizon of {self.horizon} decisions is over"
+            why = over if self._n_chosen >= (self.horizon or 0) else "costs above max_cost took what was set aside"
+            raise ValueError(f"{why}, and the budget {self.budget} does not cover another decision: no arm is free")
         return covered
 
     def _share(self, own: Floats, covered: Any) -> Floats:

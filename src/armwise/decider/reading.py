@@ -8,9 +8,6 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-import msgspec
-import numpy as np
-
 from armwise.decider.answers import Decided
 from armwise.decider.asked import Asked
 from armwise.features.plain import read_context, read_named_arms
@@ -114,31 +111,13 @@ def read_log(lines: Iterable[bytes]) -> Log:
     """Lines of dsjson as a log, which reads them from a file whenever it is asked for rows."""
     folder = tempfile.TemporaryDirectory(prefix="armwise-")
     path = Path(folder.name) / "log.dsjson"
-    costs: list[float | None] = []
     try:
         with path.open("wb") as file:
             for line in lines:
                 file.write(line + b"\n")
-                costs.append(_cost(line))
         log = Log.from_dsjson(path)
     except BaseException:
         folder.cleanup()
         raise
-    known = [cost for cost in costs if cost is not None]
-    if known and len(known) == len(costs):
-        log.costs = np.array(known)
     weakref.finalize(log, folder.cleanup)
     return log
-
-
-def _cost(line: bytes) -> float | None:
-    """What a decision cost, where its rewards said so in one number each.
-
-    >>> _cost(b'{"o":[{"v":1.0,"late":false,"cost":0.25}]}')
-    0.25
-    """
-    if b'"cost":' not in line:
-        return None
-    costs = [each.get("cost") for each in msgspec.json.decode(line).get("o", []) if not each.get("late")]
-    numbers = [float(cost) for cost in costs if isinstance(cost, (int, float))]
-    return sum(numbers) if numbers else None

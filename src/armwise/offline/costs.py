@@ -185,6 +185,11 @@ def best_mixture(
 def _costs(log: Log) -> Floats:
     if log.costs is None:
         raise ValueError("log has no costs: Log(..., costs=...), one number per row")
+    unknown = int(np.isnan(log.costs).sum())
+    if unknown:
+        raise ValueError(
+            f"{unknown} of the {len(log.costs)} rows of the log have no cost: say it with log.with_costs(...)"
+        )
     return log.costs
 
 

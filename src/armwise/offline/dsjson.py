@@ -41,7 +41,9 @@ def from_parquet(paths: Sequence[str]) -> Log:
 
 
 def _log(source: Events) -> Log:
-    return Log.from_source(source, source.arm_names)
+    log = Log.from_source(source, source.arm_names)
+    log.costs = None if np.isnan(source.costs).all() else source.costs
+    return log
 
 
 class Events:
@@ -58,6 +60,7 @@ class Events:
         self.n_rows: int | None
         n_rows = 0
         tags: list[Any] | None = []
+        costs: list[float] = []
         problems: list[str] = []
         for number, event, wrong in self._events():
             if wrong:
@@ -66,6 +69,7 @@ class Events:
             n_rows += 1
             self.n_arms = max(self.n_arms, len(event["c"]["_multi"]))
             tags = _agreed(tags, event["c"]["_multi"])
+            costs.append(_cost(event))
             self.has_probabilities = self.has_probabilities and _probability(event) is not None
             self._has_support = self._has_support and _distribution(event) is not None
             if features:
@@ -83,6 +87,7 @@ class Events:
             raise LogError(problems)
         self.n_rows = n_rows
         self.arm_names = _names(tags)
+        self.costs = np.array(costs)  # NaN where nobody said what a decision cost
 
     def decisions(self) -> Iterator[dict[str, Any]]:
         """Every row with the names it was logged with: context, arms, arm, probability, reward."""
@@ -162,6 +167,15 @@ class _Table(Events):
     def _lines(self) -> Iterator[tuple[int, Any, str]]:
         assert self._paths is not None
         return service.parquet_lines(self._paths)
+
+
+def _cost(event: dict[str, Any]) -> float:
+    """What a decision cost, in one resource, where its outcomes within the window say so; otherwise NaN."""
+    outcomes = [o for o in event.get("o") or () if isinstance(o, dict) and not o.get("late")]
+    costs = [o["cost"] for o in outcomes if o.get("cost") is not None]
+    numbers = [cost[0] if isinstance(cost, list) and len(cost) == 1 else cost for cost in costs]
+    known = [float(cost) for cost in numbers if isinstance(cost, (int, float)) and not isinstance(cost, bool)]
+    return sum(known) if known and len(known) == len(numbers) else math.nan
 
 
 def _named(event: dict[str, Any]) -> dict[str, Any]:
@@ -276,7 +290,7 @@ def flatten(features: Any, prefix: str = "") -> dict[str, float]:
 
 def line(
     *, event_id: str, arm: int, reward: float, probabilities: Sequence[float], context: dict[str, Any],
-    actions: Sequence[dict[str, Any]], timestamp: str | None = None,
+    actions: Sequence[dict[str, Any]], timestamp: str | None = None, cost: float | None = None,
 ) -> str:  # fmt: skip
     """One event as VW reads it. The labels come first: VW ignores without a word those that follow the features.
 
@@ -293,7 +307,7 @@ def line(
         "_label_probability": float(probabilities[arm]),
         "_label_Action": arm + 1,
         "_labelIndex": arm,
-        "o": [{"v": float(reward), "EventId": event_id}],
+        "o": [{"v": float(reward), "EventId": event_id} | ({} if cost is None or cost != cost else {"cost": cost})],
     }
     if timestamp is not None:
         event["Timestamp"] = timestamp
@@ -316,10 +330,11 @@ def write(log: Log, path: Any) -> None:
     with opener(path, "wt", encoding="utf-8") as file:
         for rows in log.batches():
             for i in range(len(rows)):
-                file.write(_row_line(rows, i, log.arm_names) + "\n")
+                cost = None if log.costs is None else float(log.costs[rows.start + i])
+                file.write(_row_line(rows, i, log.arm_names, cost) + "\n")
 
 
-def _row_line(rows: LogBlock, i: int, names: list[Any] | None) -> str:
+def _row_line(rows: LogBlock, i: int, names: list[Any] | None, cost: float | None) -> str:
     offered = np.arange(rows.n_arms) if rows.available is None else np.flatnonzero(rows.available[i])
     arm = int(np.searchsorted(offered, rows.arms[i]))
     p = float(rows.probabilities[i])  # type: ignore[index]
@@ -338,7 +353,7 @@ def _row_line(rows: LogBlock, i: int, names: list[Any] | None) -> str:
     time = None if rows.timestamps is None else str(rows.timestamps[i])
     return line(event_id=f"row-{rows.start + i}", arm=arm, reward=float(rows.rewards[i]),
                 probabilities=[p if a == arm else others for a in range(len(offered))], context=context,
-                actions=actions, timestamp=time)  # fmt: skip
+                actions=actions, timestamp=time, cost=cost)  # fmt: skip
 
 
 def _own(rows: LogBlock, i: int) -> Any:

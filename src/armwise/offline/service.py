@@ -9,7 +9,7 @@ from typing import Any
 from armwise.extras import needs
 
 _NEEDED = ("context", "arms", "index", "probability", "reward")
-_ASKED = (*_NEEDED, "id", "offered", "probabilities", "time")
+_ASKED = (*_NEEDED, "id", "offered", "probabilities", "time", "outcomes")
 
 
 def is_log(names: Collection[str]) -> bool:
@@ -50,6 +50,7 @@ def as_event(line: dict[str, Any]) -> dict[str, Any]:
         "a": list(range(1, len(actions) + 1)),
         "p": line.get("probabilities"),
         "Timestamp": line.get("time"),
+        "o": line.get("outcomes"),
         "c": {"context": line["context"], "_multi": actions},
     }
 

@@ -54,12 +54,6 @@ class Mapped(Around):
     def _map(self, context: Floats) -> Floats:
         return self.features._transform(context) if context.ndim == 2 else self.features._transform(context[None])[0]
 
-    def _read_cost(self, cost: Any) -> tuple[float, ...]:
-        return self.agent._read_cost(cost)
-
-    def _read_costs(self, costs: Any, shape: tuple[int, ...]) -> Floats:
-        return self.agent._read_costs(costs, shape)
-
     def _check_choice(self, choice: Any, n_arms: int) -> None:
         self.agent._check_choice(choice, n_arms)
 

@@ -66,6 +66,12 @@ class PerContext(Around):
         """
         return list(self._agents)
 
+    def _read_cost(self, cost: Any) -> tuple[float, ...]:
+        return self.agent._read_cost(cost)
+
+    def _read_costs(self, costs: Any, shape: tuple[int, ...]) -> Floats:
+        return self.agent._read_costs(costs, shape)
+
     def _copy(self, rng: np.random.Generator) -> Agent:
         return self.agent.clone(seed=int(rng.integers(2**63)))
 

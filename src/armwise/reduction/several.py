@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Self
 
-from armwise.agent import Agent, Choice, Seed
+from armwise.agent import Agent, Choice, Floats, Seed
 from armwise.around import Around, expect_agent, teach
 from armwise.reading import dense, is_sparse
 from armwise.streams import purpose_seed
@@ -38,6 +38,14 @@ class Several(Around):
         self.sees, self.dim, self.n_arms, self.n_experts = first.sees, first.dim, first.n_arms, first.n_experts
         self.plain_input, self.n_costs = first.plain_input, first.n_costs
         self.choosing_changes = any(agent.choosing_changes for agent in self.agents)
+
+    def _read_cost(self, cost: Any) -> tuple[float, ...]:
+        first, *_ = [agent._read_cost(cost) for agent in self.agents]  # what one of them refuses is refused
+        return first
+
+    def _read_costs(self, costs: Any, shape: tuple[int, ...]) -> Floats:
+        first, *_ = [agent._read_costs(costs, shape) for agent in self.agents]
+        return first
 
     def _seed_bases(self, seed: Seed) -> None:
         if seed is None:

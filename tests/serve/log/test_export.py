@@ -101,6 +101,7 @@ def test_parquet_says_what_the_lines_say(
         row["context"], row["arms"] = json.loads(row["context"]), [json.loads(arm) for arm in row["arms"]]
         for moment in (row, *row["outcomes"]):
             moment["time"] = moment["time"].isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        assert all(outcome.pop("cost") is None for outcome in row["outcomes"])  # a column has it in every row
         assert row == line
     one, two = (Log.from_parquet(tmp_path / "log.parquet"), Log.from_dsjson(tmp_path / "log.jsonl"))
     assert one.arm_names == two.arm_names == ["pasta", "salad", "soup", "cake"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from armwise.serve.log.export import Entry, earned, played
+from armwise.serve.log.export import Entry, Outcome, earned, played
 
 ROWS, BYTES = 10_000, 8 << 20  # in a row group: whichever is reached first
 
@@ -68,7 +68,9 @@ def schema() -> Any:
     import pyarrow as pa
 
     moment = pa.timestamp("ms", tz="UTC")
-    outcome = pa.struct([("value", pa.float64()), ("time", moment), ("late", pa.bool_())])
+    outcome = pa.struct(
+        [("value", pa.float64()), ("time", moment), ("late", pa.bool_()), ("cost", pa.list_(pa.float64()))]
+    )
     return pa.schema(
         [
             ("seq", pa.int64()), ("id", pa.string()), ("time", moment), ("arm", pa.string()),
@@ -87,9 +89,14 @@ def _columns(entry: Entry) -> dict[str, Any]:
         "probability": decision.p[decision.arm], "reward": earned(status), "index": decision.arm,
         "context": bytes(decision.context).decode(), "arms": [bytes(arm).decode() for arm in decision.arms],
         "offered": len(decision.p), "probabilities": decision.p, "rewards": status.n,
-        "outcomes": [{"value": o.value, "time": o.time, "late": o.late} for o in received], "version": decision.version,
+        "outcomes": [_outcome(each) for each in received], "version": decision.version,
         "deferred": decision.deferred, "active": status.active, "apprentice": decision.apprentice,
     }  # fmt: skip
+
+
+def _outcome(outcome: Outcome) -> dict[str, Any]:
+    cost = outcome.cost if outcome.cost is None or isinstance(outcome.cost, list) else [outcome.cost]
+    return {"value": outcome.value, "time": outcome.time, "late": outcome.late, "cost": cost}
 
 
 def row_groups(entries: Iterable[Entry]) -> Iterator[bytes]:
