@@ -3,7 +3,8 @@
     python -m benchmarks [--data FOLDER] [--peers-python PYTHON] [--only NAME ...] [--quick] [--output FILE]
 
 FOLDER adds real data (letter.parquet, optdigits.parquet, mushroom.parquet, anywhere in it) to what scikit-learn brings.
-The peers live in an environment of their own, made on the first run. --quick is for trying the command out.
+The peers live in an environment of their own, made on the first run. --quick is for trying the command out. --only
+renews some parts and leaves the others as FILE has them; every part says when, where and under which load it was run.
 """
 
 from __future__ import annotations
@@ -136,12 +137,11 @@ def header(options: Any) -> str:
         return ", ".join(f"{name} {version}" for name, version in found.items())
 
     quick = " **Sizes for trying the command out (--quick), not for quoting.**" if options.quick else ""
-    load = f"{os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "unknown"
     return f"""# Benchmarks
 
 Made by `python -m benchmarks`; nothing here is typed by hand.{quick}
 
-- {datetime.datetime.now(datetime.UTC):%Y-%m-%d %H:%M} UTC, on {common.machine()}; load when it began: {load}
+- on {common.machine()}, unless a part says otherwise
 - armwise {armwise.__version__}, {listed(ours)}
 - peers: {listed(json.loads(there))}
 - BLAS on one thread for everybody.
@@ -152,6 +152,20 @@ armwise's ratio: compare it with that of the fastest turns, and the load with th
 """
 
 
+def stamp() -> str:
+    """When a part is run, and how busy the machine is then."""
+    load = f"{os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "unknown"
+    return f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d %H:%M} UTC, load {load}"
+
+
+def parts_of(output: Path) -> dict[str, str]:
+    """The parts that a file of results has, by title."""
+    if not output.exists():
+        return {}
+    _, *found = output.read_text().split("\n## ")
+    return {text.partition("\n")[0]: f"## {text.rstrip()}\n" for text in found}
+
+
 def main(arguments: list[str] | None = None) -> int:
     parser = common.parser(__doc__, data="letter.parquet, optdigits.parquet, mushroom.parquet", peers=True)
     parser.add_argument("--only", nargs="+", metavar="NAME", choices=[part.name for part in PARTS],
@@ -159,20 +173,25 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--quick", action="store_true", help="small sizes: tries the command out, measures little")
     parser.add_argument("--output", type=Path, default=ROOT / "benchmarks" / "RESULTS.md", metavar="FILE")
     options = parser.parse_args(arguments)
-    text, failed = [header(options)], False
+    text, failed, before = [header(options)], False, parts_of(options.output) if options.only else {}
     for part in PARTS:
         if options.only and part.name not in options.only:
+            text += [before[part.title]] if part.title in before else []
             continue
         print(f"--- {part.name}: {part.title}", flush=True)
         if part.needs_data and not options.data:
             print("not run: needs --data FOLDER")
             text.append(f"## {part.title}\n\nNot run: needs `--data FOLDER`.\n")
             continue
+        began = stamp()
         rows, seconds, wrong = run(part, options)
         failed = failed or bool(wrong)
         said = f"\n\n**`benchmarks.{part.module}` {wrong}.**" if wrong else ""
-        text.append(f"## {part.title}\n\n{part.how}{said}\n\n{table(rows)}\n\n`{part.name}` took {seconds:.0f} s.\n")
-        options.output.write_text("\n".join(text))  # after each part: an interrupted run keeps what it has
+        text.append(
+            f"## {part.title}\n\n{part.how}{said}\n\n{table(rows)}\n\n`{part.name}` took {seconds:.0f} s ({began}).\n"
+        )
+        left = [before[later.title] for later in PARTS[PARTS.index(part) + 1 :] if later.title in before]
+        options.output.write_text("\n".join(text + left))  # after each part: an interrupted run keeps what it has
     options.output.write_text("\n".join(text))
     print(f"wrote {options.output}")
     return 1 if failed else 0

@@ -43,8 +43,13 @@ def test_unknown_parts_are_refused():
     assert done.returncode == 2 and "invalid choice: 'nothing'" in done.stderr
 
 
-def test_a_quick_part_writes_the_page(tmp_path):
+def test_a_quick_part_writes_the_page_and_leaves_the_others(tmp_path):
     """kernel needs no peer; this interpreter stands in for theirs."""
+    older = [
+        "# Benchmarks\n",
+        *(f"## {title}\n\nas it was\n" for title in ("A race of agents", "The decision service")),
+    ]
+    (tmp_path / "R.md").write_text("\n".join(older))
     command = [sys.executable, "-m", "benchmarks", "--quick", "--only", "kernel", "--peers-python", sys.executable]
     done = subprocess.run(
         [*command, "--output", str(tmp_path / "R.md")], env=ENVIRONMENT, cwd=ROOT, capture_output=True
@@ -52,7 +57,9 @@ def test_a_quick_part_writes_the_page(tmp_path):
     assert done.returncode == 0, done.stderr
     text = (tmp_path / "R.md").read_text()
     assert "--quick" in text and "GPUCB, 60 rounds" in text and "scikit-learn, refitted" in text
-    assert "scikit-learn " in text and " cores" in text and "load when it began" in text
+    assert "scikit-learn " in text and " cores" in text and " UTC, load " in text
+    assert text.count("as it was") == 2
+    assert text.index("## A race of agents") < text.index("GPUCB, 60 rounds") < text.index("## The decision service")
 
 
 def test_turns_alternate_and_the_first_is_not_counted():
