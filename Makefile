@@ -73,6 +73,8 @@ bakeoff: setup
 check-wheel: setup
 	$(BIN)/python tools/check-wheel
 
-# Kill the decision service 200 times under load, and check every promise afterwards.
+# Kill the decision service 200 times under load, freeze and resume each of two 50 times, restart their database, fill the
+# disk, let clocks jump; and check every promise afterwards.
 torture: setup
 	$(BIN)/python tests/serve/torture.py --kills 200
+	$(BIN)/python tests/serve/ordeal.py --freezes 50

@@ -171,6 +171,7 @@ def check(storage: str, callers: list[Caller]) -> dict[str, int]:
         elif row.kind == "reward":
             key = row.id, msgspec.json.decode(row.body)["value"]
             kept[key] = kept.get(key, 0) + 1
+    journal.connection.close()
     missing = set(acknowledged) - set(found)
     assert not missing, f"{len(missing)} acknowledged decisions are gone"
     assert set(found.values()) <= {1}, "a decision is there twice"

@@ -5,13 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
-import pathlib
-import pwd
-import shutil
 import signal
-import socket
-import subprocess
-import tempfile
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -19,6 +13,7 @@ from typing import Any
 import httpx
 import pyarrow.parquet as pq
 import pytest
+from database import Server, free_port
 from serving import Running
 from torture import _FORKING, _serve, _wait_ready, _warm_up
 
@@ -40,54 +35,15 @@ from armwise.serve.personalizer.admin import _forget_logs
 ARMS = [b'"a"', b'{"id": "b", "features": {"x": 2}}', b'"c"']
 
 
-def _tool(name: str) -> str:
-    found = shutil.which(name) or next(
-        (str(p) for p in sorted(pathlib.Path("/usr/lib/postgresql").glob(f"*/bin/{name}"), reverse=True)), None
-    )
-    assert found, f"{name} is needed: install PostgreSQL (Debian: postgresql)"
-    return found
-
-
-def _free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
-
-
 @pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    """A PostgreSQL of our own, on loopback; it refuses to run as root, so another user runs it then."""
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="armwise-pg-"))
-    user = pwd.getpwuid(os.getuid()).pw_name
-    become: dict[str, Any] = {}
-    if os.getuid() == 0:
-        other = next(u for u in ("postgres", "nobody") if any(p.pw_name == u for p in pwd.getpwall()))
-        entry = pwd.getpwnam(other)
-        os.chown(folder, entry.pw_uid, entry.pw_gid)
-        user, become = other, {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": []}
-    port, data = _free_port(), str(folder / "data")
-
-    def run(*words: str) -> None:
-        subprocess.run(words, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=folder, **become)
-
-    run(_tool("initdb"), "-D", data, "-U", user, "-A", "trust", "--no-sync", "--locale=C", "-E", "UTF8")
-    options = f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={folder} -c max_connections=60"
-    run(_tool("pg_ctl"), "-D", data, "-o", options, "-w", "-t", "60", "-l", str(folder / "log"), "start")
-    try:
-        yield f"postgresql://{user}@127.0.0.1:{port}/"
-    finally:
-        run(_tool("pg_ctl"), "-D", data, "-m", "immediate", "stop")
-        shutil.rmtree(folder, ignore_errors=True)
+def server() -> Iterator[Server]:
+    with Server() as server:
+        yield server
 
 
 @pytest.fixture
-def url(server: str) -> str:
-    import psycopg
-
-    name = f"test{time.time_ns()}"
-    with psycopg.connect(server + "postgres", autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}")
-    return server + name
+def url(server: Server) -> str:
+    return server.new_database()
 
 
 def test_the_journal_keeps_its_promises_here_too(url: str) -> None:
@@ -164,7 +120,7 @@ def test_windows_close_by_the_database_clock(url: str) -> None:
 
 def test_a_takeover_loses_nothing(url: str) -> None:
     _warm_up()
-    ports = [_free_port(), _free_port()]
+    ports = [free_port(), free_port()]
     processes: list[Any] = []
     for port in ports:
         process = _FORKING.Process(target=_serve, args=(url, port), daemon=True)

@@ -1,0 +1,267 @@
+"""What a service lives through: frozen processes, restarts of the database, roll-outs, storms, full disks, wild clocks.
+
+``python tests/serve/ordeal.py --freezes 50`` (part of ``make torture``); the tests live through each once. Throughout:
+nothing acknowledged is lost, doubled or changed; a process is ready again within ``READY`` seconds without a client's
+help; the healthy one of two acknowledges something at least every ``GAP`` seconds; ``verify`` finds nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import os
+import random
+import resource
+import signal
+import tempfile
+import threading
+import time
+from contextlib import suppress
+from http.client import HTTPConnection, HTTPException
+from multiprocessing.sharedctypes import Synchronized
+from pathlib import Path
+from typing import Any
+
+from database import Server, free_port
+from torture import _FORKING, _wait_ready, _warm_up, check
+
+from armwise.serve.config import Config
+from armwise.serve.engine import engine as engines
+from armwise.serve.engine.application import Application
+from armwise.serve.engine.clock import TrustedClock
+
+READY, GAP = 10.0, 5.0
+
+
+def serve(storage: str, port: int, window: float, offset: Synchronized[float], full: Synchronized[int]) -> None:
+    """A service whose clock is ``offset`` seconds off, and whose disk is full while ``full`` says so."""
+    from armwise.serve.run import serve
+
+    class Wild(TrustedClock):
+        def __init__(self) -> None:
+            super().__init__(wall=lambda: time.time() + offset.value)
+
+    engines.TrustedClock = Wild  # type: ignore[misc]
+
+    def disk() -> None:
+        while True:
+            limit = 8192 if full.value else resource.RLIM_INFINITY  # no file may grow beyond
+            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
+            time.sleep(0.02)
+
+    threading.Thread(target=disk, daemon=True).start()
+    config = Config(
+        listen=f"127.0.0.1:{port}",
+        storage=storage,
+        snapshot_every=0.5,
+        log_level="error",
+        applications={"default": Application(window=window)},
+    )
+    with open(os.devnull, "w") as nowhere:
+        serve(config, nowhere)
+
+
+class Client(threading.Thread):
+    """Decides and rewards at one process, asks again where it was cut off, remembers acknowledgements and when."""
+
+    def __init__(self, name: str, port: int) -> None:
+        super().__init__(daemon=True)
+        self._name, self._port, self._random = name, port, random.Random(name)
+        self.decided: dict[str, bytes] = {}
+        self.rewarded: dict[str, float] = {}
+        self.unsure: set[str] = set()
+        self.strange: list[str] = []
+        self.moments: list[float] = []  # of acknowledgements
+        self.halt, self.go = False, threading.Event()
+        self.go.set()
+
+    def run(self) -> None:
+        n = 0
+        while not self.halt:
+            self.go.wait(1.0)
+            if not self.go.is_set():
+                continue
+            id, n = f"{self._name}-{n}", n + 1
+            body = {"id": id, "context": {"x": self._random.random()}, "arms": ["a", {"id": "b", "features": {"y": n}}]}
+            self.unsure.add(id)
+            while not self.halt and self.go.is_set():
+                if (data := self.post("/v1/decisions", body)) is not None:
+                    self.decided[id] = data
+                    self.unsure.discard(id)
+                    value = round(self._random.random(), 3)
+                    if self.post(f"/v1/decisions/{id}/reward", {"value": value}) is not None:
+                        self.rewarded[f"{id}:{value}"] = value
+                    break
+                time.sleep(0.1)
+            time.sleep(0.01)
+
+    def post(self, path: str, body: Any) -> bytes | None:
+        """The answer; None where there was none, or it was said that nothing can be done now."""
+        connection = HTTPConnection("127.0.0.1", self._port, timeout=6)
+        try:
+            connection.request("POST", path, json.dumps(body))
+            with connection.getresponse() as response:
+                data = response.read()
+        except (OSError, HTTPException):
+            return None
+        finally:
+            connection.close()
+        if response.status in (200, 201):
+            self.moments.append(time.monotonic())
+            return data
+        if response.status != 503:
+            self.strange.append(f"{path}: {response.status} {data[:200]!r}")
+        return None
+
+    def longest_gap(self, since: float, until: float) -> float:
+        seen = [since, *[moment for moment in self.moments if since < moment < until], until]
+        return max(b - a for a, b in itertools.pairwise(seen))
+
+
+class Fleet:
+    """Some processes on one storage, two clients at each."""
+
+    def __init__(self, storage: str, n: int, window: float = 600.0) -> None:
+        _warm_up()
+        self.storage, self.ports = storage, [free_port() for _ in range(n)]
+        self.offset, self.full = _FORKING.Value("d", 0.0), _FORKING.Value("i", 0)
+        self.processes = [self._start(port, window) for port in self.ports]
+        self.teams = [[Client(f"{port}.{i}", port) for i in range(2)] for port in self.ports]
+        for client in self.clients:
+            client.start()
+
+    @property
+    def clients(self) -> list[Client]:
+        return [client for team in self.teams for client in team]
+
+    def _start(self, port: int, window: float) -> Any:
+        process = _FORKING.Process(target=serve, args=(self.storage, port, window, self.offset, self.full), daemon=True)
+        process.start()
+        _wait_ready(process, port)
+        return process
+
+    def ready_after(self, i: int, pause: bool = False) -> float:
+        """Seconds until a process says that it is ready; with ``pause`` no client asks anything meanwhile."""
+        began = time.monotonic()
+        for client in self.clients if pause else ():
+            client.go.clear()
+        while time.monotonic() - began < 60.0:
+            connection = HTTPConnection("127.0.0.1", self.ports[i], timeout=2)
+            with suppress(OSError, HTTPException):
+                connection.request("GET", "/readyz")
+                if connection.getresponse().status == 200:
+                    break
+            connection.close()
+            time.sleep(0.05)
+        connection.close()
+        for client in self.clients:
+            client.go.set()
+        return time.monotonic() - began
+
+    def freeze(self, i: int, seconds: float) -> tuple[float, float]:
+        """Stop a process for a while: the longest silence of the others, and when it was ready again."""
+        began = time.monotonic()
+        os.kill(self.processes[i].pid, signal.SIGSTOP)
+        time.sleep(seconds)
+        os.kill(self.processes[i].pid, signal.SIGCONT)
+        ready = self.ready_after(i)
+        others = [client for j, team in enumerate(self.teams) if j != i for client in team]
+        return min(client.longest_gap(began, time.monotonic()) for client in others), ready
+
+    def roll_out(self, window: float) -> None:
+        """Restart every process with other settings, one after the other."""
+        for i, port in enumerate(self.ports):
+            self.processes[i].terminate()
+            self.processes[i].join(30)
+            self.processes[i] = self._start(port, window)
+
+    def settings(self) -> list[dict[str, Any]]:
+        found = []
+        for port in self.ports:
+            connection = HTTPConnection("127.0.0.1", port, timeout=10)
+            connection.request("GET", "/v1/agents")
+            found.append(json.loads(connection.getresponse().read())["agents"][0]["settings"])
+            connection.close()
+        return found
+
+    def storm(self, i: int, n: int) -> None:
+        """Many decisions at once, whose windows close at once."""
+        client = self.teams[i][0]
+        for k in range(0, n, 500):
+            ids = [f"storm{time.monotonic_ns()}-{j}" for j in range(k, min(n, k + 500))]
+            client.unsure.update(ids)
+            client.post("/v1/batch/decisions", {"decisions": [{"id": id, "arms": ["a", "b"]} for id in ids]})
+
+    def end(self) -> dict[str, int]:
+        """Stop everything, and check what was acknowledged."""
+        for client in self.clients:
+            client.halt = True
+            client.go.set()
+        for client in self.clients:
+            client.join()
+        for process in self.processes:
+            process.terminate()
+            process.join(30)
+        return check(self.storage, self.clients)  # type: ignore[arg-type]
+
+
+def two_on_postgres(freezes: int, restarts: int, storm: int, seed: int = 1, say: Any = print) -> dict[str, Any]:
+    """Freezes, restarts of the database, an expiry storm and a roll-out, under load."""
+    chance, worst = random.Random(seed), {"gap": 0.0, "ready": 0.0}
+    with Server() as server:
+        fleet = Fleet(server.new_database(), 2)
+        for k in range(freezes):
+            time.sleep(chance.uniform(0.05, 0.8))
+            gap, ready = fleet.freeze(k % 2, chance.uniform(0.3, 7.0))
+            worst = {"gap": max(worst["gap"], gap), "ready": max(worst["ready"], ready)}
+            say(f"freeze {k + 1}: the other was silent for {gap:.1f} s, ready again after {ready:.1f} s")
+            assert gap < GAP, f"freeze {k + 1}: nothing was acknowledged for {gap:.1f} s"
+            assert ready < READY, f"freeze {k + 1}: ready again after {ready:.1f} s"
+        for k in range(restarts):
+            server.control("restart", "-m", "immediate" if k % 2 else "fast")
+            ready = max(fleet.ready_after(i, pause=True) for i in range(2))
+            worst["ready"] = max(worst["ready"], ready)
+            say(f"restart {k + 1} of the database: ready again after {ready:.1f} s")
+            assert ready < READY, f"restart {k + 1}: ready again after {ready:.1f} s"
+        fleet.roll_out(window=3.0)
+        assert [settings["window"] for settings in fleet.settings()] == [3.0, 3.0]
+        began = time.monotonic()
+        fleet.storm(0, storm)
+        time.sleep(5.0)
+        gap = min(client.longest_gap(began, time.monotonic()) for client in fleet.teams[1])
+        say(f"{storm} windows closed at once: the other was silent for {gap:.1f} s")
+        assert gap < GAP
+        return fleet.end() | worst
+
+
+def one_on_sqlite(folder: str, rounds: int, say: Any = print) -> dict[str, int]:
+    """A clock that jumps forward and back, and a disk that is full for a while."""
+    fleet = Fleet(folder, 1)
+    for k in range(rounds):
+        for jump in (30 * 86400.0, -3600.0, 0.0):
+            fleet.offset.value = jump
+            time.sleep(0.3)
+        fleet.full.value = 1
+        time.sleep(0.6)
+        fleet.full.value = 0
+        ready = fleet.ready_after(0, pause=True)
+        say(f"round {k + 1}: the disk was full, ready again after {ready:.1f} s")
+        assert ready < READY
+        time.sleep(0.3)
+    fleet.storm(0, 1000)
+    return fleet.end()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--freezes", type=int, default=50)
+    args = parser.parse_args()
+    print(json.dumps(two_on_postgres(args.freezes, restarts=6, storm=20_000)))
+    with tempfile.TemporaryDirectory() as folder:
+        print(json.dumps(one_on_sqlite(str(Path(folder) / "data"), rounds=10)))
+    print("nothing lost, nothing doubled, nothing changed; the models equal a replay")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,17 @@
+"""Each of what ``make torture`` does fifty times, once: see ``ordeal``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ordeal import one_on_sqlite, two_on_postgres
+
+
+def test_two_processes_live_through_a_freeze_a_restart_a_storm_and_a_roll_out() -> None:
+    result = two_on_postgres(freezes=1, restarts=1, storm=2000, seed=11)
+    assert result["decisions"] > 50
+
+
+def test_one_process_lives_through_a_wild_clock_and_a_full_disk(tmp_path: Path) -> None:
+    result = one_on_sqlite(str(tmp_path / "data"), rounds=1)
+    assert result["decisions"] > 20
