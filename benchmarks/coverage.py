@@ -117,10 +117,11 @@ def _vw(log: Log, target: np.ndarray, limits: tuple[float, float]) -> tuple[floa
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=1000)
-    parser.add_argument("--intervals", default="auto,normal,betting,sequence")
+    parser.add_argument("--intervals", default="auto,normal,bootstrap,bernstein,betting,sequence")
+    parser.add_argument("--settings", nargs="+", default=list(SETTINGS), choices=list(SETTINGS))
     args = parser.parse_args()
     kinds = tuple(args.intervals.split(","))
-    for setting in SETTINGS:
+    for setting in args.settings:
         print(setting, flush=True)
         for (kind, name), (covered, width, warned) in measure(setting, args.runs, kinds).items():
             print(

@@ -37,6 +37,25 @@ def run(capsys, *words):
     return code, out, err
 
 
+def test_a_trial_is_answered_from_its_own_words(tmp_path, capsys):
+    # As a new user types it: an arm by its name alone; a column that is not there is answered with the option.
+    rng = np.random.default_rng(8)
+    arms = rng.integers(0, 3, 3000)
+    names = np.array(["Mens E-Mail", "No E-Mail", "Womens E-Mail"])[arms]
+    spend = np.round(rng.exponential(20, 3000) * (rng.random(3000) < np.array([0.3, 0.1, 0.2])[arms]), 2)
+    frame = pd.DataFrame({"age": rng.integers(18, 80, 3000), "treatment": names, "spend": spend})
+    frame.assign(conversion=(spend > 0) * 1).to_csv(tmp_path / "trial.csv", index=False)
+    trial = [tmp_path / "trial.csv", "--arm", "treatment", "--reward", "spend", "--probability", "1/3"]
+    code, out, err = run(capsys, "compare", *trial, "--first", "Mens E-Mail", "--second", "arm:No E-Mail")
+    assert code == 0 and "better: first" in out and "left out as outcomes: conversion" in out and "conversion" in err
+    code, out, _ = run(capsys, "evaluate", *trial, "--policy", "Womens E-Mail")
+    assert code == 0 and "contexts: age; left out as outcomes: conversion" in out
+    code, _, err = run(capsys, "compare", *trial, "--first", "Mens", "--second", "No E-Mail")
+    assert code == 2 and "the arms are Mens E-Mail, No E-Mail, Womens E-Mail" in err
+    code, _, err = run(capsys, "evaluate", tmp_path / "trial.csv", "--policy", "Mens E-Mail")
+    assert code == 2 and "there is no column 'arm'" in err and "--arm" in err
+
+
 def test_evaluate_prints_what_the_function_returns(files, capsys):
     folder, log, pi = files
     expected = evaluate(log, pi, ["ips", "snips", "dm", "dr"])
@@ -136,7 +155,7 @@ def test_replay_prints_what_the_function_returns(files, capsys):
     ("words", "message"),
     [
         (["evaluate", "nothing.parquet", "--policy", "uniform"], "there is no file"),
-        (["evaluate", "{log}", "--policy", "unifrm"], "cannot read --policy"),
+        (["evaluate", "{log}", "--policy", "unifrm"], "cannot read policy"),
         (["evaluate", "{log}", "--policy", "arm:9"], "the arms are 0, 1, 2, 3"),
         (["evaluate", "{log}", "--policy", "columns:pi"], "must hold {arm}"),
         (["evaluate", "{log}", "--policy", "other.npy"], "there is no file"),

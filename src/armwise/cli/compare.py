@@ -25,7 +25,9 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--second", required=True, metavar="POLICY", help="the policy to beat")
     parser.add_argument("--estimator", default="dr", help="ips, snips, dr, sndr, ... (default: dr)")
     parser.add_argument("--reward-model", choices=("ridge", "logistic", "forest"), default="ridge")
-    parser.add_argument("--interval", default="auto", choices=("auto", "normal", "bootstrap", "bernstein", "sequence"))
+    parser.add_argument(
+        "--interval", default="auto", choices=("auto", "normal", "bootstrap", "bernstein", "betting", "sequence")
+    )
     parser.add_argument("--level", type=float, default=0.95)
     parser.add_argument("--reward-range", metavar="LOW,HIGH", help="between which numbers rewards lie")
     parser.add_argument("--cluster", metavar="COLUMN", help="rows with the same value belong together (a user)")

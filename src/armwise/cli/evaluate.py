@@ -125,8 +125,11 @@ def read_policy(text: str, args: argparse.Namespace, log: Any) -> Any:
         from armwise import load
 
         return load(path)
+    if log.arm_names is not None and text in log.arm_names:
+        return _constant(text, log)
     known = "uniform, arm:NAME, column:NAME, columns:p_{arm}, or a .aw or .npy file"
-    raise BadInput(f"cannot read --policy {text!r}: expected {known}")
+    arms = "" if log.arm_names is None else f"; the arms are {', '.join(map(str, log.arm_names[:20]))}"
+    raise BadInput(f"cannot read policy {text!r}: expected {known}{arms}")
 
 
 def _uniform(log: Any) -> Any:

@@ -37,7 +37,12 @@ def open_log(args: argparse.Namespace) -> Any:
     if kind == "dsjson":
         return offline.Log.from_dsjson(_path(args))
     reader = offline.Log.from_parquet if kind == "parquet" else offline.Log.from_csv
-    return reader(_path(args), **mapping(args))
+    try:
+        return reader(_path(args), **mapping(args))
+    except ValueError as wrong:
+        if str(wrong).startswith("there is no column"):
+            raise BadInput(f"{wrong} (say which is which: --arm, --reward, --probability, --contexts)") from None
+        raise
 
 
 def _path(args: argparse.Namespace) -> Any:

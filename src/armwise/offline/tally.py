@@ -49,7 +49,9 @@ class Tally:
         self._least_probability = 1.0
         resampled = job.interval == "bootstrap"
         self.sums = Sums(job.log.n_arms, len(self._targets), resampled=resampled, clustered=job.clustered)
-        self._bets = [self._betting(e) for e, _ in pairs] if job.in_order else []
+        self._bets: dict[tuple[Target, str], Bets] = {}
+        for e, target in pairs if job.in_order else []:
+            self._bets.setdefault((target, _bet_of(e)), self._betting(e))
         self._paired = self._betting_on_a_difference(pairs[0][0]) if job.in_order and len(self._targets) == 2 else None
 
     # ------------------------------------------------------------------ the pass
@@ -79,8 +81,12 @@ class Tally:
         self.sums.add(columns, rows.rewards, clusters)
         if self._job.interval == "bernstein":
             self.sums.add_extremes(columns)
-        for (estimator, target), bets in zip(self.pairs, self._bets, strict=False):
-            self._bet(bets, estimator, facts[target])
+        done: set[tuple[Target, str]] = set()
+        for estimator, target in self.pairs:
+            key = (target, _bet_of(estimator))
+            if key in self._bets and key not in done:
+                done.add(key)
+                self._bet(self._bets[key], estimator, facts[target])
         if self._paired is not None:
             one, other = (self._scores(e, facts[t]) for e, t in self.pairs[:2])
             low, high = self._score_range(self.pairs[0][0])
@@ -205,18 +211,19 @@ class Tally:
         value, variance = self.value(pair), self._variance(self.gradient(pair, interval=True))
         kind = self.kind if e.needs_weights or self._job.interval != "auto" else "normal"
         centre = float(e.interval_value(self.mean[p]))
+        spread, units = self._small_sample(variance, [pair])
+        low, high = intervals.normal(centre, spread, self.n, level, units=units)
         if kind == "bootstrap":
             stretched = self._stretched(lambda means: e.interval_value(means[..., p]), centre, [pair], level)
-            low, high = self._bootstrap(stretched, level, resamples, seed)
+            # A resample knows no more than the rows, so its percentiles fall short where these are few.
+            low, high = _hull((low, high), self._bootstrap(stretched, level, resamples, seed))
         elif kind == "cressie-read":
             low, high = self._cressie_read(e, target, level)
         elif self._job.in_order:
-            low, high = self._bets[pair].low, self._bets[pair].high
+            bets = self._bets[target, _bet_of(e)]
+            low, high = bets.low, bets.high
         elif kind == "bernstein":
             low, high = intervals.bernstein(centre, variance, self.n, level, spread=self._spread(e, p))
-        else:
-            spread, units = self._small_sample(variance, [pair])
-            low, high = intervals.normal(centre, spread, self.n, level, units=units)
         if kind in ("cressie-read", "bernstein", "betting", "sequence"):  # the value itself lies in the rewards' range
             low, high = max(low, self._job.low), min(high, self._job.high)
         low, high = self._unseen(target, low, high, level, e)
@@ -316,6 +323,9 @@ class Tally:
         """The paired difference of two pairs: its value, interval, variance and two-sided p-value, all of one kind."""
         value, variance = self.combination([(one, 1.0), (other, -1.0)])
         kind = self._job.interval
+        spread, units = self._small_sample(variance, [one, other])
+        low, high = intervals.normal(value, spread, self.n, level, units=units)
+        p_value = intervals.normal_p(value, spread, self.n, units=units)
         if kind == "bootstrap":
             a, b, pa, pb = self.settled[one], self.settled[other], self.sums.places[one], self.sums.places[other]
 
@@ -323,20 +333,17 @@ class Tally:
                 return a.value(means[..., pa]) - b.value(means[..., pb])
 
             stretched = self._stretched(gap, value, [one, other], level)
-            low, high = self._bootstrap(stretched, level, resamples, seed)
+            low, high = _hull((low, high), self._bootstrap(stretched, level, resamples, seed))
             assert self.sums.blocks is not None
-            p_value = intervals.bootstrap_p(self.sums.blocks, stretched, resamples=resamples, seed=seed)
+            p_value = max(p_value, intervals.bootstrap_p(self.sums.blocks, stretched, resamples=resamples, seed=seed))
         elif self._paired is not None:
             low, high, p_value = self._paired.low, self._paired.high, math.nan  # bets at one level have no p-value
         elif kind == "bernstein":
-            spread = self._spread_of(one) + self._spread_of(other)
-            low, high = intervals.bernstein(value, variance, self.n, level, spread=spread)
-            p_value = intervals.bernstein_p(value, variance, self.n, spread)
+            reach = self._spread_of(one) + self._spread_of(other)
+            low, high = intervals.bernstein(value, variance, self.n, level, spread=reach)
+            p_value = intervals.bernstein_p(value, variance, self.n, reach)
         else:
             kind = "normal"
-            spread, units = self._small_sample(variance, [one, other])
-            low, high = intervals.normal(value, spread, self.n, level, units=units)
-            p_value = intervals.normal_p(value, spread, self.n, units=units)
         return Difference(value, float(low), float(high), variance, p_value, kind)
 
     def _score_range(self, estimator: Estimator) -> tuple[float, float]:
@@ -367,6 +374,18 @@ class Tally:
         quantile = float(np.quantile(np.abs(z).max(axis=1), level))
         quantile = min(quantile, float(-ndtri((1.0 - level) / (2.0 * len(gradients)))))  # Bonferroni is never beaten
         return 1.0 - 2.0 * float(ndtr(-quantile))
+
+
+def _hull(one: tuple[float, float], other: tuple[float, float]) -> tuple[float, float]:
+    """The shortest interval that holds both."""
+    return float(np.fmin(one[0], other[0])), float(np.fmax(one[1], other[1]))
+
+
+def _bet_of(estimator: Estimator) -> str:
+    """Which scores an estimator's bets are on: those of IPS, of DR or of the model alone."""
+    if not estimator.needs_model:
+        return "weights"
+    return "model" if isinstance(estimator, DM) else "both"
 
 
 @dataclass(frozen=True)
