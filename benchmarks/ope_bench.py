@@ -95,7 +95,7 @@ JOBS = {
     "read": lambda path: read_alone(path, ahead=False),
     "read ahead": lambda path: read_alone(path, ahead=True),
     "ips+snips": lambda path: judge(path, ["ips", "snips"]),
-    "dr": lambda path: judge(path, ["dr"]),
+    "ips+snips+dr": lambda path: judge(path, ["ips", "snips", "dr"]),
 }
 
 
@@ -123,7 +123,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         folder = args.folder or Path(scratch)
         folder.mkdir(parents=True, exist_ok=True)
-        print("rows         job          seconds  x reading   processor s  x reading   peak MiB")
+        print("rows         job           seconds  x reading   processor s  x reading   peak MiB")
         for rows in args.rows:
             path = folder / f"log-{rows}.parquet"
             if not path.exists():
@@ -133,7 +133,7 @@ def main() -> None:
             for job, one in found.items():
                 times = f"{one['seconds']:7.2f} {one['seconds'] / clock:10.2f}"
                 cpu = f"{one['processor']:13.2f} {one['processor'] / used:10.2f}"
-                print(f"{rows:<12,} {job:<12} {times} {cpu} {one['peak_mib']:10.0f}", flush=True)
+                print(f"{rows:<12,} {job:<13} {times} {cpu} {one['peak_mib']:10.0f}", flush=True)
                 if not job.startswith("read"):
                     note = f"{1e9 * one['seconds'] / rows:.0f} ns a row, peak memory {one['peak_mib']:.0f} MiB"
                     common.report(f"{job} of {rows:,} rows of Parquet, 20 features", common.duration(one["seconds"]),

@@ -9,6 +9,7 @@ from offline_worlds import K, expected, make
 import armwise as aw
 from armwise import persist
 from armwise.offline import DRos, Log, SwitchDR, compare, evaluate, scores
+from armwise.offline.reward_models import CrossfitRidge
 
 ALL = ["ips", "snips", "dm", "dr", "sndr", "switch-dr", "dros"]
 
@@ -275,3 +276,24 @@ def test_a_log_without_probabilities_says_what_to_do():
     assert np.isnan(result["dm"].ess)
     assert result.diagnostics is None
     assert result.to_dict()["estimates"]["dm"]["ess"] is None
+
+
+def test_a_ridge_learns_from_the_first_rows_of_a_long_log(monkeypatch):
+    # Rows that it has not learnt from need no folds; parts of the log learn from the same rows as the whole.
+    monkeypatch.setattr("armwise.offline.reward_models._ROWS", 90)
+    monkeypatch.setattr("armwise.offline.reward_models._PER_PARAMETER", 1)
+    rng = np.random.default_rng(4)
+    X, arms, y = rng.normal(size=(400, 2)), rng.integers(0, 3, 400), rng.random(400)
+    log = Log(contexts=X, arms=arms, rewards=y, n_arms=3)
+    model = CrossfitRidge().fit(log)
+    q = model.predict(log.rows.take(slice(100, 400)))
+    mean = y[:90].mean()
+    for a in range(3):
+        mine = arms[:90] == a
+        Z = np.c_[np.ones(mine.sum()), X[:90][mine]]
+        theta = np.linalg.solve(Z.T @ Z + np.eye(3), Z.T @ (y[:90][mine] - mean))
+        np.testing.assert_allclose(q[:, a], mean + np.c_[np.ones(300), X[100:]] @ theta, atol=1e-12)
+    short = CrossfitRidge().fit(Log(contexts=X[:90], arms=arms[:90], rewards=y[:90], n_arms=3))
+    np.testing.assert_allclose(model.predict(log.rows.take(slice(0, 90))), short.predict(log.rows.take(slice(0, 90))))
+    sums = CrossfitRidge().sums(log)
+    assert sums.gram is not None and sums.gram[..., 0, 0].sum() == 90

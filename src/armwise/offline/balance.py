@@ -58,16 +58,18 @@ class Balance:
 
     def _add(self, rows: LogBlock) -> None:
         assert rows.probabilities is not None
-        z = np.clip((rows.contexts - self._centre) / self._scale, -_FAR, _FAR)
-        squares = z**2
-        powers = np.hstack([z, squares, squares**2])
+        n, d = rows.contexts.shape
+        powers = np.empty((n, 3 * d))  # row after row, as the sparse product reads it
+        z, squares = powers[:, :d], powers[:, d : 2 * d]
+        np.clip((rows.contexts - self._centre) / self._scale, -_FAR, _FAR, out=z)
+        np.square(z, out=squares)
+        np.square(squares, out=powers[:, 2 * d :])
         inverse = 1.0 / rows.probabilities
         excess = (inverse - 1.0) ** 2 - 1.0  # the square of a row's factor, beyond that of rows with other arms
         order = np.argsort(rows.arms, kind="stable")
         ends = np.concatenate([[0], np.bincount(rows.arms, minlength=self._n_arms).cumsum()])
-        d, shape = z.shape[1], (self._n_arms, len(rows))
-        by_arm: list[Any] = [csr_array((each[order], order, ends), shape=shape) for each in (inverse, excess)]
-        weighted, exceeding = by_arm[0] @ powers[:, : 2 * d], by_arm[1] @ powers
+        by_arm: list[Any] = [csr_array((w[order], order, ends), shape=(self._n_arms, n)) for w in (inverse, excess)]
+        weighted, exceeding = (by_arm[0] @ powers)[:, : 2 * d], by_arm[1] @ powers
         weights = [np.bincount(rows.arms, each, minlength=self._n_arms)[:, None] for each in (inverse, excess)]
         for sums, values in zip(
             self._by_arm, (weights[0], weighted, weights[1], exceeding[:, : 2 * d], exceeding[:, d:]), strict=True
@@ -100,9 +102,11 @@ class Balance:
 
     def _against_reward(self, rows: LogBlock) -> None:
         """Count where a column and the reward are not zero: a column that agrees is the reward by another name."""
-        there, paid = rows.contexts != 0.0, (rows.rewards != 0.0)[:, None]
+        there, paid = rows.contexts != 0.0, rows.rewards != 0.0
         n, d = there.shape
-        self._reward += np.stack([(there & paid).sum(axis=0), there.sum(axis=0), np.full(d, paid.sum()), np.full(d, n)])
+        both = np.count_nonzero(there[paid], axis=0)
+        counts = np.count_nonzero(there, axis=0), np.full(d, np.count_nonzero(paid)), np.full(d, n)
+        self._reward += np.stack([both, *counts])
 
     def errors(self) -> Floats:
         """(K, 2 d): by how many standard errors each moment (the columns, then their squares) is off, for each arm."""

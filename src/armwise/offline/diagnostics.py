@@ -118,9 +118,7 @@ class Weighing:
         inverse, K = 1.0 / rows.probabilities, self._offered.size
         self.least_probability = min(self.least_probability, float(rows.probabilities.min()))
         self._most_probability = max(self._most_probability, float(rows.probabilities.max()))
-        self._arm += np.stack(
-            [np.bincount(rows.arms, v, minlength=K) for v in (np.ones(len(rows)), inverse, inverse**2)]
-        )
+        self._arm += np.stack([np.bincount(rows.arms, v, minlength=K) for v in (None, inverse, inverse**2)])
         self._offered += _chances(rows)
 
     def merge(self, later: Weighing) -> None:

@@ -41,9 +41,7 @@ class Moments:
             return
         mean = columns.mean(axis=0)
         centred = columns - mean
-        # einsum: for a few columns the threads of a matrix product cost more than the product
-        scatter = np.einsum("ni,nj->ij", centred, centred) if centred.shape[1] <= 8 else centred.T @ centred
-        self._join(n, mean, scatter)
+        self._join(n, mean, centred.T @ centred)
 
     @np.errstate(over="ignore", invalid="ignore")
     def merge(self, other: Moments) -> None:

@@ -15,6 +15,8 @@ from armwise.offline.rows import Ints, LogBlock, ndim
 from armwise.streams import row_hashes
 
 _CHUNK = 8192  # rows whose features stay in the cache
+_ROWS = 1 << 17  # a ridge learns from this many rows of a longer log, or from _PER_PARAMETER for each of its parameters
+_PER_PARAMETER = 100
 
 
 class Model(Protocol):
@@ -66,7 +68,9 @@ class RidgeSums:
 class CrossfitRidge:
     """Ridge regression from sums that stream: one model an arm on shared contexts, one for all on features of arms.
 
-    A row is predicted by the sums of the other folds; an arm without data by the mean reward.
+    A row is predicted by the sums of the other folds; an arm without data by the mean reward. Of a log with millions of
+    rows the first 131,072 are enough (more where there are many arms and features): what more rows would
+    tell the model is far below the noise of the rewards, and whatever the model says leaves DR unbiased.
 
     >>> log = Log(contexts=[[1.0], [2.0]] * 50, arms=[0, 1] * 50, rewards=[1.0, 4.0] * 50, n_arms=2)
     >>> CrossfitRidge().fit(log).predict(log.rows)[:2].round(1)
@@ -76,7 +80,8 @@ class CrossfitRidge:
 
     def __init__(self, lam: float = 1.0, folds: int = 3, seed: int = 0) -> None:
         self.lam, self.folds, self.seed = positive("lam", lam), count("folds", folds, least=2), seed
-        self._theta: Floats | None = None
+        self._theta: Floats | None = None  # (folds, models, d)
+        self._whole = np.empty(0)  # (models, d), for rows that no fold has learnt from
 
     def fit(self, log: Log, progress: Any = None) -> CrossfitRidge:
         """One pass over the log."""
@@ -84,16 +89,27 @@ class CrossfitRidge:
 
     def sums(self, log: Log, progress: Any = None) -> RidgeSums:
         """The sums of a log, or of a part of it."""
-        sums = RidgeSums()
+        sums, seen = RidgeSums(), 0
         for rows in log.batches():
-            for first in range(0, len(rows), _CHUNK):
-                part = rows.take(slice(first, first + _CHUNK))
+            enough = self._enough(rows)  # counted over the whole log, so that its parts learn from the same rows
+            for first in range(0, min(len(rows), enough - rows.start), _CHUNK):
+                part = rows.take(slice(first, min(first + _CHUNK, enough - rows.start)))
                 X, models = self._logged(part)
                 sums.add(X, part.rewards, folds_of(part, self.folds, self.seed), models,
                          (self.folds, 1 if per_arm(part) else part.n_arms))  # fmt: skip
+            seen += len(rows)
             if progress is not None:
                 progress(len(rows))
+            if rows.start + len(rows) >= enough:
+                break
+        if progress is not None:
+            progress(len(log) - seen)
         return sums
+
+    def _enough(self, rows: LogBlock) -> int:
+        X, _ = self._logged(rows.take(slice(0, 1)))
+        parameters = int(X.shape[1]) * (1 if per_arm(rows) else rows.n_arms)
+        return max(_ROWS, _PER_PARAMETER * parameters)
 
     def solve(self, sums: RidgeSums) -> CrossfitRidge:
         """The models that these sums make."""
@@ -103,24 +119,29 @@ class CrossfitRidge:
         return self
 
     def _solve(self, gram: Floats, moment: Floats) -> None:
-        gram, moment = gram.sum(axis=0) - gram, moment.sum(axis=0) - moment  # each fold learns from the others
+        self._whole = self._solved(gram.sum(axis=0)[None], moment.sum(axis=0)[None])[0]
+        # each fold learns from the others
+        self._theta = self._solved(gram.sum(axis=0) - gram, moment.sum(axis=0) - moment)
+
+    def _solved(self, gram: Floats, moment: Floats) -> Floats:
         rows = gram[..., 0, 0].sum(axis=1)  # the first feature is 1
         mean = moment[..., 0].sum(axis=1) / np.maximum(rows, 1.0)
         moment = moment - mean[:, None, None] * gram[..., 0]  # shrink towards the mean reward, not towards zero
         penalised = gram + self.lam * np.eye(gram.shape[-1])
         theta = np.asarray(np.linalg.solve(penalised, moment[..., None])[..., 0], np.float64)
         theta[..., 0] += mean[:, None]
-        self._theta = theta
+        return theta
 
     def predict(self, rows: LogBlock) -> Floats:
         """(n, K) expected rewards, each row by the model of its fold."""
         assert self._theta is not None, "fit comes first"
+        if not per_arm(rows) and ndim(rows.contexts) == 2 and rows.start >= self._enough(rows):
+            q = rows.contexts @ self._whole[:, 1:].T
+            q += self._whole[:, 0]
+            return np.asarray(q)
         fold = folds_of(rows, self.folds, self.seed)
         if not per_arm(rows) and ndim(rows.contexts) == 2 and self._theta[..., 0].size <= 128:
-            # With few models it is faster to ask all of them than to pick out the rows of each.
-            every = rows.contexts @ self._theta[..., 1:].reshape(-1, self._theta.shape[-1] - 1).T
-            every = every.reshape(len(rows), self.folds, rows.n_arms)[np.arange(len(rows)), fold]
-            return np.asarray(every + self._theta[fold, :, 0])
+            return self._all_models(np.asarray(rows.contexts), fold, rows.n_arms)
         q = np.empty((len(rows), rows.n_arms))
         for f in range(self.folds):
             mine, theta = np.flatnonzero(fold == f), self._theta[f]
@@ -130,6 +151,20 @@ class CrossfitRidge:
                 q[mine] = rows.contexts[mine] @ theta[:, 1:].T + theta[:, 0]
             else:
                 q[mine] = theta[:, 0]
+        return q
+
+    def _all_models(self, contexts: Floats, fold: Ints, K: int) -> Floats:
+        """With few models it is faster to ask all of them than to pick out the rows of each."""
+        assert self._theta is not None
+        theta = self._theta.reshape(self.folds * K, -1)
+        slopes, offsets = np.ascontiguousarray(theta[:, 1:].T), theta[:, 0]
+        q = np.empty((len(contexts), K))
+        for start in range(0, len(contexts), _CHUNK // 2):
+            part = slice(start, min(start + _CHUNK // 2, len(contexts)))
+            every = contexts[part] @ slopes
+            every += offsets
+            places = np.arange(part.stop - start) * self.folds + fold[part]
+            np.take(every.reshape(-1, K), places, axis=0, out=q[part])
         return q
 
     def _logged(self, rows: LogBlock) -> tuple[Floats, Ints]:

@@ -77,7 +77,7 @@ class Tally:
         self.sums.places = [
             [arrays.setdefault(id(c), (len(arrays), c))[0] for c in e.columns(facts[t])] for e, t in self.pairs
         ]
-        columns = np.column_stack([c for _, c in arrays.values()])
+        columns = np.stack([c for _, c in arrays.values()]).T  # each column in one piece: sums run along them
         self.sums.add(columns, rows.rewards, clusters)
         if self._job.interval == "bernstein":
             self.sums.add_extremes(columns)
