@@ -368,13 +368,18 @@ def policy_elimination(agent: Any, world: World, T: int) -> Letters | str:
     return wrong or {"K": agent.n_arms, "N": agent.policies.n_policies, "delta": agent.delta}
 
 
+ORDER_ONLY = "its paper proves the order of its regret, and no constant"
+
+
 def randomized_ucb(agent: Any, world: World, T: int) -> str:
     """RandomizedUCB: the paper proves an order and no constant, so there is no number to print.
 
-    >>> randomized_ucb(None, {}, T=100)
+    >>> import armwise as aw
+    >>> policies = [aw.Constant(0), aw.Constant(1)]
+    >>> randomized_ucb(aw.RandomizedUCB.theoretical(policies, 2), {"policies": policies}, T=100)
     'its paper proves the order of its regret, and no constant'
     """
-    return "its paper proves the order of its regret, and no constant"
+    return _same_policies(_policies(agent), world) or _scaled(agent) or ORDER_ONLY
 
 
 def iltcb(agent: Any, world: World, T: int) -> Letters | str:

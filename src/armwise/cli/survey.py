@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from pathlib import Path
 from typing import Any
 
 from armwise.cli.shared import BadInput, command_parser, show
@@ -26,18 +27,22 @@ def run(args: argparse.Namespace) -> int:
     if not 0.0 < args.scale <= 100.0:
         raise BadInput(f"--scale must be in (0, 100], got {args.scale}")
     from armwise.racing.document import walk_through, write_document
+    from armwise.racing.store import Store
 
-    found, sections = walk_through(args.seeds, args.scale, args.workers)
+    unfinished = Path(args.out) / ".unfinished"  # an interrupted survey goes on from here
+    found, sections = walk_through(args.seeds, args.scale, args.workers, checkpoint=unfinished)
     written = write_document(found, sections, args.out)
+    Store(unfinished).clear()
     lines, rows = [], []
     for section in sections:
         lines.append(f"\n{section.chapter.section} {section.chapter.title}")
         for row in section.rows:
             measured = row.measured if isinstance(row.measured, str) else str(row.measured)
-            proved = row.proved if len(row.proved) < 6 else "none"
+            proved = "none" if row.proved is None else f"{row.proved:.3g}"
             lines.append(f"  {row.agent:32s} proved {proved:5s} measured {measured}")
             rows.append({"section": section.chapter.section, "agent": row.agent, "regret": row.regret,
-                         "proved": row.proved, "measured": measured, "verdict": row.verdict})  # fmt: skip
+                         "proved": row.proved, "why_none": row.why, "measured": measured,
+                         "verdict": row.verdict})  # fmt: skip
     paths = {kind: str(path.resolve()) for kind, path in written.items()}
     show(args, "\n".join([*lines, "", *paths.values()]), {"files": paths, "rows": rows})
     return 0

@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 
 from armwise.extras import needs
+from armwise.hypotheses import ORDER_ONLY
 from armwise.racing import repeat
 from armwise.racing.chapters import CHAPTERS, Chapter, Unbiased, errata, unbiased
-from armwise.racing.result import Result
+from armwise.racing.result import Result, round_number
 from armwise.racing.runner import race_all
 from armwise.racing.slopes import Slope, slope
 from armwise.racing.tables import escape_latex
@@ -30,17 +31,30 @@ class Row:
     agent: str
     regret: float
     std_error: float
-    proved: str  # the exponent, or why there is none
+    proved: float | None  # the exponent
+    why: str  # if there is none: why
     measured: Slope | str
+    vacuous_until: int | None = None  # the horizon from which the bound says more than T times the largest loss
 
     @property
     def verdict(self) -> str:
-        """In words, what the slope says."""
+        """In words, what the slope says.
+
+        >>> Row("Exp3", 10.0, 1.0, 0.5, "", Slope(0.97, 0.9, 1.04, (100, 800), 20), vacuous_until=90_000).verdict
+        '1 is not excluded up to T = 800; the bound itself is above T until T = 90,000'
+        """
         if isinstance(self.measured, str):
             return self.measured
         if self.measured.sublinear:
             return "below 1"
-        return f"1 is not excluded up to T = {self.measured.horizons[-1]:,}; a longer race costs more than this allows"
+        if self.proved is not None and self.proved >= 1.0:
+            return "the bound itself is of order T"
+        up_to = f"1 is not excluded up to T = {self.measured.horizons[-1]:,}"
+        if self.proved is None:
+            return up_to
+        if self.vacuous_until is not None:
+            return f"{up_to}; the bound itself is above T until T = {round_number(self.vacuous_until)}"
+        return f"{up_to}; a longer race costs more than this document allows"
 
 
 @dataclass(frozen=True)
@@ -59,9 +73,13 @@ class Section:
 
 
 def walk_through(
-    seeds: int = 20, scale: float = 1.0, workers: int = 1, progress: bool | None = None
+    seeds: int = 20,
+    scale: float = 1.0,
+    workers: int = 1,
+    progress: bool | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
 ) -> tuple[Unbiased, list[Section]]:
-    """Race every chapter at four horizons, each twice the one before.
+    """Race every chapter at four horizons, each twice the one before; ``checkpoint`` as in ``race``.
 
     >>> from unittest.mock import patch
     >>> with patch("armwise.racing.document.CHAPTERS", CHAPTERS[:1]):
@@ -71,7 +89,8 @@ def walk_through(
     """
     steps = [scale / 2**i for i in range(DOUBLINGS, -1, -1)]
     heats = [chapter.at(step) for chapter in CHAPTERS for step in steps]
-    results = race_all(heats, seeds=seeds, workers=workers, engine="processes", progress=progress)
+    results = race_all(heats, seeds=seeds, workers=workers, engine="processes", progress=progress,
+                       checkpoint=checkpoint)  # fmt: skip
     sections = []
     for i, chapter in enumerate(CHAPTERS):
         mine = results[i * len(steps) : (i + 1) * len(steps)]
@@ -83,9 +102,11 @@ def walk_through(
 def _row(results: list[Result], name: str) -> Row:
     last = results[-1]
     final, theorem = last.regret(name)[:, -1], last.theorem(name)
-    proved = theorem if isinstance(theorem, str) else f"{last.agents[name].theory.exponent:.3g}"
+    why = theorem if isinstance(theorem, str) else ""
+    proved = last.agents[name].theory.exponent if why in ("", ORDER_ONLY) else None
     error = float(final.std(ddof=1)) / np.sqrt(len(final)) if len(final) > 1 else np.nan
-    return Row(name, float(final.mean()), float(error), proved, slope(results, name))
+    vacuous_until = None if isinstance(theorem, str) else theorem.vacuous_until
+    return Row(name, float(final.mean()), float(error), proved, why, slope(results, name), vacuous_until)
 
 
 def figure(section: Section) -> Any:
@@ -105,10 +126,8 @@ def figure(section: Section) -> Any:
         bars = np.minimum(2 * error[shown], 0.9 * mean[shown])
         axes.errorbar(horizons[shown], mean[shown], yerr=bars, label=row.agent, capsize=2, linewidth=1.3, markersize=4,
                       **look)  # fmt: skip
-        theorem = section.results[-1].theorem(row.agent)
-        if not isinstance(theorem, str) and mean[-1] > 0:
-            exponent = section.results[-1].agents[row.agent].theory.exponent
-            axes.plot(horizons, mean[-1] * (horizons / horizons[-1]) ** exponent, color=look["color"], linewidth=0.7)
+        if row.proved is not None and mean[-1] > 0:
+            axes.plot(horizons, mean[-1] * (horizons / horizons[-1]) ** row.proved, color=look["color"], linewidth=0.7)
     axes.set_xticks(horizons)
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
     axes.xaxis.set_minor_formatter(NullFormatter())
@@ -132,8 +151,33 @@ _COLUMNS = ("agent", "regret at T", "proved exponent", "measured slope, 95 %", "
 
 def _cells(row: Row) -> list[str]:
     regret = f"{row.regret:,.1f} ± {row.std_error:,.1f}"
-    proved = row.proved if re.fullmatch(r"[0-9.]+", row.proved) else "none here"
-    return [row.agent, regret, proved, "–" if isinstance(row.measured, str) else str(row.measured), row.verdict]
+    return [row.agent, regret, _exponent(row), _measured(row), row.verdict]
+
+
+def _exponent(row: Row) -> str:
+    return "none here" if row.proved is None else f"{row.proved:.3g}"
+
+
+def _measured(row: Row) -> str:
+    return "–" if isinstance(row.measured, str) else str(row.measured)
+
+
+_RATES = ("agent", "section", "proved regret", "exponent", "measured slope, 95 %", "T", "")
+
+
+def rates(sections: list[Section]) -> list[list[str]]:
+    """The survey's table with what was measured beside it: every entry that a theorem is about, in order."""
+    return [
+        [row.agent, section.chapter.section, section.results[-1].agents[row.agent].theory.regret, _exponent(row),
+         _measured(row), f"{section.results[-1].horizon:,}", row.verdict]
+        for section in sections for row in section.rows if row.proved is not None
+    ]  # fmt: skip
+
+
+def _table(heads: tuple[str, ...], rows: list[list[str]]) -> str:
+    head = "".join(f"<th>{html.escape(name)}</th>" for name in heads)
+    lines = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+    return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table></div>'
 
 
 def _section_two(found: Unbiased) -> tuple[str, str]:
@@ -156,33 +200,33 @@ def body(found: Unbiased, sections: list[Section]) -> str:
     for section in sections:
         chapter, last = section.chapter, section.results[-1]
         horizons = ", ".join(f"{result.horizon:,}" for result in section.results)
-        heads = "".join(f"<th>{html.escape(name)}</th>" for name in _COLUMNS)
-        rows = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in _cells(row)) + "</tr>" for row in section.rows
-        )
-        why = "".join(
-            f"<li>{html.escape(row.agent)}: {html.escape(row.proved)}.</li>"
-            for row in section.rows if not re.fullmatch(r"[0-9.]+", row.proved)
-        )  # fmt: skip
+        why = "".join(f"<li>{html.escape(row.agent)}: {html.escape(row.why)}.</li>" for row in section.rows if row.why)
         slips = "".join(f"<li>{html.escape(line)}</li>" for line in section.errata)
         parts.append(
-            f'<section id="{section.slug}"><h2>{chapter.section}. {html.escape(chapter.title)}</h2>\n'
+            f'<section id="{section.slug}"><h2>{_number(chapter)}{html.escape(chapter.title)}</h2>\n'
             f"<p><b>Claim.</b> {html.escape(chapter.claim)}</p>\n"
             f"<p><b>Experiment.</b> <code>{html.escape(repr(last.world))}</code>, T = {horizons}, "
             f"{len(last.seeds)} seeds; regret against {html.escape(last.world.comparator)}.</p>\n"
             f"<figure>{_svg(section)}</figure>\n<p>{html.escape(chapter.look)}</p>\n"
-            f'<div class="scroll"><table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>\n'
-            + (
-                f"<details><summary>No exponent beside some slopes: why</summary><ul>{why}</ul></details>\n"
-                if why
-                else ""
-            )
+            f"{_table(_COLUMNS, [_cells(row) for row in section.rows])}\n"
+            + (f"<details><summary>What is not proved here, and why</summary><ul>{why}</ul></details>\n" if why else "")
             + (f"<p><b>Errata met here.</b></p><ul>{slips}</ul>\n" if slips else "")
             + "</section>"
         )
+    parts.append(f"<section id=\"rates\"><h2>Every proved rate, measured</h2><p>{_ABOUT_RATES}</p>"
+                 f"{_table(_RATES, rates(sections))}</section>")  # fmt: skip
     return "\n".join(parts)
 
 
+def _number(chapter: Chapter) -> str:
+    return "Beyond the survey: " if chapter.section == "beyond" else f"{chapter.section}. "
+
+
+_ABOUT_RATES = (
+    "The survey's table of algorithms once more: each agent in the setting of its theorem, on a world that the theorem "
+    "is about, with the power of T that was measured up to the horizon T. What is not here has no proved rate (LinREL, "
+    "KernelUCB and LogisticThompson as the survey has them), or has that of the agent inside it."
+)
 _INTRODUCTION = (
     "<p>Every section of “A Survey on Contextual Multi-armed Bandits” that claims a rate, with a race on a world that "
     "the theorem is about. An agent's regret is measured at four horizons, each twice the one before, with an agent "
@@ -207,7 +251,7 @@ def latex(found: Unbiased, sections: list[Section]) -> str:
         chapter, last = section.chapter, section.results[-1]
         horizons = ", ".join(f"{result.horizon:,}" for result in section.results)
         lines += [
-            rf"\section*{{{chapter.section}. {_tex(chapter.title)}}}",
+            rf"\section*{{{_number(chapter)}{_tex(chapter.title)}}}",
             rf"\textbf{{Claim.}} {_tex(chapter.claim)}", "",
             rf"\textbf{{Experiment.}} \texttt{{{_tex(repr(last.world))}}}, $T$ = {horizons}, {len(last.seeds)} seeds; "
             rf"regret against {_tex(last.world.comparator)}.", "",
@@ -220,6 +264,12 @@ def latex(found: Unbiased, sections: list[Section]) -> str:
         if section.errata:
             lines += [r"\textbf{Errata met here.}", r"\begin{itemize}",
                       *(rf"\item {_tex(line)}" for line in section.errata), r"\end{itemize}"]  # fmt: skip
+    lines += [
+        r"\section*{Every proved rate, measured}", _tex(_ABOUT_RATES), "", r"\begin{center}\footnotesize",
+        r"\begin{tabularx}{\linewidth}{llXlllX}", r"\toprule", " & ".join(_tex(name) for name in _RATES) + r" \\",
+        r"\midrule", *(" & ".join(_tex(cell) for cell in row) + r" \\" for row in rates(sections)),
+        r"\bottomrule", r"\end{tabularx}\end{center}",
+    ]  # fmt: skip
     return "\n".join([*lines, r"\end{document}"]) + "\n"
 
 

@@ -81,7 +81,7 @@ class Result(Measured):
             return "none", found if isinstance(found, str) else "no run finished"
         until = found.vacuous_until
         if until is not None:
-            return "vacuous", f"vacuous until T = {_round_number(until)}"
+            return "vacuous", f"vacuous until T = {round_number(until)}"
         final = self.regret(name)[:, -1]
         measured = final.mean() if found.holds == "in expectation" else final.max()
         return ("below", f"holds, {found.holds}") if measured <= found.curve(self.horizon) else ("above", "above it")
@@ -335,10 +335,10 @@ class Result(Measured):
         return f"Result({self.label}: {', '.join(self.agents)}; T={self.horizon}, {len(self.seeds)} seeds)"
 
 
-def _round_number(value: int) -> str:
+def round_number(value: int) -> str:
     """A round in full, or past a million by its power.
 
-    >>> _round_number(1_234_567), _round_number(23)
+    >>> round_number(1_234_567), round_number(23)
     ('1.2e+06', '23')
     """
     return f"{value:,}" if value < 10**6 else f"{value:.1e}"

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
+
+import numpy as np
 
 import armwise as aw
 from armwise import environments as worlds
@@ -98,6 +101,17 @@ def _tabular(scale: float) -> Heat:
     return Heat(world, agents, T, "Ten contexts")
 
 
+def _arms(scale: float) -> Heat:
+    world, T = worlds.Tabular(n_contexts=1, n_arms=5, prior=(1.0, 1.0)), _rounds(10_000, scale)
+    agents = {
+        **_both(aw.UCB1, 5),
+        "BetaThompson": aw.BetaThompson(5),
+        "Exp3.theoretical": aw.Exp3.theoretical(5, T),
+        "EpsilonGreedy": aw.EpsilonGreedy(5, epsilon=0.1),
+    }
+    return Heat(world, agents, T, "Five arms")
+
+
 def _linear(scale: float) -> Heat:
     world, T = worlds.Linear(n_arms=5, dim=5, noise=0.1), _rounds(3_000, scale)
     R, S = world.constants()["R"], world.constants()["S"]
@@ -134,6 +148,21 @@ def _hierarchical(scale: float) -> Heat:
     return Heat(world, agents, T, "A known subspace")
 
 
+def _subspace(scale: float) -> Heat:
+    """The world of CoFineUCB's theorem: theta lies in the subspace, and how long it is there is known."""
+    world, T = worlds.Hierarchical(n_arms=5, dim=12, subspace_dim=3, residual=0.0), _rounds(5_000, scale)
+    R, S = world.constants()["R"], world.constants()["S"]
+    U = aw.CoFineUCB.learn_subspace(world.profiles(200), k=3)
+    along = S * float(np.linalg.norm(np.linalg.pinv(U), 2))
+    name = "CoFineUCB.theoretical"
+    agents: dict[str, Any] = {
+        name: aw.CoFineUCB.theoretical(12, U, T, noise=R, norm_coarse=along, delta=_DELTA),
+        "LinUCB.theoretical": aw.LinUCB.theoretical(12, noise=R, norm=S, delta=_DELTA),
+    }
+    letters = {name: {"S_rest": 0.0, "S_coarse": along, "delta": _DELTA}}
+    return Heat(world, agents, T, "Inside a known subspace", letters=letters)
+
+
 def _logistic(scale: float) -> Heat:
     world, T = worlds.Logistic(n_arms=10, dim=20), _rounds(2_000, scale)
     agents: dict[str, Any] = {
@@ -144,12 +173,12 @@ def _logistic(scale: float) -> Heat:
 
 
 def _graph(scale: float) -> Heat:
-    world, T = worlds.Graph(n_arms=200, smooth=3), _rounds(2_000, scale)
+    world, T = worlds.Graph(n_arms=100, smooth=3), _rounds(2_000, scale)
     lam = 0.01
     known: dict[str, Any] = {"lam": lam, "delta": _DELTA, "noise": world.noise, "norm": world.norm(lam)}
     theoretical = getattr(aw.SpectralUCB, "theoretical", aw.SpectralUCB)(world.laplacian, T, **known)
     practical = aw.SpectralUCB(world.laplacian, T)
-    agents: dict[str, Any] = {"SpectralUCB": practical, "SpectralUCB.theoretical": theoretical, "UCB1": aw.UCB1(200)}
+    agents: dict[str, Any] = {"SpectralUCB": practical, "SpectralUCB.theoretical": theoretical, "UCB1": aw.UCB1(100)}
     return Heat(world, agents, T, "A graph of arms")
 
 
@@ -204,8 +233,8 @@ def _bounded_norm(scale: float) -> Heat:
     return Heat(world, agents, T, "A function of bounded norm")
 
 
-def _planted(scale: float) -> Heat:
-    world, T = worlds.Planted(n_policies=20, n_arms=3, dim=4), _rounds(1_000, scale)
+def _planted(scale: float, gap: float = 0.4) -> Heat:
+    world, T = worlds.Planted(n_policies=20, n_arms=3, dim=4, gap=gap), _rounds(1_000, scale)
     policies, K = world.policies, world.n_arms
     agents: dict[str, Any] = {
         **_both(aw.EpochGreedy, policies, K),
@@ -218,6 +247,11 @@ def _planted(scale: float) -> Heat:
     return Heat(world, agents, T, "A planted policy")
 
 
+def _far_apart(scale: float) -> Heat:
+    """A planted policy that is far better than the rest, where exploration by the proofs' constants ends sooner."""
+    return replace(_planted(scale, gap=0.8), name="A planted policy far ahead")
+
+
 def _stumps(scale: float) -> Heat:
     world, T = worlds.Planted(n_policies=50, n_arms=2, dim=1, kind="stumps"), max(1_000, _rounds(4_000, scale))
     stumps = aw.policies.Stumps(dim=1)
@@ -227,7 +261,10 @@ def _stumps(scale: float) -> Heat:
 
 HEATS: dict[str, Callable[[float], Heat]] = {
     "adversarial": _adversarial, "switching": _switching, "adaptive": _adaptive, "tabular": _tabular,
-    "linear": _linear, "disjoint": _disjoint, "hierarchical": _hierarchical, "logistic": _logistic, "graph": _graph,
+    "arms": _arms, "linear": _linear, "disjoint": _disjoint, "hierarchical": _hierarchical, "logistic": _logistic,
+    "graph": _graph,
     "process": _process, "contextual process": _contextual_process, "bounded norm": _bounded_norm,
     "planted": _planted, "stumps": _stumps, "experts": _experts,
 }  # fmt: skip
+# Heats that ``armwise survey`` adds: the same agents where a theorem's own setting comes to its rate sooner.
+MORE: dict[str, Callable[[float], Heat]] = {"subspace": _subspace, "far apart": _far_apart}
