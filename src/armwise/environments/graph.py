@@ -51,8 +51,9 @@ class Graph(Environment):
     ) -> None:
         self.kind, self.neighbours = kind, count("neighbours", neighbours)
         self.noise, self.graph_seed = noise_level(noise), count("graph_seed", graph_seed, least=0)
-        if laplacian is not None:
-            self.laplacian = _checked(laplacian)
+        self._own_laplacian = None if laplacian is None else _checked(laplacian)
+        if self._own_laplacian is not None:
+            self.laplacian = self._own_laplacian
         elif kind == "grid":
             self.laplacian = _laplacian(_grid(count("n_arms", n_arms, least=2)))
         elif kind == "neighbours":
@@ -65,6 +66,9 @@ class Graph(Environment):
         if self.smooth > self.n_arms:
             raise ValueError(f"smooth must be at most n_arms={self.n_arms}, got {smooth}")
         self._eigenvalues, self._eigenvectors = np.linalg.eigh(self.laplacian)
+
+    def params(self) -> dict[str, Any]:
+        return super().params() | {"laplacian": self._own_laplacian}  # a graph that was drawn is drawn again
 
     def _blocks(self, horizon: int, rng: np.random.Generator) -> Blocks:
         slow = self._eigenvectors[:, 1 : self.smooth]

@@ -55,10 +55,14 @@ class Planted(Environment):
         if kind not in ("linear", "stumps"):
             raise ValueError(f'kind must be "linear" or "stumps", got {kind!r}')
         self.kind, self.class_seed = kind, count("class_seed", class_seed, least=0)
+        self._own_policies = policies
         if policies is None:
             policies = [self._policy(i) for i in range(count("n_policies", n_policies, least=2))]
         self.policies = list(policies)
         self.n_policies = len(self.policies)
+
+    def params(self) -> dict[str, Any]:
+        return super().params() | {"policies": self._own_policies}  # a class that was drawn is drawn again
 
     def _policy(self, index: int) -> Policy:
         rng = stream(self.class_seed, f"policy {index}")

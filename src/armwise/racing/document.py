@@ -83,7 +83,7 @@ def walk_through(
 
     >>> from unittest.mock import patch
     >>> with patch("armwise.racing.document.CHAPTERS", CHAPTERS[:1]):
-    ...     _, [section] = walk_through(seeds=3, scale=0.00125)
+    ...     _, [section] = walk_through(seeds=3, scale=0.0025)
     >>> [result.horizon for result in section.results]
     [50, 50, 100, 200]
     """
@@ -146,7 +146,7 @@ def _svg(section: Section) -> str:
     return on_a_page(buffer.getvalue(), html.escape(f"Regret over T: {section.chapter.title}"))
 
 
-_COLUMNS = ("agent", "regret at T", "proved exponent", "measured slope, 95 %", "")
+_COLUMNS = ("agent", "regret at T", "proved", "measured (95 %)", "")
 
 
 def _cells(row: Row) -> list[str]:
@@ -162,14 +162,14 @@ def _measured(row: Row) -> str:
     return "–" if isinstance(row.measured, str) else str(row.measured)
 
 
-_RATES = ("agent", "section", "proved regret", "exponent", "measured slope, 95 %", "T", "")
+_RATES = ("agent", "section", "proved regret", "proved", "measured (95 %)", "")
 
 
 def rates(sections: list[Section]) -> list[list[str]]:
     """The survey's table with what was measured beside it: every entry that a theorem is about, in order."""
     return [
         [row.agent, section.chapter.section, section.results[-1].agents[row.agent].theory.regret, _exponent(row),
-         _measured(row), f"{section.results[-1].horizon:,}", row.verdict]
+         _measured(row), row.verdict.replace("below 1", f"below 1 up to T = {section.results[-1].horizon:,}")]
         for section in sections for row in section.rows if row.proved is not None
     ]  # fmt: skip
 
@@ -205,7 +205,7 @@ def body(found: Unbiased, sections: list[Section]) -> str:
         parts.append(
             f'<section id="{section.slug}"><h2>{_number(chapter)}{html.escape(chapter.title)}</h2>\n'
             f"<p><b>Claim.</b> {html.escape(chapter.claim)}</p>\n"
-            f"<p><b>Experiment.</b> <code>{html.escape(repr(last.world))}</code>, T = {horizons}, "
+            f"<p><b>Experiment.</b> <code>{html.escape(repeat.code(last.world))}</code>, T = {horizons}, "
             f"{len(last.seeds)} seeds; regret against {html.escape(last.world.comparator)}.</p>\n"
             f"<figure>{_svg(section)}</figure>\n<p>{html.escape(chapter.look)}</p>\n"
             f"{_table(_COLUMNS, [_cells(row) for row in section.rows])}\n"
@@ -242,8 +242,10 @@ def latex(found: Unbiased, sections: list[Section]) -> str:
     claim, shown = _section_two(found)
     lines = [
         r"\documentclass{article}", r"\usepackage[a4paper,margin=2.5cm]{geometry}",
-        r"\usepackage{booktabs,graphicx,tabularx}", r"\usepackage[T1]{fontenc}",
-        r"\title{The survey, reproduced}", r"\date{}", r"\begin{document}", r"\maketitle",
+        r"\usepackage{array,booktabs,graphicx,longtable,tabularx}", r"\usepackage[T1]{fontenc}",
+        r"\IfFileExists{lmodern.sty}{\usepackage{lmodern}}{}", r"\newcolumntype{R}{>{\raggedright\arraybackslash}X}",
+        r"\setlength{\tabcolsep}{4pt}", r"\setlength{\emergencystretch}{4em}", r"\raggedbottom",
+        r"\title{The survey, reproduced}", r"\author{}", r"\date{}", r"\begin{document}", r"\maketitle",
         _tex(re.sub(r"<[^>]+>", "", _INTRODUCTION)), "",
         r"\section*{2. Unbiased reward estimator}", _tex(claim), "", _tex(shown), "",
     ]  # fmt: skip
@@ -253,10 +255,10 @@ def latex(found: Unbiased, sections: list[Section]) -> str:
         lines += [
             rf"\section*{{{_number(chapter)}{_tex(chapter.title)}}}",
             rf"\textbf{{Claim.}} {_tex(chapter.claim)}", "",
-            rf"\textbf{{Experiment.}} \texttt{{{_tex(repr(last.world))}}}, $T$ = {horizons}, {len(last.seeds)} seeds; "
-            rf"regret against {_tex(last.world.comparator)}.", "",
+            rf"\textbf{{Experiment.}} {_typewriter(repeat.code(last.world))}, $T$ = {horizons}, {len(last.seeds)} "
+            rf"seeds; regret against {_tex(last.world.comparator)}.", "",
             rf"\begin{{center}}\includegraphics[width=0.6\linewidth]{{figures/{section.slug}.pdf}}\end{{center}}",
-            _tex(chapter.look), "", r"\begin{center}\small", r"\begin{tabularx}{\linewidth}{lrllX}", r"\toprule",
+            _tex(chapter.look), "", r"\begin{center}\footnotesize", r"\begin{tabularx}{\linewidth}{lrllR}", r"\toprule",
             " & ".join(_tex(name) for name in _COLUMNS) + r" \\", r"\midrule",
             *(" & ".join(_tex(cell) for cell in _cells(row)) + r" \\" for row in section.rows),
             r"\bottomrule", r"\end{tabularx}\end{center}",
@@ -265,12 +267,19 @@ def latex(found: Unbiased, sections: list[Section]) -> str:
             lines += [r"\textbf{Errata met here.}", r"\begin{itemize}",
                       *(rf"\item {_tex(line)}" for line in section.errata), r"\end{itemize}"]  # fmt: skip
     lines += [
-        r"\section*{Every proved rate, measured}", _tex(_ABOUT_RATES), "", r"\begin{center}\footnotesize",
-        r"\begin{tabularx}{\linewidth}{llXlllX}", r"\toprule", " & ".join(_tex(name) for name in _RATES) + r" \\",
-        r"\midrule", *(" & ".join(_tex(cell) for cell in row) + r" \\" for row in rates(sections)),
-        r"\bottomrule", r"\end{tabularx}\end{center}",
+        r"\section*{Every proved rate, measured}", _tex(_ABOUT_RATES), "", r"\begingroup\footnotesize",
+        r"\newcommand{\ragged}{\raggedright\arraybackslash}",
+        r"\begin{longtable}{@{}ll>{\ragged}p{3.5cm}ll>{\ragged}p{2.7cm}@{}}", r"\toprule",
+        " & ".join(_tex(name) for name in _RATES) + r" \\", r"\midrule", r"\endhead",
+        *(" & ".join(_tex(cell) for cell in row) + r" \\" for row in rates(sections)),
+        r"\bottomrule", r"\end{longtable}", r"\endgroup",
     ]  # fmt: skip
     return "\n".join([*lines, r"\end{document}"]) + "\n"
+
+
+def _typewriter(code: str) -> str:
+    """Code that breaks where an argument or a call begins, and not only at its blanks."""
+    return rf"\texttt{{{re.sub(r'([(=])', r'\1\\allowbreak{}', _tex(code))}}}"
 
 
 def _tex(text: str) -> str:
