@@ -33,6 +33,8 @@ class _Ahead:
         model, start, values = self._known.get(id(learner), (None, 0, self.block[:0]))
         if model is None or model is not learner.model or now >= start + len(values):
             least, most = _ROUNDS_AHEAD
+            if model is learner.model and model is not None:
+                least = 2 * len(values)  # it has outlasted what was predicted: an arm that is hardly played
             rows = self.block[now : now + min(max(least, learner.steady_rounds + 1), most)]
             values = learner.predict(rows.reshape(-1, rows.shape[2])).reshape(rows.shape[:2])
             start = now

@@ -279,7 +279,8 @@ def latex(found: Unbiased, sections: list[Section]) -> str:
 
 def _typewriter(code: str) -> str:
     """Code that breaks where an argument or a call begins, and not only at its blanks."""
-    return rf"\texttt{{{re.sub(r'([(=])', r'\1\\allowbreak{}', _tex(code))}}}"
+    broken = re.sub(r"([(=])", r"\1\\allowbreak{}", _tex(code))
+    return rf"\texttt{{{broken}}}"
 
 
 def _tex(text: str) -> str:
