@@ -73,7 +73,8 @@ def _summary(results: list[Result]) -> str:
         sum(verdict != "none" for verdict in verdicts),
     )
     worlds = f"{len(results)} world{'s' * (len(results) > 1)}"
-    text = f"{agents} entries on {worlds}, {len(results[0].seeds)} seeds, {runs} runs."
+    seeds = f"{len(results[0].seeds)} seed{'s' * (len(results[0].seeds) > 1)}"
+    text = f"{agents} entries on {worlds}, {seeds}, {runs} runs."
     if proved:
         text += f" A bound is proved for {proved} of them: {below} hold here"
         text += f", {vacuous} {'is' if vacuous == 1 else 'are'} vacuous at this horizon." if vacuous else "."
@@ -91,25 +92,26 @@ def _table(results: list[Result]) -> str:
             regret, error = row.get("regret", math.nan), row.get("std_error", math.nan)
             limit, worst = row.get("bound", math.nan), row.get("regret_max", math.nan)
             theory = getattr(result.agents[name], "theory", None)
+            section = theory.section.removesuffix(" the survey") if theory else ""
             verdict, words = result.verdict(name)
             proved = row.get("certificate", math.nan)
             cells = [
                 # On a narrow page the world stands below the agent, and the standard error below the regret.
                 f'<td class="agent" data-value="{html.escape(name)}">{html.escape(name).replace(".", ".<wbr>")}'
                 f'<a class="narrow" href="#heat-{i}">{label}</a></td>',
-                f'<td class="wide" data-value="{label}"><a href="#heat-{i}">{label}</a></td>',
+                f'<td class="wider" data-value="{label}"><a href="#heat-{i}">{label}</a></td>',
                 f'<td class="num" data-value="{"" if math.isnan(regret) else regret}">{_number(regret)}'
                 + ("</td>" if math.isnan(error) else f' <span class="error">± {_number(error)}</span></td>'),
-                _cell(_number(worst), worst, "num wide"),
+                _cell(_number(worst), worst, "num wider"),
                 _cell(_number(limit), limit, f"num {verdict}", words),
                 _cell(_SHOWN[verdict] or words, verdict, f"wide {verdict}", words),
                 _cell(_number(proved), proved, "num", str(row.get("certificate_note", ""))),
-                _cell(_number(row.get("reward", math.nan)), row.get("reward", math.nan), "num wide"),
+                _cell(_number(row.get("reward", math.nan)), row.get("reward", math.nan), "num wider"),
                 _cell(_number(row.get("us_per_decision", math.nan)), row.get("us_per_decision", math.nan), "num wide"),
                 _cell(
-                    f"{row['runs']}" + (f", {row['failed']} failed" if row["failed"] else ""), row["runs"], "num wide"
+                    f"{row['runs']}" + (f", {row['failed']} failed" if row["failed"] else ""), row["runs"], "num wider"
                 ),
-                _cell(theory.section if theory else "–", theory.section if theory else "", "wide"),
+                _cell(section or "–", section, "wider"),
             ]
             rows.append(f"<tr>{''.join(cells)}</tr>")
     return "\n".join(rows)
