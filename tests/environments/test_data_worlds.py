@@ -7,7 +7,7 @@ import armwise as aw
 from armwise import environments
 from armwise.environments.frames import columns, labelled_sets, read_labelled
 
-pd = pytest.importorskip("pandas")
+pd, pl = pytest.importorskip("pandas"), pytest.importorskip("polars")
 
 
 def test_a_data_frame_as_it_comes():
@@ -24,7 +24,46 @@ def test_a_data_frame_as_it_comes():
     assert table[:, 5].tolist() == [0, 2, 1]  # days
     assert table[:, 6].tolist() == [1, 0, 3] and table[:, 7].tolist() == [0, 1, 0]  # and where it is missing
     world = environments.Rows(frame, pd.DataFrame({"stay": [1.0, 0.0, 1.0], "go": [0.0, 1.0, 0.0]}))
-    assert world.arm_names == ["stay", "go"] and world.width("shared") == 8
+    assert world.arm_names == ["stay", "go"] and world.width("shared") == 9  # and a one
+
+
+def test_the_numbers_of_a_frame_are_standardised_and_a_one_is_added():
+    """As they come, days and ages would drown indicators, and a model per arm would have no intercept."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"age": rng.integers(18, 80, 200), "gap": np.where(rng.random(200) < 0.2, np.nan, 5.0)})
+    world = environments.Rows(frame, rng.random((200, 2)))
+    assert world.X[:, 0].mean() == pytest.approx(0.0) and world.X[:, 0].std() == pytest.approx(1.0)
+    assert not world.X[:, 1].any()  # a constant and its gaps
+    assert (world.X[:, -1] == 1.0).all()
+    again = environments.Rows(**world.params())
+    np.testing.assert_array_equal(again.X, world.X)
+    np.testing.assert_array_equal(environments.Rows(pl.from_pandas(frame), world.rewards).X, world.X)
+
+
+def test_costs_are_no_context(tmp_path):
+    rng = np.random.default_rng(0)
+    names = ["prompt", "reward big", "cost big", "reward small", "cost small"]
+    frame = pd.DataFrame({name: rng.random(30) for name in names})
+    frame.to_parquet(tmp_path / "t.parquet")
+    with pytest.raises(ValueError, match=r"'cost ' \.\.\. come once per arm.*give costs='cost '"):
+        environments.Rows.from_file(tmp_path / "t.parquet", rewards="reward ")
+    world = environments.Rows.from_file(tmp_path / "t.parquet", rewards="reward ", costs="cost ")
+    assert world.width("shared") == 2  # the prompt and a one
+    block = next(world.blocks(30, seed=1))
+    row = int(np.flatnonzero(world.rewards[:, 1] == block.rewards[4, 1])[0])
+    assert block.costs[4].tolist() == frame.loc[row, ["cost big", "cost small"]].tolist()
+    seen = environments.Rows.from_file(tmp_path / "t.parquet", rewards="reward ", context=["prompt", "cost big"])
+    assert seen.width("shared") == 3 and seen.costs is None
+
+
+def test_rows_that_cannot_be_read_are_named():
+    frame, rewards = pd.DataFrame({"a": [1.0, 2.0], "b": [[1], [2]]}), pd.DataFrame({"x": [0.0, 1.0], "y": [1.0, 0.0]})
+    with pytest.raises(ValueError, match=r"X\['b'\] must hold numbers, texts, dates or categories, got \[1\]"):
+        environments.Rows(frame, rewards)
+    with pytest.raises(ValueError, match="same index in different orders"):
+        environments.Rows(frame[["a"]], rewards.iloc[::-1])
+    with pytest.raises(ValueError, match=r"costs has shape \(1, 2\), rewards \(2, 2\)"):
+        environments.Rows(frame[["a"]], rewards, costs=[[1.0, 2.0]])
 
 
 def test_long_texts_become_hashed_words():

@@ -16,11 +16,12 @@ from armwise.extras import needs
 class Rows(Environment):
     """Rows of full information: context X[i], reward of arm a rewards[i, a]; the seed draws their order.
 
-    X is an array, or a data frame with numbers, categories and texts as they come (see ``frames.columns``); an array
-    of shape (n, K, d) holds per-arm features. ``arms``, one row of features per arm (again an array or a data frame),
-    makes per-arm features of a shared context: the arm's own, and each times each of the context. ``expected`` says
-    what each arm is worth where ``rewards`` holds one noisy draw of it. Longer races than there are rows go through
-    them again, in a new order.
+    X is an array, or a data frame with numbers, categories and texts as they come (see ``frames.columns``): its
+    numbers are then standardised, and a column of ones is added. An array of shape (n, K, d) holds per-arm features.
+    ``arms``, one row of features per arm (again an array or a data frame), makes per-arm features of a shared context:
+    the arm's own, and each times each of the context. ``expected`` says what each arm is worth where ``rewards`` holds
+    one noisy draw of it; ``costs`` (n, K) what each arm costs, which agents with a budget learn. Longer races than
+    there are rows go through them again, in a new order.
 
     >>> world = Rows(X=np.eye(3), rewards=np.eye(3))
     >>> len(next(world.blocks(horizon=7, seed=1)))
@@ -29,8 +30,12 @@ class Rows(Environment):
     8
     """
 
-    def __init__(self, X: Any, rewards: Any, expected: Any = None, arms: Any = None) -> None:
-        self.X = columns("X", X) if is_frame(X) else _numbers("X", X, 3 if np.ndim(X) == 3 else 2)
+    def __init__(self, X: Any, rewards: Any, expected: Any = None, arms: Any = None, costs: Any = None) -> None:
+        _same_order(X, rewards)
+        if is_frame(X):
+            self.X = np.column_stack([columns("X", X, scale=True), np.ones(len(X))])
+        else:
+            self.X = _numbers("X", X, 3 if np.ndim(X) == 3 else 2)
         self.arm_names = [str(name) for name in rewards.columns] if is_frame(rewards) else None
         self.rewards = _numbers("rewards", rewards, 2)
         self.expected = None if expected is None else _numbers("expected", expected, 2)
@@ -40,10 +45,15 @@ class Rows(Environment):
             )
         if self.expected is not None and self.expected.shape != self.rewards.shape:
             raise ValueError(f"expected has shape {self.expected.shape}, rewards {self.rewards.shape}")
+        self.costs = None if costs is None else _numbers("costs", costs, 2)
+        if self.costs is not None and self.costs.shape != self.rewards.shape:
+            raise ValueError(f"costs has shape {self.costs.shape}, rewards {self.rewards.shape}")
         self.n_arms = self.rewards.shape[1]
         if self.X.ndim == 3 and self.X.shape[1] != self.n_arms:
             raise ValueError(f"X has features of {self.X.shape[1]} arms, rewards of {self.n_arms}: expected as many")
-        self.arms = None if arms is None else columns("arms", arms) if is_frame(arms) else _numbers("arms", arms, 2)
+        self.arms = (
+            None if arms is None else columns("arms", arms, scale=True) if is_frame(arms) else _numbers("arms", arms, 2)
+        )
         if self.arms is not None and (self.X.ndim == 3 or len(self.arms) != self.n_arms):
             raise ValueError(
                 f"arms must have one row per arm ({self.n_arms}) beside a shared X, got shape {self.arms.shape}"
@@ -51,10 +61,16 @@ class Rows(Environment):
 
     @classmethod
     def from_file(
-        cls, path: str | os.PathLike[str], rewards: str | list[str], context: list[str] | None = None
+        cls,
+        path: str | os.PathLike[str],
+        rewards: str | list[str],
+        context: list[str] | None = None,
+        *,
+        costs: str | list[str] | None = None,
     ) -> Self:
         """A Parquet or CSV file of full information: the columns that begin with ``rewards`` (or a list of columns)
-        are the arms' rewards; ``context`` are the columns that agents see, by default all the others.
+        are the arms' rewards, those that begin with ``costs`` what they cost; ``context`` are the columns that agents
+        see, by default all the others.
 
         >>> Rows.from_file("nowhere.parquet", rewards="score ")
         Traceback (most recent call last):
@@ -62,17 +78,25 @@ class Rows(Environment):
         ValueError: nowhere.parquet: no such file
         """
         frame = read_frame(path)
-        names = [str(n) for n in frame.columns if str(n).startswith(rewards)] if isinstance(rewards, str) else rewards
-        wanted = [str(n) for n in frame.columns if n not in names] if context is None else context
-        for what, group in (("rewards", names), ("context", wanted)):
-            unknown = [name for name in group if name not in frame.columns]
+        names = [str(name) for name in frame.columns]
+        worth, spent = _group(names, rewards), [] if costs is None else _group(names, costs)
+        seen = [name for name in names if name not in {*worth, *spent}] if context is None else context
+        for what, group in (("rewards", worth), ("context", seen), *([("costs", spent)] if costs is not None else [])):
+            unknown = [name for name in group if name not in names]
             if not group or unknown:
                 problem = f"no column {unknown[0]!r}" if unknown else "no column fits"
-                raise ValueError(f"{path}: {what}: {problem}; it has {', '.join(map(str, frame.columns[:20]))}")
-        worth = frame[names].rename(
-            columns=lambda name: name.removeprefix(rewards) if isinstance(rewards, str) else name
-        )
-        return cls(frame[wanted], worth)
+                raise ValueError(f"{path}: {what}: {problem}; it has {', '.join(names[:20])}")
+        arms = [name.removeprefix(rewards) if isinstance(rewards, str) else name for name in worth]
+        if isinstance(costs, str) and set(spent) == {costs + arm for arm in arms}:
+            spent = [costs + arm for arm in arms]  # in the order of the rewards
+        for prefix in {name.removesuffix(arms[0]) for name in seen if name.endswith(arms[0])}:
+            if context is None and isinstance(rewards, str) and all(prefix + arm in seen for arm in arms):
+                raise ValueError(
+                    f"{path}: the columns {prefix!r} ... come once per arm, as the rewards do, and agents would see "
+                    f"them before they choose: give costs={prefix!r}, or say with context which columns they see"
+                )
+        table = frame[worth].set_axis(arms, axis=1)
+        return cls(frame[seen], table, costs=frame[spent].to_numpy() if spent else None)
 
     @property
     def n_rows(self) -> int:
@@ -94,7 +118,8 @@ class Rows(Environment):
             start = 0
             for T in block_sizes(len(order), self._numbers_per_round):
                 rows = order[start : start + T]
-                yield Block(self._views(rows), *self._tables(rows))
+                costs = None if self.costs is None else self.costs[rows]
+                yield Block(self._views(rows), *self._tables(rows), costs=costs)
                 start += T
             left -= len(order)
 
@@ -113,6 +138,17 @@ class Rows(Environment):
         crossed = np.einsum("ti,kj->tkij", seen, self.arms).reshape(len(seen), self.n_arms, -1)
         own = np.broadcast_to(self.arms, (len(seen), *self.arms.shape))
         return {"shared": seen, "features": np.concatenate([own, crossed], axis=2)}
+
+
+def _group(names: list[str], wanted: str | list[str]) -> list[str]:
+    return [name for name in names if name.startswith(wanted)] if isinstance(wanted, str) else list(wanted)
+
+
+def _same_order(X: Any, rewards: Any) -> None:
+    """Refuse two data frames with the same index in another order: rows are taken one after the other."""
+    ours, theirs = (getattr(frame, "index", None) for frame in (X, rewards))
+    if hasattr(ours, "equals") and hasattr(theirs, "equals") and not ours.equals(theirs) and set(ours) == set(theirs):
+        raise ValueError("X and rewards have the same index in different orders: sort both, or reset their index")
 
 
 class Classification(Rows):

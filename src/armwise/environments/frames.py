@@ -18,10 +18,11 @@ _WORDS = 64  # columns that the words of a text are hashed into
 _LABELS = ("label", "class", "target")
 
 
-def columns(name: str, frame: Any) -> Floats:
-    """A data frame as numbers. Numbers stay; categories, booleans and short lists of texts become one indicator per
-    value; dates become days; longer texts become hashed words, each row of length 1; a missing value is an indicator
-    of its own (and 0 where the number would stand).
+def columns(name: str, frame: Any, *, scale: bool = False) -> Floats:
+    """A data frame (of pandas, or one with ``to_pandas``) as numbers. Numbers stay; categories, booleans and short
+    lists of texts become one indicator per value; dates become days; longer texts become hashed words, each row of
+    length 1; a missing value is an indicator of its own (and 0 where the number would stand). With ``scale`` numbers
+    and days have mean 0 and deviation 1 over the rows.
 
     >>> import pandas as pd
     >>> columns("X", pd.DataFrame({"age": [20, 40], "city": ["Rome", "Oslo"]}))
@@ -31,16 +32,24 @@ def columns(name: str, frame: Any) -> Floats:
     with needs("race"):
         import pandas as pd
 
+    if not isinstance(frame, pd.DataFrame):
+        if not hasattr(frame, "to_pandas"):
+            raise ValueError(f"{name} must be an array or a data frame of pandas, got {type(frame).__name__}")
+        frame = frame.to_pandas()
     parts: list[Floats] = []
-    for label in frame.columns:
-        column = frame[label]
+    for position, label in enumerate(frame.columns):
+        column = frame.iloc[:, position]
         if pd.api.types.is_bool_dtype(column) or isinstance(column.dtype, pd.CategoricalDtype):
             parts.append(_indicators(column))
         elif pd.api.types.is_numeric_dtype(column):
-            parts += _with_missing(column.to_numpy(np.float64, na_value=np.nan), f"{name}[{label!r}]")
+            parts += _with_missing(column.to_numpy(np.float64, na_value=np.nan), f"{name}[{label!r}]", scale)
         elif pd.api.types.is_datetime64_any_dtype(column):
             days = (column - column.min()).dt.total_seconds() / 86_400.0
-            parts += _with_missing(days.to_numpy(np.float64), f"{name}[{label!r}]")
+            parts += _with_missing(days.to_numpy(np.float64), f"{name}[{label!r}]", scale)
+        elif not _texts(column):
+            raise ValueError(
+                f"{name}[{label!r}] must hold numbers, texts, dates or categories, got {column.iloc[0]!r:.60}"
+            )
         elif column.nunique() <= _INDICATORS:
             parts.append(_indicators(column))
         else:
@@ -50,6 +59,11 @@ def columns(name: str, frame: Any) -> Floats:
     return np.column_stack(parts)
 
 
+def _texts(column: Any) -> bool:
+    """Whether a column of objects holds single values (a text, a number among texts, nothing), and no lists."""
+    return not any(isinstance(value, (list, tuple, set, dict, np.ndarray)) for value in column)
+
+
 def _indicators(column: Any) -> Floats:
     import pandas as pd
 
@@ -57,10 +71,12 @@ def _indicators(column: Any) -> Floats:
     return table
 
 
-def _with_missing(values: Floats, where: str) -> list[Floats]:
+def _with_missing(values: Floats, where: str, scale: bool) -> list[Floats]:
     if np.isinf(values).any():
         raise ValueError(f"{where} must be finite, got infinity")
     missing = np.isnan(values)
+    if scale and not missing.all():
+        values = (values - np.nanmean(values)) / (np.nanstd(values) or 1.0)
     return [np.where(missing, 0.0, values), missing.astype(np.float64)] if missing.any() else [values]
 
 
