@@ -112,7 +112,7 @@ def _row(results: list[Result], name: str) -> Row:
 def figure(section: Section) -> Any:
     """Mean final regret at each horizon, two standard errors either way; thin lines have the proved slope."""
     with needs("race"):
-        from matplotlib.ticker import FuncFormatter, NullFormatter
+        from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
         from armwise.racing import pictures
 
@@ -131,6 +131,9 @@ def figure(section: Section) -> Any:
     axes.set_xticks(horizons)
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
     axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.3g}" if value < 1000 else f"{value:,.0f}"))
+    axes.yaxis.set_minor_formatter(NullFormatter())
     pictures.legend_below(axes)
     return drawn
 
@@ -205,7 +208,7 @@ def body(found: Unbiased, sections: list[Section]) -> str:
         parts.append(
             f'<section id="{section.slug}"><h2>{_number(chapter)}{html.escape(chapter.title)}</h2>\n'
             f"<p><b>Claim.</b> {html.escape(chapter.claim)}</p>\n"
-            f"<p><b>Experiment.</b> <code>{html.escape(repeat.code(last.world))}</code>, T = {horizons}, "
+            f"<p><b>Experiment.</b> <code>{html.escape(_world(last))}</code>, T = {horizons}, "
             f"{len(last.seeds)} seeds; regret against {html.escape(last.world.comparator)}.</p>\n"
             f"<figure>{_svg(section)}</figure>\n<p>{html.escape(chapter.look)}</p>\n"
             f"{_table(_COLUMNS, [_cells(row) for row in section.rows])}\n"
@@ -216,6 +219,12 @@ def body(found: Unbiased, sections: list[Section]) -> str:
     parts.append(f"<section id=\"rates\"><h2>Every proved rate, measured</h2><p>{_ABOUT_RATES}</p>"
                  f"{_table(_RATES, rates(sections))}</section>")  # fmt: skip
     return "\n".join(parts)
+
+
+def _world(result: Result) -> str:
+    """The world as code, with what it leaves to its defaults too."""
+    known = {name: value for name, value in result.world.params().items() if value is not None}
+    return f"{type(result.world).__name__}({', '.join(f'{name}={repeat.code(v)}' for name, v in known.items())})"
 
 
 def _number(chapter: Chapter) -> str:
@@ -255,7 +264,7 @@ def latex(found: Unbiased, sections: list[Section]) -> str:
         lines += [
             rf"\section*{{{_number(chapter)}{_tex(chapter.title)}}}",
             rf"\textbf{{Claim.}} {_tex(chapter.claim)}", "",
-            rf"\textbf{{Experiment.}} {_typewriter(repeat.code(last.world))}, $T$ = {horizons}, {len(last.seeds)} "
+            rf"\textbf{{Experiment.}} {_typewriter(_world(last))}, $T$ = {horizons}, {len(last.seeds)} "
             rf"seeds; regret against {_tex(last.world.comparator)}.", "",
             rf"\begin{{center}}\includegraphics[width=0.6\linewidth]{{figures/{section.slug}.pdf}}\end{{center}}",
             _tex(chapter.look), "", r"\begin{center}\footnotesize", r"\begin{tabularx}{\linewidth}{lrllR}", r"\toprule",
@@ -315,7 +324,8 @@ def write_document(found: Unbiased, sections: list[Section], folder: str | os.Pa
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f'<link rel="icon" href="data:,"><title>{title}</title>{style.group()}'
-        "<style>section figure { max-width: 34rem; } td { white-space: normal; }</style></head>\n"
+        "<style>body { max-width: 60rem; } section figure { max-width: 34rem; } th { padding: 0.38rem 0.55rem; } "
+        "td { white-space: normal; }</style></head>\n"
         f"<body><h1>{title}</h1>\n{inner}\n<p class=\"lead\">{html.escape(versions)}.</p></body></html>\n"
     )  # fmt: skip
     written = {"html": place / "survey.html", "markdown": place / "survey.md", "latex": place / "survey.tex"}

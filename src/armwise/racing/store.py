@@ -27,7 +27,7 @@ class Store:
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
-        self._heats: dict[tuple[int, str], str] = {}
+        self._heats: dict[tuple[int, str], tuple[Heat, str]] = {}  # with the heat itself, so that its id stays its own
 
     def _path(self, heat: Heat, name: str, seed: int) -> Path:
         known = (id(heat), name)
@@ -35,8 +35,9 @@ class Store:
             world = (type(heat.world), heat.world.params())
             # A clone with a fixed seed: what an agent is, not the random stream it happens to hold.
             watched = (heat.recorded, dict(heat.metrics), heat.callbacks, heat.keep)
-            self._heats[known] = fingerprint((world, name, heat.agents[name].clone(seed=0), heat.horizon, watched))
-        return self.folder / f"{self._heats[known]}-{seed}.npz"
+            name_of_it = fingerprint((world, name, heat.agents[name].clone(seed=0), heat.horizon, watched))
+            self._heats[known] = heat, name_of_it
+        return self.folder / f"{self._heats[known][1]}-{seed}.npz"
 
     def load(self, heat: Heat, name: str, seed: int) -> Run | None:
         """The finished run, or None."""
