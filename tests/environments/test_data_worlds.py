@@ -60,6 +60,7 @@ def test_rows_that_cannot_be_read_are_named():
     frame, rewards = pd.DataFrame({"a": [1.0, 2.0], "b": [[1], [2]]}), pd.DataFrame({"x": [0.0, 1.0], "y": [1.0, 0.0]})
     with pytest.raises(ValueError, match=r"X\['b'\] must hold numbers, texts, dates or categories, got \[1\]"):
         environments.Rows(frame, rewards)
+    assert environments.Rows(frame[["a"]], rewards.to_numpy().tolist()).n_rows == 2
     with pytest.raises(ValueError, match="same index in different orders"):
         environments.Rows(frame[["a"]], rewards.iloc[::-1])
     with pytest.raises(ValueError, match=r"costs has shape \(1, 2\), rewards \(2, 2\)"):
