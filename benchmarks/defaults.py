@@ -137,7 +137,8 @@ def laid_out(X: np.ndarray, K: int, layout: str) -> np.ndarray:
         return X
     rows, classes = np.repeat(X[:, None, :], K, axis=1), np.broadcast_to(np.eye(K), (len(X), K, K))
     if layout == "crossed":
-        return np.einsum("tkj,tkd->tkjd", classes, rows).reshape(len(X), K, -1)
+        crossed: np.ndarray = np.einsum("tkj,tkd->tkjd", classes, rows).reshape(len(X), K, -1)
+        return crossed
     return np.concatenate([rows, classes if layout == "paired" else rows], axis=2)
 
 

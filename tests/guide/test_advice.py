@@ -167,3 +167,10 @@ def test_it_prints_and_is_data():
 def test_bad_input_is_refused(said, message):
     with pytest.raises(ValueError, match=message):
         aw.advise(**said)
+
+
+def test_an_adversary_and_policies_without_a_horizon_get_no_horizon() -> None:
+    # It said Exp4.theoretical(horizon=10000) to who had not stated one.
+    asked = aw.advise(adversarial=True, policies=20)
+    assert "Doubling" in asked.first.call and "horizon" not in asked.first.call
+    assert "horizon=500" in aw.advise(adversarial=True, policies=20, rounds=500, horizon_known=True).first.call

@@ -195,8 +195,13 @@ def _adversarial(s: Situation) -> list[Suggestion]:
     K, T = s.n_arms, s.horizon
     if s.policies is not None:
         N = s.policies + 1
-        known = f"aw.Advised(aw.Exp4.theoretical(n_experts={N}, n_arms={K}, horizon={T}), policies, uniform=True)"
-        return [(known, "It follows the best of your policies whoever chooses the rewards.", "gamma for the horizon.")]
+        follows = "It follows the best of your policies whoever chooses the rewards."
+        known = f"aw.Exp4.theoretical(n_experts={N}, n_arms={K}, horizon={T})"
+        doubled = f'aw.Doubling("Exp4.theoretical", {{"n_experts": {N}, "n_arms": {K}}})'
+        with_horizon = (f"aw.Advised({known}, policies, uniform=True)", follows, "gamma for the horizon.")
+        restarts = f"{follows} Restarted at 1, 2, 4, ... it needs no horizon."
+        without = (f"aw.Advised({doubled}, policies, uniform=True)", restarts, "none: the restarts set it.")
+        return [with_horizon, without] if s.horizon_known else [without]
     known = f"aw.Exp3.theoretical(n_arms={K}, horizon={T})"
     doubled = f'aw.Doubling("Exp3.theoretical", {{"n_arms": {K}}})'
     why = "It draws its arms and weighs rewards by their probabilities, so nobody can work out its next arm."

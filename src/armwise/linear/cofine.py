@@ -80,7 +80,8 @@ class CoFineUCB(IndexAgent):
     """Optimism with two widths: w.x + scale (alpha ||x||_(M^-1) + alpha_coarse lam ||U' M^-1 x||_(M~^-1)).
 
     ``subspace`` is U, (d, k): where past users' parameters mostly lie (see ``learn_subspace``). Exploring k coarse
-    directions is cheap, and what they do not explain is still learnt in all d.
+    directions is cheap, and what they do not explain is still learnt in all d. The defaults trust the subspace (a heavy
+    ridge around it, a light one within), which is what it is for.
     ``prior_mean`` (d,) is what theta is believed to be before any reward.
     Beyond the survey, whose section is empty: Yue, Hong, Guestrin 2012.
 
@@ -111,8 +112,8 @@ class CoFineUCB(IndexAgent):
         self,
         dim: int,
         subspace: Any,
-        lam: float = 1.0,
-        lam_coarse: float = 1.0,
+        lam: float = 10.0,
+        lam_coarse: float = 0.1,
         alpha: float = 1.0,
         alpha_coarse: float = 1.0,
         *,
