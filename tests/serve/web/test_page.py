@@ -62,10 +62,17 @@ def test_the_page_follows_decisions(run: Callable[..., Any], browser: Browser, t
             note_what_is_strange(page, service.url, strange)
             page.goto(service.url)
             page.wait_for_selector("#state.ok")
-            expect(page.locator("#others tr")).to_have_count(3, timeout=30_000)
+            expect(page.locator("#others tr")).to_have_count(4, timeout=30_000)
             expect(page.locator("#counted")).to_have_text("80 settled")
             assert 0.0 < float(page.inner_text("#mean")) < 1.0
             assert page.locator("#curve .band").count() == 1
+            assert page.locator("#curve .now").count() == 1
+            numbers = page.locator("main .big").all_inner_texts()
+            assert numbers[0].startswith("+"), "the first number is the uplift over random"
+            assert "between" in page.inner_text("#over-random p")
+            assert page.locator("#bars i").first.evaluate("b => b.offsetWidth > 0.3 * b.parentElement.offsetWidth")
+            colours = "b => [getComputedStyle(b).backgroundColor, getComputedStyle(b.parentElement).backgroundColor]"
+            assert len(set(page.locator("#bars i").first.evaluate(colours))) == 2, "the bar cannot be seen"
             assert page.locator("#rows tr").count() == 12
             assert "a curious one" in page.inner_text("#others")
             assert page.inner_text("#bars .bar:first-child span") == "salad"  # it pays best
@@ -111,6 +118,33 @@ def test_the_page_asks_for_a_key(run: Callable[..., Any], browser: Browser) -> N
     page.close()
 
 
+def test_what_is_not_known_is_not_claimed(run: Callable[..., Any], browser: Browser) -> None:
+    """A page that had lost its service went on to say that the journal is written."""
+    service = run()
+    use(service.client, 3)
+    page = browser.new_page()
+    page.goto(service.url)
+    expect(page.locator("#facts")).to_contain_text("is written", timeout=30_000)
+    service.stop()
+    expect(page.locator("#state.wrong")).to_have_count(1, timeout=30_000)
+    expect(page.locator("#facts")).to_contain_text("not known: the service does not answer")
+    expect(page.locator("#facts")).not_to_contain_text("is written")
+    expect(page.locator("main.stale")).to_have_count(1)
+    page.close()
+
+
+def test_versions_are_compared_on_the_page(run: Callable[..., Any], browser: Browser) -> None:
+    service = run()
+    assert service.client.post("/v1/versions", json={"name": "bold", "share": 0.5}).status_code == 201
+    use(service.client, 20)
+    page = browser.new_page()
+    page.goto(service.url)
+    expect(page.locator("#each tr")).to_have_count(2, timeout=30_000)
+    assert "bold" in page.inner_text("#each") and "50.0 %" in page.inner_text("#each")
+    expect(page.locator("#each tr").nth(1).locator("td").nth(3)).to_contain_text("…", timeout=30_000)
+    page.close()
+
+
 def test_the_stream_is_server_sent_events(run: Callable[..., Any]) -> None:
     service = run()
     use(service.client, 3)
@@ -133,10 +167,10 @@ def test_the_page_never_says_yes_to_a_few_decisions(run: Callable[..., Any], bro
     use(service.client, 4)  # three arms, of which only the first is ever shown
     page = browser.new_page()
     page.goto(service.url)
-    expect(page.locator("#others tr")).to_have_count(3, timeout=30_000)
-    random_, first, other = (page.locator("#others tr").nth(i).inner_text() for i in range(3))
-    assert "66.7% of its decisions" in random_ and "too few rows answer" in first
+    expect(page.locator("#others tr")).to_have_count(4, timeout=30_000)
+    live, random_, first, other = (page.locator("#others tr").nth(i).inner_text() for i in range(4))
+    assert "66.7% of its decisions" in random_ and "too few decisions answer" in first
     assert "could not answer 4 of 4 decisions (this application has 2 arms, got 3)" in other
-    assert "yes" not in random_ + first + other
+    assert "yes" not in live + random_ + first + other
     expect(page.locator("#state.ok")).to_have_count(1)  # the page lives
     page.close()

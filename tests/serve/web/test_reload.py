@@ -50,7 +50,7 @@ def test_policies_and_limits_made_by_request_survive_a_restart(run: Callable[...
     settings = again.service.engine.model("news").settings
     assert (settings.policies, settings.max_pairs) == (made["policies"], made["max_pairs"])
     assert [each["name"] for each in again.service.watch("news").look()["policies"]] == []
-    assert "bold" in {judged.name for judged in again.service.watch("news")._judged}
+    assert "bold" in {rival.name for rival in again.service.watch("news")._rivals}
 
 
 def test_a_configuration_that_is_read_again_is_in_force(run: Callable[..., Any]) -> None:
