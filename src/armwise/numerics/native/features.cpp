@@ -1,166 +1,15 @@
 // The rows of the decision service: JSON's nesting, the scale of numbers, and hashed, crossed features.
 //
-// serve/features.py describes the rows to the bit; the steps named here are its own.
-#include "array.hpp"
+// features/encoder.py describes the rows to the bit; the steps named here are its own.
+#include "features.hpp"
 #include "modules.hpp"
 
 #include <nanobind/stl/tuple.h>
 
-#include <algorithm>
-#include <cmath>
-#include <cstring>
-#include <string>
 #include <vector>
 
 using namespace nb::literals;
 using namespace armwise;
-
-namespace {
-
-constexpr double SPAN = 3.0;  // standard deviations that fill [-1, 1]
-using Hashes = View<const uint64_t, 1>;
-using Numbers = View<const double, 1>;
-
-double as_number(uint64_t bits) {
-    double number;
-    std::memcpy(&number, &bits, sizeof number);
-    return number;
-}
-
-Index place(Hashes names, uint64_t name) {
-    const uint64_t* found = std::lower_bound(names.begin(), names.end(), name);
-    return found != names.end() && *found == name ? found - names.begin() : -1;
-}
-
-double scaled(double value, double mean, double deviation) {
-    return std::min(std::max((value - mean) / (SPAN * deviation), -1.0), 1.0);
-}
-
-uint64_t mix(uint64_t c, uint64_t a) {
-    uint64_t z = c * 0x9E3779B97F4A7C15u + a;
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-    return z ^ (z >> 31);
-}
-
-void add(double* row, Index dim, uint64_t z, double value) {
-    const auto n = uint64_t(dim), rest = z & 0x7FFFFFFFFFFFFFFFu;
-    const uint64_t i = (n & (n - 1)) == 0 ? rest & (n - 1) : rest % n;  // division is slow
-    row[i] += z >> 63 ? -value : value;
-}
-
-struct Scaling {
-    Hashes names;
-    Numbers means, deviations;
-
-    Scaling(Hashes names, Numbers means, Numbers deviations) : names(names), means(means), deviations(deviations) {
-        require(means.size() == names.size() && deviations.size() == names.size(),
-                "names, means and deviations must have as many entries");
-    }
-
-    // The values of the n tokens at `tokens`; `places` has where the names were found for the part before.
-    void valued(const uint64_t* tokens, Index n, Index* places, double* values) const {
-        for (Index k = 0; k < n; ++k, tokens += 3) {
-            values[k] = as_number(tokens[1]);
-            if (tokens[2]) {
-                Index i = places[k];
-                if (i >= names.size() || names[i] != tokens[0]) {  // arms have mostly the same names in the same order
-                    i = place(names, tokens[0]);
-                    places[k] = std::max<Index>(i, 0);
-                }
-                values[k] = i < 0 ? 0.0 : scaled(values[k], means[i], deviations[i]);
-            }
-        }
-    }
-};
-
-// A request's words, read in order and within bounds: a count that leads out of them is refused.
-class Reader {
-  public:
-    explicit Reader(Hashes words) : words_(words) {}
-    uint64_t word() {
-        require(at_ < words_.size(), "words end too early");
-        return words_[at_++];
-    }
-    Index count() {
-        const uint64_t n = word();
-        require(n <= uint64_t(words_.size()), "words announce more than they hold");
-        return Index(n);
-    }
-    const uint64_t* tokens(Index n) {
-        require(3 * n <= words_.size() - at_, "words announce more tokens than they hold");
-        const uint64_t* first = words_.data + at_;
-        at_ += 3 * n;
-        return first;
-    }
-
-  private:
-    Hashes words_;
-    Index at_ = 0;
-};
-
-void normalise(double* row, Index dim) {
-    double total = 0.0;
-    for (Index i = 0; i < dim; ++i) total += row[i] * row[i];
-    if (total > 0.0) {
-        const double norm = std::sqrt(total);
-        for (Index i = 0; i < dim; ++i) row[i] /= norm;
-    }
-}
-
-// What a dictionary has under a key, or nullptr; borrowed.
-PyObject* found_in(PyObject* dictionary, PyObject* key) {
-    PyObject* found = PyDict_GetItemWithError(dictionary, key);
-    if (!found && PyErr_Occurred()) throw nb::python_error();
-    return found;
-}
-
-// The tokens of a flat dictionary: `rows` of all, `numeric` rows, and the numeric tokens' hashes, sorted, each once.
-struct FlatTokens {
-    std::string rows, numeric;
-    std::vector<std::string> hashes;
-
-    bool add(PyObject* name, PyObject* value, PyObject* heads, PyObject* texts) {
-        if (PyFloat_CheckExact(value) || PyLong_CheckExact(value)) {
-            const double number = PyFloat_CheckExact(value) ? PyFloat_AS_DOUBLE(value) : PyLong_AsDouble(value);
-            if (number == -1.0 && PyErr_Occurred()) {
-                PyErr_Clear();
-                return false;
-            }
-            if (number != number) return true;  // NaN: a missing value
-            PyObject* head = found_in(heads, name);
-            if (!(number > -1e150 && number < 1e150) || !head || !PyBytes_CheckExact(head) || PyBytes_GET_SIZE(head) != 8)
-                return false;
-            const uint64_t one = 1;
-            std::string row(PyBytes_AS_STRING(head), 8);
-            hashes.push_back(row);
-            row.append(reinterpret_cast<const char*>(&number), 8).append(reinterpret_cast<const char*>(&one), 8);
-            rows += row;
-            numeric += row;
-            return true;
-        }
-        if (value == Py_None) return true;
-        if (!PyUnicode_CheckExact(value) && !PyBool_Check(value)) return false;
-        PyObject* known = found_in(texts, name);
-        PyObject* row = known && PyDict_CheckExact(known) ? found_in(known, value) : nullptr;
-        if (!row || !PyBytes_CheckExact(row) || PyBytes_GET_SIZE(row) != 24) return false;
-        rows.append(PyBytes_AS_STRING(row), 24);
-        return true;
-    }
-
-    nb::tuple joined() {
-        std::sort(hashes.begin(), hashes.end());  // as unsigned bytes, like Python's
-        hashes.erase(std::unique(hashes.begin(), hashes.end()), hashes.end());
-        std::string numbers;
-        for (const std::string& hash : hashes) numbers += hash;
-        const uint64_t n = rows.size() / 24;
-        const std::string counted = std::string(reinterpret_cast<const char*>(&n), 8) + rows;
-        return nb::make_tuple(nb::bytes(counted.data(), counted.size()), nb::bytes(numbers.data(), numbers.size()),
-                              nb::bytes(numeric.data(), numeric.size()));
-    }
-};
-
-}  // namespace
 
 void bind_features(nb::module_& m) {
     m.doc() = "The rows of the decision service: JSON's nesting, the scale of numbers, and hashed, crossed features.";
@@ -192,26 +41,6 @@ void bind_features(nb::module_& m) {
 
 >>> scan(np.frombuffer(b'{"a": {"b:": 1}}', np.uint8))
 (2, 2))");
-
-    m.def("flat", [](nb::dict names, nb::dict heads, nb::dict texts) -> nb::object {
-        FlatTokens tokens;
-        PyObject *name, *value;
-        Py_ssize_t at = 0;
-        while (PyDict_Next(names.ptr(), &at, &name, &value))
-            if (!PyUnicode_CheckExact(name) || !tokens.add(name, value, heads.ptr(), texts.ptr())) return nb::none();
-        return tokens.joined();
-    }, nb::sig("def flat(names: dict[object, object], heads: dict[str, bytes], "
-               "texts: dict[str, dict[str | bool, bytes]]) -> tuple[bytes, bytes, bytes] | None"),
-          "names"_a, "heads"_a, "texts"_a,
-          R"(The tokens of a flat dictionary: counted rows, hashes of the numeric ones, their rows.
-
-``heads`` has the hash under each name, ``texts`` under each name and text (or boolean) the row; None if one is missing,
-or if there is anything else in the dictionary.
-
->>> [len(piece) for piece in flat({"hour": 9, "vip": None}, {"hour": b"12345678"}, {})]
-[32, 8, 24]
->>> flat({"city": "Oslo"}, {}, {}) is None
-True)");
 
     m.def("place", [](Const<uint64_t, 1> names, uint64_t name) { return place(names, name); }, "names"_a, "name"_a,
           R"(Where a name is in the sorted names, or -1.

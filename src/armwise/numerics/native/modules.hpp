@@ -24,7 +24,8 @@
     bind(nested) \
     bind(maps) \
     bind(features) \
-    bind(winning)
+    bind(winning) \
+    bind(decisions)
 
 #define ARMWISE_DECLARE(name) void bind_##name(nanobind::module_&);
 ARMWISE_MODULES(ARMWISE_DECLARE)

@@ -1,0 +1,106 @@
+// Tokens, their scale, and hashed, crossed rows: what the encoder's kernels and those of whole decisions share.
+//
+// features/encoder.py describes the rows to the bit; the steps named here are its own.
+#pragma once
+
+#include "array.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+namespace armwise {
+
+constexpr double SPAN = 3.0;  // standard deviations that fill [-1, 1]
+using Hashes = View<const uint64_t, 1>;
+using Numbers = View<const double, 1>;
+
+inline double as_number(uint64_t bits) {
+    double number;
+    std::memcpy(&number, &bits, sizeof number);
+    return number;
+}
+
+inline Index place(Hashes names, uint64_t name) {
+    const uint64_t* found = std::lower_bound(names.begin(), names.end(), name);
+    return found != names.end() && *found == name ? found - names.begin() : -1;
+}
+
+inline double scaled(double value, double mean, double deviation) {
+    return std::min(std::max((value - mean) / (SPAN * deviation), -1.0), 1.0);
+}
+
+inline uint64_t mix(uint64_t c, uint64_t a) {
+    uint64_t z = c * 0x9E3779B97F4A7C15u + a;
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+    return z ^ (z >> 31);
+}
+
+inline void add(double* row, Index dim, uint64_t z, double value) {
+    const auto n = uint64_t(dim), rest = z & 0x7FFFFFFFFFFFFFFFu;
+    const uint64_t i = (n & (n - 1)) == 0 ? rest & (n - 1) : rest % n;  // division is slow
+    row[i] += z >> 63 ? -value : value;
+}
+
+struct Scaling {
+    Hashes names;
+    Numbers means, deviations;
+
+    Scaling(Hashes names, Numbers means, Numbers deviations) : names(names), means(means), deviations(deviations) {
+        require(means.size() == names.size() && deviations.size() == names.size(),
+                "names, means and deviations must have as many entries");
+    }
+
+    // The values of the n tokens at `tokens`; `places` has where the names were found for the part before.
+    void valued(const uint64_t* tokens, Index n, Index* places, double* values) const {
+        for (Index k = 0; k < n; ++k, tokens += 3) {
+            values[k] = as_number(tokens[1]);
+            if (tokens[2]) {
+                Index i = places[k];
+                if (i >= names.size() || names[i] != tokens[0]) {  // arms have mostly the same names in the same order
+                    i = place(names, tokens[0]);
+                    places[k] = std::max<Index>(i, 0);
+                }
+                values[k] = i < 0 ? 0.0 : scaled(values[k], means[i], deviations[i]);
+            }
+        }
+    }
+};
+
+// A request's words, read in order and within bounds: a count that leads out of them is refused.
+class Reader {
+  public:
+    explicit Reader(Hashes words) : words_(words) {}
+    uint64_t word() {
+        require(at_ < words_.size(), "words end too early");
+        return words_[at_++];
+    }
+    Index count() {
+        const uint64_t n = word();
+        require(n <= uint64_t(words_.size()), "words announce more than they hold");
+        return Index(n);
+    }
+    const uint64_t* tokens(Index n) {
+        require(3 * n <= words_.size() - at_, "words announce more tokens than they hold");
+        const uint64_t* first = words_.data + at_;
+        at_ += 3 * n;
+        return first;
+    }
+
+  private:
+    Hashes words_;
+    Index at_ = 0;
+};
+
+inline void normalise(double* row, Index dim) {
+    double total = 0.0;
+    for (Index i = 0; i < dim; ++i) total += row[i] * row[i];
+    if (total > 0.0) {
+        const double norm = std::sqrt(total);
+        for (Index i = 0; i < dim; ++i) row[i] /= norm;
+    }
+}
+
+
+}  // namespace armwise
