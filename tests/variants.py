@@ -209,10 +209,25 @@ def ridge_revises(module: Any) -> object:
     return models
 
 
-@recipe("features.flat")
-def features_flat(module: Any) -> object:
-    numbers_of, heads = {"hour": 9, "price": 0.3, "vip": None}, {"hour": b"12345678", "price": b"abcdefgh"}
-    return module.features.flat(numbers_of, heads, {}), module.features.flat({"city": "Oslo"}, {}, {}) is None
+@recipe("decisions.flat", "decisions.ids_of", "decisions.snapshot", "decisions.same_arms", "decisions.flat_arms")
+@recipe("decisions.numeric", "decisions.take_numbers", "decisions.decide_optimistic")
+def decisions(module: Any) -> object:
+    d, heads, ids = module.decisions, {"hour": b"12345678", "price": b"abcdefgh"}, {f"arm{k}": b"%08d" % k for k in range(K)}
+    texts = {"city": {"Oslo": b"textrow1" + np.float64(1.0).tobytes() + bytes(8)}}
+    heads["city"] = b"87654321"
+    context = {"hour": 9, "price": 0.3, "vip": None, "city": "Oslo"}
+    assert d.flat(context, heads, texts) is None  # a name that is not known
+    words = d.flat({name: each for name, each in context.items() if name != "vip"}, heads, texts)
+    arms = tuple({"id": id, "price": float(k), "hour": k} if k % 2 else id for k, id in enumerate(ids))
+    tail, now = d.flat_arms(arms, "id", ids, heads, texts), d.snapshot(arms)
+    names = np.sort(np.frombuffer(heads["hour"] + heads["price"], np.uint64))
+    counts, means, squares = np.array([3.0, 4.0]), np.array([1.0, 0.5]), np.array([2.0, 0.0])
+    models, out = ridge_models(module), []
+    for u in (0.01, 0.5, 0.99):
+        out.append(d.decide_optimistic(
+            words, tail, K, names, counts, means, squares, True, 7, models, D, 1.3, 0.4, 0.0, 1.0, 0.2, u))  # fmt: skip
+        out.append((d.take_numbers(words, tail, K, names, counts, means, squares), counts, means, squares))
+    return words, d.ids_of(arms, "id"), d.same_arms(arms, now), tail, d.numeric(words, tail, K), out
 
 
 @recipe("choice.explored")

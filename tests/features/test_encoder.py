@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from armwise.features.arms import read_arm, read_arms
 from armwise.features.hashed import HashedRows
 from armwise.features.scaling import UNSCALED, Scaler, Scaling
-from armwise.features.tokens import Flat, InvalidInput, hash_token, part, read_json, stacked, tail
+from armwise.features.tokens import Flat, InvalidInput, Stack, hash_token, part, read_json, tail
 
 MASK = 2**64 - 1
 
@@ -93,9 +93,9 @@ def test_rows_are_what_the_description_says(context: Any, features: Any, dim: in
     names = sorted({int(name) for name, _, numeric in table if numeric})
     scaling = {n: (data.draw(st.floats(-10, 10)), data.draw(st.floats(0.1, 10))) for n in names[::2]}
     used = sorted(scaling)
-    arrays = Scaling(np.array(used, np.uint64), *(np.array([scaling[n][i] for n in used]) for i in (0, 1)))
+    arrays = Scaling.joined(np.array(used, np.uint64), *(np.array([scaling[n][i] for n in used]) for i in (0, 1)))
     arms = [hash_token(b"a\x1eix"), hash_token(b"a\x1eiy")]
-    stack = stacked(read_context, tail(arms, [read_features, read_features]))
+    stack = Stack(read_context, tail(arms, [read_features, read_features]))
     X = HashedRows(dim=dim).rows(stack, Scaling.of(arrays.journal))
     assert X[0].tolist() == row(context, "x", features, scaling, dim)  # to the bit
     assert X[1].tolist() == row(context, "y", features, scaling, dim)
@@ -105,10 +105,10 @@ def test_a_row_never_changes() -> None:
     """Journals outlive versions: if this fails, old journals would be replayed into other models."""
     context = part(b'{"hour": 9, "tags": ["new", true, 3], "user": {"city": "Oslo", "age": null}}', "c")
     arm = read_arm(b'{"id": "pasta", "features": [{"taste": "salty"}, {"price": 12.5}]}')
-    scaler, stack = Scaler(), stacked(context, tail([arm.hash], [arm.features]))
+    scaler, stack = Scaler(), Stack(context, tail([arm.hash], [arm.features]))
     scaler.update(stack.table)
     scaler.update(
-        stacked(
+        Stack(
             part(b'{"hour": 15, "tags": ["new", true, 5]}', "c"), tail([bytes(8)], [part(b'{"price": 10}', "a")])
         ).table
     )
@@ -118,7 +118,7 @@ def test_a_row_never_changes() -> None:
 
 def test_without_interactions_only_pairs_with_the_constant_remain() -> None:
     context, arm = part(b'{"a": "x", "b": "y"}', "c"), part(b'{"c": "z"}', "a")
-    x = HashedRows(dim=4096, interactions=False).rows(stacked(context, tail([bytes(8)], [arm])), UNSCALED)[0]
+    x = HashedRows(dim=4096, interactions=False).rows(Stack(context, tail([bytes(8)], [arm])), UNSCALED)[0]
     assert np.count_nonzero(x) == 5  # 1 and the two of the context with 1; 1 with the id and with the arm's own
 
 
@@ -128,7 +128,7 @@ def test_scaler_has_the_mean_and_deviation_of_everything_before() -> None:
     scaler = Scaler()
     for number in numbers:
         scaler.update(part(json.dumps({"x": number}).encode(), "c").table)
-    scaling = scaler.scaling(stacked(part(b'{"x": 1}', "c"), tail([], [])))
+    scaling = scaler.scaling(Stack(part(b'{"x": 1}', "c"), tail([], [])))
     assert scaling.means == pytest.approx(numbers.mean(), rel=1e-12)
     assert scaling.deviations == pytest.approx(numbers.std(), rel=1e-12)
 

@@ -7,6 +7,8 @@ from typing import Any, Literal
 
 import msgspec
 
+from armwise.features.arms import ArmColumns
+
 
 class Decided(msgspec.Struct, frozen=True, gc=False):
     """A decision: the arm to show, the probability it was drawn with, and the id that its reward is given by.
@@ -18,9 +20,29 @@ class Decided(msgspec.Struct, frozen=True, gc=False):
     id: str
     arm: str
     probability: float
-    probabilities: dict[str, float]
-    context: bytes = b"{}"  # as JSON, like the arms
-    arms: tuple[Any, ...] = ()
+    chances: dict[str, float] | list[float]  # by name, or in the order of the arms
+    context: bytes = b"{}"  # as JSON
+    offered: ArmColumns | None = None
+
+    @property
+    def probabilities(self) -> dict[str, float]:
+        """The probability of each arm.
+
+        >>> Decided("e1", "red", 0.9, {"red": 0.9, "green": 0.1}).probabilities
+        {'red': 0.9, 'green': 0.1}
+        """
+        if isinstance(self.chances, dict):
+            return self.chances
+        return {} if self.offered is None else dict(zip(self.offered.ids, self.chances))
+
+    @property
+    def arms(self) -> list[bytes]:
+        """The arms that it was between, each as JSON.
+
+        >>> Decided("e1", "red", 1.0, {"red": 1.0}).arms
+        []
+        """
+        return [] if self.offered is None else [bytes(raw) for raw in self.offered.raws]
 
     def __repr__(self) -> str:
         return f"Decided(id={self.id!r}, arm={self.arm!r}, probability={self.probability!r})"

@@ -90,22 +90,22 @@ class Client:
         for request in rows("requests", requests, "a list of dictionaries"):
             context, _, arms, id = read_request(request)
             # An id of our own making, so that a retry finds the decision it made.
-            asked.append((id or uuid.uuid4().hex, context, arms.raws))
+            asked.append((id or uuid.uuid4().hex, context, arms))
         found: list[Decided] = []
         for start in range(0, len(asked), _MOST):
             some = asked[start : start + _MOST]
             bodies = [
-                b'{"id":%s,"context":%s,"arms":[%s]}' % (json.dumps(id).encode(), context, b",".join(map(bytes, raws)))
-                for id, context, raws in some
+                b'{"id":%s,"context":%s,"arms":[%s]}' % (json.dumps(id).encode(), context, b",".join(map(bytes, arms.raws)))
+                for id, context, arms in some
             ]
             if len(bodies) == 1:
                 answers = [json.loads(self._send("POST", "/v1/decisions", bodies[0]))]
             else:
                 body = b'{"decisions":[%s]}' % b",".join(bodies)
                 answers = json.loads(self._send("POST", "/v1/batch/decisions", body))["decisions"]
-            for answer, (_, context, raws) in zip(answers, some):
+            for answer, (_, context, arms) in zip(answers, some):
                 chances = {each["arm"]: each["probability"] for each in answer["probabilities"]}
-                found.append(Decided(answer["id"], answer["arm"], answer["probability"], chances, context, raws))
+                found.append(Decided(answer["id"], answer["arm"], answer["probability"], chances, context, arms))
         return found
 
     def reward(self, id: str | Decided, value: float, cost: float | Sequence[float] | None = None) -> Receipt:
@@ -141,7 +141,9 @@ class Client:
     def explain(self, decision: Decided) -> Explanation:
         """As ``Decider.explain``; the key must be allowed to read.
 
-        >>> Client("http://127.0.0.1:1", retries=0).explain(Decided("e1", "a", 1.0, {"a": 1.0}, b"{}", (b'"a"',)))
+        >>> from armwise.features.plain import read_named_arms
+        >>> made = Decided("e1", "a", 1.0, {"a": 1.0}, b"{}", read_named_arms(["a"]))
+        >>> Client("http://127.0.0.1:1", retries=0).explain(made)
         Traceback (most recent call last):
         ...
         armwise.decider.client.ServiceError: 127.0.0.1:1 cannot be reached: [Errno 111] Connection refused

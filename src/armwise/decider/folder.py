@@ -111,6 +111,6 @@ def _decided(written: Written, write: Write, asked: Asked) -> Decided:
     context, arms, decision = asked.context, asked.arms, write.event
     if written.again or not isinstance(decision, Decision):
         it = answer(written, write)
-        return Decided(it.id, it.arm, it.probability, dict(it.probabilities), context, arms.raws)
+        return Decided(it.id, it.arm, it.probability, dict(it.probabilities), context, arms)
     p, arm = decision.p, decision.arm
-    return Decided(write.id, arms.ids[arm], p[arm], dict(zip(arms.ids, p)), context, arms.raws)
+    return Decided(write.id, arms.ids[arm], p[arm], p, context, arms)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import heapq
 import os
+import random
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import msgspec
 
@@ -16,10 +18,9 @@ from armwise.decider.asked import Asked
 from armwise.decider.home import APP, Given, receipt
 from armwise.features.arms import ArmColumns, check_id
 from armwise.features.scaling import Scaling
-from armwise.serve.engine.draw import uniform
 from armwise.serve.errors import Conflict, Unknown
 from armwise.serve.journal.append import canonical
-from armwise.serve.journal.events import Creation, Decision, Expiry, Lessons, Reward, Row
+from armwise.serve.journal.events import PROVISIONAL, Creation, Decision, Expiry, Lessons, Reward, Row
 from armwise.serve.journal.rules import Status
 from armwise.serve.log.export import Entry, Outcome, as_dsjson
 from armwise.serve.model.build import build_model
@@ -29,24 +30,33 @@ from armwise.serve.model.seen import Seen
 MOST_SEEN = 1000  # decisions whose features stay in memory for their rewards; of older ones they are made again
 
 
-class _Made:
+class _Made(msgspec.Struct, gc=False):  # no cycle goes through it
     """A decision, and what its reward needs."""
 
-    __slots__ = ("arms", "decision", "outcomes", "scaling", "seen", "status", "time")
-
-    def __init__(
-        self, decision: Decision, arms: ArmColumns, status: Status, time: int, scaling: Scaling, seen: Seen
-    ) -> None:
-        self.decision, self.arms, self.status, self.time = decision, arms, status, time
-        self.scaling: Scaling | None = scaling
-        self.seen: Seen | None = seen
-        self.outcomes: tuple[Outcome, ...] = ()
+    id: str
+    context: bytes
+    arms: ArmColumns
+    p: list[float]
+    arm: int
+    note: Any
+    version: int
+    time: int
+    status: Status
+    scaling: Scaling | None
+    seen: Seen | None
+    outcomes: tuple[Outcome, ...] = ()
 
     def journaled(self) -> Decision:
-        """The decision with its scaling written out, as a journal has it."""
-        if not self.decision.scaling and self.scaling is not None:
-            self.decision.scaling = self.scaling.journal
-        return self.decision
+        """As a journal has it."""
+        scaling = "" if self.scaling is None else self.scaling.journal
+        status = self.status
+        return Decision(
+            msgspec.Raw(self.context), self.arms.raws, self.p, self.arm, self.version, status.deadline - self.time,
+            status.default, status.rule, status.learn, note=self.note, scaling=scaling,
+        )  # fmt: skip
+
+    def answer(self) -> Decided:
+        return Decided(self.id, self.arms.ids[self.arm], self.p[self.arm], self.p, self.context, self.arms)
 
 
 class Memory:
@@ -59,15 +69,19 @@ class Memory:
     'taken'
     """
 
-    def __init__(self, creation: Creation, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self, creation: Creation, clock: Callable[[], float] = time.time, seed: int | None = None
+    ) -> None:
         self._model = build_model(creation)
         self._window, self._learns = round(self._model.settings.window * 1000), self._model.learns
-        self._clock, self._secret = clock, os.urandom(32)
+        self._rule = self._model.settings.rule
+        self._clock, self._random = clock, random.Random(seed).random
         self._lock = threading.Lock()
         self._made: dict[str, _Made] = {}
         self._open: list[tuple[int, str]] = []  # deadlines, soonest first
         self._recent: deque[_Made] = deque()
         self._chance: list[str] = []
+        self._instant = 0, "0" * 12  # a time, and how ids begin that are made then
         self._seq = 0
 
     def decide(self, requests: Sequence[Asked]) -> list[Decided]:
@@ -87,8 +101,8 @@ class Memory:
     def _check_id(self, asked: Asked) -> None:
         assert asked.id is not None
         before = self._made.get(check_id("the event id", asked.id))
-        if before is not None and canonical(before.decision) != canonical(
-            Decision(msgspec.Raw(asked.context), list(asked.arms.raws), [], 0, 0, 1, 0.0)
+        if before is not None and canonical(before.journaled()) != canonical(
+            Decision(msgspec.Raw(asked.context), asked.arms.raws, [], 0, 0, 1, 0.0)
         ):
             raise Conflict(f"event {asked.id} was decided with other content")
 
@@ -97,31 +111,32 @@ class Memory:
         if id is None:
             id = self._new_id(now)
         elif id in self._made:
-            made = self._made[id]
-            return _decided(id, made.decision, made.arms)
+            return self._made[id].answer()
         model = self._model
-        settings = model.settings
-        drawn = model.choose(context, arms, uniform(self._secret, APP, id), tokens)
-        note = (
-            drawn.note if drawn.note is None else msgspec.json.decode(msgspec.json.encode(drawn.note))
-        )  # as journals do
-        decision = Decision(
-            msgspec.Raw(context), list(arms.raws), drawn.p.tolist(), drawn.arm, model.version,
-            self._window, settings.default, settings.rule, self._learns, note=note,
-        )  # fmt: skip
-        self._seq += 1
+        drawn = model.choose(context, arms, self._random(), tokens)
+        seen, note, default = drawn.seen, drawn.note, model.settings.default
+        if note is not None:
+            note = msgspec.json.decode(msgspec.json.encode(note))  # as journals do
+        self._seq = seq = self._seq + 1
         status = Status(
-            APP, id, self._seq, now + decision.window, decision.rule, decision.default, True, learn=decision.learn
+            APP, id, seq, now + self._window, self._rule, default, True, 0, 0.0, 0.0, False, self._learns
         )
-        made = self._made[id] = _Made(decision, arms, status, now, drawn.seen.scaling, drawn.seen)
-        model.scaler.update(model.numbers(decision, drawn.seen.stack))
-        model.assume(decision, at_hand=drawn.seen)
-        model.version = self._seq
+        made = _Made(
+            id, context, arms, drawn.p.tolist(), drawn.arm, note, model.version, now, status, seen.scaling, seen
+        )
+        if seen.drawn and self._learns == PROVISIONAL:
+            model.begin(seen, default, self._rule)
+        else:
+            decision = made.journaled()
+            model.meet(decision, seen)
+            model.assume(decision, at_hand=seen)
+        model.version = seq
+        self._made[id] = made
         self._recent.append(made)
         if len(self._recent) > MOST_SEEN:
             self._recent.popleft().seen = None
         heapq.heappush(self._open, (status.deadline, id))
-        return _decided(id, decision, arms)
+        return made.answer()
 
     def reward(self, rewards: Sequence[Given]) -> list[Receipt]:
         """Give decisions their rewards; Unknown if one of the ids is.
@@ -132,25 +147,29 @@ class Memory:
         armwise.serve.errors.Unknown: no decision has the id e1
         """
         with self._lock:
-            now = self._expire()
+            now, model = self._expire(), self._model
             checked = []
             for id, value, cost in rewards:  # nothing is taken if one is refused
-                self._model.check_reward(value)
-                if id not in self._made:
+                model.check_reward(value)
+                made = self._made.get(id)
+                if made is None:
                     raise Unknown(f"no decision has the id {id}")
-                checked.append((id, value, self._model.check_cost(cost)))
+                checked.append((made, value, model.check_cost(cost)))
             return [self._reward(*each, now) for each in checked]
 
-    def _reward(self, id: str, value: float, cost: float | list[float] | None, now: int) -> Receipt:
-        made = self._made[id]
+    def _reward(self, made: _Made, value: float, cost: float | list[float] | None, now: int) -> Receipt:
         event = made.status.reward(value, now, cost)
         made.outcomes += (Outcome(value, now, event.late, cost),)
         if event.lesson is not None:
             self._settle(made, event)
-        return receipt(id, event, made.status.repeated)
+        return receipt(made.id, event, made.status.repeated)
 
     def _settle(self, made: _Made, event: Reward | Expiry) -> None:
-        self._model.settle(event, made.decision if made.seen is not None else made.journaled(), made.seen)
+        seen = made.seen
+        if seen is not None and seen.drawn and self._learns == PROVISIONAL and event.lesson is not None:
+            self._model.amend(seen, made.status.default, event.lesson, made.status.rule)
+        else:
+            self._model.settle(event, made.journaled(), seen)
         made.seen = made.scaling = None  # a decision is settled once
 
     def _expire(self) -> int:
@@ -180,7 +199,7 @@ class Memory:
         with self._lock:
             self._expire()
             entries = [
-                Entry(Row(m.status.seq, m.time, APP, "decision", id, b""), m.decision, m.status, list(m.outcomes))
+                Entry(Row(m.status.seq, m.time, APP, "decision", id, b""), m.journaled(), m.status, list(m.outcomes))
                 for id, m in self._made.items()
                 if m.status.closed
             ]
@@ -209,11 +228,6 @@ class Memory:
         if not self._chance:  # asking the system for each costs more than the rest of an id
             fresh = os.urandom(256 * 10).hex()
             self._chance = [fresh[i : i + 20] for i in range(0, len(fresh), 20)]
-        return f"{now:012x}{self._chance.pop()}"
-
-
-def _decided(id: str, decision: Decision, arms: ArmColumns) -> Decided:
-    p = decision.p
-    return Decided(
-        id, arms.ids[decision.arm], p[decision.arm], dict(zip(arms.ids, p)), bytes(decision.context), arms.raws
-    )
+        if now != self._instant[0]:
+            self._instant = now, f"{now:012x}"
+        return self._instant[1] + self._chance.pop()

@@ -80,9 +80,9 @@ def read_decision(decision: Any) -> tuple[bytes, list[bytes]]:
     ...
     ValueError: decision must be what decide answered, got str 'e1'
     """
-    if not isinstance(decision, Decided) or not decision.arms:
+    if not isinstance(decision, Decided) or decision.offered is None:
         raise ValueError(f"decision must be what decide answered, got {type(decision).__name__} {decision!r:.60}")
-    return decision.context, [bytes(arm) for arm in decision.arms]
+    return decision.context, decision.arms
 
 
 def read_reward(id: Any, value: Any) -> tuple[str, float]:

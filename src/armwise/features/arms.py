@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import msgspec
 
-from armwise.features.tokens import NOTHING, InvalidInput, Part, Tail, hash_token, part, refuse_twice, tail, why
-
-MAX_ID = 256
+from armwise.features.tokens import (
+    MAX_ID,
+    NOTHING,
+    InvalidInput,
+    Part,
+    Tail,
+    hash_id,
+    part,
+    refuse_twice,
+    tail,
+    why,
+)
 
 
 class Arm(NamedTuple):
@@ -28,19 +37,64 @@ class Arm(NamedTuple):
     raw: msgspec.Raw  # as it came; remembered with the arm, so that a thousand decisions share it
 
 
-class ArmColumns(NamedTuple):
+class ArmColumns:
     """The arms of a request, field by field: what is done with a field is done for all arms at once.
 
     >>> read_arms([b'"a"', b'"b"']).ids
     ('a', 'b')
     """
 
-    ids: tuple[str, ...]
-    features: tuple[Part, ...]
-    n_keys: tuple[int, ...]
-    hashes: tuple[bytes, ...]
-    raws: tuple[msgspec.Raw, ...]
-    tail: Tail  # their tokens, put together
+    __slots__ = ("_arms", "_raws", "_write", "ids", "tail")
+
+    def __init__(
+        self, ids: tuple[str, ...], tail: Tail, arms: Sequence[Arm] | None, write: Callable[[], Sequence[bytes]] | None
+    ) -> None:
+        self.ids, self.tail = ids, tail  # ``tail`` are their tokens, put together
+        self._arms, self._write = arms, write  # None: read from what ``write`` gives, when somebody asks
+        self._raws: list[msgspec.Raw] | None = None
+
+    @property
+    def raws(self) -> list[msgspec.Raw]:
+        """Each arm as it came, or as it is journaled; the list is not to be changed.
+
+        >>> bytes(read_arms([b'"a"']).raws[0])
+        b'"a"'
+        """
+        if self._raws is None:
+            if self._write is not None:
+                self._raws = [msgspec.Raw(text) for text in self._write()]
+            else:
+                self._raws = [arm.raw for arm in self.arms]
+        return self._raws
+
+    @property
+    def arms(self) -> Sequence[Arm]:
+        """Each arm by itself.
+
+        >>> read_arms([b'"a"']).arms[0].n_keys
+        0
+        """
+        if self._arms is None:
+            self._arms = [read_arm(bytes(raw)) for raw in self.raws]
+        return self._arms
+
+    @property
+    def features(self) -> list[Part]:
+        """The tokens of each one's features.
+
+        >>> read_arms([b'"a"']).features == [NOTHING]
+        True
+        """
+        return [arm.features for arm in self.arms]
+
+    @property
+    def n_keys(self) -> list[int]:
+        """The keys in each of their texts.
+
+        >>> read_arms([b'"a"', b'{"id": "b"}']).n_keys
+        [0, 1]
+        """
+        return [arm.n_keys for arm in self.arms]
 
     def picked(self, positions: Sequence[int]) -> ArmColumns:
         """Some of them, in this order.
@@ -48,7 +102,7 @@ class ArmColumns(NamedTuple):
         >>> read_arms([b'"a"', b'"b"']).picked([1]).ids
         ('b',)
         """
-        return _columns([tuple([column[i] for i in positions]) for column in self[:-1]])
+        return _columns([self.arms[i] for i in positions])
 
 
 class _Sent(msgspec.Struct, forbid_unknown_fields=True):
@@ -78,16 +132,12 @@ def _read(text: bytes) -> Arm:
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise InvalidInput(f"an arm: {why(error, text)}") from None
     if isinstance(sent, str):
-        return Arm(check_id("an arm's id", sent), NOTHING, 0, _hash(sent), msgspec.Raw(text))
+        return Arm(check_id("an arm's id", sent), NOTHING, 0, hash_id(sent), msgspec.Raw(text))
     unset = sent.features is msgspec.UNSET
     features = NOTHING if unset else part(bytes(sent.features), "a")
     n_keys = features.n_keys + (1 if unset else 2)
     refuse_twice("an arm", text, n_keys)
-    return Arm(check_id("an arm's id", sent.id), features, n_keys, _hash(sent.id), msgspec.Raw(text))
-
-
-def _hash(id: str) -> bytes:
-    return hash_token(b"a\x1ei" + id.encode())
+    return Arm(check_id("an arm's id", sent.id), features, n_keys, hash_id(sent.id), msgspec.Raw(text))
 
 
 _remembered = functools.lru_cache(maxsize=8192)(_read)
@@ -121,18 +171,29 @@ def read_arms(texts: Sequence[bytes]) -> ArmColumns:
 
 
 def _read_all(texts: tuple[bytes, ...]) -> ArmColumns:
-    if not texts:
-        raise InvalidInput("arms must not be empty")
-    arms = _columns(list(zip(*[read_arm(text) for text in texts])))
-    if len(set(arms.ids)) != len(arms.ids):
-        twice, n = Counter(arms.ids).most_common(1)[0]  # not by looking back from each: there may be many
-        raise InvalidInput(f"{'two' if n == 2 else n} arms have the id {twice!r}")
+    arms = _columns([read_arm(text) for text in texts])
+    check_ids(arms.ids)
     return arms
 
 
-def _columns(columns: Sequence[Any]) -> ArmColumns:
-    ids, features, n_keys, hashes, raws = columns
-    return ArmColumns(ids, features, n_keys, hashes, raws, tail(hashes, features))
+def check_ids(ids: Sequence[str]) -> None:
+    """InvalidInput if there is no arm, or two have the same id.
+
+    >>> check_ids([])
+    Traceback (most recent call last):
+    ...
+    armwise.features.tokens.InvalidInput: arms must not be empty
+    """
+    if not ids:
+        raise InvalidInput("arms must not be empty")
+    if len(set(ids)) != len(ids):
+        twice, n = Counter(ids).most_common(1)[0]  # not by looking back from each: there may be many
+        raise InvalidInput(f"{'two' if n == 2 else n} arms have the id {twice!r}")
+
+
+def _columns(arms: Sequence[Arm]) -> ArmColumns:
+    words = tail([arm.hash for arm in arms], [arm.features for arm in arms])
+    return ArmColumns(tuple([arm.id for arm in arms]), words, arms, None)
 
 
 _all_remembered = functools.lru_cache(maxsize=256)(_read_all)

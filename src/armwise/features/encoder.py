@@ -48,7 +48,7 @@ from armwise.features.arms import ArmColumns
 from armwise.features.hashed import HashedRows
 from armwise.features.plain import read_context, read_named_arms
 from armwise.features.scaling import Scaler
-from armwise.features.tokens import NOTHING, ONE, Part, as_table, named_tokens, part, stacked, tail
+from armwise.features.tokens import NOTHING, ONE, Part, Stack, hash_id, named_tokens, part, tail
 from armwise.numerics.features import mix, scaled
 
 
@@ -91,9 +91,8 @@ class Encoder(HashedRows):
         """
         parts = [_tokens(context) for context in contexts]
         offered = list(arms)
-        parts += read_named_arms(offered).features if offered else ()
-        if numeric := b"".join([each.numeric for each in parts]):
-            self.scaler.update(as_table([numeric]))
+        parts += read_named_arms(offered).features if offered else []
+        self.scaler.update(*[Stack(each, tail([], [])).table for each in parts] or [NOTHING.table])
         return self
 
     def transform(self, contexts: Iterable[Any]) -> Floats:
@@ -110,7 +109,7 @@ class Encoder(HashedRows):
         >>> float(np.linalg.norm(Encoder(dim=8).row({"tags": ["new", "cheap"], "user": {"city": "Oslo"}})).round(12))
         1.0
         """
-        stack = stacked(_tokens(context), tail([], []))
+        stack = Stack(_tokens(context), tail([], []))
         return self.shared(stack, self.scaler.scaling(stack))
 
     def rows_of(self, context: Any, arms: Iterable[Any]) -> Floats:
@@ -119,7 +118,7 @@ class Encoder(HashedRows):
         >>> Encoder(dim=8).rows_of({"hour": 9}, ["red", {"id": "blue", "price": 3}]).shape
         (2, 8)
         """
-        stack = stacked(_tokens(context), read_named_arms(arms).tail)
+        stack = Stack(_tokens(context), read_named_arms(arms).tail)
         return self.rows(stack, self.scaler.scaling(stack))
 
     # ------------------------------------------------------------------ names back from positions
@@ -188,7 +187,7 @@ class Encoder(HashedRows):
         texts = [(read_context(context)[0], "c")]
         if arms is not None and (features := _features(bytes(arms.raws[0]))):
             texts.append((features, "a"))
-        stack = stacked(_tokens(context), arms.tail if arms is not None else tail([], []))
+        stack = Stack(_tokens(context), arms.tail if arms is not None else tail([], []))
         scaling = self.scaler.scaling(stack)
         scales = dict(zip(scaling.names.tolist(), zip(scaling.means.tolist(), scaling.deviations.tolist())))
         sides: list[list[Any]] = []
@@ -198,7 +197,7 @@ class Encoder(HashedRows):
                 value = (scaled(number, *scales[hash]) if hash in scales else 0.0) if numeric else number
                 side.append((name, hash, value))
             sides.append(side)
-        own = [] if arms is None else [(f"arm={arms.ids[0]}", int.from_bytes(arms.hashes[0], "little"), 1.0)]
+        own = [] if arms is None else [(f"arm={arms.ids[0]}", int.from_bytes(hash_id(arms.ids[0]), "little"), 1.0)]
         theirs = [(f"arm.{name}", hash, value) for name, hash, value in (sides[1] if len(sides) > 1 else [])]
         return [("1", ONE, 1.0), *sides[0]], [("1", ONE, 1.0), *own, *theirs]
 

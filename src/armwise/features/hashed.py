@@ -15,9 +15,9 @@ class HashedRows(Saved):
     """Rows of ``dim`` hashed features, one for each arm.
 
     >>> from armwise.features.scaling import UNSCALED
-    >>> from armwise.features.tokens import NOTHING, part, stacked, tail
+    >>> from armwise.features.tokens import NOTHING, Stack, part, tail
     >>> ids = [bytes(8), bytes(8)]
-    >>> stack = stacked(part(b'{"time": "morning"}', "c"), tail(ids, [part(b'{"taste": "salty"}', "a"), NOTHING]))
+    >>> stack = Stack(part(b'{"time": "morning"}', "c"), tail(ids, [part(b'{"taste": "salty"}', "a"), NOTHING]))
     >>> HashedRows(dim=16).rows(stack, UNSCALED).shape
     (2, 16)
     """
@@ -34,22 +34,20 @@ class HashedRows(Saved):
         """The (K, dim) features of the arms, with the scaling that a decision used.
 
         >>> from armwise.features.scaling import UNSCALED
-        >>> from armwise.features.tokens import NOTHING, stacked, tail
-        >>> row = HashedRows(dim=8).rows(stacked(NOTHING, tail([bytes(8)], [NOTHING])), UNSCALED)[0]
+        >>> from armwise.features.tokens import NOTHING, Stack, tail
+        >>> row = HashedRows(dim=8).rows(Stack(NOTHING, tail([bytes(8)], [NOTHING])), UNSCALED)[0]
         >>> float(round(row @ row, 12))
         1.0
         """
-        names, means, deviations = scaling.names, scaling.means, scaling.deviations
-        return cross(stack.words, names, means, deviations, self.dim, self.interactions, False, ONE)
+        return cross(stack.words, *scaling.columns, self.dim, self.interactions, False, ONE)
 
     def shared(self, stack: Stack, scaling: Scaling) -> Floats:
         """The (dim,) features of the context alone, for agents that have their arms fixed.
 
         >>> from armwise.features.scaling import UNSCALED
-        >>> from armwise.features.tokens import NOTHING, stacked, tail
-        >>> HashedRows(dim=4).shared(stacked(NOTHING, tail([bytes(8)], [NOTHING])), UNSCALED).shape
+        >>> from armwise.features.tokens import NOTHING, Stack, tail
+        >>> HashedRows(dim=4).shared(Stack(NOTHING, tail([bytes(8)], [NOTHING])), UNSCALED).shape
         (4,)
         """
-        names, means, deviations = scaling.names, scaling.means, scaling.deviations
-        row: Floats = cross(stack.words, names, means, deviations, self.dim, self.interactions, True, ONE)[0]
+        row: Floats = cross(stack.words, *scaling.columns, self.dim, self.interactions, True, ONE)[0]
         return row

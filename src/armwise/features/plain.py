@@ -14,15 +14,15 @@ from typing import Any
 
 import msgspec
 
-from armwise.features.arms import ArmColumns, read_arms
+from armwise.features.arms import ArmColumns, check_ids, read_arms
 from armwise.features.tokens import Flat, InvalidInput, Part, read_json
+from armwise.numerics.decisions import ids_of, same_arms, snapshot
 
 _encode = msgspec.json.Encoder().encode
 
 
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")  # whatever the locale is
-_PLAIN = {str, int, float, bool}
-_flat = Flat("c")
+_flat, _flat_arms = Flat("c"), Flat("a")
 
 
 def read_context(value: Any) -> tuple[bytes, Part | None]:
@@ -53,7 +53,46 @@ def read_named_arms(arms: Iterable[Any]) -> ArmColumns:
     try:
         return _only_ids(every)
     except (TypeError, _NotIds):
-        return read_arms([arm_to_json(arm) for arm in every])
+        return _described(every) or read_arms([arm_to_json(arm) for arm in every])
+
+
+def _described(arms: tuple[Any, ...]) -> ArmColumns | None:
+    """Arms of which some are flat dictionaries, without their JSON texts, which are written when somebody asks.
+
+    Those with the same ids as before, and the same in everything else, are the same object again.
+    """
+    ids = ids_of(arms, "id")
+    if ids is None:
+        return None
+    before, columns = _catalogues.get(ids, _NONE)
+    if columns is not None and same_arms(arms, before):
+        return columns
+    tokens = _flat_arms.tail(arms)
+    if tokens is None:
+        return None
+    check_ids(ids)
+    now = snapshot(arms)
+    columns = ArmColumns(ids, tokens, None, functools.partial(_texts, now))
+    if len(tokens.words) <= MOST_REMEMBERED:
+        if len(_catalogues) >= MOST_CATALOGUES:
+            _catalogues.clear()
+        _catalogues[ids] = now, columns
+    return columns
+
+
+def _texts(arms: tuple[Any, ...]) -> list[bytes]:
+    """The JSON texts of arms as ``snapshot`` has them."""
+    texts = []
+    for arm in arms:
+        names = dict(zip(arm[::2], arm[1::2])) if isinstance(arm, tuple) else {"id": arm}
+        id = names.pop("id")
+        texts.append(_encode({"id": id, "features": names} if names else id))
+    return texts
+
+
+MOST_CATALOGUES, MOST_REMEMBERED = 64, 1 << 16  # arms that are remembered: how many lists, and bytes of each one's tokens
+_catalogues: dict[tuple[str, ...], tuple[tuple[Any, ...], ArmColumns | None]] = {}
+_NONE: tuple[tuple[Any, ...], ArmColumns | None] = ((), None)
 
 
 class _NotIds(Exception):
@@ -187,26 +226,9 @@ def arm_to_json(arm: Any) -> bytes:
     """
     if isinstance(arm, str):
         return _written("an arm", arm)
-    if type(arm) is dict and (quick := _quickly(arm)) is not None:
-        return quick
     plain = to_plain("an arm", arm)
     if not isinstance(plain, dict) or not isinstance(plain.get("id"), (str, int)):
         raise ValueError(f"an arm must be its id, or have an 'id' among its names, got {arm!r:.60}")
     features = plain.get("features", {name: each for name, each in plain.items() if name != "id"})
     id = str(plain["id"])
     return _written("an arm", {"id": id, "features": features} if features else id)
-
-
-def _quickly(arm: dict[Any, Any]) -> bytes | None:
-    """The JSON of an arm that is a flat dictionary without gaps; None: it needs a second look."""
-    if not (_PLAIN.issuperset(map(type, arm.values())) and set(map(type, arm)) == {str}):
-        return None
-    if type(arm.get("id")) is not str or "features" in arm:
-        return None
-    features = arm.copy()
-    id = features.pop("id")
-    try:
-        text = _encode({"id": id, "features": features} if features else id)
-    except (OverflowError, UnicodeEncodeError):
-        return None
-    return None if b"null" in text else text  # what NaN and infinity are written as

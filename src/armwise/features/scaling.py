@@ -3,33 +3,37 @@
 from __future__ import annotations
 
 import base64
-import functools
-from dataclasses import dataclass
-from functools import cached_property
 
+import msgspec
 import numpy as np
 
 from armwise.agent import Floats
 from armwise.features.tokens import Hashes, Stack, Table, as_table
+from armwise.numerics.decisions import take_numbers
 from armwise.numerics.features import varied, welford
 from armwise.persist import Saved
 
 MAX_NAMES = 4096  # numbers under later names stay 0: a hostile stream of names must not grow the model
-MOST_ASKED = 256  # sets of names whose scaling is remembered
 
 
-@dataclass(eq=False)  # nobody changes it; frozen would cost a decision a microsecond
-class Scaling:
+class Scaling(msgspec.Struct, frozen=True, gc=False):
     """The means and deviations of some names, sorted by hash: what a decision was made with.
 
-    >>> one = Scaling(np.array([255], np.uint64), np.array([2.0]), np.array([0.5]))
+    >>> one = Scaling.joined(np.array([255], np.uint64), np.array([2.0]), np.array([0.5]))
     >>> Scaling.of(one.journal).means
     array([2.])
     """
 
-    names: Hashes
-    means: Floats
-    deviations: Floats
+    packed: bytes  # all names' hashes, then all means, then all deviations, 8 little-endian bytes each
+
+    @classmethod
+    def joined(cls, names: Hashes, means: Floats, deviations: Floats) -> Scaling:
+        """From its three columns.
+
+        >>> Scaling.joined(np.zeros(0, np.uint64), np.zeros(0), np.zeros(0)) == UNSCALED
+        True
+        """
+        return cls(names.tobytes() + means.tobytes() + deviations.tobytes())
 
     @classmethod
     def of(cls, journaled: str) -> Scaling:
@@ -38,37 +42,66 @@ class Scaling:
         >>> Scaling.of("").names.size
         0
         """
-        return _read(journaled) if journaled else UNSCALED
+        return cls(base64.b64decode(journaled)) if journaled else UNSCALED
 
-    @cached_property
+    @property
+    def columns(self) -> tuple[Hashes, Floats, Floats]:
+        """Names, means and deviations.
+
+        >>> [column.size for column in UNSCALED.columns]
+        [0, 0, 0]
+        """
+        n = len(self.packed) // 24
+        numbers = np.frombuffer(self.packed, np.float64)
+        return np.frombuffer(self.packed, np.uint64, n), numbers[n : 2 * n], numbers[2 * n :]
+
+    @property
+    def names(self) -> Hashes:
+        """The names' hashes.
+
+        >>> UNSCALED.names.size
+        0
+        """
+        return self.columns[0]
+
+    @property
+    def means(self) -> Floats:
+        """The mean under each name.
+
+        >>> UNSCALED.means.size
+        0
+        """
+        return self.columns[1]
+
+    @property
+    def deviations(self) -> Floats:
+        """The deviation under each name.
+
+        >>> UNSCALED.deviations.size
+        0
+        """
+        return self.columns[2]
+
+    @property
     def journal(self) -> str:
-        """For the journal: all names' hashes, then all means, then all deviations, 8 little-endian bytes each, base64.
+        """For the journal: ``packed`` in base64.
 
         >>> UNSCALED.journal
         ''
         """
-        if not len(self.names):
-            return ""
-        columns = (self.names.astype("<u8"), self.means.astype("<f8"), self.deviations.astype("<f8"))
-        return base64.b64encode(b"".join(column.tobytes() for column in columns)).decode()
+        return base64.b64encode(self.packed).decode()
 
 
-@functools.lru_cache(maxsize=64)  # decisions of one batch share theirs
-def _read(journaled: str) -> Scaling:
-    columns = np.frombuffer(base64.b64decode(journaled), "<u8").reshape(3, -1).astype(np.uint64)
-    return Scaling(columns[0], columns[1].view(np.float64), columns[2].view(np.float64))
-
-
-UNSCALED = Scaling(np.empty(0, np.uint64), np.empty(0), np.empty(0))
+UNSCALED = Scaling(b"")
 
 
 class Scaler(Saved):
     """The mean and spread of every named number, in a table that grows as names appear.
 
-    >>> from armwise.features.tokens import part, stacked, tail
+    >>> from armwise.features.tokens import Stack, part, tail
     >>> scaler = Scaler()
     >>> scaler.update(part(b'{"hour": 9}', "c").table, part(b'{"hour": 15}', "c").table)
-    >>> scaling = scaler.scaling(stacked(part(b'{"hour": 9}', "c"), tail([], [])))
+    >>> scaling = scaler.scaling(Stack(part(b'{"hour": 9}', "c"), tail([], [])))
     >>> scaling.means, scaling.deviations
     (array([12.]), array([3.]))
     """
@@ -80,7 +113,6 @@ class Scaler(Saved):
         self.counts: Floats = np.zeros(0)
         self.means: Floats = np.zeros(0)
         self.squares: Floats = np.zeros(0)
-        self._asked: dict[tuple[frozenset[bytes], bytes], Scaling] = {}
 
     def update(self, *tables: Table) -> None:
         """Take in the numbers of some decisions, in order: the same to the bit as one after the other.
@@ -91,7 +123,6 @@ class Scaler(Saved):
         >>> scaler.counts
         array([1., 1.])
         """
-        self._asked = {}
         table = tables[0] if len(tables) == 1 else as_table(tables)
         if welford(self.names, self.counts, self.means, self.squares, table, False):
             return
@@ -108,17 +139,26 @@ class Scaler(Saved):
         )
         welford(self.names, self.counts, self.means, self.squares, table, True)
 
-    def scaling(self, stack: Stack) -> Scaling:
-        """Mean and deviation of each number in a request that has varied; remembered until the next update.
+    def take(self, stack: Stack) -> None:
+        """``update`` with the numbers of one request.
 
-        >>> from armwise.features.tokens import NOTHING, part, stacked, tail
-        >>> Scaler().scaling(stacked(part(b'{"hour": 9}', "c"), tail([], []))).names.size
+        >>> from armwise.features.tokens import Stack, part, tail
+        >>> scaler = Scaler()
+        >>> scaler.take(Stack(part(b'{"hour": 9}', "c"), tail([], [])))
+        >>> scaler.means
+        array([9.])
+        """
+        arms = stack.tail
+        if not take_numbers(
+            stack.context.counted, arms.words, arms.n, self.names, self.counts, self.means, self.squares
+        ):
+            self.update(stack.table)
+
+    def scaling(self, stack: Stack) -> Scaling:
+        """Mean and deviation of each number in a request that has varied.
+
+        >>> from armwise.features.tokens import NOTHING, Stack, part, tail
+        >>> Scaler().scaling(Stack(part(b'{"hour": 9}', "c"), tail([], []))).names.size
         0
         """
-        numbers = stack.tail.numbers, stack.context.numbers  # which names are to be scaled
-        found = self._asked.get(numbers)
-        if found is None:
-            found = Scaling(*varied(self.names, self.counts, self.means, self.squares, stack.table))
-            if len(self._asked) < MOST_ASKED:
-                self._asked[numbers] = found
-        return found
+        return Scaling.joined(*varied(self.names, self.counts, self.means, self.squares, stack.table))

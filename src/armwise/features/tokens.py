@@ -7,17 +7,19 @@ import hashlib
 import re
 import struct
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from armwise.numerics.features import flat, scan
+from armwise.numerics.decisions import flat, flat_arms, numeric
+from armwise.numerics.features import scan
 
 MAX_DEPTH = 32
 MAX_STRING = 4096
 MAX_TOKENS = 4096
+MAX_ID = 256  # characters of an arm's or an event's id
 MAX_PATH = 8192  # bytes of the keys on the way to a value: each value is hashed with all of them
 
 Hashes = NDArray[np.uint64]
@@ -34,7 +36,7 @@ class InvalidInput(ValueError):
     """
 
 
-class Part(NamedTuple):
+class Part(msgspec.Struct, frozen=True, gc=False):
     """The tokens of one context or of one arm's features, before scaling: hash, bits of the number, whether numeric.
 
     >>> part(b'{"hour": 9, "city": "Oslo", "vip": null}', "c").table.view(np.float64)[:, 1]
@@ -43,8 +45,6 @@ class Part(NamedTuple):
 
     counted: bytes  # how many tokens, then the rows of the table: joining bytes is quicker than joining small arrays
     n_keys: int
-    numbers: bytes  # the hashes of the numeric tokens: two parts that want the same scaled have the same
-    numeric: bytes  # the rows of the numeric tokens
 
     @property
     def table(self) -> Table:
@@ -68,13 +68,13 @@ def count_tokens(parts: Sequence[Part]) -> int:
     return (sum([len(part.counted) for part in parts]) - 8 * len(parts)) // _ROW.size
 
 
-NOTHING = Part(bytes(8), 0, b"", b"")
+NOTHING = Part(bytes(8), 0)
 # An escape of the first half of a pair, itself not escaped, without the second half after it.
 _LONE = re.compile(rb"(?<!\\)(?:\\\\)*\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])")
 _ROW = struct.Struct("8sdQ")
 
 
-class Tail(NamedTuple):
+class Tail(msgspec.Struct, frozen=True, gc=False):
     """The tokens of a request's arms, made once for all requests with these arms.
 
     >>> tail([bytes(8)], [NOTHING]).n
@@ -83,8 +83,6 @@ class Tail(NamedTuple):
 
     n: int
     words: bytes  # per arm the hash of its id, the number of tokens and three words for each
-    numbers: frozenset[bytes]
-    numeric: bytes
 
 
 def tail(ids: Sequence[bytes], arms: Sequence[Part]) -> Tail:
@@ -95,46 +93,37 @@ def tail(ids: Sequence[bytes], arms: Sequence[Part]) -> Tail:
     """
     pieces = [b""] * (2 * len(arms))
     pieces[::2], pieces[1::2] = ids, [arm.counted for arm in arms]
-    numeric = b"".join([arm.numeric for arm in arms])
-    return Tail(len(arms), b"".join(pieces), frozenset([arm.numbers for arm in arms]), numeric)
+    return Tail(len(arms), b"".join(pieces))
 
 
-class Stack:
+class Stack(msgspec.Struct, frozen=True, gc=False):
     """The tokens of a request.
 
-    ``words`` has the number of arms, then the context, then for each arm the hash of its id and its features; of
-    both the number of tokens and three words for each.
-
-    >>> stacked(part(b'{"time": "morning"}', "c"), tail([bytes(8)], [NOTHING])).words[[0, 1, 5, 6]]
+    >>> Stack(part(b'{"time": "morning"}', "c"), tail([bytes(8)], [NOTHING])).words[[0, 1, 5, 6]]
     array([1, 1, 0, 0], dtype=uint64)
     """
 
-    __slots__ = ("_table", "context", "tail", "words")
+    context: Part
+    tail: Tail
 
-    def __init__(self, context: Part, tail: Tail) -> None:
-        self.context, self.tail = context, tail
-        self.words = _words((tail.n.to_bytes(8, "little"), context.counted, tail.words))
-        self._table: Table | None = None
+    @property
+    def words(self) -> NDArray[np.uint64]:
+        """The number of arms, then the context, then for each arm the hash of its id and its features; of both the
+        number of tokens and three words for each.
+
+        >>> len(Stack(NOTHING, tail([bytes(8)], [NOTHING])).words)
+        4
+        """
+        return _words((self.tail.n.to_bytes(8, "little"), self.context.counted, self.tail.words))
 
     @property
     def table(self) -> Table:
         """The numeric tokens as one table.
 
-        >>> stacked(part(b'{"a": 1, "d": "x"}', "c"), tail([bytes(8)], [part(b'{"b": 2, "c": 3}', "a")])).table.shape
+        >>> Stack(part(b'{"a": 1, "d": "x"}', "c"), tail([bytes(8)], [part(b'{"b": 2, "c": 3}', "a")])).table.shape
         (3, 3)
         """
-        if self._table is None:
-            self._table = as_table((self.context.numeric, self.tail.numeric))
-        return self._table
-
-
-def stacked(context: Part, arms: Tail) -> Stack:
-    """Put the tokens of a request together.
-
-    >>> len(stacked(NOTHING, tail([bytes(8)], [NOTHING])).words)
-    4
-    """
-    return Stack(context, arms)
+        return as_table([numeric(self.context.counted, self.tail.words, self.tail.n)])
 
 
 def _words(pieces: Iterable[Any]) -> NDArray[np.uint64]:
@@ -161,6 +150,15 @@ def hash_token(token: bytes) -> bytes:
     '0x7637ba9f0342fcf6'
     """
     return hashlib.blake2b(token, digest_size=8).digest()
+
+
+def hash_id(id: str) -> bytes:
+    """The hash of an arm's id.
+
+    >>> hash_id("red") == hash_token(b"a\\x1eired")
+    True
+    """
+    return hash_token(b"a\x1ei" + id.encode())
 
 
 ONE = int.from_bytes(hash_token(b"1"), "little")
@@ -244,10 +242,8 @@ def _part(text: bytes, space: str) -> Part:
         )
     tokens: list[tuple[bytes, float, bool]] = []
     _walk(space.encode(), value, tokens, b"")
-    rows = [_ROW.pack(hash_token(token), number, numeric) for token, number, numeric in tokens]
-    numeric = [row for row, token in zip(rows, tokens) if token[2]]
-    counted = b"".join((len(rows).to_bytes(8, "little"), *rows))
-    return Part(counted, count_keys(value), b"".join(sorted({row[:8] for row in numeric})), b"".join(numeric))
+    rows = [_ROW.pack(hash_token(token), number, scaled) for token, number, scaled in tokens]
+    return Part(b"".join((len(rows).to_bytes(8, "little"), *rows)), count_keys(value))
 
 
 def named_tokens(text: bytes, space: str) -> list[tuple[str, int, float, bool]]:
@@ -259,17 +255,17 @@ def named_tokens(text: bytes, space: str) -> list[tuple[str, int, float, bool]]:
     tokens: list[tuple[bytes, float, bool]] = []
     _walk(space.encode(), read_json(text), tokens, b"")
     found = []
-    for token, number, numeric in tokens:
+    for token, number, scaled in tokens:
         path, _, value = token[1:].partition(b"\x1e")
         name = path.replace(b"\x1f", b".") + (b"=" + value[1:] if value else b"")
-        found.append((name.decode(), int.from_bytes(hash_token(token), "little"), number, numeric))
+        found.append((name.decode(), int.from_bytes(hash_token(token), "little"), number, scaled))
     return found
 
 
 class Flat:
     """The tokens of flat dictionaries, without a JSON text between: the same as ``part`` of the text, and quicker.
 
-    What a name, and a text under a name, hash to is remembered, up to ``MOST`` of them.
+    What a name, a text under a name, and an arm's id hash to is remembered, up to ``MOST`` of them.
 
     >>> seen = {"hour": 9, "city": "Oslo", "vip": None}
     >>> Flat("c").part(seen) == part(msgspec.json.encode(seen), "c")
@@ -280,8 +276,12 @@ class Flat:
 
     def __init__(self, space: str) -> None:
         self._space = space.encode()
+        self._forget()
+
+    def _forget(self) -> None:
         self._heads: dict[str, bytes] = {}
         self._texts: dict[str, dict[str | bool, bytes]] = {}
+        self._ids: dict[str, bytes] = {}
         self._size = 0
 
     def part(self, names: dict[Any, Any]) -> Part | None:
@@ -290,17 +290,43 @@ class Flat:
         >>> Flat("c").part({"tags": ["a", "b"]}) is None
         True
         """
-        found = flat(names, self._heads, self._texts)
-        if found is None:
+        counted = flat(names, self._heads, self._texts) if len(names) <= MAX_TOKENS else None
+        if counted is None:
             if self._size > self.MOST:
-                self._heads, self._texts, self._size = {}, {}, 0
-            if len(names) > MAX_TOKENS or not all(self._remember(name, value) for name, value in names.items()):
+                self._forget()
+            if not self._remember_all(names):
                 return None
-            found = flat(names, self._heads, self._texts)
-            if found is None:
+            counted = flat(names, self._heads, self._texts)
+            if counted is None:
                 return None
-        counted, numbers, numeric = found
-        return Part(counted, len(names), numbers, numeric)
+        return Part(counted, len(names))
+
+    def tail(self, arms: tuple[Any, ...]) -> Tail | None:
+        """The tokens of arms, ids or flat dictionaries with an ``id``; None if there is anything else among them.
+
+        >>> read = Flat("a").tail(("a", {"id": "b", "price": 3}))
+        >>> read == tail([hash_id("a"), hash_id("b")], [NOTHING, part(b'{"price":3}', "a")])
+        True
+        """
+        words = flat_arms(arms, "id", self._ids, self._heads, self._texts)
+        if words is None:
+            if self._size > self.MOST:
+                self._forget()
+            for arm in arms:
+                id = arm.get("id") if type(arm) is dict else arm
+                if type(id) is not str or not 0 < len(id) <= MAX_ID or not id.isprintable():
+                    return None
+                self._ids[id] = hash_id(id)
+                self._size += 1
+                if id is not arm and ("features" in arm or not self._remember_all(arm)):
+                    return None
+            words = flat_arms(arms, "id", self._ids, self._heads, self._texts)
+        if words is None or len(words) > MAX_TOKENS * _ROW.size:  # with so many each is counted
+            return None
+        return Tail(len(arms), words)
+
+    def _remember_all(self, names: dict[Any, Any]) -> bool:
+        return len(names) <= MAX_TOKENS and all(self._remember(name, value) for name, value in names.items())
 
     def _remember(self, name: Any, value: Any) -> bool:
         """Whether a name and its value are such as are remembered; they are then."""

@@ -22,6 +22,7 @@ if VARIANT not in VARIANTS:
 if TYPE_CHECKING:
     from armwise.numerics._baseline import choice as choice
     from armwise.numerics._baseline import cofine as cofine
+    from armwise.numerics._baseline import decisions as decisions
     from armwise.numerics._baseline import experts as experts
     from armwise.numerics._baseline import features as features
     from armwise.numerics._baseline import gp as gp

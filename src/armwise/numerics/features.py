@@ -4,7 +4,6 @@ from armwise.numerics._native import features as _features
 
 SPAN = _features.SPAN
 scan = _features.scan
-flat = _features.flat
 place = _features.place
 scaled = _features.scaled
 varied = _features.varied

@@ -15,7 +15,7 @@ from serving import ARMS, ask, replayed, settled, state
 from armwise import persist
 from armwise.agent import Choice
 from armwise.features.arms import read_arm, read_arms
-from armwise.features.tokens import InvalidInput, part, stacked
+from armwise.features.tokens import InvalidInput, Stack, part
 from armwise.numerics.choice import draw
 from armwise.serve.engine.engine import Engine
 from armwise.serve.errors import Conflict, Unknown
@@ -248,7 +248,7 @@ def test_learning_uses_exactly_what_was_seen_when_deciding(engines: Make) -> Non
 
 def _stack(context: bytes) -> Any:
     arms = read_arms(ARMS)
-    return stacked(part(context, "c"), arms.tail)
+    return Stack(part(context, "c"), arms.tail)
 
 
 def test_the_same_id_gets_the_same_answer_and_other_content_is_refused(engines: Make) -> None:

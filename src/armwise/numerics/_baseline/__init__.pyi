@@ -5,6 +5,9 @@ from armwise.numerics._baseline import (
     cofine as cofine,
 )
 from armwise.numerics._baseline import (
+    decisions as decisions,
+)
+from armwise.numerics._baseline import (
     experts as experts,
 )
 from armwise.numerics._baseline import (

@@ -177,6 +177,35 @@ struct Scales {
     }
 };
 
+// Welford's update with all numbers of a request; if one's name is not there, nothing is changed.
+bool take_numbers(Hashes context, Hashes arms, Index K, Hashes names, View<double, 1> counts, View<double, 1> means,
+                  View<double, 1> squares) {
+    const Index n = names.size();
+    require(counts.size() == n && means.size() == n && squares.size() == n,
+            "names, counts, means and squares must have as many entries");
+    std::vector<std::pair<Index, double>> met;
+    std::vector<Index> places;  // where the names of the part before were found: arms have mostly the same
+    const bool known = each_part(context, arms, K, [&](const uint64_t* tokens, Index size) {
+        if (Index(places.size()) < size) places.resize(std::size_t(size));
+        for (Index k = 0; k < size; ++k, tokens += 3)
+            if (tokens[2]) {
+                Index& i = places[k];
+                if (i >= n || names[i] != tokens[0]) i = std::max<Index>(place(names, tokens[0]), 0);
+                if (i >= n || names[i] != tokens[0]) return false;
+                met.emplace_back(i, as_number(tokens[1]));
+            }
+        return true;
+    });
+    if (!known) return false;
+    for (const auto& [i, number] : met) {
+        const double delta = number - means[i];
+        counts[i] += 1.0;
+        means[i] += delta / counts[i];
+        squares[i] += delta * (number - means[i]);
+    }
+    return true;
+}
+
 // Working memory of a decision, kept by each thread: asking for it anew would cost a tenth of the time.
 struct Work {
     std::vector<double> X, values, own;
@@ -291,7 +320,7 @@ void bind_decisions(nb::module_& m) {
 ``heads`` has the hash under each name, ``texts`` under each name and text (or boolean) the row; None if one is missing,
 or if there is anything else in the dictionary.
 
->>> len(flat({"hour": 9, "vip": None}, {"hour": b"12345678"}, {}))
+>>> len(flat({"hour": 9, "vip": None}, {"hour": b"12345678", "vip": b"abcdefgh"}, {}))
 32
 >>> flat({"city": "Oslo"}, {}, {}) is None
 True)");
@@ -388,30 +417,7 @@ True)");
 
     m.def("take_numbers", [](nb::bytes context, nb::bytes arms, Index K, Const<uint64_t, 1> names,
                              Array<double, 1> counts, Array<double, 1> means, Array<double, 1> squares) {
-        const Index n = names.size();
-        require(counts.size() == n && means.size() == n && squares.size() == n,
-                "names, counts, means and squares must have as many entries");
-        std::vector<std::pair<Index, double>> met;
-        std::vector<Index> places;  // where the names of the part before were found: arms have mostly the same
-        const bool known = each_part(as_words(context), as_words(arms), K, [&](const uint64_t* tokens, Index size) {
-            if (Index(places.size()) < size) places.resize(std::size_t(size));
-            for (Index k = 0; k < size; ++k, tokens += 3)
-                if (tokens[2]) {
-                    Index& i = places[k];
-                    if (i >= n || names[i] != tokens[0]) i = std::max<Index>(place(names, tokens[0]), 0);
-                    if (i >= n || names[i] != tokens[0]) return false;
-                    met.emplace_back(i, as_number(tokens[1]));
-                }
-            return true;
-        });
-        if (!known) return false;
-        for (const auto& [i, number] : met) {
-            const double delta = number - means[i];
-            counts[i] += 1.0;
-            means[i] += delta / counts[i];
-            squares[i] += delta * (number - means[i]);
-        }
-        return true;
+        return take_numbers(as_words(context), as_words(arms), K, names, counts, means, squares);
     }, "context"_a, "arms"_a, "K"_a, "names"_a, "counts"_a, "means"_a, "squares"_a,
           R"(Welford's update with all numbers of a request; if one's name is not there, nothing is changed: False.
 
@@ -420,6 +426,23 @@ True)");
 >>> nine.view(float)[2] = 9.0
 >>> take_numbers(nine.tobytes(), b"", 0, np.array([7], np.uint64), n, m, s), m[0]
 (True, np.float64(9.0)))");
+
+    m.def("begin", [](nb::bytes context, nb::bytes arms, Index K, Const<uint64_t, 1> names, Array<double, 1> counts,
+                      Array<double, 1> means, Array<double, 1> squares, Array<double, 3> array, Const<double, 2> row,
+                      double reward) {
+        const Models models = as_models(array, row.size(1));
+        require(models.M == 1 && row.size(0) == 1, "there must be one model and one row");
+        require(all_within(row.data, row.size()), TOO_LARGE);
+        if (!take_numbers(as_words(context), as_words(arms), K, names, counts, means, squares)) return false;
+        update(models[0], models.D, row.data, models.d, reward);
+        return true;
+    }, "context"_a, "arms"_a, "K"_a, "names"_a, "counts"_a, "means"_a, "squares"_a, "models"_a, "row"_a, "reward"_a,
+          R"(``take_numbers`` and ``ridge.learn_row`` with the one row; if a name is not there, nothing is changed: False.
+
+>>> none, zero, models = np.zeros(0, np.uint64), np.zeros(0), np.zeros((1, 9, 8))
+>>> models[0, 0, 0] = 1.0
+>>> begin(bytes(8), b"", 0, none, zero, zero, zero, models, np.ones((1, 1)), 1.0), models[0, 8, 0]
+(True, np.float64(0.5)))");
 
     m.def("decide_optimistic", [](nb::bytes context, nb::bytes arms, Index K, Const<uint64_t, 1> names,
                                   Const<double, 1> counts, Const<double, 1> means, Const<double, 1> squares,

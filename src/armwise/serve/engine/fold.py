@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from armwise import persist
-from armwise.features.tokens import NOTHING, Table
 from armwise.serve.journal.append import Journal, Write
 from armwise.serve.journal.events import Change, Creation, Decision, Import, Lessons, Reward, Row, Version
 from armwise.serve.journal.records import Saved
@@ -46,11 +45,8 @@ def fold(
         with contextlib.suppress(ValueError):  # its lesson says what is the matter
             if isinstance(made := row.event, Decision):
                 recent[seq] = made
-    met: dict[str, list[Table]] = {}  # for the scalers; taken in together, where nothing looks at them between
     for row in rows:
         anew = row.kind in ("create", "import")
-        if anew:
-            met.pop(row.app, None)  # the scaler that they were for goes
         if broken is not None and row.app not in models and row.kind != "create":
             broken.setdefault(row.app, f"event {row.seq} is for it, but it has no model")
             continue
@@ -68,22 +64,18 @@ def fold(
                     former, models[row.app] = models[row.app], persist.loads(imported.data)
                     models[row.app].settings = settings
                     inherit(models[row.app], former)
-                case Lessons() as lessons_of_others:  # which are scaled by what was met before them
-                    models[row.app].scaler.update(*met.pop(row.app, [NOTHING.table]))
+                case Lessons() as lessons_of_others:
                     models[row.app].study(lessons_of_others)
                 case Version():
-                    models[row.app].scaler.update(*met.pop(row.app, [NOTHING.table]))
                     make = functools.partial(_made, journal=journal, row=row, before=models[row.app])
                     models[row.app] = fold_version(models[row.app], row, make)
                 case Decision() as made:
                     model, write = models[row.app], writes.get(row.seq)
                     stack = seen = None
                     if write is not None:  # what a model saw that has since begun anew, this one would see otherwise
-                        stack, seen = (
-                            write.stack,
-                            write.seen if made.version >= max(model.since, model.roster) else None,
-                        )
-                    met.setdefault(row.app, []).append(model.numbers(made, stack))
+                        seen = write.seen if made.version >= max(model.since, model.roster) else None
+                        stack = write.stack
+                    model.meet(made, seen or stack)
                     model.assume(made, at_hand=model.watch(row, made, seen or stack))
                 case _:
                     models[row.app].apply(row, recent[lessons[row.seq]] if row.seq in lessons else None)
@@ -96,18 +88,10 @@ def fold(
         except Exception as error:
             if broken is None:
                 raise
-            met.pop(row.app, None)
             give_up(models, broken, row.app, f"event {row.seq} ({row.kind}) cannot be folded in: {error}")
             continue
         if broken and anew:
             broken.pop(row.app, None)
-    for app, tables in met.items():
-        try:
-            models[app].scaler.update(*tables)
-        except Exception as error:
-            if broken is None:
-                raise
-            give_up(models, broken, app, f"the numbers of its decisions cannot be folded in: {error}")
 
 
 def _teaches(row: Row, strict: bool) -> int:

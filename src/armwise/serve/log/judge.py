@@ -26,7 +26,7 @@ def followed(model: Model, rounds: Rounds) -> list[Distribution]:
     for _, decision, reward in rounds:
         try:
             drawn = model.choose(bytes(decision.context), offered(decision), 0.5)
-            model.scaler.update(model.numbers(decision))
+            model.meet(decision)
         except (ValueError, ArithmeticError) as error:  # other arms than it was made for, say
             table.append(str(error) or type(error).__name__)
             continue

@@ -18,8 +18,9 @@ from armwise.features.arms import ArmColumns
 from armwise.features.arms import read_arms as read_arms
 from armwise.features.hashed import HashedRows
 from armwise.features.scaling import Scaler, Scaling
-from armwise.features.tokens import InvalidInput, Part, Stack, Table, part, read_json
+from armwise.features.tokens import ONE, InvalidInput, Part, Stack, part, read_json
 from armwise.numerics.choice import draw
+from armwise.numerics.decisions import decide_optimistic
 from armwise.serve.journal.events import (
     ARRIVAL,
     CLOSE,
@@ -40,9 +41,12 @@ from armwise.serve.journal.events import (
     Settings,
 )
 from armwise.serve.model.drift import KEEP, MOST_ALARMS, Drift
-from armwise.serve.model.inside import copied, reseed, within
+from armwise.serve.model.inside import copied, optimist, reseed, within
 from armwise.serve.model.seen import Drawn, Seen, offered, restricted, stack_of
 from armwise.serve.model.underway import Held, Underway
+
+
+_DRAWN = make_choice((0, None, None, None))  # of a view that has the drawn arm's row alone; optimists need no more
 
 
 class Model(persist.Saved):
@@ -80,6 +84,7 @@ class Model(persist.Saved):
         self.underway: Underway | None = None  # where several decide at once: what copies of this model share
         self._plain = [False]  # whether the agent is known to have nothing to note; copies share what one finds out
         self._direct = agent.sees in ("features", "shared") and agent.plain_input
+        self._optimist = optimist(agent)
         self._counts = any(each.choosing_changes for each in within(agent))
         if agent.sees not in ("features", "nothing", "shared", "key", "advice"):
             raise InvalidInput(f"agent: the service cannot give what {type(agent).__name__} sees: {agent.sees}")
@@ -107,6 +112,8 @@ class Model(persist.Saved):
         >>> model.choose(b"{}", read_arms([b'"b"']), u=0.9).p
         array([1.])
         """
+        if self._optimist and not self.arms:
+            return self._choose_optimistic(tokens or part(context, "c"), arms, u)
         seen = self.see(context, arms, tokens)
         try:
             p, arm, note, held = self._draw(seen.view, seen.positions, u)
@@ -116,6 +123,20 @@ class Model(persist.Saved):
         if chosen != chosen:  # NaN could be journaled, but never be read again
             raise ArithmeticError(f"{self.agent} gives the arms the probabilities {p}")
         return Drawn(arm, p, note, seen, held)
+
+    def _choose_optimistic(self, context: Part, arms: ArmColumns, u: float) -> Drawn:
+        """``choose`` in one compiled call, to the bit; what is seen of it is the row of the arm that was drawn."""
+        agent: Any = self.agent
+        optimist, epsilon = (agent, -1.0) if self._optimist == 1 else (agent.agent, agent.epsilon)
+        scaler, encoder, offered = self.scaler, self.encoder, arms.tail
+        try:
+            arm, p, row, scaling = decide_optimistic(
+                context.counted, offered.words, offered.n, scaler.names, scaler.counts, scaler.means, scaler.squares,
+                encoder.interactions, ONE, optimist._model.models, encoder.dim, *optimist._settings, epsilon, u,
+            )  # fmt: skip
+        except ValueError as error:
+            raise InvalidInput(str(error)) from None
+        return Drawn(arm, p, None, Seen(row, None, Scaling(scaling), Stack(context, offered), True))
 
     def see(self, context: bytes, arms: ArmColumns, tokens: Part | None = None) -> Seen:
         """What the agent sees of a request now.
@@ -259,7 +280,7 @@ class Model(persist.Saved):
         """
         match row.event:
             case Decision() as made:
-                self.scaler.update(self.numbers(made))
+                self.meet(made)
                 self.assume(made)
             case Change() as change:
                 self._configure(change)
@@ -311,7 +332,7 @@ class Model(persist.Saved):
         expected = None
         with contextlib.suppress(ValueError, ArithmeticError):  # arms that it cannot have: it will be refused
             at_hand = seen = self.recall(decision, at_hand)
-            arm = decision.arm if seen.positions is None else seen.positions[decision.arm]
+            arm = 0 if seen.drawn else decision.arm if seen.positions is None else seen.positions[decision.arm]
             expected = self.agent._predicted(seen.view, arm)
         self.drift.watch(row.seq, expected, row.time + decision.window)
         return at_hand
@@ -334,6 +355,9 @@ class Model(persist.Saved):
 
     def _revise(self, decision: Decision, reward: float, at_hand: Seen | None, seq: int) -> None:
         """Put the outcome of a decision in the place of the default that was assumed."""
+        if at_hand is not None and at_hand.drawn:
+            self.amend(at_hand, decision.default, reward, decision.rule, seq)
+            return
         before, after = self._taken(decision.default, decision.rule), self._taken(reward, decision.rule)
         try:
             view, choice = self._chosen(decision, at_hand)
@@ -364,21 +388,57 @@ class Model(persist.Saved):
             self.agent._fade(kept)
         self.drift.alarms = [*self.drift.alarms, [self.version, kept]][-MOST_ALARMS:]
 
-    def numbers(self, decision: Decision, stack: Stack | None = None) -> Table:
-        """What a journaled decision has for the scaler; ``stack`` spares reading its tokens, where they are at hand.
+    def meet(self, decision: Decision, at_hand: Seen | Stack | None = None) -> None:
+        """Take in the numbers of a journaled decision, for their scale; ``at_hand`` is what was seen of it, or its
+        tokens.
 
         >>> from armwise.serve.journal.events import Creation
         >>> from armwise.serve.model.build import build_model
         >>> model = build_model(Creation(agent={"class": "LinUCB"}))
-        >>> model.numbers(Decision(msgspec.Raw(b'{"hour":9}'), [msgspec.Raw(b'"a"')], [1.0], 0, 0, 1, 0.0)).shape
-        (1, 3)
+        >>> model.meet(Decision(msgspec.Raw(b'{"hour":9}'), [msgspec.Raw(b'"a"')], [1.0], 0, 0, 1, 0.0))
+        >>> model.scaler.means
+        array([9.])
         """
-        if stack is None or self._counts:
-            stack = stack_of(decision)
-            if self._counts and not decision.apprentice:  # it counts choices, not rewards
-                self.agent._chose(*self._chosen(decision, None))
-                self._twin = None
-        return stack.table
+        stack = at_hand.stack if isinstance(at_hand, Seen) else at_hand
+        if self._counts and not decision.apprentice:  # it counts choices, not rewards
+            self.agent._chose(*self._chosen(decision, at_hand))
+            self._twin = None
+        self.scaler.take(stack or stack_of(decision))
+
+    def begin(self, seen: Seen, reward: float, rule: str = EARLIEST) -> None:
+        """``meet`` and ``assume`` of a decision that an optimist has just drawn.
+
+        >>> from armwise.serve.journal.events import Creation
+        >>> from armwise.serve.model.build import build_model
+        >>> model = build_model(Creation())
+        >>> model.begin(model.choose(b'{"hour":9}', read_arms([b'"a"']), u=0.5).seen, 0.0)
+        >>> model.agent.t, model.scaler.means
+        (2, array([9.]))
+        """
+        assert seen.stack is not None
+        self.scaler.take(seen.stack)
+        try:  # noqa: SIM105
+            teach(self.agent, seen.view, _DRAWN, self.agent._read_reward(self._taken(reward, rule)))
+        except (ValueError, ArithmeticError):  # it is counted when its outcome is refused, too
+            pass
+
+    def amend(self, seen: Seen, before: float, after: float, rule: str = EARLIEST) -> None:
+        """Put the outcome of a decision that an optimist drew in the place of the default that was assumed.
+
+        >>> from armwise.serve.journal.events import Creation
+        >>> from armwise.serve.model.build import build_model
+        >>> model = build_model(Creation())
+        >>> seen = model.choose(b"{}", read_arms([b'"a"']), u=0.5).seen
+        >>> model.begin(seen, 0.0); model.amend(seen, 0.0, 1.0); model.lessons
+        1
+        """
+        before, after = self._taken(before, rule), self._taken(after, rule)
+        try:
+            if after != before:
+                self.agent._revise(seen.view, _DRAWN, before, self.agent._read_reward(after))
+        except (ValueError, ArithmeticError):  # the same on every replay, so the fold stays a function
+            self.refused += 1
+        self.lessons += 1
 
     def reread(self, decision: Decision) -> Decision:
         """Take a decision in that another model made: as this one would have seen it, with the scales it has now.
@@ -391,7 +451,7 @@ class Model(persist.Saved):
         """
         scaling = self.scaler.scaling(stack_of(decision))
         seen = msgspec.structs.replace(decision, note=None, scaling=scaling.journal)
-        self.scaler.update(self.numbers(seen))
+        self.meet(seen)
         return seen
 
     def study(self, lessons: Lessons) -> None:
@@ -439,9 +499,12 @@ class Model(persist.Saved):
         ...
         ValueError: reward is -1.0; UCB1 expects a number in [0, 1]: rescale the rewards first
         """
-        view, choice = self._chosen(decision, at_hand)
         taken = self._taken(reward, decision.rule)
         self._twin = None  # it knows less from here on
+        if isinstance(at_hand, Seen) and at_hand.drawn:
+            teach(self.agent, at_hand.view, _DRAWN, self.agent._read_reward(taken))
+            return
+        view, choice = self._chosen(decision, at_hand)
         if (
             self._direct and at_hand is not None and not self.agent.n_costs
         ):  # rows of the encoder, an arm that was just drawn: known to be sound
@@ -452,9 +515,14 @@ class Model(persist.Saved):
     def _chosen(self, decision: Decision, at_hand: Seen | Stack | None) -> tuple[Any, Choice]:
         """What the agent saw when a journaled decision was made, and its choice."""
         seen = self.recall(decision, at_hand)
+<<<<<<< HEAD
         arm = decision.arm if seen.positions is None else seen.positions[decision.arm]
         note = decision.note if decision.drawn_by in ("", self.name) else None  # another version's says nothing here
         return seen.view, make_choice((arm, decision.p[decision.arm], note, None))
+=======
+        arm = 0 if seen.drawn else decision.arm if seen.positions is None else seen.positions[decision.arm]
+        return seen.view, make_choice((arm, decision.p[decision.arm], decision.note, None))
+>>>>>>> 3a6cbec (Decisions over ridge models are drawn in one compiled call, arms are read by value, Decider() in memory is reproducible)
 
     def recall(self, decision: Decision, at_hand: Seen | Stack | None = None) -> Seen:
         """What the agent saw when a journaled decision was made; ``at_hand`` spares reading it again.

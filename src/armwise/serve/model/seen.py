@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
+import msgspec
 import numpy as np
 
 from armwise.agent import Floats
 from armwise.features.arms import ArmColumns, read_arms
 from armwise.features.scaling import Scaling
-from armwise.features.tokens import Stack, part, stacked
+from armwise.features.tokens import Stack, part
 from armwise.serve.journal.events import Decision
 from armwise.serve.model.underway import Held
 
 
-class Seen(NamedTuple):
+class Seen(msgspec.Struct, frozen=True, gc=False):
     """What an agent saw of a request: its view, which of its arms were offered (None: these, in order), the scaling.
 
     >>> Seen(None, [1, 0], Scaling.of(""), None).positions
@@ -25,6 +26,7 @@ class Seen(NamedTuple):
     positions: list[int] | None
     scaling: Scaling
     stack: Stack | None
+    drawn: bool = False  # the view has the row of the arm that was drawn, and no other
 
 
 def stack_of(decision: Decision) -> Stack:
@@ -34,7 +36,7 @@ def stack_of(decision: Decision) -> Stack:
     >>> stack_of(Decision(msgspec.Raw(b'{"hour":9}'), [msgspec.Raw(b'"a"')], [1.0], 0, 0, 1, 0.0)).table.shape
     (1, 3)
     """
-    return stacked(part(bytes(decision.context), "c"), offered(decision).tail)
+    return Stack(part(bytes(decision.context), "c"), offered(decision).tail)
 
 
 def offered(decision: Decision) -> ArmColumns:
@@ -47,7 +49,7 @@ def offered(decision: Decision) -> ArmColumns:
     return read_arms([bytes(arm) for arm in decision.arms[: len(decision.p)]])
 
 
-class Drawn(NamedTuple):
+class Drawn(msgspec.Struct, frozen=True, gc=False):
     """An arm drawn from ``p``, with the agent's note and what it saw; ``held`` counts it while it is under way.
 
     >>> Drawn(0, np.ones(1), None, Seen(None, None, Scaling.of(""), None)).arm

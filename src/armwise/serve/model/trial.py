@@ -50,7 +50,7 @@ def rehearse(model: Model, k: int = 0) -> None:
         msgspec.Raw(text), sent, p, int(drawn.arm), 0, 1, 0.0, note=drawn.note, scaling=drawn.seen.scaling.journal
     )
     read = msgspec.json.decode(msgspec.json.encode(decision), type=Decision)
-    model.scaler.update(model.numbers(read))
+    model.meet(read)
     free = [0.0] * model.agent.n_costs or None  # an agent with a budget counts costs
     model.teach(read, model.settings.default, cost=free)
 

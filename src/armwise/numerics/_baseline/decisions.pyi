@@ -1,0 +1,45 @@
+import numpy
+import numpy.typing
+
+def flat(
+    names: dict[object, object], heads: dict[str, bytes], texts: dict[str, dict[str | bool, bytes]]
+) -> bytes | None: ...
+def ids_of(arms: tuple[object, ...], id: str) -> tuple[str, ...] | None: ...
+def snapshot(arms: tuple[object, ...]) -> tuple[object, ...]: ...
+def same_arms(arms: tuple[object, ...], before: tuple[object, ...]) -> bool: ...
+def flat_arms(
+    arms: tuple[object, ...],
+    id: str,
+    hashes: dict[str, bytes],
+    heads: dict[str, bytes],
+    texts: dict[str, dict[str | bool, bytes]],
+) -> bytes | None: ...
+def numeric(context: bytes, arms: bytes, K: int) -> bytes: ...
+def take_numbers(
+    context: bytes,
+    arms: bytes,
+    K: int,
+    names: numpy.typing.NDArray[numpy.uint64],
+    counts: numpy.typing.NDArray[numpy.float64],
+    means: numpy.typing.NDArray[numpy.float64],
+    squares: numpy.typing.NDArray[numpy.float64],
+) -> bool: ...
+def decide_optimistic(
+    context: bytes,
+    arms: bytes,
+    K: int,
+    names: numpy.typing.NDArray[numpy.uint64],
+    counts: numpy.typing.NDArray[numpy.float64],
+    means: numpy.typing.NDArray[numpy.float64],
+    squares: numpy.typing.NDArray[numpy.float64],
+    interactions: bool,
+    one: int,
+    models: numpy.typing.NDArray[numpy.float64],
+    dim: int,
+    lam: float,
+    alpha: float,
+    noise: float,
+    delta: float,
+    epsilon: float,
+    u: float,
+) -> tuple[int, numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64], bytes]: ...

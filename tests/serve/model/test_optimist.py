@@ -1,0 +1,90 @@
+"""One compiled call decides what the steps decide, and what is learnt of it is the same: all to the bit."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import msgspec
+import pytest
+
+from armwise import persist
+from armwise.features.plain import read_context, read_named_arms
+from armwise.serve.journal.events import DEFAULT_AGENT, Creation, Decision
+from armwise.serve.model.build import build_model
+from armwise.serve.model.model import Model
+
+AGENTS: dict[str, dict[str, Any]] = {
+    "default": dict(DEFAULT_AGENT),
+    "LinUCB": {"class": "LinUCB", "alpha": 0.3, "lam": 0.7},
+    "ellipsoid": {"class": "LinUCB", "alpha": {"class": "Ellipsoid", "noise": 0.2, "norm": 1.0, "delta": 0.1}},
+    "noise learnt": {"class": "Explore", "epsilon": 0.2, "agent": {"class": "LinUCB", "lam": 1.0}},
+}
+
+
+def request(rng: random.Random, k: int) -> tuple[Any, list[Any]]:
+    context: dict[str, Any] = {f"f{i}": rng.choice(["north", "south", True, None]) for i in range(k % 4)}
+    context |= {f"n{i}": rng.choice([rng.random(), rng.randrange(9), 5]) for i in range(k % 7)}
+    arms: list[Any] = [f"arm{i}" for i in range(1 + k % 11)]
+    if k % 3:
+        arms = [{"id": arm, "price": rng.random(), "kind": rng.choice("ab"), "size": i} for i, arm in enumerate(arms)]
+    return context, arms
+
+
+def by_steps(creation: Creation) -> Model:
+    model = build_model(creation)
+    assert model._optimist
+    model._optimist = 0
+    return model
+
+
+@pytest.mark.parametrize("dim", [8, 21, 128])
+@pytest.mark.parametrize("agent", AGENTS)
+def test_one_call_is_the_steps_to_the_bit(agent: str, dim: int) -> None:
+    creation = Creation(AGENTS[agent], {"dim": dim, "interactions": dim != 21})
+    quick, slow, rng = build_model(creation), by_steps(creation), random.Random(dim)
+    for k in range(120):
+        context, arms = request(rng, k)
+        (text, tokens), offered, u = read_context(context), read_named_arms(arms), rng.random()
+        ours, theirs = quick.choose(text, offered, u, tokens), slow.choose(text, offered, u)
+        assert (ours.arm, ours.p.tobytes(), ours.seen.scaling) == (theirs.arm, theirs.p.tobytes(), theirs.seen.scaling)
+        assert ours.seen.drawn and ours.seen.view.tobytes() == theirs.seen.view[theirs.arm].tobytes()
+        made = Decision(msgspec.Raw(text), offered.raws, ours.p.tolist(), ours.arm, k, 1, 0.0, learn=quick.learns)
+        made.scaling = ours.seen.scaling.journal
+        if quick.learns == "provisional":
+            quick.begin(ours.seen, made.default)
+            quick.amend(ours.seen, made.default, float(k % 2))
+        else:
+            quick.meet(made, ours.seen)
+            quick.learn(made, float(k % 2), ours.seen)
+        slow.meet(made)  # as a replay does it, from what is journaled alone
+        slow.assume(made)
+        slow._revise(made, float(k % 2), None) if slow.learns == "provisional" else slow.learn(made, float(k % 2))
+    assert persist.dumps(quick) == persist.dumps(slow)
+
+
+def test_arms_by_value_are_told_apart() -> None:
+    first = read_named_arms([{"id": "a", "n": 1}, "b"])
+    assert read_named_arms([{"id": "a", "n": 1}, "b"]) is first
+    for other in ({"id": "a", "n": 1.0}, {"id": "a", "n": True}, {"id": "a", "m": 1}, {"id": "a", "n": 1, "m": None}):
+        read = read_named_arms([other, "b"])
+        assert read is not first
+        features = {name: value for name, value in other.items() if name != "id"}
+        assert bytes(read.raws[0]) == msgspec.json.encode({"id": "a", "features": features})
+    changing = {"id": "a", "n": 1}
+    read = read_named_arms([changing, "c"])
+    changing["n"] = 2
+    assert bytes(read.raws[0]) == b'{"id":"a","features":{"n":1}}'  # as it was when it was asked
+
+
+@pytest.mark.parametrize("arm", [{"id": "a", "x": float("inf")}, {"id": "a", "x": 10**200}, {"id": "", "x": 1}])
+def test_arms_that_cannot_be_learnt_are_refused(arm: Any) -> None:
+    read_named_arms([{"id": "a", "x": 1.0}])  # the name is known
+    with pytest.raises(ValueError, match=r"finite|1e150|characters"):
+        read_named_arms([arm])
+
+
+@pytest.mark.parametrize("context", [{"\ud800": None}, {"a": "\ud800"}])
+def test_half_a_surrogate_pair_is_refused(context: Any) -> None:
+    with pytest.raises(ValueError, match="surrogate"):
+        read_context(context)
