@@ -210,9 +210,10 @@ def ridge_revises(module: Any) -> object:
 
 
 @recipe("decisions.flat", "decisions.ids_of", "decisions.snapshot", "decisions.same_arms", "decisions.flat_arms")
-@recipe("decisions.numeric", "decisions.take_numbers", "decisions.decide_optimistic")
+@recipe("decisions.numeric", "decisions.take_numbers", "decisions.begin", "decisions.decide_optimistic")
 def decisions(module: Any) -> object:
-    d, heads, ids = module.decisions, {"hour": b"12345678", "price": b"abcdefgh"}, {f"arm{k}": b"%08d" % k for k in range(K)}
+    d, heads = module.decisions, {"hour": b"12345678", "price": b"abcdefgh"}
+    ids = {f"arm{k}": b"%08d" % k for k in range(K)}
     texts = {"city": {"Oslo": b"textrow1" + np.float64(1.0).tobytes() + bytes(8)}}
     heads["city"] = b"87654321"
     context = {"hour": 9, "price": 0.3, "vip": None, "city": "Oslo"}
@@ -226,8 +227,20 @@ def decisions(module: Any) -> object:
     for u in (0.01, 0.5, 0.99):
         out.append(d.decide_optimistic(
             words, tail, K, names, counts, means, squares, True, 7, models, D, 1.3, 0.4, 0.0, 1.0, 0.2, u))  # fmt: skip
-        out.append((d.take_numbers(words, tail, K, names, counts, means, squares), counts, means, squares))
-    return words, d.ids_of(arms, "id"), d.same_arms(arms, now), tail, d.numeric(words, tail, K), out
+        out.append(d.take_numbers(words, tail, K, names, counts, means, squares))
+        out.append(d.begin(words, tail, K, names, counts, means, squares, models, out[-2][2], 0.7))
+    return (
+        words,
+        d.ids_of(arms, "id"),
+        d.same_arms(arms, now),
+        tail,
+        d.numeric(words, tail, K),
+        out,
+        counts,
+        means,
+        squares,
+        models,
+    )
 
 
 @recipe("choice.explored")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import msgspec
 
-from armwise.features.arms import ArmColumns
+from armwise.features.arms import ArmColumns, read_arm
 
 
 class Decided(msgspec.Struct, frozen=True, gc=False):
@@ -22,7 +23,7 @@ class Decided(msgspec.Struct, frozen=True, gc=False):
     probability: float
     chances: dict[str, float] | list[float]  # by name, or in the order of the arms
     context: bytes = b"{}"  # as JSON
-    offered: ArmColumns | None = None
+    offered: ArmColumns | Sequence[bytes] = ()  # the arms, read or as JSON
 
     @property
     def probabilities(self) -> dict[str, float]:
@@ -33,7 +34,8 @@ class Decided(msgspec.Struct, frozen=True, gc=False):
         """
         if isinstance(self.chances, dict):
             return self.chances
-        return {} if self.offered is None else dict(zip(self.offered.ids, self.chances))
+        ids = self.offered.ids if isinstance(self.offered, ArmColumns) else [read_arm(arm).id for arm in self.arms]
+        return dict(zip(ids, self.chances))
 
     @property
     def arms(self) -> list[bytes]:
@@ -42,7 +44,7 @@ class Decided(msgspec.Struct, frozen=True, gc=False):
         >>> Decided("e1", "red", 1.0, {"red": 1.0}).arms
         []
         """
-        return [] if self.offered is None else [bytes(raw) for raw in self.offered.raws]
+        return [bytes(raw) for raw in (self.offered.raws if isinstance(self.offered, ArmColumns) else self.offered)]
 
     def __repr__(self) -> str:
         return f"Decided(id={self.id!r}, arm={self.arm!r}, probability={self.probability!r})"

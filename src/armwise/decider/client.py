@@ -95,7 +95,8 @@ class Client:
         for start in range(0, len(asked), _MOST):
             some = asked[start : start + _MOST]
             bodies = [
-                b'{"id":%s,"context":%s,"arms":[%s]}' % (json.dumps(id).encode(), context, b",".join(map(bytes, arms.raws)))
+                b'{"id":%s,"context":%s,"arms":[%s]}'
+                % (json.dumps(id).encode(), context, b",".join(map(bytes, arms.raws)))
                 for id, context, arms in some
             ]
             if len(bodies) == 1:

@@ -87,7 +87,9 @@ class Decider:
                 made.settings = msgspec.structs.replace(settings, learn=ARRIVAL)
             return made
 
-        self._home: Home = Memory(creation(None), seed=seed) if storage is None else Folder(os.fspath(storage), creation)
+        self._home: Home = (
+            Memory(creation(None), seed=seed) if storage is None else Folder(os.fspath(storage), creation)
+        )
 
     # ------------------------------------------------------------------ the verbs
 

@@ -69,9 +69,7 @@ class Memory:
     'taken'
     """
 
-    def __init__(
-        self, creation: Creation, clock: Callable[[], float] = time.time, seed: int | None = None
-    ) -> None:
+    def __init__(self, creation: Creation, clock: Callable[[], float] = time.time, seed: int | None = None) -> None:
         self._model = build_model(creation)
         self._window, self._learns = round(self._model.settings.window * 1000), self._model.learns
         self._rule = self._model.settings.rule
@@ -118,9 +116,7 @@ class Memory:
         if note is not None:
             note = msgspec.json.decode(msgspec.json.encode(note))  # as journals do
         self._seq = seq = self._seq + 1
-        status = Status(
-            APP, id, seq, now + self._window, self._rule, default, True, 0, 0.0, 0.0, False, self._learns
-        )
+        status = Status(APP, id, seq, now + self._window, self._rule, default, True, 0, 0.0, 0.0, False, self._learns)
         made = _Made(
             id, context, arms, drawn.p.tolist(), drawn.arm, note, model.version, now, status, seen.scaling, seen
         )

@@ -80,7 +80,7 @@ def read_decision(decision: Any) -> tuple[bytes, list[bytes]]:
     ...
     ValueError: decision must be what decide answered, got str 'e1'
     """
-    if not isinstance(decision, Decided) or decision.offered is None:
+    if not isinstance(decision, Decided) or not decision.offered:
         raise ValueError(f"decision must be what decide answered, got {type(decision).__name__} {decision!r:.60}")
     return decision.context, decision.arms
 

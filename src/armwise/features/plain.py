@@ -90,7 +90,10 @@ def _texts(arms: tuple[Any, ...]) -> list[bytes]:
     return texts
 
 
-MOST_CATALOGUES, MOST_REMEMBERED = 64, 1 << 16  # arms that are remembered: how many lists, and bytes of each one's tokens
+MOST_CATALOGUES, MOST_REMEMBERED = (
+    64,
+    1 << 16,
+)  # arms that are remembered: how many lists, and bytes of each one's tokens
 _catalogues: dict[tuple[str, ...], tuple[tuple[Any, ...], ArmColumns | None]] = {}
 _NONE: tuple[tuple[Any, ...], ArmColumns | None] = ((), None)
 

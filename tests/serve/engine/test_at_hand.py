@@ -37,7 +37,7 @@ def test_a_fold_with_what_was_seen_at_hand_is_the_fold_of_the_journal(begins_ane
         row = Row(len(rows) + 1, 0, "shop", "decision", f"e{k}", msgspec.json.encode(decision), decision)
         rows.append(row)
         writes[row.seq] = Write("shop", row.id, decision, stack=seen.stack, seen=seen)
-        deciding.scaler.update(deciding.numbers(decision, seen.stack))  # so that later ones are scaled
+        deciding.meet(decision, seen.stack)  # so that later ones are scaled
     at_hand: dict[str, Model] = {}
     read: dict[str, Model] = {}
     fold(at_hand, rows, None, writes)  # type: ignore[arg-type]

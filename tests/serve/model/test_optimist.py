@@ -13,6 +13,7 @@ from armwise.features.plain import read_context, read_named_arms
 from armwise.serve.journal.events import DEFAULT_AGENT, Creation, Decision
 from armwise.serve.model.build import build_model
 from armwise.serve.model.model import Model
+from armwise.serve.model.versions import Challenger, draw_among
 
 AGENTS: dict[str, dict[str, Any]] = {
     "default": dict(DEFAULT_AGENT),
@@ -88,3 +89,19 @@ def test_arms_that_cannot_be_learnt_are_refused(arm: Any) -> None:
 def test_half_a_surrogate_pair_is_refused(context: Any) -> None:
     with pytest.raises(ValueError, match="surrogate"):
         read_context(context)
+
+
+def test_what_the_versions_draw_is_learnt_with_the_row_of_the_arm_that_was_played() -> None:
+    leader = build_model(Creation())
+    leader.versions["bold"] = challenger = Challenger(build_model(Creation({"class": "UCB1", "n_arms": 3})))
+    challenger.share, rng, other = 0.9, random.Random(1), 0
+    for _ in range(60):
+        arms = read_named_arms(["a", "b", "c"])
+        made = Decision(msgspec.Raw(b"{}"), arms.raws, [0.0, 1.0, 0.0], 1, 0, 1, 0.0)
+        leader.learn(made, 1.0)  # so that it would play b
+        challenger.model.learn(msgspec.structs.replace(made, arm=0, p=[1.0, 0.0, 0.0]), 1.0)
+        drawn, _, _ = draw_among(leader, b"{}", arms, rng.random(), None)
+        played = leader._chosen(msgspec.structs.replace(made, p=drawn.p.tolist(), arm=drawn.arm), drawn.seen)
+        assert (played[0][played[1].arm] == leader.see(b"{}", arms).view[drawn.arm]).all()
+        other += drawn.arm != 1
+    assert other > 10

@@ -24,6 +24,18 @@ def take_numbers(
     means: numpy.typing.NDArray[numpy.float64],
     squares: numpy.typing.NDArray[numpy.float64],
 ) -> bool: ...
+def begin(
+    context: bytes,
+    arms: bytes,
+    K: int,
+    names: numpy.typing.NDArray[numpy.uint64],
+    counts: numpy.typing.NDArray[numpy.float64],
+    means: numpy.typing.NDArray[numpy.float64],
+    squares: numpy.typing.NDArray[numpy.float64],
+    models: numpy.typing.NDArray[numpy.float64],
+    row: numpy.typing.NDArray[numpy.float64],
+    reward: float,
+) -> bool: ...
 def decide_optimistic(
     context: bytes,
     arms: bytes,

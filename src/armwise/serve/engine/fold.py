@@ -10,7 +10,17 @@ from typing import Any
 
 from armwise import persist
 from armwise.serve.journal.append import Journal, Write
-from armwise.serve.journal.events import Change, Creation, Decision, Import, Lessons, Reward, Row, Version
+from armwise.serve.journal.events import (
+    PROVISIONAL,
+    Change,
+    Creation,
+    Decision,
+    Import,
+    Lessons,
+    Reward,
+    Row,
+    Version,
+)
 from armwise.serve.journal.records import Saved
 from armwise.serve.model.build import build_model
 from armwise.serve.model.model import Model
@@ -75,8 +85,12 @@ def fold(
                     if write is not None:  # what a model saw that has since begun anew, this one would see otherwise
                         seen = write.seen if made.version >= max(model.since, model.roster) else None
                         stack = write.stack
-                    model.meet(made, seen or stack)
-                    model.assume(made, at_hand=model.watch(row, made, seen or stack))
+                    at_hand = model.watch(row, made, seen or stack)
+                    if seen is not None and seen.drawn and made.learn == PROVISIONAL and not made.deferred:
+                        model.begin(seen, made.default, made.rule)
+                    else:
+                        model.meet(made, seen or stack)
+                        model.assume(made, at_hand=at_hand)
                 case _:
                     models[row.app].apply(row, recent[lessons[row.seq]] if row.seq in lessons else None)
             leader = models[row.app]

@@ -20,7 +20,7 @@ from armwise.features.hashed import HashedRows
 from armwise.features.scaling import Scaler, Scaling
 from armwise.features.tokens import ONE, InvalidInput, Part, Stack, part, read_json
 from armwise.numerics.choice import draw
-from armwise.numerics.decisions import decide_optimistic
+from armwise.numerics.decisions import begin, decide_optimistic
 from armwise.serve.journal.events import (
     ARRIVAL,
     CLOSE,
@@ -44,7 +44,6 @@ from armwise.serve.model.drift import KEEP, MOST_ALARMS, Drift
 from armwise.serve.model.inside import copied, optimist, reseed, within
 from armwise.serve.model.seen import Drawn, Seen, offered, restricted, stack_of
 from armwise.serve.model.underway import Held, Underway
-
 
 _DRAWN = make_choice((0, None, None, None))  # of a view that has the drawn arm's row alone; optimists need no more
 
@@ -362,8 +361,7 @@ class Model(persist.Saved):
         try:
             view, choice = self._chosen(decision, at_hand)
             self._twin = None
-            for alarm, kept in self.drift.alarms:  # what was assumed has faded since
-                after = before + kept * (after - before) if seq <= alarm else after
+            after = self._faded(seq, before, after)
             if after != before and self._direct and at_hand is not None:  # sound, as in ``teach``
                 self.agent._revise(view, choice, before, self.agent._read_reward(after))
             elif after != before:
@@ -371,6 +369,12 @@ class Model(persist.Saved):
         except (ValueError, ArithmeticError):  # the same on every replay, so the fold stays a function
             self.refused += 1
         self.lessons += 1
+
+    def _faded(self, seq: int, before: float, after: float) -> float:
+        """The outcome of a decision of which what was assumed has faded since."""
+        for alarm, kept in self.drift.alarms:
+            after = before + kept * (after - before) if seq <= alarm else after
+        return after
 
     def _surprised(self, seq: int, decision: Decision, reward: float) -> bool:
         """Whether the outcome of a decision makes it certain that something has changed."""
@@ -400,10 +404,19 @@ class Model(persist.Saved):
         array([9.])
         """
         stack = at_hand.stack if isinstance(at_hand, Seen) else at_hand
-        if self._counts and not decision.apprentice:  # it counts choices, not rewards
+        self.count(decision, at_hand)
+        self.scaler.take(stack or stack_of(decision))
+
+    def count(self, decision: Decision, at_hand: Seen | Stack | None = None) -> None:
+        """Let an agent that counts its choices, not its rewards, take note of a journaled decision.
+
+        >>> from armwise.serve.journal.events import Creation
+        >>> from armwise.serve.model.build import build_model
+        >>> build_model(Creation()).count(Decision(msgspec.Raw(b"{}"), [msgspec.Raw(b'"a"')], [1.0], 0, 0, 1, 0.0))
+        """
+        if self._counts and not decision.apprentice:
             self.agent._chose(*self._chosen(decision, at_hand))
             self._twin = None
-        self.scaler.take(stack or stack_of(decision))
 
     def begin(self, seen: Seen, reward: float, rule: str = EARLIEST) -> None:
         """``meet`` and ``assume`` of a decision that an optimist has just drawn.
@@ -416,13 +429,25 @@ class Model(persist.Saved):
         (2, array([9.]))
         """
         assert seen.stack is not None
-        self.scaler.take(seen.stack)
-        try:  # noqa: SIM105
-            teach(self.agent, seen.view, _DRAWN, self.agent._read_reward(self._taken(reward, rule)))
+        agent: Any = self.agent
+        optimist = agent if self._optimist == 1 else agent.agent
+        scaler, context, arms = self.scaler, seen.stack.context, seen.stack.tail
+        taken = self._taken(reward, rule)  # a default, which was checked when it was set
+        try:
+            if not begin(
+                context.counted, arms.words, arms.n, scaler.names, scaler.counts, scaler.means, scaler.squares,
+                optimist._model.models, seen.view, taken,
+            ):  # fmt: skip
+                scaler.take(seen.stack)  # with a name that is new
+                teach(agent, seen.view, _DRAWN, taken)
+                return
         except (ValueError, ArithmeticError):  # it is counted when its outcome is refused, too
-            pass
+            return
+        optimist._n_learnt += 1
+        if optimist is not agent:
+            agent._n_learnt += 1
 
-    def amend(self, seen: Seen, before: float, after: float, rule: str = EARLIEST) -> None:
+    def amend(self, seen: Seen, before: float, after: float, rule: str = EARLIEST, seq: int = 0) -> None:
         """Put the outcome of a decision that an optimist drew in the place of the default that was assumed.
 
         >>> from armwise.serve.journal.events import Creation
@@ -432,7 +457,7 @@ class Model(persist.Saved):
         >>> model.begin(seen, 0.0); model.amend(seen, 0.0, 1.0); model.lessons
         1
         """
-        before, after = self._taken(before, rule), self._taken(after, rule)
+        before, after = self._taken(before, rule), self._faded(seq, self._taken(before, rule), self._taken(after, rule))
         try:
             if after != before:
                 self.agent._revise(seen.view, _DRAWN, before, self.agent._read_reward(after))
@@ -515,14 +540,9 @@ class Model(persist.Saved):
     def _chosen(self, decision: Decision, at_hand: Seen | Stack | None) -> tuple[Any, Choice]:
         """What the agent saw when a journaled decision was made, and its choice."""
         seen = self.recall(decision, at_hand)
-<<<<<<< HEAD
-        arm = decision.arm if seen.positions is None else seen.positions[decision.arm]
+        arm = 0 if seen.drawn else decision.arm if seen.positions is None else seen.positions[decision.arm]
         note = decision.note if decision.drawn_by in ("", self.name) else None  # another version's says nothing here
         return seen.view, make_choice((arm, decision.p[decision.arm], note, None))
-=======
-        arm = 0 if seen.drawn else decision.arm if seen.positions is None else seen.positions[decision.arm]
-        return seen.view, make_choice((arm, decision.p[decision.arm], decision.note, None))
->>>>>>> 3a6cbec (Decisions over ridge models are drawn in one compiled call, arms are read by value, Decider() in memory is reproducible)
 
     def recall(self, decision: Decision, at_hand: Seen | Stack | None = None) -> Seen:
         """What the agent saw when a journaled decision was made; ``at_hand`` spares reading it again.

@@ -86,7 +86,7 @@ class Challenger(persist.Saved):
             case Decision() as made:
                 seen = self._own(made)
                 with contextlib.suppress(ValueError, ArithmeticError):  # arms that it cannot have, say
-                    self.model.numbers(seen)  # for an agent that counts its choices; the leader has scaled them
+                    self.model.count(seen)  # the leader has scaled its numbers
                 self.model.assume(seen, at_hand=self.model.watch(row, seen))
             case Lessons() as lessons:
                 shared, self.model.scaler = self.model.scaler, copy.deepcopy(self.model.scaler)
@@ -207,8 +207,10 @@ def draw_among(
                 break
         arm, note = answers[by][1].arm, answers[by][1].note
     among = {name: _share(share, one.p, p, arm) for name, (share, one) in answers.items()}
-    lead = answers[leader.name][1]
-    return Drawn(int(arm), p, note, lead.seen, lead.held), among, by
+    seen = lead.seen
+    if seen.drawn:  # of the arm that the leading version would have played, which need not be the one that is
+        seen = leader.see(context, arms, tokens)
+    return Drawn(int(arm), p, note, seen, lead.held), among, by
 
 
 def _share(share: float, own: Floats, p: Floats, arm: int) -> Share:
