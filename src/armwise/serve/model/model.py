@@ -128,10 +128,11 @@ class Model(persist.Saved):
         agent: Any = self.agent
         optimist, epsilon = (agent, -1.0) if self._optimist == 1 else (agent.agent, agent.epsilon)
         scaler, encoder, offered = self.scaler, self.encoder, arms.tail
+        lam, alpha, noise, delta = optimist._settings
         try:
             arm, p, row, scaling = decide_optimistic(
                 context.counted, offered.words, offered.n, scaler.names, scaler.counts, scaler.means, scaler.squares,
-                encoder.interactions, ONE, optimist._model.models, encoder.dim, *optimist._settings, epsilon, u,
+                encoder.interactions, ONE, optimist._model.models, encoder.dim, lam, alpha, noise, delta, epsilon, u,
             )  # fmt: skip
         except ValueError as error:
             raise InvalidInput(str(error)) from None

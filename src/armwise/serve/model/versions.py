@@ -207,6 +207,7 @@ def draw_among(
                 break
         arm, note = answers[by][1].arm, answers[by][1].note
     among = {name: _share(share, one.p, p, arm) for name, (share, one) in answers.items()}
+    lead = answers[leader.name][1]
     seen = lead.seen
     if seen.drawn:  # of the arm that the leading version would have played, which need not be the one that is
         seen = leader.see(context, arms, tokens)
