@@ -60,7 +60,7 @@ def test_one_call_is_the_steps_to_the_bit(agent: str, dim: int) -> None:
             quick.learn(made, float(k % 2), ours.seen)
         slow.meet(made)  # as a replay does it, from what is journaled alone
         slow.assume(made)
-        slow._revise(made, float(k % 2), None) if slow.learns == "provisional" else slow.learn(made, float(k % 2))
+        slow._revise(made, float(k % 2), None, k) if slow.learns == "provisional" else slow.learn(made, float(k % 2))
     assert persist.dumps(quick) == persist.dumps(slow)
 
 
