@@ -17,6 +17,8 @@ _KINDS = ("separate", "linear", *(f"smooth {length:g}" for length in _LENGTHS))
 _JITTER = 1e-10
 DOUBT = 6.0  # twice the log likelihood by which a kernel may fall behind and stay in play
 IN_PLAY = 3  # kernels at most
+OTHERS = 0.85  # of the optimism, for those that are not the likeliest
+_BEHIND = {"separate": 6.0, "smooth 0.1": 4.0, "smooth 0.2": 2.0}  # with which rough kernels begin, as DOUBT counts
 GROWTH = 8  # the kernel is fitted anew when the rewards have grown by one in so many
 
 
@@ -91,12 +93,15 @@ class DistinctRows(persist.Saved):
         return self._answers(X)[0]
 
     def scores(self, X: Floats, optimism: float) -> Floats:
-        """The largest mean + optimism x deviation of the kernels in play, row by row.
+        """The largest mean + optimism x deviation of the kernels in play, row by row, with less for the less likely.
 
         >>> DistinctRows(dim=1, most=8).scores(np.zeros((1, 1)), 2.0).round(3)
         array([2.828])
         """
-        highest: Floats = np.max([mean + optimism * width for mean, width in self._answers(X)], axis=0)
+        (mean, width), *others = self._answers(X)
+        highest: Floats = mean + optimism * width
+        for mean, width in others:
+            highest = np.maximum(highest, mean + OTHERS * optimism * width)
         return highest
 
     @property
@@ -219,7 +224,7 @@ class DistinctRows(persist.Saved):
                 s = (float(z @ z) + within / g + prior) / (total + 2.0)
                 cost = (total + 2.0) * math.log(s) + 2.0 * float(np.log(np.diag(L)).sum())
                 best = min(best, (cost + (total - len(n)) * math.log(g), g, s))
-            found.append((best[0], float(kind), *best[1:]))
+            found.append((best[0] + _BEHIND.get(_KINDS[kind], 0.0), float(kind), *best[1:]))
         found.sort()
         self.models = np.array([model[1:] for model in found[:IN_PLAY] if model[0] <= found[0][0] + DOUBT])
         self._means, self._covariances = np.zeros((0, 0)), np.zeros((0, 0, 0))
