@@ -237,7 +237,7 @@ class Group {
             transpose(line);
             for (Index k = 0; k < 4; ++k) store_half(to + LANES * (i + k), line[k]);
         }
-        for (; i < d_; ++i) store_half(to + LANES * i, Half{x0[i], x1[i], x2[i], x3[i]});
+        for (; i < d_; ++i) store_half(to + LANES * i, half_of(x0[i], x1[i], x2[i], x3[i]));
     }
 
     const double* model_;

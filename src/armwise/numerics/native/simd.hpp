@@ -2,7 +2,7 @@
 //
 // A ridge model's rows are 10 to 100 numbers long; on such loops automatic vectorisation spends its time in the scalar
 // remainder. A row padded to a multiple of eight is read with `load`, combined lane by lane, and written with `store`.
-// Two halves of 32 bytes each compile well with and without AVX; the order of every sum is written out here, so the
+// Vectors are no wider than the processor has them; the order of every sum is written out here, so the
 // bits do not depend on the processor.
 #pragma once
 
@@ -23,21 +23,33 @@ constexpr std::ptrdiff_t LANES = 8;
 
 inline std::ptrdiff_t padded(std::ptrdiff_t n) { return (n + LANES - 1) / LANES * LANES; }
 
-#if defined(__GNUC__)
+// Four numbers: one vector where the processor has vectors of 32 bytes, two of 16 elsewhere (compilers make poor code of
+// wider vectors than there are), and plain numbers for compilers without vector types.
+#if defined(__GNUC__) && defined(__AVX__)
 typedef double Half __attribute__((vector_size(32)));
+ARMWISE_INLINE Half half_of(double a, double b, double c, double d) { return Half{a, b, c, d}; }
 #else
-struct Half {  // the same operations in plain C++, for compilers without vector types
-    double lane[4];
+#if defined(__GNUC__)
+typedef double Pair __attribute__((vector_size(16)));
+#else
+struct Pair {
+    double lane[2];
     double operator[](int i) const { return lane[i]; }
 };
-#define ARMWISE_HALF(op)                                                                                   \
-    inline Half operator op(const Half& a, const Half& b) {                                                \
-        return {{a.lane[0] op b.lane[0], a.lane[1] op b.lane[1], a.lane[2] op b.lane[2], a.lane[3] op b.lane[3]}}; \
-    }
-ARMWISE_HALF(+)
-ARMWISE_HALF(-)
-ARMWISE_HALF(*)
-#undef ARMWISE_HALF
+inline Pair operator+(const Pair& a, const Pair& b) { return {{a[0] + b[0], a[1] + b[1]}}; }
+inline Pair operator-(const Pair& a, const Pair& b) { return {{a[0] - b[0], a[1] - b[1]}}; }
+inline Pair operator*(const Pair& a, const Pair& b) { return {{a[0] * b[0], a[1] * b[1]}}; }
+#endif
+struct Half {
+    Pair low, high;
+    double operator[](int i) const { return i < 2 ? low[i] : high[i - 2]; }
+};
+ARMWISE_INLINE Half half_of(double a, double b, double c, double d) { return {Pair{a, b}, Pair{c, d}}; }
+ARMWISE_INLINE Half operator+(const Half& a, const Half& b) { return {a.low + b.low, a.high + b.high}; }
+ARMWISE_INLINE Half operator-(const Half& a, const Half& b) { return {a.low - b.low, a.high - b.high}; }
+ARMWISE_INLINE Half operator*(const Half& a, const Half& b) { return {a.low * b.low, a.high * b.high}; }
+ARMWISE_INLINE Half& operator+=(Half& a, const Half& b) { return a = a + b; }
+ARMWISE_INLINE Half& operator-=(Half& a, const Half& b) { return a = a - b; }
 #endif
 
 struct Lanes {
@@ -77,24 +89,33 @@ ARMWISE_INLINE double total(Lanes v) {
     return total_half(v.low + v.high);
 }
 
-// The sums of eight vectors as one vector; each adds neighbours, then pairs, then the two halves.
-#if defined(__clang__)
+// Of two fours: their even and their odd places in turn, their first and their last two.
+#if defined(__AVX__) && defined(__clang__)
 #define ARMWISE_SHUFFLE(a, b, i, j, k, l) __builtin_shufflevector(a, b, i, j, k, l)
-#elif defined(__GNUC__)
+#elif defined(__AVX__) && defined(__GNUC__)
 typedef long long HalfIndex __attribute__((vector_size(32)));
 #define ARMWISE_SHUFFLE(a, b, i, j, k, l) __builtin_shuffle(a, b, HalfIndex{i, j, k, l})
+#endif
+#if defined(ARMWISE_SHUFFLE)
+ARMWISE_INLINE Half evens(Half a, Half b) { return ARMWISE_SHUFFLE(a, b, 0, 4, 2, 6); }
+ARMWISE_INLINE Half odds(Half a, Half b) { return ARMWISE_SHUFFLE(a, b, 1, 5, 3, 7); }
+ARMWISE_INLINE Half firsts(Half a, Half b) { return ARMWISE_SHUFFLE(a, b, 0, 1, 4, 5); }
+ARMWISE_INLINE Half lasts(Half a, Half b) { return ARMWISE_SHUFFLE(a, b, 2, 3, 6, 7); }
 #else
-ARMWISE_INLINE Half shuffle(const Half& a, const Half& b, int i, int j, int k, int l) {
-    const auto at = [&](int n) { return n < 4 ? a[n] : b[n - 4]; };
-    return {{at(i), at(j), at(k), at(l)}};
+ARMWISE_INLINE Half evens(const Half& a, const Half& b) {
+    return {Pair{a.low[0], b.low[0]}, Pair{a.high[0], b.high[0]}};
 }
-#define ARMWISE_SHUFFLE(a, b, i, j, k, l) shuffle(a, b, i, j, k, l)
+ARMWISE_INLINE Half odds(const Half& a, const Half& b) {
+    return {Pair{a.low[1], b.low[1]}, Pair{a.high[1], b.high[1]}};
+}
+ARMWISE_INLINE Half firsts(const Half& a, const Half& b) { return {a.low, b.low}; }
+ARMWISE_INLINE Half lasts(const Half& a, const Half& b) { return {a.high, b.high}; }
 #endif
 
+// The sums of eight vectors as one vector; each adds neighbours, then pairs, then the two halves.
 ARMWISE_INLINE Half pair_sums(Half a, Half b, Half c, Half d) {  // of each: (0 + 1) + (2 + 3)
-    const Half ab = ARMWISE_SHUFFLE(a, b, 0, 4, 2, 6) + ARMWISE_SHUFFLE(a, b, 1, 5, 3, 7);
-    const Half cd = ARMWISE_SHUFFLE(c, d, 0, 4, 2, 6) + ARMWISE_SHUFFLE(c, d, 1, 5, 3, 7);
-    return ARMWISE_SHUFFLE(ab, cd, 0, 1, 4, 5) + ARMWISE_SHUFFLE(ab, cd, 2, 3, 6, 7);
+    const Half ab = evens(a, b) + odds(a, b), cd = evens(c, d) + odds(c, d);
+    return firsts(ab, cd) + lasts(ab, cd);
 }
 ARMWISE_INLINE Lanes totals(const Lanes (&s)[8]) {
     return {pair_sums(s[0].low, s[1].low, s[2].low, s[3].low) + pair_sums(s[0].high, s[1].high, s[2].high, s[3].high),
@@ -103,10 +124,9 @@ ARMWISE_INLINE Lanes totals(const Lanes (&s)[8]) {
 
 // Four lines of four numbers, rows for columns.
 ARMWISE_INLINE void transpose(Half (&line)[4]) {
-    const Half a = ARMWISE_SHUFFLE(line[0], line[1], 0, 4, 2, 6), b = ARMWISE_SHUFFLE(line[0], line[1], 1, 5, 3, 7);
-    const Half c = ARMWISE_SHUFFLE(line[2], line[3], 0, 4, 2, 6), d = ARMWISE_SHUFFLE(line[2], line[3], 1, 5, 3, 7);
-    line[0] = ARMWISE_SHUFFLE(a, c, 0, 1, 4, 5), line[1] = ARMWISE_SHUFFLE(b, d, 0, 1, 4, 5);
-    line[2] = ARMWISE_SHUFFLE(a, c, 2, 3, 6, 7), line[3] = ARMWISE_SHUFFLE(b, d, 2, 3, 6, 7);
+    const Half a = evens(line[0], line[1]), b = odds(line[0], line[1]);
+    const Half c = evens(line[2], line[3]), d = odds(line[2], line[3]);
+    line[0] = firsts(a, c), line[1] = firsts(b, d), line[2] = lasts(a, c), line[3] = lasts(b, d);
 }
 
 // x . y over n numbers: eight running sums, then what is left over, one by one.
