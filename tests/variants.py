@@ -106,12 +106,13 @@ def ridge_play(module: Any) -> object:
     )
 
 
-@recipe("thompson.scale", "thompson.posterior_scores", "thompson.compete")
+@recipe("thompson.scale", "thompson.posterior_scores", "thompson.compete", "thompson.score_posterior")
 def thompson(module: Any) -> object:
     t, one, many, X = module.thompson, ridge_models(module), ridge_models(module, 5), numbers(K, D)
     return (
         t.scale(7, 0.3, 0.2, 0.1), t.posterior_scores(one, X, 0.4, numbers(D)),
         t.posterior_scores(many, X[:1], 0.4, numbers(5)),
+        t.score_posterior(one, X, 0.4), t.score_posterior(many, X[:1], 0.4),
         t.compete(one, X, 0.4, numbers(9, D), np.empty(0)), t.compete(many, X[:1], 0.4, numbers(9, 5), rng().random(9)),
     )  # fmt: skip
 

@@ -453,19 +453,18 @@ class Ridge(persist.Saved):
         v: float,
         coefficient: float,
         delta: float,
+        draws: int,
         rng: np.random.Generator,
-    ) -> tuple[Any, Any]:
-        """A block of Thompson's rounds that begins at round ``first``, one posterior draw each: arms, rewards.
+    ) -> tuple[Any, Any, Any]:
+        """A block of Thompson's rounds that begins at round ``first``: arms, probabilities (NaN: one draw), rewards.
 
         >>> rng = np.random.default_rng(1)
-        >>> Ridge(dim=1).play_sampled(np.ones((1, 1, 1)), np.ones((1, 1)), 1, 1.0, 0.0, 1.0, rng)
-        (array([0]), array([1.]))
+        >>> Ridge(dim=1).play_sampled(np.ones((1, 1, 1)), np.ones((1, 1)), 1, 1.0, 0.0, 1.0, 2, rng)
+        (array([0]), array([1.]), array([1.]))
         """
-        arms, _, got = thompson.play(
-            self.models, self._grams, self._moments, contexts, rewards,
-            self.ridge or 1.0, self.discount, first, v, coefficient, delta, 1, rng,
-        )  # fmt: skip
-        return arms, got
+        models, grams, moments, lam, discount = self.raw
+        schedule = (lam, discount, first, v, coefficient, delta, draws)
+        return thompson.play(models, grams, moments, contexts, rewards, *schedule, rng)
 
     def sample(self, z: Floats, scale: float, model: int = 0) -> Floats:
         """theta + scale W'z: with z standard normal, a draw from N(theta, scale^2 A^-1).

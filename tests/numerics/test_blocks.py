@@ -41,6 +41,11 @@ CASES: dict[str, tuple[Callable[[], aw.Agent], object, np.ndarray]] = {
     "Explore, LinUCB": (lambda: aw.Explore(aw.LinUCB(D), 0.2, seed=1), X, REWARDS),
     "Explore, LinThompson": (lambda: aw.Explore(aw.LinThompson(D), 0.2, seed=1), X, REWARDS),
     "Explore, LogisticThompson": (lambda: aw.Explore(aw.LogisticThompson(D), 0.2, seed=1), X, CLICKS),
+    "LinThompson, wins of 3 draws": (lambda: aw.LinThompson(D, draws=3, seed=1), X, REWARDS),
+    "LinThompson, exact chances": (lambda: aw.LinThompson(D, n_arms=K, draws=3, seed=1), SHARED, REWARDS),
+    "LinThompson, two arms that fade": (
+        lambda: aw.LinThompson(D, 0.3, 1.0, discount=0.9, draws=2, seed=1), X[:, :2], REWARDS[:, :2],
+    ),
     "LogisticThompson, wins of 3 draws": (lambda: aw.LogisticThompson(D, draws=3, seed=1), X, CLICKS),
     "LogisticThompson, exact chances": (
         lambda: aw.LogisticThompson(K, draws=3, seed=1), np.tile(np.eye(K), (T, 1, 1)) * X[:, :, :1], CLICKS,

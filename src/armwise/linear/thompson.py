@@ -149,7 +149,6 @@ class LinThompson(RidgeAgent, SamplingAgent):
         self.draws = count("draws", draws)
         self.v = v if v is None or isinstance(v, ThompsonScale) else positive("v", v, zero=True)
         self._begin(dim, lam, n_arms, discount, window, prior_mean, scale, Noise() if v is None else None)
-        self.compiled = self.compiled and self.draws == 1
         self._knows_probability = self.draws > 1
 
     @classmethod
@@ -187,12 +186,8 @@ class LinThompson(RidgeAgent, SamplingAgent):
         return thompson.compete(models, X, v, Z, rng.random(draws)) if wins[0] < 0 else wins
 
     def _score_posterior(self, context: Floats) -> tuple[Floats, Floats]:
-        v = thompson.scale(self.t, *self._scale)
-        if self.n_arms is not None:
-            means, widths = self._model.estimate_all(context)
-            return means, np.diag((v * widths) ** 2)
-        projected = v * (context @ self._model.factor().T)  # W x, where A^-1 = W'W
-        return context @ self._model.theta[0], projected @ projected.T
+        X = context if context.ndim == 2 else context[None]
+        return thompson.score_posterior(self._model.models, X, thompson.scale(self.t, *self._scale))
 
     def _choose_many(self, contexts: Any, n: int) -> Choices:
         if isinstance(contexts, list) or not n or self.draws > 1:
@@ -201,5 +196,4 @@ class LinThompson(RidgeAgent, SamplingAgent):
         return Choices(*thompson.choose_many(self._model.models, self._block(contexts), v, self._rng))
 
     def _play_piece(self, block: Floats, rewards: Floats) -> Played:
-        arms, got = self._model.play_sampled(block, rewards, self.t, *self._scale, self._rng)
-        return Played(arms, np.full(len(arms), np.nan), got)
+        return Played(*self._model.play_sampled(block, rewards, self.t, *self._scale, self.draws, self._rng))

@@ -5,5 +5,6 @@ from armwise.numerics._native import thompson as _thompson
 scale = _thompson.scale
 posterior_scores = _thompson.posterior_scores
 compete = _thompson.compete
+score_posterior = _thompson.score_posterior
 play = _thompson.play
 choose_many = _thompson.choose_many

@@ -16,6 +16,9 @@ def compete(
     Z: numpy.typing.NDArray[numpy.float64],
     u: numpy.typing.NDArray[numpy.float64],
 ) -> numpy.typing.NDArray[numpy.float64]: ...
+def score_posterior(
+    models: numpy.typing.NDArray[numpy.float64], X: numpy.typing.NDArray[numpy.float64], v: float
+) -> tuple[numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64]]: ...
 def play(
     models: numpy.typing.NDArray[numpy.float64],
     grams: numpy.typing.NDArray[numpy.float64],

@@ -6,8 +6,10 @@
 #include "thompson.hpp"
 #include "block.hpp"
 #include "modules.hpp"
+#include "winning.hpp"
 
 #include <limits>
+#include <optional>
 #include <nanobind/stl/tuple.h>
 
 using namespace nb::literals;
@@ -38,6 +40,39 @@ class Competition {
     const Models& models_;
     Index rows_;
     std::vector<double> scores_, memory_;
+};
+
+// Mean and covariance of the arms' scores, where theta ~ N(theta_hat, v^2 A^-1).
+class ScorePosterior {
+  public:
+    std::vector<double> means, covariance;
+
+    ScorePosterior(const Models& models, Index rows)
+        : means(std::size_t(models.arms(rows))), covariance(means.size() * means.size()), models_(models),
+          images_(std::size_t(models.disjoint() ? models.M : rows * models.D)), x_(std::size_t(models.D)) {}
+
+    void work_out(const double* X, double v) {
+        const Index K = Index(means.size()), D = models_.D, d = models_.d;
+        if (models_.disjoint()) {
+            estimate_all_into(models_, X, means.data(), images_.data());
+            for (Index m = 0; m < K; ++m) covariance[m * K + m] = (v * images_[m]) * (v * images_[m]);
+        } else {
+            for (Index a = 0; a < K; ++a) {
+                double* image = images_.data() + a * D;  // v W x, where A^-1 = W'W
+                std::copy(X + a * d, X + (a + 1) * d, x_.data());
+                means[a] = padded_dot(models_.theta(0), x_.data(), D);
+                project(models_[0], D, x_.data(), image);
+                for (Index j = 0; j < D; ++j) image[j] *= v;
+                for (Index b = 0; b <= a; ++b)
+                    covariance[a * K + b] = covariance[b * K + a] = padded_dot(image, images_.data() + b * D, D);
+            }
+        }
+        require(all_finite(means.data(), K) && all_finite(covariance.data(), K * K), OVERFLOWN);
+    }
+
+  private:
+    const Models& models_;
+    std::vector<double> images_, x_;
 };
 
 }  // namespace
@@ -82,34 +117,65 @@ array([10.]))");
 >>> compete(models, np.array([[1.0], [2.0]]), 0.5, np.ones((5, 1)), np.empty(0))
 array([0., 5.]))");
 
+    m.def("score_posterior", [](Array<double, 3> array, Const<double, 2> X, double v) {
+        const Models models = as_models(array, X.size(1));
+        require(X.size(0) > 0 && (!models.disjoint() || X.size(0) == 1), "X must have a row per arm, or one for all");
+        const Index K = models.arms(X.size(0));
+        New<double, 1> means(K);
+        New<double, 2> covariance(K, K);
+        {
+            Unlocked unlocked(double(K) * double(models.d) * double(models.d + K));
+            ScorePosterior posterior(models, X.size(0));
+            posterior.work_out(X.data, v);
+            std::copy(posterior.means.begin(), posterior.means.end(), means.view.begin());
+            std::copy(posterior.covariance.begin(), posterior.covariance.end(), covariance.view.begin());
+        }
+        return std::make_tuple(std::move(means), std::move(covariance));
+    }, "models"_a, "X"_a, "v"_a, R"(Mean and covariance of the arms' scores under the posterior of scale v.
+
+>>> models = np.zeros((1, 9, 8)); models[0, 0, 0] = 1.0; models[0, 8, 0] = 3.0
+>>> score_posterior(models, np.array([[1.0], [2.0]]), 0.5)
+(array([3., 6.]), array([[0.25, 0.5 ],
+       [0.5 , 1.  ]])))");
+
     m.def("play", [](Array<double, 3> array, Array<double, 3> grams, Array<double, 2> moments,
                      Const<double, 3> contexts, Const<double, 2> rewards, double lam, double discount, Index first,
                      double v, double coefficient, double delta, Index draws, Generator rng) {
         const Models models = as_models(array, grams, moments, contexts.size(2), lam, discount);
         require(draws > 0, "draws must be at least 1");
         const Index K = models.arms(contexts.size(1));
-        std::vector<double> Z(draws * posterior_normals(models)), u(draws), counts(K);
+        std::vector<double> Z(draws * posterior_normals(models)), u(draws), p(K);
         Competition competition(models, contexts.size(1));
+        std::optional<ScorePosterior> posterior;  // K x K numbers
+        if (draws > 1) posterior.emplace(models, contexts.size(1));
         return play_models(models, contexts, rewards, [&](const double* X, Index t) {
-            for (double& z : Z) z = rng.standard_normal();
             const double scale = posterior_scale(first + t, v, coefficient, delta);
-            if (!competition.count(X, scale, Z.data(), draws, nullptr, counts.data())) {
-                for (double& number : u) number = rng.random();
-                competition.count(X, scale, Z.data(), draws, u.data(), counts.data());
+            if (posterior) posterior->work_out(X, scale);
+            if (!posterior || !gaussian_wins(posterior->means.data(), posterior->covariance.data(), K, p.data())) {
+                for (double& z : Z) z = rng.standard_normal();
+                if (!competition.count(X, scale, Z.data(), draws, nullptr, p.data())) {
+                    for (double& number : u) number = rng.random();
+                    competition.count(X, scale, Z.data(), draws, u.data(), p.data());
+                }
+                if (draws == 1)
+                    return Decision{std::max_element(p.begin(), p.end()) - p.begin(),
+                                    std::numeric_limits<double>::quiet_NaN()};
+                smoothed_wins(p.data(), K);
             }
-            const Index arm = draws == 1 ? std::max_element(counts.begin(), counts.end()) - counts.begin()
-                                         : draw(counts.data(), K, double(draws) * rng.random());
-            return Decision{arm, counts[arm]};
+            const Index arm = draw(p.data(), K, rng.random());
+            return Decision{arm, p[arm]};
         });
     }, "models"_a, "grams"_a, "moments"_a, "contexts"_a, "rewards"_a, "lam"_a, "discount"_a, "first"_a, "v"_a,
           "coefficient"_a, "delta"_a, "draws"_a, "rng"_a,
-          R"(Thompson sampling over a block that begins at round ``first``: arms, how many draws each won, rewards.
+          R"(Thompson sampling over a block that begins at round ``first``: arms, probabilities, rewards.
+
+With a single draw the probabilities are NaN; with several they are exact where they can be, or smoothed wins.
 
 >>> models = np.zeros((1, 9, 8)); models[0, 0, 0] = 1.0
 >>> none = np.zeros((1, 0, 0))
 >>> play(models, none, none[0], np.ones((2, 1, 1)), np.ones((2, 1)), 1.0, 1.0, 1, 0.5, 0.0, 1.0, 3,
 ...     np.random.default_rng(1))
-(array([0, 0]), array([3., 3.]), array([1., 1.])))");
+(array([0, 0]), array([1., 1.]), array([1., 1.])))");
 
     m.def("choose_many", [](Array<double, 3> array, Const<double, 3> contexts, double scale, Generator rng) {
         const Models models = as_models(array, contexts.size(2));
