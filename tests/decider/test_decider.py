@@ -3,6 +3,7 @@
 import dataclasses
 import datetime
 import json
+import random
 import subprocess
 import sys
 import threading
@@ -15,8 +16,8 @@ import polars as pl
 import pytest
 from sklearn.compose import make_column_transformer
 from sklearn.feature_extraction import DictVectorizer
-from sklearn.linear_model import LinearRegression
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.tree import DecisionTreeRegressor
 
 import armwise as aw
 from armwise import persist
@@ -141,8 +142,6 @@ def test_any_agent_can_decide() -> None:
     shop = aw.Decider(aw.Explore(aw.LinThompson(dim=1, v=0.2), 0.2))
     assert isinstance(shop.agent, aw.Explore)
     assert shop.agent.dim == 128
-    with pytest.raises(ValueError, match="agent"):
-        aw.Decider(aw.SquareCB(1, regressor=LinearRegression()))
 
 
 CASES = [(d, arm) for d in (0, 1) for arm in ("a", "b")] * 20
@@ -269,3 +268,33 @@ def test_a_transformer_reads_the_contexts_first(tmp_path: Path, durable: bool) -
     with pytest.raises(ValueError, match=r"encoder must be a features\.Encoder, or have a method transform"):
         aw.Decider(encoder=object())
     assert aw.Decider(encoder=aw.features.Encoder(dim=32)).agent.dim == 32
+
+
+def test_an_agent_over_a_model_of_scikit_learn_decides_in_memory_and_a_folder_says_why_not(tmp_path: Path) -> None:
+
+    agent, rng, good = aw.SquareCB(regressor=DecisionTreeRegressor(max_depth=4), seed=1), random.Random(2), 0.0
+    shop = aw.Decider(agent, seed=1)
+    for i in range(120):
+        device = rng.choice(["phone", "desk"])
+        made = shop.decide({"device": device}, ["a", "b"])
+        reward = float((made.arm == "a") == (device == "phone"))
+        good += reward * (i >= 60)
+        shop.reward(made, reward)
+    assert good > 48  # half of 60 would be chance
+    assert agent.t == 1, "the agent that was given stays as it was"
+    assert set(shop.explain(made).arms) == {"a", "b"}
+    assert len(shop.log().rewards) == 120
+    with pytest.raises(ValueError, match=r"agent\.regressor is .*Use Decider\(agent\) in memory"):
+        aw.Decider(tmp_path / "d", agent=agent)
+    mapped = aw.Mapped(aw.LinUCB(dim=8, alpha=0.3), aw.features.Fourier(8, seed=1).fit(np.eye(128)))
+    assert aw.Decider(mapped).decide({"n": 1}, ["a"]).arm == "a"
+    with pytest.raises(ValueError, match=r"agent\.features is Fourier"):
+        aw.Decider(tmp_path / "d", agent=mapped)
+    with pytest.raises(ValueError, match="Mapped needs a feature map that was fitted"):
+        aw.Decider(agent={"class": "Mapped", "agent": {"class": "LinUCB"}, "features": {"class": "Fourier"}})
+
+
+def test_a_seed_makes_decisions_in_memory_reproducible() -> None:
+    one, two, other = aw.Decider(seed=3), aw.Decider(seed=3), aw.Decider(seed=4)
+    drawn = [[shop.decide({"n": i}, list("abcdef")).arm for i in range(40)] for shop in (one, two, other)]
+    assert drawn[0] == drawn[1] != drawn[2]

@@ -228,4 +228,4 @@ def test_a_flat_reader_forgets_before_it_grows_without_bound() -> None:
     for i in range(100):
         names = {f"n{i}": "x", "k": f"v{i}"}
         assert reader.part(names) == part(msgspec.json.encode(names), "c")
-    assert reader._size <= 12
+    assert reader._size <= 10 + 4  # what one more dictionary of two names may bring

@@ -12,7 +12,7 @@ import msgspec
 from armwise.agent import Agent
 from armwise.decider.answers import Decided, Explanation, Receipt, UnknownDecision
 from armwise.decider.asked import Asked
-from armwise.decider.describe import described
+from armwise.decider.describe import described, held_in_memory
 from armwise.decider.folder import Folder
 from armwise.decider.home import Given, Home
 from armwise.decider.memory import Memory
@@ -73,6 +73,8 @@ class Decider:
         if storage is not None and os.path.isfile(storage) and not str(storage).endswith(".db"):
             raise ValueError(f"storage must be a folder, but {os.fspath(storage)!r} is a file")
 
+        own = held_in_memory(agent) if storage is None else None
+
         def creation(before: Creation | None) -> Creation:
             """What the folder was made of, with what is asked for in its place."""
             made = before or Creation(dict(DEFAULT_AGENT), settings=Settings(window=WEEK))
@@ -80,15 +82,17 @@ class Decider:
             changed = {name: value for name, value in wanted.items() if value is not None}
             settings = msgspec.structs.replace(made.settings, **changed)
             features = made.features | wanted_features
-            spec = made.agent if agent is None else described(agent)
+            spec = made.agent if agent is None or own is not None else described(agent)
+            if own is not None and own.dim is not None and "dim" not in features:
+                features = features | {"dim": own.dim}
             made = Creation(spec, features, made.arms, made.seed if seed is None else seed, settings, made.rewards)
-            if not settings.learn and not build_model(made).agent.revises:
+            if not settings.learn and not build_model(made, own).agent.revises:
                 # Where a reward that was learnt cannot be revised, it is learnt when it comes: a window may be days.
                 made.settings = msgspec.structs.replace(settings, learn=ARRIVAL)
             return made
 
         self._home: Home = (
-            Memory(creation(None), seed=seed) if storage is None else Folder(os.fspath(storage), creation)
+            Memory(creation(None), seed=seed, agent=own) if storage is None else Folder(os.fspath(storage), creation)
         )
 
     # ------------------------------------------------------------------ the verbs
@@ -129,7 +133,8 @@ class Decider:
         >>> shop.reward(d.id, 1.0).status, shop.reward(d.id, 1.0).status
         ('taken', 'repeated')
         """
-        return self._reward([(*read_reward(id, value), cost)])[0]
+        name, number = read_reward(id, value)
+        return self._reward(((name, number, cost),))[0]
 
     def reward_many(self, rewards: Iterable[tuple[Any, ...]]) -> list[Receipt]:
         """Rewards of several decisions, (id, value) or (id, value, cost), in one commit.
@@ -141,7 +146,7 @@ class Decider:
         """
         return self._reward(read_pairs(rewards))
 
-    def _reward(self, given: list[Given]) -> list[Receipt]:
+    def _reward(self, given: Sequence[Given]) -> list[Receipt]:
         try:
             return self._home.reward(given)
         except Unknown as error:

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from typing import Any
 
 from armwise.agent import Agent
+from armwise.features.maps import FeatureMap
 from armwise.persist import Saved
+
+
+class Undescribed(ValueError):
+    """An agent with something inside that is not made of plain numbers, such as a model of scikit-learn.
+
+    >>> isinstance(Undescribed(), ValueError)
+    True
+    """
 
 
 def described(agent: Agent | Mapping[str, Any]) -> dict[str, Any]:
@@ -24,9 +34,31 @@ def described(agent: Agent | Mapping[str, Any]) -> dict[str, Any]:
     return spec
 
 
+def held_in_memory(agent: Any) -> Agent | None:
+    """A copy of an agent that cannot be described, such as one over a model of scikit-learn; None of any other.
+
+    >>> import armwise as aw
+    >>> held_in_memory(aw.LinUCB()) is None
+    True
+    """
+    if not isinstance(agent, Agent):
+        return None
+    try:
+        described(agent)
+    except Undescribed:
+        return copy.deepcopy(agent)
+    return None
+
+
 def _spec(where: str, value: Any) -> Any:
     if isinstance(value, Saved):
+        import armwise
+
         name = f"{value._namespace}{type(value).__qualname__}"
+        if isinstance(value, FeatureMap):  # what it was fitted to is no parameter
+            raise Undescribed(_why(where, value))
+        if not value._namespace and name not in dir(armwise):  # what holds a model of scikit-learn, say
+            raise Undescribed(_why(where, value))
         inside = {key: _spec(f"{where}.{key}", each) for key, each in value.params().items() if each is not None}
         if isinstance(value, Agent):
             inside.pop("dim", None)
@@ -35,6 +67,11 @@ def _spec(where: str, value: Any) -> Any:
         return [_spec(f"{where}[{i}]", each) for i, each in enumerate(value)]
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
-    raise ValueError(
-        f"{where} is {type(value).__name__}, which a journal cannot describe: use an agent of plain numbers"
+    raise Undescribed(_why(where, value))
+
+
+def _why(where: str, value: Any) -> str:
+    return (
+        f"{where} is {type(value).__name__}, which a journal cannot describe: no folder, no service could build "
+        "the agent again. Use Decider(agent) in memory, or an agent of plain numbers"
     )

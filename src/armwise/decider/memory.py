@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import math
 import os
 import random
 import threading
@@ -13,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from armwise.agent import Agent
 from armwise.decider.answers import Decided, Receipt
 from armwise.decider.asked import Asked
 from armwise.decider.home import APP, Given, receipt
@@ -20,7 +22,7 @@ from armwise.features.arms import ArmColumns, check_id
 from armwise.features.scaling import Scaling
 from armwise.serve.errors import Conflict, Unknown
 from armwise.serve.journal.append import canonical
-from armwise.serve.journal.events import PROVISIONAL, Creation, Decision, Expiry, Lessons, Reward, Row
+from armwise.serve.journal.events import LARGEST, PROVISIONAL, Creation, Decision, Expiry, Lessons, Reward, Row
 from armwise.serve.journal.rules import Status
 from armwise.serve.log.export import Entry, Outcome, as_dsjson
 from armwise.serve.model.build import build_model
@@ -69,10 +71,17 @@ class Memory:
     'taken'
     """
 
-    def __init__(self, creation: Creation, clock: Callable[[], float] = time.time, seed: int | None = None) -> None:
-        self._model = build_model(creation)
+    def __init__(
+        self,
+        creation: Creation,
+        clock: Callable[[], float] = time.time,
+        seed: int | None = None,
+        agent: Agent | None = None,
+    ) -> None:
+        self._model = build_model(creation, agent)
         self._window, self._learns = round(self._model.settings.window * 1000), self._model.learns
         self._rule = self._model.settings.rule
+        self._unbounded = not creation.rewards and self._model.agent.reward_range == (-math.inf, math.inf)
         self._clock, self._random = clock, random.Random(seed).random
         self._lock = threading.Lock()
         self._made: dict[str, _Made] = {}
@@ -146,12 +155,13 @@ class Memory:
             now, model = self._expire(), self._model
             checked = []
             for id, value, cost in rewards:  # nothing is taken if one is refused
-                model.check_reward(value)
+                if not (self._unbounded and -LARGEST <= value <= LARGEST):
+                    model.check_reward(value)
                 made = self._made.get(id)
                 if made is None:
                     raise Unknown(f"no decision has the id {id}")
                 checked.append((made, value, model.check_cost(cost)))
-            return [self._reward(*each, now) for each in checked]
+            return [self._reward(made, value, cost, now) for made, value, cost in checked]
 
     def _reward(self, made: _Made, value: float, cost: float | list[float] | None, now: int) -> Receipt:
         event = made.status.reward(value, now, cost)

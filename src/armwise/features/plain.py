@@ -50,10 +50,12 @@ def read_named_arms(arms: Iterable[Any]) -> ArmColumns:
     if type(arms) is not list and (isinstance(arms, (str, bytes, Mapping)) or not isinstance(arms, Iterable)):
         raise ValueError(f"arms must be a list of ids or dictionaries, got {type(arms).__name__}")
     every = tuple(arms)
-    try:
-        return _only_ids(every)
-    except (TypeError, _NotIds):
-        return _described(every) or read_arms([arm_to_json(arm) for arm in every])
+    if every and type(every[0]) is not dict:
+        try:
+            return _only_ids(every)
+        except (TypeError, _NotIds):
+            pass
+    return _described(every) or read_arms([arm_to_json(arm) for arm in every])
 
 
 def _described(arms: tuple[Any, ...]) -> ArmColumns | None:
@@ -61,11 +63,15 @@ def _described(arms: tuple[Any, ...]) -> ArmColumns | None:
 
     Those with the same ids as before, and the same in everything else, are the same object again.
     """
+    before, columns = _latest[0]
+    if columns is not None and same_arms(arms, before):
+        return columns
     ids = ids_of(arms, "id")
     if ids is None:
         return None
     before, columns = _catalogues.get(ids, _NONE)
     if columns is not None and same_arms(arms, before):
+        _latest[0] = before, columns
         return columns
     tokens = _flat_arms.tail(arms)
     if tokens is None:
@@ -76,7 +82,7 @@ def _described(arms: tuple[Any, ...]) -> ArmColumns | None:
     if len(tokens.words) <= MOST_REMEMBERED:
         if len(_catalogues) >= MOST_CATALOGUES:
             _catalogues.clear()
-        _catalogues[ids] = now, columns
+        _latest[0] = _catalogues[ids] = now, columns
     return columns
 
 
@@ -96,6 +102,7 @@ MOST_CATALOGUES, MOST_REMEMBERED = (
 )  # arms that are remembered: how many lists, and bytes of each one's tokens
 _catalogues: dict[tuple[str, ...], tuple[tuple[Any, ...], ArmColumns | None]] = {}
 _NONE: tuple[tuple[Any, ...], ArmColumns | None] = ((), None)
+_latest = [_NONE]
 
 
 class _NotIds(Exception):

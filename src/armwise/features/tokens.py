@@ -72,6 +72,7 @@ NOTHING = Part(bytes(8), 0)
 # An escape of the first half of a pair, itself not escaped, without the second half after it.
 _LONE = re.compile(rb"(?<!\\)(?:\\\\)*\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])")
 _ROW = struct.Struct("8sdQ")
+_FLAG = _ROW.pack(bytes(8), 1.0, 0)[8:]  # what follows the hash of a text or a boolean
 
 
 class Tail(msgspec.Struct, frozen=True, gc=False):
@@ -326,22 +327,32 @@ class Flat:
         return Tail(len(arms), words)
 
     def _remember_all(self, names: dict[Any, Any]) -> bool:
-        return len(names) <= MAX_TOKENS and all(self._remember(name, value) for name, value in names.items())
+        if len(names) > MAX_TOKENS:
+            return False
+        for name, value in names.items():  # noqa: SIM110  (a generator would cost a microsecond)
+            if not self._remember(name, value):
+                return False
+        return True
 
     def _remember(self, name: Any, value: Any) -> bool:
         """Whether a name and its value are such as are remembered; they are then."""
         if type(name) is not str or len(name) > MAX_STRING or (type(value) is str and len(value) > MAX_STRING):
             return False
         try:
-            path = self._space + name.encode()
-            self._heads[name] = hash_token(path)
+            if name not in self._heads:
+                self._heads[name] = hash_token(self._space + name.encode())
+                self._size += 1
             if type(value) is str or type(value) is bool:
-                written = b"s" + value.encode() if isinstance(value, str) else b"btrue" if value else b"bfalse"
-                self._texts.setdefault(name, {})[value] = _ROW.pack(hash_token(path + b"\x1e" + written), 1.0, 0)
+                known = self._texts.setdefault(name, {})
+                if value not in known:
+                    written = b"s" + value.encode() if isinstance(value, str) else b"btrue" if value else b"bfalse"
+                    path = b"".join((self._space, name.encode(), b"\x1e", written))
+                    known[value] = hashlib.blake2b(path, digest_size=8).digest() + _FLAG
+                    self._size += 1
+                return True
         except UnicodeEncodeError:  # half a surrogate pair: whoever writes the JSON says so
             return False
-        self._size += 1
-        return type(value) in (str, bool, float, int) or value is None
+        return type(value) in (float, int) or value is None
 
 
 _remembered = functools.lru_cache(maxsize=8192)(_part)

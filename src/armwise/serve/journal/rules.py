@@ -107,11 +107,13 @@ class Status(msgspec.Struct, gc=False):  # no cycle goes through it
 
     def _come_to(self, value: float) -> float:
         """What the rewards so far and one more come to."""
+        if self.n == 1:
+            return value
         if self.rule == SUM:
             return self.total
         if self.rule == MEAN:
             return self.total / self.n
-        if self.n == 1 or self.rule == LATEST:
+        if self.rule == LATEST:
             return value
         if self.rule == MAX:
             return max(self.value, value)

@@ -20,8 +20,8 @@ from armwise.serve.model.model import Model
 MAX_MEMORY = 1 << 30  # bytes of an agent; there are about three copies of it at a time
 
 
-def build_model(creation: Creation) -> Model:
-    """The model of an application that has learnt nothing yet.
+def build_model(creation: Creation, agent: Agent | None = None) -> Model:
+    """The model of an application that has learnt nothing yet; ``agent`` takes the place of the one described.
 
     >>> build_model(Creation(agent={"class": "UCB1", "n_arms": 2}, arms=["a", "b"])).agent
     UCB1(n_arms=2, scale=0.5)
@@ -30,9 +30,10 @@ def build_model(creation: Creation) -> Model:
         encoder = HashedRows(**creation.features)
     except (TypeError, ValueError) as error:
         raise InvalidInput(f"features: {error}") from None
-    if "class" not in creation.agent:
-        raise InvalidInput(f"agent must say which one, such as class = 'LinUCB', got {creation.agent}")
-    agent = build(creation.agent, encoder.dim, creation.seed)
+    if agent is None:
+        if "class" not in creation.agent:
+            raise InvalidInput(f"agent must say which one, such as class = 'LinUCB', got {creation.agent}")
+        agent = build(creation.agent, encoder.dim, creation.seed)
     if not isinstance(agent, Agent):
         raise InvalidInput(f"agent: {creation.agent['class']} is not an agent")
     if (size := footprint(agent)) > MAX_MEMORY:
@@ -66,6 +67,11 @@ def build(spec: Any, dim: int, seed: int, where: str = "agent") -> Any:
         return [build(item, dim, seed, f"{where}[{i}]") for i, item in enumerate(spec)]
     if not isinstance(spec, dict):
         return spec
+    if spec.get("class") in ("Mapped", "armwise.Mapped"):
+        raise InvalidInput(
+            f"{where}: Mapped needs a feature map that was fitted to rows, which no description holds: use its agent "
+            "by itself (contexts and arms are crossed here anyway), or Decider(agent) in memory"
+        )
     arguments = {key: build(value, dim, seed, f"{where}.{key}") for key, value in spec.items() if key != "class"}
     if "class" not in spec:
         return arguments

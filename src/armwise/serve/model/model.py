@@ -458,10 +458,14 @@ class Model(persist.Saved):
         >>> model.begin(seen, 0.0); model.amend(seen, 0.0, 1.0); model.lessons
         1
         """
-        before, after = self._taken(before, rule), self._faded(seq, self._taken(before, rule), self._taken(after, rule))
+        agent: Any = self.agent
+        before, after = self._taken(before, rule), agent._read_reward(self._taken(after, rule))
+        if self.drift.alarms:
+            after = self._faded(seq, before, after)
         try:
             if after != before:
-                self.agent._revise(seen.view, _DRAWN, before, self.agent._read_reward(after))
+                optimist = agent if self._optimist == 1 else agent.agent
+                optimist._model.revise(seen.view, 0, after - before)
         except (ValueError, ArithmeticError):  # the same on every replay, so the fold stays a function
             self.refused += 1
         self.lessons += 1
