@@ -59,6 +59,9 @@ def run(args: argparse.Namespace) -> int:
         except RaceError as error:
             print(f"armwise race: {error}", file=sys.stderr)
             return 1
+        except KeyboardInterrupt:
+            print(f"\narmwise race: stopped; the same command goes on from {unfinished}", file=sys.stderr)
+            return 130
     title = f"A race on {heats[0].label}" if len(heats) == 1 else f"A race on {len(heats)} sets"
     title = title if args.world or args.data else "Every agent of the survey"
     page = write_report(results, out / "report.html", title, args.workers)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,11 @@ def run(args: argparse.Namespace) -> int:
     from armwise.racing.store import Store
 
     unfinished = Path(args.out) / ".unfinished"  # an interrupted survey goes on from here
-    found, sections = walk_through(args.seeds, args.scale, args.workers, checkpoint=unfinished)
+    try:
+        found, sections = walk_through(args.seeds, args.scale, args.workers, checkpoint=unfinished)
+    except KeyboardInterrupt:
+        print(f"\narmwise survey: stopped; the same command goes on from {unfinished}", file=sys.stderr)
+        return 130
     written = write_document(found, sections, args.out)
     Store(unfinished).clear()
     lines, rows = [], []
