@@ -2,10 +2,11 @@
 
     python -m benchmarks.bakeoff --data FOLDER [--agents NAME ...] [--sets NAME ...] [--workers 2] [--fresh] [--peers]
 
-FOLDER holds Parquet files: a column ``label`` (or ``class``, or else the last one), the others are the context. Rows
-are played in the file's order: the agent names a class and learns only whether it was right. Auto is given the raw
-columns; the others see them divided by their largest absolute value, and a constant. Losses of Vowpal Wabbit are
-read from ``vw_*.json`` beside the sets, where there is one: {set: {"n": rows, "default": loss, "best": loss, ...}}.
+FOLDER holds Parquet or CSV files: a column ``label`` (``class``, ``target``, or else the last one), the others are the
+context, as ``armwise race --data`` reads them (categories and texts become indicators). Rows are played in the file's
+order: the agent names a class and learns only whether it was right. Auto is given the raw columns; the others see them
+divided by their largest absolute value, and a constant. Losses of Vowpal Wabbit are read from ``vw_*.json`` beside the
+sets, where there is one: {set: {"n": rows, "default": loss, "best": loss, ...}}.
 
 Finished rows are kept in a JSON file (``--rows``), so that a run that was stopped goes on where it was; a set whose
 file changed, or an agent whose settings did, runs again. ``--fresh`` runs everything again, as a change of code needs.
@@ -33,6 +34,7 @@ from typing import Any
 import numpy as np
 
 import armwise as aw
+from armwise.environments.frames import labelled_sets, read_labelled
 from benchmarks import bakeoff_page, bakeoff_peers, common, peers
 
 HERE = Path(__file__).parent
@@ -56,16 +58,9 @@ AGENTS: dict[str, Callable[[int, int, int], aw.Agent]] = {
 
 
 def read(path: Path) -> tuple[np.ndarray, np.ndarray]:
-    """The columns as numbers (text becomes codes in the order of first sight) and the labels 0..K-1."""
-    import pandas as pd
-
-    frame = pd.read_parquet(path)
-    label = next((name for name in ("label", "class") if name in frame), frame.columns[-1])
-    columns = frame.drop(columns=label)
-    for name in columns.columns:
-        if not pd.api.types.is_numeric_dtype(columns[name]):
-            columns[name] = pd.factorize(columns[name])[0]
-    return columns.to_numpy(float), pd.factorize(frame[label], sort=True)[0].astype(np.int64)
+    """The columns as ``armwise race --data`` reads them, and the labels as 0..K-1."""
+    X, labels = read_labelled(path)
+    return X, np.unique(labels, return_inverse=True)[1].astype(np.int64)
 
 
 def scaled(X: np.ndarray) -> np.ndarray:
@@ -186,7 +181,7 @@ def main() -> None:
     parser.add_argument("--peers-rows", type=int, default=1000, metavar="N")
     parser.add_argument("--peers-seconds", type=float, default=60.0, metavar="S")
     parser.add_argument("--agents", nargs="+", choices=sorted(AGENTS), default=list(AGENTS), metavar="NAME")
-    parser.add_argument("--sets", nargs="+", metavar="NAME", help="names of files, without .parquet (default: all)")
+    parser.add_argument("--sets", nargs="+", metavar="NAME", help="names of files, without their ending (default: all)")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--fresh", action="store_true", help="play everything again")
@@ -195,9 +190,13 @@ def main() -> None:
     options = parser.parse_args()
     if options.data is None:
         parser.error("--data is needed")
-    sets = sorted(path for path in options.data.glob("*.parquet") if not options.sets or path.stem in options.sets)
+    try:
+        found = labelled_sets(options.data)
+    except ValueError as error:
+        parser.error(f"--data: {error}")
+    sets = [path for name, path in found.items() if not options.sets or name in options.sets]
     if not sets:
-        parser.error(f"--data: no Parquet files {'of these names ' if options.sets else ''}in {options.data}")
+        parser.error(f"--data: no files of these names in {options.data}")
     os.environ["OPENBLAS_NUM_THREADS"] = "1"  # one core per worker
     rows = run(sets, options.agents, options.rows, options.workers, options.seed, options.fresh)
     if options.peers or options.peers_python:

@@ -18,8 +18,8 @@ from pathlib import Path
 import numpy as np
 
 import armwise as aw
-from armwise.environments.frames import labelled_sets, read_labelled
-from benchmarks.bakeoff import AGENTS, scaled
+from armwise.environments.frames import labelled_sets
+from benchmarks.bakeoff import AGENTS, read, scaled
 
 ROUNDS = 10_000
 SETS = ("mushroom", "shuttle", "magic", "adult")
@@ -63,10 +63,7 @@ def main() -> None:
     for name, totals in PUBLISHED.items():
         printed = dict(zip(SETS, totals, strict=True))
         print(f"| {name}, as printed | " + " | ".join(f"{printed[each]:,}" for each in args.sets) + " |")
-    sets = {}
-    for each in args.sets:
-        X, labels = read_labelled(files[each])
-        sets[each] = X, np.unique(labels, return_inverse=True)[1]
+    sets = {each: read(files[each]) for each in args.sets}
     for name in args.agents:
         cells, before = [], time.process_time()
         for X, y in sets.values():

@@ -51,7 +51,7 @@ def test_it_writes_both_pages_and_goes_on_where_it_stopped(folder, run):
     rows = {(row["set"], row["agent"]): row for row in json.loads((folder / "rows.json").read_text())}
     assert len(rows) == 6 and rows["line", "LinUCB"]["loss"] < 0.2 < 0.4 < rows["line", "UCB1, blind"]["loss"]
     text = (folder / "B.md").read_text()
-    assert "| LinUCB | 2 |" in text and "(1 W, 0 L of 1)" in text and "| noise | 80 | 3 | 2 |" in text
+    assert "| LinUCB | 2 |" in text and "(1 W, 0 L of 1)" in text and "| noise | 80 | 3 | 3 |" in text
     assert "elsewhere" not in text and "us per decision" in text
     page = (folder / "B.html").read_text()
     assert "<td>LinUCB</td>" in page and "VW best of 36" in page
