@@ -9,7 +9,7 @@ import msgspec
 
 from armwise.serve.journal.events import Decision
 from armwise.serve.model.model import Model
-from armwise.serve.model.seen import offered
+from armwise.serve.model.seen import offered, stack_of
 from armwise.serve.model.uplift import Uplift, Weighed
 
 SLOWEST = 0.25  # seconds that a policy may take for a decision, before it is followed no longer
@@ -134,7 +134,7 @@ class Rival:
         model, started = self._model, time.perf_counter()
         try:
             drawn = model.choose(bytes(decision.context), offered(decision), 0.5)
-            model.scaler.update(model.numbers(decision))
+            model.scaler.take(stack_of(decision))
         except (ValueError, ArithmeticError) as error:  # other arms than it was made for, say
             self.tally.refuse(str(error) or type(error).__name__)
             return
