@@ -26,6 +26,12 @@ from armwise.serve.web.page.series import POINTS, Series, radius
 from armwise.serve.web.page.watch import Watch
 
 
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A look reads all there is, however slow the machine."""
+    monkeypatch.setattr(watching, "WORK", 60.0)
+
+
 def use(engine: Engine, ids: range, arms: int = 2, value: float | None = None) -> None:
     for k in ids:
         engine.decide("shop", b"{}", [b'"a"', b'"b"', b'"c"'][:arms], id=f"e{k}")
@@ -226,7 +232,8 @@ def test_a_slow_policy_holds_nobody_up(engines: Callable[..., Engine], monkeypat
     use(engine, range(30))
     engine.wait_learnt()
     now = [0.0]
-    monkeypatch.setattr(watching.time, "monotonic", lambda: now[0])  # type: ignore[attr-defined]
+    monkeypatch.setattr(watching, "WORK", 0.3)
+    monkeypatch.setattr(watching.time, "thread_time", lambda: now[0])  # type: ignore[attr-defined]
     follow = Rival.follow
 
     def takes(self: Rival, decision: Any, reward: float) -> None:

@@ -30,7 +30,7 @@ SHOWN = 12  # decisions in the list
 WINDOW = 500  # settled decisions of the windowed rate
 JUDGED = 2_000  # settled decisions that wait for the policies to compare with
 PIECE = 50  # events that are read at once
-WORK = 0.3  # seconds of reading, and again of judging, per look
+WORK = 0.3  # seconds of processor time for reading, and again for judging, per look
 
 
 class Watch:
@@ -80,8 +80,8 @@ class Watch:
             if settings.forgotten > self._settings.forgotten or settings.policies != self._settings.policies:
                 self._begin()
             if not self._answer or time.monotonic() - self._looked_at > 0.8:
-                self._read(time.monotonic() + WORK)
-                self._judge(time.monotonic() + WORK)
+                self._read(time.thread_time() + WORK)
+                self._judge(time.thread_time() + WORK)
                 self._answer, self._looked_at = self._shown(), time.monotonic()
             return self._answer
 
@@ -97,7 +97,7 @@ class Watch:
         if last - self._seq > 2 * BACK:  # more comes than can be read: what is shown is the newest
             self._seq = last - BACK
             self._waiting.clear()
-        while time.monotonic() < until and (rows := self._journal.after(self._seq, PIECE)):
+        while time.thread_time() < until and (rows := self._journal.after(self._seq, PIECE)):
             self._seq = rows[-1].seq
             for row in rows:
                 if row.app == self._app:
@@ -133,7 +133,7 @@ class Watch:
 
     def _judge(self, until: float) -> None:
         """Let the policies to compare with take settled decisions in, in order, as long as there is time."""
-        while self._rivals and self._to_judge and time.monotonic() < until:
+        while self._rivals and self._to_judge and time.thread_time() < until:
             seq, reward = self._to_judge.popleft()
             try:
                 decision = self._journal.row(seq).event
