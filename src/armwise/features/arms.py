@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import collections
 import functools
+import operator
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -171,7 +173,19 @@ def read_arms(texts: Sequence[bytes]) -> ArmColumns:
 
 
 def _read_all(texts: tuple[bytes, ...]) -> ArmColumns:
-    arms = _columns([read_arm(text) for text in texts])
+    each = [read_arm(text) for text in texts]
+    if len(each) < _MANY:
+        return _checked(each)
+    for known in list(_sets):  # arms that are remembered are the same objects: to compare them costs next to nothing
+        if len(known.arms) == len(each) and all(map(operator.is_, known.arms, each)):
+            return known
+    arms = _checked(each)
+    _sets.append(arms)  # a bounded deque: the oldest goes
+    return arms
+
+
+def _checked(each: Sequence[Arm]) -> ArmColumns:
+    arms = _columns(each)
     check_ids(arms.ids)
     return arms
 
@@ -197,3 +211,5 @@ def _columns(arms: Sequence[Arm]) -> ArmColumns:
 
 
 _all_remembered = functools.lru_cache(maxsize=256)(_read_all)
+_MANY = 64  # arms from which a set that comes again is found by its arms
+_sets: collections.deque[ArmColumns] = collections.deque(maxlen=16)

@@ -183,6 +183,7 @@ class Engine:
         named = (check_id("the event id", id) if id is not None else self.new_id(now)) + slot
         decision, seen, held = drawn(self.model(app), context, read, excluded, self.uniform(app, named), tokens)
         decision.deferred, decision.by = deferred, by
+        keep = keep or seen.drawn  # one row is worth its memory
         kept = seen if keep and not decision.apprentice else None  # an apprentice's decision is learnt unscaled
         return Write(app, named, decision, request, id is None, seen.stack, kept, read.ids, held, catalogue)
 

@@ -7,9 +7,12 @@ the row itself, so that an altered or missing row is found by ``armwise journal 
 
 from __future__ import annotations
 
+import functools
 import hashlib
+import operator
 import secrets
 import struct
+from collections import deque
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, get_args
@@ -65,6 +68,20 @@ class Written(msgspec.Struct, gc=False):
 Appended = list[Written] | Exception
 
 
+class _Hashes:
+    """Hashes of arms; those of the last ones are remembered, by the very objects that requests share."""
+
+    def __init__(self) -> None:
+        self._last: deque[tuple[list[msgspec.Raw], bytes]] = deque(maxlen=8)
+
+    def __call__(self, arms: list[msgspec.Raw]) -> bytes:
+        for known, found in self._last:
+            if len(known) == len(arms) and all(map(operator.is_, known, arms)):
+                return found
+        self._last.append((arms, hashed(together(arms))))
+        return self._last[-1][1]
+
+
 @dataclass
 class _Batch:
     """What a batch touches, read at its start and written at its end."""
@@ -78,6 +95,7 @@ class _Batch:
     dirty: dict[tuple[str, str], None] = field(default_factory=dict)
     asked: list[tuple[str, str, int]] = field(default_factory=list)
     catalogues: dict[bytes, list[msgspec.Raw]] = field(default_factory=dict)  # arms to store apart, by hash
+    hash_of: Callable[[list[msgspec.Raw]], bytes] = field(default_factory=_Hashes)
 
     def append(self, write: Write, event: Event) -> Row:
         self.seq += 1
@@ -98,7 +116,7 @@ class _Batch:
         arms = decision.arms
         if decision.order:
             arms = [arm for _, arm in sorted(zip(decision.order, arms), key=lambda pair: pair[0])]
-        catalogue = catalogue or hashed(together(arms))
+        catalogue = catalogue or self.hash_of(arms)
         self.catalogues[catalogue] = arms
         return pack(msgspec.json.encode(msgspec.structs.replace(decision, arms=[])), catalogue)
 
@@ -143,6 +161,10 @@ class Journal(Records):
     on_commit: Callable[[list[tuple[Row, Write]]], None] | None = None  # called with what was committed, in order
     _at: tuple[int, int, bytes] | None = None  # the last event, where no other process appends
 
+    @functools.cached_property
+    def _hashes(self) -> _Hashes:
+        return _Hashes()
+
     def append(self, groups: Sequence[Sequence[Write]], now: int) -> list[Appended]:
         """Append groups of writes in one transaction; each group is taken whole or refused with the reason.
 
@@ -158,7 +180,7 @@ class Journal(Records):
             if self._lock:
                 self.connection.execute(self._lock)
             last, time, chain = self._at or self.last()
-            batch = _Batch(max(self.now(now), time), last, chain)
+            batch = _Batch(max(self.now(now), time), last, chain, hash_of=self._hashes)
             self._read_touched(batch, groups)
             outcomes = [self._take(batch, group) for group in groups]
             entries, new = list(chunks(batch.rows)), self._unstored(batch.catalogues)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import AsyncGenerator, Callable
 from typing import Any, NamedTuple
 
@@ -71,7 +72,7 @@ class DecisionAnswer(msgspec.Struct):
         >>> DecisionAnswer.of(Answer("e1", "a", 1.0, [("a", 1.0)], 3, 9, False)).id
         'e1'
         """
-        every = [ArmProbability(arm, p) for arm, p in it.probabilities]
+        every = list(itertools.starmap(ArmProbability, it.probabilities))
         return cls(it.id, it.arm, it.probability, every, it.version)
 
 
