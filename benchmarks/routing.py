@@ -2,32 +2,48 @@
 
 FOLDER holds ``four_models_costs.parquet``: columns ``prompt`` and, per model, ``reward MODEL`` and ``cost MODEL``. Each
 budget is a mean cost per prompt, spaced evenly (in logarithms) between the cheapest and the dearest model. The agent
-sees hashed words of the prompt and learns from the model it chose, once through the table in a random order. Beside it:
-the best fixed mixture of models that costs as much as the agent spent, by LP on the whole table (it knows every mean
-beforehand), and the same agent without the words, which says what context buys.
+sees hashed words of the prompt and learns from the model it chose, once through the table in a random order. It knows a
+price list beforehand, and nothing else. Beside it: the best fixed mixture of models that costs as much as the agent
+spent, by LP on the whole table (it knows every mean beforehand), and the same agent without the words, which says what
+context buys. Two errors of the lead: over the orders, and over the prompts (one order's lead as a mean over prompts).
+
+``--journals N`` asks the router of ``examples/router`` instead: N journals of its own, and how often the intervals
+of what-if questions cover the truth. ``--nine`` reads ``nine_models_scores.parquet``, which has no costs.
 """
 
 from __future__ import annotations
 
 import argparse
 import re
+import sys
 import zlib
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 import armwise as aw
 
+# Dollars per million tokens of answer that the four models announced, the cheapest first, and tokens per answer as one
+# would guess them: a model that thinks before it answers writes more.
+PRICE_LIST = np.array([0.05, 1.5, 2.5, 10.0])
+ANSWER = np.array([300.0, 300.0, 300.0, 1000.0])
+MARGIN = 0.97  # share of the budget that the prices aim at: costs have long tails
 
-def hashed(prompts: list[str], size: int) -> np.ndarray:
-    """A constant, the log length, and signed hashed words of unit length."""
+
+def hashed(prompts: list[str], size: int, constant: float = 1.0, words: float = 1.0) -> np.ndarray:
+    """A constant, the log length, and signed hashed words of length ``words``.
+
+    What ridge regression believes before it has seen anything is the scale of the features: a constant of 0.5 lets the
+    first guess of an arm count for four answers, words of length 0.3 explain about a tenth of the noise.
+    """
     rows = np.zeros((len(prompts), size + 2))
     for row, prompt in zip(rows, prompts):
         for word in re.findall(r"[a-z]+|[0-9]|[^\sa-z0-9]", prompt.lower()[:2000]):
             code = zlib.crc32(word.encode())
             row[2 + code % size] += 1.0 if code >> 31 else -1.0
-        row[2:] /= max(np.linalg.norm(row[2:]), 1e-9)
-        row[0], row[1] = 1.0, np.log1p(len(prompt)) / 10.0
+        row[2:] *= words / max(np.linalg.norm(row[2:]), 1e-9)
+        row[0], row[1] = constant, 0.5 * words * (np.log1p(len(prompt)) - 5.5)
     return rows
 
 
@@ -42,10 +58,121 @@ def read_table(folder: Path) -> tuple[list[str], list[str], np.ndarray, np.ndarr
     return table["prompt"].tolist(), models, rewards, costs
 
 
-def router(dim: int, n_arms: int, horizon: int, rate: float, margin: float, seed: int) -> aw.Agent:
-    """The agent of this benchmark: settings chosen on orders 100 to 102, reported on orders 0 to 4."""
-    oracle = aw.SquareCB(dim=dim, n_arms=n_arms)
-    return aw.LagrangeCB(oracle, horizon, margin * rate * horizon, prior=1.0, scale=0.3, seed=seed)
+def router(dim: int, horizon: int, rate: float, seed: int) -> aw.Agent:
+    """The agent of this benchmark: settings chosen on orders 100 to 104, reported on orders 0 to 4."""
+    oracle = aw.SquareCB(dim=dim, n_arms=4, lam=1.0)
+    expected = PRICE_LIST * ANSWER / 1e6
+    return aw.LagrangeCB(
+        oracle, horizon, MARGIN * rate * horizon, prior=0.96, scale=0.1, expected_costs=expected, seed=seed
+    )
+
+
+def four(folder: Path, first: int, orders: int, picture: Path | None) -> None:
+    prompts, _, rewards, costs = read_table(folder)
+    words = hashed(prompts, 32, 0.5, 0.3)
+    T, K = rewards.shape
+    each, paid = rewards.mean(axis=0), costs.mean(axis=0)
+    rates = np.geomspace(paid.min(), paid.max(), 9)[1:-1]
+    print(
+        f"{T:,} prompts, {K} models; {orders} orders from {first}; mean ± standard error over the orders (over prompts)"
+    )
+    print("budget $/1000  spent $/1000 (most)   reward          mixture   lead                         without words")
+    points = []
+    for rate in rates:
+        rows = []
+        for order in range(first, first + orders):
+            now = np.random.default_rng([20, order]).permutation(T)
+            line = []
+            for contexts in (words, words[:, :1]):
+                agent = router(contexts.shape[1], T, float(rate), order)
+                played = agent.play(np.ascontiguousarray(contexts[now]), rewards[now], costs[now])
+                assert played.costs is not None
+                best = aw.budget_optimum(each[None], paid[None], max(played.costs.mean(), paid.min() * (1 + 1e-12)))
+                lead = played.rewards - rewards[now] @ best.policy[0]
+                line += [played.rewards.mean(), played.costs.mean(), best.value, lead.mean(), lead.std() / np.sqrt(T)]
+            rows.append(line)
+        mean, error = np.mean(rows, axis=0), np.std(rows, axis=0, ddof=1) / np.sqrt(len(rows))
+        most = max(row[1] for row in rows)
+        points.append([rate, mean[1], mean[0], error[0]])
+        print(f"{1000 * rate:12.4f}  {1000 * mean[1]:8.4f} ({1000 * most:8.4f})  {mean[0]:.4f} ± {error[0]:.4f}  "
+              f"{mean[2]:.4f}  {mean[3]:+.4f} ± {error[3]:.4f} (± {mean[4]:.4f})  "
+              f"{mean[8]:+.4f} ± {error[8]:.4f}", flush=True)  # fmt: skip
+    if picture is not None:
+        draw(np.array(points), each, paid, picture)
+
+
+def draw(points: np.ndarray, each: np.ndarray, paid: np.ndarray, path: Path) -> None:
+    """Reward over dollars: the models, the best mixtures of them, the router."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7, 4.2), layout="constrained")
+    axes = figure.subplots()
+    grid = np.geomspace(paid.min() * 1.000001, paid.max(), 200)
+    mixed = [aw.budget_optimum(each[None], paid[None], rate).value for rate in grid]
+    axes.plot(1000 * grid, mixed, color="0.6", label="best fixed mixture (knows every mean)")
+    axes.plot(1000 * paid, each, "s", color="0.3", label="one model for every prompt")
+    axes.errorbar(1000 * points[:, 1], points[:, 2], yerr=2 * points[:, 3], fmt="o", color="C0", capsize=3,
+                  label="router, five orders (2 standard errors)")  # fmt: skip
+    axes.set_xscale("log")
+    axes.set_xlabel("dollars per 1,000 prompts")
+    axes.set_ylabel("mean reward")
+    axes.legend(loc="lower right", frameon=False)
+    figure.savefig(path, dpi=150)
+
+
+def nine(folder: Path, first: int, orders: int) -> None:
+    """Nine models without costs: does knowing the prompt's words beat the best model for all of them?"""
+    import pandas as pd
+
+    table = pd.read_parquet(folder / "nine_models_scores.parquet")
+    scores = table[[name for name in table if name.startswith("score ")]].to_numpy(float)
+    words = hashed(table["prompt"].tolist(), 64)
+    best = scores.mean(axis=0).max()
+    print(f"{len(scores):,} prompts, {scores.shape[1]} models, no costs; the best model for every prompt: {best:.4f}")
+    for label, contexts in (("with words", words), ("without words", words[:, :1])):
+        found = []
+        for order in range(first, first + orders):
+            now = np.random.default_rng([9, order]).permutation(len(scores))
+            agent = aw.SquareCB(contexts.shape[1], n_arms=scores.shape[1], seed=order)
+            found.append(agent.play(np.ascontiguousarray(contexts[now]), scores[now]).rewards.mean() - best)
+        print(
+            f"SquareCB {label}: lead {np.mean(found):+.4f} ± {np.std(found, ddof=1) / np.sqrt(orders):.4f}", flush=True
+        )
+
+
+def journals(folder: Path, runs: int, first: int) -> None:
+    """The router of the example, a journal per run: how often what-if intervals of 95 % cover the truth."""
+    sys.path.insert(0, str(Path(__file__).parents[1] / "examples" / "router"))
+    from router import Router
+
+    prompts, models, rewards, costs = read_table(folder)
+    each, paid = rewards.mean(axis=0), costs.mean(axis=0)
+    tables: dict[str, Any] = {
+        "always small": [1, 0, 0, 0], "always large": [0, 0, 0, 1], "my table": [0.2, 0.4, 0.3, 0.1],
+    }  # fmt: skip
+    rate, T = 4e-3, 800
+    best = aw.budget_optimum(each[None], paid[None], rate).value
+    covered: dict[str, list[bool]] = {}
+    for run in range(first, first + runs):
+        now = np.random.default_rng([21, run]).choice(len(prompts), T)
+        router = Router(models, 1000 * rate, prompts=T, seed=run, explore=0.1)
+        for i in now:
+            decided = router.route(prompts[i])
+            arm = models.index(decided.arm)
+            router.outcome(decided.id, rewards[i, arm], costs[i, arm])
+        found = router.what_if(tables)
+        for name, shares in tables.items():
+            value, cost = found[name].value, found[name].cost
+            covered.setdefault(f"{name}, reward", []).append(value.low <= np.dot(shares, each) <= value.high)
+            covered.setdefault(f"{name}, dollars", []).append(cost.low <= np.dot(shares, paid) <= cost.high)
+        only = {name: np.eye(len(models))[k] for k, name in enumerate(models)}
+        mix = aw.offline.best_mixture(router.decider.log(), only, rate)
+        covered.setdefault("LP optimum", []).append(mix.low <= best <= mix.high)
+    for name, hits in covered.items():
+        share = np.mean(hits)
+        print(
+            f"{name}: covered in {share:.3f} ± {np.sqrt(share * (1 - share) / runs):.3f} of {runs} journals", flush=True
+        )
 
 
 def main() -> None:
@@ -53,37 +180,16 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--orders", type=int, default=5)
     parser.add_argument("--first", type=int, default=0)
-    parser.add_argument("--size", type=int, default=32)
-    parser.add_argument("--margin", type=float, default=0.96, help="share of the budget that the prices aim at")
+    parser.add_argument("--nine", action="store_true")
+    parser.add_argument("--journals", type=int, default=0)
+    parser.add_argument("--picture", type=Path)
     given = parser.parse_args()
-    import pandas as pd
-
-    table = pd.read_parquet(given.folder / "four_models_costs.parquet")
-    models = [name.removeprefix("reward ") for name in table if name.startswith("reward ")]
-    rewards = table[[f"reward {name}" for name in models]].to_numpy(float)
-    costs = table[[f"cost {name}" for name in models]].to_numpy(float)
-    words = hashed(table["prompt"].tolist(), given.size)
-    T, K = rewards.shape
-    low, high = costs.mean(axis=0).min(), costs.mean(axis=0).max()
-    rates = np.geomspace(low, high, 9)[1:-1]
-    print(f"{T:,} prompts, {K} models; {given.orders} orders; mean and standard error over the orders")
-    print("budget $/1000  spent $/1000 (max)   reward          mixture   lead            without words")
-    for rate in rates:
-        rows = []
-        for order in range(given.first, given.first + given.orders):
-            now = np.random.default_rng([20, order]).permutation(T)
-            line = []
-            for contexts in (words, words[:, :1]):
-                agent = router(contexts.shape[1], K, T, float(rate), given.margin, order)
-                played = agent.play(np.ascontiguousarray(contexts[now]), rewards[now], costs[now])
-                line += [played.rewards.mean(), played.costs.mean()]
-            means = rewards.mean(axis=0, keepdims=True), costs.mean(axis=0, keepdims=True)
-            mixture = aw.budget_optimum(*means, max(line[1], low)).value
-            rows.append([line[0], line[1], mixture, line[0] - mixture, line[2]])
-        mean, error = np.mean(rows, axis=0), np.std(rows, axis=0, ddof=1) / np.sqrt(len(rows))
-        worst = max(row[1] for row in rows)
-        print(f"{1000 * rate:12.4f}  {1000 * mean[1]:8.4f} ({1000 * worst:8.4f})  {mean[0]:.4f} ± {error[0]:.4f}  "
-              f"{mean[2]:.4f}  {mean[3]:+.4f} ± {error[3]:.4f}  {mean[4]:.4f} ± {error[4]:.4f}")  # fmt: skip
+    if given.journals:
+        journals(given.folder, given.journals, given.first)
+    elif given.nine:
+        nine(given.folder, given.first, given.orders)
+    else:
+        four(given.folder, given.first, given.orders, given.picture)
 
 
 if __name__ == "__main__":

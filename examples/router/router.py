@@ -31,12 +31,13 @@ def hashed_words(prompt: str) -> dict[str, float]:
     return features
 
 
-def agent_of(dollars: float, prompts: int) -> dict[str, Any]:
+def agent_of(dollars: float, prompts: int, explore: float = 0.0) -> dict[str, Any]:
     """The agent, as a configuration has it: a mean of ``dollars`` per thousand over this many prompts, less 3 %."""
-    return {
-        "class": "LagrangeCB", "oracle": {"class": "SquareCB"}, "horizon": prompts, "scale": 0.1, "prior": 1.0,
+    agent: dict[str, Any] = {
+        "class": "LagrangeCB", "oracle": {"class": "SquareCB"}, "horizon": prompts, "scale": 0.3, "prior": 0.96,
         "budget": 0.97 * dollars * prompts / 1000.0,
     }  # fmt: skip
+    return {"class": "Explore", "agent": agent, "epsilon": explore} if explore else agent
 
 
 class Router:
@@ -44,7 +45,8 @@ class Router:
 
     ``storage`` is a folder for the journal (None: in memory); with ``service``, the address of an ``armwise serve``
     whose application has such an agent (see ``agent_of``), the journal is there. ``embed`` turns a prompt into numbers
-    of its own. ``prompts`` is how many the budget is for.
+    of its own. ``prompts`` is how many the budget is for. A share ``explore`` of the prompts goes to any model: what
+    another rule would have earned can be told only from models that were tried.
     """
 
     def __init__(
@@ -57,11 +59,12 @@ class Router:
         key: str | None = None,
         embed: Callable[[str], Sequence[float]] | None = None,
         prompts: int = 100_000,
+        explore: float = 0.0,
         seed: int = 1,
     ) -> None:
         self.models, self.embed = list(models), embed
         self.decider: aw.Decider | aw.Client = (
-            aw.Decider(storage, agent=agent_of(dollars, prompts), seed=seed)
+            aw.Decider(storage, agent=agent_of(dollars, prompts, explore), seed=seed)
             if service is None
             else aw.Client(service, key=key)
         )
@@ -90,7 +93,7 @@ class Router:
 
 def main() -> None:
     rng = np.random.default_rng(1)
-    router = Router(["small", "large"], dollars=4.0, prompts=600)
+    router = Router(["small", "large"], dollars=4.0, prompts=600, explore=0.1)
     quality, dollars = {"small": 0.7, "large": 0.9}, {"small": 0.001, "large": 0.010}
     spent = 0.0
     for i in range(600):

@@ -153,6 +153,33 @@ def test_budgets_are_used_well(make):
     assert np.mean(shares) > 0.85, shares
 
 
+def test_a_price_list_spares_paying_to_learn_that_an_arm_is_dear():
+    """Arm 2 costs a third of the whole budget and brings nothing more: who knows the list never tries it."""
+    rewards, costs = np.tile([0.2, 0.8, 0.8], (300, 1)), np.tile([0.0, 1.0, 30.0], (300, 1))
+    for seed in range(5):
+        arms = {}
+        for known in (None, [0.0, 1.0, 30.0]):
+            oracle = aw.SquareCB(1, n_arms=3, lam=1.0)
+            agent = aw.LagrangeCB(oracle, 300, 90.0, prior=1.0, scale=0.1, expected_costs=known, seed=seed)
+            arms[known is None] = agent.play(np.ones((300, 1)), rewards, costs).arms
+        assert (arms[True] == 2).any() and not (arms[False] == 2).any()
+    for bad in ([1.0, 2.0], [[1.0, 2.0]] * 3, [-1.0, 0.0, 1.0], ["a", "b", "c"]):
+        with pytest.raises(ValueError, match="expected_costs"):
+            aw.LagrangeCB(aw.SquareCB(1, n_arms=3), 300, 90.0, expected_costs=bad)
+
+
+def test_where_nothing_tells_rounds_apart_the_budget_is_spread_and_not_saved_up():
+    """Half of the rounds can be paid for: with one price for all of them none is in the first half, then every one."""
+    T = 1000
+    for seed in range(3):
+        oracle = aw.SquareCB(1, n_arms=2, lam=1.0)
+        agent = aw.LagrangeCB(oracle, T, 0.5 * T, prior=1.0, scale=0.1, expected_costs=[0.0, 1.0], seed=seed)
+        played = agent.play(np.ones((T, 1)), np.tile([0.1, 0.8], (T, 1)), np.tile([0.0, 1.0], (T, 1)))
+        tenths = played.costs.reshape(10, -1).mean(axis=1)
+        assert tenths.min() > 0.3 and tenths.max() < 0.7  # four standard errors of a fair coin
+        assert played.costs.mean() < 0.51 and played.rewards.mean() > 0.44
+
+
 def test_a_covering_constraint_is_met():
     """Arm 1 pays nothing and counts; at least 30 % of the decisions must count."""
     for seed in range(3):

@@ -30,11 +30,15 @@ class LagrangeCB(Agent):
     ``covering`` is true it is what they must come to at least.
 
     The practical prices (``dual="resolve"``) are the lowest at which the recent rounds, by their estimates, keep to
-    what is left of the budget per decision that is left. ``dual="gradient"`` is the paper's: a step along the slack of
-    every round, up to ``ceiling``; ``LagrangeCB.theoretical`` has its constants. The budget is held on average: put
-    ``HardStop`` around it where it must never be passed. ``prior`` is what an arm that was never played is expected to
-    bring: with 1 every arm is tried (for an oracle whose features have a constant). ``expected_costs``, (K,) or (K, m),
-    is what it is expected to cost, as by a price list: without it an arm must be paid for once to be known as dear.
+    what is left of the budget per decision that is left; with one resource, a share of the decisions is made at the
+    next lower price, so that what is left is used and not saved up, as the LP's optimum mixes two policies.
+    ``dual="gradient"`` is the paper's: a step along the slack of every round, up to ``ceiling``;
+    ``LagrangeCB.theoretical`` has its constants. The budget is held on average: put ``HardStop`` around it where it
+    must never be passed.
+
+    ``prior`` is what an arm that was never played is expected to bring: with 1 every arm is tried (for an oracle whose
+    features have a constant). ``expected_costs``, (K,) or (K, m), is what it is expected to cost, as by a price list:
+    without it an arm must be paid for once to be known as dear.
 
     >>> import armwise as aw
     >>> agent = LagrangeCB(aw.SquareCB(dim=1, n_arms=2), horizon=1000, budget=250.0, seed=1)
@@ -56,7 +60,7 @@ class LagrangeCB(Agent):
         infinite_policies=True,
         needs_horizon=True,
     )
-    _learnt = ("_models", "_prices", "_spent", "_errors", "_recent", "_solve_at")
+    _learnt = ("_models", "_prices", "_lower", "_share", "_spent", "_errors", "_recent", "_solve_at")
 
     def __init__(
         self,
@@ -97,9 +101,12 @@ class LagrangeCB(Agent):
         self._offsets = self._first_guesses(covered)
         self._signs = np.where(covered, -1.0, 1.0)
         self._prices, self._spent = np.zeros(self.n_costs), np.zeros(self.n_costs)  # both in units of the rates
+        self._lower, self._share = np.zeros(self.n_costs), 0.0  # the next lower prices, and how often they count
         self._errors = np.zeros((1 + self.n_costs, 2))  # squared errors of the predictions, and how many
         self._recent: list[Any] = []
         self._solve_at = 1
+        if self.expected_costs is not None and dual == "resolve":
+            self._prices[:] = _PRICES[1]  # of arms that are expected to bring as much, the cheapest comes first
 
     def _first_guesses(self, covered: Any) -> Floats:
         """(1 + m, 1 or K): reward and costs of an arm that was never played; the models learn what differs."""
@@ -157,8 +164,11 @@ class LagrangeCB(Agent):
             raise ValueError(f"expected_costs names {self._offsets.shape[1]} arms, and this round has {table.shape[1]}")
         return np.asarray(table + self._offsets)
 
-    def _lagrangian(self, outcomes: Floats) -> Floats:
-        return np.asarray(outcomes[0] - (self._signs * self._prices) @ outcomes[1:])
+    def _weighted(self, outcomes: Floats, prices: Floats) -> Floats:
+        """Inverse-gap weighting on the Lagrangian at these prices."""
+        gamma = regression.gap_scale(self.t, self._gamma(), self.exponent)
+        lagrangian = outcomes[0] - (self._signs * prices) @ outcomes[1:]
+        return regression.inverse_gap(np.ascontiguousarray(lagrangian), gamma)
 
     def _gamma(self) -> float:
         if self.gamma is not None:
@@ -168,8 +178,11 @@ class LagrangeCB(Agent):
         return PRACTICAL / (self.scale * max(noise, LEAST_NOISE))
 
     def _probabilities(self, context: Any) -> Floats:
-        gamma = regression.gap_scale(self.t, self._gamma(), self.exponent)
-        return regression.inverse_gap(np.ascontiguousarray(self._lagrangian(self._outcomes(context))), gamma)
+        outcomes = self._outcomes(context)
+        p = self._weighted(outcomes, self._prices)
+        if self._share > 0.0:
+            p = (1.0 - self._share) * p + self._share * self._weighted(outcomes, self._lower)
+        return p
 
     def _estimates(self, context: Any) -> tuple[Floats, Floats | None]:
         return self._outcomes(context)[0], None
@@ -201,7 +214,7 @@ class LagrangeCB(Agent):
             return
         self._recent = [*self._recent[1 - _RECENT :], context if context is None else np.array(context)]
         if self._n_learnt + 1 >= self._solve_at:
-            self._solve()
+            self._solve(self._forecast())
             self._solve_at = self._n_learnt + 1 + min(max(1, self._n_learnt // 20), 16)
 
     def _forecast(self) -> Floats:
@@ -214,9 +227,8 @@ class LagrangeCB(Agent):
             row[:, : table.shape[1]] = table
         return forecast
 
-    def _solve(self) -> None:
-        """The lowest prices at which the recent rounds keep to what is left per decision, resource by resource."""
-        recent = self._forecast()
+    def _solve(self, recent: Floats) -> None:
+        """The lowest prices at which these rounds keep to what is left per decision, resource by resource."""
         left = max(self.horizon - self._n_learnt - 1, 1)
         targets = np.maximum((self.horizon - self._spent) / left, 0.0)
         prices = self._prices.copy()
@@ -224,12 +236,21 @@ class LagrangeCB(Agent):
             for i, sign in enumerate(self._signs):
                 prices[i] = 0.0
                 rest = recent[:, 0] - np.einsum("i,sik->sk", self._signs * prices, recent[:, 1:])
-                costs = recent[:, 1 + i]
+                costs, target = sign * recent[:, 1 + i], sign * targets[i]
                 low, high = 0, len(_PRICES) - 1
                 while low < high:  # cost falls as its price rises: the lowest price that holds the rate
                     middle = (low + high) // 2
-                    arms = np.argmax(rest - sign * _PRICES[middle] * costs, axis=1)
-                    mean = float(costs[np.arange(len(costs)), arms].mean())
-                    low, high = (low, middle) if sign * mean <= sign * targets[i] else (middle + 1, high)
+                    holds = _mean_cost(rest, costs, _PRICES[middle]) <= target
+                    low, high = (low, middle) if holds else (middle + 1, high)
                 prices[i] = _PRICES[low]
-        self._prices = prices
+        self._prices, self._share = prices, 0.0
+        if self.n_costs == 1 and low > 0:
+            cheaper, dearer = (_mean_cost(rest, costs, _PRICES[k]) for k in (low, low - 1))
+            if cheaper < target < dearer:
+                self._lower, self._share = _PRICES[low - 1 : low], float((target - cheaper) / (dearer - cheaper))
+
+
+def _mean_cost(rewards: Floats, costs: Floats, price: float) -> float:
+    """What the best arms at this price cost, per round."""
+    arms = np.argmax(rewards - price * costs, axis=1)
+    return float(costs[np.arange(len(costs)), arms].mean())
