@@ -34,7 +34,7 @@ def hashed_words(prompt: str) -> dict[str, float]:
 def agent_of(dollars: float, prompts: int, explore: float = 0.0) -> dict[str, Any]:
     """The agent, as a configuration has it: a mean of ``dollars`` per thousand over this many prompts, less 3 %."""
     agent: dict[str, Any] = {
-        "class": "LagrangeCB", "oracle": {"class": "SquareCB"}, "horizon": prompts, "scale": 0.3, "prior": 0.96,
+        "class": "LagrangeCB", "oracle": {"class": "SquareCB"}, "horizon": prompts, "scale": 0.5, "prior": 0.96,
         "budget": 0.97 * dollars * prompts / 1000.0,
     }  # fmt: skip
     return {"class": "Explore", "agent": agent, "epsilon": explore} if explore else agent

@@ -203,6 +203,26 @@ def test_the_optimum_is_that_of_a_naive_search():
         assert best.costs[0] <= rate + 1e-9
 
 
+def test_bounds_on_means_hold_at_every_moment_and_close_in():
+    """80 paths at delta = 0.2 over 150 moments: above 25 broken has probability below 1 %, were each broken with 0.2.
+
+    Bounds for one moment alone, at the same delta, are broken at some moment on most paths.
+    """
+    from armwise.budget.means import BoundedMeans
+
+    broken = alone = 0
+    for seed in range(80):
+        rewards = (np.random.default_rng(seed).random(150) < 0.7).astype(float) * 0.9
+        means = BoundedMeans(1, 0.2)
+        for reward in rewards:
+            means.add(0, float(reward))
+        broken += not means.low[0] <= 0.63 <= means.high[0]  # they never widen: outside once is outside at the end
+        n = np.arange(1, 151)
+        alone += bool((np.abs(np.cumsum(rewards) / n - 0.63) > 1.28 * 0.412 / np.sqrt(n))[10:].any())
+        assert means.high[0] - means.low[0] < 0.26
+    assert broken <= 25 and alone > 50, (broken, alone)
+
+
 class TestConservative:
     def run(self, agent, seed, T=1500):
         """Expected reward so far over that of the baseline, arm 0, which is the second best."""
@@ -220,9 +240,10 @@ class TestConservative:
         assert broken <= 3 and alone > 6, (broken, alone)
 
     def test_it_lets_go_of_the_baseline(self):
-        agent = aw.Conservative(aw.UCB1(4, seed=1), 0, 0.2, delta=0.05, seed=1)
-        assert self.run(agent, 1, T=6000)[-1] > 1.05
-        assert agent.baseline_share < 0.6
+        """Within 1,500 rounds it earns nearly what UCB1 does; the ellipsoid's widths would still hold the baseline."""
+        agent = aw.Conservative(aw.UCB1(4, seed=1), 0, 0.1, delta=0.05, seed=1)
+        assert self.run(agent, 1)[-1] > 1.2
+        assert agent.baseline_share < 0.3
 
     def test_a_policy_as_baseline_with_features(self):
         rng = np.random.default_rng(5)

@@ -12,6 +12,7 @@ import numpy as np
 
 from armwise.agent import Agent, Choice, Floats, Seed, Theory, count, fraction, positive
 from armwise.around import expect_agent, teach
+from armwise.budget.means import BoundedMeans
 from armwise.numerics.choice import draw
 from armwise.policies.answers import distribution
 from armwise.reduction.wrapper import Wrapper
@@ -26,7 +27,8 @@ class Conservative(Wrapper):
     w.theta_hat - beta ||w||_{A^-1} >= 0 for w = sum_{s<t} x_s + x_t(arm) - (1 - alpha) sum_{s<=t} y_s, the baseline's
     arm otherwise: the baseline's own reward need not be known. With probability 1 - delta the promise then holds at
     every moment, for expected rewards in [0, 1] that are linear in the features; one model per arm (with a constant)
-    over a shared context, and one mean per arm where nothing is seen, which assumes nothing.
+    over a shared context. Where nothing is seen and rewards lie in [0, 1] nothing else is assumed: the worst model has
+    the means of the arms at those ends of their bounds (``BoundedMeans``) that hurt.
 
     ``baseline`` is an arm, or a policy (any function of a context to an arm or a distribution). ``noise`` is the
     sub-Gaussian constant of the rewards, ``norm`` bounds ||theta||. Probabilities are exact: the mass of the arms that
@@ -46,7 +48,7 @@ class Conservative(Wrapper):
         reference="Kazerouni, Ghavamzadeh, Abbasi-Yadkori, Van Roy 2017; Wu, Shariff, Lattimore, Szepesvari 2016",
         high_probability=True,
     )
-    _learnt = ("_model", "_balance", "_n_chosen", "_n_baseline")
+    _learnt = ("_model", "_means", "_balance", "_n_chosen", "_n_baseline")
 
     def __init__(
         self,
@@ -81,6 +83,8 @@ class Conservative(Wrapper):
         width = {"nothing": 1, "features": agent.dim, "shared": (agent.dim or 0) + 1}[agent.sees]
         models = 1 if agent.sees == "features" else agent.n_arms
         self._model = Ridge(width or 1, self.lam, models or 1)
+        bounded = agent.sees == "nothing" and agent.reward_range == (0.0, 1.0)
+        self._means = BoundedMeans(models or 1, self.delta) if bounded else None
         self._balance = np.zeros((models or 1, width or 1))  # sum of x_s - (1 - alpha) y_s, per model
         self._n_chosen = self._n_baseline = 0
 
@@ -120,6 +124,9 @@ class Conservative(Wrapper):
     def _safe(self, rows: Floats, base: Floats) -> Any:
         """Whether playing each arm keeps the promise under every model in the confidence set."""
         target = self._balance - (1.0 - self.alpha) * np.einsum("k,kmd->md", base, rows)
+        if self._means is not None:
+            w = target[:, 0] + rows[:, :, 0]
+            return np.where(w > 0.0, w * self._means.low, w * self._means.high).sum(axis=1) >= 0.0
         worst = np.zeros(len(rows))
         for m in range(self._model.n_models):
             w = target[m] + rows[:, m]
@@ -167,7 +174,10 @@ class Conservative(Wrapper):
     def _learn(self, context: Any, choice: Choice, reward: float) -> None:
         rows = self._rows(context)[choice.arm]
         model = 0 if self.sees == "features" else choice.arm
-        self._model.update(rows[model], reward, model)
+        if self._means is not None:
+            self._means.add(choice.arm, reward)
+        else:
+            self._model.update(rows[model], reward, model)
         teach(self.agent, context, choice, reward)
 
     def _estimates(self, context: Any) -> tuple[Floats, Floats | None]:
