@@ -13,12 +13,20 @@ from armwise.serve.app import Service
 from armwise.serve.config import Config
 from armwise.serve.engine.application import Application
 from armwise.serve.engine.engine import Engine
+from armwise.serve.journal.append import Journal
 from armwise.serve.journal.sqlite import SQLite
 
 
 @pytest.fixture
 def clock() -> Clock:
     return Clock()
+
+
+def settle_chance(path: Path) -> None:
+    """Give a journal a secret that is always the same, so that its draws are."""
+    connection = Journal(SQLite(path).connect()).connection
+    connection.execute("UPDATE meta SET value = ? WHERE key = 'secret'", (bytes(32),))
+    connection.close()
 
 
 @pytest.fixture
@@ -28,7 +36,10 @@ def engines(tmp_path: Path, clock: Clock) -> Iterator[Callable[..., Engine]]:
 
     def make(path: Path | None = None, **application: Any) -> Engine:
         creation = Application(**application).creation()
-        store = SQLite(path or tmp_path / "journal.db")
+        path = path or tmp_path / "journal.db"
+        if not path.exists():
+            settle_chance(path)
+        store = SQLite(path)
         engine = Engine(store, {"shop": creation}, clock=clock, publish_every=0.0)
         engine.start()
         made.append(engine)

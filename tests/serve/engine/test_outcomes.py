@@ -13,9 +13,7 @@ from serving import ask, replayed, settled, state
 from armwise.features.tokens import InvalidInput
 from armwise.serve.engine.application import Application
 from armwise.serve.engine.engine import Engine
-from armwise.serve.journal.append import Journal
 from armwise.serve.journal.events import Change, decided
-from armwise.serve.journal.sqlite import SQLite
 from armwise.serve.log.verify import verify
 from armwise.serve.model.build import build_model
 
@@ -44,13 +42,6 @@ def clicks(engine: Engine, clock: Any, n: int, rng: np.random.Generator) -> list
     return earned
 
 
-def settle_chance(path: Path) -> None:
-    """Give a journal a secret that is always the same, so that its draws are."""
-    connection = Journal(SQLite(path).connect()).connection
-    connection.execute("UPDATE meta SET value = ? WHERE key = 'secret'", (bytes(32),))
-    connection.close()
-
-
 def test_with_clicks_only_the_default_is_better_than_random_from_the_first_window_on(
     engines: Make, clock: Any, tmp_path: Path
 ) -> None:
@@ -58,7 +49,6 @@ def test_with_clicks_only_the_default_is_better_than_random_from_the_first_windo
     a standard error of 0.02. Learnt on arrival, the same runs earn 0.20 and 0.21."""
     earned = []
     for run in range(3):
-        settle_chance(tmp_path / f"{run}.db")
         engine = engines(tmp_path / f"{run}.db", window=150.0)
         earned.append(clicks(engine, clock, 300, np.random.default_rng(run)))
         assert state(replayed(engine)["shop"]) == settled(engine)
