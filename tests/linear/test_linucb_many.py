@@ -27,6 +27,30 @@ def test_the_arm_is_the_one_with_the_largest_score(K):
     assert agent.choose(X) == aw.Choice(int(agent._scores(X).argmax()), 1.0)
 
 
+@pytest.mark.parametrize("d", [1, 3, 8, 21])
+@pytest.mark.parametrize("K", [512, 1003, 5000])
+def test_single_precision_only_rules_out(d, K):
+    """Thousands of arms whose scores differ by less than single precision sees, and sizes beyond its range."""
+    agent, rng = aw.LinUCB(d, 0.7, 0.5, seed=1), np.random.default_rng(d * K)
+    for _ in range(30):
+        agent.learn(rng.normal(size=(3, d)), aw.Choice(int(rng.integers(3)), 1.0), float(rng.normal()))
+    for trial in range(6):
+        X = rng.normal(size=(K, d))
+        near = X[int(agent._scores(X).argmax())] * (1.0 + 1e-9 * rng.normal(size=(200, 1)))
+        X[rng.choice(K, 200, replace=False)] = near
+        for size in (1.0, 1e-3, 1e25, 1e60):
+            expected = agent.probabilities(size * X)
+            choice = agent.choose(size * X)
+            assert expected[choice.arm] == choice.probability == expected.max(), (trial, size)
+    spoilt = rng.normal(size=(K, d))
+    for value in (np.nan, np.inf, 1e151):
+        for row in (0, K // 2, K - 1):
+            X = spoilt.copy()
+            X[row, -1] = value
+            with pytest.raises(ValueError, match="finite"):
+                agent.choose(X)
+
+
 @pytest.mark.parametrize("alpha", [0.0, 0.05, 0.5, 5.0])
 @pytest.mark.parametrize("settings", [{}, {"discount": 0.95}, {"prior_mean": [0.3, -0.2, 0.0, 0.0, 0.1]}])
 def test_models_that_cannot_win_are_left_out_and_no_other(alpha, settings):

@@ -1,5 +1,6 @@
 // Bindings of ridge.hpp, and blocks of optimistic rounds.
 #include "block.hpp"
+#include "many.hpp"
 #include "modules.hpp"
 
 #include <nanobind/stl/tuple.h>

@@ -337,28 +337,40 @@ class Leader {
     bool clear_ = true;
 };
 
-// The best of K rows under one model, by mean plus scale times width, in one pass over X, which is checked on the way.
-// Nothing is said of scores that tie in a chain, each with the next: `clear()` is then false.
-inline Leader best_optimistic(const double* model, Index D, const double* X, Index K, Index d, double scale) {
-    Group group(model, D, d);
-    Leader leader;
-    double squares[LANES] = {}, scores[LANES] = {}, wrong = 0.0;
-    for (Index start = 0; start < K; start += LANES) {
-        const Index n = std::min(LANES, K - start);
-        const double* rows = X + start * d;
-        require(all_within(rows, n * d), TOO_LARGE);
-        group.estimate(rows, n, squares, scores);
-        for (Index a = 0; a < LANES; ++a) scores[a] += scale * std::sqrt(squares[a]);
-        double top = scores[0];
-        for (Index a = 0; a < n; ++a) {
-            wrong += scores[a] - scores[a];  // NaN for NaN and infinity
-            top = std::max(top, scores[a]);
+// The best of rows under one model, by mean plus scale times width; rows are checked as they are read, once.
+class Contest {
+  public:
+    Contest(const double* model, Index D, Index d, double scale) : group_(model, D, d), d_(d), scale_(scale) {}
+
+    // The arms from `start` to before `stop`, whose rows stand in X at their places.
+    void see(const double* X, Index start, Index stop) {
+        double squares[LANES] = {}, scores[LANES] = {};
+        for (; start < stop; start += LANES) {
+            const Index n = std::min(LANES, stop - start);
+            const double* rows = X + start * d_;
+            require(all_within(rows, n * d_), TOO_LARGE);
+            group_.estimate(rows, n, squares, scores);
+            for (Index a = 0; a < LANES; ++a) scores[a] += scale_ * std::sqrt(squares[a]);
+            double top = scores[0];
+            for (Index a = 0; a < n; ++a) {
+                wrong_ += scores[a] - scores[a];  // NaN for NaN and infinity
+                top = std::max(top, scores[a]);
+            }
+            if (top >= leader_.bar())
+                for (Index a = 0; a < n; ++a) leader_.see(start + a, scores[a]);
         }
-        if (top >= leader.bar())
-            for (Index a = 0; a < n; ++a) leader.see(start + a, scores[a]);
     }
-    require(wrong == 0.0, OVERFLOWN);
-    return leader;
-}
+    // Nothing is said of scores that tie in a chain, each with the next: `clear()` is then false.
+    Leader leader() const {
+        require(wrong_ == 0.0, OVERFLOWN);
+        return leader_;
+    }
+
+  private:
+    Group group_;
+    Leader leader_;
+    Index d_;
+    double scale_, wrong_ = 0.0;
+};
 
 }  // namespace armwise
