@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from armwise.features.arms import read_arm, read_arms
 from armwise.features.hashed import HashedRows
+from armwise.features.plain import arm_to_json, read_named_arms
 from armwise.features.scaling import UNSCALED, Scaler, Scaling
 from armwise.features.tokens import Flat, InvalidInput, Stack, hash_token, part, read_json, tail
 
@@ -229,3 +230,32 @@ def test_a_flat_reader_forgets_before_it_grows_without_bound() -> None:
         names = {f"n{i}": "x", "k": f"v{i}"}
         assert reader.part(names) == part(msgspec.json.encode(names), "c")
     assert reader._size <= 10 + 4  # what one more dictionary of two names may bring
+
+
+values = st.one_of(
+    st.none(), st.booleans(), st.integers(-(2**70), 2**70), st.floats(allow_nan=True, allow_infinity=False),
+    st.text(max_size=5), st.lists(st.integers(0, 3), max_size=2),
+)  # fmt: skip
+described = st.one_of(
+    st.text(min_size=1, max_size=4),
+    st.builds(
+        lambda id, rest: {"id": id} | rest,
+        st.one_of(st.text(min_size=1, max_size=4), st.integers(0, 9)),
+        st.dictionaries(st.text(max_size=4), values, max_size=4),
+    ),
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(arms=st.lists(described, min_size=1, max_size=4))
+def test_arms_read_without_their_json_are_those_of_the_json(arms: list[Any]) -> None:
+    def read(how: Any) -> Any:
+        try:
+            found = how()
+        except ValueError:
+            return ValueError
+        return found.ids, found.tail, [bytes(raw) for raw in found.raws]
+
+    expected = read(lambda: read_arms([arm_to_json(arm) for arm in arms]))
+    assert read(lambda: read_named_arms(arms)) == expected
+    assert read(lambda: read_named_arms(arms)) == expected  # remembered now

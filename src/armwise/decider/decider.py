@@ -33,10 +33,12 @@ WEEK = 7 * 86400.0
 class Decider:
     """Choose among named arms for a context with names, and learn from rewards that come by id.
 
-    ``Decider()`` keeps everything in memory; ``Decider("decisions/")`` in the decision service's journal in that
-    folder: a decision is answered when the disk has it, and ``armwise serve decisions/`` opens the folder later.
+    ``Decider()`` keeps everything in memory, its log too, without bound: about 2 kB per decision with 20 numbers.
+    ``Decider("decisions/")`` keeps it in the decision service's journal in that folder: a decision is answered when the
+    disk has it, and ``armwise serve decisions/`` opens the folder later; as there, drift is watched for.
     ``agent`` is any agent, whose ``dim`` is left to the features (None: optimism over all pairs of context and arm,
-    with one decision in ten spread over all arms). ``encoder`` is a ``features.Encoder``, or a fitted transformer of
+    with one decision in ten spread over all arms); one over a model of scikit-learn lives in memory only. With a
+    ``seed`` decisions in memory are reproducible. ``encoder`` is a ``features.Encoder``, or a fitted transformer of
     scikit-learn that is given every context first; its columns, by name, are the context then. A reward may take up to
     ``window`` seconds; after that ``default`` is learnt. What a folder was made of stays, where nothing else is asked
     for. Calls may come from any thread.
