@@ -105,7 +105,7 @@ class _Shared:
         with self._lock:
             return list(self._raw.execute(sql, tuple(values)))
 
-    def begin(self) -> None:
+    def begin(self, lock: str = "") -> None:
         self._lock.acquire()
         self._raw.execute("BEGIN IMMEDIATE")
 

@@ -160,6 +160,7 @@ class Journal(Records):
 
     on_commit: Callable[[list[tuple[Row, Write]]], None] | None = None  # called with what was committed, in order
     _at: tuple[int, int, bytes] | None = None  # the last event, where no other process appends
+    _base: tuple[bytes, Base] = b"", Base()  # as it was last read
 
     @functools.cached_property
     def _hashes(self) -> _Hashes:
@@ -174,13 +175,11 @@ class Journal(Records):
         [Unknown('no decision has the id e1')]
         """
         begun = bool(self._lock)  # where it is alone, nothing can change between reading and writing
-        if begun:
-            self.connection.begin()
         try:
-            if self._lock:
-                self.connection.execute(self._lock)
-            last, time, chain = self._at or self.last()
-            batch = _Batch(max(self.now(now), time), last, chain, hash_of=self._hashes)
+            if begun:
+                self.connection.begin(self._lock)
+            now, last, time, chain = self._here(now)
+            batch = _Batch(max(now, time), last, chain, hash_of=self._hashes)
             self._read_touched(batch, groups)
             outcomes = [self._take(batch, group) for group in groups]
             entries, new = list(chunks(batch.rows)), self._unstored(batch.catalogues)
@@ -208,6 +207,21 @@ class Journal(Records):
         if self.on_commit is not None:
             self.on_commit([(row, write) for row, _, write in batch.rows])
         return outcomes
+
+    def _here(self, now: int) -> tuple[int, int, int, bytes]:
+        """The time, and the number, time and chain of the last event; of a database that others share, in one query."""
+        if not self._clock:
+            return now, *(self._at or self.last())
+        [(now, seq, time, chain, base)] = self.connection.execute(
+            f"SELECT ({self._clock}), e.seq, e.time, e.chain, m.value FROM meta m LEFT JOIN LATERAL "
+            "(SELECT seq, time, chain FROM events ORDER BY seq DESC LIMIT 1) e ON true WHERE m.key = 'base'"
+        )
+        if bytes(base) != self._base[0]:  # it is long where many decisions were open
+            self._base = bytes(base), msgspec.json.decode(base, type=Base)
+        began = self._base[1]
+        if seq is None or seq <= began.seq:
+            return int(now), began.seq, time or 0, bytes.fromhex(began.chain)
+        return int(now), seq, time, bytes(chain)
 
     def put_catalogue(self, text: bytes, now: int) -> bytes:
         """Store arms, as ``bodies.together`` has them, for decisions to refer to; their hash.
@@ -238,10 +252,8 @@ class Journal(Records):
         >>> Journal(SQLite(":memory:").connect()).alone(lambda: 7)
         7
         """
-        self.connection.begin()
         try:
-            if self._lock:
-                self.connection.execute(self._lock)
+            self.connection.begin(self._lock)
             came = work()
             self.connection.commit()
         except BaseException:

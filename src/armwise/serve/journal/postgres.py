@@ -9,6 +9,7 @@ renews: whoever finds the lease run out ends that session, which frees the lock 
 from __future__ import annotations
 
 import contextlib
+import functools
 import threading
 import time
 from collections.abc import Sequence
@@ -36,6 +37,13 @@ def _connect(url: str) -> psycopg.Connection[Any]:
     return psycopg.connect(url, autocommit=True, connect_timeout=5, **_KEEPALIVE)  # type: ignore[arg-type]
 
 
+@functools.lru_cache(maxsize=512)
+def _numbered(sql: str) -> Any:
+    """A statement with ``$1``, ``$2`` and so on for its values."""
+    first, *rest = sql.split("?")
+    return first + "".join([f"${i}{text}" for i, text in enumerate(rest, 1)])
+
+
 class _PostgresConnection:
     """A session that is opened again when it was lost, but never in the middle of a transaction."""
 
@@ -52,11 +60,12 @@ class _PostgresConnection:
     def execute(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
         if self._raw.closed and not self._inside:
             self._raw = self._open()
-        cursor = self._raw.execute(sql.replace("?", "%s"), values or None)
+        cursor = psycopg.RawCursor(self._raw)  # which sends what it is given, and need not read the statement
+        cursor.execute(_numbered(sql), values or None)
         return cursor.fetchall() if cursor.description else []
 
-    def begin(self) -> None:
-        self.execute("BEGIN")
+    def begin(self, lock: str = "") -> None:
+        self.execute(f"BEGIN; {lock}" if lock else "BEGIN")  # one round trip
         self._inside = True
 
     def begin_reading(self) -> None:

@@ -43,7 +43,7 @@ class _SQLiteConnection:
     def execute(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
         return self._raw.execute(sql, values).fetchall()  # type: ignore[no-any-return]
 
-    def begin(self) -> None:
+    def begin(self, lock: str = "") -> None:
         self._raw.execute("BEGIN")  # IMMEDIATE would lock the snapshots' file too, and wait for it
 
     def begin_reading(self) -> None:
