@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
+from offline_worlds import make
 
 import armwise as aw
-from armwise.offline import Log, PropensityModel, WeakLogWarning, compare, evaluate, replay
+from armwise.offline import Log, PropensityModel, WeakLogWarning, adaptive, compare, evaluate, replay
 from armwise.offline.bounded import Reach, cressie_read
 
 
@@ -210,3 +212,23 @@ def test_the_default_interval_covers_where_others_do_not(setting):
 
     for name, (covered, _, _) in measure(setting, 30, ("auto",)).items():
         assert covered >= 1 - 5 / 30, name
+
+
+def test_pages_say_what_is_shown(tmp_path):
+    # Two policies without names are told apart, segments are in the picture, a page of many policies stays short.
+    log, pi = make(600, seed=3)
+    comparison = compare(log, pi, np.full(pi.shape[1], 1 / pi.shape[1]))
+    comparison = replace(comparison, names=("the given policy", "the given policy"))
+    comparison.report(tmp_path / "two.html")
+    assert "first, the given policy against second, the given policy" in (tmp_path / "two.html").read_text()
+    side = np.where(np.arange(600) % 2 == 0, "web", "phone")
+    whole = evaluate(log, pi, ["snips", "dr"], by=side, warn=False)
+    labels = [text.get_text() for text in whole.plot().axes[0].get_yticklabels()]
+    assert labels[:2] == ["snips", "dr"] and sorted(labels[2:]) == ["phone, dr", "web, dr"]
+    many = evaluate(log, {f"policy {i}": np.roll(pi, i, axis=1) for i in range(6)}, ["ips", "snips", "dr"], warn=False)
+    assert len(many.plot().axes[0].get_yticklabels()) == 6
+    many.report(tmp_path / "many.html")
+    page = (tmp_path / "many.html").read_text()
+    assert page.count("<details>") == 6 and "<h1>Offline evaluation of 6 policies</h1>" in page
+    adaptive(log, warn=False).report(tmp_path / "own.html")
+    assert "no probabilities" not in (tmp_path / "own.html").read_text()

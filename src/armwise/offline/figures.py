@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from armwise.offline.several import Evaluations
 
 _PAPER = {"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 0.6}  # behind numbers, over lines
+_SEVERAL, _MOST = 4, 20  # policies with every estimator, segments in a picture
 _INK, _SOFT, _ACCENT, _ALARM = "#1f2933", "#5f6c7b", "#0b6fa4", "#b3261e"
 
 
@@ -69,15 +70,22 @@ def _room(text: str) -> float:
 
 
 def evaluation_figure(result: Evaluation) -> Any:
-    """Intervals by estimator, and what the log earned as a line."""
+    """Intervals by estimator, below them the last estimator's by segment, and what the log earned as a line."""
     estimates = list(result.values())
-    figure = _figure(7.5, 1.5 + 0.5 * len(estimates) + _room(result.verdict))
+    lines = [(_name(e), e, bool(result.verdict)) for e in estimates]
+    for segment, inside in list(result.segments.items())[:_MOST]:
+        last = list(inside.values())[-1]
+        lines.append((f"{segment[:40]}, {_name(last)}", last, bool(inside.verdict)))
+    figure = _figure(7.5, 1.5 + 0.5 * len(lines) + _room(result.verdict))
     axes = figure.subplots()
-    for i, e in enumerate(estimates):
-        _interval(axes, i, e, bool(result.verdict), dotted=e.name == "dm")
-    axes.set_yticks(range(len(estimates)), [_name(e) for e in estimates], fontsize=10, color=_INK)
-    axes.set_ylim(len(estimates) - 0.5, -0.9)
-    axes.set_xlabel(f"estimated reward per decision, {result.level:.0%} intervals ({result.interval})", color=_INK)
+    for i, (_, e, weak) in enumerate(lines):
+        _interval(axes, i, e, weak, dotted=e.name == "dm")
+    if len(lines) > len(estimates):
+        axes.axhline(len(estimates) - 0.45, color=_SOFT, linewidth=0.8)
+    axes.set_yticks(range(len(lines)), [name for name, _, _ in lines], fontsize=10, color=_INK)
+    axes.set_ylim(len(lines) - 0.5, -0.9)
+    kinds = ", ".join(dict.fromkeys(e.interval for e in estimates))
+    axes.set_xlabel(f"estimated reward per decision, {result.level:.0%} intervals ({kinds})", color=_INK)
     _logged(axes, result.logged)
     _quiet(axes)
     axes.spines["left"].set_visible(False)
@@ -90,8 +98,9 @@ def evaluation_figure(result: Evaluation) -> Any:
 
 
 def several_figure(results: Evaluations) -> Any:
-    """Intervals by policy and estimator, what the log earned as a line, lifts beside."""
-    lines = [(name, e, each) for name, each in results.items() for e in each.values()]
+    """Intervals by policy and estimator (of many policies the last one's), what the log earned, lifts beside."""
+    shown = -1 if len(results) > _SEVERAL else 0  # the rest is in the table
+    lines = [(name, e, each) for name, each in results.items() for e in list(each.values())[shown:]]
     lifts = {name: each.lift for name, each in results.items() if each.lift is not None}
     figure = _figure(10 if lifts else 7.5, 1.6 + 0.42 * len(lines) + _room(results.verdict))
     axes, *beside = np.atleast_1d(figure.subplots(1, 2 if lifts else 1, width_ratios=[3, 2] if lifts else [1])).tolist()
@@ -118,6 +127,12 @@ def several_figure(results: Evaluations) -> Any:
     return figure
 
 
+def both_names(comparison: Comparison) -> tuple[str, str]:
+    """What to call the two policies of a comparison, also where both have the same name or none."""
+    one, other = comparison.names
+    return (one, other) if one != other else (f"first, {one}", f"second, {other}")
+
+
 def comparison_figure(comparison: Comparison) -> Any:
     """Both policies, and their difference below with zero as a line."""
     weak = bool(comparison.weaknesses)
@@ -125,7 +140,7 @@ def comparison_figure(comparison: Comparison) -> Any:
     above, below = figure.subplots(2, 1, height_ratios=[2, 1.2])
     for i, e in enumerate((comparison.first, comparison.second)):
         _interval(above, i, e, weak)
-    above.set_yticks([0, 1], comparison.names, fontsize=10, color=_INK)
+    above.set_yticks([0, 1], both_names(comparison), fontsize=10, color=_INK)
     above.set_ylim(1.5, -0.9)
     above.set_title(f"{comparison.first.name}: reward per decision, {comparison.first.level:.0%} intervals", loc="left",
                     fontsize=11, color=_INK)  # fmt: skip

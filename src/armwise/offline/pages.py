@@ -10,8 +10,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from armwise.offline.figures import both_names, diagnostics_figure, replay_figure
 from armwise.offline.figures import comparison_figure as comparison_figure
-from armwise.offline.figures import diagnostics_figure, replay_figure
 from armwise.offline.figures import evaluation_figure as evaluation_figure
 from armwise.offline.figures import several_figure as several_figure
 from armwise.offline.views import cells, header, lift_line, number
@@ -33,6 +33,9 @@ _ABOUT = {
     "dros": "doubly robust with shrunken weights; the interval is that of dr",
 }
 
+_SENTENCE = 40  # characters that no number has
+_FEW_POLICIES = 3  # whose diagnostics a page shows without being asked
+
 # ruff: noqa: E501  (a style sheet)
 _STYLE = """:root { color-scheme: light dark; --ink: #1f2933; --soft: #5f6c7b; --paper: #fff; --line: #d9dee3; --alarm: #b3261e; }
 @media (prefers-color-scheme: dark) { :root { --ink: #e6eaef; --soft: #a3afbd; --paper: #14181d; --line: #333c46; --alarm: #ff8a80; } }
@@ -41,7 +44,7 @@ body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(
 th, td { padding: .35rem .7rem; border-bottom: 1px solid var(--line); text-align: right; white-space: nowrap; }
 th:first-child, td:first-child, td.text { text-align: left; } th { color: var(--soft); font-weight: 600; } td.text { white-space: normal; color: var(--soft); }
 .verdict { border-left: 5px solid var(--alarm); padding: .6rem 1rem; color: var(--alarm); font-weight: 600; }
-img { max-width: 100%; background: #fff; border-radius: 6px; } .about { color: var(--soft); padding-left: 1.2rem; } footer { color: var(--soft); margin-top: 2rem; font-size: .9rem; }"""
+summary { font-size: 1.2rem; font-weight: 600; margin: 1rem 0 .4rem; cursor: pointer; } img { max-width: 100%; background: #fff; border-radius: 6px; } .about { color: var(--soft); padding-left: 1.2rem; } footer { color: var(--soft); margin-top: 2rem; font-size: .9rem; }"""
 
 _PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
@@ -75,10 +78,21 @@ def _write(path: Any, title: str, parts: Iterable[str]) -> None:
     Path(path).write_text(page, encoding="utf-8")
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def _table(head: Sequence[str], rows: Iterable[str | Sequence[str]]) -> str:
+    """A table; a row is its cells, or HTML."""
     top = "".join(f"<th>{html.escape(h)}</th>" for h in head)
-    body = "".join("<tr>" + "".join(f"<td>{html.escape(c)}</td>" for c in row) + "</tr>" for row in rows)
+    body = "".join(row if isinstance(row, str) else _row(row) for row in rows)
     return f'<div class="scroll"><table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>'
+
+
+def _row(texts: Sequence[str]) -> str:
+    return "<tr>" + "".join(map(_cell, texts)) + "</tr>"
+
+
+def _cell(text: str) -> str:
+    """Numbers stay on one line; a sentence is broken into several."""
+    kind = ' class="text"' if len(text) > _SENTENCE else ""
+    return f"<td{kind}>{html.escape(text)}</td>"
 
 
 def _alarm(text: str) -> str:
@@ -121,17 +135,18 @@ def _segments(results: dict[str, Evaluation]) -> str:
     first = next(iter(results.values()))
     if not first.segments:
         return ""
-    rows = []
+    head, rows = ["segment", "policy", *header(first.level), "lift"], []
     for segment in first.segments:
         for name, each in results.items():
             inside = each.segments[segment]
-            change = (
-                ""
-                if inside.lift is None
-                else f"{inside.lift.value:+.4g} ({inside.lift.low:.4g} to {inside.lift.high:.4g})"
-            )
-            rows.append([segment, name, *cells(list(inside.values())[-1]), change, inside.verdict])
-    return "<h2>Segments</h2>" + _table(["segment", "policy", *header(first.level), "lift", "verdict"], rows)
+            lift = inside.lift
+            change = "" if lift is None else f"{lift.value:+.4g} ({lift.low:.4g} to {lift.high:.4g})"
+            rows.append(_row([segment, name, *cells(list(inside.values())[-1]), change]))
+            if inside.verdict:  # below, over all columns: a column of its own would make the others narrow
+                rows.append(
+                    f'<tr><td></td><td class="text" colspan="{len(head) - 1}">{html.escape(inside.verdict)}</td></tr>'
+                )
+    return "<h2>Segments</h2>" + _table(head, rows)
 
 
 def _calibration(d: Diagnostics) -> str:
@@ -147,8 +162,9 @@ def _calibration(d: Diagnostics) -> str:
 
 def _diagnostics(result: Evaluation) -> str:
     d = result.diagnostics
-    if d is None:
-        return "<p>The log has no probabilities: nothing can be said about overlap.</p>"
+    if d is None:  # unless each estimate knows its own effective rows, as on the log of an agent that adapts
+        known = any(not math.isnan(e.ess) for e in result.values())
+        return "" if known else "<p>The log has no probabilities: nothing can be said about overlap.</p>"
     worst = ", ".join(f"{name} {z:.1f}" for name, z, _ in d.balance[:3]) or "no shared contexts"
     facts = [
         ("effective sample size", f"{d.ess:,.1f} of {d.n:,} ({d.ess / d.n:.1%})"),
@@ -192,8 +208,13 @@ def several_fragment(results: Evaluations) -> str:
 def several_report(results: Evaluations, path: Any) -> None:
     """One page for all policies."""
     parts = [_image(several_figure(results), "Policies with their intervals"), several_fragment(results)]
-    parts += [f"<h2>{html.escape(name)}</h2>" + _diagnostics(each) for name, each in results.items()]
-    _write(path, "Offline evaluation of " + ", ".join(results), parts)
+    for name, each in results.items():  # of many policies folded, or nobody finds the next
+        opened = " open" if len(results) <= _FEW_POLICIES else ""
+        parts.append(
+            f"<details{opened}><summary>{html.escape(name)}: diagnostics</summary>{_diagnostics(each)}</details>"
+        )
+    title = ", ".join(results) if len(results) <= _FEW_POLICIES else f"{len(results)} policies"
+    _write(path, f"Offline evaluation of {title}", parts)
 
 
 def comparison_fragment(comparison: Comparison) -> str:
@@ -212,7 +233,7 @@ def comparison_fragment(comparison: Comparison) -> str:
 
 def comparison_report(comparison: Comparison, path: Any) -> None:
     """One page for two policies."""
-    title = f"{comparison.names[0]} against {comparison.names[1]}"
+    title = " against ".join(both_names(comparison))
     _write(path, title, [_image(comparison_figure(comparison), "The two policies and their difference"),
                          comparison_fragment(comparison)])  # fmt: skip
 
