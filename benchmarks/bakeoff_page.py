@@ -197,10 +197,14 @@ def html(rows: list[Row], about: str) -> str:
     agents, sets, failed = parts(rows)
     broken = "<h2>What failed</h2><ul>" + "".join(f"<li>{escape.escape(line)}" for line in failed) + "</ul>"
     return (
-        '<!doctype html><html lang="en"><meta charset="utf-8"><title>The bake-off</title><style>'
-        "body{font:16px system-ui,sans-serif;margin:2rem auto;max-width:75rem;padding:0 1rem;color-scheme:light dark}"
-        "table{border-collapse:collapse;display:block;overflow-x:auto}td,th{padding:.2rem .6rem;text-align:right;"
-        "white-space:nowrap;border-bottom:1px solid #8884}td:first-child,th:first-child{text-align:left}</style>"
+        '<!doctype html><html lang="en"><meta charset="utf-8"><title>The bake-off</title>'
+        '<meta name="viewport" content="width=device-width, initial-scale=1"><link rel="icon" href="data:,"><style>'
+        ":root{color-scheme:light dark}body{font:16px/1.45 system-ui,sans-serif;margin:2rem auto;max-width:75rem;"
+        "padding:0 1rem}p,ul{max-width:48rem}table,.wide{display:block;overflow-x:auto}table{border-collapse:collapse;"
+        "font-size:.88rem;font-variant-numeric:tabular-nums}td,th{padding:.2rem .6rem;text-align:right;"
+        "white-space:nowrap;border-bottom:1px solid #8884}th{white-space:normal;min-width:4rem;max-width:9rem;"
+        "vertical-align:bottom}td:first-child,th:first-child{text-align:left;position:sticky;left:0;background:Canvas}"
+        "svg{min-width:38rem;max-width:58rem;display:block}</style>"
         f"<h1>The bake-off</h1><p>{escape.escape(HOW)}</p><p>{escape.escape(about)}</p>{_cells(agents)}"
         f"<ul>{''.join(f'<li>{escape.escape(line)}' for line in claims(rows))}</ul>"
         f"{picture(rows)}<h2>Every set</h2>{_cells(sets)}{broken if failed else ''}</html>\n"
@@ -212,15 +216,20 @@ def picture(rows: list[Row]) -> str:
     ranks, width, n = mean_ranks(table(rows))
     if not n:
         return ""
-    left, right, step = 190, 860, 24
+    left, right, step, top = 190, 860, 24, 44
     k = len(ranks)
+    bottom = top + (k - 1) * step + 14
 
     def x(rank: float) -> float:
         return left + (min(max(rank, 0.5), k + 0.5) - 0.5) / k * (right - left)
 
-    shapes = []
+    shapes = [
+        f'<path d="M{x(tick):.1f} {top - 16}V{bottom}" stroke="currentColor" opacity=".12"/>'
+        f'<text x="{x(tick):.1f}" y="{top - 22}" text-anchor="middle" font-size="12" opacity=".7">{tick}</text>'
+        for tick in range(1, k + 1)
+    ]
     for i, (agent, rank) in enumerate(ranks.items()):
-        y = 20 + i * step
+        y = top + i * step
         shapes.append(
             f'<text x="{left - 10}" y="{y + 5}" text-anchor="end">{escape.escape(agent)}</text>'
             f'<line x1="{x(rank - width / 2):.1f}" x2="{x(rank + width / 2):.1f}" y1="{y}" y2="{y}" '
@@ -229,8 +238,8 @@ def picture(rows: list[Row]) -> str:
         )
     caption = f"Mean rank over {n} sets; bars that do not meet differ significantly (Nemenyi, 5 %)."
     return (
-        f'<h2>Mean ranks</h2><svg viewBox="0 0 920 {k * step + 20}" role="img" aria-label="{caption}" '
-        f'fill="currentColor" font-size="14">{"".join(shapes)}</svg><p>{caption}</p>'
+        f'<h2>Mean ranks</h2><div class="wide"><svg viewBox="0 0 920 {bottom + 6}" role="img" aria-label="{caption}" '
+        f'fill="currentColor" font-size="14">{"".join(shapes)}</svg></div><p>{caption}</p>'
     )
 
 
