@@ -445,12 +445,13 @@ def test_regcb_bounds_an_arm_without_data_by_zero_and_one(n_arms, settings):
 
 
 def test_regcb_does_not_starve_the_best_of_two_arms():
-    """Bernoulli .4 and .9: before, the best arm was played fewer than 5 times in 7 of 20 seeds (mean regret 3,500)."""
+    """Bernoulli .4 and .9: before, the best arm was played fewer than 5 times in 7 of 20 seeds (mean regret 3,500), and
+    with 0.3 deviations it was found late in some: 40 on the mean of these seeds."""
     regrets = []
-    for seed in range(20):
-        rng = np.random.default_rng([seed, 3])
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
         rewards = (rng.random((4000, 2)) < [0.4, 0.9]).astype(float)
         arms = aw.RegCB(1, n_arms=2, seed=seed).play(np.ones((4000, 1)), rewards).arms
         assert arms.sum() >= 5
         regrets.append(0.5 * float((arms == 0).sum()))
-    assert np.mean(regrets) < 100, regrets
+    assert np.mean(regrets) < 25, regrets

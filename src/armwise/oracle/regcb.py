@@ -14,7 +14,7 @@ from armwise.oracle.regression import RegressionAgent
 from armwise.reading import dense_pieces
 from armwise.ridge import Ridge
 
-PRACTICAL = 0.3  # sqrt(beta_t / ln(K t)) of ``mellowness=None``, in deviations of the noise: see docs/choose.md
+PRACTICAL = 0.33  # sqrt(beta_t / ln(K t)) of ``mellowness=None``, in deviations of the noise: see docs/choose.md
 WITHOUT_RIDGE = 0.2  # the deviation that is taken for granted where a regressor does not tell it
 _HALVINGS = 12  # of the interval of weights, when a regressor's bound is searched
 
@@ -23,7 +23,7 @@ class RegCB(RegressionAgent):
     """Bound each arm's reward by the regressors whose loss is at most beta_t above the least; play the largest bound.
 
     beta_t = scale^2 mellowness ln(K t): larger ``scale`` explores more. ``mellowness=None``, the practical default, is
-    the square of 0.3 deviations of the noise of the rewards, as it is learnt (see ``Noise``). Bounds are cut to
+    the square of 0.33 deviations of the noise of the rewards, as it is learnt (see ``Noise``). Bounds are cut to
     [0, 1], and are [0, 1] for an arm about which the data say nothing. With ``elimination`` the arm is drawn uniformly
     from those whose upper bound reaches the largest lower bound. For ridge the bounds are
     y_a +- sqrt(beta_t) sqrt(x' A^-1 x), in closed form.
