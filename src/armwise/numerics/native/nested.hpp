@@ -103,7 +103,7 @@ struct Evidence {
     static constexpr double CONSTANT = 3.0, SHORTER = 0.25;  // how sure, in standard errors
     static constexpr double PATIENCE = 30.0;                // rewards per arm before the context is given up
     static constexpr double WIDE = 1.0, NARROW = 0.3;       // standard errors of optimism: a constant, a longer prefix
-    static constexpr double ROWS = 1.4;                     // posterior deviations, of one model for all rows
+    static constexpr double ROWS = 0.8;                     // posterior deviations, of one model for all rows
     static constexpr double FIRST = 2.0, SQUARES = 0.1;     // rewards, and their squared errors, before the first
     static constexpr double TEMPER = 3.0;                   // of the likelihood ratio that still widens
 
