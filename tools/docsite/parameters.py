@@ -118,6 +118,7 @@ WORDS = {
     "Conservative.norm": "A bound on the length of the reward's parameter.",
     "Conservative.noise": "Sub-Gaussian constant of the rewards: 0.5 if they lie in [0, 1].",
     "HardStop.horizon": "How many decisions there will be; needed where the fallback is not free.",
+    "pooled": "One model answers for all stages and learns every reward; False: a model per stage, as the bound needs.",
     "elimination": "Draw uniformly from the arms that may be best.",
 }
 
