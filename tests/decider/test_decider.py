@@ -294,6 +294,16 @@ def test_an_agent_over_a_model_of_scikit_learn_decides_in_memory_and_a_folder_sa
         aw.Decider(agent={"class": "Mapped", "agent": {"class": "LinUCB"}, "features": {"class": "Fourier"}})
 
 
+def test_several_logs_warm_it_up_as_one_does() -> None:
+    logged = aw.Decider(seed=1)
+    for i in range(30):
+        logged.reward(logged.decide({"n": i % 3}, ["a", "b"]), float(i % 2))
+    log, one, two = logged.log(), aw.Decider(seed=2), aw.Decider(seed=2)
+    assert one.warm_start([log, log]) == 60
+    assert [two.warm_start(log), two.warm_start(log)] == [30, 30]
+    assert persist.dumps(one.agent) == persist.dumps(two.agent)
+
+
 def test_a_seed_makes_decisions_in_memory_reproducible() -> None:
     one, two, other = aw.Decider(seed=3), aw.Decider(seed=3), aw.Decider(seed=4)
     drawn = [[shop.decide({"n": i}, list("abcdef")).arm for i in range(40)] for shop in (one, two, other)]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import msgspec
 
 from armwise.features.arms import ArmColumns
 from armwise.features.tokens import Part
 
 
-class Asked(NamedTuple):
+class Asked(msgspec.Struct, frozen=True, gc=False):
     """A request for a decision, read; ``tokens`` are the context's, where they were found without its JSON."""
 
     context: bytes

@@ -88,9 +88,9 @@ class Client:
         """
         asked = []
         for request in rows("requests", requests, "a list of dictionaries"):
-            context, _, arms, id = read_request(request)
+            read = read_request(request)
             # An id of our own making, so that a retry finds the decision it made.
-            asked.append((id or uuid.uuid4().hex, context, arms))
+            asked.append((read.id or uuid.uuid4().hex, read.context, read.arms))
         found: list[Decided] = []
         for start in range(0, len(asked), _MOST):
             some = asked[start : start + _MOST]

@@ -196,8 +196,8 @@ class Decider:
         return read_log(self._home.lines())
 
     def warm_start(self, log: Any) -> int:
-        """Learn from logged decisions first: an ``offline.Log`` with names, or dictionaries with context, arms, arm,
-        probability and reward.
+        """Learn from logged decisions first: an ``offline.Log`` with names, several of them, or dictionaries with
+        context, arms, arm, probability and reward.
 
         Each is learnt as if this agent had drawn it with that probability; returns how many were learnt. They are no
         part of ``log()``, but a folder's journal has them: a replay learns them again.

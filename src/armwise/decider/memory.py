@@ -114,13 +114,13 @@ class Memory:
             raise Conflict(f"event {asked.id} was decided with other content")
 
     def _decide(self, asked: Asked, now: int) -> Decided:
-        context, tokens, arms, id = asked
+        context, arms, id = asked.context, asked.arms, asked.id
         if id is None:
             id = self._new_id(now)
         elif id in self._made:
             return self._made[id].answer()
         model = self._model
-        drawn = model.choose(context, arms, self._random(), tokens)
+        drawn = model.choose(context, arms, self._random(), asked.tokens)
         seen, note, default = drawn.seen, drawn.note, model.settings.default
         if note is not None:
             note = msgspec.json.decode(msgspec.json.encode(note))  # as journals do

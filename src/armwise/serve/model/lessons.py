@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import chain
 from typing import Any
 
 import msgspec
@@ -12,13 +13,18 @@ from armwise.serve.journal.events import Decision, Lessons
 
 
 def read_lessons(log: Any) -> Lessons:
-    """A log, or rows with context, arms, arm, probability and reward.
+    """A log, several that follow each other (as ``fit_log`` takes them), or rows with context, arms, arm, probability
+    and reward.
 
     >>> row = {"context": {"hour": 9}, "arms": ["a", "b"], "arm": "b", "probability": 0.5, "reward": 1.0}
     >>> read_lessons([row]).decisions[0].p
     [0.5, 0.5]
     """
-    rows = log.decisions() if hasattr(log, "decisions") else log
+    rows = log
+    if hasattr(log, "decisions"):
+        rows = log.decisions()
+    elif isinstance(log, (list, tuple)) and log and all(hasattr(each, "decisions") for each in log):
+        rows = chain.from_iterable(each.decisions() for each in log)
     if not isinstance(rows, Iterable) or isinstance(rows, (str, bytes, Mapping)):
         raise ValueError(f"log must be an offline.Log, or rows with context, arms, arm, probability and reward, "
                          f"got {type(log).__name__}")  # fmt: skip
