@@ -135,18 +135,20 @@ def _segments(results: dict[str, Evaluation]) -> str:
     first = next(iter(results.values()))
     if not first.segments:
         return ""
-    head, rows = ["segment", "policy", *header(first.level), "lift"], []
+    _, value, interval, _, _, ess = header(first.level)
+    head, rows = ["segment", "policy", value, interval, ess, "lift"], []
     for segment in first.segments:
         for name, each in results.items():
             inside = each.segments[segment]
             lift = inside.lift
             change = "" if lift is None else f"{lift.value:+.4g} ({lift.low:.4g} to {lift.high:.4g})"
-            rows.append(_row([segment, name, *cells(list(inside.values())[-1]), change]))
+            last = cells(list(inside.values())[-1])
+            rows.append(_row([segment, name, last[1], last[2], last[5], change]))
             if inside.verdict:  # below, over all columns: a column of its own would make the others narrow
                 rows.append(
                     f'<tr><td></td><td class="text" colspan="{len(head) - 1}">{html.escape(inside.verdict)}</td></tr>'
                 )
-    return "<h2>Segments</h2>" + _table(head, rows)
+    return f"<h2>Segments, {html.escape(list(first)[-1])}</h2>" + _table(head, rows)
 
 
 def _calibration(d: Diagnostics) -> str:
