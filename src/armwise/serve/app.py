@@ -17,7 +17,7 @@ from armwise.serve.config import Config, is_loopback, names_loopback
 from armwise.serve.engine.engine import Engine
 from armwise.serve.log.retain import Retention
 from armwise.serve.personalizer import admin, evaluations, rank, slots
-from armwise.serve.web import audit, many, page, v1, versions
+from armwise.serve.web import audit, many, page, shapes, v1, versions
 from armwise.serve.web.asgi import HTTPScope, Receive, Send
 from armwise.serve.web.http import RETRY, Call, Problem, Response, Route, Router, problem_of, reply, split_path
 from armwise.serve.web.keys import Keys
@@ -65,10 +65,10 @@ class Service:
                 *admin.ROUTES,
                 *evaluations.ROUTES,
                 *page.ROUTES,
-                Route("GET", "healthz", "", self._health),
-                Route("GET", "readyz", "", self._readiness),
-                Route("GET", "metrics", "read", self._measures),
-                Route("GET", "openapi.json", "", self._description),
+                Route("GET", "healthz", "", self._health, gives={200: shapes.Status}),
+                Route("GET", "readyz", "", self._readiness, gives={200: shapes.Status, 503: shapes.Status}),
+                Route("GET", "metrics", "read", self._measures, gives={200: "text/plain"}),
+                Route("GET", "openapi.json", "", self._description, gives={200: "application/json"}),
             ]
         )
 
@@ -244,6 +244,7 @@ class Service:
     # ------------------------------------------------------------------ how it fares
 
     async def _health(self, call: Call) -> Response:
+        """Alive."""
         return reply({"status": "ok"})
 
     async def _readiness(self, call: Call) -> Response:
@@ -268,11 +269,13 @@ class Service:
         return reply(answer, 503 if reasons else 200)
 
     async def _measures(self, call: Call) -> Response:
+        """What Prometheus reads, of the applications that the key may see."""
         body = await asyncio.to_thread(self.metrics.render, self.engine, call.key)
         return Response(200, body, b"text/plain; version=0.0.4; charset=utf-8")
 
     async def _description(self, call: Call) -> Response:
-        return reply(document())
+        """This document."""
+        return reply(document(self.router.routes))
 
 
 async def asked_once(config: Config, method: str, path: str, body: bytes) -> tuple[int, bytes]:

@@ -344,15 +344,15 @@ def reading(engine: Engine, look: Callable[[Journal], Any]) -> Any:
 ROUTES = everywhere(
     [
         Route("GET", "configurations/service", "read", get_configuration),
-        Route("PUT", "configurations/service", "admin", put_configuration),
+        Route("PUT", "configurations/service", "admin", put_configuration, takes=dict),
         Route("GET", "configurations/policy", "read", get_policy),
-        Route("PUT", "configurations/policy", "admin", put_policy),
+        Route("PUT", "configurations/policy", "admin", put_policy, takes=dict),
         Route("DELETE", "configurations/policy", "admin", delete_policy),
-        Route("GET", "model", "read", get_model),
-        Route("PUT", "model", "admin", put_model, MAX_MODEL),
-        Route("DELETE", "model", "admin", delete_model),
+        Route("GET", "model", "read", get_model, gives={200: "application/octet-stream"}),
+        Route("PUT", "model", "admin", put_model, MAX_MODEL, takes="application/octet-stream", gives={204: None}),
+        Route("DELETE", "model", "admin", delete_model, gives={204: None}),
         Route("GET", "model/properties", "read", model_properties),
         Route("GET", "logs/properties", "read", log_properties),
-        Route("DELETE", "logs", "admin", delete_logs),
+        Route("DELETE", "logs", "admin", delete_logs, gives={204: None}),
     ]
 )

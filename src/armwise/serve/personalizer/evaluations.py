@@ -305,9 +305,9 @@ def _early_result(result: dict[str, Any]) -> dict[str, Any]:
 _SHARED = [
     Route("GET", "evaluations", "read", every),
     Route("GET", "evaluations/{}", "read", find),
-    Route("DELETE", "evaluations/{}", "admin", delete),
-    Route("PUT", "evaluations/{}", "admin", create_named),
-    Route("POST", "evaluations", "admin", create),
-    Route("POST", "configurations/applyFromEvaluation", "admin", apply),
+    Route("DELETE", "evaluations/{}", "admin", delete, gives={204: None}),
+    Route("PUT", "evaluations/{}", "admin", create_named, takes=dict),
+    Route("POST", "evaluations", "admin", create, takes=dict, gives={201: dict}),
+    Route("POST", "configurations/applyFromEvaluation", "admin", apply, takes=dict, gives={204: None}),
 ]
 ROUTES = everywhere(_SHARED)

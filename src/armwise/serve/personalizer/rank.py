@@ -6,6 +6,7 @@ Three dialects share one table of routes: ``/personalizer/v1.0``, ``/personalize
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Collection
 from typing import Any, NamedTuple
@@ -38,6 +39,27 @@ class RankRequest(msgspec.Struct, forbid_unknown_fields=True):
     excludedActions: list[str] | Optional = msgspec.UNSET
     eventId: str | Optional = msgspec.UNSET
     deferActivation: bool | Optional = msgspec.UNSET
+
+
+class RankedAction(msgspec.Struct):
+    """An action and the probability it had."""
+
+    id: str
+    probability: float
+
+
+class RankAnswer(msgspec.Struct):
+    """What ``rank`` answers."""
+
+    ranking: list[RankedAction]
+    eventId: str
+    rewardActionId: str
+
+
+class RankReward(msgspec.Struct, forbid_unknown_fields=True):
+    """A reward in [-1, 1]."""
+
+    value: float
 
 
 _decode = msgspec.json.Decoder(RankRequest)
@@ -194,6 +216,7 @@ def recoded(problem: Problem) -> Problem:
 def versioned(handler: Handler) -> Handler:
     """A handler that refuses an ``api-version`` which is not spoken here."""
 
+    @functools.wraps(handler)
     async def checked(call: Call) -> Response:
         version = call.query.get("api-version", API_VERSIONS[0])
         if version not in API_VERSIONS:
@@ -221,8 +244,8 @@ def everywhere(routes: list[Route]) -> list[Route]:
 
 ROUTES = everywhere(
     [
-        Route("POST", "rank", "decide", rank),
-        Route("POST", "events/{}/reward", "reward", reward),
-        Route("POST", "events/{}/activate", "reward", activate),
+        Route("POST", "rank", "decide", rank, takes=RankRequest, gives={201: RankAnswer}),
+        Route("POST", "events/{}/reward", "reward", reward, takes=RankReward, gives={204: None}),
+        Route("POST", "events/{}/activate", "reward", activate, gives={204: None}),
     ]
 )

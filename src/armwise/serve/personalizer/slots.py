@@ -227,8 +227,8 @@ def _canonical(body: bytes) -> bytes:
 
 ROUTES = everywhere(
     [
-        Route("POST", "multislot/rank", "decide", rank),
-        Route("POST", "multislot/events/{}/reward", "reward", reward),
-        Route("POST", "multislot/events/{}/activate", "reward", activate),
+        Route("POST", "multislot/rank", "decide", rank, takes=dict, gives={201: dict}),
+        Route("POST", "multislot/events/{}/reward", "reward", reward, takes=dict, gives={204: None}),
+        Route("POST", "multislot/events/{}/activate", "reward", activate, gives={204: None}),
     ]
 )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import functools
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, unquote_to_bytes
 
@@ -169,7 +170,8 @@ Handler = Callable[[Call], Awaitable[Response]]
 class Route(NamedTuple):
     """A method and a path, whose ``{}`` segments become ``call.params``; the role it takes (empty: none).
 
-    ``limit`` is the largest body in bytes, where it is not the configured one.
+    ``limit`` is the largest body in bytes, where it is not the configured one. The rest is for the OpenAPI document:
+    what a body is read into, what is answered (by status: a struct, a media type, or nothing), and the query.
 
     >>> Route("GET", "v1/decisions/{}", "read", None).path
     'v1/decisions/{}'
@@ -180,6 +182,9 @@ class Route(NamedTuple):
     role: str
     handler: Handler
     limit: int = 0
+    takes: type | str | None = None
+    gives: Mapping[int, type | str | None] = MappingProxyType({})
+    query: Mapping[str, Any] = MappingProxyType({})
 
 
 class Router:
@@ -191,6 +196,7 @@ class Router:
     """
 
     def __init__(self, routes: Sequence[Route]) -> None:
+        self.routes = list(routes)
         self._table: dict[tuple[str, ...], dict[str, Route]] = {}
         for route in routes:
             self._table.setdefault(tuple(route.path.split("/")), {})[route.method] = route

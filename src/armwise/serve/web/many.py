@@ -12,19 +12,15 @@ from armwise.serve.engine.draw import answer
 from armwise.serve.journal.append import Write
 from armwise.serve.model.explain import explain
 from armwise.serve.model.lessons import read_lessons
-from armwise.serve.web import admission
+from armwise.serve.web import admission, shapes
 from armwise.serve.web.http import Call, Response, Route, finite, read_object, reply
 from armwise.serve.web.v1 import Asked, DecisionAnswer, read, retry_key, reward_answer
 
 MOST = 1000  # decisions or rewards in one request
 
 
-class _Decisions(msgspec.Struct, forbid_unknown_fields=True):
-    decisions: list[msgspec.Raw]
-
-
 async def decide(call: Call) -> Response:
-    """``POST /v1/batch/decisions``: as ``POST /v1/decisions``, for each of ``decisions``; all or none."""
+    """``POST /v1/batch/decisions``: decide several times, in one commit; all or none."""
     retry_key(call)  # a bad one is refused whatever the body holds
 
     def drawn() -> list[Write]:
@@ -40,7 +36,7 @@ async def decide(call: Call) -> Response:
 
 def _asked(call: Call) -> list[Asked]:
     try:
-        bodies = msgspec.json.decode(call.body, type=_Decisions).decisions
+        bodies = msgspec.json.decode(call.body, type=shapes.DecisionsRequest).decisions
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise InvalidInput(f"the body: {why(error, call.body)}") from None
     if len(bodies) > MOST:
@@ -66,7 +62,7 @@ def _write(call: Call, asked: Asked, i: int) -> Write:
 
 
 async def reward(call: Call) -> Response:
-    """``POST /v1/batch/rewards``: ``{"rewards": [{"id": ..., "value": ..., "cost": ...}, ...]}``; all or none."""
+    """``POST /v1/batch/rewards``: say what several decisions were worth, in one commit; all or none."""
     retry_key(call)
     body = read_object(call.body, {"rewards"})
     rewards = body.get("rewards")
@@ -88,7 +84,7 @@ async def reward(call: Call) -> Response:
 
 
 async def explanation(call: Call) -> Response:
-    """``POST /v1/explanations``: a context and arms, as for a decision; nothing is decided."""
+    """``POST /v1/explanations``: why an arm would be likely, for a context and arms; nothing is decided."""
     asked = await admission.aside(True, lambda: read(call.body, call.engine.catalogue))
     admission.heavy(call, [asked.tokens], asked.arms.features, bool(asked.catalogue))
     await asyncio.to_thread(call.engine.wait_learnt)
@@ -98,7 +94,7 @@ async def explanation(call: Call) -> Response:
 
 
 async def teach(call: Call) -> Response:
-    """``POST /v1/lessons``: ``{"rows": [...]}`` of context, arms, arm, probability and reward; how many were learnt."""
+    """``POST /v1/lessons``: learn the rows of a log first (warm start); how many were learnt."""
 
     key = retry_key(call, "teach")
 
@@ -118,8 +114,9 @@ async def teach(call: Call) -> Response:
 
 
 ROUTES = [
-    Route("POST", "v1/batch/decisions", "decide", decide),
-    Route("POST", "v1/batch/rewards", "reward", reward),
-    Route("POST", "v1/explanations", "read", explanation),
-    Route("POST", "v1/lessons", "admin", teach),
-]
+    Route("POST", "v1/batch/decisions", "decide", decide, takes=shapes.DecisionsRequest, gives={200: shapes.Decisions}),
+    Route("POST", "v1/batch/rewards", "reward", reward, takes=shapes.RewardsRequest, gives={200: shapes.Rewards}),
+    Route("POST", "v1/explanations", "read", explanation, takes=shapes.DecisionRequest,
+          gives={200: shapes.Explanation}),
+    Route("POST", "v1/lessons", "admin", teach, takes=shapes.LessonsRequest, gives={200: shapes.Learnt}),
+]  # fmt: skip

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
 from collections.abc import AsyncGenerator, Callable
 from typing import Any, NamedTuple
 
@@ -20,87 +19,13 @@ from armwise.serve.journal.events import Activation, Change, Decision, Reward
 from armwise.serve.journal.rules import Status
 from armwise.serve.log import parquet
 from armwise.serve.log.export import FORMATS, earned, outcomes, pieces
-from armwise.serve.web import admission
+from armwise.serve.web import admission, shapes
 from armwise.serve.web.http import Call, Problem, Response, Route, finite, read_object, reply
-
-
-class DecisionRequest(msgspec.Struct, forbid_unknown_fields=True):
-    """What ``POST /v1/decisions`` takes: arms are ids, or objects with ``id`` and ``features``.
-
-    Instead of ``arms``, ``catalogue`` may name arms that were stored before.
-
-    >>> msgspec.json.decode(b'{"arms": ["a", "b"]}', type=DecisionRequest).defer
-    UNSET
-    """
-
-    arms: list[msgspec.Raw] | msgspec.UnsetType = msgspec.UNSET
-    catalogue: str | msgspec.UnsetType = msgspec.UNSET
-    context: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
-    id: str | msgspec.UnsetType = msgspec.UNSET
-    excluded: list[str] | msgspec.UnsetType = msgspec.UNSET
-    defer: bool | msgspec.UnsetType = msgspec.UNSET
-
-
-class ArmProbability(msgspec.Struct, gc=False):
-    """An arm and the probability it had.
-
-    >>> ArmProbability("a", 0.5).arm
-    'a'
-    """
-
-    arm: str
-    probability: float
-
-
-class DecisionAnswer(msgspec.Struct):
-    """What a decision is answered with, when it is durable.
-
-    >>> DecisionAnswer("e1", "a", 1.0, [], 3).version
-    3
-    """
-
-    id: str
-    arm: str
-    probability: float
-    probabilities: list[ArmProbability]
-    version: int
-
-    @classmethod
-    def of(cls, it: Answer) -> DecisionAnswer:
-        """From the engine's answer.
-
-        >>> DecisionAnswer.of(Answer("e1", "a", 1.0, [("a", 1.0)], 3, 9, False)).id
-        'e1'
-        """
-        every = list(itertools.starmap(ArmProbability, it.probabilities))
-        return cls(it.id, it.arm, it.probability, every, it.version)
-
-
-class RewardAnswer(msgspec.Struct):
-    """What came of a reward: ``late`` ones are kept but not learnt; ``learnt`` at once, or not (yet); ``repeated``
-    if an earlier one counts instead.
-
-    >>> RewardAnswer("e1", late=False, learnt=True).learnt
-    True
-    """
-
-    id: str
-    late: bool
-    learnt: bool
-    repeated: bool = False
-
-
-class CatalogueRequest(msgspec.Struct, forbid_unknown_fields=True):
-    """What ``POST /v1/catalogues`` takes.
-
-    >>> len(msgspec.json.decode(b'{"arms": ["a", "b"]}', type=CatalogueRequest).arms)
-    2
-    """
-
-    arms: list[msgspec.Raw]
-
+from armwise.serve.web.shapes import CatalogueRequest, DecisionRequest, RewardAnswer
+from armwise.serve.web.shapes import DecisionAnswer as DecisionAnswer
 
 _decode = msgspec.json.Decoder(DecisionRequest)
+WHOLE = {"type": "integer", "minimum": 0, "maximum": 10**18}
 _decode_catalogue = msgspec.json.Decoder(CatalogueRequest)
 
 
@@ -115,7 +40,10 @@ class Asked(NamedTuple):
 
 
 async def decide(call: Call) -> Response:
-    """``POST /v1/decisions``: read, admit, draw, make durable, answer; in this order, each once."""
+    """``POST /v1/decisions``: decide.
+
+    Read, admit, draw, make durable, answer; in this order, each once.
+    """
     apart = admission.large(call.body)
     asked = await admission.aside(apart, lambda: read(call.body, call.engine.catalogue))
     apart = admission.heavy(call, [asked.tokens], asked.arms.features, bool(asked.catalogue)) or apart
@@ -203,7 +131,7 @@ def retry_key(call: Call, *what: str) -> str:
 
 
 async def reward(call: Call) -> Response:
-    """``POST /v1/decisions/{id}/reward``."""
+    """``POST /v1/decisions/{id}/reward``: say what a decision was worth."""
     body = read_object(call.body, {"value", "cost"})
     value = body.get("value")
     if isinstance(value, bool) or not isinstance(value, (int, float)):
@@ -226,7 +154,7 @@ def reward_answer(written: Written) -> RewardAnswer:
 
 
 async def activate(call: Call) -> Response:
-    """``POST /v1/decisions/{id}/activate``."""
+    """``POST /v1/decisions/{id}/activate``: a deferred decision was shown."""
     key = retry_key(call, "activate", call.params[0])
     written = (await call.submit([call.engine.prepare_activation(call.application, call.params[0], key)]))[0]
     event = written.row.event
@@ -235,7 +163,7 @@ async def activate(call: Call) -> Response:
 
 
 async def find(call: Call) -> Response:
-    """``GET /v1/decisions/{id}``."""
+    """``GET /v1/decisions/{id}``: a decision as it is journaled, and where it stands."""
     return reply(await asyncio.to_thread(_found, call.engine, call.application, call.params[0]))
 
 
@@ -264,7 +192,7 @@ def decision_json(it: Answer, decision: Decision, status: Status) -> dict[str, A
 
 
 async def agents(call: Call) -> Response:
-    """``GET /v1/agents``: those that the key may see."""
+    """``GET /v1/agents``: the applications that the key may see."""
     engine: Engine = call.engine
     shown = []
     for name, model in sorted(engine.models.items()):
@@ -285,7 +213,7 @@ async def agents(call: Call) -> Response:
 
 
 async def change_settings(call: Call) -> Response:
-    """``PATCH /v1/settings``."""
+    """``PATCH /v1/settings``: change settings, from now on."""
     changes = read_object(call.body, {"window", "default", "rule", "learn", "apprentice", "drift", "epsilon"})
     for name in ("window", "default", "epsilon"):
         if name in changes:
@@ -370,15 +298,18 @@ def _whole(query: dict[str, str], name: str, default: int) -> int:
 
 
 ROUTES = [
-    Route("POST", "v1/decisions", "decide", decide),
-    Route("POST", "v1/catalogues", "decide", put_catalogue),
-    Route("POST", "v1/erasures", "admin", erase),
-    Route("GET", "v1/decisions/{}", "read", find),
-    Route("POST", "v1/decisions/{}/reward", "reward", reward),
-    Route("POST", "v1/decisions/{}/activate", "reward", activate),
-    Route("GET", "v1/agents", "read", agents),
-    Route("PATCH", "v1/settings", "admin", change_settings),
-    Route("GET", "v1/log", "read", log),
-    Route("PUT", "v1/apps/{}", "admin", put_application),
-    Route("DELETE", "v1/apps/{}", "admin", delete_application),
-]
+    Route("POST", "v1/decisions", "decide", decide, takes=DecisionRequest,
+          gives={201: DecisionAnswer, 200: DecisionAnswer}),
+    Route("GET", "v1/decisions/{}", "read", find, gives={200: shapes.JournaledDecision}),
+    Route("POST", "v1/decisions/{}/reward", "reward", reward, takes=shapes.RewardRequest, gives={200: RewardAnswer}),
+    Route("POST", "v1/decisions/{}/activate", "reward", activate, gives={200: RewardAnswer}),
+    Route("GET", "v1/agents", "read", agents, gives={200: shapes.Agents}),
+    Route("PATCH", "v1/settings", "admin", change_settings, takes=shapes.SettingsChange,
+          gives={200: shapes.SettingsShown}),
+    Route("GET", "v1/log", "read", log, gives={200: "application/x-ndjson"},
+          query={"format": {"enum": list(FORMATS)}, "after": WHOLE, "limit": WHOLE}),
+    Route("POST", "v1/catalogues", "decide", put_catalogue, takes=CatalogueRequest, gives={201: shapes.CatalogueShown}),
+    Route("POST", "v1/erasures", "admin", erase, takes=shapes.ErasureRequest, gives={200: shapes.Erasure}),
+    Route("PUT", "v1/apps/{}", "admin", put_application, takes=Application, gives={200: shapes.ApplicationShown}),
+    Route("DELETE", "v1/apps/{}", "admin", delete_application, gives={204: None}),
+]  # fmt: skip

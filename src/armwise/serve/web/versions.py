@@ -10,6 +10,7 @@ import msgspec
 from armwise.features.tokens import InvalidInput, why
 from armwise.serve.engine import roster
 from armwise.serve.web.http import Call, Response, Route, reply
+from armwise.serve.web.shapes import Name, Share
 
 
 class Interval(msgspec.Struct):
@@ -64,8 +65,8 @@ class VersionRequest(msgspec.Struct, forbid_unknown_fields=True):
     0.0
     """
 
-    name: str
-    share: float = 0.0
+    name: Name
+    share: Share = 0.0
     agent: dict[str, Any] | msgspec.UnsetType = msgspec.UNSET
     features: dict[str, Any] | msgspec.UnsetType = msgspec.UNSET
     seed: int | msgspec.UnsetType = msgspec.UNSET
@@ -78,7 +79,7 @@ class ShareRequest(msgspec.Struct, forbid_unknown_fields=True):
     0.1
     """
 
-    share: float
+    share: Share
 
 
 async def listed(call: Call) -> Response:
@@ -134,10 +135,10 @@ def _read(body: bytes, kind: Any) -> Any:
 
 
 ROUTES = [
-    Route("GET", "v1/versions", "read", listed),
-    Route("POST", "v1/versions", "admin", add),
-    Route("PATCH", "v1/versions/{}", "admin", share),
-    Route("DELETE", "v1/versions/{}", "admin", remove),
-    Route("POST", "v1/versions/{}/promote", "admin", promote),
-    Route("POST", "v1/rollback", "admin", roll_back),
+    Route("GET", "v1/versions", "read", listed, gives={200: VersionList}),
+    Route("POST", "v1/versions", "admin", add, takes=VersionRequest, gives={201: VersionList}),
+    Route("PATCH", "v1/versions/{}", "admin", share, takes=ShareRequest, gives={200: VersionList}),
+    Route("DELETE", "v1/versions/{}", "admin", remove, gives={204: None}),
+    Route("POST", "v1/versions/{}/promote", "admin", promote, gives={200: VersionList}),
+    Route("POST", "v1/rollback", "admin", roll_back, gives={200: VersionList}),
 ]

@@ -68,4 +68,7 @@ async def stream(service: Any, watch: Watch, names: list[str]) -> AsyncGenerator
         await asyncio.sleep(1.0)
 
 
-ROUTES = [Route("GET", "", "", show), Route("GET", "v1/live", "read", live)]
+ROUTES = [
+    Route("GET", "", "", show, gives={200: "text/html"}),
+    Route("GET", "v1/live", "read", live, gives={200: "text/event-stream"}),
+]

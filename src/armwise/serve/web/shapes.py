@@ -1,0 +1,368 @@
+"""What goes over the wire, as structs: the OpenAPI document is generated from these, and from those that requests are
+read into. ``Said`` is for what only a schema says: nothing is checked twice for it."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Annotated, Any
+
+import msgspec
+
+from armwise.serve.engine.draw import Answer
+from armwise.serve.journal.events import DRIFT, LARGEST, LEARN, RULES
+
+Unset = msgspec.UnsetType
+
+
+def said(**schema: Any) -> Any:
+    """A constraint that the document states and the code checks in its own words.
+
+    >>> said(minLength=1).extra_json_schema
+    {'minLength': 1}
+    """
+    return msgspec.Meta(extra_json_schema=schema)
+
+
+_FEATURES: dict[str, Any] = {"$ref": "#/components/schemas/Features"}
+Name = Annotated[str, said(minLength=1, maxLength=256, pattern=r"^[^\x00-\x1f\x7f]*$")]
+Number = Annotated[float, said(minimum=-LARGEST, maximum=LARGEST)]
+Share = Annotated[float, said(minimum=0, maximum=1)]
+Chance = Annotated[float, said(exclusiveMinimum=0, maximum=1)]
+Features = Annotated[Any, said(anyOf=[_FEATURES, {"type": "array", "items": _FEATURES}])]
+Arm = Annotated[Any, said(**{"$ref": "#/components/schemas/Arm"})]
+Arms = Annotated[list[Arm], said(minItems=1)]
+RawArms = Annotated[list[Annotated[msgspec.Raw, said(**{"$ref": "#/components/schemas/Arm"})]], said(minItems=1)]
+RawFeatures = Annotated[msgspec.Raw, said(anyOf=[_FEATURES, {"type": "array", "items": _FEATURES}])]
+RawDecision = Annotated[msgspec.Raw, said(**{"$ref": "#/components/schemas/DecisionRequest"})]
+Hash = Annotated[str, said(pattern="^[0-9a-f]{32}$", description="A hash that POST /v1/catalogues answered.")]
+Seconds = Annotated[float, said(exclusiveMinimum=0, maximum=315360000)]
+Rule = Annotated[str, said(enum=list(RULES))]
+Learn = Annotated[str, said(enum=list(LEARN))]
+Drift = Annotated[str, said(enum=list(DRIFT))]
+Cost = Annotated[Any, said(anyOf=[{"type": "number", "minimum": -LARGEST, "maximum": LARGEST},
+                                  {"type": "array", "minItems": 1, "items": {"type": "number", "minimum": -LARGEST,
+                                                                             "maximum": LARGEST}}])]  # fmt: skip
+Described = Annotated[dict[str, Any], said(description="A class of armwise, and its arguments.", required=["class"])]
+
+BY_HAND: dict[str, Any] = {  # values and arms are whatever JSON is, within bounds: no struct reads them
+    "Features": {
+        "type": "object",
+        "description": "At most 4096 features, 32 deep.",
+        "propertyNames": {"maxLength": 4096},
+        "additionalProperties": {"$ref": "#/components/schemas/Value"},
+    },
+    "Value": {
+        "anyOf": [
+            {"type": "null"},
+            {"type": "boolean"},
+            {"type": "string", "maxLength": 4096},
+            {"type": "number", "exclusiveMinimum": -1e150, "exclusiveMaximum": 1e150},
+            {"type": "array", "items": {"$ref": "#/components/schemas/Value"}},
+            _FEATURES,
+        ]
+    },
+    "Arm": {
+        "description": "An id, or an id with features.",
+        "anyOf": [
+            {"type": "string", "minLength": 1, "maxLength": 256, "pattern": r"^[^\x00-\x1f\x7f]*$"},
+            {
+                "type": "object",
+                "required": ["id"],
+                "additionalProperties": False,
+                "properties": {
+                    "id": {"type": "string", "minLength": 1, "maxLength": 256, "pattern": r"^[^\x00-\x1f\x7f]*$"},
+                    "features": {"anyOf": [_FEATURES, {"type": "array", "items": _FEATURES}]},
+                },
+            },
+        ],
+    },
+}
+
+
+class Fault(msgspec.Struct):
+    """What went wrong: a code for programs, a message for people."""
+
+    code: str
+    message: str
+
+
+class Error(msgspec.Struct):
+    """A request that was not answered."""
+
+    error: Fault
+
+
+class Outcome(msgspec.Struct):
+    """A reward as it came; a late one is kept and not learnt."""
+
+    value: float
+    time: Annotated[str, said(format="date-time")]
+    late: bool
+    cost: Cost | Unset = msgspec.UNSET
+
+
+class ArmProbability(msgspec.Struct, gc=False):
+    """An arm and the probability it had.
+
+    >>> ArmProbability("a", 0.5).arm
+    'a'
+    """
+
+    arm: str
+    probability: Annotated[float, said(minimum=0, maximum=1.000000001)]
+
+
+class DecisionAnswer(msgspec.Struct):
+    """What a decision is answered with, when it is durable; ``version`` is the event up to which the model had learnt.
+
+    >>> DecisionAnswer("e1", "a", 1.0, [], 3).version
+    3
+    """
+
+    id: str
+    arm: str
+    probability: Annotated[float, said(exclusiveMinimum=0, maximum=1.000000001)]
+    probabilities: list[ArmProbability]
+    version: int
+
+    @classmethod
+    def of(cls, it: Answer) -> DecisionAnswer:
+        """From the engine's answer.
+
+        >>> DecisionAnswer.of(Answer("e1", "a", 1.0, [("a", 1.0)], 3, 9, False)).id
+        'e1'
+        """
+        every = list(itertools.starmap(ArmProbability, it.probabilities))
+        return cls(it.id, it.arm, it.probability, every, it.version)
+
+
+class RewardAnswer(msgspec.Struct):
+    """What came of a reward: ``late`` ones are kept but not learnt; ``learnt`` at once, or not (yet); ``repeated``
+    if an earlier one counts instead.
+
+    >>> RewardAnswer("e1", late=False, learnt=True).learnt
+    True
+    """
+
+    id: str
+    late: bool
+    learnt: bool
+    repeated: bool = False
+
+
+class DecisionRequest(msgspec.Struct, forbid_unknown_fields=True):
+    """What ``POST /v1/decisions`` takes: arms are ids, or objects with ``id`` and ``features``.
+
+    Instead of ``arms``, ``catalogue`` may name arms that were stored before.
+
+    >>> msgspec.json.decode(b'{"arms": ["a", "b"]}', type=DecisionRequest).defer
+    UNSET
+    """
+
+    arms: RawArms | Unset = msgspec.UNSET
+    catalogue: Hash | Unset = msgspec.UNSET
+    context: RawFeatures | Unset = msgspec.UNSET
+    id: Name | Unset = msgspec.UNSET
+    excluded: list[str] | Unset = msgspec.UNSET
+    defer: bool | Unset = msgspec.UNSET
+
+
+class DecisionsRequest(msgspec.Struct, forbid_unknown_fields=True):
+    """Several decisions, all or none."""
+
+    decisions: Annotated[list[RawDecision], said(maxItems=1000)]
+
+
+class CatalogueRequest(msgspec.Struct, forbid_unknown_fields=True):
+    """What ``POST /v1/catalogues`` takes.
+
+    >>> len(msgspec.json.decode(b'{"arms": ["a", "b"]}', type=CatalogueRequest).arms)
+    2
+    """
+
+    arms: RawArms
+
+
+class Decisions(msgspec.Struct):
+    """Several answers, in the order they were asked for."""
+
+    decisions: list[DecisionAnswer]
+
+
+class Rewards(msgspec.Struct):
+    """What came of several rewards, in order."""
+
+    rewards: list[RewardAnswer]
+
+
+class JournaledDecision(msgspec.Struct):
+    """A decision, what was asked, and where it stands."""
+
+    id: str
+    arm: str
+    probability: float
+    probabilities: list[ArmProbability]
+    version: int
+    context: Features
+    deadline: int
+    active: bool
+    rewards: int
+    reward: float | None
+    closed: bool
+    outcomes: list[Outcome]
+
+
+class RewardRequest(msgspec.Struct, forbid_unknown_fields=True):
+    """What a decision was worth, and what it cost."""
+
+    value: Number
+    cost: Cost | Unset = msgspec.UNSET
+
+
+class NamedReward(msgspec.Struct, forbid_unknown_fields=True):
+    """A reward of one decision among several."""
+
+    id: Name
+    value: Number
+    cost: Cost | Unset = msgspec.UNSET
+
+
+class RewardsRequest(msgspec.Struct, forbid_unknown_fields=True):
+    """Several rewards, all or none."""
+
+    rewards: Annotated[list[NamedReward], said(maxItems=1000)]
+
+
+class Explanation(msgspec.Struct):
+    """By arm its estimate, width and probability; by arm and feature its contribution."""
+
+    arms: dict[str, dict[str, float]]
+    contributions: dict[str, dict[str, float]]
+
+
+class LessonRow(msgspec.Struct):
+    """A decision that was made elsewhere, with its reward."""
+
+    arms: Arms
+    arm: Name
+    probability: Chance
+    reward: Number
+    context: Features | Unset = msgspec.UNSET
+
+
+class LessonsRequest(msgspec.Struct, forbid_unknown_fields=True):
+    """Rows of a log, learnt as if they had been decided here, weighted by their probabilities."""
+
+    rows: list[LessonRow]
+
+
+class Learnt(msgspec.Struct):
+    """How many rows were learnt."""
+
+    learnt: int
+
+
+class SettingsShown(msgspec.Struct):
+    """The settings in force."""
+
+    window: float
+    default: float
+    rule: Rule
+    learn: Learn
+    apprentice: bool
+    drift: Drift
+
+
+class SettingsChange(msgspec.Struct, forbid_unknown_fields=True):
+    """Settings that change from now on; the others stay."""
+
+    window: Seconds | Unset = msgspec.UNSET
+    default: Number | Unset = msgspec.UNSET
+    rule: Rule | Unset = msgspec.UNSET
+    learn: Learn | Unset = msgspec.UNSET
+    apprentice: bool | Unset = msgspec.UNSET
+    drift: Drift | Unset = msgspec.UNSET
+    epsilon: Share | Unset = msgspec.UNSET
+
+
+class AgentShown(msgspec.Struct):
+    """An application and its model."""
+
+    name: str
+    agent: str
+    version: int
+    lessons: int
+    refused: int
+    features: dict[str, Any]
+    arms: list[str]
+    settings: SettingsShown
+
+
+class Agents(msgspec.Struct):
+    """The applications that the key may read."""
+
+    agents: list[AgentShown]
+
+
+class ApplicationShown(msgspec.Struct):
+    """An application as it was made."""
+
+    name: str
+    agent: str
+    lessons: int
+    version: int
+
+
+class CatalogueShown(msgspec.Struct):
+    """The hash by which decisions name these arms."""
+
+    catalogue: str
+    arms: int
+
+
+class ErasureRequest(msgspec.Struct, forbid_unknown_fields=True):
+    """One subject's decisions, by a value at a key of their contexts."""
+
+    key: Annotated[str, said(minLength=1)]
+    value: Any
+
+
+class Erasure(msgspec.Struct):
+    """The event of it, and how many decisions are deleted so far; null where another process does it."""
+
+    erasure: int
+    deleted: int | None
+
+
+class Status(msgspec.Struct):
+    """How the service fares."""
+
+    status: str
+    reasons: list[str] | Unset = msgspec.UNSET
+    unavailable: list[str] | Unset = msgspec.UNSET
+
+
+EXAMPLES: dict[str, Any] = {
+    "DecisionRequest": {
+        "context": {"hour": 9, "device": "phone"},
+        "arms": ["pasta", {"id": "salad", "features": {"fresh": True, "price": 7.5}}],
+    },
+    "DecisionAnswer": {
+        "id": "0199d4c1c2a47be81bcf9e0b2d0e9a51", "arm": "salad", "probability": 0.95, "version": 41,
+        "probabilities": [{"arm": "pasta", "probability": 0.05}, {"arm": "salad", "probability": 0.95}],
+    },
+    "RewardRequest": {"value": 1.0},
+    "RewardAnswer": {"id": "0199d4c1c2a47be81bcf9e0b2d0e9a51", "late": False, "learnt": True, "repeated": False},
+    "DecisionsRequest": {"decisions": [{"arms": ["a", "b"]}, {"context": {"hour": 9}, "arms": ["a", "b"]}]},
+    "RewardsRequest": {"rewards": [{"id": "e1", "value": 1.0}, {"id": "e2", "value": 0.0}]},
+    "LessonsRequest": {
+        "rows": [{"context": {"hour": 9}, "arms": ["a", "b"], "arm": "a", "probability": 0.5, "reward": 1.0}]
+    },
+    "CatalogueRequest": {"arms": ["pasta", {"id": "salad", "features": {"fresh": True}}]},
+    "ErasureRequest": {"key": "user", "value": "u7"},
+    "SettingsChange": {"window": 3600, "drift": "alert"},
+    "Application": {"agent": {"class": "LinUCB", "alpha": 1.0}, "window": 3600},
+    "VersionRequest": {"name": "bold", "agent": {"class": "LinUCB", "alpha": 2.0}, "share": 0.1},
+    "ShareRequest": {"share": 0.2},
+    "Error": {"error": {"code": "BadArgument", "message": "arms must not be empty"}},
+}  # fmt: skip
