@@ -46,7 +46,7 @@ def earned(creation: Creation, seed: int, n: int, change: bool) -> tuple[np.ndar
             scaling=it.seen.scaling.journal,
         )  # fmt: skip
         before = len(model.drift.alarms)
-        model.scaler.update(model.numbers(asked, it.seen.stack))
+        model.meet(asked)
         model.watch(Row(t + 1, t, "shop", "decision", "", b""), asked, it.seen)
         model.assume(asked, at_hand=it.seen)
         model.settle(Reward(0.0, t + 1, lesson=float(luck < now[person, it.arm])), asked, it.seen)

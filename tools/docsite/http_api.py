@@ -6,6 +6,8 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from armwise.serve.app import Service
+from armwise.serve.config import Config
 from armwise.serve.web.openapi import document
 
 _INTRO = """# HTTP API
@@ -24,7 +26,7 @@ def page() -> str:
     >>> "POST /v1/decisions" in page()
     True
     """
-    api = document()
+    api = document(Service(Config(storage=":none:")).router.routes)
     parts = [_INTRO]
     for path, methods in api["paths"].items():
         for method, operation in methods.items():

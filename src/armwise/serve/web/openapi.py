@@ -34,7 +34,7 @@ _SAID = {
     501: "not installed here",
     503: "not now: try again",
 }
-_ALTERNATIVES = {"DecisionRequest": {"oneOf": [{"required": ["arms"]}, {"required": ["catalogue"]}]}}
+_ALTERNATIVES = {"DecisionRequest": {"anyOf": [{"required": ["arms"]}, {"required": ["catalogue"]}]}}
 
 
 def document(routes: Sequence[Route]) -> dict[str, Any]:
