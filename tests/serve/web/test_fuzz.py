@@ -14,6 +14,7 @@ import schemathesis
 from hypothesis import HealthCheck, Phase
 from openapi_spec_validator import validate
 from schemathesis.checks import not_a_server_error
+from schemathesis.core.errors import InvalidSchema
 from schemathesis.specs.openapi.checks import negative_data_rejection, positive_data_acceptance, status_code_conformance
 from serving import Running
 
@@ -65,7 +66,8 @@ CASES = [
 ]
 _WHERE, _WHAT = (
     r"(decisions\[\d+\]: |log, row \d+: )?",
-    r"(\w+ arms have the id|excluded: |every arm is excluded|arm .* is not|the body: arms and catalogue were both)",
+    r"(\w+ arms have the id|excluded: |every arm is excluded|arm .* is not|the body: arms and catalogue were both|"
+    r"the body: Object missing required field `arms`)",
 )
 BEYOND = re.compile(f'"message":"{_WHERE}{_WHAT}')  # what a schema cannot say
 
@@ -135,12 +137,18 @@ def test_the_dialect_never_fails(dialect: Any, method: str, path: str) -> None:
 def test_every_operation_keeps_to_the_document(shared: Any, method: str, path: str, mode: Any) -> None:
     operation = schemathesis.openapi.from_url(f"{shared.url}/openapi.json")[path][method.upper()]
 
-    @hypothesis.settings(FUZZ, max_examples=15 if path.startswith("/v1/decisions") else 6)
+    @hypothesis.settings(FUZZ, max_examples=10 if "decisions" in path else 6)
     @hypothesis.given(case=operation.as_strategy(generation_mode=mode))
     def fuzz(case: Any) -> None:
         validated(case, case.call(headers=KEY))
 
-    fuzz()
+    for seed in range(6):  # some sequences run into arrays that the generator cannot violate: then another one
+        try:
+            hypothesis.seed(seed)(fuzz)()
+            break
+        except InvalidSchema:
+            if seed == 5:
+                raise
 
 
 def test_sequences_of_operations_keep_to_the_document(shared: Any) -> None:

@@ -34,7 +34,6 @@ _SAID = {
     501: "not installed here",
     503: "not now: try again",
 }
-_ALTERNATIVES = {"DecisionRequest": {"anyOf": [{"required": ["arms"]}, {"required": ["catalogue"]}]}}
 
 
 def document(routes: Sequence[Route]) -> dict[str, Any]:
@@ -83,13 +82,12 @@ def _structs(routes: Sequence[Route]) -> set[type]:
 @functools.lru_cache(maxsize=4)
 def _schemas(structs: tuple[type, ...]) -> dict[str, Any]:
     _, components = msgspec.json.schema_components(structs, ref_template=_REF)
-    for name, more in _ALTERNATIVES.items():
-        if name in components:
-            components[name] |= more
     for name, example in EXAMPLES.items():
         if name in components:
             components[name]["examples"] = [example]
     for schema in components.values():  # a docstring's doctest is for another reader
+        if not schema.get("required", True):
+            del schema["required"]
         if "description" in schema:
             schema["description"] = " ".join(schema["description"].partition(">>>")[0].split()).replace("``", "`")
     return components | BY_HAND
