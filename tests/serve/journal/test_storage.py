@@ -16,7 +16,7 @@ import pytest
 from armwise.cli.main import main
 from armwise.serve.engine.engine import Engine
 from armwise.serve.journal.append import Journal, Write
-from armwise.serve.journal.events import Decision, Reward
+from armwise.serve.journal.events import Creation, Decision, Reward
 from armwise.serve.journal.sqlite import SQLite
 from armwise.serve.log import verify as verifying
 
@@ -79,6 +79,17 @@ def test_a_commit_never_reads_a_whole_table() -> None:
     assert {status.n for status in journal.statuses([(app, id) for app in ("shop", "site") for id in ids])} == {1}
     assert connection.scans == []
     assert journal.last()[0] == 20
+
+
+def test_what_an_application_is_made_of_is_found_by_an_index() -> None:
+    """Else a start with 3,000 applications reads the whole journal 3,000 times."""
+    connection = Explained(SQLite(":memory:").connect())
+    journal = Journal(connection)
+    journal.append([[Write(f"shop{k}", "", Creation(seed=k))] for k in range(5)], now=5)
+    found = journal.configured("shop3")[1]
+    assert found is not None
+    assert found.seed == 3
+    assert connection.scans == []
 
 
 # ---------------------------------------------------------------------- damage

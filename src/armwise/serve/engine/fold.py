@@ -128,6 +128,9 @@ def train(model: Model, journal: Journal, app: str, upto: int) -> None:
     >>> train(model, Journal(SQLite(":memory:").connect()), "shop", 10); model.lessons
     0
     """
+    made = "SELECT 1 FROM events WHERE app = ? AND kind IN ('create', 'configure') AND seq < ? LIMIT 1"
+    if not journal.connection.execute(made, (app, upto)):  # it is made for the first time
+        return
     waiting: dict[int, Decision] = {}
     for row in journal.events(model.settings.forgotten):
         if row.seq >= upto:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from armwise.serve.engine.engine import Engine
 
 log = logging.getLogger("armwise.serve")
-_CREATED = "SELECT max(seq) FROM events WHERE app = ? AND kind = 'create'"
+_CREATED = "SELECT max(seq) FROM events WHERE app = ? AND kind = 'create' AND kind IN ('create', 'configure')"
 
 
 def apply(engine: Engine, creations: dict[str, Creation]) -> int:

@@ -260,8 +260,8 @@ class Records:
         (0, None)
         """
         sql = (
-            "SELECT seq, time, app, kind, id, body FROM events WHERE app = ? AND "
-            "((kind = 'create' AND id = '') OR (kind = 'configure' AND id = ?)) ORDER BY seq"
+            "SELECT seq, time, app, kind, id, body FROM events WHERE app = ? AND kind IN ('create', 'configure') "
+            "AND ((kind = 'create' AND id = '') OR (kind = 'configure' AND id = ?)) ORDER BY seq"
         )
         seq, found = 0, None
         for row in map(_as_row, self.connection.execute(sql, (app, CONFIG))):

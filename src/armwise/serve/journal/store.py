@@ -17,6 +17,7 @@ CREATE TABLE IF NOT EXISTS decisions (
   fallback {real} NOT NULL, active {integer} NOT NULL, n {integer} NOT NULL, total {real} NOT NULL,
   value {real} NOT NULL, closed {integer} NOT NULL, learn TEXT NOT NULL, PRIMARY KEY (app, id)){suffix};
 CREATE INDEX IF NOT EXISTS given ON events (app, id) WHERE kind = 'reward';
+CREATE INDEX IF NOT EXISTS made ON events (app, seq) WHERE kind IN ('create', 'configure');
 CREATE INDEX IF NOT EXISTS due ON decisions (deadline) WHERE closed = 0;
 CREATE TABLE IF NOT EXISTS requests (
   app TEXT NOT NULL, request TEXT NOT NULL, seq {integer} NOT NULL, PRIMARY KEY (app, request)){suffix};
