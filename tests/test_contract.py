@@ -137,6 +137,8 @@ SHIFTED = {
     "LinREL": lambda **prior: aw.LinREL(5, 60, scale=0.3, seed=1, **prior),
     "SupLinUCB": lambda **prior: aw.SupLinUCB(5, 60, scale=0.3, seed=1, **prior),
     "SupLinREL": lambda **prior: aw.SupLinREL(5, 60, scale=0.3, seed=1, **prior),
+    "SupLinUCB, separate": lambda **prior: aw.SupLinUCB(5, 60, scale=0.3, pooled=False, seed=1, **prior),
+    "SupLinREL, separate": lambda **prior: aw.SupLinREL(5, 60, scale=0.3, pooled=False, seed=1, **prior),
     "CoFineUCB": lambda **prior: aw.CoFineUCB(5, SUBSPACE, lam=2.0, lam_coarse=0.5, seed=1, **prior),
     "HybridLinUCB": lambda **prior: aw.HybridLinUCB(5, 4, 2, 0.3, 2.0, seed=1, **prior),
 }
@@ -169,8 +171,8 @@ def naive_choice(plain, X):
     if not isinstance(plain, Staged):
         return aw.Choice(int(np.argmax(plain._scores(X) + prior)), 1.0)
     alive = np.arange(len(X))
-    for s, model in enumerate(plain._models, start=1):
-        means, widths = plain._estimate(model, X[alive], len(X))
+    for s in range(1, plain.n_stages + 1):
+        means, widths = plain._estimate(plain._models[0 if plain.pooled else s - 1], X[alive], len(X))
         scores = means + prior[alive] + widths
         if widths.max() <= 60**-0.5:
             return aw.Choice(int(alive[scores.argmax()]), 1.0)
