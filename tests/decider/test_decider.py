@@ -294,6 +294,19 @@ def test_an_agent_over_a_model_of_scikit_learn_decides_in_memory_and_a_folder_sa
         aw.Decider(agent={"class": "Mapped", "agent": {"class": "LinUCB"}, "features": {"class": "Fourier"}})
 
 
+def test_a_folder_that_nobody_closed_is_let_go_when_the_program_ends(tmp_path: Path) -> None:
+    script = "import armwise as aw, sys; s = aw.Decider(sys.argv[1]); s.reward(s.decide({'a': 1}, ['x', 'y']), 1.0)"
+    ended = subprocess.run(
+        [sys.executable, "-c", script, str(tmp_path / "d")], capture_output=True, text=True, timeout=60
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
+    shop = aw.Decider(tmp_path / "d")
+    assert len(shop.log().rewards) == 1
+    del shop
+    with aw.Decider(tmp_path / "d") as again:  # the one before was dropped without a word
+        assert again.decide({"a": 2}, ["x"]).arm == "x"
+
+
 def test_several_logs_warm_it_up_as_one_does() -> None:
     logged = aw.Decider(seed=1)
     for i in range(30):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 
 from armwise.decider.answers import Decided, Receipt
@@ -42,6 +43,8 @@ class Folder:
             self._engine.start()
         except RuntimeError as error:
             raise RuntimeError(f"{folder}: {error}") from None
+        # Whoever forgets to close it, or ends the program, still lets the folder go, with what was learnt stored.
+        self._stop = weakref.finalize(self, self._engine.stop)
 
     @property
     def engine(self) -> Engine:
@@ -103,8 +106,8 @@ class Folder:
     def close(self) -> None:
         """Commit, learn and let the folder go."""
         if self._engine is not None:
-            self._engine.stop()
             self._engine = None
+            self._stop()
 
 
 def _decided(written: Written, write: Write, asked: Asked) -> Decided:

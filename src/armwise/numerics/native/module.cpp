@@ -23,6 +23,7 @@ const char* best_variant() {
 
 NB_MODULE(ARMWISE_MODULE, m) {
     if (import_numpy() < 0) throw nb::python_error();
+    nb::set_leak_warnings(false);  // a thread that still sleeps when the program ends holds what it holds
     m.doc() = "The kernels of armwise.numerics, compiled for one kind of processor.";
     m.def("best_variant", best_variant, "The variant that this machine's processor runs fastest.");
 #define ARMWISE_BIND(name)                        \
