@@ -118,8 +118,10 @@ void bind_nested(nb::module_& m) {
           R"(Optimistic scores of the prefix that the evidence puts in charge; see nested.hpp.
 
 >>> factors, thetas = np.eye(8)[None].copy(), np.zeros((1, 1, 8))
->>> scores(factors, thetas, np.array([8]), np.ones(8), np.zeros(9), np.eye(8)[:1]).round(4)
-array([0.313]))");
+>>> X = np.eye(8)[:1] * [[1.0], [2.0]]
+>>> one, two = scores(factors, thetas, np.array([8]), np.ones(8), np.zeros(9), X)
+>>> bool(one > 0.0), round(float(two / one), 9)
+(True, 2.0))");
 
     m.def("level", [](Array<double, 1> state, int64_t prefixes, int64_t models) {
         require(prefixes > 0 && state.size() == Evidence::size(prefixes), "state must have 4 + 5 B numbers");
