@@ -22,6 +22,7 @@ const char* best_variant() {
 }  // namespace
 
 NB_MODULE(ARMWISE_MODULE, m) {
+    nb::set_leak_warnings(false);  // an agent that lives until the interpreter ends is no leak worth a message
     if (import_numpy() < 0) throw nb::python_error();
     nb::set_leak_warnings(false);  // a thread that still sleeps when the program ends holds what it holds
     m.doc() = "The kernels of armwise.numerics, compiled for one kind of processor.";

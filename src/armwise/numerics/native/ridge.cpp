@@ -331,7 +331,7 @@ A large context that was chosen from last is not checked again, but for the row 
 array([0.5]))")
         .def("__reduce__", [](const Optimist& self) {
             return nb::make_tuple(nb::module_::import_("armwise.numerics.ridge").attr("optimist"), self.arguments());
-        });
+        }, nb::sig("def __reduce__(self) -> tuple[object, ...]"));
 
     m.def("play_optimistic", [](Array<double, 3> array, Array<double, 3> grams, Array<double, 2> moments,
                                 Const<double, 3> contexts, Const<double, 2> rewards, double lam, double discount,
