@@ -65,3 +65,14 @@ def test_a_decider_s_log_has_its_costs():
         made = shop.decide({"hour": t % 3}, arms=["a", "b"])
         shop.reward(made, 1.0, cost=0.25)
     assert shop.log().costs.tolist() == [0.25] * 20
+
+
+def test_a_table_in_whole_numbers_is_a_table():
+    """[0, 1] for [0.0, 1.0]: shares of the two arms, since a log of 100 rows has 100 arms."""
+    log = aw.offline.Log(
+        arms=[0, 1] * 50, rewards=[0.0, 1.0] * 50, probabilities=[0.5] * 100, n_arms=2, costs=[0, 2] * 50
+    )
+    result = aw.offline.tradeoff(log, {"whole": [0, 1], "real": [0.0, 1.0]})
+    assert result["whole"].value == result["real"].value and result["whole"].cost.value == 2.0
+    with pytest.raises(ValueError, match="sum"):
+        aw.offline.tradeoff(log, {"two": [1, 1]})

@@ -116,8 +116,9 @@ def _from_array(values: Any, log: Log) -> np.ndarray:
         raise ValueError(
             f"policy must be a policy, an agent, or an (n, K) array of probabilities, got {type(values).__name__}"
         )
-    if array.ndim == 1 and array.dtype.kind == "f" and len(array) == log.n_arms:
-        return _distributions(array[None], 1, log.n_arms)
+    shares = array.dtype.kind == "f" or len(array) != len(log)  # [0, 1] in whole numbers: shares, if not an arm per row
+    if array.ndim == 1 and shares and len(array) == log.n_arms:
+        return _distributions(array[None].astype(np.float64), 1, log.n_arms)
     if array.ndim == 1:
         if len(array) != len(log) or array.dtype.kind == "f":
             raise ValueError(
