@@ -93,8 +93,9 @@ class SymmetricEigen {
         double *d = values.data(), *e = off_.data();
         for (int step = 0;; ++step) {
             Index m = l;
-            while (m + 1 < n_ && std::fabs(e[m]) > std::max(EPSILON * (std::fabs(d[m]) + std::fabs(d[m + 1])), NOTHING))
-                ++m;
+            // What is below the rounding of the whole matrix, which is of size 1, is nothing: rows that are nearly one
+            // another leave eigenvalues of pure rounding, among which no step would ever settle.
+            while (m + 1 < n_ && std::fabs(e[m]) > EPSILON * std::max(std::fabs(d[m]) + std::fabs(d[m + 1]), 1.0)) ++m;
             if (m == l) return;
             require(step < 100, "the Gram matrix has no eigenvalues: did it overflow?");
             const double half = (d[l + 1] - d[l]) / (2.0 * e[l]), root = std::sqrt(half * half + 1.0);
