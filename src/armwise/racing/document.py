@@ -210,7 +210,7 @@ def body(found: Unbiased, sections: list[Section]) -> str:
             f"<p><b>Claim.</b> {html.escape(chapter.claim)}</p>\n"
             f"<p><b>Experiment.</b> <code>{html.escape(_world(last))}</code>, T = {horizons}, "
             f"{len(last.seeds)} seeds; regret against {html.escape(last.world.comparator)}.</p>\n"
-            f"<figure>{_svg(section)}</figure>\n<p>{html.escape(chapter.look)}</p>\n"
+            f'<figure style="{_WHOLE_WIDTH}">{_svg(section)}</figure>\n<p>{html.escape(chapter.look)}</p>\n'
             f"{_table(_COLUMNS, [_cells(row) for row in section.rows])}\n"
             + (f"<details><summary>What is not proved here, and why</summary><ul>{why}</ul></details>\n" if why else "")
             + (f"<p><b>Errata met here.</b></p><ul>{slips}</ul>\n" if slips else "")
@@ -231,6 +231,7 @@ def _number(chapter: Chapter) -> str:
     return "Beyond the survey: " if chapter.section == "beyond" else f"{chapter.section}. "
 
 
+_WHOLE_WIDTH = "width: 100%; max-width: 32rem; margin: 1em 0"  # also on pages that shrink figures to their contents
 _ABOUT_RATES = (
     "The survey's table of algorithms once more: each agent in the setting of its theorem, on a world that the theorem "
     "is about, with the power of T that was measured up to the horizon T. What is not here has no proved rate (LinREL, "
@@ -324,7 +325,7 @@ def write_document(found: Unbiased, sections: list[Section], folder: str | os.Pa
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f'<link rel="icon" href="data:,"><title>{title}</title>{style.group()}'
-        "<style>body { max-width: 60rem; } section figure { max-width: 34rem; } th { padding: 0.38rem 0.55rem; } "
+        "<style>body { max-width: 60rem; } th { padding: 0.38rem 0.55rem; } "
         "td { white-space: normal; }</style></head>\n"
         f"<body><h1>{title}</h1>\n{inner}\n<p class=\"lead\">{html.escape(versions)}.</p></body></html>\n"
     )  # fmt: skip
