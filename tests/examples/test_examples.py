@@ -178,7 +178,7 @@ def test_what_a_routers_own_journal_says_of_other_rules_covers_the_truth(monkeyp
             misses.append(not value.low <= np.dot(table, quality.mean(axis=0)) <= value.high)
             misses.append(not cost.low <= np.dot(table, dollars) <= cost.high)
         only = dict(zip(models, np.eye(3), strict=True))
-        mix = aw.offline.best_mixture(chooser.decider.log(), only, 0.004, resamples=100)
+        mix = aw.offline.best_mixture(chooser.decider.log(), only, 0.004)
         misses.append(not mix.low <= best <= mix.high)
         chooser.close()
     assert len(misses) == 28 and sum(misses) <= 6, misses

@@ -8,13 +8,14 @@ import armwise as aw
 REWARDS, COSTS = np.array([0.5, 0.7, 0.8]), np.array([0.1, 0.5, 2.0])
 
 
-def logged(n: int, seed: int) -> aw.offline.Log:
+def logged(n: int, seed: int, rewards=REWARDS, costs=COSTS) -> aw.offline.Log:
     rng = np.random.default_rng(seed)
-    p = np.array([0.5, 0.3, 0.2])
-    arms = rng.choice(3, n, p=p)
-    rewards = (rng.random(n) < REWARDS[arms]).astype(float)
-    costs = COSTS[arms] * rng.uniform(0.5, 1.5, n)
-    return aw.offline.Log(arms=arms, rewards=rewards, probabilities=p[arms], n_arms=3, costs=costs)
+    K = len(rewards)
+    p = np.array([0.5, 0.3, 0.2]) if K == 3 else np.full(K, 1 / K)
+    arms = rng.choice(K, n, p=p)
+    earned = (rng.random(n) < rewards[arms]).astype(float)
+    paid = costs[arms] * rng.uniform(0.5, 1.5, n)
+    return aw.offline.Log(arms=arms, rewards=earned, probabilities=p[arms], n_arms=K, costs=paid)
 
 
 def test_tables_of_arms_are_covered_and_the_front_is_right():
@@ -40,14 +41,33 @@ def test_a_policy_that_is_dearer_and_worse_is_off_the_front():
 
 
 def test_the_best_mixture_covers_the_lp_optimum():
-    names = {"small": [1.0, 0, 0], "middle": [0, 1.0, 0], "large": [0, 0, 1.0]}
-    truth = aw.budget_optimum(REWARDS[None], COSTS[None], 0.4)
-    covered = 0
-    for seed in range(12):
-        best = aw.offline.best_mixture(logged(1500, seed), names, 0.4, resamples=100)
-        covered += best.low <= truth.value <= best.high
-        assert sum(best.shares.values()) == pytest.approx(1.0)
-    assert covered >= 9, covered
+    """Also where eight arms are as good as each other and the optimum of the estimates is the luckiest of them.
+
+    Of 40 intervals at 95 %, fewer than 33 covering would have probability below 0.1 %; those of a bootstrap of the LP,
+    which flatters twice, cover 5 of the second 40.
+    """
+    alike = np.full(8, 0.8), np.linspace(0.5, 1.5, 8)
+    for rewards, costs, rate in ((REWARDS, COSTS, 0.4), (*alike, 1.0)):
+        each = {f"arm {k}": row for k, row in enumerate(np.eye(len(rewards)))}
+        truth = aw.budget_optimum(rewards[None], costs[None], rate)
+        covered = 0
+        for seed in range(40):
+            best = aw.offline.best_mixture(logged(600, seed, rewards, costs), each, rate)
+            covered += best.low <= truth.value <= best.high
+            assert best.low <= best.value <= best.high and sum(best.shares.values()) == pytest.approx(1.0)
+        assert covered >= 33, covered
+
+
+def test_a_mixture_is_not_sure_of_an_arm_with_three_good_answers():
+    """Three rewards of 1 have no spread: an interval from the spread alone would be the point 1."""
+    log = aw.offline.Log(
+        arms=[0] * 57 + [1] * 3, rewards=[0.0, 1.0, 1.0] * 19 + [1.0] * 3, probabilities=[0.95] * 57 + [0.05] * 3,
+        n_arms=2, costs=[1.0] * 60,
+    )  # fmt: skip
+    best = aw.offline.best_mixture(log, {"usual": [1.0, 0.0], "rare": [0.0, 1.0]}, 2.0)
+    assert best.value == 1.0 and best.low < 0.75
+    with pytest.raises(ValueError, match="'rare'"):
+        aw.offline.best_mixture(log.take(range(57)), {"usual": [1.0, 0.0], "rare": [0.0, 1.0]}, 2.0)
 
 
 def test_costs_go_with_their_rows():

@@ -16,7 +16,6 @@ from armwise.offline.evaluation import evaluate
 from armwise.offline.log import Log
 from armwise.offline.result import Estimate
 from armwise.offline.targets import Target
-from armwise.streams import stream
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -152,34 +151,51 @@ class Mixture:
     shares: dict[str, float]
 
 
-def best_mixture(
-    log: Log, policies: Mapping[str, Any], rate: float, *, level: float = 0.95, resamples: int = 400, seed: int = 0
-) -> Mixture:
+def best_mixture(log: Log, policies: Mapping[str, Any], rate: float, *, level: float = 0.95) -> Mixture:
     """What the best mix of these policies would have earned per decision, at a mean cost of at most ``rate``.
 
-    The LP over the policies' estimated values and costs (self-normalised weights), solved again for every bootstrap
-    resample of the log: the interval knows both the values and the costs. Optimising on estimates flatters a little.
+    The value is the LP's over the policies' estimated values and costs (self-normalised weights), which flatters a
+    little: it picks what the log happened to favour. The interval does not. With the LP's price of a unit of cost,
+    what policy k earns less what it pays, v_k - price (c_k - rate), is at most the optimum for every k, and is the
+    optimum on average over the best mix. So no mix that the log calls affordable earns more than the optimum if every
+    policy is lowered by its half-width, all m at once (Bonferroni); and the largest upper end of a policy is above it.
 
     >>> log = Log(arms=[0, 1] * 50, rewards=[0.0, 1.0] * 50, probabilities=[0.5] * 100, n_arms=2, costs=[0, 2] * 50)
     >>> best = best_mixture(log, {"first": [1.0, 0.0], "second": [0.0, 1.0]}, rate=1.0)
     >>> round(best.value, 6), round(best.shares["second"], 6)
     (0.5, 0.5)
     """
+    from scipy.special import ndtri
+
     paid, names = _costs(log), list(policies)
     weights = np.stack([_weights(log, policies[name]) for name in names], axis=1)
-    sums = np.concatenate([weights, weights * log.rewards[:, None], weights * paid[:, None]], axis=1)
-    m = len(names)
+    total = weights.sum(axis=0)
+    if not total.all():
+        never = names[int(np.argmin(total))]
+        raise ValueError(f"policies: the log has no decision that {never!r} would have made, so it cannot be judged")
+    values, costs = log.rewards @ weights / total, paid @ weights / total
+    rate = max(rate, float(costs.min()) * (1 + 1e-9))
+    best = budget_optimum(values[None], costs[None], rate)
+    price = _price(values, costs, rate)
+    less_paid = log.rewards - price * (paid - rate)
+    means = less_paid @ weights / total
+    squares = ((weights * (less_paid[:, None] - means)) ** 2).sum(axis=0)
+    unseen = weights.max(axis=0) * np.ptp(less_paid)  # three answers, all good, say little: one more could be the worst
+    errors = np.sqrt(squares + unseen**2) / total
+    tail = (1.0 - level) / 2.0
+    lowered = values + ndtri(tail / len(names)) * errors
+    low = budget_optimum(lowered[None], costs[None], rate).value
+    high = float((means - ndtri(tail) * errors).max())
+    return Mixture(best.value, low, high, dict(zip(names, best.policy[0].tolist())))
 
-    def solved(total: Floats) -> tuple[float, Floats]:
-        values, costs = (total[m : 2 * m] / total[:m])[None], (total[2 * m :] / total[:m])[None]
-        best = budget_optimum(values, costs, max(rate, float(costs.min()) * (1 + 1e-9)))
-        return best.value, best.policy[0]
 
-    value, shares = solved(sums.sum(axis=0))
-    rng, n = stream(seed, "bootstrap of a mixture"), len(paid)
-    found = [solved(rng.multinomial(n, np.full(n, 1.0 / n)) @ sums)[0] for _ in range(resamples)]
-    low, high = np.quantile(found, [(1 - level) / 2, (1 + level) / 2])
-    return Mixture(value, float(low), float(high), dict(zip(names, shares.tolist())))
+def _price(values: Floats, costs: Floats, rate: float) -> float:
+    """The LP's price of a unit of cost: max_k v_k - price (c_k - rate) is least at 0 or where two lines cross."""
+    gaps = costs[:, None] - costs
+    with np.errstate(divide="ignore", invalid="ignore"):
+        crossings = (values[:, None] - values) / gaps
+    prices = np.append(0.0, crossings[(gaps != 0.0) & (crossings > 0.0)])
+    return float(prices[np.argmin((values - prices[:, None] * (costs - rate)).max(axis=1))])
 
 
 def _costs(log: Log) -> Floats:
