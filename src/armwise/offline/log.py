@@ -331,6 +331,11 @@ class Log:
             else bool(self._source and self._source.has_probabilities)
         )
 
+    @property
+    def counted(self) -> bool:
+        """Whether the number of rows is known without reading them all (a CSV file does not say it)."""
+        return self._rows is not None or (self._source is not None and self._source.n_rows is not None)
+
     def __len__(self) -> int:
         if self._rows is None and self._source is not None and self._source.n_rows is not None:
             return self._source.n_rows

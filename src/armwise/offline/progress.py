@@ -15,7 +15,6 @@ def bar(log: Log, passes: int, show: bool) -> Iterator[Callable[[int], object]]:
     if not show:
         yield lambda rows: None
         return
-    known = log._source is None or log._source.n_rows is not None
-    total = len(log) * passes if known else None
+    total = len(log) * passes if log.counted else None
     with progress_bar(total, " rows", show=True, extra="offline", unit_scale=True, leave=False) as drawn:
         yield drawn.update

@@ -102,7 +102,7 @@ class CrossfitRidge:
                 progress(len(rows))
             if rows.start + len(rows) >= enough:
                 break
-        if progress is not None:
+        if progress is not None and log.counted:
             progress(len(log) - seen)
         return sums
 

@@ -69,7 +69,7 @@ class Section:
     @property
     def slug(self) -> str:
         """A name for its files."""
-        return re.sub(r"[^a-z0-9]+", "-", f"{self.chapter.section} {self.chapter.heat}".lower()).strip("-")
+        return re.sub(r"[^a-z0-9]+", "-", f"{self.chapter.section} {self.chapter.title}".lower()).strip("-")
 
 
 def walk_through(
