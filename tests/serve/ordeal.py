@@ -150,8 +150,9 @@ class Fleet:
             connection = HTTPConnection("127.0.0.1", self.ports[i], timeout=2)
             with suppress(OSError, HTTPException):
                 connection.request("GET", "/readyz")
-                if connection.getresponse().status == 200:
-                    break
+                with connection.getresponse() as response:  # else its socket would stay open
+                    if response.status == 200:
+                        break
             connection.close()
             time.sleep(0.05)
         connection.close()
