@@ -55,7 +55,7 @@ check: setup
 
 test: setup
 	tools/system-packages chromium=chromium initdb=postgresql node=nodejs npm=npm
-	$(BIN)/python -m pytest -n auto --cov --cov-report=term:skip-covered
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --cov --cov-report=term:skip-covered  # a core for each worker
 
 docs: setup
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet

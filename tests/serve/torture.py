@@ -133,9 +133,9 @@ def _wait_ready(process: Any, port: int) -> None:
         try:
             connection = HTTPConnection("127.0.0.1", port, timeout=5)
             connection.request("GET", "/readyz")
-            if connection.getresponse().status == 200:
-                connection.close()
-                return
+            with connection.getresponse() as response:  # else its socket would stay open
+                if response.status == 200:
+                    return
         except (OSError, HTTPException):
             time.sleep(0.01)
         finally:

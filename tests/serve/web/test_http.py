@@ -322,7 +322,8 @@ def test_ids_of_a_million_characters_in_the_path(shared_service: Any) -> None:
     connection = http.client.HTTPConnection(host, int(port), timeout=10)
     try:
         connection.request("POST", "/v1/decisions/" + "x" * 1_000_000 + "/reward", b'{"value": 1}')
-        assert 400 <= connection.getresponse().status < 500
+        with connection.getresponse() as response:
+            assert 400 <= response.status < 500
     except (ConnectionError, http.client.HTTPException):
         pass  # refused even sooner
     finally:
