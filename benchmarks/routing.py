@@ -140,7 +140,7 @@ def nine(folder: Path, first: int, orders: int) -> None:
         )
 
 
-def journals(folder: Path, runs: int, first: int) -> None:
+def journals(folder: Path, runs: int, first: int, explore: float) -> None:
     """The router of the example, a journal per run: how often what-if intervals of 95 % cover the truth."""
     sys.path.insert(0, str(Path(__file__).parents[1] / "examples" / "router"))
     from router import Router
@@ -155,7 +155,7 @@ def journals(folder: Path, runs: int, first: int) -> None:
     covered: dict[str, list[bool]] = {}
     for run in range(first, first + runs):
         now = np.random.default_rng([21, run]).choice(len(prompts), T)
-        router = Router(models, 1000 * rate, prompts=T, seed=run, explore=0.1)
+        router = Router(models, 1000 * rate, prompts=T, seed=run, explore=explore)
         for i in now:
             decided = router.route(prompts[i])
             arm = models.index(decided.arm)
@@ -182,10 +182,11 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--nine", action="store_true")
     parser.add_argument("--journals", type=int, default=0)
+    parser.add_argument("--explore", type=float, default=0.1, help="share of the prompts of --journals to any model")
     parser.add_argument("--picture", type=Path)
     given = parser.parse_args()
     if given.journals:
-        journals(given.folder, given.journals, given.first)
+        journals(given.folder, given.journals, given.first, given.explore)
     elif given.nine:
         nine(given.folder, given.first, given.orders)
     else:

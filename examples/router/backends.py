@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+LIMITS = ("max_tokens", "max_completion_tokens")
+
 
 class BackendError(Exception):
     """A back end could not be reached, took too long, or failed: another one may be asked."""
@@ -47,14 +49,15 @@ class Model:
 
     def request(self, body: dict[str, Any]) -> dict[str, Any]:
         """The request as this back end gets it: its own name, a limit on the answer, and usage in streams."""
-        limit = min(int(body.get("max_tokens") or self.max_tokens), self.max_tokens)
+        limits = [body[name] for name in LIMITS if body.get(name) is not None]
         stream = {"stream_options": {"include_usage": True}} if body.get("stream") else {}
-        return {**body, "model": self.model, "max_tokens": limit, **stream}
+        rest = {name: value for name, value in body.items() if name not in LIMITS}  # a second limit could be the larger
+        return {**rest, "model": self.model, "max_tokens": min([*limits, self.max_tokens]), **stream}
 
     def most(self, body: dict[str, Any]) -> float:
-        """The most that a request can cost: no text has more tokens than bytes, and the answer is limited."""
+        """The most that a request can cost: no text or tool has more tokens than bytes; the answer is limited."""
         asked = self.request(body)
-        prompt = len(json.dumps(body.get("messages", []), ensure_ascii=False).encode()) + 16
+        prompt = len(json.dumps(body, ensure_ascii=False).encode()) + 16
         return float(self.input * prompt + self.output * asked["max_tokens"] * int(body.get("n") or 1)) / 1e6
 
     def ask(self, body: dict[str, Any]) -> Iterator[bytes]:

@@ -26,7 +26,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from typing import Any
 
-from backends import BackendError, Ledger, Model, Refused, Resting
+from backends import LIMITS, BackendError, Ledger, Model, Refused, Resting
 
 from router import Router
 
@@ -201,8 +201,7 @@ class Proxy:
                 raise Failure(404, "not_found", f"there is no {method} {path}")
 
     async def _complete(self, body: dict[str, Any], send: Send) -> None:
-        if not isinstance(body.get("messages"), list) or not body["messages"]:
-            raise Failure(400, "invalid_request_error", "messages must be a list that is not empty")
+        check(body, self.ledger.dollars is not None)
         id, model, lines, most, first = await asyncio.to_thread(self.attempt, body)
         more = [(b"x-router-id", id.encode()), (b"x-router-model", model.name.encode())]
         if not body.get("stream"):
@@ -250,6 +249,23 @@ async def in_thread(first: bytes, lines: Iterator[bytes]) -> AsyncIterator[bytes
     while line:
         yield line
         line = await asyncio.to_thread(next, lines, None)
+
+
+def check(body: dict[str, Any], bounded: bool) -> None:
+    """Failure if the most that a request can cost could not be told, and there is a budget (``bounded``)."""
+    messages = body.get("messages")
+    if not isinstance(messages, list) or not messages:
+        raise Failure(400, "invalid_request_error", "messages must be a list that is not empty")
+    for name in (*LIMITS, "n"):
+        value = body.get(name)
+        if value is not None and (type(value) is not int or value < 1):
+            raise Failure(400, "invalid_request_error", f"{name} must be a whole number from 1 on, got {value!r:.80}")
+    contents = [message.get("content") for message in messages if isinstance(message, dict)]
+    parts = [part for content in contents if isinstance(content, list) for part in content]
+    if bounded and any(not isinstance(part, dict) or part.get("type", "text") != "text" for part in parts):
+        raise Failure(
+            400, "invalid_request_error", "under a budget messages are text: nobody knows what a picture costs"
+        )
 
 
 def usage_of(answer: dict[str, Any]) -> dict[str, Any] | None:

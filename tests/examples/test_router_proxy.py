@@ -194,7 +194,7 @@ def test_a_stream_that_breaks_off_is_paid_in_full_and_said(make):
     app = make({"small": StandIn("breaks")})
     (answer,) = chat(app, stream=True)
     assert "broke off" in answer.text
-    assert app.ledger.spent == pytest.approx(app.models["small"].most(ASK))
+    assert app.ledger.spent == pytest.approx(app.models["small"].most(ASK | {"stream": True}))
     assert [row[1:] for row in logged(app)] == [(0.0, pytest.approx(app.ledger.spent))]
 
 
@@ -205,6 +205,31 @@ def test_a_wrong_request_is_no_fault_of_the_model(make):
         assert ask(app, ("POST", "/v1/chat/completions", body))[0].status_code == status
     guarded = make({"small": StandIn()}, key="secret")
     assert chat(guarded)[0].status_code == 401
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("max_tokens", "many"), ("max_tokens", -5), ("max_completion_tokens", 0), ("n", -1000)]
+)
+def test_a_limit_that_is_none_is_refused_by_name(make, field, value):
+    """A negative number would set less than nothing aside, and the budget would grow."""
+    app = make({"small": StandIn()}, dollars=1.0)
+    [answer] = ask(app, ("POST", "/v1/chat/completions", ASK | {field: value}))
+    assert answer.status_code == 400 and field in answer.json()["error"]["message"]
+    assert app.ledger.left == 1.0
+
+
+def test_what_is_set_aside_covers_tools_and_either_limit(make):
+    standin = StandIn()
+    app = make({"small": standin}, dollars=1.0)
+    [model] = app.models.values()
+    tools = [{"type": "function", "function": {"name": "look_up", "description": "word " * 1000}}]
+    assert model.most(ASK | {"tools": tools}) - model.most(ASK) > 5000 * model.input / 1e6
+    [answer] = ask(app, ("POST", "/v1/chat/completions", ASK | {"max_completion_tokens": 100_000}))
+    assert answer.status_code == 200
+    assert standin.asked[0]["max_tokens"] == 100 and "max_completion_tokens" not in standin.asked[0]
+    picture = [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "https://example.com/a.png"}}]}]
+    [answer] = ask(app, ("POST", "/v1/chat/completions", ASK | {"messages": picture}))
+    assert answer.status_code == 400 and "picture" in answer.json()["error"]["message"]
 
 
 def test_concurrent_requests_never_overspend(make):
