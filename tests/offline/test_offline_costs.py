@@ -34,6 +34,13 @@ def test_tables_of_arms_are_covered_and_the_front_is_right():
     assert "cost per reward" in str(result)
 
 
+def test_a_policy_with_few_rows_is_said_so_under_the_table():
+    few = aw.offline.tradeoff(logged(100, 1), {"small": [1.0, 0, 0], "large": [0, 0, 1.0]})
+    assert {each.split(":")[0] for each in few.weaknesses} == {"large"}
+    assert str(few).endswith(few.weaknesses[-1]) and "<p>large: " in few._repr_html_()
+    assert not aw.offline.tradeoff(logged(1500, 1), {"large": [0, 0, 1.0]}).weaknesses
+
+
 def test_a_policy_that_is_dearer_and_worse_is_off_the_front():
     log = logged(4000, 1)
     result = aw.offline.tradeoff(log, {"large": [0, 0, 1.0], "middle": [0, 1.0, 0], "waste": [0.6, 0.0, 0.4]})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -75,11 +76,23 @@ class Tradeoff:
         ]  # fmt: skip
         return ["policy", "value", "cost", "cost per reward", "on the front"], rows
 
+    @property
+    def weaknesses(self) -> list[str]:
+        """Why intervals here are not to be relied on, policy by policy: mostly too few rows that answer for it.
+
+        >>> log = Log(arms=[0, 1] * 9, rewards=[0.0, 1.0] * 9, probabilities=[0.5] * 18, n_arms=2, costs=[1, 2] * 9)
+        >>> tradeoff(log, {"first": [1.0, 0.0]}).weaknesses[0]
+        'first: too few rows answer the question: effective sample size 9 of 18, where an interval needs about 30'
+        """
+        found = [(name, warning) for name, each in self.policies.items()
+                 for warning in dict.fromkeys((*each.value.warnings, *each.cost.warnings))]  # fmt: skip
+        return [f"{name}: {warning}" for name, warning in found]
+
     def __str__(self) -> str:
-        return text_table(*self._cells())
+        return "\n".join([text_table(*self._cells()), *self.weaknesses])
 
     def _repr_html_(self) -> str:
-        return html_table(*self._cells())
+        return html_table(*self._cells()) + "".join(f"<p>{escape(each)}</p>" for each in self.weaknesses)
 
     def plot(self, path: Any = None) -> Figure:
         """Value over cost, with both intervals; the Pareto front is a line.
