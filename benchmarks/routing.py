@@ -2,10 +2,11 @@
 
 FOLDER holds ``four_models_costs.parquet``: columns ``prompt`` and, per model, ``reward MODEL`` and ``cost MODEL``. Each
 budget is a mean cost per prompt, spaced evenly (in logarithms) between the cheapest and the dearest model. The agent
-sees hashed words of the prompt and learns from the model it chose, once through the table in a random order. It knows a
-price list beforehand, and nothing else. Beside it: the best fixed mixture of models that costs as much as the agent
-spent, by LP on the whole table (it knows every mean beforehand), and the same agent without the words, which says what
-context buys. Two errors of the lead: over the orders, and over the prompts (one order's lead as a mean over prompts).
+sees hashed words of the prompt and learns from the model it chose, once (``--times``) through all prompts of the table
+in a random order. It knows a price list beforehand, and nothing else. Beside it: the best fixed mixture of models that
+costs as much as the agent spent, by LP on the whole table (it knows every mean beforehand), and the same agent without
+the words, which says what context buys. Two errors of the lead: over the orders, and over the prompts (one order's lead
+as a mean over prompts).
 
 ``--journals N`` asks the router of ``examples/router`` instead: N journals of its own, and how often the intervals
 of what-if questions cover the truth. ``--nine`` reads ``nine_models_scores.parquet``, which has no costs.
@@ -67,29 +68,29 @@ def router(dim: int, horizon: int, rate: float, seed: int) -> aw.Agent:
     )
 
 
-def four(folder: Path, first: int, orders: int, picture: Path | None) -> None:
+def four(folder: Path, first: int, orders: int, times: int, picture: Path | None) -> None:
     prompts, _, rewards, costs = read_table(folder)
     words = hashed(prompts, 32, 0.5, 0.3)
     T, K = rewards.shape
     each, paid = rewards.mean(axis=0), costs.mean(axis=0)
     rates = np.geomspace(paid.min(), paid.max(), 9)[1:-1]
-    print(
-        f"{T:,} prompts, {K} models; {orders} orders from {first}; mean ± standard error over the orders (over prompts)"
-    )
+    print(f"{T:,} prompts {times}x, {K} models; {orders} orders from {first}; mean ± standard error, orders (prompts)")
     print("budget $/1000  spent $/1000 (most)   reward          mixture   lead                         without words")
     points = []
     for rate in rates:
         rows = []
         for order in range(first, first + orders):
-            now = np.random.default_rng([20, order]).permutation(T)
+            rng = np.random.default_rng([20, order])
+            now = np.concatenate([rng.permutation(T) for _ in range(times)])
             line = []
             for contexts in (words, words[:, :1]):
-                agent = router(contexts.shape[1], T, float(rate), order)
+                agent = router(contexts.shape[1], len(now), float(rate), order)
                 played = agent.play(np.ascontiguousarray(contexts[now]), rewards[now], costs[now])
                 assert played.costs is not None
                 best = aw.budget_optimum(each[None], paid[None], max(played.costs.mean(), paid.min() * (1 + 1e-12)))
                 lead = played.rewards - rewards[now] @ best.policy[0]
-                line += [played.rewards.mean(), played.costs.mean(), best.value, lead.mean(), lead.std() / np.sqrt(T)]
+                line += [played.rewards.mean(), played.costs.mean(), best.value]
+                line += [lead.mean(), lead.std() / np.sqrt(len(now))]
             rows.append(line)
         mean, error = np.mean(rows, axis=0), np.std(rows, axis=0, ddof=1) / np.sqrt(len(rows))
         most = max(row[1] for row in rows)
@@ -180,6 +181,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--orders", type=int, default=5)
     parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--times", type=int, default=1, help="how often the agent goes through the table")
     parser.add_argument("--nine", action="store_true")
     parser.add_argument("--journals", type=int, default=0)
     parser.add_argument("--explore", type=float, default=0.1, help="share of the prompts of --journals to any model")
@@ -190,7 +192,7 @@ def main() -> None:
     elif given.nine:
         nine(given.folder, given.first, given.orders)
     else:
-        four(given.folder, given.first, given.orders, given.picture)
+        four(given.folder, given.first, given.orders, given.times, given.picture)
 
 
 if __name__ == "__main__":
