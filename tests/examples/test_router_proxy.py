@@ -226,7 +226,8 @@ def test_what_is_set_aside_covers_tools_and_either_limit(make):
     assert model.most(ASK | {"tools": tools}) - model.most(ASK) > 5000 * model.input / 1e6
     [answer] = ask(app, ("POST", "/v1/chat/completions", ASK | {"max_completion_tokens": 100_000}))
     assert answer.status_code == 200
-    assert standin.asked[0]["max_tokens"] == 100 and "max_completion_tokens" not in standin.asked[0]
+    sent: Any = standin.asked[0]
+    assert sent["max_tokens"] == 100 and "max_completion_tokens" not in sent
     picture = [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "https://example.com/a.png"}}]}]
     [answer] = ask(app, ("POST", "/v1/chat/completions", ASK | {"messages": picture}))
     assert answer.status_code == 400 and "picture" in answer.json()["error"]["message"]
