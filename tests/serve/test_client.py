@@ -1,6 +1,7 @@
 """Client: the verbs of Decider against a real service, through failures on the way."""
 
 import asyncio
+import gc
 import http.server
 import json
 import threading
@@ -41,6 +42,16 @@ def test_its_log_is_a_log(client: aw.Client) -> None:
     for _ in range(5):
         client.reward(client.decide({"hour": 3}, ["a", "b"]), 1.0)
     assert list(client.log().rewards) == [1.0] * 5
+
+
+def test_a_client_that_nobody_closes_leaves_no_socket_behind(client: aw.Client) -> None:
+    forgotten = aw.Client(f"http://{client.address}", app=client.app)
+    forgotten.decide({}, ["a"])
+    [connection] = forgotten._idle
+    assert connection.sock is not None
+    del forgotten
+    gc.collect()
+    assert connection.sock is None
 
 
 def test_asyncio(client: aw.Client) -> None:

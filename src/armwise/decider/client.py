@@ -9,6 +9,7 @@ import threading
 import time
 import urllib.parse
 import uuid
+import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self
 
@@ -67,6 +68,7 @@ class Client:
         self.key, self.app, self.timeout, self.retries = key, app, timeout, retries
         self._idle: list[http.client.HTTPConnection] = []
         self._lock = threading.Lock()
+        weakref.finalize(self, _close_all, self._idle)  # a client that nobody closes leaves no socket behind
 
     # ------------------------------------------------------------------ the verbs
 
@@ -213,9 +215,7 @@ class Client:
         >>> Client("http://127.0.0.1:1").close()
         """
         with self._lock:
-            idle, self._idle = self._idle, []
-        for connection in idle:
-            connection.close()
+            _close_all(self._idle)
 
     def __enter__(self) -> Self:
         return self
@@ -267,6 +267,11 @@ class Client:
                 return self._idle.pop()
         kind = http.client.HTTPSConnection if self._scheme == "https" else http.client.HTTPConnection
         return kind(self.address, timeout=self.timeout)
+
+
+def _close_all(connections: list[http.client.HTTPConnection]) -> None:
+    while connections:
+        connections.pop().close()
 
 
 def _receipt(answer: dict[str, Any]) -> Receipt:
