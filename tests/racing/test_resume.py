@@ -107,6 +107,101 @@ def test_checkpoint_follows_the_code_of_an_edited_agent_and_of_what_it_calls(tmp
     assert len(list((tmp_path / "runs").glob("*.npz"))) == 3
 
 
+LOCKED = "import functools, threading\nlock = threading.Lock()\nclass S:\n  @functools.cached_property\n  "
+EDITS = {  # what a run may depend on besides the text of the agent's class: each with an edit that changes the run
+    "a number of a module": ("ARM = 0", "ARM = 1", "import settings", "settings.ARM"),
+    "a list of a module": ("ARMS = [0]", "ARMS = [1]", "import settings", "settings.ARMS[0]"),
+    "an import inside": ("def arm(): return 0", "def arm(): return 1", "", "settings.arm()"),
+    "a from-import inside": ("def arm(): return 0", "def arm(): return 1", "", "arm()"),
+    "a cached function": (
+        "import functools\n@functools.cache\ndef arm(): return 0",
+        "import functools\n@functools.cache\ndef arm(): return 1",
+        "from settings import arm",
+        "arm()",
+    ),
+    "a cached property beside a lock": (
+        LOCKED + "def arm(self): return 0",
+        LOCKED + "def arm(self): return 1",
+        "import settings",
+        "settings.S().arm",
+    ),
+    "an attribute of a function": (
+        "def arm(): return arm.it\narm.it = 0",
+        "def arm(): return arm.it\narm.it = 1",
+        "from settings import arm",
+        "arm()",
+    ),
+}
+ONE_ARM = """
+import armwise as aw, numpy as np
+{top}
+
+class Own(aw.Agent):
+    sees = "nothing"
+    def __init__(self, n_arms, *, seed=None):
+        super().__init__(seed=seed)
+        self.n_arms = n_arms
+    def _probabilities(self, context):
+        {inside}
+        return np.eye(self.n_arms)[{arm}]
+    def _learn(self, context, choice, reward):
+        pass
+"""
+
+
+@pytest.mark.parametrize("what", EDITS)
+def test_checkpoint_reuses_nothing_stale_whatever_was_edited(what, tmp_path, monkeypatch):
+    before, after, top, arm = EDITS[what]
+    inside = {"an import inside": "import settings", "a from-import inside": "from settings import arm"}.get(
+        what, "pass"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    (tmp_path / "one_arm.py").write_text(ONE_ARM.format(top=top, inside=inside, arm=arm))
+
+    def race(text, checkpoint=tmp_path / "runs"):
+        (tmp_path / "settings.py").write_text(text)
+        importlib.invalidate_caches()
+        for name in ("one_arm", "settings"):
+            sys.modules.pop(name, None)
+        agent = importlib.import_module("one_arm").Own(3)
+        return aw.race({"own": agent}, aw.environments.Switching(n_arms=3), horizon=60, seeds=1, checkpoint=checkpoint)
+
+    first = race(before)
+    assert race(before).runs[0].seconds == first.runs[0].seconds  # the same code: read, not run
+    edited = race(after)
+    np.testing.assert_array_equal(edited.regret("own"), race(after, None).regret("own"))
+    assert (edited.regret("own") != first.regret("own")).any(), "an edit that changes nothing shows nothing"
+
+
+class FromFile(aw.environments.Environment):
+    """Chances that are read from a file when the world is made."""
+
+    def __init__(self, path):
+        self.n_arms, self.path = 3, path
+        self._chances = np.loadtxt(path)
+
+    def _blocks(self, horizon, rng):
+        clicks = (rng.random((horizon, 3)) < self._chances).astype(float)
+        yield aw.environments.Block({}, clicks, expected=np.tile(self._chances, (horizon, 1)))
+
+
+def test_checkpoint_follows_the_data_that_a_world_has_read_and_survives_a_damaged_file(tmp_path):
+    path, found = tmp_path / "chances.txt", []
+    for chances in ((0.1, 0.5, 0.9), (0.9, 0.5, 0.1)):
+        np.savetxt(path, chances)
+        world = FromFile(str(path))
+        for checkpoint in (tmp_path / "runs", None):
+            found.append(aw.race([aw.UCB1(3)], world, horizon=99, seeds=1, checkpoint=checkpoint).regret("UCB1"))
+    np.testing.assert_array_equal(found[2], found[3])
+    assert len(list((tmp_path / "runs").glob("*.npz"))) == 2
+    for damage in (b"", b"PK"):  # a full disk, a machine that lost power
+        for kept_run in (tmp_path / "runs").glob("*.npz"):
+            kept_run.write_bytes(damage)
+        again = aw.race([aw.UCB1(3)], world, horizon=99, seeds=1, checkpoint=tmp_path / "runs")
+        np.testing.assert_array_equal(again.regret("UCB1"), found[3])
+
+
 def test_checkpoint_takes_lambdas_and_tells_them_apart(tmp_path):
     world = aw.environments.Linear(n_arms=2, dim=2)
 

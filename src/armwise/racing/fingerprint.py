@@ -5,6 +5,9 @@ from __future__ import annotations
 import dis
 import functools
 import hashlib
+import importlib
+import importlib.metadata
+import importlib.util
 import inspect
 import sys
 import sysconfig
@@ -20,15 +23,20 @@ _PLAIN = (type(None), bool, int, float, complex, str, bytes, type(...), type(Not
 # What Python writes into a class by itself, and prose: neither changes what a run does.
 _NOT_CODE = {"__dict__", "__weakref__", "__module__", "__doc__", "__qualname__", "__annotations__", "_abc_impl",
              "__firstlineno__", "__static_attributes__"}  # fmt: skip
+_MODULE_NOT_CODE = {"__builtins__", "__cached__", "__doc__", "__file__", "__loader__", "__path__", "__spec__"}
+# Locks, loggers, open files: they decide nothing that a run computes, and cannot be written down.
+_HANDLES = ("_thread", "threading", "logging", "_io", "io")
 _INSTALLED = {Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
+_SITES = {"site-packages", "dist-packages"}  # also those of the user and of the system, wherever they are
 
 
 def fingerprint(thing: Any) -> str:
     """A hash of an object's content and of the code behind it: editing a function it uses changes the hash.
 
-    Functions count by their instructions, constants, defaults, enclosed values and the globals they read; classes by
-    their methods; both also where they are lambdas or were typed at a prompt. Installed packages count by their
-    version, this package by its files.
+    Functions count by their instructions, constants, defaults, attributes, enclosed values, the globals they read and
+    the modules they import; classes by their methods; both also where they are lambdas or were typed at a prompt.
+    Modules of one's own count by all that they hold. Installed packages count by their version, this package and
+    compiled modules by their files.
 
     >>> fingerprint(lambda x: x + 1) == fingerprint(lambda x: x + 1)
     True
@@ -85,30 +93,37 @@ class _Walk:
             return _hash("property", *map(self.digest, (thing.fget, thing.fset, thing.fdel)))
         if isinstance(thing, types.BuiltinFunctionType) and isinstance(thing.__self__, (types.ModuleType, type(None))):
             return _hash("name", str(thing.__module__), thing.__qualname__, _version(str(thing.__module__)))
+        if isinstance(thing, functools._lru_cache_wrapper):  # pickle writes its name alone
+            return _hash("cached", self.digest(thing.__wrapped__))
         return self._object(thing)
 
     def _function(self, function: types.FunctionType) -> bytes:
         read = sorted(name for name in set(_globals(function.__code__)) if name in function.__globals__)
         used = [(name, function.__globals__[name]) for name in read]
         enclosed = [cell.cell_contents for cell in function.__closure__ or () if _filled(cell)]
-        parts = (function.__code__, function.__defaults__, function.__kwdefaults__, enclosed, used)
+        imported = [_import(name, function.__globals__) for name in _imports(function.__code__)]
+        parts = (function.__code__, function.__defaults__, function.__kwdefaults__, vars(function), enclosed, used,
+                 imported)  # fmt: skip
         return _hash("function", *map(self.digest, parts))
 
     def _class(self, cls: type) -> bytes:
         own = {name: value for name, value in vars(cls).items() if name not in _NOT_CODE and not _slot(value)}
-        return _hash("class", cls.__qualname__, *map(self.digest, cls.__bases__), self.digest(own))
+        made = (type(cls), *cls.__bases__)
+        return _hash("class", cls.__qualname__, *map(self.digest, made), self.digest(own), _version(cls.__module__))
 
     def _module(self, module: types.ModuleType) -> bytes:
         if _installed(module.__name__):
             return _hash("module", module.__name__, _version(module.__name__))
-        code = (types.FunctionType, types.ModuleType, type)
-        return _hash("module", self.digest({k: v for k, v in vars(module).items() if isinstance(v, code)}))
+        held = {name: value for name, value in vars(module).items() if name not in _MODULE_NOT_CODE}
+        return _hash("module", module.__name__, self.digest(held), _version(module.__name__))
 
     def _object(self, thing: Any) -> bytes:
         try:
             # What pickle would write, read instead: functions inside may then be lambdas.
             parts = thing.__reduce_ex__(4)
         except Exception as error:
+            if type(thing).__module__ in _HANDLES:
+                return _hash("handle", type(thing).__qualname__)
             raise ValueError(
                 f"checkpoint must be able to tell runs apart, and cannot read {thing!r:.80}, which an agent or the "
                 f"world holds ({type(error).__name__}: {error}): race without checkpoint, or give it __reduce__"
@@ -136,6 +151,39 @@ def _globals(code: types.CodeType) -> Iterator[str]:
             yield from _globals(inner)
 
 
+def _imports(code: types.CodeType) -> Iterator[tuple[int, str, tuple[str, ...]]]:
+    """Level (1: ``from . import``), module and names of the imports inside a function."""
+    steps = list(dis.get_instructions(code))
+    for level, names, step in zip(steps, steps[1:], steps[2:]):
+        if step.opname == "IMPORT_NAME":
+            yield int(level.argval), str(step.argval), tuple(names.argval or ())
+    for inner in code.co_consts:
+        if isinstance(inner, types.CodeType):
+            yield from _imports(inner)
+
+
+def _import(what: tuple[int, str, tuple[str, ...]], into: dict[str, Any]) -> Any:
+    """What a function imports when it runs: the module, and its submodules of those names; what cannot be had, as its
+    name and that it was missing."""
+    level, name, names = what
+    if level:
+        name = importlib.util.resolve_name("." * level + name, into.get("__package__") or "")
+    if _installed(name):
+        return "installed", name, _version(name)
+    try:
+        module = importlib.import_module(name)
+    except ImportError:
+        return "missing", name
+    deeper: list[Any] = []
+    for each in names:
+        if not hasattr(module, each):
+            try:
+                deeper.append(importlib.import_module(f"{name}.{each}"))
+            except ImportError:
+                deeper.append(("missing", each))
+    return module, deeper
+
+
 def _filled(cell: types.CellType) -> bool:
     try:
         return cell.cell_contents is not cell
@@ -153,12 +201,42 @@ def _installed(name: str) -> bool:
     top = name.partition(".")[0]
     if top == _PACKAGE or (top in sys.stdlib_module_names and top != "__main__"):
         return True
-    file = getattr(sys.modules.get(name), "__file__", None)
-    return file is not None and any(folder in Path(file).parents for folder in _INSTALLED)
+    file = _file(name)
+    return file is not None and (not _SITES.isdisjoint(file.parts) or not _INSTALLED.isdisjoint(file.parents))
 
 
+def _file(name: str) -> Path | None:
+    """Where a module comes from, also one that nobody has imported yet."""
+    module = sys.modules.get(name)
+    if module is not None:
+        file = getattr(module, "__file__", None)
+    else:
+        try:
+            spec = importlib.util.find_spec(name.partition(".")[0])
+        except (ImportError, ValueError):
+            return None
+        file = spec.origin if spec is not None and spec.has_location else None
+    return None if file is None else Path(file)
+
+
+@functools.cache
 def _version(name: str) -> str:
+    """The version behind a module's name; of a compiled one that is not installed its file, else nothing."""
     top = name.partition(".")[0]
     if top in sys.stdlib_module_names:
-        return sys.version
-    return str(getattr(sys.modules.get(top), "__version__", ""))
+        return "" if top == "__main__" else sys.version
+    if top == _PACKAGE:
+        return ""  # ``package_code`` has it
+    if _installed(name):
+        try:
+            return importlib.metadata.version(top)
+        except importlib.metadata.PackageNotFoundError:  # a distribution of another name: looked for in all of them
+            return ", ".join(importlib.metadata.version(each) for each in sorted(set(_distributions().get(top, []))))
+    file = _file(name)
+    compiled = file is not None and file.suffix in (".so", ".pyd") and file.is_file()
+    return hashlib.sha256(file.read_bytes()).hexdigest() if compiled and file is not None else ""
+
+
+@functools.cache
+def _distributions() -> dict[str, list[str]]:
+    return dict(importlib.metadata.packages_distributions())

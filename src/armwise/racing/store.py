@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import tempfile
+import zipfile
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -32,7 +34,10 @@ class Store:
     def _path(self, heat: Heat, name: str, seed: int) -> Path:
         known = (id(heat), name)
         if known not in self._heats:
-            world = (type(heat.world), heat.world.params())
+            # All that a world holds, as what it read from a file; but not what it works out when first asked.
+            held = vars(heat.world).items()
+            own = {k: v for k, v in held if not isinstance(getattr(type(heat.world), k, None), cached_property)}
+            world = (type(heat.world), heat.world.params(), own)
             # A clone with a fixed seed: what an agent is, not the random stream it happens to hold.
             watched = (heat.recorded, dict(heat.metrics), heat.callbacks, heat.keep)
             name_of_it = fingerprint((world, name, heat.agents[name].clone(seed=0), heat.horizon, watched))
@@ -40,10 +45,15 @@ class Store:
         return self.folder / f"{self._heats[known][1]}-{seed}.npz"
 
     def load(self, heat: Heat, name: str, seed: int) -> Run | None:
-        """The finished run, or None."""
+        """The finished run, or None; a file that cannot be read is a run that is still to be done."""
         path = self._path(heat, name, seed)
-        if not path.is_file():
+        try:
+            return self._read(path, name, seed)
+        except (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile):  # none there, or a disk's accident
             return None
+
+    @staticmethod
+    def _read(path: Path, name: str, seed: int) -> Run:
         with np.load(path, allow_pickle=False) as data:
             return Run(
                 name, seed, data["regret"], data["reward"], data["counts"], float(data["seconds"]), data["arms"],
