@@ -82,6 +82,14 @@ BY_HAND = {
     "squarecb": ({"T": 2 * (e - 1), "K": 2, "d": 2, "delta": 2 / e}, (4 * 3 + 8) * 2 * math.sqrt(e - 1)),
     "d3rb": ({"T": 1, "M": 2, "d_star": 1, "delta": 2 / e}, 10 * math.sqrt(2) + 42),
     "ed2rb": ({"T": 1, "M": 2, "d_star": 1, "delta": 2 / e}, 8 * math.sqrt(2) + 26),
+    "corral": (  # ln T = 1, R = 1; the largest price is at rho = 4 M = 8, from where the growing rates bring more back
+        {"T": e, "M": 2, "d_star": e**-0.5, "eta": 0.01},
+        2
+        + 100
+        + 0.005 * math.exp(1 / math.log(2)) * e / (1 - 1 / e) ** 2
+        + 8
+        - 100 * (1 - 1 / e) * math.exp(-1 / math.log(2)) * (4 * (1 - 1 / e) ** 2 - 1 - math.log(4 * (1 - 1 / e) ** 2)),
+    ),
     "exp4": ({"T": 100, "K": 4, "N": e}, 52.6),
     "exp4p": ({"T": 100, "K": 4, "N": 1, "delta": 1 / e}, 120),
     "ve": ({"T": 1, "d": 1, "delta": 2 / e}, 18),

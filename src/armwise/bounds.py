@@ -450,3 +450,36 @@ def ed2rb(T: int, M: int, d_star: float, delta: float, d_min: float = 1.0) -> fl
 
 def _balancing_width(T: int, M: int, delta: float) -> float:
     return math.sqrt(math.log(M * (1.0 + math.log(T)) / delta))
+
+
+def corral(T: int, M: int, d_star: float, eta: float | None = None, fails: float = 0.0) -> float:
+    """Corral over M bases: 2 + (M - 1) ln(T) / eta + (e^(1/ln 2) / 2) (T / (T - 1))^2 eta T + price + fails T.
+
+    R = d* sqrt(T) is the regret that the best base has in the rounds in which it is drawn, whichever they are, with
+    probability 1 - ``fails``. With rho twice the largest 1 / q it ever has, its proposals in all rounds cost at most
+    rho R in expectation, and its growing rates bring back (c / eta) h((1 - 1/T)^2 rho / 2), where
+    c = (1 - e^(-1 / ln T)) / e^(1/ln 2) and h(y) = y - 1 - ln y, once rho is beyond 2 M: ``price`` is the largest
+    difference. Agarwal, Luo, Neyshabur, Schapire 2017, Theorem 4 with alpha = 1 (1 / (40 eta ln T) stands there for
+    the slope in rho, and the constants of the rest are not worked out). Infinite where eta is too large for R; None is
+    the smaller of half of that and the rate that balances the first two terms.
+
+    >>> round(corral(T=20_000, M=2, d_star=0.0, eta=0.015))
+    1297
+    """
+    growth, R, keeps = math.exp(1.0 / math.log(2.0)), d_star * math.sqrt(T), (1.0 - 1.0 / T) ** 2
+    most = _corral_rate(T, R)
+    if eta is None:
+        eta = min(0.5 * most, math.sqrt(2.0 * M * math.log(T) / (growth * T)))
+    elif eta >= most:
+        return math.inf
+    c = -math.expm1(-1.0 / math.log(T)) / growth  # a rate is raised fewer than log2(T) times, and so at most to growth
+    slope = c * keeps / (2.0 * eta) - R
+    rho = max(4.0 * M, c / (eta * slope))
+    price = max(2.0 * M * R, c / eta * (1.0 + math.log(keeps * rho / 2.0)) - slope * rho)
+    return 2.0 + (M - 1) * math.log(T) / eta + 0.5 * growth * eta * T / keeps + price + fails * T
+
+
+def _corral_rate(T: int, R: float) -> float:
+    """The first rate below which Corral's bound is finite for a base of regret R: c (1 - 1/T)^2 / (2 R)."""
+    c = -math.expm1(-1.0 / math.log(T)) / math.exp(1.0 / math.log(2.0))
+    return c * (1.0 - 1.0 / T) ** 2 / (2.0 * R) if R > 0.0 else math.inf

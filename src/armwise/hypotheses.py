@@ -336,6 +336,28 @@ def balancing(agent: Any, world: World, T: int) -> Letters | str:
             "failing": agent.delta + world.get("failing", 0.0)}  # fmt: skip
 
 
+def corral(agent: Any, world: World, T: int) -> Letters | str:
+    """Corral with a first rate that is small beside the regret d* sqrt(n) of a base whose theorem asks for no rounds.
+
+    >>> import armwise as aw
+    >>> corral(aw.Corral([aw.UCB1(2), aw.UCB1(2)], horizon=100), {"span": 1.0, "d_star": 1.0}, T=100)
+    'its bound needs eta below 0.00226 for a base of regret 10, and eta is 0.141'
+    """
+    wrong = _unit_rewards(world) or _horizon(agent, T)
+    if wrong:
+        return wrong
+    if "d_star" not in world:
+        return "its bound needs a base with a theorem that holds whatever rounds it is drawn in (d_star), and has none"
+    M, H, d_star = len(agent.agents), agent.horizon, world["d_star"]
+    eta = agent.eta or math.sqrt(M / H)
+    if math.isinf(bounds.corral(H, M, d_star, eta)):
+        R = d_star * math.sqrt(H)
+        most = bounds._corral_rate(H, R)
+        return f"its bound needs eta below {most:.3g} for a base of regret {R:.3g}, and eta is {eta:.3g}"
+    by_horizon: Any = agent.eta or (lambda T: math.sqrt(M / T))
+    return {"M": M, "d_star": d_star, "eta": by_horizon, "fails": world.get("failing", 0.0)}
+
+
 def epoch_greedy(agent: Any, world: World, T: int) -> Letters | str:
     """EpochGreedy over the world's policies that counts its epochs; whatever their lengths, the bound sums over them.
 

@@ -136,6 +136,51 @@ class TestBalancingBounds:
             assert regret <= bound(20_000, 2, 1.0, 0.05) < 20_000
 
 
+class TestCorralBound:
+    world = aw.environments.Linear(n_arms=4, dim=3, noise=0.1)
+
+    def test_it_is_the_largest_value_of_the_papers_terms_over_rho(self) -> None:
+        # M ln(T) / eta + T eta - (slope of h) + rho R, line by line, maximised over a fine grid of rho.
+        T, M, d_star, eta, fails = 10**6, 3, 0.01, 4e-4, 0.05
+        growth, R = math.exp(1 / math.log(2)), d_star * math.sqrt(T)
+        rho = np.concatenate([[2.0 * M], np.linspace(4.0 * M, 4.0 * M * T, 2_000_001)])
+        y = (1 - 1 / T) ** 2 * rho / 2
+        back = (1 - math.exp(-1 / math.log(T))) / growth / eta * (y - 1 - np.log(y))
+        back[0] = 0.0  # never raised
+        terms = 2 + (M - 1) * math.log(T) / eta + growth / 2 * (T / (T - 1)) ** 2 * eta * T
+        by_hand = terms + (rho * R - back).max() + fails * T
+        assert aw.bounds.corral(T, M, d_star, eta, fails) == pytest.approx(by_hand, rel=1e-6)
+        # What comes back is more than the paper's rho / (40 eta ln T), from the first raise on.
+        assert (back[1:] >= rho[1:] / (40 * eta * math.log(T))).all()
+        assert aw.bounds.corral(T, M, d_star, 10 * eta) == math.inf
+
+    def test_a_number_only_where_a_base_has_a_theorem_and_the_rate_fits(self) -> None:
+        proved, T = aw.LinUCB.theoretical(3, noise=0.1), 1000
+        found = theory.bound(aw.Corral([aw.LinUCB(3), proved], T, eta=1e-7), self.world, T)
+        assert isinstance(found, theory.Bound) and found.holds == "in expectation"
+        own = theory.bound(proved, self.world, T)
+        assert isinstance(own, theory.Bound)
+        coefficient = max(min(own.curve(n), n) / np.sqrt(n) for n in range(1, T + 1))
+        exact = aw.bounds.corral(T, 2, coefficient, 1e-7, 0.05)
+        assert exact <= found.curve(T) <= 1.5 * exact and found.vacuous_until is not None
+        for agent, reason in (
+            (aw.Corral([aw.LinUCB(3), proved.clone()], T), "its bound needs eta below"),
+            (aw.Corral([aw.LinUCB(3), aw.SquareCB(3)], T), "holds whatever rounds it is drawn in"),
+            (aw.Corral([aw.LinUCB(3), proved.clone()], T // 2, eta=1e-7), "made for 500 rounds"),
+        ):
+            refused = theory.bound(agent, self.world, T)
+            assert isinstance(refused, str) and reason in refused
+
+    def test_it_holds_where_one_base_is_always_right(self) -> None:
+        # The right base has no regret, the other 1/2 per round: 3,000 without selection, the bound is below 800.
+        T, eta = 6000, 0.025
+        always = aw.EpsilonGreedy(2, 1e-9)
+        always.learn(None, aw.Choice(1, 0.5, None), 1.0)
+        agent = aw.Corral([aw.EpsilonGreedy(2, 1.0), always], T, eta=eta, seed=1)
+        regret = T - agent.play(None, np.tile([0.0, 1.0], (T, 1))).rewards.sum()
+        assert regret <= aw.bounds.corral(T, 2, 0.0, eta) < 800
+
+
 def test_first_order_squarecb_has_gamma_over_the_variance() -> None:
     # gamma_t = 2.5 sqrt(t) / variance of the noise as it is learnt; p_a = 1 / (K + gamma_t gap) for all but the best.
     rng = np.random.default_rng(3)

@@ -73,7 +73,11 @@ def bound(agent: Agent, world: Environment, horizon: int, letters: Mapping[str, 
     if name in ("Doubling", "Explore"):
         return _around(agent, world, horizon, letters)
     comparators = world.comparators
-    if name in ("D3RB", "ED2RB"):  # against what their best base competes with: the base's own bound checks that
+    if name in (
+        "D3RB",
+        "ED2RB",
+        "Corral",
+    ):  # against what their best base competes with: the base's own bound checks that
         letters = {**_best_base(agent, world, horizon, letters), **(letters or {})}
         comparators = (*comparators, theory.comparator)
     if theory.comparator not in comparators:
@@ -124,10 +128,13 @@ def _best_base(agent: Any, world: Environment, horizon: int, letters: Mapping[st
     """The least d with regret at most d sqrt(n) for all n up to the horizon, that a base's own theorem promises.
 
     The regret of n plays is at most the bound, and at most n times what a round can cost; between two powers of 2 the
-    later bound and the earlier root hold. A bound in expectation says nothing of the run at hand.
+    later bound and the earlier root hold. A bound in expectation says nothing of the run at hand. Corral counts what a
+    base would have done in the other rounds too, so it needs a theorem that does not ask how the arms were chosen.
     """
     found = []
     for base in agent.agents:
+        if type(agent).__name__ == "Corral" and type(base).__name__ not in _WHATEVER_IS_EXPLORED:
+            continue
         own = bound(base, world, horizon, letters)
         if isinstance(own, str) or not own.holds.startswith("with probability"):
             continue

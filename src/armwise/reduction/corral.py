@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from armwise import bounds, hypotheses
 from armwise.agent import Agent, Choice, Floats, Seed, Theory, count, positive
 from armwise.numerics.choice import draw
 from armwise.reduction.several import Several
@@ -30,10 +31,12 @@ class Corral(Several):
 
     theory = Theory(
         section="beyond the survey",
-        regret="O~(M / eta + T eta + rho^alpha terms of the best base)",
+        regret="O~(M / eta + T eta + M R), R the regret of the best base, eta at most 1 / (10 R ln T)",
         comparator="what the best base competes with",
-        assumes="rewards in [0, 1]; bases that stay stable under importance-weighted rewards",
+        assumes="rewards in [0, 1]; a base whose regret bound holds whatever rounds it is drawn in",
         reference="Agarwal, Luo, Neyshabur, Schapire 2017",
+        regret_bound=bounds.corral,
+        hypotheses=hypotheses.corral,
         needs_horizon=True,
         adversarial=True,
     )
