@@ -21,7 +21,7 @@ class Decided(msgspec.Struct, frozen=True, gc=False):
     id: str
     arm: str
     probability: float
-    chances: dict[str, float] | list[float]  # by name, or in the order of the arms
+    chances: dict[str, float] | Sequence[float]  # by name, or in the order of the arms
     context: bytes = b"{}"  # as JSON
     offered: ArmColumns | Sequence[bytes] = ()  # the arms, read or as JSON
 

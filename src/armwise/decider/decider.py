@@ -14,7 +14,7 @@ from armwise.decider.answers import Decided, Explanation, Receipt, UnknownDecisi
 from armwise.decider.asked import Asked
 from armwise.decider.describe import described, held_in_memory
 from armwise.decider.folder import Folder
-from armwise.decider.home import Given, Home
+from armwise.decider.home import Home
 from armwise.decider.memory import Memory
 from armwise.decider.reading import read_decision, read_id, read_log, read_pairs, read_request, read_reward, rows
 from armwise.decider.transformed import read_encoder
@@ -108,7 +108,12 @@ class Decider:
         >>> Decider().decide({"hour": 21}, arms=["red"]).arm
         'red'
         """
-        return self._decide((Asked(*read_context(self._encoded(context)), read_named_arms(arms), read_id(id)),))[0]
+        text, tokens = read_context(context if self._encoded is None else self._encoded(context))
+        asked = Asked(text, tokens, read_named_arms(arms), id if id is None else read_id(id))
+        try:
+            return self._home.decide_one(asked)
+        except Conflict as error:
+            raise ValueError(str(error)) from None
 
     def decide_many(self, requests: Sequence[Mapping[str, Any]]) -> list[Decided]:
         """A batch of decisions, each a dictionary with ``context``, ``arms`` and, if wanted, ``id``; one commit.
@@ -117,11 +122,8 @@ class Decider:
         ['a', 'b']
         """
         asked = [read_request(each, self._encoded) for each in rows("requests", requests, "a list of dictionaries")]
-        return self._decide(asked) if asked else []
-
-    def _decide(self, asked: Sequence[Asked]) -> list[Decided]:
         try:
-            return self._home.decide(asked)
+            return self._home.decide(asked) if asked else []
         except Conflict as error:
             raise ValueError(str(error)) from None
 
@@ -136,7 +138,10 @@ class Decider:
         ('taken', 'repeated')
         """
         name, number = read_reward(id, value)
-        return self._reward(((name, number, cost),))[0]
+        try:
+            return self._home.reward_one(name, number, cost)
+        except Unknown as error:
+            raise UnknownDecision(str(error).partition(" the id ")[2]) from None
 
     def reward_many(self, rewards: Iterable[tuple[Any, ...]]) -> list[Receipt]:
         """Rewards of several decisions, (id, value) or (id, value, cost), in one commit.
@@ -146,11 +151,8 @@ class Decider:
         >>> [receipt.status for receipt in shop.reward_many((d, 0.5) for d in made)]
         ['taken', 'taken']
         """
-        return self._reward(read_pairs(rewards))
-
-    def _reward(self, given: Sequence[Given]) -> list[Receipt]:
         try:
-            return self._home.reward(given)
+            return self._home.reward(read_pairs(rewards))
         except Unknown as error:
             raise UnknownDecision(str(error).partition(" the id ")[2]) from None
 

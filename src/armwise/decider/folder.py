@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 from armwise.decider.answers import Decided, Receipt
 from armwise.decider.asked import Asked
@@ -71,6 +72,14 @@ class Folder:
             engine.prepare(APP, a.context, a.arms, id=a.id, tokens=a.tokens, now=now, keep=keep) for a in requests
         ]
         return [_decided(*each) for each in zip(engine.writer.write(writes), writes, requests)]
+
+    def decide_one(self, asked: Asked) -> Decided:
+        """``decide`` with one request."""
+        return self.decide((asked,))[0]
+
+    def reward_one(self, id: str, value: float, cost: Any) -> Receipt:
+        """``reward`` with one reward."""
+        return self.reward(((id, value, cost),))[0]
 
     def reward(self, rewards: Sequence[Given]) -> list[Receipt]:
         """Give decisions their rewards, in one commit."""

@@ -22,6 +22,12 @@ class Home(Protocol):
     def decide(self, requests: Sequence[Asked]) -> list[Decided]:
         """Decide, in one commit; an id that was decided before gets the same answer."""
 
+    def decide_one(self, asked: Asked) -> Decided:
+        """``decide`` with one request, as quickly as can be."""
+
+    def reward_one(self, id: str, value: float, cost: Any) -> Receipt:
+        """``reward`` with one reward, as quickly as can be."""
+
     def reward(self, rewards: Sequence[Given]) -> list[Receipt]:
         """Give decisions their rewards, in one commit; ``Unknown``, and nothing is taken, if one of the ids is."""
 

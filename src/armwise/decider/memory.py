@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import heapq
 import math
 import os
 import random
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -20,45 +18,44 @@ from armwise.decider.asked import Asked
 from armwise.decider.home import APP, Given, receipt
 from armwise.features.arms import ArmColumns, check_id
 from armwise.features.scaling import Scaling
+from armwise.features.tokens import part
 from armwise.serve.errors import Conflict, Unknown
 from armwise.serve.journal.append import canonical
-from armwise.serve.journal.events import LARGEST, PROVISIONAL, Creation, Decision, Expiry, Lessons, Reward, Row
+from armwise.serve.journal.events import LARGEST, Creation, Decision, Expiry, Lessons, Reward, Row
 from armwise.serve.journal.rules import Status
 from armwise.serve.log.export import Entry, Outcome, as_dsjson
 from armwise.serve.model.build import build_model
 from armwise.serve.model.model import Model
-from armwise.serve.model.seen import Seen
 
 MOST_SEEN = 1000  # decisions whose features stay in memory for their rewards; of older ones they are made again
 
 
-class _Made(msgspec.Struct, gc=False):  # no cycle goes through it
-    """A decision, and what its reward needs."""
+class _Made(Status, gc=False):  # no cycle goes through it
+    """A decision: where it stands, and what its reward needs."""
 
-    id: str
-    context: bytes
-    arms: ArmColumns
-    p: list[float]
-    arm: int
-    note: Any
-    version: int
-    time: int
-    status: Status
-    scaling: Scaling | None
-    seen: Seen | None
-    outcomes: tuple[Outcome, ...] = ()
+    context: bytes = b"{}"
+    arms: ArmColumns | None = None
+    p: Sequence[float] = ()
+    arm: int = 0
+    note: Any = None
+    version: int = 0
+    time: int = 0
+    scaling: bytes = b""  # as ``Scaling`` packs it
+    seen: Any = None  # the row of the arm where ``Model.play`` drew it, else what ``Model.choose`` saw
+    outcomes: tuple[tuple[float, int, bool, Any], ...] = ()
 
     def journaled(self) -> Decision:
         """As a journal has it."""
-        scaling = "" if self.scaling is None else self.scaling.journal
-        status = self.status
+        assert self.arms is not None
         return Decision(
-            msgspec.Raw(self.context), self.arms.raws, self.p, self.arm, self.version, status.deadline - self.time,
-            status.default, status.rule, status.learn, note=self.note, scaling=scaling,
+            msgspec.Raw(self.context), self.arms.raws, list(self.p), self.arm, self.version, self.deadline - self.time,
+            self.default, self.rule, self.learn, note=self.note, scaling=Scaling(self.scaling).journal,
         )  # fmt: skip
 
     def answer(self) -> Decided:
-        return Decided(self.id, self.arms.ids[self.arm], self.p[self.arm], self.p, self.context, self.arms)
+        arms, arm, p = self.arms, self.arm, self.p
+        assert arms is not None
+        return Decided(self.id, arms.ids[arm], p[arm], p, self.context, arms)
 
 
 class Memory:
@@ -78,15 +75,19 @@ class Memory:
         seed: int | None = None,
         agent: Agent | None = None,
     ) -> None:
-        self._model = build_model(creation, agent)
-        self._window, self._learns = round(self._model.settings.window * 1000), self._model.learns
-        self._rule = self._model.settings.rule
-        self._unbounded = not creation.rewards and self._model.agent.reward_range == (-math.inf, math.inf)
+        self._model = model = build_model(creation, agent)
+        settings = model.settings
+        self._window, self._learns = round(settings.window * 1000), model.learns
+        self._rule, self._default = settings.rule, settings.default
+        self._unbounded = not creation.rewards and model.agent.reward_range == (-math.inf, math.inf)
+        self._plays = model.plays  # decisions are drawn and begun in one call
+        self._assumed = model._taken(settings.default, settings.rule)
         self._clock, self._random = clock, random.Random(seed).random
         self._lock = threading.Lock()
         self._made: dict[str, _Made] = {}
-        self._open: list[tuple[int, str]] = []  # deadlines, soonest first
-        self._recent: deque[_Made] = deque()
+        self._order: list[_Made] = []  # the window is the same for all: the soonest deadline first
+        self._expired = 0  # the first of these that may be open
+        self._now = 0  # never goes back
         self._chance: list[str] = []
         self._instant = 0, "0" * 12  # a time, and how ids begin that are made then
         self._seq = 0
@@ -105,6 +106,19 @@ class Memory:
                     self._check_id(asked)
             return [self._decide(asked, now) for asked in requests]
 
+    def decide_one(self, asked: Asked) -> Decided:
+        """``decide`` with one request.
+
+        >>> from armwise.features.arms import read_arms
+        >>> Memory(Creation()).decide_one(Asked(b"{}", None, read_arms([b'"a"']), "e1")).arm
+        'a'
+        """
+        with self._lock:
+            now = self._expire()
+            if asked.id is not None:
+                self._check_id(asked)
+            return self._decide(asked, now)
+
     def _check_id(self, asked: Asked) -> None:
         assert asked.id is not None
         before = self._made.get(check_id("the event id", asked.id))
@@ -116,32 +130,40 @@ class Memory:
     def _decide(self, asked: Asked, now: int) -> Decided:
         context, arms, id = asked.context, asked.arms, asked.id
         if id is None:
-            id = self._new_id(now)
+            if not self._chance:  # asking the system for each costs more than the rest of an id
+                self._chance = _chances()
+            if now != self._instant[0]:
+                self._instant = now, f"{now:012x}"
+            id = self._instant[1] + self._chance.pop()
         elif id in self._made:
             return self._made[id].answer()
-        model = self._model
-        drawn = model.choose(context, arms, self._random(), asked.tokens)
-        seen, note, default = drawn.seen, drawn.note, model.settings.default
-        if note is not None:
-            note = msgspec.json.decode(msgspec.json.encode(note))  # as journals do
-        self._seq = seq = self._seq + 1
-        status = Status(APP, id, seq, now + self._window, self._rule, default, True, 0, 0.0, 0.0, False, self._learns)
-        made = _Made(
-            id, context, arms, drawn.p.tolist(), drawn.arm, note, model.version, now, status, seen.scaling, seen
-        )
-        if seen.drawn and self._learns == PROVISIONAL:
-            model.begin(seen, default, self._rule)
+        model, seq, deadline = self._model, self._seq + 1, now + self._window
+        drawn: Any
+        if self._plays:
+            tokens, note = asked.tokens or part(context, "c"), None
+            arm, p, drawn, scaling = model.play(tokens, arms.tail, self._random(), self._assumed, seq, now, deadline)
         else:
+            drawn = model.choose(context, arms, self._random(), asked.tokens)
+            arm, p, note, drawn = drawn.arm, tuple(drawn.p.tolist()), drawn.note, drawn.seen
+            scaling = drawn.scaling.packed
+            if note is not None:
+                note = msgspec.json.decode(msgspec.json.encode(note))  # as journals do
+        made = _Made(
+            APP, id, seq, deadline, self._rule, self._default, True, 0, 0.0, 0.0, False, self._learns,
+            context, arms, p, arm, note, model.version, now, scaling, drawn,
+        )  # fmt: skip
+        if not self._plays:
             decision = made.journaled()
-            model.meet(decision, seen)
-            model.assume(decision, at_hand=seen)
-        model.version = seq
+            model.meet(decision, drawn)
+            model.watch(Row(seq, now, APP, "decision", id, b""), decision, drawn)
+            model.assume(decision, at_hand=drawn)
+        self._seq = model.version = seq
         self._made[id] = made
-        self._recent.append(made)
-        if len(self._recent) > MOST_SEEN:
-            self._recent.popleft().seen = None
-        heapq.heappush(self._open, (status.deadline, id))
-        return made.answer()
+        order = self._order
+        order.append(made)
+        if len(order) > MOST_SEEN:
+            order[-MOST_SEEN - 1].seen = None
+        return Decided(id, arms.ids[arm], p[arm], p, context, arms)
 
     def reward(self, rewards: Sequence[Given]) -> list[Receipt]:
         """Give decisions their rewards; Unknown if one of the ids is.
@@ -152,38 +174,60 @@ class Memory:
         armwise.serve.errors.Unknown: no decision has the id e1
         """
         with self._lock:
-            now, model = self._expire(), self._model
-            checked = []
-            for id, value, cost in rewards:  # nothing is taken if one is refused
-                if not (self._unbounded and -LARGEST <= value <= LARGEST):
-                    model.check_reward(value)
-                made = self._made.get(id)
-                if made is None:
-                    raise Unknown(f"no decision has the id {id}")
-                checked.append((made, value, model.check_cost(cost)))
+            now = self._expire()
+            checked = [self._check(*each) for each in rewards]  # nothing is taken if one is refused
             return [self._reward(made, value, cost, now) for made, value, cost in checked]
 
+    def reward_one(self, id: str, value: float, cost: Any) -> Receipt:
+        """``reward`` with one reward.
+
+        >>> from armwise.features.arms import read_arms
+        >>> home = Memory(Creation())
+        >>> home.reward_one(home.decide_one(Asked(b"{}", None, read_arms([b'"a"']), None)).id, 1.0, None).status
+        'taken'
+        """
+        with self._lock:
+            now = self._expire()
+            return self._reward(*self._check(id, value, cost), now)
+
+    def _check(self, id: str, value: float, cost: Any) -> tuple[_Made, float, float | list[float] | None]:
+        if not (self._unbounded and -LARGEST <= value <= LARGEST):
+            self._model.check_reward(value)
+        made = self._made.get(id)
+        if made is None:
+            raise Unknown(f"no decision has the id {id}")
+        return made, value, self._model.check_cost(cost)
+
     def _reward(self, made: _Made, value: float, cost: float | list[float] | None, now: int) -> Receipt:
-        event = made.status.reward(value, now, cost)
-        made.outcomes += (Outcome(value, now, event.late, cost),)
+        event = made.reward(value, now, cost)
+        made.outcomes += ((value, now, event.late, cost),)
         if event.lesson is not None:
             self._settle(made, event)
-        return receipt(made.id, event, made.status.repeated)
+        return receipt(made.id, event, made.repeated)
 
     def _settle(self, made: _Made, event: Reward | Expiry) -> None:
-        seen = made.seen
-        if seen is not None and seen.drawn and self._learns == PROVISIONAL and event.lesson is not None:
-            self._model.amend(seen, made.status.default, event.lesson, made.status.rule)
+        """A decision is settled, once."""
+        seen, model = made.seen, self._model
+        if self._plays and seen is not None and event.lesson is not None:
+            lesson = event.lesson
+            if not self._unbounded:
+                lesson = model.agent._read_reward(model._taken(lesson, made.rule))
+            model.settle_played(seen, made.seq, self._assumed, lesson)
         else:
-            self._model.settle(event, made.journaled(), seen)
-        made.seen = made.scaling = None  # a decision is settled once
+            model.settle(event, made.journaled(), None if self._plays else seen)
+        made.seen, made.scaling = None, b""
 
     def _expire(self) -> int:
         now = int(self._clock() * 1000.0)
-        while self._open and self._open[0][0] < now:
-            made = self._made[heapq.heappop(self._open)[1]]
-            if not made.status.closed:
-                self._settle(made, made.status.expire())
+        if now < self._now:
+            now = self._now
+        self._now, order, first = now, self._order, self._expired
+        while first < len(order) and order[first].deadline < now:
+            made = order[first]
+            first += 1
+            if not made.closed:
+                self._settle(made, made.expire())
+        self._expired = first
         return now
 
     def model(self) -> Model:
@@ -205,9 +249,11 @@ class Memory:
         with self._lock:
             self._expire()
             entries = [
-                Entry(Row(m.status.seq, m.time, APP, "decision", id, b""), m.journaled(), m.status, list(m.outcomes))
-                for id, m in self._made.items()
-                if m.status.closed
+                Entry(
+                    Row(m.seq, m.time, APP, "decision", m.id, b""), m.journaled(), m, [Outcome(*o) for o in m.outcomes]
+                )
+                for m in self._order
+                if m.closed
             ]
         return map(as_dsjson, entries)
 
@@ -230,10 +276,8 @@ class Memory:
         >>> Memory(Creation()).close()
         """
 
-    def _new_id(self, now: int) -> str:
-        if not self._chance:  # asking the system for each costs more than the rest of an id
-            fresh = os.urandom(256 * 10).hex()
-            self._chance = [fresh[i : i + 20] for i in range(0, len(fresh), 20)]
-        if now != self._instant[0]:
-            self._instant = now, f"{now:012x}"
-        return self._instant[1] + self._chance.pop()
+
+def _chances() -> list[str]:
+    """What makes ids differ, for many of them."""
+    fresh = os.urandom(256 * 10).hex()
+    return [fresh[i : i + 20] for i in range(0, len(fresh), 20)]

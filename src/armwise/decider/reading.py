@@ -14,8 +14,8 @@ from armwise.features.plain import read_context, read_named_arms
 from armwise.offline.log import Log
 
 
-def read_request(request: Any, encoded: Callable[[Any], Any] = lambda context: context) -> Asked:
-    """One request of a batch; ``encoded`` is what becomes of its context first.
+def read_request(request: Any, encoded: Callable[[Any], Any] | None = None) -> Asked:
+    """One request of a batch; ``encoded`` is what becomes of its context first, if anything does.
 
     >>> read_request({"arms": ["a"]}).arms.ids
     ('a',)
@@ -25,7 +25,9 @@ def read_request(request: Any, encoded: Callable[[Any], Any] = lambda context: c
     if strange := set(request) - {"context", "arms", "id"}:
         raise ValueError(f"a request has context, arms and id, got {sorted(map(str, strange))[0]!r}")
     id = read_id(request.get("id"))
-    return Asked(*read_context(encoded(request.get("context"))), read_named_arms(request.get("arms", ())), id)
+    context = request.get("context")
+    text, tokens = read_context(context if encoded is None else encoded(context))
+    return Asked(text, tokens, read_named_arms(request.get("arms", ())), id)
 
 
 def read_id(id: Any) -> str | None:

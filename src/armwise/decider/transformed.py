@@ -11,27 +11,23 @@ from armwise.features.encoder import Encoder
 from armwise.features.plain import to_plain
 
 
-def read_encoder(encoder: Any, dim: int | None) -> tuple[Callable[[Any], Any], dict[str, Any]]:
-    """What becomes of a context before it is read, and the settings of the features.
+def read_encoder(encoder: Any, dim: int | None) -> tuple[Callable[[Any], Any] | None, dict[str, Any]]:
+    """What becomes of a context before it is read (None: nothing), and the settings of the features.
 
     >>> read_encoder(Encoder(dim=64, interactions=False), None)[1]
     {'dim': 64, 'interactions': False}
     """
     features: dict[str, Any] = {} if dim is None else {"dim": dim}
     if encoder is None:
-        return _as_it_is, features
+        return None, features
     if isinstance(encoder, Encoder):
-        return _as_it_is, {"dim": encoder.dim, "interactions": encoder.interactions} | features
+        return None, {"dim": encoder.dim, "interactions": encoder.interactions} | features
     if not callable(getattr(encoder, "transform", None)):
         raise ValueError(
             f"encoder must be a features.Encoder, or have a method transform like scikit-learn's, got "
             f"{type(encoder).__name__}"
         )
     return Transformed(encoder), features
-
-
-def _as_it_is(context: Any) -> Any:
-    return context
 
 
 class Transformed:

@@ -15,8 +15,8 @@ from typing import Any
 import msgspec
 
 from armwise.features.arms import ArmColumns, check_ids, read_arms
-from armwise.features.tokens import Flat, InvalidInput, Part, read_json
-from armwise.numerics.decisions import ids_of, same_arms, snapshot
+from armwise.features.tokens import Flat, InvalidInput, Part, Tail, read_json
+from armwise.numerics.plain import ids_of, revalued, shape_of
 
 _encode = msgspec.json.Encoder().encode
 
@@ -49,60 +49,78 @@ def read_named_arms(arms: Iterable[Any]) -> ArmColumns:
     """
     if type(arms) is not list and (isinstance(arms, (str, bytes, Mapping)) or not isinstance(arms, Iterable)):
         raise ValueError(f"arms must be a list of ids or dictionaries, got {type(arms).__name__}")
-    every = tuple(arms)
+    every = arms if type(arms) is list else tuple(arms)
     if every and type(every[0]) is not dict:
         try:
-            return _only_ids(every)
+            return _only_ids(tuple(every))
         except (TypeError, _NotIds):
             pass
-    return _described(every) or read_arms([arm_to_json(arm) for arm in every])
+    return (_described(every) if every else None) or read_arms([arm_to_json(arm) for arm in every])
 
 
-def _described(arms: tuple[Any, ...]) -> ArmColumns | None:
+class _Catalogue(msgspec.Struct, frozen=True, gc=False):
+    """Arms of which some are flat dictionaries: the names of each (None: the arm is its id), and all values in turn."""
+
+    names: tuple[Any, ...]
+    values: tuple[Any, ...]
+    columns: ArmColumns
+
+    def read(self, arms: Sequence[Any]) -> _Catalogue | None:
+        """These arms, if they differ from the catalogue's in values alone, or the catalogue itself if in nothing."""
+        words = self.columns.tail.words
+        found = revalued(arms, self.names, self.values, words, "id", _flat_arms.texts)
+        if found is None:
+            return None
+        return self if found is self.values else _catalogue(self.names, found[0], found[1], self.columns.ids)
+
+
+def _catalogue(names: tuple[Any, ...], values: Any, words: Any, ids: tuple[str, ...]) -> _Catalogue:
+    columns = ArmColumns(ids, Tail(len(ids), words), None, functools.partial(_texts, names, values))
+    return _Catalogue(names, values, columns)
+
+
+def _described(arms: Sequence[Any]) -> ArmColumns | None:
     """Arms of which some are flat dictionaries, without their JSON texts, which are written when somebody asks.
 
     Those with the same ids as before, and the same in everything else, are the same object again.
     """
-    before, columns = _latest[0]
-    if columns is not None and same_arms(arms, before):
-        return columns
-    ids = ids_of(arms, "id")
-    if ids is None:
-        return None
-    before, columns = _catalogues.get(ids, _NONE)
-    if columns is not None and same_arms(arms, before):
-        _latest[0] = before, columns
-        return columns
-    tokens = _flat_arms.tail(arms)
-    if tokens is None:
-        return None
-    check_ids(ids)
-    now = snapshot(arms)
-    columns = ArmColumns(ids, tokens, None, functools.partial(_texts, now))
-    if len(tokens.words) <= MOST_REMEMBERED:
-        if len(_catalogues) >= MOST_CATALOGUES:
-            _catalogues.clear()
-        _latest[0] = _catalogues[ids] = now, columns
-    return columns
+    read = _latest[0].read(arms)
+    if read is None:
+        every = tuple(arms)
+        ids = ids_of(every, "id")
+        if ids is None:
+            return None
+        before = _catalogues.get(ids)
+        read = None if before is None else before.read(every)
+        if read is None:
+            tokens = _flat_arms.tail(every)
+            if tokens is None:
+                return None
+            check_ids(ids)
+            read = _catalogue(*shape_of(every), tokens.words, ids)
+            if len(tokens.words) > MOST_REMEMBERED:
+                return read.columns
+            if len(_catalogues) >= MOST_CATALOGUES:
+                _catalogues.clear()
+            _catalogues[ids] = read
+    _latest[0] = read
+    return read.columns
 
 
-def _texts(arms: tuple[Any, ...]) -> list[bytes]:
-    """The JSON texts of arms as ``snapshot`` has them."""
-    texts = []
-    for arm in arms:
-        names = dict(zip(arm[::2], arm[1::2])) if isinstance(arm, tuple) else {"id": arm}
-        id = names.pop("id")
-        texts.append(_encode({"id": id, "features": names} if names else id))
+def _texts(names: tuple[Any, ...], values: tuple[Any, ...]) -> list[bytes]:
+    """The JSON texts of arms as ``shape_of`` has them."""
+    texts, each = [], iter(values)
+    for own in names:
+        arm = {"id": next(each)} if own is None else {name: next(each) for name in own}
+        id = arm.pop("id")
+        texts.append(_encode({"id": id, "features": arm} if arm else id))
     return texts
 
 
-MOST_CATALOGUES, MOST_REMEMBERED = (
-    64,
-    1 << 16,
-)  # arms that are remembered: how many lists, and bytes of each one's tokens
-_catalogues: dict[tuple[str, ...], tuple[tuple[Any, ...], ArmColumns | None]] = {}
-_NONE: tuple[tuple[Any, ...], ArmColumns | None] = ((), None)
-_latest = [_NONE]
+# How many lists of arms are remembered, and how many bytes of tokens each may have.
+MOST_CATALOGUES, MOST_REMEMBERED = 64, 1 << 16
+_catalogues: dict[tuple[str, ...], _Catalogue] = {}
+_latest = [_catalogue((), (), b"", ())]
 
 
 class _NotIds(Exception):

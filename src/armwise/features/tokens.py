@@ -13,8 +13,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from armwise.numerics.decisions import flat, flat_arms, numeric
+from armwise.numerics.decisions import numeric
 from armwise.numerics.features import scan
+from armwise.numerics.plain import flat, flat_arms
 
 MAX_DEPTH = 32
 MAX_STRING = 4096
@@ -280,8 +281,8 @@ class Flat:
         self._forget()
 
     def _forget(self) -> None:
-        self._heads: dict[str, bytes] = {}
-        self._texts: dict[str, dict[str | bool, bytes]] = {}
+        self.heads: dict[str, bytes] = {}
+        self.texts: dict[str, dict[str | bool, bytes]] = {}
         self._ids: dict[str, bytes] = {}
         self._size = 0
 
@@ -291,13 +292,13 @@ class Flat:
         >>> Flat("c").part({"tags": ["a", "b"]}) is None
         True
         """
-        counted = flat(names, self._heads, self._texts) if len(names) <= MAX_TOKENS else None
+        counted = flat(names, self.heads, self.texts) if len(names) <= MAX_TOKENS else None
         if counted is None:
             if self._size > self.MOST:
                 self._forget()
             if not self._remember_all(names):
                 return None
-            counted = flat(names, self._heads, self._texts)
+            counted = flat(names, self.heads, self.texts)
             if counted is None:
                 return None
         return Part(counted, len(names))
@@ -309,7 +310,7 @@ class Flat:
         >>> read == tail([hash_id("a"), hash_id("b")], [NOTHING, part(b'{"price":3}', "a")])
         True
         """
-        words = flat_arms(arms, "id", self._ids, self._heads, self._texts)
+        words = flat_arms(arms, "id", self._ids, self.heads, self.texts)
         if words is None:
             if self._size > self.MOST:
                 self._forget()
@@ -321,7 +322,7 @@ class Flat:
                 self._size += 1
                 if id is not arm and ("features" in arm or not self._remember_all(arm)):
                     return None
-            words = flat_arms(arms, "id", self._ids, self._heads, self._texts)
+            words = flat_arms(arms, "id", self._ids, self.heads, self.texts)
         if words is None or len(words) > MAX_TOKENS * _ROW.size:  # with so many each is counted
             return None
         return Tail(len(arms), words)
@@ -339,11 +340,11 @@ class Flat:
         if type(name) is not str or len(name) > MAX_STRING or (type(value) is str and len(value) > MAX_STRING):
             return False
         try:
-            if name not in self._heads:
-                self._heads[name] = hash_token(self._space + name.encode())
+            if name not in self.heads:
+                self.heads[name] = hash_token(self._space + name.encode())
                 self._size += 1
             if type(value) is str or type(value) is bool:
-                known = self._texts.setdefault(name, {})
+                known = self.texts.setdefault(name, {})
                 if value not in known:
                     written = b"s" + value.encode() if isinstance(value, str) else b"btrue" if value else b"bfalse"
                     path = b"".join((self._space, name.encode(), b"\x1e", written))

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from armwise.numerics._baseline import logistic as logistic
     from armwise.numerics._baseline import maps as maps
     from armwise.numerics._baseline import nested as nested
+    from armwise.numerics._baseline import plain as plain
     from armwise.numerics._baseline import policies as policies
     from armwise.numerics._baseline import regression as regression
     from armwise.numerics._baseline import ridge as ridge

@@ -9,8 +9,10 @@ import msgspec
 import pytest
 
 from armwise import persist
-from armwise.features.plain import read_context, read_named_arms
-from armwise.serve.journal.events import DEFAULT_AGENT, Creation, Decision
+from armwise.features.arms import read_arms
+from armwise.features.plain import arm_to_json, read_context, read_named_arms
+from armwise.features.tokens import part
+from armwise.serve.journal.events import DEFAULT_AGENT, Creation, Decision, Reward, Row
 from armwise.serve.model.build import build_model
 from armwise.serve.model.model import Model
 from armwise.serve.model.versions import Challenger, draw_among
@@ -54,7 +56,7 @@ def test_one_call_is_the_steps_to_the_bit(agent: str, dim: int) -> None:
         made.scaling = ours.seen.scaling.journal
         if quick.learns == "provisional":
             quick.begin(ours.seen, made.default)
-            quick.amend(ours.seen, made.default, float(k % 2))
+            quick.amend(ours.seen.view, made.default, float(k % 2), k)
         else:
             quick.meet(made, ours.seen)
             quick.learn(made, float(k % 2), ours.seen)
@@ -105,3 +107,39 @@ def test_what_the_versions_draw_is_learnt_with_the_row_of_the_arm_that_was_playe
         assert (played[0][played[1].arm] == leader.see(b"{}", arms).view[drawn.arm]).all()
         other += drawn.arm != 1
     assert other > 10
+
+
+@pytest.mark.parametrize("agent", ["default", "LinUCB"])
+def test_play_is_choose_watch_and_begin_to_the_bit(agent: str) -> None:
+    creation = Creation(AGENTS[agent])
+    quick, slow, rng = build_model(creation), build_model(creation), random.Random(7)
+    waiting: list[Any] = []
+    for k in range(1, 400):
+        context, arms = request(rng, k)
+        (text, tokens), offered, u = read_context(context), read_named_arms(arms), rng.random()
+        arm, p, row, scaling = quick.play(tokens or part(text, "c"), offered.tail, u, 0.0, k, k, k + 9)
+        drawn = slow.choose(text, offered, u, tokens)
+        assert (arm, p, scaling) == (drawn.arm, tuple(drawn.p.tolist()), drawn.seen.scaling.packed)
+        made = Decision(msgspec.Raw(text), offered.raws, list(p), arm, k, 9, 0.0, scaling=drawn.seen.scaling.journal)
+        slow.watch(Row(k, k, "shop", "decision", "", b""), made, drawn.seen)
+        slow.begin(drawn.seen, 0.0)
+        quick.version = slow.version = k
+        waiting.append((k, row, made))
+        while len(waiting) > 4:  # rewards come in any order
+            seq, row, made = waiting.pop(rng.randrange(5))
+            reward = float(k % 2) if k < 250 else -1.0
+            quick.settle_played(row, seq, 0.0, reward)
+            slow.settle(Reward(reward, seq, lesson=reward), made)  # as a replay does it, from what is journaled alone
+    assert quick.drift.alarms
+    assert persist.dumps(quick) == persist.dumps(slow)
+
+
+def test_arms_whose_values_differ_are_read_as_if_for_the_first_time() -> None:
+    # Only their values are written anew: a failure means that a token, or the text, is that of another request's arm.
+    rng, values = random.Random(3), [1, 2.5, True, None, float("nan"), "x", "y", -(2**60), 0.0]
+    for _ in range(300):
+        arms = [{"a": rng.choice(values), "id": i, "b": rng.choice(values)} for i in "pqr"]
+        arms = [*arms, "s"] if rng.random() < 0.8 else arms[::-1]
+        read, fresh = read_named_arms(arms), read_arms([arm_to_json(arm) for arm in arms])
+        assert (read.ids, read.tail) == (fresh.ids, fresh.tail)
+        assert [msgspec.json.decode(raw) for raw in read.raws] == [msgspec.json.decode(raw) for raw in fresh.raws]

@@ -35,6 +35,9 @@ from armwise.numerics._baseline import (
     nested as nested,
 )
 from armwise.numerics._baseline import (
+    plain as plain,
+)
+from armwise.numerics._baseline import (
     policies as policies,
 )
 from armwise.numerics._baseline import (

@@ -1,19 +1,6 @@
 import numpy
 import numpy.typing
 
-def flat(
-    names: dict[object, object], heads: dict[str, bytes], texts: dict[str, dict[str | bool, bytes]]
-) -> bytes | None: ...
-def ids_of(arms: tuple[object, ...], id: str) -> tuple[str, ...] | None: ...
-def snapshot(arms: tuple[object, ...]) -> tuple[object, ...]: ...
-def same_arms(arms: tuple[object, ...], before: tuple[object, ...]) -> bool: ...
-def flat_arms(
-    arms: tuple[object, ...],
-    id: str,
-    hashes: dict[str, bytes],
-    heads: dict[str, bytes],
-    texts: dict[str, dict[str | bool, bytes]],
-) -> bytes | None: ...
 def numeric(context: bytes, arms: bytes, K: int) -> bytes: ...
 def take_numbers(
     context: bytes,
@@ -55,3 +42,24 @@ def decide_optimistic(
     epsilon: float,
     u: float,
 ) -> tuple[int, numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64], bytes]: ...
+def predicted(models: numpy.typing.NDArray[numpy.float64], row: numpy.typing.NDArray[numpy.float64]) -> float: ...
+def decide_and_begin(
+    context: bytes,
+    arms: bytes,
+    K: int,
+    names: numpy.typing.NDArray[numpy.uint64],
+    counts: numpy.typing.NDArray[numpy.float64],
+    means: numpy.typing.NDArray[numpy.float64],
+    squares: numpy.typing.NDArray[numpy.float64],
+    interactions: bool,
+    one: int,
+    models: numpy.typing.NDArray[numpy.float64],
+    dim: int,
+    lam: float,
+    alpha: float,
+    noise: float,
+    delta: float,
+    epsilon: float,
+    u: float,
+    reward: float,
+) -> tuple[int, tuple[float, ...], numpy.typing.NDArray[numpy.float64], bytes, float, int]: ...

@@ -1,4 +1,4 @@
-// A whole decision in one call: tokens of dictionaries, their scale, rows, optimistic scores, the draw.
+// A whole decision in one call: the scale of its numbers, rows, optimistic scores, the draw, and what is learnt at once.
 //
 // Step by step the same operations in the same order as features.cpp, ridge.hpp and choice.hpp, so the same bits; what
 // is saved is the way between them.
@@ -15,104 +15,6 @@ using namespace nb::literals;
 using namespace armwise;
 
 namespace {
-
-// What a dictionary has under a key, or nullptr; borrowed.
-PyObject* found_in(PyObject* dictionary, PyObject* key) {
-    PyObject* found = PyDict_GetItemWithError(dictionary, key);
-    if (!found && PyErr_Occurred()) throw nb::python_error();
-    return found;
-}
-
-bool has_size(PyObject* object, Py_ssize_t size) {
-    return object && PyBytes_CheckExact(object) && PyBytes_GET_SIZE(object) == size;
-}
-
-nb::bytes as_bytes(const std::vector<uint64_t>& words) {
-    return nb::bytes(reinterpret_cast<const char*>(words.data()), 8 * words.size());
-}
-
-Hashes as_words(const nb::bytes& text) {
-    require(text.size() % 8 == 0, "words must have eight bytes each");
-    Hashes words;
-    words.data = reinterpret_cast<const uint64_t*>(text.c_str());  // the text of a bytes object is aligned
-    words.shape[0] = Index(text.size() / 8);
-    return words;
-}
-
-// Appends the token of a name and its value; false if it is not known, or not of a kind that is read here.
-bool add_token(PyObject* name, PyObject* value, PyObject* heads, PyObject* texts, std::vector<uint64_t>& words) {
-    PyObject* head = found_in(heads, name);
-    if (!has_size(head, 8)) return false;
-    uint64_t row[3] = {0, 0, 1};
-    if (PyFloat_CheckExact(value) || PyLong_CheckExact(value)) {
-        double number;
-        if (PyFloat_CheckExact(value))
-            number = PyFloat_AS_DOUBLE(value);
-        else {
-            int overflow = 0;
-            const long long whole = PyLong_AsLongLongAndOverflow(value, &overflow);
-            if (overflow) return false;  // JSON's readers do not take it
-            number = double(whole);
-        }
-        if (number != number) return true;  // NaN: a missing value
-        if (!(number > -1e150 && number < 1e150)) return false;
-        std::memcpy(row, PyBytes_AS_STRING(head), 8);
-        std::memcpy(row + 1, &number, 8);
-    } else {
-        if (value == Py_None) return true;
-        if (!PyUnicode_CheckExact(value) && !PyBool_Check(value)) return false;
-        PyObject* known = found_in(texts, name);
-        PyObject* found = known && PyDict_CheckExact(known) ? found_in(known, value) : nullptr;
-        if (!has_size(found, 24)) return false;
-        std::memcpy(row, PyBytes_AS_STRING(found), 24);
-    }
-    words.insert(words.end(), row, row + 3);
-    return true;
-}
-
-bool same_text(PyObject* a, PyObject* b) {
-    return a == b || (PyUnicode_GET_LENGTH(a) == PyUnicode_GET_LENGTH(b) && PyUnicode_Compare(a, b) == 0);
-}
-
-// Appends the number of a dictionary's tokens, and the tokens; what is under `except` is left out.
-bool add_tokens(PyObject* names, PyObject* except, PyObject* heads, PyObject* texts, std::vector<uint64_t>& words) {
-    const std::size_t at = words.size();
-    words.push_back(0);
-    PyObject *name, *value;
-    Py_ssize_t position = 0;
-    while (PyDict_Next(names, &position, &name, &value)) {
-        if (!PyUnicode_CheckExact(name)) return false;
-        if (except && same_text(name, except)) continue;
-        if (!add_token(name, value, heads, texts, words)) return false;
-    }
-    words[at] = (words.size() - at - 1) / 3;
-    return true;
-}
-
-// Whether two arms are the same to the type of each value: texts, or flat dictionaries with the same names in order.
-bool same_value(PyObject* a, PyObject* b) {
-    if (a == b) return true;
-    if (Py_TYPE(a) != Py_TYPE(b)) return false;
-    if (PyFloat_CheckExact(a)) {
-        const double x = PyFloat_AS_DOUBLE(a), y = PyFloat_AS_DOUBLE(b);
-        return std::memcmp(&x, &y, sizeof x) == 0;
-    }
-    if (PyUnicode_CheckExact(a)) return same_text(a, b);
-    if (PyLong_CheckExact(a)) return PyObject_RichCompareBool(a, b, Py_EQ) == 1;
-    return false;  // None and the booleans are the same object or not the same
-}
-
-// Whether an arm is what `snapshot` wrote down of one.
-bool same_arm(PyObject* arm, PyObject* before) {
-    if (!PyDict_CheckExact(arm)) return PyUnicode_CheckExact(arm) && same_value(arm, before);
-    if (!PyTuple_CheckExact(before) || 2 * PyDict_GET_SIZE(arm) != PyTuple_GET_SIZE(before)) return false;
-    PyObject *name, *value;
-    Py_ssize_t position = 0, k = 0;
-    for (; PyDict_Next(arm, &position, &name, &value); k += 2)
-        if (!same_value(name, PyTuple_GET_ITEM(before, k)) || !same_value(value, PyTuple_GET_ITEM(before, k + 1)))
-            return false;
-    return true;
-}
 
 // Calls `read` with the tokens of the context, then of each arm, until it says false; whether it never did.
 template <class Read> bool each_part(Hashes context, Hashes arms, Index K, Read read) {
@@ -184,6 +86,7 @@ bool take_numbers(Hashes context, Hashes arms, Index K, Hashes names, View<doubl
     require(counts.size() == n && means.size() == n && squares.size() == n,
             "names, counts, means and squares must have as many entries");
     std::vector<std::pair<Index, double>> met;
+    met.reserve(std::size_t((context.size() + arms.size()) / 3));
     std::vector<Index> places;  // where the names of the part before were found: arms have mostly the same
     const bool known = each_part(context, arms, K, [&](const uint64_t* tokens, Index size) {
         if (Index(places.size()) < size) places.resize(std::size_t(size));
@@ -213,6 +116,15 @@ struct Work {
     std::vector<Index> places;
 };
 
+constexpr int STRANGE = 0, BEGUN = 1, REFUSED = 2;  // what became of a decision's begin
+constexpr std::size_t MOST_CROSSED = 1 << 14;  // pairs whose hashes are kept from arm to arm
+
+bool same_names(const uint64_t* one, const uint64_t* two, Index n) {
+    bool same = true;
+    for (Index k = 0; k < 3 * n; k += 3) same &= one[k] == two[k];
+    return same;
+}
+
 // The rows of `cross`, one below the other, before they are normalised.
 void rows_into(Hashes context, Hashes arms, Index K, Scales& scales, Index dim, bool interactions, uint64_t one,
                Work& work) {
@@ -221,30 +133,38 @@ void rows_into(Hashes context, Hashes arms, Index K, Scales& scales, Index dim, 
     work.X.assign(std::size_t(K * dim), 0.0);
     if (work.shared.size() < most) {
         work.values.resize(most), work.own.resize(most);
-        work.shared.resize(most), work.hashes.resize(most);
+        work.shared.resize(most);
     }
     work.places.assign(most, 0);
     const Index n = about_context.count();
     const uint64_t* about = about_context.tokens(n);
     double *values = work.values.data(), *own = work.own.data();
-    uint64_t *shared = work.shared.data(), *hashes = work.hashes.data();
+    uint64_t* shared = work.shared.data();
     scales.valued(about, n, work.places.data(), values);
     for (Index c = -1; c < n; ++c) shared[c + 1] = mix(c < 0 ? one : about[3 * c], one);
+    const uint64_t* before = nullptr;  // the tokens of the arm before, whose pairs have these hashes
+    Index had = 0;
     for (Index k = 0; k < K; ++k) {
         double* row = work.X.data() + k * dim;
         const uint64_t id = about_arms.word();
         const Index m = about_arms.count();
         const uint64_t* arm = about_arms.tokens(m);
         scales.valued(arm, m, work.places.data(), own);
+        const std::size_t pairs = std::size_t(n + 1) * std::size_t(m);
+        const bool keep = pairs <= MOST_CROSSED, again = keep && before && had == m && same_names(before, arm, m);
+        if (work.hashes.size() < (keep ? pairs : std::size_t(m))) work.hashes.resize(keep ? pairs : std::size_t(m));
         for (Index c = -1; c < n; ++c) {
             const uint64_t hc = c < 0 ? one : about[3 * c];
             const double vc = c < 0 ? 1.0 : values[c];
             armwise::add(row, dim, shared[c + 1], vc);
             if (vc == 0.0 || (c >= 0 && !interactions)) continue;
             armwise::add(row, dim, mix(hc, id), vc);
-            for (Index a = 0; a < m; ++a) hashes[a] = mix(hc, arm[3 * a]);  // by itself, so that it vectorises
+            uint64_t* hashes = work.hashes.data() + (keep ? (c + 1) * m : 0);
+            if (!again)
+                for (Index a = 0; a < m; ++a) hashes[a] = mix(hc, arm[3 * a]);  // by itself, so that it vectorises
             for (Index a = 0; a < m; ++a) armwise::add(row, dim, hashes[a], vc * own[a]);
         }
+        before = keep ? arm : nullptr, had = m;
     }
 }
 
@@ -262,7 +182,8 @@ Index packed_into(const double* const (&rows)[4], Index d, double* lanes, Index*
 
 // Optimistic scores of the K rows of X, which are divided by their lengths on the way: to the bit those of `normalise`
 // and `optimistic`, whose sums have the same terms in the same order, and zeros, which change nothing, beside them.
-void scores_into(const Models& models, const Width& width, const double* X, Index K, double* scores, double* lengths) {
+void scores_into(const Models& models, const Width& width, const double* X, Index K, double* scores, double* lengths,
+                 double* means) {
     const Index D = models.D, d = models.d;
     const double *model = models[0], *theta = models.theta(0);
     const double scale = width.multiplier(model, D, d, models.lam);
@@ -294,7 +215,7 @@ void scores_into(const Models& models, const Width& width, const double* X, Inde
             for (int r = 0; r < 8; ++r) square = square + s[r] * s[r];
         }
         for (Index a = start; a < std::min(start + 4, K); ++a) {
-            lengths[a] = length[a - start];
+            lengths[a] = length[a - start], means[a] = mean[int(a - start)];
             scores[a] = mean[int(a - start)] + scale * std::sqrt(square[int(a - start)]);
             all &= is_finite(scores[a]);
         }
@@ -302,105 +223,45 @@ void scores_into(const Models& models, const Width& width, const double* X, Inde
     require(all, OVERFLOWN);
 }
 
+// What decides: a ridge model with its width, a share for all arms (below 0: none), and how rows are made.
+struct Optimist {
+    Models models;
+    Width width;
+    double epsilon;
+    bool interactions;
+    uint64_t one;
+
+    // The arm that `u` in [0, 1) draws from `p`, with its row; `mean` is what the model predicts of it.
+    Index draw_into(Hashes context, Hashes arms, Index K, Scales& scales, double u, double* p, double* row,
+                    double& mean) const {
+        const Index dim = models.d;
+        Unlocked unlocked(double(context.size()) * double(arms.size()) / 16.0 + double(K * dim * dim));
+        static thread_local Work work;
+        rows_into(context, arms, K, scales, dim, interactions, one, work);
+        Scratch room(3 * K);
+        double *scores = room.data(), *lengths = scores + K, *means = lengths + K;
+        scores_into(models, width, work.X.data(), K, scores, lengths, means);
+        tied_probabilities_into(scores, K, p);
+        if (epsilon >= 0.0) floored(p, K, epsilon, p);
+        const Index arm = draw(p, K, u);
+        for (Index i = 0; i < dim; ++i) row[i] = work.X[arm * dim + i] / lengths[arm];
+        mean = means[arm];
+        return arm;
+    }
+};
+
+Optimist as_optimist(const View<double, 3>& array, Index dim, double lam, Width width, double epsilon,
+                     bool interactions, uint64_t one) {
+    Models models = as_models(array, dim);
+    require(models.M == 1, "there must be one model");
+    models.lam = lam;
+    return {models, width, epsilon, interactions, one};
+}
+
 }  // namespace
 
 void bind_decisions(nb::module_& m) {
-    m.doc() = "A whole decision in one call: tokens of dictionaries, their scale, rows, optimistic scores, the draw.";
-
-    m.def("flat", [](nb::dict names, nb::dict heads, nb::dict texts) -> nb::object {
-        std::vector<uint64_t> words;
-        words.reserve(std::size_t(1 + 3 * PyDict_GET_SIZE(names.ptr())));
-        if (!add_tokens(names.ptr(), nullptr, heads.ptr(), texts.ptr(), words)) return nb::none();
-        return as_bytes(words);
-    }, nb::sig("def flat(names: dict[object, object], heads: dict[str, bytes], "
-               "texts: dict[str, dict[str | bool, bytes]]) -> bytes | None"),
-          "names"_a, "heads"_a, "texts"_a,
-          R"(The tokens of a flat dictionary: how many, then three words for each.
-
-``heads`` has the hash under each name, ``texts`` under each name and text (or boolean) the row; None if one is missing,
-or if there is anything else in the dictionary.
-
->>> len(flat({"hour": 9, "vip": None}, {"hour": b"12345678", "vip": b"abcdefgh"}, {}))
-32
->>> flat({"city": "Oslo"}, {}, {}) is None
-True)");
-
-    m.def("ids_of", [](nb::tuple arms, nb::str id) -> nb::object {
-        nb::list ids;
-        for (nb::handle arm : arms) {
-            PyObject* found = PyDict_CheckExact(arm.ptr()) ? found_in(arm.ptr(), id.ptr()) : arm.ptr();
-            if (!found || !PyUnicode_CheckExact(found)) return nb::none();
-            ids.append(nb::handle(found));
-        }
-        return nb::tuple(ids);
-    }, nb::sig("def ids_of(arms: tuple[object, ...], id: str) -> tuple[str, ...] | None"), "arms"_a, "id"_a,
-          R"(What arms are called, texts or dictionaries with a text under ``id``; None if one is anything else.
-
->>> ids_of(("a", {"id": "b", "price": 3}), "id")
-('a', 'b'))");
-
-    m.def("snapshot", [](nb::tuple arms) {
-        nb::object taken = nb::steal(PyTuple_New(Py_ssize_t(arms.size())));
-        if (!taken.is_valid()) throw nb::python_error();
-        for (std::size_t i = 0; i < arms.size(); ++i) {
-            PyObject* arm = nb::handle(arms[i]).ptr();
-            PyObject* now = arm;
-            if (PyDict_CheckExact(arm)) {
-                now = PyTuple_New(2 * PyDict_GET_SIZE(arm));
-                if (!now) throw nb::python_error();
-                PyObject *name, *value;
-                Py_ssize_t position = 0, k = 0;
-                for (; PyDict_Next(arm, &position, &name, &value); k += 2) {
-                    PyTuple_SET_ITEM(now, k, Py_NewRef(name));
-                    PyTuple_SET_ITEM(now, k + 1, Py_NewRef(value));
-                }
-            } else
-                Py_INCREF(now);
-            PyTuple_SET_ITEM(taken.ptr(), Py_ssize_t(i), now);
-        }
-        return taken;
-    }, nb::sig("def snapshot(arms: tuple[object, ...]) -> tuple[object, ...]"), "arms"_a,
-          R"(Arms as they are now, whatever becomes of them: of a dictionary its names and values, one after the other.
-
->>> snapshot(("a", {"id": "b", "price": 3}))
-('a', ('id', 'b', 'price', 3)))");
-
-    m.def("same_arms", [](nb::tuple arms, nb::tuple before) {
-        if (arms.size() != before.size()) return false;
-        for (std::size_t i = 0; i < arms.size(); ++i)
-            if (!same_arm(nb::handle(arms[i]).ptr(), nb::handle(before[i]).ptr())) return false;
-        return true;
-    }, nb::sig("def same_arms(arms: tuple[object, ...], before: tuple[object, ...]) -> bool"), "arms"_a, "before"_a,
-          R"(Whether arms are what a ``snapshot`` has, to the type of each value and the order of the names.
-
->>> same_arms(({"id": "a", "n": 3},), (("id", "a", "n", 3),)), same_arms(({"n": 3},), (("n", 3.0),))
-(True, False))");
-
-    m.def("flat_arms", [](nb::tuple arms, nb::str id, nb::dict hashes, nb::dict heads,
-                          nb::dict texts) -> nb::object {
-        std::vector<uint64_t> words;
-        words.reserve(64 * arms.size());
-        for (nb::handle arm : arms) {
-            const bool described = PyDict_CheckExact(arm.ptr());
-            PyObject* called = described ? found_in(arm.ptr(), id.ptr()) : arm.ptr();
-            PyObject* hash = called && PyUnicode_CheckExact(called) ? found_in(hashes.ptr(), called) : nullptr;
-            if (!has_size(hash, 8)) return nb::none();
-            uint64_t word;
-            std::memcpy(&word, PyBytes_AS_STRING(hash), 8);
-            words.push_back(word);
-            if (!described)
-                words.push_back(0);
-            else if (!add_tokens(arm.ptr(), id.ptr(), heads.ptr(), texts.ptr(), words))
-                return nb::none();
-        }
-        return as_bytes(words);
-    }, nb::sig("def flat_arms(arms: tuple[object, ...], id: str, hashes: dict[str, bytes], heads: dict[str, bytes], "
-               "texts: dict[str, dict[str | bool, bytes]]) -> bytes | None"),
-          "arms"_a, "id"_a, "hashes"_a, "heads"_a, "texts"_a,
-          R"(The tokens of arms: per arm the hash of its id, and those of its other names as ``flat`` has them.
-
->>> len(flat_arms(("a", {"id": "b", "price": 3}), "id", {"a": b"1" * 8, "b": b"2" * 8}, {"price": b"3" * 8}, {}))
-56)");
+    m.doc() = "A whole decision in one call: scales, rows, optimistic scores, the draw, and what is learnt at once.";
 
     m.def("numeric", [](nb::bytes context, nb::bytes arms, Index K) {
         std::vector<uint64_t> found;
@@ -449,26 +310,13 @@ True)");
                                   bool interactions, uint64_t one, Array<double, 3> array, Index dim, double lam,
                                   double alpha, double noise, double delta, double epsilon, double u) {
         require(K > 0, "there must be an arm");
-        Models models = as_models(array, dim);
-        require(models.M == 1, "there must be one model");
-        models.lam = lam;
-        const Hashes about = as_words(context), offered = as_words(arms);
+        const Optimist optimist = as_optimist(array, dim, lam, {alpha, noise, delta}, epsilon, interactions, one);
         New<double, 1> p(K);
         New<double, 2> row(1, dim);
         Scales scales(names, counts, means, squares);
-        Index arm;
-        {
-            Unlocked unlocked(double(about.size()) * double(offered.size()) / 16.0 + double(K * dim * dim));
-            static thread_local Work work;
-            rows_into(about, offered, K, scales, dim, interactions, one, work);
-            Scratch room(2 * K);
-            double *scores = room.data(), *lengths = scores + K;
-            scores_into(models, Width{alpha, noise, delta}, work.X.data(), K, scores, lengths);
-            tied_probabilities_into(scores, K, p.view.data);
-            if (epsilon >= 0.0) floored(p.view.data, K, epsilon, p.view.data);
-            arm = draw(p.view.data, K, u);
-            for (Index i = 0; i < dim; ++i) row.view.data[i] = work.X[arm * dim + i] / lengths[arm];
-        }
+        double mean;
+        const Index arm = optimist.draw_into(as_words(context), as_words(arms), K, scales, u, p.view.data,
+                                             row.view.data, mean);
         return std::make_tuple(arm, std::move(p), std::move(row), scales.packed());
     }, nb::sig("def decide_optimistic(context: bytes, arms: bytes, K: int, names: numpy.typing.NDArray[numpy.uint64], "
                "counts: numpy.typing.NDArray[numpy.float64], means: numpy.typing.NDArray[numpy.float64], "
@@ -488,4 +336,68 @@ The tokens of the context and of the arms are scaled, crossed and hashed as ``fe
 ...     bytes(8), bytes(32), 2, none, zero, zero, zero, True, 7, models, 8, 1.0, 0.5, 0.0, 1.0, 0.2, 0.7)
 >>> arm, p, row.shape, scaling
 (1, array([0.5, 0.5]), (1, 8), b''))");
+
+    m.def("predicted", [](Array<double, 3> array, Const<double, 2> row) {
+        const Models models = as_models(array, row.size(1));
+        double mean = 0.0;
+        require(row.size(0) == 1, "there must be one row");
+        means_into(models, row.data, 1, &mean);
+        return mean;
+    }, "models"_a, "row"_a, R"(What a ridge model expects of one row, in one order on every processor.
+
+>>> models = np.zeros((1, 9, 8))
+>>> models[0, 8, :2] = 1.0, 2.0
+>>> predicted(models, np.array([[0.5, 0.25]]))
+1.0)");
+
+    m.def("decide_and_begin", [](nb::bytes context, nb::bytes arms, Index K, Const<uint64_t, 1> names,
+                                 Array<double, 1> counts, Array<double, 1> means, Array<double, 1> squares,
+                                 bool interactions, uint64_t one, Array<double, 3> array, Index dim, double lam,
+                                 double alpha, double noise, double delta, double epsilon, double u, double reward) {
+        require(K > 0, "there must be an arm");
+        const Optimist optimist = as_optimist(array, dim, lam, {alpha, noise, delta}, epsilon, interactions, one);
+        const Hashes about = as_words(context), offered = as_words(arms);
+        New<double, 2> row(1, dim);
+        Scratch chances(K);
+        Scales scales(names, counts, means, squares);
+        double mean;
+        const Index arm = optimist.draw_into(about, offered, K, scales, u, chances.data(), row.view.data, mean);
+        nb::object p = nb::steal(PyTuple_New(K));
+        if (!p.is_valid()) throw nb::python_error();
+        for (Index k = 0; k < K; ++k) {
+            PyObject* chance = PyFloat_FromDouble(chances.data()[k]);
+            if (!chance) throw nb::python_error();
+            PyTuple_SET_ITEM(p.ptr(), k, chance);
+        }
+        nb::bytes scaling = scales.packed();
+        int begun = STRANGE;
+        if (all_within(row.view.data, dim) && take_numbers(about, offered, K, names, counts, means, squares)) {
+            const Models& models = optimist.models;
+            try {
+                update(models[0], models.D, row.view.data, dim, reward);
+                begun = BEGUN;
+            } catch (const std::invalid_argument&) {  // nothing was learnt, as a replay finds as well
+                begun = REFUSED;
+            }
+        }
+        return std::make_tuple(arm, std::move(p), std::move(row), std::move(scaling), mean, begun);
+    }, nb::sig("def decide_and_begin(context: bytes, arms: bytes, K: int, names: numpy.typing.NDArray[numpy.uint64], "
+               "counts: numpy.typing.NDArray[numpy.float64], means: numpy.typing.NDArray[numpy.float64], "
+               "squares: numpy.typing.NDArray[numpy.float64], interactions: bool, one: int, "
+               "models: numpy.typing.NDArray[numpy.float64], dim: int, lam: float, alpha: float, noise: float, "
+               "delta: float, epsilon: float, u: float, reward: float) -> tuple[int, tuple[float, ...], "
+               "numpy.typing.NDArray[numpy.float64], bytes, float, int]"),
+          "context"_a, "arms"_a, "K"_a, "names"_a, "counts"_a, "means"_a, "squares"_a, "interactions"_a, "one"_a,
+          "models"_a, "dim"_a, "lam"_a, "alpha"_a, "noise"_a, "delta"_a, "epsilon"_a, "u"_a, "reward"_a,
+          R"(``decide_optimistic``, then ``begin`` with the row that was drawn.
+
+Beside its answer what the model expected of the arm, and 1 if ``reward`` was learnt, 2 if only the numbers were taken in
+(the model cannot learn it), 0 if nothing was: a name is not there.
+
+>>> none, zero, models = np.zeros(0, np.uint64), np.zeros(0), np.zeros((1, 9, 8))
+>>> models[0, :8] = np.eye(8)
+>>> arm, p, row, scaling, mean, begun = decide_and_begin(
+...     bytes(8), bytes(32), 2, none, zero, zero, zero, True, 7, models, 8, 1.0, 0.5, 0.0, 1.0, 0.2, 0.7, 1.0)
+>>> arm, p, mean, begun, round(predicted(models, row), 6)
+(1, (0.5, 0.5), 0.0, 1, 0.5))");
 }

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <vector>
 
 namespace armwise {
 
@@ -19,6 +20,18 @@ inline double as_number(uint64_t bits) {
     double number;
     std::memcpy(&number, &bits, sizeof number);
     return number;
+}
+
+inline nb::bytes as_bytes(const std::vector<uint64_t>& words) {
+    return nb::bytes(reinterpret_cast<const char*>(words.data()), 8 * words.size());
+}
+
+inline Hashes as_words(const nb::bytes& text) {
+    require(text.size() % 8 == 0, "words must have eight bytes each");
+    Hashes words;
+    words.data = reinterpret_cast<const uint64_t*>(text.c_str());  // the text of a bytes object is aligned
+    words.shape[0] = Index(text.size() / 8);
+    return words;
 }
 
 inline Index place(Hashes names, uint64_t name) {
@@ -40,7 +53,9 @@ inline uint64_t mix(uint64_t c, uint64_t a) {
 inline void add(double* row, Index dim, uint64_t z, double value) {
     const auto n = uint64_t(dim), rest = z & 0x7FFFFFFFFFFFFFFFu;
     const uint64_t i = (n & (n - 1)) == 0 ? rest & (n - 1) : rest % n;  // division is slow
-    row[i] += z >> 63 ? -value : value;
+    uint64_t bits;  // the sign without a branch, which could not be foreseen
+    std::memcpy(&bits, &value, sizeof bits);
+    row[i] += as_number(bits ^ (z & 0x8000000000000000u));
 }
 
 struct Scaling {

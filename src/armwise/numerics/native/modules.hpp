@@ -24,6 +24,7 @@
     bind(nested) \
     bind(maps) \
     bind(features) \
+    bind(plain) \
     bind(winning) \
     bind(decisions)
 

@@ -96,6 +96,8 @@ class Drift(Saved):
         """
         if decision not in self.open:
             return False
+        if not self.earned and decision == next(iter(self.open)):
+            return self.add(self.open.pop(decision)[0], reward, low, high)
         self.earned[decision] = reward
         alarm = False
         while self.open and (first := next(iter(self.open))) in self.earned:
@@ -118,17 +120,19 @@ class Drift(Saved):
         >>> Drift().add(None, 1.0, 0.0, 1.0)
         False
         """
-        earned = min(max((reward - low) / (high - low), 0.0), 1.0)
-        hoped = self.reward if expected is None else min(max((expected - low) / (high - low), 0.0), 1.0)
+        width = high - low
+        earned = (reward - low) / width
+        earned = 0.0 if earned < 0.0 else 1.0 if earned > 1.0 else earned
+        hoped = self.reward if expected is None else (expected - low) / width
+        hoped = 0.0 if hoped < 0.0 else 1.0 if hoped > 1.0 else hoped
         d = hoped - earned
         n, mean = self.n, self.mean
         if n >= WARM_UP:
             # That it expects too little, as of what it does not know yet, is no promise; the mean is not known exactly.
-            surprise = d - min(max(mean, 0.0), 0.5) - ALLOWED - 0.5 / math.sqrt(n)
-            total = 0.0
-            for k, bet in enumerate(BETS):
-                self.detectors[k] = value = (self.detectors[k] + 1.0) * (1.0 + bet * surprise)
-                total += value
+            usual = 0.0 if mean < 0.0 else 0.5 if mean > 0.5 else mean
+            surprise = d - usual - ALLOWED - 0.5 / math.sqrt(n)
+            self.detectors = [(value + 1.0) * (1.0 + bet * surprise) for value, bet in zip(self.detectors, BETS)]
+            total = sum(self.detectors)
             if total >= RARELY * len(BETS):
                 self.n, self.mean, self.detectors = 0, 0.0, [0.0] * len(BETS)
                 return True

@@ -18,9 +18,9 @@ from armwise.features.arms import ArmColumns
 from armwise.features.arms import read_arms as read_arms
 from armwise.features.hashed import HashedRows
 from armwise.features.scaling import Scaler, Scaling
-from armwise.features.tokens import ONE, InvalidInput, Part, Stack, part, read_json
+from armwise.features.tokens import ONE, InvalidInput, Part, Stack, Tail, part, read_json
 from armwise.numerics.choice import draw
-from armwise.numerics.decisions import begin, decide_optimistic
+from armwise.numerics.decisions import begin, decide_and_begin, decide_optimistic, predicted
 from armwise.serve.journal.events import (
     ARRIVAL,
     CLOSE,
@@ -40,7 +40,7 @@ from armwise.serve.journal.events import (
     Sequel,
     Settings,
 )
-from armwise.serve.model.drift import KEEP, MOST_ALARMS, Drift
+from armwise.serve.model.drift import KEEP, MOST_ALARMS, MOST_OPEN, Drift
 from armwise.serve.model.inside import copied, optimist, reseed, within
 from armwise.serve.model.seen import Drawn, Seen, offered, restricted, stack_of
 from armwise.serve.model.underway import Held, Underway
@@ -137,6 +137,57 @@ class Model(persist.Saved):
         except ValueError as error:
             raise InvalidInput(str(error)) from None
         return Drawn(arm, p, None, Seen(row, None, Scaling(scaling), Stack(context, offered), True))
+
+    @property
+    def plays(self) -> bool:
+        """Whether ``play`` can make its decisions.
+
+        >>> from armwise.serve.journal.events import Creation
+        >>> from armwise.serve.model.build import build_model
+        >>> build_model(Creation()).plays, build_model(Creation(agent={"class": "UCB1", "n_arms": 2})).plays
+        (True, False)
+        """
+        return bool(self._optimist) and not self.arms and self.learns == PROVISIONAL
+
+    def play(
+        self, context: Part, arms: Tail, u: float, reward: float, seq: int, now: int, deadline: int
+    ) -> tuple[int, tuple[float, ...], Floats, bytes]:
+        """``choose``, ``watch`` and ``begin`` of decision ``seq`` by an optimist that provisionally learns ``reward``, as
+        it takes it, in one compiled call, to the bit: arm, probabilities, the arm's row, the scaling, packed.
+
+        >>> from armwise.serve.journal.events import Creation
+        >>> from armwise.serve.model.build import build_model
+        >>> model = build_model(Creation())
+        >>> model.play(part(b'{"hour":9}', "c"), read_arms([b'"a"', b'"b"']).tail, 0.7, 0.0, 1, 0, 60_000)[:2]
+        (1, (0.5, 0.5))
+        >>> model.agent.t, model.scaler.means
+        (2, array([9.]))
+        """
+        agent: Any = self.agent
+        optimist, epsilon = (agent, -1.0) if self._optimist == 1 else (agent.agent, agent.epsilon)
+        scaler, encoder = self.scaler, self.encoder
+        lam, alpha, noise, delta = optimist._settings
+        try:
+            arm, p, row, scaling, expected, begun = decide_and_begin(
+                context.counted, arms.words, arms.n, scaler.names, scaler.counts, scaler.means, scaler.squares,
+                encoder.interactions, ONE, optimist._model.models, encoder.dim, lam, alpha, noise, delta, epsilon, u,
+                reward,
+            )  # fmt: skip
+        except ValueError as error:
+            raise InvalidInput(str(error)) from None
+        if self.settings.drift != OFF:
+            drift = self.drift
+            if len(drift.open) < MOST_OPEN:
+                drift.open[seq] = expected, deadline
+            else:
+                drift.overdue(now)
+        if begun == 1:
+            optimist._n_learnt += 1
+            if optimist is not agent:
+                agent._n_learnt += 1
+        elif begun == 0:
+            self._begin_anew(Stack(context, arms), row, reward)
+        return arm, p, row, scaling
 
     def see(self, context: bytes, arms: ArmColumns, tokens: Part | None = None) -> Seen:
         """What the agent sees of a request now.
@@ -302,7 +353,8 @@ class Model(persist.Saved):
         1
         """
         assumed = decision.learn == PROVISIONAL and sequel.decision > self.since
-        drifted = sequel.lesson is not None and self._surprised(sequel.decision, decision, sequel.lesson)
+        lesson = sequel.lesson
+        drifted = lesson is not None and self._surprised(sequel.decision, self._taken(lesson, decision.rule))
         if isinstance(sequel, Activation) and sequel.lesson is None:
             if sequel.shown and assumed:
                 self.assume(decision, shown=True)
@@ -329,11 +381,16 @@ class Model(persist.Saved):
         if not self.drift.room:
             self.drift.overdue(row.time)
             return at_hand
-        expected = None
+        expected: float | None = None
         with contextlib.suppress(ValueError, ArithmeticError):  # arms that it cannot have: it will be refused
             at_hand = seen = self.recall(decision, at_hand)
             arm = 0 if seen.drawn else decision.arm if seen.positions is None else seen.positions[decision.arm]
-            expected = self.agent._predicted(seen.view, arm)
+            if self._optimist and not self.arms:  # as ``play`` finds it, and the same on every processor
+                agent: Any = self.agent
+                models = (agent if self._optimist == 1 else agent.agent)._model.models
+                expected = predicted(models, seen.view[arm : arm + 1])
+            else:
+                expected = self.agent._predicted(seen.view, arm)
         self.drift.watch(row.seq, expected, row.time + decision.window)
         return at_hand
 
@@ -356,7 +413,8 @@ class Model(persist.Saved):
     def _revise(self, decision: Decision, reward: float, at_hand: Seen | None, seq: int) -> None:
         """Put the outcome of a decision in the place of the default that was assumed."""
         if at_hand is not None and at_hand.drawn:
-            self.amend(at_hand, decision.default, reward, decision.rule, seq)
+            before, after = self._taken(decision.default, decision.rule), self._taken(reward, decision.rule)
+            self.amend(at_hand.view, before, self.agent._read_reward(after), seq)
             return
         before, after = self._taken(decision.default, decision.rule), self._taken(reward, decision.rule)
         try:
@@ -377,11 +435,11 @@ class Model(persist.Saved):
             after = before + kept * (after - before) if seq <= alarm else after
         return after
 
-    def _surprised(self, seq: int, decision: Decision, reward: float) -> bool:
-        """Whether the outcome of a decision makes it certain that something has changed."""
+    def _surprised(self, seq: int, taken: float) -> bool:
+        """Whether the outcome of a decision, as the agent takes it, makes it certain that something has changed."""
         if not self.drift.open:
             return False
-        taken, ends = self._taken(reward, decision.rule), self.reward_ends
+        ends = self.reward_ends
         if not ends[0] <= taken <= ends[1]:
             ends[:] = [min(ends[0], taken), max(ends[1], taken)]
         return self.drift.settle(seq, taken, ends[0], ends[1])
@@ -439,8 +497,7 @@ class Model(persist.Saved):
                 context.counted, arms.words, arms.n, scaler.names, scaler.counts, scaler.means, scaler.squares,
                 optimist._model.models, seen.view, taken,
             ):  # fmt: skip
-                scaler.take(seen.stack)  # with a name that is new
-                teach(agent, seen.view, _DRAWN, taken)
+                self._begin_anew(seen.stack, seen.view, taken)
                 return
         except (ValueError, ArithmeticError):  # it is counted when its outcome is refused, too
             return
@@ -448,27 +505,48 @@ class Model(persist.Saved):
         if optimist is not agent:
             agent._n_learnt += 1
 
-    def amend(self, seen: Seen, before: float, after: float, rule: str = EARLIEST, seq: int = 0) -> None:
-        """Put the outcome of a decision that an optimist drew in the place of the default that was assumed.
+    def _begin_anew(self, stack: Stack, row: Floats, taken: float) -> None:
+        """``begin`` where a name is new."""
+        self.scaler.take(stack)
+        with contextlib.suppress(ValueError, ArithmeticError):  # it is counted when its outcome is refused, too
+            teach(self.agent, row, _DRAWN, taken)
+
+    def amend(self, row: Floats, before: float, after: float, seq: int) -> None:
+        """Put the outcome of a decision that an optimist drew in the place of the default that was assumed, both as the
+        agent takes them; ``row`` is that of the arm that was drawn.
 
         >>> from armwise.serve.journal.events import Creation
         >>> from armwise.serve.model.build import build_model
         >>> model = build_model(Creation())
         >>> seen = model.choose(b"{}", read_arms([b'"a"']), u=0.5).seen
-        >>> model.begin(seen, 0.0); model.amend(seen, 0.0, 1.0); model.lessons
+        >>> model.begin(seen, 0.0); model.amend(seen.view, 0.0, 1.0, seq=1); model.lessons
         1
         """
-        agent: Any = self.agent
-        before, after = self._taken(before, rule), agent._read_reward(self._taken(after, rule))
         if self.drift.alarms:
             after = self._faded(seq, before, after)
-        try:
-            if after != before:
-                optimist = agent if self._optimist == 1 else agent.agent
-                optimist._model.revise(seen.view, 0, after - before)
-        except (ValueError, ArithmeticError):  # the same on every replay, so the fold stays a function
-            self.refused += 1
+        if after != before:
+            agent: Any = self.agent
+            try:
+                (agent if self._optimist == 1 else agent.agent)._model.revise(row, 0, after - before)
+            except (ValueError, ArithmeticError):  # the same on every replay, so the fold stays a function
+                self.refused += 1
         self.lessons += 1
+
+    def settle_played(self, row: Floats, seq: int, before: float, after: float) -> None:
+        """``settle`` of a decision that ``play`` made, the first since it was made; both rewards as the agent takes
+        them.
+
+        >>> from armwise.serve.journal.events import Creation
+        >>> from armwise.serve.model.build import build_model
+        >>> model = build_model(Creation())
+        >>> row = model.play(part(b"{}", "c"), read_arms([b'"a"']).tail, 0.5, 0.0, 1, 0, 60_000)[2]
+        >>> model.settle_played(row, 1, 0.0, 1.0); model.lessons
+        1
+        """
+        drifted = self._surprised(seq, after)
+        self.amend(row, before, after, seq)
+        if drifted:
+            self._forget()
 
     def reread(self, decision: Decision) -> Decision:
         """Take a decision in that another model made: as this one would have seen it, with the scales it has now.
