@@ -52,6 +52,11 @@ class _Made(Status, gc=False):  # no cycle goes through it
             self.default, self.rule, self.learn, note=self.note, scaling=Scaling(self.scaling).journal,
         )  # fmt: skip
 
+    def entry(self) -> Entry:
+        """As a log has it."""
+        row = Row(self.seq, self.time, APP, "decision", self.id, b"")
+        return Entry(row, self.journaled(), self, [Outcome(*each) for each in self.outcomes])
+
     def answer(self) -> Decided:
         arms, arm, p = self.arms, self.arm, self.p
         assert arms is not None
@@ -248,13 +253,7 @@ class Memory:
         """
         with self._lock:
             self._expire()
-            entries = [
-                Entry(
-                    Row(m.seq, m.time, APP, "decision", m.id, b""), m.journaled(), m, [Outcome(*o) for o in m.outcomes]
-                )
-                for m in self._order
-                if m.closed
-            ]
+            entries = [made.entry() for made in self._order if made.closed]
         return map(as_dsjson, entries)
 
     def teach(self, lessons: Lessons) -> None:

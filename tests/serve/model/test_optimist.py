@@ -138,7 +138,7 @@ def test_arms_whose_values_differ_are_read_as_if_for_the_first_time() -> None:
     # Only their values are written anew: a failure means that a token, or the text, is that of another request's arm.
     rng, values = random.Random(3), [1, 2.5, True, None, float("nan"), "x", "y", -(2**60), 0.0]
     for _ in range(300):
-        arms = [{"a": rng.choice(values), "id": i, "b": rng.choice(values)} for i in "pqr"]
+        arms: list[Any] = [{"a": rng.choice(values), "id": i, "b": rng.choice(values)} for i in "pqr"]
         arms = [*arms, "s"] if rng.random() < 0.8 else arms[::-1]
         read, fresh = read_named_arms(arms), read_arms([arm_to_json(arm) for arm in arms])
         assert (read.ids, read.tail) == (fresh.ids, fresh.tail)

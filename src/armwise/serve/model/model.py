@@ -152,8 +152,8 @@ class Model(persist.Saved):
     def play(
         self, context: Part, arms: Tail, u: float, reward: float, seq: int, now: int, deadline: int
     ) -> tuple[int, tuple[float, ...], Floats, bytes]:
-        """``choose``, ``watch`` and ``begin`` of decision ``seq`` by an optimist that provisionally learns ``reward``, as
-        it takes it, in one compiled call, to the bit: arm, probabilities, the arm's row, the scaling, packed.
+        """``choose``, ``watch`` and ``begin`` of decision ``seq`` by an optimist that provisionally learns ``reward``,
+        as it takes it, in one compiled call, to the bit: arm, probabilities, the arm's row, the scaling, packed.
 
         >>> from armwise.serve.journal.events import Creation
         >>> from armwise.serve.model.build import build_model
