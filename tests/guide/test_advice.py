@@ -39,7 +39,7 @@ SITUATIONS = {
     "an A/B test": ({"n_arms": 6}, worlds.Tabular(1, 6, gap=0.2), 3_000,
                     [aw.UCB1(6, 1.0), aw.EpsilonGreedy(6), aw.Exp3.theoretical(6, 3_000)]),
     "amounts": ({"n_arms": 5, "feedback": "amounts"}, Amounts(), 3_000,
-                [aw.UCB1(5, 1.0), aw.EpsilonGreedy(5), aw.Exp3.theoretical(5, 3_000)]),
+                [aw.UCB1(5, 0.3), aw.LinUCB(1, n_arms=5), aw.EpsilonGreedy(5), aw.Exp3.theoretical(5, 3_000)]),
     "visitors of a few kinds": ({"n_arms": 5, "kinds": 10}, worlds.Tabular(10, 5), 4_000,
                                 [aw.PerContext(aw.UCB1(5, 1.0)), aw.UCB1(5), aw.LinThompson(10, n_arms=5)]),
     "arms with features": ({"features": "arms", "feedback": "amounts", "dim": 10}, worlds.Linear(8, 10), 2_000,
@@ -59,6 +59,18 @@ SITUATIONS = {
                 [aw.UCB1(64), aw.UCB1(64, 0.3)]),
     "drift": ({"features": "arms", "feedback": "amounts", "drift": True, "dim": 5},
               worlds.Drifting(10, 5, period=3_000), 3_000, [aw.LinUCB(5), aw.SquareCB(5)]),
+    "drift, clicks": ({"features": "arms", "drift": True, "dim": 5, "n_arms": 5},
+                      worlds.Switch(worlds.Logistic(5, 5, scale=3.0), every=1_000), 2_000, [aw.LinUCB(5)]),
+    "drift, visitors": ({"features": "visitor", "feedback": "amounts", "drift": True, "dim": 20, "n_arms": 6},
+                        worlds.Switch(worlds.Linear(6, 20, disjoint=True), every=1_000), 2_000,
+                        [aw.LinUCB(20, n_arms=6, discount=0.997)]),
+    "drift, nothing seen": ({"drift": True, "n_arms": 6}, worlds.Switch(worlds.Tabular(1, 6, gap=0.3), every=1_000),
+                            3_000, [aw.UCB1(6, 0.3), aw.Exp3(6)]),
+    "drift, kinds": ({"drift": True, "n_arms": 3, "kinds": 4},
+                     worlds.Switch(worlds.Tabular(4, 3, gap=0.3), every=1_500), 3_000,
+                     [aw.PerContext(aw.UCB1(3, 0.3))]),
+    "kinds that pay amounts": ({"feedback": "amounts", "n_arms": 5, "kinds": 10}, worlds.Tabular(10, 5), 4_000,
+                               [aw.PerContext(aw.UCB1(5, 0.3))]),
     "rules of my own": ({"policies": 20, "n_arms": 3}, PLANTED, 400,
                         [aw.PolicyArms(aw.Exp3.theoretical(20, 400), PLANTED.policies, 3)]),
     "an adversary": ({"adversarial": True, "n_arms": 5}, worlds.Adaptive(5), 1_500, [aw.UCB1(5), aw.Exp3(5)]),
@@ -106,15 +118,51 @@ def _batched(agent, world, T, batch, seed):
     return lost
 
 
-def test_a_log_is_asked_for_and_every_arm_has_a_probability():
-    X = np.random.default_rng(1).random((200, 5))
-    for features in ("visitor", "none"):
-        for each in aw.advise(features=features, n_arms=5, dim=5, log=True):
-            agent = made(each.call).clone(seed=1)
-            agent.play(X if agent.sees == "shared" else None, np.tile([0.1, 0.2, 0.3, 0.4, 0.9], (200, 1)))
-            if agent.sees in ("shared", "nothing") and each.agent != "BetaThompson":
-                p = agent.probabilities(X[0] if agent.sees == "shared" else None)
-                assert p.min() > 0.0, each.call
+ASKED = [{}, {"feedback": "amounts"}, {"delay": True}, {"drift": True}, {"kinds": 4}, {"kinds": 4, "delay": True},
+         {"kinds": 4, "drift": True}, {"graph": True, "n_arms": 64}, {"policies": 20, "n_arms": 3},
+         {"adversarial": True}, {"adversarial": True, "kinds": 4},
+         {"adversarial": True, "policies": 20, "n_arms": 3}]  # fmt: skip
+ASKED += [{"features": features, "dim": 4} | more for features in ("visitor", "arms") for more in (
+    {}, {"feedback": "amounts"}, {"delay": True}, {"drift": True}, {"sparse": True}, {"dim": 8_000},
+    {"dim": 8_000, "drift": True}, {"smooth": True, "rounds": 300})]  # fmt: skip
+
+
+@pytest.mark.parametrize("said", ASKED, ids=str)
+def test_a_log_is_asked_for_and_every_choice_is_made_with_a_known_probability_above_0(said):
+    """After forty rounds of a clear best arm every probability is known: a failure means a log that is of no use."""
+    advice = aw.advise(**{"n_arms": 5} | said, log=True)
+    K, rng = advice.situation.n_arms, np.random.default_rng(1)
+    for each in advice:
+        agent = made(each.call).clone(seed=1)
+        dim = getattr(agent, "dim", None) or getattr(getattr(agent, "agent", None), "dim", None) or 4
+        seen = {"shared": lambda d=dim: rng.random(d), "features": lambda d=dim: rng.random((K, d)),
+                "key": lambda: int(rng.integers(4)), "nothing": lambda: None}[agent.sees]  # fmt: skip
+        for _ in range(40 if dim < 1_000 else 2):
+            x = seen()
+            choice = agent.choose(x)
+            assert choice.probability is not None and choice.probability > 0.0, each.call
+            agent.learn(x, choice, float(choice.arm == K - 1))
+        assert agent.probabilities(seen()).min() > 0.0, each.call
+
+
+def test_what_is_recommended_fits_into_memory_and_takes_the_rewards_that_were_said():
+    """LinUCB(dim=100_000) wants 75 GB; UCB1 refuses an amount of 20."""
+    for features in ("visitor", "arms"):
+        for feedback in ("clicks", "amounts"):
+            for more in ({}, {"sparse": True}, {"delay": True}, {"drift": True}):
+                advice = aw.advise(features=features, dim=100_000, n_arms=5, feedback=feedback, **more)
+                assert [each.agent for each in advice] == ["LogisticThompson"]
+    for more in ({}, {"kinds": 4}, {"delay": True}, {"drift": True}, {"kinds": 4, "drift": True}):
+        for each in aw.advise(feedback="amounts", n_arms=3, **more):
+            if "largest that can come" not in each.setting:
+                agent = made(each.call)
+                x = None if agent.sees == "nothing" else np.eye(agent.dim)[0]
+                agent.learn(x, agent.choose(x), 20.0)
+
+
+def test_an_adversary_and_kinds_without_a_horizon_get_no_horizon_and_with_one_each_kind_gets_its_part():
+    assert "horizon" not in aw.advise(adversarial=True, kinds=5).first.call
+    assert "horizon=200)" in aw.advise(adversarial=True, kinds=5, rounds=1_000, horizon_known=True).first.call
 
 
 YES_NO = ("arms_change", "graph", "horizon_known", "smooth", "sparse", "drift", "delay", "log", "adversarial")
@@ -127,7 +175,7 @@ def test_every_answer_runs_whatever_is_said(features, feedback):
         said = dict(zip(YES_NO, flags)) | {"features": features, "feedback": feedback}
         if said["arms_change"] and features != "arms":
             continue
-        for more in ({}, {"kinds": 4}, {"policies": 20, "n_arms": 3}):
+        for more in ({}, {"kinds": 4} if features == "none" else {}, {"policies": 20, "n_arms": 3}):
             advice = aw.advise(**{"n_arms": 64, "dim": 3, "rounds": 500} | said | more)
             assert 1 <= len(advice.recommendations) <= 3
             for each in advice:
@@ -162,6 +210,8 @@ def test_it_prints_and_is_data():
         ({"drift": "yes"}, "drift must be True or False"),
         ({"n_arms": 1}, "n_arms must be"),
         ({"arms_change": True}, "give features="),
+        ({"horizon_known": True}, "give rounds too"),
+        ({"kinds": 3, "features": "visitor"}, "kinds are instead of features"),
     ],
 )
 def test_bad_input_is_refused(said, message):

@@ -167,6 +167,10 @@ def advise(
         rounds=None if rounds is None else count("rounds", rounds),
         **flags,
     )
+    if horizon_known and rounds is None:
+        raise ValueError("horizon_known says that the number of rounds is certain: give rounds too")
+    if kinds is not None and features != "none":
+        raise ValueError(f'kinds are instead of features: give features="none", or dim columns, got {features!r}')
     if arms_change and features != "arms":
         raise ValueError('arms that change can only be told apart by their features: give features="arms"')
     answers: list[Suggestion] = []
@@ -207,35 +211,40 @@ def _adversarial(s: Situation) -> list[Suggestion]:
     why = "It draws its arms and weighs rewards by their probabilities, so nobody can work out its next arm."
     with_horizon = (known, why, f"gamma as the bound asks for T = {T:,}.")
     without = (doubled, why + " Restarted at 1, 2, 4, ... it needs no horizon.", "none: the restarts set it.")
-    kinds = f"aw.PerContext({known})" if s.kinds else None
     answers = [with_horizon, without] if s.horizon_known else [without]
-    return [(kinds, "One Exp3 for each kind of visitor.", "gamma for the horizon."), *answers] if kinds else answers
+    if not s.kinds:
+        return answers
+    each = max(1, T // s.kinds)
+    inner = f"aw.Exp3.theoretical(n_arms={K}, horizon={each})" if s.horizon_known else doubled
+    setting = f"gamma for T / kinds = {each:,} rounds." if s.horizon_known else "none: the restarts set it."
+    return [(f"aw.PerContext({inner})", "One Exp3 for each kind of visitor.", setting), *answers]
 
 
 def _graph(s: Situation) -> list[Suggestion]:
     matrix = "a sparse Laplacian" if s.n_arms > _LARGE_GRAPH else "the graph's Laplacian (degrees less edge weights)"
     call = f"aw.SpectralUCB(laplacian, horizon={s.horizon})"
-    return [
+    return _floored(s, [
         (call, "A reward teaches about the arm's neighbours too.", f"laplacian is {matrix}; the default scale."),
         (f"aw.UCB1(n_arms={s.n_arms}, {_WIDTH}=0.1)", "If the graph should turn out not to matter.",
-         "a tenth of the published width."),
-    ]  # fmt: skip
+         f"a tenth of the published width{_IN_RANGE if s.feedback == 'amounts' else ''}."),
+    ])  # fmt: skip
 
 
 def _policies(s: Situation) -> list[Suggestion]:
     K = s.n_arms
+    range_ = _IN_RANGE.removeprefix("; ") if s.feedback == "amounts" else "none"
     return [
         (f"aw.OnlineCover(policies, n_arms={K})", "It plays a few good policies that disagree, and learns from all.",
          "the default: a cover of policies, doubly robust estimates."),
-        (f"aw.PolicyArms(aw.BetaThompson(n_arms={s.policies}), policies, n_arms={K})",
-         "Each policy is an arm: simplest, good for a handful of policies.", "none."),
+        (f"aw.PolicyArms(aw.BetaThompson(n_arms={s.policies}{_draws(s)}), policies, n_arms={K})",
+         "Each policy is an arm: simplest, good for a handful of policies.", f"{range_}."),
         (f"aw.EpochGreedy(policies, n_arms={K})", "One uniform round now and then, whose log is unbiased.",
          "the default schedule."),
     ]  # fmt: skip
 
 
 def _few_smooth(s: Situation) -> list[Suggestion]:
-    return [
+    return _floored(s, [
         ("aw.GPUCB(aw.kernels.RBF(length_scale=0.3), noise=0.1, beta=6.0)",
          "It uses every reward for all arms near by, which pays when rounds are few.",
          "beta = 6 (two and a half deviations); scale features to [0, 1] and give noise its standard deviation; "
@@ -243,37 +252,60 @@ def _few_smooth(s: Situation) -> list[Suggestion]:
         ("aw.KernelUCB(aw.kernels.RBF(length_scale=0.3), gamma=0.01, eta=0.2)", "The same from kernel ridge.",
          "gamma the variance of the noise, eta two standard deviations of it."),
         (f"aw.LinUCB({s.sizes})", "If it is nearly linear after all, and far cheaper.", "the default."),
-    ]  # fmt: skip
+    ])  # fmt: skip
 
 
 def _kinds(s: Situation) -> list[Suggestion]:
     K = s.n_arms
-    answers = [
-        (f"aw.PerContext(aw.UCB1(n_arms={K}, {_WIDTH}=0.3))", "One bandit for each kind of visitor.",
-         "a third of the published width, which is far too wide in practice."),
-        (f"aw.PerContext(aw.BetaThompson(n_arms={K}))", "The same with random choices: rewards may come late.",
-         "none: the prior is uniform."),
-        (f"aw.LinUCB(dim={s.kinds}, n_arms={K})", "Kinds as indicator vectors; other features can be added.",
-         "the default."),
-    ]  # fmt: skip
+    vectors = f"dim={s.kinds}, n_arms={K}"
+    as_vectors = "Kinds as indicator vectors"
+    if s.drift:
+        return _floored(s, _forgetting(s, vectors, f"; {as_vectors[0].lower()}{as_vectors[1:]}"))
+    index = (f"aw.PerContext(aw.UCB1(n_arms={K}, {_WIDTH}=0.3))", "One bandit for each kind of visitor.",
+             "a third of the published width, which is far too wide in practice.")  # fmt: skip
+    clicks = (f"aw.PerContext(aw.BetaThompson(n_arms={K}{_draws(s)}))",
+              "The same with random choices: rewards may come late.", "none: the prior is uniform.")  # fmt: skip
+    linear = (f"aw.LinUCB({vectors})", f"{as_vectors}; other features can be added.", "the default.")
     if s.feedback == "amounts":
-        answers.pop(1)
-    return _usable(s, answers)
+        return _floored(s, [linear, (index[0], index[1], index[2].removesuffix(".") + _IN_RANGE + ".")])
+    if s.delay:
+        drawn = (clicks[0], "One bandit for each kind of visitor; its choices stay spread while rewards are late.",
+                 clicks[2])  # fmt: skip
+        return _floored(s, [drawn, linear])
+    return _floored(s, [index, clicks, linear])
 
 
 def _no_features(s: Situation) -> list[Suggestion]:
     K = s.n_arms
+    if s.drift:
+        return _floored(s, _forgetting(s, f"dim=1, n_arms={K}", f"; {_ONE}"))
     index = (f"aw.UCB1(n_arms={K}, {_WIDTH}=0.3)", "Means and widths: nothing else is known.",
              "a third of the published width, which is far too wide in practice.")  # fmt: skip
-    clicks = (f"aw.BetaThompson(n_arms={K})", "It needs no tuning, and its choices stay spread while rewards are late.",
+    clicks = (f"aw.BetaThompson(n_arms={K}{_draws(s)})",
+              "It needs no tuning, and its choices stay spread while rewards are late.",
               "none: the prior is uniform.")  # fmt: skip
-    drifting = (f"aw.LinUCB(dim=1, n_arms={K}, discount=0.99)", "It forgets: give it the context [1.0] every round.",
-                "discount 0.99 remembers about 100 rounds.")  # fmt: skip
-    if s.drift:
-        return _usable(s, [drifting, (f"aw.Exp3(n_arms={K})", "It never stops exploring.", "gamma = 0.1.")])
     if s.feedback == "amounts":
-        return _usable(s, [index, (f"aw.EpsilonGreedy(n_arms={K}, epsilon=0.05)", "The simplest.", "epsilon = 0.05.")])
-    return _usable(s, [clicks, index] if s.delay else [index, clicks])
+        size = f"its width follows the noise of your rewards, whatever their size; {_ONE}."
+        linear = (f"aw.LinUCB(dim=1, n_arms={K})", "A mean and a width for each arm.", size)
+        drawn = (
+            f"aw.LinThompson(dim=1, n_arms={K}{_draws(s)})",
+            "The same with random choices, which stay spread while rewards are late.",
+            f"the default; {_ONE}.",
+        )
+        return _floored(s, [drawn, linear] if s.delay else [linear, drawn])
+    return _floored(s, [clicks, index] if s.delay else [index, clicks])
+
+
+def _wide(s: Situation) -> list[Suggestion]:
+    """More columns than a matrix of all their products has room for."""
+    d = s.dim if s.features == "arms" else s.dim * s.n_arms
+    rows = "the default" if s.features == "arms" else "an arm's row is the visitor's, in columns of the arm's own"
+    batch = ", batch_size=50" if s.delay else ""
+    range_ = _IN_RANGE if s.feedback == "amounts" else ""
+    logistic = (f"aw.LogisticThompson(dim={d}{batch}{_draws(s)})",
+                "A variance for each column and no matrix: sparse rows cost only their non-zeros.",
+                f"{rows}{range_}{'; it does not forget' if s.drift else ''}.")  # fmt: skip
+    return [logistic]
 
 
 def _auto(s: Situation) -> list[Suggestion]:
@@ -286,12 +318,19 @@ def _auto(s: Situation) -> list[Suggestion]:
 
 
 def _drift(s: Situation) -> list[Suggestion]:
-    return _usable(s, [
-        (f"aw.LinUCB({s.sizes}, discount=0.99)", "It forgets by time, so an arm that rests is tried again.",
-         "discount 0.99 remembers about 100 rounds; 0.999 about 1,000."),
-        (f"aw.Auto({s.sizes}, drift=True)", "It learns how fast to forget, and more than linear rewards.", "none."),
-        (f"aw.LinThompson({s.sizes}, discount=0.99)", "Random choices, for rewards that come late.", "discount 0.99."),
-    ])  # fmt: skip
+    return _floored(s, _forgetting(s, s.sizes, ""))
+
+
+def _forgetting(s: Situation, sizes: str, contexts: str) -> list[Suggestion]:
+    floor = ", floor=0.05" if s.log else ""
+    return [
+        (f"aw.Auto({sizes}{floor}, drift=True)", "It learns how fast to forget, and more than linear rewards.",
+         f"none{contexts}."),
+        (f"aw.LinUCB({sizes}, discount=0.99)", "It forgets by time, so an arm that rests is tried again.",
+         f"discount 0.99 remembers about 100 rounds, 0.999 about 1,000{contexts}."),
+        (f"aw.LinThompson({sizes}, discount=0.99{_draws(s)})", "Random choices, for rewards that come late.",
+         f"discount 0.99{contexts}."),
+    ]  # fmt: skip
 
 
 def _clicks(s: Situation) -> list[Suggestion]:
@@ -299,7 +338,7 @@ def _clicks(s: Situation) -> list[Suggestion]:
         return _linear(s)
     batch = ", batch_size=50" if s.delay else ""
     return _usable(s, [
-        (f"aw.LogisticThompson(dim={s.dim}{batch})",
+        (f"aw.LogisticThompson(dim={s.dim}{batch}{_draws(s)})",
          "Log-odds of a click are what is linear, and sparse features cost only their non-zeros.", "the default."),
         (f"aw.LinUCB(dim={s.dim})", "Linear is often good enough, and keeps correlations.", "the default."),
         (f"aw.SquareCB(dim={s.dim})", "Exact probabilities of every arm.", "the default."),
@@ -321,19 +360,42 @@ def _usable(s: Situation, answers: list[Suggestion]) -> list[Suggestion]:
     """The same answers if no log is asked for, else agents whose every arm has a known probability above 0."""
     if not s.log:
         return answers
-    first = answers[0][0]
-    floor = (f"aw.Explore({first}, epsilon=0.1)", "A floor under the best choice here: every arm has epsilon / K.",
-             "epsilon = 0.1; less costs less and makes the log weaker.")  # fmt: skip
-    if s.features == "none":
-        return [floor, answers[-1]] if answers[-1] is not answers[0] else [floor]
-    forgets = ", discount=0.99" if s.drift else ""
-    drawn = (f"aw.LinThompson({s.sizes}{forgets}, draws=50)", "Its probabilities are known, and none is 0.",
-             "50 posterior draws per decision: more is closer to Thompson, with smaller probabilities.")  # fmt: skip
+    drawn = (
+        f"aw.LinThompson({s.sizes}{_draws(s)})",
+        "Its probabilities are known, and none is 0.",
+        f"{_DRAWS} posterior draws per decision: more is closer to Thompson, with smaller probabilities.",
+    )
     igw = (f"aw.SquareCB({s.sizes})", "Exact probabilities that fall with an arm's estimated gap.", "the default.")
-    return [drawn, floor, igw]
+    return [drawn, *_floored(s, answers[:1]), igw]
+
+
+def _floored(s: Situation, answers: list[Suggestion]) -> list[Suggestion]:
+    """The same answers; if a log is asked for, with a floor under those that never draw an arm."""
+    if not s.log:
+        return answers
+    floor = "epsilon = 0.1 gives every arm 0.1 / K; less costs less and makes the log weaker"
+    return [
+        each if "draws=" in each[0] or "floor=" in each[0]
+        else (f"aw.Explore({each[0]}, epsilon=0.1)", each[1], f"{each[2].removesuffix('.')}; {floor}.")
+        for each in answers
+    ]  # fmt: skip
+
+
+def _draws(s: Situation) -> str:
+    """Thompson sampling with one draw does not know its probabilities."""
+    return f", draws={_DRAWS}" if s.log else ""
 
 
 _WIDTH = "scale"  # UCB1's name for the multiple of its published width
+_DRAWS = 50
+_ONE = "give it the context [1.0] every round"
+_IN_RANGE = "; divide amounts by the largest that can come, for it reads [0, 1]"
+_MATRIX = 5e7  # numbers, 400 MB: more is not offered to agents that keep a matrix of all pairs of columns
+
+
+def _too_wide(s: Situation) -> bool:
+    return s.features != "none" and s.dim**2 * (s.n_arms if s.features == "visitor" else 1) > _MATRIX
+
 
 # In order: the first rule that applies answers. Auto goes before the linear rules, not where an agent that knows
 # more about the situation earns clearly more in it: arms that come and go, very many sparse features, late rewards.
@@ -341,8 +403,9 @@ RULES: list[tuple[Callable[[Situation], bool], Rule]] = [
     (lambda s: s.adversarial, _adversarial),
     (lambda s: s.graph, _graph),
     (lambda s: s.policies is not None, _policies),
+    (_too_wide, _wide),
     (lambda s: s.features == "arms" and s.smooth and s.horizon <= _FEW_ROUNDS and not s.drift, _few_smooth),
-    (lambda s: s.kinds is not None and s.features == "none" and not s.drift, _kinds),
+    (lambda s: s.kinds is not None and s.features == "none", _kinds),
     (lambda s: s.features == "none", _no_features),
     (lambda s: s.drift, _drift),
     (lambda s: not (s.arms_change or s.sparse or s.delay), _auto),
