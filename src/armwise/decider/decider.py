@@ -24,6 +24,7 @@ from armwise.offline.log import Log
 from armwise.serve.errors import Conflict, Unknown
 from armwise.serve.journal.events import ARRIVAL, DEFAULT_AGENT, Creation, Settings
 from armwise.serve.model.build import build_model
+from armwise.serve.model.dims import AUTOMATIC
 from armwise.serve.model.explain import explain
 from armwise.serve.model.lessons import read_lessons
 
@@ -79,8 +80,13 @@ class Decider:
 
         def creation(before: Creation | None) -> Creation:
             """What the folder was made of, with what is asked for in its place."""
+            extra = AUTOMATIC if before is None or before.settings.extra == AUTOMATIC else {}
             made = before or Creation(dict(DEFAULT_AGENT), settings=Settings(window=WEEK))
-            wanted = {"window": window, "default": default, "rule": rule}
+            wanted: dict[str, Any] = {"window": window, "default": default, "rule": rule}
+            if extra and ("dim" in wanted_features or own is not None):
+                extra = {}  # somebody has said how many positions there are
+            if extra or made.settings.extra == AUTOMATIC:
+                wanted["extra"] = extra
             changed = {name: value for name, value in wanted.items() if value is not None}
             settings = msgspec.structs.replace(made.settings, **changed)
             features = made.features | wanted_features

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import collections
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import msgspec
+
 from armwise.decider.answers import Decided, Receipt
 from armwise.decider.asked import Asked
 from armwise.decider.home import APP, Given, receipt
+from armwise.features.tokens import Stack, part
 from armwise.serve.config import open_store
 from armwise.serve.engine.draw import answer
 from armwise.serve.engine.engine import Engine
 from armwise.serve.journal.append import Journal, Write, Written
 from armwise.serve.journal.events import Creation, Decision, Lessons, Reward
 from armwise.serve.log.export import as_dsjson, entries
+from armwise.serve.model.dims import AUTOMATIC, NEVER, SAMPLE, next_look, wanted_dim
 from armwise.serve.model.model import Model
 
 MOST_KEPT = 1000  # decisions of one call whose features stay in memory until they are learnt
@@ -39,6 +44,9 @@ class Folder:
         finally:
             journal.connection.close()
         self._rewarded = 0  # the last event that was a reward from here
+        self._n = 0  # decisions that were asked for here
+        self._look_at = 0 if made.settings.extra == AUTOMATIC else NEVER  # after so many there may be more positions
+        self._latest: collections.deque[Stack] = collections.deque(maxlen=SAMPLE)
         self._engine: Engine | None = Engine(store, {APP: made}, publish_every=0.02)
         try:
             self._engine.start()
@@ -65,6 +73,8 @@ class Folder:
     def decide(self, requests: Sequence[Asked]) -> list[Decided]:
         """Decide, in one commit, with all that was rewarded before this call."""
         engine = self.engine
+        if self._look_at < NEVER:
+            self._look(requests)
         if self._rewarded > engine.learner.published:
             engine.wait_learnt(self._rewarded)
         now, keep = engine.now(), len(requests) <= MOST_KEPT
@@ -72,6 +82,19 @@ class Folder:
             engine.prepare(APP, a.context, a.arms, id=a.id, tokens=a.tokens, now=now, keep=keep) for a in requests
         ]
         return [_decided(*each) for each in zip(engine.writer.write(writes), writes, requests)]
+
+    def _look(self, requests: Sequence[Asked]) -> None:
+        """Have as many positions as the decisions at hand ask for: an event of the journal, which trains the model."""
+        self._latest.extend(Stack(each.tokens or part(each.context, "c"), each.arms.tail) for each in requests)
+        due, self._n = self._n >= self._look_at, self._n + len(requests)
+        if not due:
+            return
+        self._look_at = next_look(self._n - 1)
+        model, made = self.engine.model(APP), self.engine.creation(APP)
+        dim = wanted_dim(model, self._latest)
+        if dim > model.encoder.dim:
+            grown = msgspec.structs.replace(made, features=made.features | {"dim": dim})
+            self.engine.apply({APP: grown}, only=False)
 
     def decide_one(self, asked: Asked) -> Decided:
         """``decide`` with one request."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
+import operator
 import os
 import random
 import threading
@@ -18,23 +20,27 @@ from armwise.decider.asked import Asked
 from armwise.decider.home import APP, Given, receipt
 from armwise.features.arms import ArmColumns, check_id
 from armwise.features.scaling import Scaling
-from armwise.features.tokens import part
+from armwise.features.tokens import Stack, Tail, part
 from armwise.serve.errors import Conflict, Unknown
 from armwise.serve.journal.append import canonical
 from armwise.serve.journal.events import LARGEST, Creation, Decision, Expiry, Lessons, Reward, Row
 from armwise.serve.journal.rules import Status
 from armwise.serve.log.export import Entry, Outcome, as_dsjson
 from armwise.serve.model.build import build_model
+from armwise.serve.model.dims import AUTOMATIC, NEVER, SAMPLE, next_look, wanted_dim
 from armwise.serve.model.model import Model
 
 MOST_SEEN = 1000  # decisions whose features stay in memory for their rewards; of older ones they are made again
+
+
+_NO_ARMS = ArmColumns((), Tail(0, b""), [], None)
 
 
 class _Made(Status, gc=False):  # no cycle goes through it
     """A decision: where it stands, and what its reward needs."""
 
     context: bytes = b"{}"
-    arms: ArmColumns | None = None
+    arms: ArmColumns = _NO_ARMS
     p: Sequence[float] = ()
     arm: int = 0
     note: Any = None
@@ -46,7 +52,6 @@ class _Made(Status, gc=False):  # no cycle goes through it
 
     def journaled(self) -> Decision:
         """As a journal has it."""
-        assert self.arms is not None
         return Decision(
             msgspec.Raw(self.context), self.arms.raws, list(self.p), self.arm, self.version, self.deadline - self.time,
             self.default, self.rule, self.learn, note=self.note, scaling=Scaling(self.scaling).journal,
@@ -59,7 +64,6 @@ class _Made(Status, gc=False):  # no cycle goes through it
 
     def answer(self) -> Decided:
         arms, arm, p = self.arms, self.arm, self.p
-        assert arms is not None
         return Decided(self.id, arms.ids[arm], p[arm], p, self.context, arms)
 
 
@@ -80,8 +84,13 @@ class Memory:
         seed: int | None = None,
         agent: Agent | None = None,
     ) -> None:
+        self._creation = creation
         self._model = model = build_model(creation, agent)
         settings = model.settings
+        self._look_at = (
+            0 if settings.extra == AUTOMATIC else NEVER
+        )  # after so many decisions there may be more positions
+        self._taught: list[tuple[int, Lessons]] = []
         self._window, self._learns = round(settings.window * 1000), model.learns
         self._rule, self._default = settings.rule, settings.default
         self._unbounded = not creation.rewards and model.agent.reward_range == (-math.inf, math.inf)
@@ -109,6 +118,8 @@ class Memory:
             for asked in requests:
                 if asked.id is not None:
                     self._check_id(asked)
+            if len(self._order) >= self._look_at:
+                self._look(requests)
             return [self._decide(asked, now) for asked in requests]
 
     def decide_one(self, asked: Asked) -> Decided:
@@ -122,7 +133,35 @@ class Memory:
             now = self._expire()
             if asked.id is not None:
                 self._check_id(asked)
+            if len(self._order) >= self._look_at:
+                self._look((asked,))
             return self._decide(asked, now)
+
+    def _look(self, requests: Sequence[Asked]) -> None:
+        """Have as many positions as the decisions at hand ask for."""
+        asked = [Stack(each.tokens or part(each.context, "c"), each.arms.tail) for each in requests[:SAMPLE]]
+        before = [Stack(part(made.context, "c"), made.arms.tail) for made in self._order[-SAMPLE:]]
+        dim = wanted_dim(self._model, [*asked, *before])
+        self._look_at = next_look(len(self._order) + len(requests) - 1)
+        if dim > self._model.encoder.dim:
+            self._grow(dim)
+
+    def _grow(self, dim: int) -> None:
+        """Begin anew with ``dim`` positions, trained on all that was decided, as a service trains on its journal."""
+        creation = msgspec.structs.replace(self._creation, features=self._creation.features | {"dim": dim})
+        model = build_model(creation)
+        past: list[tuple[int, Any]] = [*((made.seq, made) for made in self._order), *self._taught]
+        for _, event in sorted(past, key=operator.itemgetter(0)):
+            if isinstance(event, Lessons):
+                model.study(event)
+                continue
+            with contextlib.suppress(ValueError, ArithmeticError):
+                decision = model.reread(event.journaled())
+                if event.closed:
+                    model.learn(decision, event.outcome)
+            event.seen = None
+        model.version = model.since = self._seq
+        self._creation, self._model = creation, model
 
     def _check_id(self, asked: Asked) -> None:
         assert asked.id is not None
@@ -266,6 +305,8 @@ class Memory:
         """
         with self._lock:
             self._seq += 1
+            if self._look_at < NEVER:
+                self._taught.append((self._seq, lessons))
             self._model.study(lessons)
             self._model.version = self._seq
 

@@ -139,6 +139,17 @@ class Model(persist.Saved):
         return Drawn(arm, p, None, Seen(row, None, Scaling(scaling), Stack(context, offered), True))
 
     @property
+    def hashes_freely(self) -> bool:
+        """Whether it decides over hashed pairs of context and arm, quickly enough for more of them: an optimist.
+
+        >>> from armwise.serve.journal.events import Creation
+        >>> from armwise.serve.model.build import build_model
+        >>> build_model(Creation()).hashes_freely, build_model(Creation(agent={"class": "SquareCB"})).hashes_freely
+        (True, False)
+        """
+        return bool(self._optimist) and not self.arms
+
+    @property
     def plays(self) -> bool:
         """Whether ``play`` can make its decisions.
 
@@ -147,7 +158,7 @@ class Model(persist.Saved):
         >>> build_model(Creation()).plays, build_model(Creation(agent={"class": "UCB1", "n_arms": 2})).plays
         (True, False)
         """
-        return bool(self._optimist) and not self.arms and self.learns == PROVISIONAL
+        return self.hashes_freely and self.learns == PROVISIONAL
 
     def play(
         self, context: Part, arms: Tail, u: float, reward: float, seq: int, now: int, deadline: int

@@ -1,0 +1,64 @@
+"""How many positions features are hashed into, where nobody said: by what the decisions at hand have to tell apart.
+
+A pair of a token of the context and one of an arm has a weight of its own until it shares its position. More positions
+mean fewer collisions, and a decision costs their square (``benchmarks/decider_dims.py`` has both). So there are as many
+as needed for at most ``FULL`` pairs per position, between ``LEAST`` and ``MOST``: counted in the first decision, and
+again, in the latest ``SAMPLE``, after 10, 100 and 1,000 of them. A model that has too few is trained anew on all that
+was decided: a folder's journal has that as an event, so that a replay does the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from armwise.features.tokens import Stack
+from armwise.serve.model.model import Model
+
+LEAST, MOST, FULL = 128, 512, 2
+SAMPLE = 100
+LOOKS = (0, 10, 100, 1000)  # decisions after which the next one is looked at, with those before it
+NEVER = 1 << 62
+AUTOMATIC = {"dim": "automatic"}  # in the settings' ``extra`` of an application whose positions nobody fixed
+
+
+def next_look(n: int) -> int:
+    """After how many decisions the next look is due, where ``n`` were made.
+
+    >>> next_look(0), next_look(10), next_look(1000) == NEVER
+    (10, 100, True)
+    """
+    return next((look for look in LOOKS if look > n), NEVER)
+
+
+def wanted_dim(model: Model, stacks: Iterable[Stack]) -> int:
+    """The positions that these decisions ask for; those of the model where it has enough, or cannot have others.
+
+    >>> from armwise.features.plain import read_context, read_named_arms
+    >>> from armwise.serve.journal.events import Creation
+    >>> from armwise.serve.model.build import build_model
+    >>> arms = read_named_arms([f"arm{k}" for k in range(10)]).tail
+    >>> few, many = (Stack(read_context({f"f{i}": i for i in range(n)})[1], arms) for n in (20, 50))
+    >>> wanted_dim(build_model(Creation()), [few]), wanted_dim(build_model(Creation()), [few, many])
+    (128, 512)
+    """
+    dim = model.encoder.dim
+    if not model.hashes_freely:
+        return dim
+    about: set[int] = set()
+    offered: set[int] = set()
+    for stack in stacks:
+        about.update(np.frombuffer(stack.context.counted, np.uint64)[1::3].tolist())
+        if (len(about) + 1) * (len(offered) + 1) > FULL * MOST:
+            break
+        words, at = np.frombuffer(stack.tail.words, np.uint64), 0
+        for _ in range(min(stack.tail.n, FULL * MOST)):
+            n = int(words[at + 1])
+            offered.add(int(words[at]))
+            offered.update(words[at + 2 : at + 2 + 3 * n : 3].tolist())
+            at += 2 + 3 * n
+    pairs = (len(about) + 1) * (len(offered) + 1)
+    while dim < MOST and pairs > FULL * dim:
+        dim *= 2
+    return dim

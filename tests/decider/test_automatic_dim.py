@@ -1,0 +1,79 @@
+"""How many positions there are is nobody's business: enough for what the decisions tell apart, and replayed alike."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import armwise as aw
+from armwise import persist
+from armwise.serve.journal.append import Journal
+from armwise.serve.journal.sqlite import SQLite
+from armwise.serve.log.verify import verify
+
+ARMS = [f"arm{k}" for k in range(10)]
+
+
+def inside(shop: aw.Decider) -> Any:
+    agent: Any = shop.agent
+    return agent.agent
+
+
+@pytest.mark.parametrize(("names", "dim"), [(5, 128), (20, 128), (30, 256), (50, 512), (500, 512)])
+def test_the_first_decision_says_how_many(names: int, dim: int) -> None:
+    shop = aw.Decider()
+    shop.decide({f"f{i}": float(i) for i in range(names)}, ARMS)
+    assert inside(shop).dim == dim
+    fixed = aw.Decider(dim=64)
+    fixed.decide({f"f{i}": float(i) for i in range(names)}, ARMS)
+    assert inside(fixed).dim == 64
+
+
+def use(shop: aw.Decider, n: int) -> None:
+    rng = random.Random(2)
+    for i in range(n):
+        made = shop.decide({"city": f"c{rng.randrange(300)}", "hour": rng.randrange(24)}, ["a", "b", "c"])
+        if i % 3:
+            shop.reward(made, float(made.arm == "b"))
+        if i == 40:
+            row = {"context": {"city": "c1"}, "arms": ["a", "b"], "arm": "b", "probability": 0.5, "reward": 1.0}
+            shop.warm_start([row] * 5)
+
+
+def test_cities_that_keep_coming_make_it_grow_and_nothing_learnt_is_lost(tmp_path: Path) -> None:
+    # One city is one token; a hundred of them are four hundred pairs. A failure of the last lines means that what grew
+    # was begun anew instead of being trained, or that a replay of the journal comes to another model.
+    with aw.Decider(tmp_path / "d") as disk:
+        for shop in (aw.Decider(seed=1), disk):
+            use(shop, 100)
+            assert inside(shop).dim == 128
+            use(shop, 20)
+            assert inside(shop).dim == 256
+            assert inside(shop).t > 100 * 2 / 3
+            assert shop.decide({"city": "c1", "hour": 3}, ["a", "b", "c"]).probabilities["b"] > 0.9
+            assert len(shop.log().rewards) == 79
+        before = persist.dumps(disk.agent)
+    report = verify(Journal(SQLite(tmp_path / "d" / "journal.db").connect()))
+    assert (report.problems, report.snapshots > 0) == ([], True)
+    with aw.Decider(tmp_path / "d") as again:
+        assert persist.dumps(again.agent) == before
+    with aw.Decider(tmp_path / "d", dim=64) as fixed:  # said by somebody, and it stays
+        assert inside(fixed).dim == 64
+    with aw.Decider(tmp_path / "d") as fixed:
+        use(fixed, 120)
+        assert inside(fixed).dim == 64
+
+
+def test_a_decision_from_before_it_grew_is_rewarded_after(tmp_path: Path) -> None:
+    for shop in (aw.Decider(seed=1), aw.Decider(tmp_path / "d", seed=1)):
+        first = shop.decide({"n": 1.0}, ["a", "b"])
+        for i in range(30):
+            shop.decide({f"x{k}": float(i + k) for k in range(60)}, ARMS)
+        assert inside(shop).dim == 512
+        before = inside(shop).t
+        assert [shop.reward(first, 1.0).status, shop.reward(first, 1.0).status] == ["taken", "repeated"]
+        assert inside(shop).t == before + 1
+        shop.close()
