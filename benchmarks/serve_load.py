@@ -4,7 +4,7 @@ In one run, by turns: a bare handler (Starlette, msgspec, one SQLite row with ``
 before the reply) and ``armwise serve``, both asked by wrk from a process of its own, for 10 arms of 20 features each.
 The ratio is what counts: the machine is the same, the disk is the same.
 
-    python -m benchmarks.serve_load [--seconds 5] [--turns 5] [--connections 64]
+    python -m benchmarks.serve_load [--seconds 1] [--turns 15] [--connections 64]
 """
 
 from __future__ import annotations
@@ -119,20 +119,19 @@ def start(kind: str, port: int, folder: str) -> subprocess.Popen[bytes]:
     return process
 
 
-def measure(kind: str, folder: str, script: str, seconds: int, connections: int) -> tuple[float, float, int, float]:
+def free_port() -> int:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    process = start(kind, port, folder)
-    try:
-        base = ["wrk", "-t1", f"-c{connections}", "-s", script, f"http://127.0.0.1:{port}"]
-        subprocess.run([*base, "-d2s"], check=True, capture_output=True)  # warm
-        before = cpu(process.pid)
-        out = subprocess.run([*base, f"-d{seconds}s"], check=True, capture_output=True, text=True).stdout
-        used = cpu(process.pid) - before
-    finally:
-        process.terminate()
-        process.wait()
+        port: int = free.getsockname()[1]
+    return port
+
+
+def measure(pid: int, port: int, script: str, seconds: int, connections: int) -> tuple[float, float, int, float]:
+    """Decisions per second, the 99th percentile in ms, errors, and microseconds of processor per decision."""
+    before = cpu(pid)
+    words = ["wrk", "-t1", f"-c{connections}", "-s", script, f"http://127.0.0.1:{port}", f"-d{seconds}s"]
+    out = subprocess.run(words, check=True, capture_output=True, text=True).stdout
+    used = cpu(pid) - before
     found = re.search(r"RESULT ([\d.]+) ([\d.]+) (\d+)", out)
     assert found, out
     return float(found[1]), float(found[2]), int(found[3]), used / (float(found[1]) * seconds) * 1e6
@@ -149,27 +148,37 @@ def main() -> None:
         bare(int(sys.argv[2]), sys.argv[3])
         return
     parser = common.parser(__doc__)
-    parser.add_argument("--seconds", type=int, default=5)
-    parser.add_argument("--turns", type=int, default=5)
+    parser.add_argument("--seconds", type=int, default=1)
+    parser.add_argument("--turns", type=int, default=15)
     parser.add_argument("--connections", type=int, default=64)
     args = parser.parse_args()
     if not shutil.which("wrk"):
         sys.exit("wrk is needed (Debian: wrk)")
     results: dict[str, list[tuple[float, float, float]]] = {"bare": [], "armwise": []}
+    running: dict[str, tuple[subprocess.Popen[bytes], int]] = {}
     with tempfile.TemporaryDirectory() as folder:
         bodies(Path(folder) / "bodies")
         script = Path(folder) / "ask.lua"
         script.write_text(SCRIPT % (Path(folder) / "bodies"))
-        for turn in range(args.turns):
+        try:
             for kind in results:
-                inner = Path(folder) / f"{kind}{turn}"
-                inner.mkdir()
-                rate, p99, errors, used = measure(kind, str(inner), str(script), args.seconds, args.connections)
-                shutil.rmtree(inner)
-                results[kind].append((rate, p99, used))
-                line = f"{kind:9} {rate:8.0f} decisions/s   p99 {p99:6.1f} ms   {used:4.0f} us of processor each"
-                print(f"{line}   {errors} errors", flush=True)
+                port = free_port()
+                running[kind] = start(kind, port, folder), port
+            for turn in range(-1, args.turns):  # by turns, and short: what else the machine does hits both
+                for kind, (process, port) in running.items():
+                    rate, p99, errors, used = measure(process.pid, port, str(script), args.seconds, args.connections)
+                    if turn < 0:  # warm
+                        continue
+                    results[kind].append((rate, p99, used))
+                    line = f"{kind:9} {rate:8.0f} decisions/s   p99 {p99:6.1f} ms   {used:4.0f} us of processor each"
+                    print(f"{line}   {errors} errors", flush=True)
+        finally:
+            for process, _ in running.values():
+                process.terminate()
+            for process, _ in running.values():
+                process.wait()
     middle = {kind: [statistics.median(column) for column in zip(*rows)] for kind, rows in results.items()}
+    burdens = [ours[2] / theirs[2] for ours, theirs in zip(results["armwise"], results["bare"])]
     ratios = [ours[0] / theirs[0] for ours, theirs in zip(results["armwise"], results["bare"])]
     print(f"median: {middle['armwise'][0]:.0f}/s against {middle['bare'][0]:.0f}/s bare, ", end="")
     print(f"p99 {middle['armwise'][1]:.1f} against {middle['bare'][1]:.1f} ms, ", end="")
@@ -179,7 +188,10 @@ def main() -> None:
     rates = [f"{middle[kind][0]:,.0f}/s" for kind in ("armwise", "bare")]
     common.report("durable decisions over HTTP, 10 arms of 20 features", rates[0], "bare handler, same disk", rates[1],
                   statistics.median(ratios), note)  # fmt: skip
-    print(f"ratio {statistics.median(ratios):.2f} (turns {', '.join(f'{r:.2f}' for r in ratios)}); required 0.6")
+    print(
+        f"ratio {statistics.median(ratios):.2f} (turns {', '.join(f'{r:.2f}' for r in sorted(ratios))}); required 0.9"
+    )
+    print(f"processor time per decision: {statistics.median(burdens):.2f} of the bare handler's")
 
 
 if __name__ == "__main__":

@@ -64,7 +64,10 @@ class Running:
         self._socket = socket.socket()
         self._socket.bind(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
-        config = uvicorn.Config(service, log_config=None, access_log=False, lifespan="on", ws="none", http=Connection)
+        config = uvicorn.Config(
+            service, log_config=None, access_log=False, lifespan="on", ws="none", http=Connection, proxy_headers=False,
+            server_header=False, date_header=False,
+        )  # fmt: skip
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()

@@ -19,6 +19,7 @@ from armwise.serve.log.retain import Retention
 from armwise.serve.personalizer import admin, evaluations, rank, slots
 from armwise.serve.web import audit, many, page, shapes, v1, versions
 from armwise.serve.web.asgi import HTTPScope, Receive, Send
+from armwise.serve.web.connections import Turn
 from armwise.serve.web.http import RETRY, Call, Problem, Response, Route, Router, problem_of, reply, split_path
 from armwise.serve.web.keys import Keys
 from armwise.serve.web.metrics import Metrics
@@ -46,7 +47,7 @@ class Service:
         self.engine = engine or Engine(
             config.store(), config.creations(), snapshot_every=config.snapshot_every, adopt=config.adopt
         )
-        self.keys, self.metrics = Keys(config.keys), Metrics()
+        self.keys, self.metrics, self.turn = Keys(config.keys), Metrics(), Turn()
         self.default = next(iter(config.applications))
         self.retention = Retention(self.engine, config.retention)
         self.ready = self.ending = False
@@ -142,25 +143,29 @@ class Service:
         route: Route | None = None
         application = ""
         try:
-            route, call = self._route(scope)
+            route, call = self.route(scope)
             path, application = route.path, call.application
             call.body = await self._read(call, receive, route.limit or self.config.max_body)
             response = await route.handler(call)
         except Exception as error:
-            problem = problem_of(error)
-            if problem is None and isinstance(error, self.engine.store.errors):
-                log.error("the journal cannot be read: %s", error)  # it may name hosts, which clients need not know
-                problem = Problem(503, "Unavailable", "the journal cannot be read now: try again", RETRY)
-            if problem is None:
-                log.exception("unforeseen")
-                problem = Problem(500, "InternalError", "something went wrong here; the log has the details")
-            if application:
-                self.metrics.refusals[application, problem.code] += 1
-            response = self._recoded(scope, problem).response()
+            response = self.refusal(scope, error, application)
         if route is not None:
             audit.changed(route, call, response.status)
         await _send(send, receive, response, method == "HEAD")
         self.metrics.observe(method if path != "other" else "any", path, response.status, time.perf_counter() - started)
+
+    def refusal(self, scope: HTTPScope, error: Exception, application: str) -> Response:
+        """The answer to a request that an error ended; ``application`` is empty where it was not known yet."""
+        problem = problem_of(error)
+        if problem is None and isinstance(error, self.engine.store.errors):
+            log.error("the journal cannot be read: %s", error)  # it may name hosts, which clients need not know
+            problem = Problem(503, "Unavailable", "the journal cannot be read now: try again", RETRY)
+        if problem is None:
+            log.error("unforeseen", exc_info=error)
+            problem = Problem(500, "InternalError", "something went wrong here; the log has the details")
+        if application:
+            self.metrics.refusals[application, problem.code] += 1
+        return self._recoded(scope, problem).response()
 
     def _recoded(self, scope: HTTPScope, problem: Problem) -> Problem:
         """A problem in the words of the dialect that was spoken, told by the first segment after ``/apps/NAME``."""
@@ -168,7 +173,7 @@ class Service:
         spoken = segments[2:3] if segments[0] == b"apps" else segments[:1]
         return DIALECTS.get(b"".join(spoken), _as_it_is)(problem)
 
-    def _route(self, scope: HTTPScope) -> tuple[Route, Call]:
+    def route(self, scope: HTTPScope) -> tuple[Route, Call]:
         """The route of a request that its key allows; nothing is said of what exists before the key is known."""
         raw = _raw_path(scope)
         if len(raw) > 8192:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import re
 from collections.abc import Callable
 from typing import Any
@@ -90,6 +91,8 @@ def test_the_document_is_valid_openapi_and_complete() -> None:
     for path, methods in DOCUMENT["paths"].items():
         for method, operation in methods.items():
             assert operation["summary"], f"nothing says what {method} {path} does"
+            written = json.dumps(operation)
+            assert '"schema": {"type": "object"}' not in written, f"{method} {path} says nothing of its form"
             if not path.startswith("/personalizer"):
                 assert "requestBody" in operation or method in ("get", "delete") or "{id}" in path or "roll" in path
 
@@ -118,6 +121,54 @@ def dialect(tmp_path_factory: pytest.TempPathFactory) -> Any:
     running = Running(Service(Config(storage=str(tmp_path_factory.mktemp("dialect")))))
     yield running
     running.stop()
+
+
+ANSWERED = {  # what the dialect is asked, and answers as its schema says
+    "POST multislot/rank": {"actions": [{"id": "a", "features": [{"n": 1}]}, {"id": "b", "features": []}],
+                            "slots": [{"id": "top", "baselineAction": "a"}], "eventId": "e"},
+    "POST multislot/events/e/reward": {"reward": [{"slotId": "top", "value": 1}]},
+    "POST rank": {"actions": [{"id": "a", "features": []}], "contextFeatures": None, "eventId": "r"},
+    "POST events/r/reward": {"value": 0.5},
+    "GET configurations/service": None,
+    "PUT configurations/service": {"rewardWaitTime": "PT10M", "defaultReward": 0, "rewardAggregation": "earliest"},
+    "GET configurations/policy": None,
+    "PUT configurations/policy": {"name": "bold", "arguments": '{"class": "LinUCB"}'},
+    "DELETE configurations/policy": None,
+    "GET model/properties": None,
+    "GET logs/properties": None,
+    "POST evaluations": {"name": "n", "startTime": "2000-01-01T00:00:00Z", "endTime": "2999-01-01T00:00:00Z",
+                         "policies": [{"name": "bold", "arguments": '{"class": "LinUCB"}'}]},
+    "PUT evaluations/x": {"name": "n", "startTime": "2000-01-01T00:00:00Z", "endTime": "2999-01-01T00:00:00Z"},
+    "GET evaluations": None,
+    "GET evaluations/x": None,
+    "POST configurations/applyFromEvaluation": {"evaluationId": "x", "policyName": "none"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("prefix", ["personalizer/v1.0", "personalizer/v1.1-preview.3", "personalizer"])
+def test_the_dialect_takes_and_answers_what_the_document_says(run: Callable[..., Any], prefix: str) -> None:
+    """A schema that says something else would make clients which cannot speak to the service."""
+    client = run().client
+    components = {"components": {"schemas": DOCUMENT["components"]["schemas"]}}
+    for words, body in ANSWERED.items():
+        method, place = words.split(" ")
+        path = (
+            f"/{prefix}/{place}".replace("/e/", "/{id}/")
+            .replace("/r/", "/{id}/")
+            .replace("evaluations/x", "evaluations/{id}")
+        )
+        operation = DOCUMENT["paths"][path][method.lower()]
+        if body is not None:
+            [taken] = operation["requestBody"]["content"].values()
+            jsonschema.validate(body, taken["schema"] | components)
+        for _ in range(100):
+            answer = client.request(method, f"/{prefix}/{place}", json=body)
+            if place != "evaluations/x" or answer.json()["status"] not in ("pending", "Running"):
+                break
+        said = operation["responses"][str(answer.status_code)]
+        for content in said.get("content", {}).values():
+            jsonschema.validate(answer.json(), content["schema"] | components)
+        assert answer.status_code < 300 or "apply" in place, answer.text
 
 
 @pytest.mark.parametrize(("method", "path"), DIALECT)

@@ -40,7 +40,7 @@ def test_every_application_and_arm_is_counted(run: Callable[..., Any]) -> None:
     expected = {
         'armwise_decisions_total{application="shop",arm="a"}': 5,
         'armwise_rewards_total{application="shop",arm="a"}': 2,
-        'armwise_reward_sum{application="shop",arm="a"}': -0.75,
+        'armwise_reward_value{application="shop",arm="a"}': -0.75,
         'armwise_open_decisions{application="shop"}': 3,
         'armwise_open_decisions{application="news"}': 0,
         'armwise_late_rewards_total{application="shop"}': 0,

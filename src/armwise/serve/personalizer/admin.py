@@ -22,6 +22,7 @@ from armwise.serve.journal.append import Journal
 from armwise.serve.journal.events import Change, Creation
 from armwise.serve.log.export import stamp
 from armwise.serve.personalizer.rank import everywhere
+from armwise.serve.personalizer.shapes import LogsProperties, ModelProperties, PolicyContract, ServiceConfiguration
 from armwise.serve.web.http import Call, Problem, Response, Route, finite, read_object, reply
 
 MAX_MODEL = 64 << 20
@@ -343,16 +344,17 @@ def reading(engine: Engine, look: Callable[[Journal], Any]) -> Any:
 
 ROUTES = everywhere(
     [
-        Route("GET", "configurations/service", "read", get_configuration),
-        Route("PUT", "configurations/service", "admin", put_configuration, takes=dict),
-        Route("GET", "configurations/policy", "read", get_policy),
-        Route("PUT", "configurations/policy", "admin", put_policy, takes=dict),
-        Route("DELETE", "configurations/policy", "admin", delete_policy),
+        Route("GET", "configurations/service", "read", get_configuration, gives={200: ServiceConfiguration}),
+        Route("PUT", "configurations/service", "admin", put_configuration, takes=ServiceConfiguration,
+              gives={200: ServiceConfiguration}),
+        Route("GET", "configurations/policy", "read", get_policy, gives={200: PolicyContract}),
+        Route("PUT", "configurations/policy", "admin", put_policy, takes=PolicyContract, gives={200: PolicyContract}),
+        Route("DELETE", "configurations/policy", "admin", delete_policy, gives={200: PolicyContract}),
         Route("GET", "model", "read", get_model, gives={200: "application/octet-stream"}),
         Route("PUT", "model", "admin", put_model, MAX_MODEL, takes="application/octet-stream", gives={204: None}),
         Route("DELETE", "model", "admin", delete_model, gives={204: None}),
-        Route("GET", "model/properties", "read", model_properties),
-        Route("GET", "logs/properties", "read", log_properties),
+        Route("GET", "model/properties", "read", model_properties, gives={200: ModelProperties}),
+        Route("GET", "logs/properties", "read", log_properties, gives={200: LogsProperties}),
         Route("DELETE", "logs", "admin", delete_logs, gives={204: None}),
     ]
-)
+)  # fmt: skip

@@ -27,7 +27,14 @@ from armwise.serve.log.export import decisions, earned, stamp
 from armwise.serve.log.judge import Distribution, followed, judged, missed
 from armwise.serve.model.build import build_model
 from armwise.serve.personalizer.admin import agent_of, anew, changing, read_policy, reading, use_policy
-from armwise.serve.personalizer.rank import everywhere
+from armwise.serve.personalizer.rank import DATED, EARLY, everywhere
+from armwise.serve.personalizer.shapes import (
+    ChosenPolicy,
+    DatedEvaluation,
+    DatedEvaluations,
+    Evaluation,
+    EvaluationRequest,
+)
 from armwise.serve.web.http import Call, Problem, Response, Route, read_object, reply
 
 MOST_KEPT = 20  # evaluations of an application: they are part of its settings
@@ -302,12 +309,18 @@ def _early_result(result: dict[str, Any]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-_SHARED = [
-    Route("GET", "evaluations", "read", every),
-    Route("GET", "evaluations/{}", "read", find),
-    Route("DELETE", "evaluations/{}", "admin", delete, gives={204: None}),
-    Route("PUT", "evaluations/{}", "admin", create_named, takes=dict),
-    Route("POST", "evaluations", "admin", create, takes=dict, gives={201: dict}),
-    Route("POST", "configurations/applyFromEvaluation", "admin", apply, takes=dict, gives={204: None}),
+def _routes(one: Any, all: Any) -> list[Route]:
+    return [
+        Route("GET", "evaluations", "read", every, gives={200: all}),
+        Route("GET", "evaluations/{}", "read", find, gives={200: one}),
+        Route("DELETE", "evaluations/{}", "admin", delete, gives={204: None}),
+        Route("PUT", "evaluations/{}", "admin", create_named, takes=EvaluationRequest, gives={200: one}),
+        Route("POST", "evaluations", "admin", create, takes=EvaluationRequest, gives={201: one}),
+        Route("POST", "configurations/applyFromEvaluation", "admin", apply, takes=ChosenPolicy, gives={204: None}),
+    ]
+
+
+ROUTES = [
+    *everywhere(_routes(Evaluation, list[Evaluation]), EARLY),
+    *everywhere(_routes(DatedEvaluation, DatedEvaluations), DATED),
 ]
-ROUTES = everywhere(_SHARED)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Collection
-from typing import Any, NamedTuple
+from collections.abc import Collection, Sequence
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 
@@ -19,11 +19,27 @@ from armwise.serve.engine.draw import Answer, answer
 from armwise.serve.journal.append import Write
 from armwise.serve.web import admission
 from armwise.serve.web.http import Call, Handler, Problem, Response, Route, finite, read_object, reply
+from armwise.serve.web.shapes import said
 
 MAX_ACTIONS = 50
-PREFIXES = ("personalizer/v1.0", "personalizer/v1.1-preview.3", "personalizer")
+EARLY = ("personalizer/v1.0", "personalizer/v1.1-preview.3")
+DATED = ("personalizer",)
 API_VERSIONS = ("2022-09-01-preview",)  # of the last prefix, whose version is in the query
 
+_ACTION: dict[str, Any] = {
+    "type": "object",
+    "required": ["id"],
+    "additionalProperties": False,
+    "properties": {
+        "id": {"type": "string", "minLength": 1, "maxLength": 256, "pattern": r"^[^\x00-\x1f\x7f]*$"},
+        "features": {"type": "array", "items": {"$ref": "#/components/schemas/Features"}},
+    },
+}
+Actions = Annotated[list[Annotated[msgspec.Raw, said(**_ACTION)]], said(minItems=1, maxItems=MAX_ACTIONS)]
+RawContext = Annotated[
+    msgspec.Raw,
+    said(anyOf=[{"type": "array", "items": {"$ref": "#/components/schemas/Features"}}, {"type": "null"}]),
+]
 Optional = msgspec.UnsetType | None  # absent or null, which mean the same here
 
 
@@ -34,8 +50,8 @@ class RankRequest(msgspec.Struct, forbid_unknown_fields=True):
     UNSET
     """
 
-    actions: list[msgspec.Raw]
-    contextFeatures: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    actions: Actions
+    contextFeatures: RawContext | msgspec.UnsetType = msgspec.UNSET
     excludedActions: list[str] | Optional = msgspec.UNSET
     eventId: str | Optional = msgspec.UNSET
     deferActivation: bool | Optional = msgspec.UNSET
@@ -59,7 +75,7 @@ class RankAnswer(msgspec.Struct):
 class RankReward(msgspec.Struct, forbid_unknown_fields=True):
     """A reward in [-1, 1]."""
 
-    value: float
+    value: Annotated[float, said(minimum=-1, maximum=1)]
 
 
 _decode = msgspec.json.Decoder(RankRequest)
@@ -226,7 +242,7 @@ def versioned(handler: Handler) -> Handler:
     return checked
 
 
-def everywhere(routes: list[Route]) -> list[Route]:
+def everywhere(routes: Sequence[Route], prefixes: Sequence[str] = (*EARLY, *DATED)) -> list[Route]:
     """Routes under each of the prefixes.
 
     >>> [route.path for route in everywhere([Route("POST", "rank", "decide", rank)])]
@@ -235,9 +251,9 @@ def everywhere(routes: list[Route]) -> list[Route]:
     return [
         route._replace(
             path=f"{prefix}/{route.path}",
-            handler=versioned(route.handler) if prefix == "personalizer" else route.handler,
+            handler=versioned(route.handler) if prefix in DATED else route.handler,
         )
-        for prefix in PREFIXES
+        for prefix in prefixes
         for route in routes
     ]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import msgspec
 import numpy as np
@@ -21,9 +21,20 @@ from armwise.features.tokens import InvalidInput, part, read_json
 from armwise.serve.engine.draw import answer
 from armwise.serve.journal.append import Write
 from armwise.serve.journal.events import Activation, Decision, Reward, decided
-from armwise.serve.personalizer.rank import Optional, decoded, everywhere, read_actions, read_reward, retry_key
+from armwise.serve.personalizer.rank import (
+    Actions,
+    Optional,
+    RawContext,
+    decoded,
+    everywhere,
+    read_actions,
+    read_reward,
+    retry_key,
+)
+from armwise.serve.personalizer.shapes import MultiSlotAnswer, MultiSlotReward
 from armwise.serve.web import admission
 from armwise.serve.web.http import Call, Response, Route, read_object, reply
+from armwise.serve.web.shapes import Name, said
 
 MAX_SLOTS = 50
 _MARK = "\x1f"
@@ -36,9 +47,9 @@ class Slot(msgspec.Struct, forbid_unknown_fields=True):
     'top'
     """
 
-    id: str
+    id: Name
     baselineAction: str
-    features: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    features: RawContext | msgspec.UnsetType = msgspec.UNSET
     excludedActions: list[str] | Optional = msgspec.UNSET
 
 
@@ -49,9 +60,9 @@ class MultiSlotRequest(msgspec.Struct, forbid_unknown_fields=True):
     []
     """
 
-    actions: list[msgspec.Raw]
-    slots: list[Slot]
-    contextFeatures: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    actions: Actions
+    slots: Annotated[list[Slot], said(minItems=1, maxItems=50)]
+    contextFeatures: RawContext | msgspec.UnsetType = msgspec.UNSET
     eventId: str | Optional = msgspec.UNSET
     deferActivation: bool | Optional = msgspec.UNSET
 
@@ -227,8 +238,8 @@ def _canonical(body: bytes) -> bytes:
 
 ROUTES = everywhere(
     [
-        Route("POST", "multislot/rank", "decide", rank, takes=dict, gives={201: dict}),
-        Route("POST", "multislot/events/{}/reward", "reward", reward, takes=dict, gives={204: None}),
+        Route("POST", "multislot/rank", "decide", rank, takes=MultiSlotRequest, gives={201: MultiSlotAnswer}),
+        Route("POST", "multislot/events/{}/reward", "reward", reward, takes=MultiSlotReward, gives={204: None}),
         Route("POST", "multislot/events/{}/activate", "reward", activate, gives={204: None}),
     ]
 )

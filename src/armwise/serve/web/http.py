@@ -167,11 +167,26 @@ class Call:
 Handler = Callable[[Call], Awaitable[Response]]
 
 
+class Planned(NamedTuple):
+    """What a request wants written, and what to answer when that is durable.
+
+    >>> Planned([], lambda written: reply(len(written))).answer([]).body
+    b'0'
+    """
+
+    writes: Sequence[Write]
+    answer: Callable[[list[Written]], Response]
+
+
+Plan = Callable[[Call], Planned | None]  # without waiting for anything; None: it would take too long for the loop
+
+
 class Route(NamedTuple):
     """A method and a path, whose ``{}`` segments become ``call.params``; the role it takes (empty: none).
 
-    ``limit`` is the largest body in bytes, where it is not the configured one. The rest is for the OpenAPI document:
-    what a body is read into, what is answered (by status: a struct, a media type, or nothing), and the query.
+    ``limit`` is the largest body in bytes, where it is not the configured one. ``plan`` does what the handler does,
+    where nothing keeps it waiting (``connections``). The rest is for the OpenAPI document: what a body is read into,
+    what is answered (by status: a struct, a media type, or nothing), and the query.
 
     >>> Route("GET", "v1/decisions/{}", "read", None).path
     'v1/decisions/{}'
@@ -185,6 +200,7 @@ class Route(NamedTuple):
     takes: type | str | None = None
     gives: Mapping[int, type | str | None] = MappingProxyType({})
     query: Mapping[str, Any] = MappingProxyType({})
+    plan: Plan | None = None
 
 
 class Router:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import bisect
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from armwise.serve.engine.counts import BUCKETS as COMMITS
@@ -12,6 +12,35 @@ from armwise.serve.engine.engine import Engine
 from armwise.serve.model.model import Model
 from armwise.serve.web.keys import ANYONE, Key
 
+HELP = {
+    "requests_total": "Responses, by method, path and status.",
+    "request_seconds": "From a request's first byte to its answer.",
+    "journal_lag": "Events that are durable and not yet learnt by the models that decide here.",
+    "queue_depth": "Groups of writes that wait for a commit.",
+    "leader": "1 if this process learns, for all that share its journal.",
+    "journal_healthy": "1 if the journal can be written.",
+    "commits_total": "Commits of this process.",
+    "clock_jumps_total": "How often the clock jumped since the start.",
+    "refused_keys_total": "Requests without a valid key.",
+    "commit_seconds": "How long commits took.",
+    "model_version": "The last event that the model knows.",
+    "model_lessons": "Outcomes that were learnt.",
+    "model_refused": "Outcomes that the agent could not learn.",
+    "open_decisions": "Decisions whose reward window is open.",
+    "late_rewards_total": "Rewards that came after their window, to this process.",
+    "expired_total": "Windows that closed without a reward having been learnt, closed by this process.",
+    "drift_alarms": "Alarms of drift that are remembered, the newest 16 at most.",
+    "drift_last_alarm": "The event of the newest alarm of drift; 0: there was none.",
+    "drift_evidence": "Evidence that decisions earn less than expected; at 1 there is an alarm.",
+    "refusals_total": "Requests that were answered with an error, by its code.",
+    "decisions_total": "Decisions of this process, by the arm that was drawn.",
+    "rewards_total": "Rewards that came to this process, by the arm they were for.",
+    "reward_value": "The sum of these rewards.",
+    "model_merges_total": "How often the models of several databases were merged.",
+    "model_merge_seconds_total": "How long that took.",
+    "version_share": "The share of the decisions that a version of the model makes.",
+    "version_uplift": "What a version earns per decision beyond the one that leads: estimate, and the interval's ends.",
+}
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
 
 
@@ -87,6 +116,8 @@ class Metrics:
         text += _by_application("late_rewards_total", "counter", {app: counts.late[app] for app in models})
         text += _by_application("expired_total", "counter", {app: counts.expired[app] for app in models})
         text += _by_application("drift_alarms", "gauge", {app: len(m.drift.alarms) for app, m in models.items()})
+        last = {app: int(m.drift.alarms[-1][0]) if m.drift.alarms else 0 for app, m in models.items()}
+        text += _by_application("drift_last_alarm", "gauge", last)
         evidence = {app: round(m.drift.evidence, 6) for app, m in models.items()}
         text += _by_application("drift_evidence", "gauge", evidence)
         text.append("# TYPE armwise_refusals_total counter")
@@ -94,13 +125,22 @@ class Metrics:
             if app in models:
                 text.append(f'armwise_refusals_total{{application="{_escape(app)}",code="{code}"}} {n}')
         by_arm: dict[str, dict[tuple[str, str], Any]]
-        by_arm = {"decisions_total": counts.decisions, "rewards_total": counts.rewards, "reward_sum": counts.values}
+        by_arm = {"decisions_total": counts.decisions, "rewards_total": counts.rewards, "reward_value": counts.values}
         for name, found in by_arm.items():
-            text.append(f"# TYPE armwise_{name} {'gauge' if name == 'reward_sum' else 'counter'}")
+            text.append(f"# TYPE armwise_{name} {'gauge' if name == 'reward_value' else 'counter'}")
             for (app, arm), number in sorted(found.copy().items()):
                 if app in models:
                     text.append(f'armwise_{name}{{application="{_escape(app)}",arm="{_escape(arm)}"}} {number}')
-        return ("\n".join(text + _versions(models)) + "\n").encode()
+        return ("\n".join(_explained(text + _versions(models))) + "\n").encode()
+
+
+def _explained(text: Sequence[str]) -> Iterator[str]:
+    """Lines of the text format, before the type of each metric what it is."""
+    for line in text:
+        name = line.split(" ")[2] if line.startswith("# TYPE armwise_") else ""
+        if told := HELP.get(name.removeprefix("armwise_")):
+            yield f"# HELP {name} {told}"
+        yield line
 
 
 def _versions(models: Mapping[str, Model]) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 
@@ -75,7 +75,8 @@ def document(routes: Sequence[Route]) -> dict[str, Any]:
 def _structs(routes: Sequence[Route]) -> set[type]:
     found: set[type] = {Error, Fault}
     for route in routes:
-        found |= {each for each in (route.takes, *route.gives.values()) if isinstance(each, type) and each is not dict}
+        for each in (route.takes, *route.gives.values()):
+            found |= {inner for inner in (get_args(each) or (each,)) if isinstance(inner, type)}
     return found
 
 
@@ -111,12 +112,12 @@ def operation_id(route: Route) -> str:
 def _content(answer: type | str | None) -> dict[str, Any]:
     if answer is None:
         return {}
-    if answer is dict:
-        return {"content": {"application/json": {"schema": {"type": "object"}}}}
     if isinstance(answer, str):
         schema: dict[str, Any] = {} if answer == "application/json" else {"type": "string"}
         return {"content": {answer: {"schema": schema}}}
-    return {"content": {"application/json": {"schema": {"$ref": _REF.format(name=answer.__name__)}}}}
+    listed = get_args(answer)  # a list of structs
+    schema = {"$ref": _REF.format(name=(listed[0] if listed else answer).__name__)}
+    return {"content": {"application/json": {"schema": {"type": "array", "items": schema} if listed else schema}}}
 
 
 def _operation(route: Route) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 from collections.abc import AsyncGenerator, Callable
 from typing import Any, NamedTuple
 
@@ -20,7 +21,7 @@ from armwise.serve.journal.rules import Status
 from armwise.serve.log import parquet
 from armwise.serve.log.export import FORMATS, earned, outcomes, pieces
 from armwise.serve.web import admission, shapes
-from armwise.serve.web.http import Call, Problem, Response, Route, finite, read_object, reply
+from armwise.serve.web.http import Call, Planned, Problem, Response, Route, finite, read_object, reply
 from armwise.serve.web.shapes import CatalogueRequest, DecisionRequest, RewardAnswer
 from armwise.serve.web.shapes import DecisionAnswer as DecisionAnswer
 
@@ -48,8 +49,23 @@ async def decide(call: Call) -> Response:
     asked = await admission.aside(apart, lambda: read(call.body, call.engine.catalogue))
     apart = admission.heavy(call, [asked.tokens], asked.arms.features, bool(asked.catalogue)) or apart
     write = await admission.aside(apart, lambda: draw(call, asked))
-    written = (await call.submit([write]))[0]
-    return reply(DecisionAnswer.of(answer(written, write)), 200 if written.again else 201)
+    return _decided(write, await call.submit([write]))
+
+
+def plan(call: Call) -> Planned | None:
+    """The same, as far as it goes without waiting; None if it is too much for the loop."""
+    if admission.large(call.body):
+        return None
+    asked = read(call.body, call.engine.catalogue)
+    if admission.heavy(call, [asked.tokens], asked.arms.features, bool(asked.catalogue)):
+        return None
+    write = draw(call, asked)
+    return Planned([write], functools.partial(_decided, write))
+
+
+def _decided(write: Write, written: list[Written]) -> Response:
+    status = 200 if written[0].again else 201
+    return reply(DecisionAnswer.of(answer(written[0], write)), status)
 
 
 def read(body: bytes, catalogue: Callable[[str], ArmColumns]) -> Asked:
@@ -132,13 +148,23 @@ def retry_key(call: Call, *what: str) -> str:
 
 async def reward(call: Call) -> Response:
     """``POST /v1/decisions/{id}/reward``: say what a decision was worth."""
+    planned = plan_reward(call)
+    return planned.answer(await call.submit(planned.writes))
+
+
+def plan_reward(call: Call) -> Planned:
+    """The same, as far as it goes without waiting."""
     body = read_object(call.body, {"value", "cost"})
     value = body.get("value")
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise InvalidInput('the body must be an object with a number: {"value": 1.0}')
     key = retry_key(call, "reward", call.params[0])
     write = call.engine.prepare_reward(call.application, call.params[0], finite(value), key, body.get("cost"))
-    return reply(reward_answer((await call.submit([write]))[0]))
+    return Planned([write], _rewarded)
+
+
+def _rewarded(written: list[Written]) -> Response:
+    return reply(reward_answer(written[0]))
 
 
 def reward_answer(written: Written) -> RewardAnswer:
@@ -299,9 +325,10 @@ def _whole(query: dict[str, str], name: str, default: int) -> int:
 
 ROUTES = [
     Route("POST", "v1/decisions", "decide", decide, takes=DecisionRequest,
-          gives={201: DecisionAnswer, 200: DecisionAnswer}),
+          gives={201: DecisionAnswer, 200: DecisionAnswer}, plan=plan),
     Route("GET", "v1/decisions/{}", "read", find, gives={200: shapes.JournaledDecision}),
-    Route("POST", "v1/decisions/{}/reward", "reward", reward, takes=shapes.RewardRequest, gives={200: RewardAnswer}),
+    Route("POST", "v1/decisions/{}/reward", "reward", reward, takes=shapes.RewardRequest, gives={200: RewardAnswer},
+          plan=plan_reward),
     Route("POST", "v1/decisions/{}/activate", "reward", activate, gives={200: RewardAnswer}),
     Route("GET", "v1/agents", "read", agents, gives={200: shapes.Agents}),
     Route("PATCH", "v1/settings", "admin", change_settings, takes=shapes.SettingsChange,

@@ -1,0 +1,164 @@
+"""The files in ``deploy/`` as the tools that load them see them; without promtool they are only parsed."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml  # type: ignore[import-untyped]
+
+from armwise.serve.engine.engine import Engine
+from armwise.serve.journal.events import Creation
+from armwise.serve.journal.sqlite import SQLite
+from armwise.serve.web.metrics import Metrics
+
+DEPLOY = Path(__file__).parents[2] / "deploy"
+RULES = yaml.safe_load((DEPLOY / "alerts.yml").read_text())["groups"][0]["rules"]
+DASHBOARD = json.loads((DEPLOY / "grafana.json").read_text())
+promtool = pytest.mark.skipif(not shutil.which("promtool"), reason="promtool is not installed (Debian: prometheus)")
+
+
+@pytest.fixture(scope="module")
+def rendered() -> Iterator[str]:
+    engine = Engine(SQLite.temporary(), {"shop": Creation()})
+    engine.start()
+    engine.decide("shop", b"{}", [b'"a"'], id="e1")
+    engine.reward("shop", "e1", 1.0)
+    metrics = Metrics()
+    metrics.observe("POST", "v1/decisions", 201, 0.1)
+    metrics.refusals["shop", "BadArgument"] += 1
+    yield metrics.render(engine).decode()
+    engine.stop()
+
+
+def told(*words: str, text: str = "") -> str:
+    """What promtool says of something that it finds right."""
+    done = subprocess.run(["promtool", *words], input=text, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def expressions() -> list[str]:
+    return [target["expr"] for panel in DASHBOARD["panels"] for target in panel["targets"]]
+
+
+def test_every_rule_is_whole() -> None:
+    for rule in RULES:
+        assert set(rule) - {"for"} == {"alert", "expr", "labels", "annotations"}
+        assert rule["labels"]["severity"] in ("page", "ticket")
+    assert len({rule["alert"] for rule in RULES}) == len(RULES)
+
+
+def test_the_dashboard_is_one_that_grafana_takes() -> None:
+    assert DASHBOARD["schemaVersion"] >= 36
+    assert len({panel["id"] for panel in DASHBOARD["panels"]}) == len(DASHBOARD["panels"])
+    variables = {each["name"] for each in DASHBOARD["templating"]["list"]}
+    for panel in DASHBOARD["panels"]:
+        place = panel["gridPos"]
+        assert 0 <= place["x"] <= place["x"] + place["w"] <= 24
+        assert panel["type"] in ("timeseries", "stat", "gauge", "bargauge", "table")
+        assert panel["datasource"]["uid"] == "${datasource}"
+        assert len({target["refId"] for target in panel["targets"]}) == len(panel["targets"])
+        assert set(re.findall(r"\$\{?(\w+)", json.dumps(panel))) <= variables
+
+
+def test_every_label_that_the_files_use_is_there(rendered: str) -> None:
+    """A label that no metric has makes an alert that can never fire."""
+    labels: dict[str, set[str]] = {}
+    for name, inside in re.findall(r"^(armwise_\w+)(?:\{(.*)\})? ", rendered, re.M):
+        labels.setdefault(name, {"instance", "job"}).update(re.findall(r'(\w+)="', inside))
+    used: list[tuple[str, str]] = []
+    for text in [rule["expr"] for rule in RULES] + expressions():
+        names = set(re.findall(r"\barmwise_\w+", text))
+        for wanted in re.findall(r"by \(([\w, ]+)\)", text):
+            used += [(name, label) for name in names for label in wanted.split(", ")]
+        for name, inside in re.findall(r"(armwise_\w+)\{([^}]*)\}", text):
+            used += [(name, label) for label in re.findall(r"(\w+)=", inside)]
+    assert len(used) > 20
+    assert [each for each in used if each[0] in labels and each[1] not in labels[each[0]]] == []
+
+
+@promtool
+def test_prometheus_takes_the_rules_and_the_expressions_of_the_dashboard(tmp_path: Path) -> None:
+    assert f"{len(RULES)} rules found" in told("check", "rules", str(DEPLOY / "alerts.yml"))
+    recorded: list[dict[str, Any]] = [
+        {"record": f"panel:{i}", "expr": text.replace("$application", ".*")} for i, text in enumerate(expressions())
+    ]
+    (tmp_path / "panels.yml").write_text(yaml.safe_dump({"groups": [{"name": "panels", "rules": recorded}]}))
+    assert f"{len(recorded)} rules found" in told("check", "rules", str(tmp_path / "panels.yml"))
+
+
+@promtool
+def test_prometheus_finds_nothing_wrong_with_the_metrics(rendered: str) -> None:
+    told("check", "metrics", text=rendered)
+
+
+SERIES = {  # what makes each alert fire: series, and the minute at which it does
+    "ArmwiseJournalNotWritable": ({'armwise_journal_healthy{instance="a"}': "0x10"}, "2m"),
+    "ArmwiseNobodyLeads": ({'armwise_leader{instance="a"}': "0x10", 'armwise_leader{instance="b"}': "0x10"}, "2m"),
+    "ArmwiseLearningLags": ({'armwise_journal_lag{instance="a"}': "20000x10"}, "7m"),
+    "ArmwiseQueueGrows": ({'armwise_queue_depth{instance="a"}': "6000x10"}, "3m"),
+    "ArmwiseCommitsAreSlow": (
+        {'armwise_commit_seconds_bucket{le="0.5"}': "0+0x20", 'armwise_commit_seconds_bucket{le="1.0"}': "0+60x20",
+         'armwise_commit_seconds_bucket{le="+Inf"}': "0+60x20"}, "15m",
+    ),
+    "ArmwiseServerErrors": (
+        {'armwise_requests_total{status="503"}': "0+2x20", 'armwise_requests_total{status="201"}': "0+60x20"}, "15m",
+    ),
+    # The seventeenth alarm: no more than sixteen are remembered, so that a count of them would not grow any more.
+    "ArmwiseDrift": (
+        {'armwise_drift_alarms{application="shop"}': "16x20", 'armwise_drift_evidence{application="shop"}': "0x20",
+         'armwise_drift_last_alarm{application="shop"}': "5000x10 9000x10"}, "15m",
+    ),
+    "ArmwiseNoRewards": ({'armwise_decisions_total{application="shop",arm="a"}': "0+60x90"}, "80m"),
+    "ArmwiseRewardsAreLate": (
+        {'armwise_late_rewards_total{application="shop"}': "0+30x150",
+         'armwise_rewards_total{application="shop",arm="a"}': "0+60x150"}, "140m",
+    ),
+    "ArmwiseLessonsRefused": ({'armwise_model_refused{application="shop"}': "0+1x20"}, "15m"),
+    "ArmwiseKeysRefused": ({'armwise_refused_keys_total{instance="a"}': "0+120x20"}, "15m"),
+    "ArmwiseClockJumps": ({'armwise_clock_jumps_total{instance="a"}': "0x5 1x10"}, "10m"),
+}  # fmt: skip
+NOBODY = {"armwise_something": "0x10"}  # every process is gone
+
+
+@promtool
+def test_each_alert_fires_when_it_should_and_not_when_all_is_well(tmp_path: Path) -> None:
+    assert set(SERIES) == {rule["alert"] for rule in RULES}
+    well = {
+        'armwise_journal_healthy{instance="a"}': "1x200", 'armwise_leader{instance="a"}': "1x200",
+        'armwise_leader{instance="b"}': "0x200", 'armwise_journal_lag{instance="a"}': "10x200",
+        'armwise_queue_depth{instance="a"}': "3x200", 'armwise_requests_total{status="201"}': "0+60x200",
+        'armwise_decisions_total{application="shop",arm="a"}': "0+60x200",
+        'armwise_rewards_total{application="shop",arm="a"}': "0+6x200",
+        'armwise_late_rewards_total{application="shop"}': "0x200",
+        'armwise_drift_last_alarm{application="shop"}': "0x200",
+        'armwise_drift_evidence{application="shop"}': "0.1x200",
+    }  # fmt: skip
+    cases = [(name, series, at, True) for name, (series, at) in SERIES.items()]
+    cases += [(name, well, "180m", False) for name in SERIES]
+    cases.append(("ArmwiseNobodyLeads", NOBODY, "3m", True))
+    tests = [
+        {
+            "interval": "1m",
+            "input_series": [{"series": key, "values": values} for key, values in series.items()],
+            "promql_expr_test": [
+                {
+                    "expr": f'count(ALERTS{{alertname="{name}",alertstate="firing"}}) > bool 0 or vector(0)',
+                    "eval_time": at,
+                    "exp_samples": [{"labels": "{}", "value": float(fires)}],
+                }
+            ],
+        }
+        for name, series, at, fires in cases
+    ]
+    (tmp_path / "alerts.yml").write_text((DEPLOY / "alerts.yml").read_text())
+    whole = {"rule_files": [str(tmp_path / "alerts.yml")], "evaluation_interval": "1m", "tests": tests}
+    (tmp_path / "test.yml").write_text(yaml.safe_dump(whole))
+    told("test", "rules", str(tmp_path / "test.yml"))
