@@ -138,10 +138,29 @@ def test_threads_decide_reward_explain_and_read_the_log_at_once(shop: aw.Decider
     assert len(shop.log().rewards) == 45
 
 
-def test_one_that_is_closed_says_so(tmp_path: Path) -> None:
-    shop = aw.Decider(tmp_path / "d")
+def test_one_that_is_closed_says_so(shop: aw.Decider) -> None:
     shop.close()
     shop.close()
     for call in (lambda: shop.decide({}, A), lambda: shop.reward("e1", 1.0), shop.log, lambda: shop.agent):
         with pytest.raises(ValueError, match="this Decider is closed"):
             call()
+
+
+def test_nothing_of_a_batch_is_decided_if_one_request_is_refused(tmp_path: Path) -> None:
+    for where in ({}, {"storage": tmp_path / "d"}):
+        with aw.Decider(**where, agent=aw.EpsilonGreedy(n_arms=3, epsilon=0.2)) as shop:  # type: ignore[arg-type]
+            shop.decide({}, ["a", "b", "c"], id="e1")
+            with pytest.raises(ValueError, match="this application has 3 arms, got 2"):
+                shop.decide_many([{"arms": ["a", "b", "c"], "id": "e2"}, {"arms": ["a", "b"]}])
+            with pytest.raises(aw.UnknownDecision):
+                shop.reward("e2", 1.0)
+            assert shop.reward("e1", 1.0).status == "taken"
+
+
+def test_many_arms_cost_no_more_than_they_must() -> None:
+    # More positions would make each of these decisions sixteen times as dear: 25 arms may have 512, a thousand 128.
+    for n, dim in ((25, 512), (100, 256), (1000, 128)):
+        shop = aw.Decider()
+        arms = [f"a{k}" for k in range(n)]
+        assert shop.decide({f"f{i}": i for i in range(60)}, arms).arm in arms
+        assert shop.agent.agent.dim == dim  # type: ignore[attr-defined]

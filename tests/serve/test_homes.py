@@ -1,5 +1,6 @@
 """Memory, a folder and HTTP: the same verbs, the same answers."""
 
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -53,6 +54,15 @@ def test_what_makes_no_sense_is_a_value_error_and_changes_nothing(shop: Any) -> 
         (lambda: shop.decide_many([{"arms": ["a"]}, {"arms": "a"}]), "arms must be a list"),
         (lambda: shop.reward("e1", float("nan")), "reward must be a number, got NaN"),
         (lambda: shop.reward("e1", 1e200), "1e.150"),
+        (lambda: shop.reward("e1", -math.inf), "reward must be a number of at most 1e.150 in magnitude, got -inf"),
+        (lambda: shop.reward("e1", 1.0, cost=math.nan), "cost must be finite numbers of at most 1e.150 in size"),
+        (lambda: shop.reward("e1", 1.0, cost="much"), "cost must be an array of numbers"),
+        (lambda: shop.reward("", 1.0), "the event id must have 1 to 256 characters, got 0"),
+        (
+            lambda: shop.decide_many([{"arms": ["a"], "id": "e2"}, {"arms": ["b"], "id": "e2"}]),
+            "'e2' is asked for twice",
+        ),
+        (lambda: shop.warm_start([ROWS[0] | {"reward": math.nan}]), "log, row 0: reward must be finite, got nan"),
         (lambda: shop.warm_start([ROWS[0] | {"probability": 0.0}]), "log, row 0: probability must lie in"),
     ):
         with pytest.raises(ValueError, match=said):

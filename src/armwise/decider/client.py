@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self
 
 from armwise.decider.answers import Decided, Explanation, Receipt, UnknownDecision
-from armwise.decider.reading import read_decision, read_log, read_pairs, read_request, read_reward, rows
+from armwise.decider.reading import read_cost, read_decision, read_log, read_pairs, read_requests, read_reward
 from armwise.features.arms import read_arm
 from armwise.offline.log import Log
 from armwise.serve.model.lessons import read_lessons
@@ -89,8 +89,7 @@ class Client:
         []
         """
         asked = []
-        for request in rows("requests", requests, "a list of dictionaries"):
-            read = read_request(request)
+        for read in read_requests(requests):
             # An id of our own making, so that a retry finds the decision it made.
             asked.append((read.id or uuid.uuid4().hex, read.context, read.arms))
         found: list[Decided] = []
@@ -121,7 +120,7 @@ class Client:
         """
         name, number = read_reward(id, value)
         path = f"/v1/decisions/{urllib.parse.quote(name, safe='')}/reward"
-        body = json.dumps({"value": number} | ({} if cost is None else {"cost": cost})).encode()
+        body = json.dumps({"value": number} | ({} if cost is None else {"cost": read_cost(cost)})).encode()
         return _receipt(json.loads(self._keyed(path, body)))
 
     def reward_many(self, rewards: Iterable[tuple[Any, ...]]) -> list[Receipt]:
@@ -134,7 +133,7 @@ class Client:
         found: list[Receipt] = []
         for start in range(0, len(pairs), _MOST):
             sent = [
-                {"id": id, "value": value} | ({} if cost is None else {"cost": cost})
+                {"id": id, "value": value} | ({} if cost is None else {"cost": read_cost(cost)})
                 for id, value, cost in pairs[start : start + _MOST]
             ]
             answers = json.loads(self._keyed("/v1/batch/rewards", json.dumps({"rewards": sent}).encode()))

@@ -16,7 +16,7 @@ from armwise.decider.describe import described, held_in_memory
 from armwise.decider.folder import Folder
 from armwise.decider.home import Home
 from armwise.decider.memory import Memory
-from armwise.decider.reading import read_decision, read_id, read_log, read_pairs, read_request, read_reward, rows
+from armwise.decider.reading import read_decision, read_id, read_log, read_pairs, read_requests, read_reward
 from armwise.decider.transformed import read_encoder
 from armwise.features.arms import read_arms
 from armwise.features.plain import read_context, read_named_arms
@@ -127,7 +127,7 @@ class Decider:
         >>> [d.arm for d in Decider().decide_many([{"arms": ["a"]}, {"context": {"hour": 3}, "arms": ["b"]}])]
         ['a', 'b']
         """
-        asked = [read_request(each, self._encoded) for each in rows("requests", requests, "a list of dictionaries")]
+        asked = read_requests(requests, self._encoded)
         try:
             return self._home.decide(asked) if asked else []
         except Conflict as error:

@@ -67,6 +67,15 @@ class _Made(Status, gc=False):  # no cycle goes through it
         return Decided(self.id, arms.ids[arm], p[arm], p, self.context, arms)
 
 
+class _Closed:
+    """The lock of what is closed."""
+
+    def __enter__(self) -> None:
+        raise ValueError("this Decider is closed")
+
+    def __exit__(self, *_: object) -> None: ...
+
+
 class Memory:
     """Decisions in memory, learnt the moment their rewards come.
 
@@ -97,7 +106,7 @@ class Memory:
         self._plays = model.plays  # decisions are drawn and begun in one call
         self._assumed = model._taken(settings.default, settings.rule)
         self._clock, self._random = clock, random.Random(seed).random
-        self._lock = threading.Lock()
+        self._lock: threading.Lock | _Closed = threading.Lock()
         self._made: dict[str, _Made] = {}
         self._order: list[_Made] = []  # the window is the same for all: the soonest deadline first
         self._expired = 0  # the first of these that may be open
@@ -120,6 +129,10 @@ class Memory:
                     self._check_id(asked)
             if len(self._order) >= self._look_at:
                 self._look(requests)
+            if not self._plays and len(requests) > 1:
+                for asked in requests:  # nothing is decided if one is refused
+                    self._model.choose(asked.context, asked.arms, 0.5, asked.tokens)
+                self._model._twin = None
             return [self._decide(asked, now) for asked in requests]
 
     def decide_one(self, asked: Asked) -> Decided:
@@ -239,7 +252,7 @@ class Memory:
             self._model.check_reward(value)
         made = self._made.get(id)
         if made is None:
-            raise Unknown(f"no decision has the id {id}")
+            raise Unknown(f"no decision has the id {check_id('the event id', id)}")
         return made, value, self._model.check_cost(cost)
 
     def _reward(self, made: _Made, value: float, cost: float | list[float] | None, now: int) -> Receipt:
@@ -311,10 +324,14 @@ class Memory:
             self._model.version = self._seq
 
     def close(self) -> None:
-        """Nothing is held open.
+        """Answer no more, as a folder that was let go.
 
-        >>> Memory(Creation()).close()
+        >>> home = Memory(Creation()); home.close(); home.model()
+        Traceback (most recent call last):
+        ...
+        ValueError: this Decider is closed
         """
+        self._lock = _Closed()
 
 
 def _chances() -> list[str]:

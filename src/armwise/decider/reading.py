@@ -8,10 +8,15 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
+import numpy as np
+
 from armwise.decider.answers import Decided
 from armwise.decider.asked import Asked
 from armwise.features.plain import read_context, read_named_arms
 from armwise.offline.log import Log
+from armwise.serve.journal.append import canonical
+from armwise.serve.journal.events import LARGEST, Decision
 
 
 def read_request(request: Any, encoded: Callable[[Any], Any] | None = None) -> Asked:
@@ -28,6 +33,28 @@ def read_request(request: Any, encoded: Callable[[Any], Any] | None = None) -> A
     context = request.get("context")
     text, tokens = read_context(context if encoded is None else encoded(context))
     return Asked(text, tokens, read_named_arms(request.get("arms", ())), id)
+
+
+def read_requests(requests: Any, encoded: Callable[[Any], Any] | None = None) -> list[Asked]:
+    """A batch of requests; one id may be in it twice, with the same content.
+
+    >>> read_requests([{"arms": ["a"], "id": "e1"}, {"arms": ["b"], "id": "e1"}])
+    Traceback (most recent call last):
+    ...
+    ValueError: requests: 'e1' is asked for twice, with other content
+    """
+    asked = [read_request(each, encoded) for each in rows("requests", requests, "a list of dictionaries")]
+    named: dict[str, Asked] = {}
+    for each in asked:
+        if each.id is not None:
+            before = named.setdefault(each.id, each)
+            if before is not each and _content(before) != _content(each):
+                raise ValueError(f"requests: {each.id!r} is asked for twice, with other content")
+    return asked
+
+
+def _content(asked: Asked) -> bytes:
+    return canonical(Decision(msgspec.Raw(asked.context), asked.arms.raws, [], 0, 0, 1, 0.0))
 
 
 def read_id(id: Any) -> str | None:
@@ -98,7 +125,7 @@ def read_reward(id: Any, value: Any) -> tuple[str, float]:
     name = id.id if isinstance(id, Decided) else id
     if not isinstance(name, str):
         raise ValueError(f"id must be a decision's id, or the decision itself, got {name!r:.60}")
-    if type(value) is float and value == value:
+    if type(value) is float and -LARGEST <= value <= LARGEST:
         return name, value
     try:
         number = float("" if isinstance(value, (str, bytes)) else value)
@@ -106,7 +133,27 @@ def read_reward(id: Any, value: Any) -> tuple[str, float]:
         raise ValueError(f"reward must be a number, got {value!r:.60}") from None
     if number != number:
         raise ValueError("reward must be a number, got NaN")
+    if not -LARGEST <= number <= LARGEST:
+        raise ValueError(f"reward must be a number of at most {LARGEST:g} in magnitude, got {number}")
     return name, number
+
+
+def read_cost(cost: Any) -> float | list[float]:
+    """What a decision cost, one number or one per resource.
+
+    >>> read_cost(float("nan"))
+    Traceback (most recent call last):
+    ...
+    ValueError: cost must be finite numbers of at most 1e+150 in size, got nan
+    """
+    try:
+        values = np.asarray(cost, np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"cost must be an array of numbers, got {type(cost).__name__} {cost!r:.60}") from None
+    if not (np.abs(values) <= LARGEST).all():
+        raise ValueError(f"cost must be finite numbers of at most {LARGEST:g} in size, got {cost!r:.60}")
+    found: float | list[float] = values.tolist()
+    return found
 
 
 def read_log(lines: Iterable[bytes]) -> Log:

@@ -2,9 +2,10 @@
 
 A pair of a token of the context and one of an arm has a weight of its own until it shares its position. More positions
 mean fewer collisions, and a decision costs their square (``benchmarks/decider_dims.py`` has both). So there are as many
-as needed for at most ``FULL`` pairs per position, between ``LEAST`` and ``MOST``: counted in the first decision, and
-again, in the latest ``SAMPLE``, after 10, 100 and 1,000 of them. A model that has too few is trained anew on all that
-was decided: a folder's journal has that as an event, so that a replay does the same.
+as needed for at most ``FULL`` pairs per position, between ``LEAST`` and ``MOST``, as long as the arms are few enough for
+decisions to stay below a millisecond or so (``DEAREST``): counted in the first decision, and again, in the latest
+``SAMPLE``, after 10, 100 and 1,000 of them. A model that has too few is trained anew on all that was decided: a folder's
+journal has that as an event, so that a replay does the same.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from armwise.features.tokens import Stack
 from armwise.serve.model.model import Model
 
 LEAST, MOST, FULL = 128, 512, 2
+DEAREST = 100 * 256 * 256  # arms times squared positions of a decision: 25 arms with 512, 100 with 256
 SAMPLE = 100
 LOOKS = (0, 10, 100, 1000)  # decisions after which the next one is looked at, with those before it
 NEVER = 1 << 62
@@ -48,10 +50,12 @@ def wanted_dim(model: Model, stacks: Iterable[Stack]) -> int:
         return dim
     about: set[int] = set()
     offered: set[int] = set()
+    most_arms = 0
     for stack in stacks:
+        most_arms = max(most_arms, stack.tail.n)
         about.update(np.frombuffer(stack.context.counted, np.uint64)[1::3].tolist())
         if (len(about) + 1) * (len(offered) + 1) > FULL * MOST:
-            break
+            continue  # nothing more to count
         words, at = np.frombuffer(stack.tail.words, np.uint64), 0
         for _ in range(min(stack.tail.n, FULL * MOST)):
             n = int(words[at + 1])
@@ -59,6 +63,6 @@ def wanted_dim(model: Model, stacks: Iterable[Stack]) -> int:
             offered.update(words[at + 2 : at + 2 + 3 * n : 3].tolist())
             at += 2 + 3 * n
     pairs = (len(about) + 1) * (len(offered) + 1)
-    while dim < MOST and pairs > FULL * dim:
+    while dim < MOST and pairs > FULL * dim and most_arms * (2 * dim) ** 2 <= DEAREST:
         dim *= 2
     return dim

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from itertools import chain
 from typing import Any
@@ -59,6 +60,9 @@ def _lesson(row: Mapping[str, Any]) -> tuple[Decision, float]:
 
 def _number(name: str, value: Any) -> float:
     try:
-        return float("" if isinstance(value, (str, bytes)) else value)
+        number = float("" if isinstance(value, (str, bytes)) else value)
     except (TypeError, ValueError):
         raise ValueError(f"{name} must be a number, got {value!r:.60}") from None
+    if not math.isfinite(number):
+        raise ValueError(f"{name} must be finite, got {number}")
+    return number
