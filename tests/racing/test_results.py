@@ -159,10 +159,10 @@ def test_what_cannot_be_saved_is_asked_for(tmp_path):
 def test_a_checkpoint_keeps_metrics_and_final_agents(tmp_path):
     def once():
         return aw.race([aw.UCB1(4)], WORLD, horizon=60, seeds=2, keep=["agents"], checkpoint=tmp_path,
-                       metrics={"reward": lambda played: played.rewards})  # fmt: skip
+                       metrics={"paid": lambda played: played.rewards})  # fmt: skip
 
     first, second = once(), once()
-    assert second.metric("reward", "UCB1") == pytest.approx(first.reward("UCB1"))
+    assert second.metric("paid", "UCB1") == pytest.approx(first.reward("UCB1"))
     assert second.final("UCB1", 1).t == 61
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from armwise.agent import Floats, Seed, Sees, count
+from armwise.arguments import as_floats, refuse_masked, short
 from armwise.persist import Saved
 from armwise.streams import stream
 
@@ -26,6 +27,7 @@ BEST_OF_POLICIES = "the best of N policies"
 BEST_EXPERT = "the best expert in hindsight"
 BEST_NODE = "the best node"
 
+_VIEWS = ("shared", "features", "key", "advice")
 _BLOCK_NUMBERS = 2**19  # a block of contexts is about 4 MB: large enough to be fast, small enough for the cache
 
 
@@ -49,10 +51,34 @@ class Block:
         competitors: Floats | None = None,
         costs: Floats | None = None,
     ) -> None:
-        self.rewards, self.costs = rewards, costs
-        self.expected = rewards if expected is None else expected
-        self.competitors = self.expected.max(axis=1, keepdims=True) if competitors is None else competitors
+        self.rewards = as_floats("rewards", rewards)
+        if self.rewards.ndim != 2 or 0 in self.rewards.shape:
+            raise ValueError(f"rewards must have a row per round and a column per arm, got shape {self.rewards.shape}")
+        self.expected = self.rewards if expected is None else as_floats("expected", expected)
+        if self.expected.shape != self.rewards.shape:
+            raise ValueError(
+                f"expected must have the shape of rewards, {self.rewards.shape}, got shape {self.expected.shape}"
+            )
+        if expected is not None and not np.isfinite(self.expected).all():
+            raise ValueError("expected must be finite, got NaN or infinity")
+        if competitors is None:
+            competitors = self.expected.max(axis=1, keepdims=True)
+        self.competitors = as_floats("competitors", competitors)
+        self.costs = None if costs is None else as_floats("costs", costs)
         self._views = dict(views)
+        for name, rounds in (("competitors", self.competitors), ("costs", self.costs), *self._views.items()):
+            if rounds is not None and name != "n_keys":
+                self._check_rounds(name, rounds)
+
+    def _check_rounds(self, name: str, rounds: Any) -> None:
+        """One entry per round; features also one row per arm, advice one column."""
+        if name in self._views and name not in _VIEWS:
+            raise ValueError(f"a block's views are {', '.join(_VIEWS)}, got {name!r}")
+        refuse_masked(name, rounds)
+        (T, K), shape = self.rewards.shape, np.shape(rounds) if isinstance(rounds, np.ndarray) else (len(rounds),)
+        axis = {"features": 1, "advice": 2}.get(name)
+        if shape[0] != T or (axis is not None and len(shape) == 3 and shape[axis] != K):
+            raise ValueError(f"{name} must be of the same {T} rounds and {K} arms as rewards, got shape {shape}")
 
     def __len__(self) -> int:
         return len(self.rewards)
@@ -138,7 +164,30 @@ class Environment(Saved, ABC):
         ((50, 3), (50, 3))
         """
         horizon = count("horizon", horizon)
-        return self._blocks(horizon, stream(seed, "world"))
+        return self._whole(horizon, self._blocks(horizon, stream(seed, "world")))
+
+    def _whole(self, horizon: int, made: Blocks) -> Blocks:
+        """The blocks as they come, once they are known to be blocks of this world and to end with the horizon."""
+        name = type(self).__name__
+        if not hasattr(made, "send"):
+            raise ValueError(f"{name}._blocks must yield blocks, got {short(made)}")
+        left, arms = horizon, None
+        try:
+            while left:
+                try:
+                    block = made.send(arms if self.adaptive else None)
+                except StopIteration:
+                    raise ValueError(f"{name}._blocks ended {left} rounds before the horizon, {horizon}") from None
+                if not isinstance(block, Block):
+                    raise ValueError(f"{name}._blocks must yield blocks, got {short(block)}")
+                if block.rewards.shape[1] != self.n_arms:
+                    raise ValueError(f"{name}.n_arms is {self.n_arms}, and its rewards have {block.rewards.shape[1]}")
+                if len(block) > left:
+                    raise ValueError(f"{name}._blocks must yield {horizon} rounds in all, got {len(block) - left} more")
+                left -= len(block)
+                arms = yield block
+        finally:
+            made.close()
 
     @abstractmethod
     def _blocks(self, horizon: int, rng: np.random.Generator) -> Blocks:

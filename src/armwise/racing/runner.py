@@ -112,6 +112,14 @@ def race(
     if recorded is not None and (not recorded or recorded[-1] > horizon):
         raise ValueError(f"rounds must lie in 1, ..., horizon = {horizon}, got {recorded[-1] if recorded else 'none'}")
     worlds = {name: world} if isinstance(world, Environment) else _worlds(world)
+    for each in worlds.values():
+        count(f"{type(each).__name__}.n_arms", getattr(each, "n_arms", None))
+    if not isinstance(metrics or {}, Mapping) or not all(map(callable, (metrics or {}).values())):
+        raise ValueError(f"metrics must be functions by name, a dict, got {type(metrics).__name__} {metrics!r:.80}")
+    if taken := _COLUMNS & set(metrics or {}):
+        raise ValueError(f"metrics must have names of their own, got {sorted(taken)}")
+    if not all(map(callable, callbacks)):
+        raise ValueError(f"callbacks must be a list of functions, got {callbacks!r:.80}")
     heats = [
         Heat(each, named(agents(each) if callable(agents) else agents), horizon, label, recorded=recorded,
              metrics=dict(metrics or {}), callbacks=tuple(callbacks), keep=kept)
@@ -122,8 +130,14 @@ def race(
     return results[0] if isinstance(world, Environment) else Results(results)
 
 
+# Columns of ``Result.curves``: a metric of such a name would hide what was measured.
+_COLUMNS = {"world", "agent", "seed", "round", "regret", "reward", "seconds", "cost"}
+
+
 def _worlds(worlds: Any) -> dict[str, Environment]:
     """Worlds by name; a list gets the names of its classes, numbered where one comes twice."""
+    if not isinstance(worlds, (Mapping, Sequence)) or isinstance(worlds, str):
+        raise ValueError(f"world must be an environment, or several in a dict or a list, got {worlds!r:.80}")
     found = dict(worlds) if isinstance(worlds, Mapping) else _numbered_names(worlds)
     for name, world in found.items():
         if not isinstance(world, Environment):
@@ -159,8 +173,11 @@ def race_all(
     >>> [len(result.runs) for result in race_all([heat, heat], seeds=2)]
     [2, 2]
     """
-    numbers = list(range(count("seeds", seeds)) if isinstance(seeds, int) else seeds)
-    if not numbers or len({count("seed", seed, least=0) for seed in numbers}) < len(numbers):
+    if isinstance(seeds, Iterable) and not isinstance(seeds, str):
+        numbers = [count("a seed", seed, least=0) for seed in seeds]
+    else:
+        numbers = list(range(count("seeds", seeds)))
+    if not numbers or len(set(numbers)) < len(numbers):
         raise ValueError(f"seeds must be a number, or different whole numbers, got {numbers}")
     workers, work = count("workers", workers), _engine(engine, heats)
     store = None if checkpoint is None else Store(checkpoint)
@@ -214,10 +231,14 @@ def named(agents: Mapping[str, Agent] | Sequence[Agent]) -> dict[str, Agent]:
     >>> list(named([aw.Exp3(n_arms=2), aw.LinUCB(dim=2), aw.Exp3(n_arms=2)]))
     ['Exp3', 'LinUCB', 'Exp3 2']
     """
+    if isinstance(agents, (Agent, str)) or not isinstance(agents, (Mapping, Iterable)):
+        raise ValueError(f"agents must be a dict of name: agent, or a list of agents, got {agents!r:.80}")
     found = dict(agents) if isinstance(agents, Mapping) else _numbered_names(agents)
     if not found:
         raise ValueError("agents must not be empty: give a dict of name: agent, or a list of agents")
     for name, agent in found.items():
+        if not isinstance(name, str) or not name:
+            raise ValueError(f"agents must have names, got {name!r} for {agent!r:.80}")
         if not isinstance(agent, Agent):
             raise ValueError(f"agents[{name!r}] must be an agent, got {type(agent).__name__} {agent!r:.80}")
     return found
