@@ -1,11 +1,13 @@
 """A race that is asked for wrongly, or whose world is wrong, says what is wrong with which argument."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 import armwise as aw
+from armwise.environments import Block, Environment
 
-Block, Environment = aw.environments.Block, aw.environments.Environment
 WORLD = aw.environments.Switching(3)
 
 
@@ -97,4 +99,5 @@ def test_a_block_that_does_not_fit_together_is_refused(views, tables, message):
 
 
 def test_a_block_takes_lists_and_whole_numbers():
-    assert Block({}, [[1, 0], [0, 1]]).competitors.tolist() == [[1.0], [1.0]]
+    rows: Any = [[1, 0], [0, 1]]
+    assert Block({}, rows).competitors.tolist() == [[1.0], [1.0]]

@@ -1,11 +1,11 @@
 """How many positions features are hashed into, where nobody said: by what the decisions at hand have to tell apart.
 
-A pair of a token of the context and one of an arm has a weight of its own until it shares its position. More positions
-mean fewer collisions, and a decision costs their square (``benchmarks/decider_dims.py`` has both). So there are as many
-as needed for at most ``FULL`` pairs per position, between ``LEAST`` and ``MOST``, as long as the arms are few enough for
-decisions to stay below a millisecond or so (``DEAREST``): counted in the first decision, and again, in the latest
-``SAMPLE``, after 10, 100 and 1,000 of them. A model that has too few is trained anew on all that was decided: a folder's
-journal has that as an event, so that a replay does the same.
+A pair of a token of the context and one of an arm has a weight of its own until it shares its position. More
+positions mean fewer collisions, and a decision costs their square (``benchmarks/decider_dims.py`` has both). So there
+are as many as needed for at most ``FULL`` pairs per position, between ``LEAST`` and ``MOST``, as long as the arms are
+few enough for decisions to stay below a millisecond or so (``DEAREST``): counted in the first decision, and again, in
+the latest ``SAMPLE``, after 10, 100 and 1,000 of them. A model that has too few is trained anew on all that was
+decided: a folder's journal has that as an event, so that a replay does the same.
 """
 
 from __future__ import annotations
