@@ -231,7 +231,7 @@ def feature_maps(module: Any) -> object:
     index, values = np.array([0, 2, 4]), np.array([0.5, -1.0, 2.0])
     return (
         module.maps.columns(rows, index, values, np.abs(values), knots, index, values, 5.0),
-        module.maps.fourier(rows, numbers(D, 5, seed=3), numbers(D, seed=4), 0.3),
+        module.maps.fourier(rows, numbers(5, D, seed=3), numbers(D, seed=4), 0.3),
     )
 
 

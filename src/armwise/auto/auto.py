@@ -11,12 +11,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from armwise import __version__, persist
 from armwise.agent import Agent, Choice, Floats, Played, Seed, Theory, count, fraction, joined, make_choice
 from armwise.auto.nested_model import NestedModel, chosen
 from armwise.auto.process import DistinctRows
 from armwise.numerics.choice import best_arms, draw, tied_probabilities
 
-_CHUNK = 4096  # rows that play maps at once
+_CHUNK = 4096  # rows that play maps at once, of all arms; but at least 64 rounds
 
 
 class Auto(Agent):
@@ -64,7 +65,7 @@ class Auto(Agent):
     FADE: ClassVar[float] = 0.9  # of the errors, per 16 rewards
     SLACK: ClassVar[float] = 1.05  # of the least error: what a shorter memory may cost
     ROWS: ClassVar[int] = 256  # different rows that the process holds
-    OPTIMISM: ClassVar[float] = 2.0  # deviations, of the process
+    LAYOUT: ClassVar[int] = 2  # of what is saved; raised whenever a file of before would mean something else
 
     def __init__(
         self, dim: int, n_arms: int | None = None, *, floor: float = 0.0, drift: bool = False, seed: Seed = None
@@ -84,6 +85,18 @@ class Auto(Agent):
         self._process = DistinctRows(self.dim, self.ROWS) if n_arms is None and not self.drift else None
         self._history: list[dict[str, Any]] = []
 
+    def _state(self) -> dict[str, Any]:
+        return super()._state() | {"layout": self.LAYOUT, "version": __version__}
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        version, layout = state.pop("version", "0.1.0 or earlier"), state.pop("layout", 1)
+        if layout != self.LAYOUT:
+            raise persist.LoadError(
+                f"Auto was saved by armwise {version} (layout {layout}), and armwise {__version__} reads layout "
+                f"{self.LAYOUT}: load it with that version, or let a new Auto learn from the log"
+            )
+        super()._restore(state)
+
     @property
     def _model(self) -> NestedModel:
         return self._models[self._leader]
@@ -97,7 +110,7 @@ class Auto(Agent):
 
     def _scores(self, context: Floats) -> Floats:
         process = self._few
-        return self._model.scores(context) if process is None else process.scores(context, self.OPTIMISM)
+        return self._model.scores(context) if process is None else process.scores(context)
 
     def _probabilities(self, context: Floats) -> Floats:
         p = tied_probabilities(self._scores(context))
@@ -143,13 +156,13 @@ class Auto(Agent):
     def _play(self, contexts: Any, rewards: Floats) -> Played:
         parts: list[Played] = []
         table = contexts[:, None, :] if self.n_arms is not None else contexts
-        start, T = 0, len(rewards)
+        start, T, chunk = 0, len(rewards), max(64, _CHUNK // table.shape[1])
         while start < T:
             if self._process is not None and not self._process.full:
                 stop = min(T, start + 16)
                 parts.append(self._loop(contexts[start:stop], rewards[start:stop], None))
             else:
-                stop = min(T, start + min(self._model.until_refit(), self._until_look_back(), _CHUNK))
+                stop = min(T, start + min(self._model.until_refit(), self._until_look_back(), chunk))
                 parts.append(self._play_nested(table[start:stop], rewards[start:stop]))
             start = stop
         return joined(parts)

@@ -11,14 +11,13 @@ from numpy.typing import NDArray
 from armwise import persist
 from armwise.agent import Floats
 
-_LENGTHS = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2)  # length scales, in sqrt(columns) of unit deviation
+_LENGTHS = (0.1, 0.2, 0.4, 0.57, 0.8, 1.13, 1.6, 3.2)  # length scales, in sqrt(columns) of unit deviation
 _NOISES = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0, 3.0)  # noise variance over prior variance
 _KINDS = ("separate", "linear", *(f"smooth {length:g}" for length in _LENGTHS))
 _JITTER = 1e-10
-DOUBT = 6.0  # twice the log likelihood by which a kernel may fall behind and stay in play
-IN_PLAY = 3  # kernels at most
-OTHERS = 0.85  # of the optimism, for those that are not the likeliest
-_BEHIND = {"separate": 6.0, "smooth 0.1": 4.0, "smooth 0.2": 2.0}  # with which rough kernels begin, as DOUBT counts
+OPTIMISM, LATER = 2.0, 1000.0  # deviations at first; rewards that raise their square by ln 2
+IN_PLAY = 6  # kernels at most
+_BEHIND = {"separate": 3.0, "smooth 0.1": 2.0, "smooth 0.2": 1.0}  # of the log likelihood: where rough kernels begin
 GROWTH = 8  # the kernel is fitted anew when the rewards have grown by one in so many
 
 
@@ -26,10 +25,10 @@ class DistinctRows(persist.Saved):
     """A Gaussian process over the distinct rows of the rounds learnt, until they are more than ``most``.
 
     All that is kept of the rewards of a row is their number, sum and sum of squares, which is all that a Gaussian
-    likelihood asks for. The kernel (rows of their own, linear, or smooth with one of six length scales), the noise and
-    the prior variance are those of the largest marginal likelihood, fitted anew at every reward at first, then whenever
-    they have grown by an eighth; the columns count in deviations. Kernels whose likelihood is not far below stay in
-    play: what a row may bring is the largest that one of them allows.
+    likelihood asks for. The kernel (rows of their own, linear, or smooth with one of eight length scales), the noise
+    and the prior variance are those of the largest marginal likelihood, fitted anew at every reward at first, then
+    whenever they have grown by an eighth; the columns count in deviations. Kernels whose likelihood is not far below
+    stay in play, with less optimism the further behind they are: what a row may bring is the largest that one allows.
 
     >>> process = DistinctRows(dim=1, most=8)
     >>> X = np.array([[0.0], [1.0], [2.0]])
@@ -39,7 +38,8 @@ class DistinctRows(persist.Saved):
     array([0., 1., 2.])
     """
 
-    _learnt = ("rows", "counts", "sums", "squares", "full", "models", "offered", "next_fit", "_means", "_covariances")
+    _learnt = ("rows", "counts", "sums", "squares", "full", "models", "behind", "offered", "next_fit", "_means",
+               "_covariances")  # fmt: skip
 
     def __init__(self, dim: int, most: int) -> None:
         self.dim, self.most = dim, most
@@ -49,6 +49,7 @@ class DistinctRows(persist.Saved):
         self.counts, self.sums, self.squares = np.zeros(0), np.zeros(0), np.zeros(0)
         # Kind, noise over variance, variance; the likeliest first.
         self.models = np.array([[float(_KINDS.index("smooth 0.8")), 0.03, 1.0]])
+        self.behind = np.zeros(1)  # how far the log likelihood of each is behind the first one's
         # Per model, jointly for all rows, once rows come back: until then they are conditioned when asked.
         self._means, self._covariances = np.zeros((0, 0)), np.zeros((0, 0, 0))
         self._places: dict[bytes, int] = {}
@@ -75,10 +76,10 @@ class DistinctRows(persist.Saved):
         if self.counts.sum() >= self.next_fit:
             self._fit()
         elif self._joint:
-            for (_, noise, variance), means, covariances in zip(self.models, self._means, self._covariances):
-                gain = covariances[i] / (covariances[i, i] + noise * variance)
-                means += gain * (reward - means[i])
-                covariances -= gain[:, None] * covariances[i]
+            now, noise = self._covariances[:, i], self.models[:, 1] * self.models[:, 2]
+            gains = now / (now[:, i] + noise)[:, None]
+            self._means += gains * (reward - self._means[:, i])[:, None]
+            self._covariances -= gains[:, :, None] * now[:, None, :]
         if not new and not self._joint:
             answers = [self._condition(model, self.rows) for model in self.models]
             self._means = np.array([means for means, _ in answers])
@@ -92,17 +93,17 @@ class DistinctRows(persist.Saved):
         """
         return self._answers(X)[0]
 
-    def scores(self, X: Floats, optimism: float) -> Floats:
-        """The largest mean + optimism x deviation of the kernels in play, row by row, with less for the less likely.
+    def scores(self, X: Floats) -> Floats:
+        """The largest mean + sqrt(OPTIMISM^2 + ln(1 + n / LATER) - behind) x deviation of the kernels in play.
 
-        >>> DistinctRows(dim=1, most=8).scores(np.zeros((1, 1)), 2.0).round(3)
+        Deviations and log likelihood are paid from one purse: a kernel that is less likely may surprise less. It grows
+        with the rewards n, so that no row is given up for good on what a few rewards said of the kernel.
+
+        >>> DistinctRows(dim=1, most=8).scores(np.zeros((1, 1))).round(3)
         array([2.828])
         """
-        (mean, width), *others = self._answers(X)
-        highest: Floats = mean + optimism * width
-        for mean, width in others:
-            highest = np.maximum(highest, mean + OTHERS * optimism * width)
-        return highest
+        allowed = np.sqrt(self._purse - self.behind)
+        return np.asarray(np.max([mean + z * width for (mean, width), z in zip(self._answers(X), allowed)], axis=0))
 
     @property
     def returns(self) -> bool:
@@ -161,6 +162,10 @@ class DistinctRows(persist.Saved):
             self.squares = np.concatenate([self.squares, more])
         self._means, self._covariances = np.zeros((0, 0)), np.zeros((0, 0, 0))
         return True
+
+    @property
+    def _purse(self) -> float:
+        return OPTIMISM**2 + math.log1p(float(self.counts.sum()) / LATER)
 
     @property
     def _joint(self) -> bool:
@@ -224,9 +229,11 @@ class DistinctRows(persist.Saved):
                 s = (float(z @ z) + within / g + prior) / (total + 2.0)
                 cost = (total + 2.0) * math.log(s) + 2.0 * float(np.log(np.diag(L)).sum())
                 best = min(best, (cost + (total - len(n)) * math.log(g), g, s))
-            found.append((best[0] + _BEHIND.get(_KINDS[kind], 0.0), float(kind), *best[1:]))
+            found.append((0.5 * best[0] + _BEHIND.get(_KINDS[kind], 0.0), float(kind), *best[1:]))
         found.sort()
-        self.models = np.array([model[1:] for model in found[:IN_PLAY] if model[0] <= found[0][0] + DOUBT])
+        found = [model for model in found[:IN_PLAY] if model[0] - found[0][0] < self._purse]
+        self.models = np.array([model[1:] for model in found])
+        self.behind = np.array([model[0] - found[0][0] for model in found])
         self._means, self._covariances = np.zeros((0, 0)), np.zeros((0, 0, 0))
         self.next_fit = math.ceil(total + max(1.0, total / GROWTH))
 

@@ -7,6 +7,7 @@ deterministic from its seed, and saved with the agent that uses it.
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -141,20 +142,35 @@ class Fourier(FeatureMap):
     With w drawn from N(0, 1 / length_scale^2) and b uniform, sqrt(2 / count) cos(w'x + b) has inner products close to
     exp(-|x - y|^2 / (2 length_scale^2)). Without a length scale it is the median distance between rows.
 
+    The median knows the rows and not the rewards: rewards may change over much shorter distances, or hardly at all.
+    ``scales=(1/16, 1/4, 1)`` deals the features out in turn to these multiples of the length scale, so that the ridge
+    model of an agent weighs them by how they predict: features of a wrong scale get small weights, and the sum of the
+    kernels is the prior. Each scale has count / len(scales) of the features; the map itself never changes, so widths
+    stay exact.
+
     >>> rows = np.linspace(0.0, 3.0, 50)[:, None]
     >>> features = Fourier(count=2000, length_scale=1.0, seed=1).fit(rows).transform([[0.0], [1.0]])
     >>> round(float(features[0] @ features[1]), 1)                # exp(-1/2) = 0.61
     0.6
     """
 
-    _learnt = ("size", "columns", "_frequencies", "_phases", "scale_used")
+    _learnt = ("size", "columns", "_waves", "_phases", "scale_used")
 
-    def __init__(self, count: int = 256, length_scale: float | None = None, seed: int = 0) -> None:
+    def __init__(
+        self,
+        count: int = 256,
+        length_scale: float | None = None,
+        seed: int = 0,
+        scales: Sequence[float] = (1.0,),
+    ) -> None:
         self.count, self.length_scale, self.seed = int(count), length_scale, int(seed)
+        self.scales = tuple(float(scale) for scale in scales)
         if self.count < 1:
             raise ValueError(f"count must be at least 1, got {count}")
         if length_scale is not None and not 0.0 < length_scale < np.inf:
             raise ValueError(f"length_scale must be positive, got {length_scale}")
+        if not 1 <= len(self.scales) <= self.count or not all(0.0 < scale < np.inf for scale in self.scales):
+            raise ValueError(f"scales must be 1 to count={self.count} positive numbers, got {scales!r:.80}")
 
     def params(self) -> dict[str, Any]:
         return super().params() | {"seed": self.seed}  # the seed is what the map is
@@ -163,12 +179,18 @@ class Fourier(FeatureMap):
         self.scale_used = self.length_scale or median_distance(rows)
         rng = stream(self.seed, "Fourier features")
         # Columns first: a column that is added later leaves the frequencies of the others as they are.
-        self._frequencies = np.ascontiguousarray(rng.standard_normal((rows.shape[1], self.count)).T / self.scale_used)
+        lengths = self.scale_used * np.resize(self.scales, self.count)
+        self._waves = rng.standard_normal((rows.shape[1], self.count)) / lengths
         self._phases = stream(self.seed, "Fourier phases").uniform(0.0, 2.0 * np.pi, self.count)
         self.size = self.count
 
+    def _restore(self, state: dict[str, Any]) -> None:
+        if "_frequencies" in state:  # files of 0.1.0 have one row per feature
+            state["_waves"] = np.ascontiguousarray(state.pop("_frequencies").T)
+        super()._restore(state)
+
     def _transform(self, rows: Floats) -> Floats:
-        return maps.fourier(rows, self._frequencies, self._phases, float(np.sqrt(2.0 / self.count)))
+        return maps.fourier(rows, self._waves, self._phases, float(np.sqrt(2.0 / self.count)))
 
 
 def median_distance(rows: Floats) -> float:
