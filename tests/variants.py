@@ -173,26 +173,25 @@ def regression_many(module: Any) -> object:
 
 
 @recipe("kary.exp3_learn", "kary.ucb1_scores", "kary.greedy_mixed", "kary.decayed")
-@recipe("kary.beta_winner", "kary.beta_frequencies", "kary.beta_choose")
+@recipe("kary.beta_winner")
 def kary(module: Any) -> object:
     k, totals, counts = module.kary, np.abs(numbers(K)), np.arange(float(K))
     weights = numbers(K)
     k.exp3_learn(weights, 0.2, 3, 0.4, 0.9)
     return (
         weights, k.ucb1_scores(totals, counts, 0.7), k.greedy_mixed(totals, counts, 0.1), k.decayed(0.4, 0.3, 17),
-        k.beta_winner(totals + 1, counts + 1, rng()), k.beta_frequencies(totals + 1, counts + 1, 30, rng()),
-        k.beta_choose(totals + 1, counts + 1, 5, rng()),
+        k.beta_winner(totals + 1, counts + 1, rng()),
     )  # fmt: skip
 
 
 @recipe("kary.exp3_play", "kary.ucb1_play", "kary.greedy_play", "kary.beta_play")
 def kary_play(module: Any) -> object:
     k, rewards = module.kary, (numbers(T, K) > 0.5).astype(float)
-    state = [np.zeros(K) for _ in range(5)] + [np.ones(K), np.ones(K)]
+    state = [np.zeros(K) for _ in range(5)] + [np.ones(K) for _ in range(4)]
     return (
         k.exp3_play(state[0], 0.2, rewards, rng()), k.ucb1_play(state[1], state[2], 0.7, rewards, rng()),
         k.greedy_play(state[3], state[4], 0.3, 0.2, 4, rewards, rng()),
-        k.beta_play(state[5], state[6], 3, rewards, rng()),
+        k.beta_play(state[5], state[6], True, rewards, rng()), k.beta_play(state[7], state[8], False, rewards, rng()),
         state,
     )  # fmt: skip
 
@@ -263,11 +262,12 @@ def policies_play(module: Any) -> object:
     k, rewards, N = module.kary, (numbers(T, K) > 0.5).astype(float), 7
     tables = np.random.default_rng(3).dirichlet(np.ones(K), size=(T, N))
     tables[:, :3] = np.eye(K)[np.random.default_rng(4).integers(K, size=(T, 3))]  # some policies name one arm
-    state = [np.zeros(N) for _ in range(5)] + [np.ones(N), np.ones(N)]
+    state = [np.zeros(N) for _ in range(5)] + [np.ones(N) for _ in range(4)]
     rest = lambda: (rng(), tables, rewards, np.random.default_rng(6))  # noqa: E731
     return (
         k.exp3_policies(state[0], 0.2, *rest()), k.ucb1_policies(state[1], state[2], 0.7, *rest()),
-        k.greedy_policies(state[3], state[4], 0.3, 0.2, 4, *rest()), k.beta_policies(state[5], state[6], *rest()),
+        k.greedy_policies(state[3], state[4], 0.3, 0.2, 4, *rest()), k.beta_policies(state[5], state[6], True, *rest()),
+        k.beta_policies(state[7], state[8], False, *rest()),
         k.arm_probability(np.full(N, 1 / N), tables[0], 3), state,
     )  # fmt: skip
 

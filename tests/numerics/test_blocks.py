@@ -17,6 +17,7 @@ X = RNG.normal(size=(T, K, D)) / np.sqrt(D)
 SHARED = RNG.normal(size=(T, D)) / np.sqrt(D)
 REWARDS = X @ RNG.normal(size=D) + 0.1 * RNG.normal(size=(T, K))
 CLICKS = (REWARDS > 0.3).astype(float)
+GRADES = np.clip(REWARDS, 0.0, 1.0)
 KEYS = [int(key) for key in RNG.integers(9, size=T)]
 PRIOR = np.linspace(-0.4, 0.5, D)
 SUBSPACE = np.linalg.qr(RNG.normal(size=(D, 2)))[0]
@@ -62,11 +63,17 @@ CASES: dict[str, tuple[Callable[[], aw.Agent], object, np.ndarray]] = {
         lambda: aw.PolicyArms(aw.EpsilonGreedy(N, 0.5, decay=0.3), POLICIES, K, seed=1), SHARED, CLICKS,
     ),
     "PolicyArms, BetaThompson": (lambda: aw.PolicyArms(aw.BetaThompson(N), POLICIES, K, seed=1), SHARED, CLICKS),
+    "PolicyArms, BetaThompson, exact chances": (
+        lambda: aw.PolicyArms(aw.BetaThompson(N, draws=2), POLICIES, K, seed=1), SHARED, CLICKS,
+    ),
+    "BetaThompson": (lambda: aw.BetaThompson(K, seed=1), None, CLICKS),
+    "BetaThompson, exact chances": (lambda: aw.BetaThompson(K, (0.3, 2.0), draws=2, seed=1), None, GRADES),
     "PolicyArms, features": (
         lambda: aw.PolicyArms(aw.Exp3(2), [lambda x: int(x[:, 0].argmax()), lambda x: 0], sees="features", seed=1),
         X, CLICKS,
     ),
     "PerContext, UCB1": (lambda: aw.PerContext(aw.UCB1(K, seed=2), seed=1), KEYS, CLICKS),
+    "PerContext, BetaThompson": (lambda: aw.PerContext(aw.BetaThompson(K, draws=2, seed=2), seed=1), KEYS, GRADES),
     "PerContext, Exp3": (lambda: aw.PerContext(aw.Exp3(K, seed=2), seed=1), KEYS, CLICKS),
 }  # fmt: skip
 

@@ -40,7 +40,7 @@ class BetaThompson(Agent):
         hypotheses=hypotheses.beta_thompson,
     )
     sees = "nothing"
-    merges = per_arm = True
+    merges = per_arm = compiled = True
     n_arms: int
     _learnt = ("_successes", "_failures")
 
@@ -49,7 +49,7 @@ class BetaThompson(Agent):
     ) -> None:
         super().__init__(seed=seed)
         self.n_arms, self.draws = count("n_arms", n_arms), count("draws", draws)
-        self.compiled, self._knows_probability = self.draws == 1, self.draws > 1
+        self._knows_probability = self.draws > 1
         if not isinstance(prior, (tuple, list)) or len(prior) != 2:
             raise ValueError(f"prior must be a pair (successes, failures) of numbers > 0, got {prior!r}")
         self.prior = (positive("prior[0]", prior[0]), positive("prior[1]", prior[1]))
@@ -95,13 +95,12 @@ class BetaThompson(Agent):
         self._successes, self._failures = np.delete(self._successes, arm), np.delete(self._failures, arm)
 
     def _play(self, contexts: Any, rewards: Floats) -> Played:
-        if not self.compiled:
-            return super()._play(contexts, rewards)
-        played = Played(*kary.beta_play(self._successes, self._failures, self.draws, rewards, self._rng))
+        played = Played(*kary.beta_play(self._successes, self._failures, self._knows_probability, rewards, self._rng))
         self._n_learnt += len(rewards)
         return played
 
     def _play_policies(self, tables: Floats, rewards: Floats, rng: np.random.Generator) -> Played:
-        played = kary.beta_policies(self._successes, self._failures, self._rng, tables, rewards, rng)
+        exact = self._knows_probability
+        played = kary.beta_policies(self._successes, self._failures, exact, self._rng, tables, rewards, rng)
         self._n_learnt += len(rewards)
         return Played(*played)

@@ -45,22 +45,10 @@ def beta_winner(
     failures: numpy.typing.NDArray[numpy.float64],
     rng: numpy.random.Generator,
 ) -> int: ...
-def beta_frequencies(
-    successes: numpy.typing.NDArray[numpy.float64],
-    failures: numpy.typing.NDArray[numpy.float64],
-    draws: int,
-    rng: numpy.random.Generator,
-) -> numpy.typing.NDArray[numpy.float64]: ...
-def beta_choose(
-    successes: numpy.typing.NDArray[numpy.float64],
-    failures: numpy.typing.NDArray[numpy.float64],
-    draws: int,
-    rng: numpy.random.Generator,
-) -> tuple[int, float]: ...
 def beta_play(
     successes: numpy.typing.NDArray[numpy.float64],
     failures: numpy.typing.NDArray[numpy.float64],
-    draws: int,
+    exact: bool,
     rewards: numpy.typing.NDArray[numpy.float64],
     rng: numpy.random.Generator,
 ) -> tuple[
@@ -106,6 +94,7 @@ def greedy_policies(
 def beta_policies(
     successes: numpy.typing.NDArray[numpy.float64],
     failures: numpy.typing.NDArray[numpy.float64],
+    exact: bool,
     rng: numpy.random.Generator,
     tables: numpy.typing.NDArray[numpy.float64],
     rewards: numpy.typing.NDArray[numpy.float64],

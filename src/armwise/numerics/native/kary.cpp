@@ -7,6 +7,17 @@
 using namespace nb::literals;
 using namespace armwise;
 
+namespace {
+
+BetaArms beta_arms(const View<double, 1>& successes, const View<double, 1>& failures, bool exact, Generator rng) {
+    same_length(successes, failures);
+    for (Index a = 0; a < successes.size(); ++a)
+        require(successes[a] > 0.0 && failures[a] > 0.0, "successes and failures must be > 0");
+    return {successes, failures, exact, rng};
+}
+
+}  // namespace
+
 void bind_kary(nb::module_& m) {
     m.doc() = "K-armed agents, step and block: one kernel for both lanes.";
 
@@ -79,48 +90,23 @@ array([0.9, 0.1]))");
 (array([0, 0]), array([1., 1.]), array([1., 1.])))");
 
     m.def("beta_winner", [](Array<double, 1> successes, Array<double, 1> failures, Generator rng) {
-        same_length(successes, failures);
-        return BetaDraws{successes, failures, 1, rng}.winner();
+        return beta_arms(successes, failures, false, rng).winner();
     }, "successes"_a, "failures"_a, "rng"_a, R"(The arm with the largest draw from its Beta(successes, failures).
 
 >>> beta_winner(np.array([1.0, 1e6]), np.array([1e6, 1.0]), np.random.default_rng(1))
 1)");
 
-    m.def("beta_frequencies", [](Array<double, 1> successes, Array<double, 1> failures, Index draws, Generator rng) {
-        same_length(successes, failures);
-        require(draws > 0, "draws must be at least 1");
-        New<double, 1> p(successes.size());
-        Unlocked unlocked(100.0 * double(draws) * double(successes.size()));
-        BetaDraws{successes, failures, draws, rng}.frequencies(p.view.data);
-        return p;
-    }, "successes"_a, "failures"_a, "draws"_a, "rng"_a,
-          R"(How often each arm wins, over ``draws`` posterior draws.
-
->>> beta_frequencies(np.array([1.0, 1e6]), np.array([1e6, 1.0]), 8, np.random.default_rng(1))
-array([0., 1.]))");
-
-    m.def("beta_choose", [](Array<double, 1> successes, Array<double, 1> failures, Index draws, Generator rng) {
-        same_length(successes, failures);
-        require(draws > 0, "draws must be at least 1");
-        std::vector<double> p(std::size_t(successes.size()));
-        const Decision decision = BetaDraws{successes, failures, draws, rng}.decide(0, p.data());
-        return std::make_tuple(decision.arm, decision.probability);
-    }, "successes"_a, "failures"_a, "draws"_a, "rng"_a,
-          R"(The winner of one draw and NaN, or an arm drawn from the frequencies of several and its frequency.
-
->>> beta_choose(np.array([1.0, 1e6]), np.array([1e6, 1.0]), 8, np.random.default_rng(1))
-(1, 1.0))");
-
-    m.def("beta_play", [](Array<double, 1> successes, Array<double, 1> failures, Index draws, Const<double, 2> rewards,
+    m.def("beta_play", [](Array<double, 1> successes, Array<double, 1> failures, bool exact, Const<double, 2> rewards,
                           Generator rng) {
-        same_length(successes, failures);
-        require(draws > 0, "draws must be at least 1");
-        return play_rounds(BetaDraws{successes, failures, draws, rng}, rewards);
-    }, "successes"_a, "failures"_a, "draws"_a, "rewards"_a, "rng"_a,
-          R"(Beta Thompson sampling over a block of rounds: arms, probabilities (NaN if draws is 1), rewards.
+        BetaArms agent = beta_arms(successes, failures, exact, rng);
+        return play_rounds(agent, rewards, agent.work());
+    }, "successes"_a, "failures"_a, "exact"_a, "rewards"_a, "rng"_a,
+          R"(Beta Thompson sampling over a block of rounds: arms, probabilities, rewards.
 
->>> beta_play(np.ones(1), np.ones(1), 2, np.ones((2, 1)), np.random.default_rng(1))
-(array([0, 0]), array([1., 1.]), array([1., 1.])))");
+Each arm is drawn from the arms' exact chances to win, or is the winner of one draw, whose probability is NaN.
+
+>>> beta_play(np.ones(2), np.ones(2), True, np.ones((1, 2)), np.random.default_rng(1))[1].round(9)
+array([0.5]))");
 
     m.def("arm_probability", [](Const<double, 1> q, Const<double, 2> table, Index arm) {
         require(table.size(0) == q.size(), "table must have one row per policy");
@@ -164,14 +150,14 @@ array([0., 1.]))");
 >>> greedy_policies(np.zeros(2), np.zeros(2), 0.5, 0.0, 0, rng, np.ones((3, 2, 1)), np.ones((3, 1)), other)
 (array([0, 0, 0]), array([1., 1., 1.]), array([1., 1., 1.])))");
 
-    m.def("beta_policies", [](Array<double, 1> successes, Array<double, 1> failures, Generator rng,
+    m.def("beta_policies", [](Array<double, 1> successes, Array<double, 1> failures, bool exact, Generator rng,
                               Const<double, 3> tables, Const<double, 2> rewards, Generator outer) {
-        same_length(successes, failures);
-        return play_policies(BetaDraws{successes, failures, 1, rng}, tables, rewards, outer);
-    }, "successes"_a, "failures"_a, "rng"_a, "tables"_a, "rewards"_a, "outer"_a,
-          R"(Beta Thompson sampling, one draw per round, over policies; see ``exp3_policies``. Probabilities are not known.
+        BetaArms agent = beta_arms(successes, failures, exact, rng);
+        return play_policies(agent, tables, rewards, outer, agent.work());
+    }, "successes"_a, "failures"_a, "exact"_a, "rng"_a, "tables"_a, "rewards"_a, "outer"_a,
+          R"(Beta Thompson sampling over policies; see ``exp3_policies`` and, for ``exact``, ``beta_play``.
 
 >>> rng, other = np.random.default_rng(1), np.random.default_rng(2)
->>> beta_policies(np.ones(2), np.ones(2), rng, np.ones((3, 2, 1)), np.ones((3, 1)), other)
+>>> beta_policies(np.ones(2), np.ones(2), False, rng, np.ones((3, 2, 1)), np.ones((3, 1)), other)
 (array([0, 0, 0]), array([nan, nan, nan]), array([1., 1., 1.])))");
 }

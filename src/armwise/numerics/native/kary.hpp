@@ -6,6 +6,7 @@
 
 #include "block.hpp"
 #include "weights.hpp"
+#include "winning.hpp"
 
 namespace armwise {
 
@@ -92,29 +93,23 @@ struct Greedy {
     }
 };
 
-// Posterior draws of Beta(successes, failures) per arm, and who wins them.
-struct BetaDraws {
+// A posterior Beta(successes, failures) per arm: the winner of one draw, or an arm drawn from the exact chances to win.
+struct BetaArms {
     View<double, 1> successes, failures;
-    Index draws;
+    bool exact;
     Generator rng;
     std::vector<double> sampled = std::vector<double>(std::size_t(successes.size()));
 
     Index arms() const { return successes.size(); }
+    double work() const { return exact ? 1e4 * double(arms()) : 10.0; }
     Index winner() {
         for (Index a = 0; a < arms(); ++a) sampled[a] = rng.beta(successes[a], failures[a]);
         const Best best = first_best(sampled.data(), arms());
         return pick(sampled.data(), arms(), best, best.ties > 1 ? rng.random() : 0.0);
     }
-    // How often each arm wins.
-    void frequencies(double* p) {
-        std::fill(p, p + arms(), 0.0);
-        for (Index i = 0; i < draws; ++i) p[winner()] += 1.0;
-        for (Index a = 0; a < arms(); ++a) p[a] /= double(draws);
-    }
-    // The winner of one draw and NaN, or an arm drawn from the frequencies of several and its frequency.
     Decision decide(Index, double* p) {
-        if (draws == 1) return {winner(), std::numeric_limits<double>::quiet_NaN()};
-        frequencies(p);
+        if (!exact) return {winner(), std::numeric_limits<double>::quiet_NaN()};
+        beta_wins(successes.data, failures.data, arms(), p);
         const Index arm = draw(p, arms(), rng.random());
         return {arm, p[arm]};
     }
@@ -124,14 +119,14 @@ struct BetaDraws {
     }
 };
 
-// A block of rounds without contexts.
-template <class Agent> Played play_rounds(Agent&& agent, const View<const double, 2>& rewards) {
+// A block of rounds without contexts; `work` is about what a round costs per arm.
+template <class Agent> Played play_rounds(Agent&& agent, const View<const double, 2>& rewards, double work = 10.0) {
     const Index T = rewards.size(0), K = agent.arms();
     require(K > 0 && rewards.size(1) == K, "rewards must have one column per arm");
     Played played = new_played(T);
     auto& [arms, probabilities, got] = played;
     {
-        Unlocked unlocked(10.0 * double(T) * double(K));
+        Unlocked unlocked(work * double(T) * double(K));
         std::vector<double> p(K);
         for (Index t = 0; t < T; ++t) {
             const Decision decision = agent.decide(t, p.data());
@@ -155,14 +150,14 @@ inline double arm_probability(const double* q, const double* table, Index N, Ind
 // armwise.reduction.PolicyArms tells it.
 template <class Agent>
 Played play_policies(Agent&& agent, const View<const double, 3>& tables, const View<const double, 2>& rewards,
-                     const Generator& rng) {
+                     const Generator& rng, double work = 10.0) {
     const Index T = rewards.size(0), K = rewards.size(1), N = agent.arms();
     require(K > 0 && tables.size(0) == T && tables.size(1) == N && tables.size(2) == K,
             "tables must have shape (T, N, K), for N policies and a column of rewards per arm");
     Played played = new_played(T);
     auto& [arms, probabilities, got] = played;
     {
-        Unlocked unlocked(10.0 * double(T) * double(N + K));
+        Unlocked unlocked(work * double(T) * double(N + K));
         std::vector<double> q(N);
         for (Index t = 0; t < T; ++t) {
             const double* table = tables.data + t * N * K;
