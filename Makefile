@@ -53,9 +53,11 @@ check: setup
 	$(BIN)/python tests/typing/check.py
 	$(BIN)/lint-imports
 
+# A core for each worker, which takes whole files: what a file's tests share is made once.
+WORKERS := -n auto --dist loadfile --no-loadscope-reorder
 test: setup
 	tools/system-packages chromium=chromium initdb=postgresql node=nodejs npm=npm
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto $(MEASURE)  # a core for each worker
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest $(WORKERS) $(MEASURE)
 
 # The same tests, and which lines of the package they ran: a trace of every line, which doubles their time.
 coverage: MEASURE := --cov --cov-report=term:skip-covered

@@ -1,7 +1,6 @@
-"""A log learnt in parts, here and on a Dask cluster, is a log learnt in one pass."""
+"""A log learnt in parts is a log learnt in one pass; test_offline_cluster has the same on a Dask cluster."""
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import armwise as aw
@@ -75,23 +74,3 @@ def test_what_cannot_be_fitted_says_why():
         aw.fit_log(aw.UCB1(K), SHARED, engine=3)
     with pytest.raises(ValueError, match="there is no current Client"):
         aw.fit_log(aw.UCB1(K), SHARED, engine="dask")
-
-
-def test_on_a_scheduler_with_two_workers_it_is_one_pass(cluster, tmp_path):
-    from distributed import Client
-
-    with Client(f"tcp://{cluster}"):
-        for agent, log in AGENTS:
-            here = aw.fit_log(agent.clone(seed=1), log)
-            there = aw.fit_log(agent.clone(seed=1), log, engine="dask", part=400)  # eight parts
-            assert here.t == there.t == N + 1
-            for mine, expected in zip(learnt(there, log), learnt(here, log), strict=True):
-                np.testing.assert_allclose(mine, expected, rtol=1e-9, atol=1e-9)
-    paths = [tmp_path / f"{i}.parquet" for i in range(3)]
-    columns = {f"x{j}": X[:, 0, j] for j in range(D)} | {"arm": ARMS, "reward": REWARDS, "probability": P}
-    for path, part in zip(paths, np.array_split(np.arange(N), 3)):
-        pd.DataFrame(columns).iloc[part].to_parquet(path)
-    logs = [aw.offline.Log.from_parquet(path, n_arms=K) for path in paths]
-    there = aw.fit_log(aw.LinUCB(n_arms=K, alpha=0.3), logs, engine=f"dask://{cluster}")
-    here = aw.fit_log(aw.LinUCB(n_arms=K, alpha=0.3), SHARED)
-    np.testing.assert_allclose(there.estimate(X[0, 0]), here.estimate(X[0, 0]), rtol=1e-9)

@@ -1,15 +1,22 @@
-"""An evaluation on a Dask cluster: parts of a log on two workers give the numbers of one machine to 1e-12."""
+"""On a Dask cluster: evaluations (to 1e-12), fits and races on two workers give the numbers of one machine."""
 
+import json
+import os
+import subprocess
 import sys
+import time
 import warnings
+from pathlib import Path
 
 import cloudpickle
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.dataset
 import pyarrow.parquet as pq
 import pytest
+import test_fit_log as fits
 from offline_worlds import K, draw_arms, expected, logging, target
 
 import armwise as aw
@@ -19,6 +26,11 @@ from armwise.offline.intervals import Blocks, Clusters, Moments, block_size
 for name in (__name__, "offline_worlds"):  # as if it were the user's script, which workers cannot import
     cloudpickle.register_pickle_by_value(sys.modules[name])
 
+QUIET = {  # what its processes do while they wait
+    "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "false",
+    "DASK_DISTRIBUTED__ADMIN__TICK__INTERVAL": "500ms",
+    "DASK_DISTRIBUTED__ADMIN__SYSTEM_MONITOR__INTERVAL": "5s",
+}
 EVERY = ["ips", "snips", "dm", "dr", "sndr", "switch-dr", "dros"]
 
 
@@ -60,6 +72,38 @@ def same(here, there, leave=("ess_over_time",)):
             assert other[place] == pytest.approx(value, rel=1e-12, abs=1e-12), place
         else:
             assert other[place] == value, place
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    """host:port of a Dask scheduler with two workers, as processes of their own; for this file alone, since they take
+    a twentieth of a core each for as long as they live."""
+    from distributed import Client
+
+    folder = tmp_path_factory.mktemp("dask")
+    where, written = folder / "scheduler.json", folder / "dask.log"
+    environment = os.environ | {"PYTHONPATH": str(Path(aw.__file__).parents[1])} | QUIET
+    command = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0",
+               "--no-dashboard", "--dashboard-address", "127.0.0.1:0",  # its HTTP server starts even so, on 8787
+               "--scheduler-file", str(where)]  # fmt: skip
+    worker = [sys.executable, "-m", "distributed.cli.dask_worker", "--scheduler-file", str(where), "--nthreads", "1",
+              "--no-nanny", "--no-dashboard"]  # fmt: skip
+    with written.open("w") as log:
+        processes = [subprocess.Popen(each, stdout=log, stderr=log, env=environment, cwd=folder)
+                     for each in (command, worker, worker)]  # fmt: skip
+        try:
+            deadline = time.monotonic() + 60
+            while not where.exists() or not where.read_text().strip():
+                assert time.monotonic() < deadline, written.read_text()
+                time.sleep(0.1)
+            address = json.loads(where.read_text())["address"]
+            with Client(address) as client:
+                client.wait_for_workers(2, timeout=60)
+            yield address.removeprefix("tcp://")
+        finally:
+            for process in reversed(processes):
+                process.terminate()
+                process.wait(timeout=30)
 
 
 @pytest.fixture(scope="module")
@@ -187,3 +231,37 @@ def test_sums_of_parts_are_those_of_the_whole(n, cut):
         first.merge(later)
         for name in ("mean", "covariance") if isinstance(whole, Moments) else ("sums", "counts"):
             np.testing.assert_allclose(getattr(first, name), getattr(whole, name), rtol=1e-12, err_msg=name)
+
+
+def test_on_a_scheduler_with_two_workers_it_is_one_pass(cluster, tmp_path):
+    from distributed import Client
+
+    with Client(f"tcp://{cluster}"):
+        for agent, log in fits.AGENTS:
+            here = aw.fit_log(agent.clone(seed=1), log)
+            there = aw.fit_log(agent.clone(seed=1), log, engine="dask", part=400)  # eight parts
+            assert here.t == there.t == fits.N + 1
+            for mine, expected in zip(fits.learnt(there, log), fits.learnt(here, log), strict=True):
+                np.testing.assert_allclose(mine, expected, rtol=1e-9, atol=1e-9)
+    paths = [tmp_path / f"{i}.parquet" for i in range(3)]
+    columns = {f"x{j}": fits.X[:, 0, j] for j in range(fits.D)} | {
+        "arm": fits.ARMS,
+        "reward": fits.REWARDS,
+        "probability": fits.P,
+    }
+    for path, part in zip(paths, np.array_split(np.arange(fits.N), 3)):
+        pd.DataFrame(columns).iloc[part].to_parquet(path)
+    logs = [aw.offline.Log.from_parquet(path, n_arms=fits.K) for path in paths]
+    there = aw.fit_log(aw.LinUCB(n_arms=fits.K, alpha=0.3), logs, engine=f"dask://{cluster}")
+    here = aw.fit_log(aw.LinUCB(n_arms=fits.K, alpha=0.3), fits.SHARED)
+    np.testing.assert_allclose(there.estimate(fits.X[0, 0]), here.estimate(fits.X[0, 0]), rtol=1e-9)
+
+
+def test_dask_cluster_gives_the_same_numbers(cluster, tmp_path):
+    agents = {"LinUCB": aw.LinUCB(dim=5, alpha=0.3), "Exp3": aw.Exp3(n_arms=4)}
+    world = aw.environments.Linear(n_arms=4, dim=5)
+    here = aw.race(agents, world, horizon=500, seeds=4)
+    there = aw.race(agents, world, horizon=500, seeds=4, engine=f"dask://{cluster}", checkpoint=tmp_path / "runs")
+    for name in agents:
+        np.testing.assert_array_equal(here.regret(name), there.regret(name))
+    assert len(list((tmp_path / "runs").glob("*.npz"))) == 8

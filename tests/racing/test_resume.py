@@ -223,16 +223,6 @@ def test_runs_that_failed_are_tried_again(tmp_path):
     assert not list(tmp_path.glob("*.npz"))
 
 
-def test_dask_cluster_gives_the_same_numbers(cluster, tmp_path):
-    agents = {"LinUCB": aw.LinUCB(dim=5, alpha=0.3), "Exp3": aw.Exp3(n_arms=4)}
-    world = aw.environments.Linear(n_arms=4, dim=5)
-    here = aw.race(agents, world, horizon=500, seeds=4)
-    there = aw.race(agents, world, horizon=500, seeds=4, engine=f"dask://{cluster}", checkpoint=tmp_path / "runs")
-    for name in agents:
-        np.testing.assert_array_equal(here.regret(name), there.regret(name))
-    assert len(list((tmp_path / "runs").glob("*.npz"))) == 8
-
-
 def test_a_dask_client_or_cluster_is_an_engine_and_data_goes_there_once():
     from distributed import Client, LocalCluster
 

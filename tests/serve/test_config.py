@@ -15,6 +15,7 @@ from armwise.serve.engine.application import Application
 from armwise.serve.engine.engine import Engine
 from armwise.serve.journal.events import Creation, Settings
 from armwise.serve.journal.sqlite import SQLite
+from armwise.serve.model import build
 from armwise.serve.model.build import build_model
 from armwise.serve.web.keys import Key, digest
 
@@ -49,8 +50,8 @@ def key(name: str = "k", secret: str = "s", **rest: Any) -> Key:
         (NEWS + 'agent = {class = "LinUCB", dim = 99999999}', "applications.news: agent: dim must be .* to 8192"),
         (NEWS + 'agent = {class = "LinUCB", n_arms = 999999999999}', "applications.news: agent: .*memory"),
         (
-            NEWS + 'features = {dim = 8000}\nagent = {class = "LinUCB", n_arms = 3}',
-            "applications.news: agent: it takes 146. MB of memory, at most 1024 are accepted: lower the dim .* 8000",
+            NEWS + 'features = {dim = 2000}\nagent = {class = "LinUCB", n_arms = 3}',
+            "applications.news: agent: it takes 9. MB of memory, at most 64 are accepted: lower the dim .* 2000",
         ),
         (
             NEWS + 'arms = ["a", "b", "a"]\nagent = {class = "UCB1", n_arms = 3}',
@@ -87,6 +88,8 @@ def key(name: str = "k", secret: str = "s", **rest: Any) -> Key:
 def test_what_is_wrong_is_said_with_its_place_and_nothing_is_stored(
     text: str, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
+    assert build.MAX_MEMORY == 1 << 30
+    monkeypatch.setattr(build, "MAX_MEMORY", 1 << 26)  # less, so that what is refused is soon made
     monkeypatch.chdir(tmp_path)
     (tmp_path / "shop.toml").write_text(text, "utf-8")
     with pytest.raises(ValueError, match=f"(?s)^shop.toml: .*{why}") as raised:
