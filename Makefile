@@ -53,8 +53,10 @@ check: setup
 	$(BIN)/python tests/typing/check.py
 	$(BIN)/lint-imports
 
-# A core for each worker, which takes whole files: what a file's tests share is made once.
+# A core for each worker, which takes whole files: what a file's tests share is made once. Bytecode is kept whatever the
+# environment says, so that a process that a test starts does not compile every source anew.
 WORKERS := -n auto --dist loadfile --no-loadscope-reorder
+test: export PYTHONDONTWRITEBYTECODE :=
 test: setup
 	tools/system-packages chromium=chromium initdb=postgresql node=nodejs npm=npm
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest $(WORKERS) $(MEASURE)

@@ -27,9 +27,6 @@ OUTSIDE = {
     "benchmarks/RESULTS.md": "benchmarks.md",
 }
 
-# Pages whose code runs when the site is built, so that what it prints stands below it; tutorials are too.
-SHOW_OUTPUTS = {"index.md", "own-world.md", "add-an-agent.md"}
-
 _NOT_MEASURED = "# Benchmarks\n\nNot measured yet on this copy: `make bench` writes this page.\n"
 
 
@@ -63,12 +60,28 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
     name = Path(address).stem
     if address.startswith("algorithms/") and name != "index":
         markdown = f"{markdown.rstrip()}\n\n{agents.facts(name)}\n"
-    if address.startswith("tutorials/") or address in SHOW_OUTPUTS:
+    if running.runs_when_built(address):
         with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
             markdown = running.with_outputs(markdown, name)
     if address == "choose.md":
         markdown = markdown.replace("<!-- choices -->", tables.choices())
-    return formula.rendered(_inside(markdown, address))
+    return _DRAWING.sub(_put_aside, formula.rendered(_inside(markdown, address)))
+
+
+# Drawings are put aside until a page is done: Markdown and the search index would read every stroke of them, and
+# somebody who searches for a number would find the axes.
+_DRAWING, _ASIDE = re.compile(r"<svg\b.*?</svg>", re.DOTALL), re.compile(r'<svg data-aside="(\d+)"></svg>')
+_aside: list[str] = []
+
+
+def _put_aside(found: re.Match[str]) -> str:
+    _aside.append(found[0])
+    return f'<svg data-aside="{len(_aside) - 1}"></svg>'
+
+
+def on_post_page(output: str, page: Any, config: Any) -> str:
+    """Put the page's drawings back."""
+    return _ASIDE.sub(lambda found: _aside[int(found[1])], output)
 
 
 def _inside(markdown: str, address: str) -> str:

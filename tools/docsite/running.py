@@ -16,10 +16,12 @@ import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parent.parent.parent
+SHOW_OUTPUTS = {"index.md", "own-world.md", "add-an-agent.md"}  # and the tutorials
 ENV = os.environ | {"PYTHONPATH": str(ROOT / "src")}
 _FENCE = re.compile(
     r"(?:^<!-- (?P<mark>run|run: serve|output) -->\n)?^(?P<fence>`{3,})(?P<kind>\w*)[^\n]*\n(?P<code>.*?)^(?P=fence)$",
@@ -71,13 +73,31 @@ def run(text: str, name: str) -> Iterator[tuple[Block, str]]:
 
 
 def with_outputs(text: str, name: str) -> str:
-    """The page with what each Python block prints below it, unless the page shows that already."""
+    """The page with what each Python block prints below it, unless the page shows that already (and truly).
+
+    >>> with_outputs("```python\\nprint(1)\\n```\\n<!-- output -->\\n```text\\n2\\n```\\n", "page")
+    Traceback (most recent call last):
+    ...
+    ValueError: page shows 2, but its code prints 1
+    """
     found = list(run(text, name))
+    for (_, printed), (shows, _) in pairwise(found):
+        if shows.mark == "output" and printed.rstrip() != shows.code.rstrip():
+            raise ValueError(f"{name} shows {shows.code.rstrip()}, but its code prints {printed.rstrip()}")
     shown = [block.mark == "output" for block, _ in found[1:]] + [False]
     for (block, printed), already in reversed(list(zip(found, shown, strict=True))):
         if printed and not already:
             text = f"{text[: block.end]}\n\n```text\n{printed.rstrip()}\n```\n{text[block.end :]}"
     return text
+
+
+def runs_when_built(address: str) -> bool:
+    """Whether a page's code runs when the site is built, so that what it prints stands below it.
+
+    >>> runs_when_built("tutorials/student.md"), runs_when_built("choose.md")
+    (True, False)
+    """
+    return address.startswith("tutorials/") or address in SHOW_OUTPUTS
 
 
 def commands(block: Block) -> list[list[str]]:
