@@ -20,7 +20,6 @@ from armwise.features.tokens import (
     hash_id,
     part,
     refuse_twice,
-    tail,
     why,
 )
 
@@ -37,6 +36,7 @@ class Arm(NamedTuple):
     n_keys: int  # in the text it came as
     hash: bytes  # of its id, as a token
     raw: msgspec.Raw  # as it came; remembered with the arm, so that a thousand decisions share it
+    words: bytes  # the hash of its id and its tokens, as ``Tail`` has them
 
 
 class ArmColumns:
@@ -125,7 +125,7 @@ def read_arm(text: bytes) -> Arm:
     ...
     armwise.features.tokens.InvalidInput: an arm: Expected `str | object`, got `int`
     """
-    return _remembered(text) if len(text) <= 4096 else _read(text)
+    return _remembered(text) if len(text) <= _LONG else _read(text)
 
 
 def _read(text: bytes) -> Arm:
@@ -134,14 +134,20 @@ def _read(text: bytes) -> Arm:
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise InvalidInput(f"an arm: {why(error, text)}") from None
     if isinstance(sent, str):
-        return Arm(check_id("an arm's id", sent), NOTHING, 0, hash_id(sent), msgspec.Raw(text))
+        return _arm(sent, NOTHING, 0, text)
     unset = sent.features is msgspec.UNSET
     features = NOTHING if unset else part(bytes(sent.features), "a")
     n_keys = features.n_keys + (1 if unset else 2)
     refuse_twice("an arm", text, n_keys)
-    return Arm(check_id("an arm's id", sent.id), features, n_keys, hash_id(sent.id), msgspec.Raw(text))
+    return _arm(sent.id, features, n_keys, text)
 
 
+def _arm(id: str, features: Part, n_keys: int, text: bytes) -> Arm:
+    hash = hash_id(check_id("an arm's id", id))
+    return Arm(id, features, n_keys, hash, msgspec.Raw(text), hash + features.counted)
+
+
+_LONG = 4096  # bytes of an arm beyond which it is not remembered
 _remembered = functools.lru_cache(maxsize=8192)(_read)
 
 
@@ -173,7 +179,7 @@ def read_arms(texts: Sequence[bytes]) -> ArmColumns:
 
 
 def _read_all(texts: tuple[bytes, ...]) -> ArmColumns:
-    each = [read_arm(text) for text in texts]
+    each = list(map(read_arm if max(map(len, texts), default=0) > _LONG else _remembered, texts))
     if len(each) < _MANY:
         return _checked(each)
     for known in list(_sets):  # arms that are remembered are the same objects: to compare them costs next to nothing
@@ -206,7 +212,7 @@ def check_ids(ids: Sequence[str]) -> None:
 
 
 def _columns(arms: Sequence[Arm]) -> ArmColumns:
-    words = tail([arm.hash for arm in arms], [arm.features for arm in arms])
+    words = Tail(len(arms), b"".join([arm.words for arm in arms]))
     return ArmColumns(tuple([arm.id for arm in arms]), words, arms, None)
 
 

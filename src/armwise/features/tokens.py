@@ -86,6 +86,15 @@ class Tail(msgspec.Struct, frozen=True, gc=False):
     n: int
     words: bytes  # per arm the hash of its id, the number of tokens and three words for each
 
+    @property
+    def n_tokens(self) -> int:
+        """How many tokens all arms have.
+
+        >>> tail([bytes(8)], [part(b'{"a": 1}', "a")]).n_tokens
+        1
+        """
+        return (len(self.words) - 16 * self.n) // _ROW.size
+
 
 def tail(ids: Sequence[bytes], arms: Sequence[Part]) -> Tail:
     """The tokens of some arms; ``ids`` are the hashes of their ids.

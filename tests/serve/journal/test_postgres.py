@@ -198,6 +198,40 @@ def test_the_personalizer_face_on_two_services(url: str) -> None:
     two.stop()
 
 
+def test_versions_are_promoted_and_rolled_back_for_both(url: str) -> None:
+    """Whichever process is asked: both serve the version that leads, and a share of it, until it is rolled back."""
+    both = [Running(Service(Config(storage=url))) for _ in range(2)]
+    one, two = (running.client for running in both)
+    for k in range(8):
+        (one, two)[k % 2].post("/v1/decisions", json={"id": f"e{k}", "context": {"x": k}, "arms": ["a", "b"]})
+        (one, two)[k % 2].post(f"/v1/decisions/e{k}/reward", json={"value": k % 2})
+
+    def shown(client: httpx.Client) -> list[tuple[str, float, bool]]:
+        return [(v["name"], v["share"], v["leads"]) for v in client.get("/v1/versions").json()["versions"]]
+
+    def come(expected: list[tuple[str, float, bool]]) -> None:
+        for client in (one, two):
+            _until(lambda client=client: shown(client) == expected)
+
+    [(first, _, _)] = shown(one)
+    asked = {"name": "bold", "agent": {"class": "LinUCB", "alpha": 2.0}, "share": 0.5}
+    assert two.post("/v1/versions", json=asked).status_code == 201
+    come([(first, 0.5, True), ("bold", 0.5, False)])
+    assert one.post("/v1/versions/bold/promote").status_code == 200
+    come([("bold", 1.0, True), (first, 0.0, False)])
+    for k, client in enumerate((one, two)):
+        answer = client.post("/v1/decisions", json={"id": f"late{k}", "arms": ["a", "b"]})
+        assert answer.status_code == 201
+    assert two.post("/v1/rollback").status_code == 200
+    come([(first, 1.0, True), ("bold", 0.0, False)])
+    for running in both:
+        running.stop()
+    store = open_store(url)
+    journal = Journal(store.connect(), store.lock, store.clock)
+    assert verify(journal).problems == []
+    journal.connection.close()
+
+
 def _lessons(client: httpx.Client) -> int:
     return int(client.get("/v1/agents").json()["agents"][0]["lessons"])
 

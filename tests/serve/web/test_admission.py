@@ -11,6 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
+from armwise.features.arms import read_arms
 from armwise.features.tokens import part
 from armwise.serve.engine.application import Application
 from armwise.serve.journal.events import LEAST_PAIRS
@@ -135,9 +136,8 @@ def test_no_tiny_body_can_ask_for_more_than_the_least_bound() -> None:
     ones = [1] * 1004
     text = json.dumps({"context": {"k": ones}, "arms": [{"id": "a", "features": {"k": ones}}]}, separators=(",", ":"))
     assert admission._TINY - 50 < len(text) <= admission._TINY
-    worst = admission.pairs(
-        [part(json.dumps({"k": ones}).encode(), "c")], [part(json.dumps({"k": ones}).encode(), "a")]
-    )
+    arm = json.dumps({"id": "a", "features": {"k": ones}}).encode()
+    worst = admission.pairs([part(json.dumps({"k": ones}).encode(), "c")], read_arms([arm]).tail)
     assert LEAST_PAIRS * 0.9 < worst <= LEAST_PAIRS
 
 

@@ -6,10 +6,10 @@ import contextlib
 import functools
 import logging
 from collections.abc import Sequence
-from typing import Any
 
 from armwise import persist
 from armwise.serve.journal.append import Journal, Write
+from armwise.serve.journal.bases import base_of
 from armwise.serve.journal.events import (
     PROVISIONAL,
     Change,
@@ -181,9 +181,9 @@ def refold(models: dict[str, Model], journal: Journal, app: str, upto: int, brok
     {}
     """
     seq = journal.base().seq
-    for (data,) in journal.connection.execute("SELECT data FROM bases WHERE app = ?", (app,)):
+    if (data := base_of(journal.connection, app)) is not None:
         try:
-            models[app] = persist.loads(bytes(data))
+            models[app] = persist.loads(data)
         except persist.LoadError as error:
             give_up(models, broken, app, f"the snapshot that its events begin with cannot be loaded: {error}")
     while seq < upto:
@@ -205,23 +205,20 @@ def restore(journal: Journal, at_hand: dict[str, Model] | None = None) -> tuple[
     if saved is None or saved.seq < base:
         saved = Saved(base, "")
     execute = journal.connection.execute
-    left: dict[str, tuple[int, str, tuple[Any, ...]]] = {
-        app: (seq, "SELECT data FROM bases WHERE app = ?", (app,)) for app, seq in execute("SELECT app, seq FROM bases")
-    }
+    left: dict[str, int] = dict(execute("SELECT app, seq FROM bases"))
     newest = "SELECT app, max(seq) FROM snapshots WHERE app <> '' AND seq > ? AND seq <= ? GROUP BY app"
-    newer = {
-        app: (seq, "SELECT data FROM snapshots WHERE app = ? AND seq = ?", (app, seq))
-        for app, seq in execute(newest, (base, saved.seq))
-    }
+    newer: dict[str, int] = dict(execute(newest, (base, saved.seq)))
     models = {}
-    for app, (seq, sql, values) in (left | newer).items():
+    for app, seq in (left | newer).items():
         if app in saved.without:
             continue
         if at_hand is not None and app in at_hand and at_hand[app].version == seq:
             models[app] = at_hand[app]
             continue
         try:
-            models[app] = persist.loads(bytes(execute(sql, values)[0][0]), f"snapshot of {app}")
+            stored = "SELECT data FROM snapshots WHERE app = ? AND seq = ?"
+            data = bytes(execute(stored, (app, seq))[0][0]) if app in newer else base_of(journal.connection, app)
+            models[app] = persist.loads(data or b"", f"snapshot of {app}")
         except persist.LoadError:
             log.exception("the snapshot of %s cannot be loaded", app)
     return models, saved.seq

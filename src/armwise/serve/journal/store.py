@@ -25,6 +25,8 @@ CREATE TABLE IF NOT EXISTS catalogues (
   hash {bytes} PRIMARY KEY, time {integer} NOT NULL, data {bytes} NOT NULL){suffix};
 CREATE INDEX IF NOT EXISTS asked ON requests (seq);
 CREATE TABLE IF NOT EXISTS bases (app TEXT PRIMARY KEY, seq {integer} NOT NULL, data {bytes} NOT NULL);
+CREATE TABLE IF NOT EXISTS pieces (
+  app TEXT NOT NULL, seq {integer} NOT NULL, n {integer} NOT NULL, data {bytes} NOT NULL, PRIMARY KEY (app, seq, n));
 CREATE TABLE IF NOT EXISTS {aside}snapshots (
   app TEXT NOT NULL, seq {integer} NOT NULL, data {bytes} NOT NULL, PRIMARY KEY (app, seq));
 """

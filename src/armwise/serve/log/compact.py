@@ -94,6 +94,7 @@ def compact(journal: Journal, before: int) -> int:
                 execute(f"DELETE FROM {table} WHERE seq IN ({', '.join('?' * len(chunk))})", chunk)
         execute("DELETE FROM snapshots WHERE seq <= ?", (last,))
         execute("DELETE FROM bases")
+        execute("DELETE FROM pieces")
         for app, model in models.items():
             execute("INSERT INTO bases VALUES (?, ?, ?)", (app, model.version, persist.dumps(model)))
         base = Base(last, chain.hex(), list(apart.values()))

@@ -9,6 +9,7 @@ The models stay as they are: what decisions taught, they taught.
 
 from __future__ import annotations
 
+import functools
 import logging
 import threading
 import time
@@ -19,6 +20,7 @@ import msgspec
 
 from armwise.serve.engine.engine import Engine
 from armwise.serve.errors import Unavailable
+from armwise.serve.journal import bases
 from armwise.serve.journal.append import Journal, Write
 from armwise.serve.journal.bodies import catalogue_of
 from armwise.serve.journal.records import Base, chunks
@@ -141,7 +143,7 @@ class Retention:
                 "SELECT app, max(seq) FROM snapshots WHERE app <> '' AND seq <= ? GROUP BY app", (saved.seq,)
             )
             models = [
-                (app, seq, execute("SELECT data FROM snapshots WHERE app = ? AND seq = ?", (app, seq))[0][0])
+                (app, seq, bytes(execute("SELECT data FROM snapshots WHERE app = ? AND seq = ?", (app, seq))[0][0]))
                 for app, seq in newest
                 if there.get(app, -1) < seq
             ]
@@ -149,17 +151,19 @@ class Retention:
         finally:
             journal.connection.rollback()
 
+        for app, seq, data in models:  # a large one in pieces, so that no commit waits for all of it
+            for n, piece in bases.pieces(data):
+                self._write(functools.partial(_put, at=(app, seq, n), piece=piece))
+
         def move(writing: Journal) -> None:
             self._check(writing, base.seq)
-            for model in models:
-                writing.connection.execute(
-                    "INSERT INTO bases VALUES (?, ?, ?) ON CONFLICT (app) DO UPDATE SET "
-                    "seq = excluded.seq, data = excluded.data",
-                    model,
-                )
+            for app, seq, data in models:
+                bases.put_base(writing.connection, app, seq, len(data))
             _put_base(writing, base)
 
         self._write(move)
+        for gone in bases.unused(journal.connection):
+            self._write(functools.partial(_put, at=gone, piece=None))
 
     def _begun(self, journal: Journal, old: Base, seq: int) -> Base:
         """The journal's beginning, at a later event."""
@@ -268,6 +272,14 @@ class Retention:
         if isinstance(came[0], BaseException):
             raise came[0]
         return came[0]
+
+
+def _put(writing: Journal, at: tuple[str, int, int], piece: bytes | None) -> None:
+    """Store a piece of a model, or take it away."""
+    if piece is None:
+        bases.drop_piece(writing.connection, *at)
+    else:
+        bases.put_piece(writing.connection, *at, piece)
 
 
 def _pages(journal: Journal, start: int, end: int) -> Iterator[list[Any]]:

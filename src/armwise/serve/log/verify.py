@@ -20,6 +20,7 @@ from armwise.serve.engine.draw import uniform
 from armwise.serve.engine.fold import fold
 from armwise.serve.errors import Conflict, Unknown
 from armwise.serve.journal.append import Journal, link
+from armwise.serve.journal.bases import base_of
 from armwise.serve.journal.bodies import hashed, together, unpack_arms
 from armwise.serve.journal.events import Decision, Event, Reward, Row, Sequel
 from armwise.serve.journal.records import Base
@@ -254,8 +255,8 @@ def base_models(journal: Journal, base: Base) -> dict[str, Model]:
     >>> base_models(Journal(SQLite(":memory:").connect()), Base())
     {}
     """
-    rows = journal.connection.execute("SELECT app, data FROM bases") if base.seq else []
-    return {app: persist.loads(bytes(data)) for app, data in rows}
+    names = journal.connection.execute("SELECT app FROM bases") if base.seq else []
+    return {app: persist.loads(base_of(journal.connection, app) or b"") for (app,) in names}
 
 
 def _check_rules(report: Report, statuses: Statuses, row: Row, secret: bytes) -> None:

@@ -92,7 +92,7 @@ async def rank(call: Call) -> Response:
     """``POST rank``: 201 with the ranking, the event's id and the action to show."""
     apart = admission.large(call.body)
     asked = await admission.aside(apart, lambda: read(call.body))
-    apart = admission.heavy(call, [part(asked.context, "c")], asked.arms.features) or apart
+    apart = admission.heavy(call, [part(asked.context, "c")], asked.arms.tail) or apart
     write = await admission.aside(apart, lambda: draw(call, asked))
     it = answer((await call.submit([write]))[0], write)
     return reply({"ranking": ranking(it, asked.excluded), "eventId": it.id, "rewardActionId": it.arm}, 201)

@@ -84,7 +84,7 @@ async def rank(call: Call) -> Response:
     """``POST multislot/rank``: 201 with the action of every slot."""
     apart = admission.large(call.body)
     asked = await admission.aside(apart, lambda: read(call.body))
-    apart = admission.heavy(call, [part(seen, "c") for seen in asked.contexts], asked.arms.features) or apart
+    apart = admission.heavy(call, [part(seen, "c") for seen in asked.contexts], asked.arms.tail) or apart
     writes = await admission.aside(apart, lambda: draw(call, asked))
     written = await call.submit(writes)
     answers = [answer(each) for each in written]

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, TypeVar
 
-from armwise.features.tokens import InvalidInput, Part, count_tokens
+from armwise.features.tokens import InvalidInput, Part, Tail, count_tokens
 
 if TYPE_CHECKING:
     from armwise.serve.web.http import Call
@@ -37,18 +37,19 @@ async def aside(apart: bool, work: Callable[[], T]) -> T:
     return await asyncio.get_running_loop().run_in_executor(_THREADS, work) if apart else work()
 
 
-def pairs(contexts: Sequence[Part], arms: Sequence[Part]) -> int:
+def pairs(contexts: Sequence[Part], arms: Tail) -> int:
     """How many pairs are crossed: a context's tokens and the constant with each arm's, its id and the constant.
 
-    >>> from armwise.features.tokens import NOTHING, part
-    >>> pairs([part(b'{"hour": 9}', "c")], [part(b'{"taste": "salty"}', "a"), NOTHING])
+    >>> from armwise.features.arms import read_arms
+    >>> from armwise.features.tokens import part
+    >>> pairs([part(b'{"hour": 9}', "c")], read_arms([b'{"id": "a", "features": {"taste": "salty"}}', b'"b"']).tail)
     10
     """
     left = count_tokens(contexts) + len(contexts)
-    return left * (count_tokens(arms) + 2 * len(arms))
+    return left * (arms.n_tokens + 2 * arms.n)
 
 
-def heavy(call: Call, contexts: Sequence[Part], arms: Sequence[Part], named: bool = False) -> bool:
+def heavy(call: Call, contexts: Sequence[Part], arms: Tail, named: bool = False) -> bool:
     """Whether a request is not for the loop; InvalidInput if the application does not take so much at once.
 
     ``named``: the arms are not in the body.
@@ -56,7 +57,7 @@ def heavy(call: Call, contexts: Sequence[Part], arms: Sequence[Part], named: boo
     if len(call.body) <= _TINY and len(contexts) == 1 and not named:
         return False
     model = call.engine.model(call.application)
-    n, numbers = pairs(contexts, arms), len(arms) * model.encoder.dim
+    n, numbers = pairs(contexts, arms), arms.n * model.encoder.dim
     if max(n, len(contexts) * numbers) <= FEW_PAIRS or model.agent.sees != "features":  # others cross nothing
         return False
     most = model.settings.max_pairs
@@ -67,7 +68,7 @@ def heavy(call: Call, contexts: Sequence[Part], arms: Sequence[Part], named: boo
         )
     if numbers > most:
         raise InvalidInput(
-            f"{len(arms)} arms, each a row of {model.encoder.dim}, make {numbers} numbers, at most {most} are "
+            f"{arms.n} arms, each a row of {model.encoder.dim}, make {numbers} numbers, at most {most} are "
             "accepted: send fewer arms, or raise max_pairs of the application"
         )
     return True

@@ -26,7 +26,7 @@ async def decide(call: Call) -> Response:
     def drawn() -> list[Write]:
         asked = _asked(call)
         for each in asked:
-            admission.heavy(call, [each.tokens], each.arms.features, bool(each.catalogue))
+            admission.heavy(call, [each.tokens], each.arms.tail, bool(each.catalogue))
         return [_write(call, each, i) for i, each in enumerate(asked)]
 
     writes = await admission.aside(True, drawn)
@@ -86,7 +86,7 @@ async def reward(call: Call) -> Response:
 async def explanation(call: Call) -> Response:
     """``POST /v1/explanations``: why an arm would be likely, for a context and arms; nothing is decided."""
     asked = await admission.aside(True, lambda: read(call.body, call.engine.catalogue))
-    admission.heavy(call, [asked.tokens], asked.arms.features, bool(asked.catalogue))
+    admission.heavy(call, [asked.tokens], asked.arms.tail, bool(asked.catalogue))
     await asyncio.to_thread(call.engine.wait_learnt)
     model = call.engine.model(call.application)
     arms, contributions = await admission.aside(True, lambda: explain(model, asked.context, asked.arms))

@@ -22,7 +22,7 @@ from armwise.serve.log import parquet
 from armwise.serve.log.export import FORMATS, earned, outcomes, pieces
 from armwise.serve.web import admission, shapes
 from armwise.serve.web.http import Call, Planned, Problem, Response, Route, finite, read_object, reply
-from armwise.serve.web.shapes import CatalogueRequest, DecisionRequest, RewardAnswer
+from armwise.serve.web.shapes import ArmProbability, CatalogueRequest, DecisionRequest, RewardAnswer
 from armwise.serve.web.shapes import DecisionAnswer as DecisionAnswer
 
 _decode = msgspec.json.Decoder(DecisionRequest)
@@ -47,7 +47,7 @@ async def decide(call: Call) -> Response:
     """
     apart = admission.large(call.body)
     asked = await admission.aside(apart, lambda: read(call.body, call.engine.catalogue))
-    apart = admission.heavy(call, [asked.tokens], asked.arms.features, bool(asked.catalogue)) or apart
+    apart = admission.heavy(call, [asked.tokens], asked.arms.tail, bool(asked.catalogue)) or apart
     write = await admission.aside(apart, lambda: draw(call, asked))
     return _decided(write, await call.submit([write]))
 
@@ -57,15 +57,20 @@ def plan(call: Call) -> Planned | None:
     if admission.large(call.body):
         return None
     asked = read(call.body, call.engine.catalogue)
-    if admission.heavy(call, [asked.tokens], asked.arms.features, bool(asked.catalogue)):
+    if admission.heavy(call, [asked.tokens], asked.arms.tail, bool(asked.catalogue)):
         return None
     write = draw(call, asked)
     return Planned([write], functools.partial(_decided, write))
 
 
 def _decided(write: Write, written: list[Written]) -> Response:
-    status = 200 if written[0].again else 201
-    return reply(DecisionAnswer.of(answer(written[0], write)), status)
+    [came] = written
+    decision = write.event
+    if came.again or not isinstance(decision, Decision) or decision.order:
+        return reply(DecisionAnswer.of(answer(came, write)), 200 if came.again else 201)
+    every = list(map(ArmProbability, write.names, decision.p))
+    arm = every[decision.arm]
+    return reply(DecisionAnswer(came.row.id, arm.arm, arm.probability, every, decision.version), 201)
 
 
 def read(body: bytes, catalogue: Callable[[str], ArmColumns]) -> Asked:

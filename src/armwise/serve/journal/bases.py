@@ -1,0 +1,89 @@
+"""The models with which a replay begins, once events before them are gone.
+
+A large one is stored in pieces, each small enough that the commits between which it is written wait for milliseconds;
+``bases`` then has an empty text in its place, and names them by application and event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from armwise.serve.journal.store import Connection
+
+PIECE = 1 << 18  # bytes
+
+
+def pieces(data: bytes) -> Iterator[tuple[int, bytes]]:
+    """A model in numbered pieces.
+
+    >>> [(n, len(piece)) for n, piece in pieces(bytes(PIECE + 1))]
+    [(0, 262144), (1, 1)]
+    """
+    for n, start in enumerate(range(0, len(data), PIECE)):
+        yield n, data[start : start + PIECE]
+
+
+def put_piece(connection: Connection, app: str, seq: int, n: int, piece: bytes) -> None:
+    """Store a piece, of no meaning until ``put_base`` says so.
+
+    >>> from armwise.serve.journal.sqlite import SQLite
+    >>> put_piece(SQLite(":memory:").connect(), "shop", 7, 0, b"model")
+    """
+    connection.execute(
+        "INSERT INTO pieces VALUES (?, ?, ?, ?) ON CONFLICT (app, seq, n) DO UPDATE SET data = excluded.data",
+        (app, seq, n, piece),
+    )
+
+
+def put_base(connection: Connection, app: str, seq: int, size: int) -> None:
+    """Let an application begin with a model of which all pieces are stored; ValueError if they are not.
+
+    >>> from armwise.serve.journal.sqlite import SQLite
+    >>> connection = SQLite(":memory:").connect()
+    >>> put_piece(connection, "shop", 7, 0, b"model"); put_base(connection, "shop", 7, 5); base_of(connection, "shop")
+    b'model'
+    """
+    [(there,)] = connection.execute("SELECT sum(length(data)) FROM pieces WHERE app = ? AND seq = ?", (app, seq))
+    if there != size:
+        raise ValueError(f"the model of {app} has {there} bytes of {size}: another process took some away")
+    connection.execute(
+        "INSERT INTO bases VALUES (?, ?, ?) ON CONFLICT (app) DO UPDATE SET seq = excluded.seq, data = excluded.data",
+        (app, seq, b""),
+    )
+
+
+def base_of(connection: Connection, app: str) -> bytes | None:
+    """The model with which an application begins; None if it begins with nothing.
+
+    >>> from armwise.serve.journal.sqlite import SQLite
+    >>> base_of(SQLite(":memory:").connect(), "shop") is None
+    True
+    """
+    for seq, data in connection.execute("SELECT seq, data FROM bases WHERE app = ?", (app,)):
+        found = connection.execute("SELECT data FROM pieces WHERE app = ? AND seq = ? ORDER BY n", (app, seq))
+        return bytes(data) or b"".join(bytes(piece) for (piece,) in found)
+    return None
+
+
+def unused(connection: Connection) -> list[tuple[str, int, int]]:
+    """Pieces that no application begins with.
+
+    >>> from armwise.serve.journal.sqlite import SQLite
+    >>> connection = SQLite(":memory:").connect()
+    >>> put_piece(connection, "shop", 7, 0, b"model"); unused(connection)
+    [('shop', 7, 0)]
+    """
+    sql = (
+        "SELECT p.app, p.seq, p.n FROM pieces p WHERE NOT EXISTS "
+        "(SELECT 1 FROM bases b WHERE b.app = p.app AND b.seq = p.seq)"
+    )
+    return [(app, seq, n) for app, seq, n in connection.execute(sql)]
+
+
+def drop_piece(connection: Connection, app: str, seq: int, n: int) -> None:
+    """Take a piece away.
+
+    >>> from armwise.serve.journal.sqlite import SQLite
+    >>> drop_piece(SQLite(":memory:").connect(), "shop", 7, 0)
+    """
+    connection.execute("DELETE FROM pieces WHERE app = ? AND seq = ? AND n = ?", (app, seq, n))

@@ -1,0 +1,109 @@
+"""Models with which a journal begins: written in pieces beside the traffic, whole or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from serving import ask, settled, state
+
+from armwise.serve.engine.engine import Engine
+from armwise.serve.journal import bases
+from armwise.serve.journal.append import Journal
+from armwise.serve.journal.sqlite import SQLite
+from armwise.serve.log.compact import compact
+from armwise.serve.log.retain import Retention
+from armwise.serve.log.verify import verify
+
+Make = Callable[..., Engine]
+
+
+class Weighed:
+    """A session that remembers how many bytes each transaction wrote."""
+
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+        self.transactions: list[int] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._connection, name)
+
+    def begin(self, lock: str = "") -> None:
+        self.transactions.append(0)
+        self._connection.begin(lock)
+
+    def execute(self, sql: str, values: Any = ()) -> Any:
+        if self.transactions and not sql.startswith("SELECT"):
+            self.transactions[-1] += sum(len(value) for value in values if isinstance(value, bytes))
+        return self._connection.execute(sql, values)
+
+
+def filled(engine: Engine, prefix: str = "e") -> None:
+    for k in range(10):
+        ask(engine, f"{prefix}{k}", {"user": k % 2, "x": k})
+        engine.reward("shop", f"{prefix}{k}", 0.5)
+
+
+def test_no_commit_waits_for_a_whole_model(engines: Make, tmp_path: Path) -> None:
+    """More bytes in one transaction would mean that a decision waits until a large model is on the disk."""
+    engine = engines(features={"dim": 512})
+    filled(engine)
+    weighed: list[Weighed] = []
+
+    def weigh(journal: Journal) -> None:
+        weighed.append(Weighed(journal.connection))
+        journal.connection = weighed[0]
+
+    engine.writer.run(weigh)
+    retention = Retention(engine)
+    for user, n in ((0, 10), (1, 20)):
+        retention.erase("shop", "user", user)
+        assert retention.run() == n
+        filled(engine, f"after{user}.")
+    assert sum(weighed[0].transactions) > 2 * 512 * 512 * 8, "the models did not go this way"
+    assert max(weighed[0].transactions) < 2 * bases.PIECE
+    before = settled(engine)
+    engine.stop()
+    journal = Journal(SQLite(tmp_path / "journal.db").connect())
+    assert verify(journal).problems == []
+    assert bases.unused(journal.connection) == [], "pieces of a model that is no longer needed stay for ever"
+    [(n,)] = journal.connection.execute("SELECT count(*) FROM pieces")
+    assert n > 4
+    journal.connection.execute("DELETE FROM aside.snapshots")  # what is left is the base
+    journal.connection.close()
+    again = engines(features={"dim": 512})
+    assert state(again.learner.masters["shop"]) == before
+    again.stop()
+    journal = Journal(SQLite(tmp_path / "journal.db").connect())
+    compact(journal, 10**15)
+    assert verify(journal).problems == []
+    assert journal.connection.execute("SELECT count(*) FROM pieces") == [(0,)]
+    journal.connection.close()
+
+
+def test_a_model_that_is_not_whole_is_never_begun_with(
+    engines: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process that leads meanwhile may tidy up: then the journal begins where it began before."""
+    engine = engines(features={"dim": 256})
+    filled(engine)
+    put = bases.put_piece
+
+    def tidied(connection: Any, app: str, seq: int, n: int, piece: bytes) -> None:
+        put(connection, app, seq, n, piece)
+        if n == 1:
+            bases.drop_piece(connection, app, seq, 0)
+
+    monkeypatch.setattr(bases, "put_piece", tidied)
+    retention = Retention(engine)
+    retention.erase("shop", "user", 0)
+    with pytest.raises(ValueError, match="another process took some away"):
+        retention.run()
+    monkeypatch.undo()
+    assert retention.run() == 10
+    engine.stop()
+    journal = Journal(SQLite(tmp_path / "journal.db").connect())
+    assert verify(journal).problems == []
+    journal.connection.close()
