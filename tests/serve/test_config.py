@@ -134,7 +134,7 @@ def test_every_line_that_the_documentation_lists_is_honoured(tmp_path: Path, run
     )
     config = load_config(tmp_path / "shop.toml")
     assert (config.host, config.port, config.max_body, config.log_level) == ("localhost", 7, 2000, "error")
-    assert str(config.store()) == f"{tmp_path}/here/journal.db"
+    assert str(config.stores()[0]) == f"{tmp_path}/here/journal.db"
     news = config.creations()["news"]
     assert (news.rewards, news.seed, news.arms) == ([-1.0, 1.0], 5, ["a", "b"])
     assert config.applications["news"].max_pairs == 2_000_000

@@ -15,6 +15,8 @@ import msgspec
 
 from armwise.serve.config import Config, is_loopback, names_loopback
 from armwise.serve.engine.engine import Engine
+from armwise.serve.engine.shards import Shards
+from armwise.serve.errors import Unsupported
 from armwise.serve.log.retain import Retention
 from armwise.serve.personalizer import admin, evaluations, rank, slots
 from armwise.serve.web import audit, many, page, shapes, v1, versions
@@ -29,6 +31,7 @@ from armwise.serve.web.page.watch import Watch
 log = logging.getLogger("armwise.serve")
 _PUBLIC = {("healthz",), ("readyz",), ("openapi.json",), ("",)}  # say nothing of what is stored
 _WHOLE = {"metrics", "v1/agents"}  # tell of all applications: one that cannot be served is no reason to refuse them
+_ALONE = [*versions.ROUTES, *evaluations.ROUTES, *page.ROUTES[1:]]  # what is not made for several databases
 _DRAINED = 256 << 20  # bytes of a body too large that are read and thrown away
 SLOWEST = 20.0  # seconds between two pieces of a body
 _SCHEME = re.compile("^https?://")
@@ -44,12 +47,10 @@ class Service:
 
     def __init__(self, config: Config, engine: Engine | None = None) -> None:
         self.config = config
-        self.engine = engine or Engine(
-            config.store(), config.creations(), snapshot_every=config.snapshot_every, adopt=config.adopt
-        )
+        self.engine = engine or config.engine()
         self.keys, self.metrics, self.turn = Keys(config.keys), Metrics(), Turn()
         self.default = next(iter(config.applications))
-        self.retention = Retention(self.engine, config.retention)
+        self.retentions: dict[Engine, Retention] = {}
         self.ready = self.ending = False
         self._refused_keys = audit.RefusedKeys()
         self._guarded = not config.keys  # then only who is on this machine is served
@@ -85,8 +86,16 @@ class Service:
         """Recover and be ready."""
         if not self.engine.learning:
             await asyncio.to_thread(self.engine.start)
-        self.retention.start()
+        self.retain()
         self.ready = True
+
+    def retain(self) -> list[Retention]:
+        """What drops old decisions, of every database that works; begun where it has not begun yet."""
+        for engine in self.engine.started:
+            if engine not in self.retentions:
+                self.retentions[engine] = Retention(engine, self.config.retention)
+                self.retentions[engine].start()
+        return list(self.retentions.values())
 
     def watch(self, application: str) -> Watch:
         """What the page shows of an application; made when the first one looks."""
@@ -102,10 +111,15 @@ class Service:
         """
         if not config.keys and not is_loopback(self.config.host):
             raise ValueError(f"it listens on {self.config.listen}, which others can reach: keys cannot be taken away")
-        if (config.listen, config.storage) != (self.config.listen, self.config.storage):
-            log.warning("listen and storage stay as they are until a restart")
+        if isinstance(self.engine, Shards) and isinstance(config.storage, list):
+            self.engine.add(config.stores())
+        elif config.storage != self.config.storage:
+            log.warning("storage stays as it is until a restart")
+        if config.listen != self.config.listen:
+            log.warning("listen stays as it is until a restart")
         self.engine.apply(config.creations())
-        self.retention.days = config.retention
+        for retention in self.retain():
+            retention.days = config.retention
         with self._watching:
             gone, self._watches = self._watches, {}
         self.config, self.keys, self.default = config, Keys(config.keys), next(iter(config.applications))
@@ -116,7 +130,8 @@ class Service:
     async def stop(self) -> None:
         """Learn and keep what was acknowledged, then end."""
         self.ready = False
-        await asyncio.to_thread(self.retention.stop)
+        for retention in self.retentions.values():
+            await asyncio.to_thread(retention.stop)
         for watch in self._watches.values():
             await asyncio.to_thread(watch.close)
         await asyncio.to_thread(self.engine.stop)
@@ -202,6 +217,8 @@ class Service:
             raise Problem(403, "Forbidden", "this key does not allow that")
         if not self.ready:
             raise Problem(503, "Unavailable", "the service is starting or stopping", RETRY)
+        if route in _ALONE and isinstance(self.engine, Shards):
+            raise Unsupported(f"{route.method} {route.path} needs one database: decisions are spread over several")
         if call.application not in self.engine.models and (named or route.path not in _WHOLE):
             self.engine.model(call.application)  # says why not
         return route, call
@@ -259,7 +276,7 @@ class Service:
         """
         wrong = {
             "starting or stopping": not self.ready,
-            "the journal cannot be written": not self.engine.writer.healthy,
+            "the journal cannot be written": not (isinstance(self.engine, Shards) or self.engine.writer.healthy),
             "the journal has not moved for some seconds": not self.engine.writer.moving,
             "the learner has ended": not self.engine.learning,
         }
@@ -267,9 +284,11 @@ class Service:
         answer: dict[str, Any] = {"status": "not ready" if reasons else "ready"}
         if reasons:
             answer["reasons"] = reasons
+        if isinstance(self.engine, Shards):
+            answer["databases"] = self.engine.states()
         if withheld := sorted(set(self.engine.creations) - set(self.engine.models)):
             answer["unavailable"] = withheld
-            broken = {app: self.engine.learner.broken.get(app, "") for app in withheld}
+            broken = {app: self.engine.broken.get(app, "") for app in withheld}
             answer["because"] = {app: reason.partition(":")[0] for app, reason in broken.items() if reason}
         return reply(answer, 503 if reasons else 200)
 

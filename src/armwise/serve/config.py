@@ -8,12 +8,15 @@ import re
 import tomllib
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
 from armwise.features.arms import check_id
 from armwise.serve.engine.application import Application
+from armwise.serve.engine.engine import Engine
+from armwise.serve.engine.merged import check_merges
+from armwise.serve.engine.shards import Shards
 from armwise.serve.journal.events import Creation
 from armwise.serve.journal.sqlite import SQLite
 from armwise.serve.journal.store import Database
@@ -32,7 +35,7 @@ class Config(msgspec.Struct, forbid_unknown_fields=True):
     """
 
     listen: str = "127.0.0.1:8484"
-    storage: str = "armwise-data"  # a folder, or postgresql://...
+    storage: str | list[str] = "armwise-data"  # a folder, or postgresql://..., or several of these
     applications: dict[str, Application] = msgspec.field(default_factory=lambda: {"default": Application()})
     adopt: bool = False  # serve applications that the storage has as it has them, whatever is said of them here
     keys: list[Key] = []
@@ -86,13 +89,24 @@ class Config(msgspec.Struct, forbid_unknown_fields=True):
         """
         return {name: application.creation() for name, application in self.applications.items()}
 
-    def store(self) -> Database:
+    def stores(self) -> list[Database]:
         """The storage, not yet connected to.
 
-        >>> Config().store().path
-        'armwise-data/journal.db'
+        >>> [store.path for store in Config().stores()]
+        ['armwise-data/journal.db']
         """
-        return open_store(self.storage)
+        return [open_store(each) for each in ([self.storage] if isinstance(self.storage, str) else self.storage)]
+
+    def engine(self) -> Engine:
+        """What decides and learns: an engine, or for a list of databases what stands in its place.
+
+        >>> type(Config().engine()).__name__, type(Config(storage=["postgresql://host/a"]).engine()).__name__
+        ('Engine', 'Shards')
+        """
+        options: Any = {"snapshot_every": self.snapshot_every, "adopt": self.adopt}
+        if isinstance(self.storage, str):
+            return Engine(self.stores()[0], self.creations(), **options)
+        return cast(Engine, Shards(self.stores(), self.creations(), **options))
 
 
 def _check_address(listen: str) -> None:
@@ -131,7 +145,7 @@ def open_store(storage: str) -> Database:
     return SQLite(path if path.suffix == ".db" else path / "journal.db")
 
 
-def check_storage(storage: str) -> None:
+def check_storage(storage: str | list[str]) -> None:
     """ValueError for a URL of something else; its message leaves out what may be a password.
 
     >>> check_storage("postgresq://user:secret@host/name")
@@ -139,6 +153,14 @@ def check_storage(storage: str) -> None:
     ...
     ValueError: storage must be a folder, a .db file or postgresql://..., got postgresq://...
     """
+    if not isinstance(storage, str):
+        for each in storage:
+            check_storage(each)
+            if not each.startswith(_POSTGRES):
+                raise ValueError("storage: in a list every database must be postgresql://..., since processes share it")
+        if not storage or len({each.rpartition("@")[2] for each in storage}) < len(storage):
+            raise ValueError("storage: a list must name at least one database, and each once")
+        return
     scheme, found, _ = storage.partition("://")
     if not storage or (found and not storage.startswith(_POSTGRES)):
         got = f"{scheme}://..." if found else "nothing"
@@ -181,7 +203,11 @@ def load_config(path: str | Path) -> Config:
         raw = tomllib.loads(Path(path).read_text("utf-8"))
         if isinstance(described := raw.get("applications"), dict):
             raw["applications"] = {name: _application(name, table) for name, table in described.items()}
-        return msgspec.convert(raw, Config, strict=False)
+        config = msgspec.convert(raw, Config, strict=False)
+        if not isinstance(config.storage, str):
+            for name, made in config.creations().items():
+                check_merges(name, made)
+        return config
     except (tomllib.TOMLDecodeError, ValueError) as error:
         raise ValueError(f"{path}: {_reason(error)}") from None
 

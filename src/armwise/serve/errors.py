@@ -33,6 +33,26 @@ class Unavailable(Exception):
     """
 
 
+class Stale(Unavailable):
+    """Decisions are spread over other databases than this process knows of; nothing was decided.
+
+    >>> raise Stale("a database was added")
+    Traceback (most recent call last):
+    ...
+    armwise.serve.errors.Stale: a database was added
+    """
+
+
+class Unsupported(Exception):
+    """Possible with one database, and not with several.
+
+    >>> raise Unsupported("versions need one database")
+    Traceback (most recent call last):
+    ...
+    armwise.serve.errors.Unsupported: versions need one database
+    """
+
+
 class Damaged(ValueError):
     """An event of the journal cannot be read; its application cannot be served, the others can.
 

@@ -175,11 +175,11 @@ def test_one_subject_is_forgotten(run: Callable[..., Running], tmp_path: Path) -
     ids = [json.loads(line)["id"] for line in client.get("/v1/log").text.splitlines()]
     assert ids == ["e0", "e2", "e4", "e5"]  # e5's window is still open: it goes when that has closed
     assert client.post("/v1/decisions/e5/reward", json={"value": 1}).is_success
-    assert running.service.retention.run() == 2
+    assert running.service.retain()[0].run() == 2
     assert client.get("/v1/decisions/e5").status_code == 404
     assert client.post("/v1/erasures", json={"key": "user.name"}).status_code == 400
     late = client.post("/v1/decisions", json={"context": {"user": {"name": "user-1"}}, "arms": ["a"]})
-    running.service.retention.run()
+    running.service.retain()[0].run()
     assert client.get(f"/v1/decisions/{late.json()['id']}").is_success  # made after it
     assert engine.models["default"].lessons == 6  # what they taught stays
     assert state(engine.models["default"].agent) != learnt  # type: ignore[arg-type]

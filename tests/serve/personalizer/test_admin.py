@@ -358,7 +358,7 @@ def test_the_journal_of_all_this_verifies(tmp_path: Path) -> None:
     teach(running, 3, start=100)
     before = engine.export("default")
     running.stop()
-    store = config.store()
+    store = config.stores()[0]
     report = verify(Journal(store.connect()))
     store.close()
     assert report.problems == []

@@ -22,6 +22,7 @@ from armwise.serve.engine.clock import TrustedClock
 from armwise.serve.engine.counts import Counts
 from armwise.serve.engine.draw import Answer, answer, drawn, uniform
 from armwise.serve.engine.learner import Learner, Snapshots
+from armwise.serve.engine.members import stand_alone
 from armwise.serve.engine.startup import apply, await_applications, warm
 from armwise.serve.engine.writer import Writer
 from armwise.serve.errors import Unavailable, Unknown
@@ -79,6 +80,9 @@ class Engine:
             publish_every=publish_every,
             snapshot_every=snapshot_every,
         )
+        self.alone = True  # False: one of several databases, whose models are merged (``shards``)
+        self.spread = 0  # how often databases were added, as far as is known here
+        self.merged: dict[str, Model] | None = None  # what decisions are made from then
         self.writer = Writer(self._telling_journal, self.now, self._expire)
         self.counts = Counts()
         self._open: dict[str, int] = {}
@@ -103,6 +107,8 @@ class Engine:
             named = f"the process {holder}" if holder else "another process"
             raise RuntimeError(f"{named} is serving from this journal")
         self._reader = self.open_journal()
+        if self.alone and self.store.shared:
+            stand_alone(self._reader.connection)
         self._secret = self._reader.meta("secret")
         if self._reader.connection.tail is not None:
             self._reader.connection.tail.begin(self._reader)
@@ -148,7 +154,34 @@ class Engine:
         >>> Engine(None, {}).models
         {}
         """
-        return self.learner.served
+        return self.learner.served if self.merged is None else self.merged
+
+    @property
+    def broken(self) -> dict[str, str]:
+        """Why applications cannot be served, by name.
+
+        >>> Engine(None, {}).broken
+        {}
+        """
+        return self.learner.broken
+
+    @property
+    def started(self) -> Sequence[Engine]:
+        """The engines that work, whichever they are.
+
+        >>> len(Engine(None, {}).started)
+        1
+        """
+        return (self,)
+
+    @property
+    def each(self) -> Sequence[Engine]:
+        """The engines that have a journal of their own: this one.
+
+        >>> len(Engine(None, {}).each)
+        1
+        """
+        return (self,)
 
     @property
     def leader(self) -> bool:
@@ -576,6 +609,7 @@ class Engine:
     def _telling_journal(self) -> Journal:
         journal = self.open_journal()
         journal.on_commit = self._take_committed
+        journal.spread = lambda: self.spread
         return journal
 
     def _take_committed(self, committed: list[tuple[Row, Write]]) -> None:
@@ -607,8 +641,10 @@ class Engine:
         """
         return int(self._clock() * 1000.0)
 
-    def new_id(self, now: int | None = None) -> str:
+    def new_id(self, now: int | None = None, request: str = "") -> str:
         """An id that no event has: time first, so that the index grows at its end, then 80 bits of chance.
+
+        ``request`` is the idempotency key, which matters where there are several databases.
 
         >>> len(Engine(None, {}).new_id())
         32

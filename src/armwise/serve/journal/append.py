@@ -20,7 +20,7 @@ from typing import Any, TypeVar, get_args
 import msgspec
 
 from armwise.features.tokens import Stack
-from armwise.serve.errors import Conflict, Damaged, Unavailable, Unknown
+from armwise.serve.errors import Conflict, Damaged, Stale, Unavailable, Unknown
 from armwise.serve.journal.bodies import MANY, hashed, pack, pack_arms, together
 from armwise.serve.journal.events import Change, Creation, Decision, Event, Reward, Row, Sequel, Version, kind_of
 from armwise.serve.journal.records import STATUS, Records, chunks, marks
@@ -50,6 +50,8 @@ class Write(msgspec.Struct, gc=False):  # no cycle goes through it
     names: Sequence[str] = ()  # a decision's arms, in the order they were sent
     held: Any = None  # counts a decision while it is under way (``model.underway.Held``), where its agent counts them
     catalogue: bytes = b""  # the hash of its arms, where the request named it
+    home: str = ""  # the database that a decision was drawn for, where there are several
+    look: bool = False  # only ask what would come of it: a decision that is not there yet is Unknown
 
 
 class Written(msgspec.Struct, gc=False):
@@ -159,6 +161,8 @@ class Journal(Records):
     """
 
     on_commit: Callable[[list[tuple[Row, Write]]], None] | None = None  # called with what was committed, in order
+    spread: Callable[[], int] = int  # how often, as far as this process knows, databases were added (``members``)
+    _spread = 0  # and as the database has it
     _at: tuple[int, int, bytes] | None = None  # the last event, where no other process appends
     _base: tuple[bytes, Base] = b"", Base()  # as it was last read
 
@@ -212,10 +216,12 @@ class Journal(Records):
         """The time, and the number, time and chain of the last event; of a database that others share, in one query."""
         if not self._clock:
             return now, *(self._at or self.last())
-        [(now, seq, time, chain, base)] = self.connection.execute(
-            f"SELECT ({self._clock}), e.seq, e.time, e.chain, m.value FROM meta m LEFT JOIN LATERAL "
+        [(now, seq, time, chain, base, spread)] = self.connection.execute(
+            f"SELECT ({self._clock}), e.seq, e.time, e.chain, m.value, "
+            "(SELECT value FROM meta WHERE key = 'spread') FROM meta m LEFT JOIN LATERAL "
             "(SELECT seq, time, chain FROM events ORDER BY seq DESC LIMIT 1) e ON true WHERE m.key = 'base'"
         )
+        self._spread = int(bytes(spread)) if spread is not None else 0
         if bytes(base) != self._base[0]:  # it is long where many decisions were open
             self._base = bytes(base), msgspec.json.decode(base, type=Base)
         began = self._base[1]
@@ -282,6 +288,8 @@ class Journal(Records):
             batch.requests[app, request] = seq
 
     def _take(self, batch: _Batch, group: Sequence[Write]) -> Appended:
+        if self._spread != self.spread() and any(isinstance(write.event, Decision) for write in group):
+            return Stale("a database was added that this process does not know of: name it in its storage")
         try:
             for write in group:
                 self._refuse(batch, write)
@@ -289,6 +297,8 @@ class Journal(Records):
             return error
         except Damaged as error:  # of what came before with the same id: no reason to refuse the others of this batch
             return Unavailable(str(error))
+        if any(write.look and not isinstance(write.event, Decision) for write in group):
+            return []
         return [self._take_one(batch, write) for write in group]
 
     def _refuse(self, batch: _Batch, write: Write) -> None:
@@ -301,6 +311,8 @@ class Journal(Records):
                 raise Conflict(f"request {key} came before with other content")
             return
         status = batch.known.get((write.app, write.id))
+        if write.look and status is None:
+            raise Unknown(f"no decision has the id {write.id}")
         check(write.event, status, write.id, batch.time)
         again = status is not None and isinstance(write.event, Decision)
         if again and not _same(self._row(batch, status.seq), write.event):  # type: ignore[union-attr]

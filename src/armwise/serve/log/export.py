@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -188,7 +188,20 @@ def pieces(journal: Records, app: str, kind: str = "json", after: int = 0, limit
     >>> list(pieces(Records(SQLite(":memory:").connect()), "shop"))
     []
     """
-    chosen = itertools.islice(entries(journal, app, after), limit)
+    yield from pieces_of([(journal, after)], app, kind, limit)
+
+
+def pieces_of(
+    journals: Sequence[tuple[Records, int]], app: str, kind: str = "json", limit: int = 1 << 60
+) -> Iterator[bytes]:
+    """The same of several journals, one after the other, each after an event of its own.
+
+    >>> from armwise.serve.journal.sqlite import SQLite
+    >>> list(pieces_of([(Records(SQLite(":memory:").connect()), 0)], "shop"))
+    []
+    """
+    every = itertools.chain.from_iterable(entries(journal, app, after) for journal, after in journals)
+    chosen = itertools.islice(every, limit)
     if kind == "parquet":
         from armwise.serve.log.parquet import row_groups
 

@@ -7,6 +7,7 @@ docs/personalizer.md). Dialect-only values live in the application's setting ``e
 from __future__ import annotations
 
 import asyncio
+import functools
 import re
 import threading
 import time
@@ -289,18 +290,25 @@ def _forget_model(engine: Engine, app: str) -> None:
 
 async def model_properties(call: Call) -> Response:
     """``GET model/properties``: when it began, and when it last learnt."""
-    version = call.engine.model(call.application).version
 
-    def look(journal: Journal) -> dict[str, str]:
+    def look(journal: Journal, version: int) -> tuple[int, int]:
         sql = "SELECT time FROM events WHERE app = ? AND kind IN ('create', 'import') ORDER BY seq DESC LIMIT 1"
         [(created,)] = journal.connection.execute(sql, (call.application,))
         try:
             changed = journal.row(version).time
         except Unknown:  # compacted away
             changed = created
-        return {"creationTime": stamp(created), "lastModifiedTime": stamp(max(created, changed))}
+        return created, max(created, changed)
 
-    return reply(await asyncio.to_thread(reading, call.engine, look))
+    def whole() -> dict[str, str]:
+        found = []
+        for each in call.engine.each:
+            version = each.model(call.application).version
+            found.append(reading(each, functools.partial(look, version=version)))
+        created, changed = zip(*found)
+        return {"creationTime": stamp(max(created)), "lastModifiedTime": stamp(max(changed))}
+
+    return reply(await asyncio.to_thread(whole))
 
 
 # ---------------------------------------------------------------------- logs
@@ -308,17 +316,23 @@ async def model_properties(call: Call) -> Response:
 
 async def log_properties(call: Call) -> Response:
     """``GET logs/properties``: from when to when there are decisions."""
-    after = call.engine.forgotten(call.application)
 
-    def look(journal: Journal) -> list[Any]:
+    def look(journal: Journal, after: int) -> list[Any]:
         sql = "SELECT time FROM events WHERE seq > ? AND app = ? AND kind = 'decision' ORDER BY seq {} LIMIT 1"
         ends = [journal.connection.execute(sql.format(way), (after, call.application)) for way in ("ASC", "DESC")]
         return [rows[0][0] for rows in ends if rows]
 
-    ends = await asyncio.to_thread(reading, call.engine, look)
+    def whole() -> list[Any]:
+        ends = []
+        for each in call.engine.each:
+            after = each.forgotten(call.application)
+            ends += reading(each, functools.partial(look, after=after))
+        return ends
+
+    ends = await asyncio.to_thread(whole)
     if not ends:
         raise Problem(404, "LogsPropertiesNotFound", "there are no logs")
-    return reply({"dateRange": {"from": stamp(ends[0]), "to": stamp(ends[1])}})
+    return reply({"dateRange": {"from": stamp(min(ends)), "to": stamp(max(ends))}})
 
 
 async def delete_logs(call: Call) -> Response:
@@ -329,8 +343,8 @@ async def delete_logs(call: Call) -> Response:
 
 def _forget_logs(engine: Engine, app: str) -> None:
     with changing:
-        last = reading(engine, lambda journal: journal.last()[0])
-        engine.configure(app, Change(forgotten=last))
+        for each in engine.each:  # which counts events by itself
+            each.configure(app, Change(forgotten=reading(each, lambda journal: journal.last()[0])))
 
 
 def reading(engine: Engine, look: Callable[[Journal], Any]) -> Any:

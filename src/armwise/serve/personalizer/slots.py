@@ -114,7 +114,8 @@ def draw(call: Call, asked: Asked) -> list[Write]:
     """The decisions of all slots, in their order, each between the actions still free; not yet durable."""
     sent, ids = asked.sent, asked.arms.ids
     named = isinstance(sent.eventId, str)
-    event = sent.eventId if isinstance(sent.eventId, str) else call.engine.new_id()
+    event = sent.eventId if isinstance(sent.eventId, str) else ""
+    event = event if named else call.engine.new_id(request=retry_key(call, "multislot 0"))
     writes: list[Write] = []
     free = np.ones(len(ids), np.bool_)
     for k, slot in enumerate(sent.slots):

@@ -9,6 +9,7 @@ from typing import Any
 
 from armwise.serve.engine.counts import BUCKETS as COMMITS
 from armwise.serve.engine.engine import Engine
+from armwise.serve.engine.shards import Shards
 from armwise.serve.model.model import Model
 from armwise.serve.web.keys import ANYONE, Key
 
@@ -103,6 +104,8 @@ class Metrics:
         }
         for name, value in gauges.items():
             text += [f"# TYPE {name} gauge", f"{name} {value}"]
+        if isinstance(engine, Shards):
+            text += _databases(engine)
         totals = {"commits": writer.commits, "clock_jumps": engine.clock_jumps, "refused_keys": self.refused_keys}
         for name, count in totals.items():
             text += [f"# TYPE armwise_{name}_total counter", f"armwise_{name}_total {count}"]
@@ -141,6 +144,18 @@ def _explained(text: Sequence[str]) -> Iterator[str]:
         if told := HELP.get(name.removeprefix("armwise_")):
             yield f"# HELP {name} {told}"
         yield line
+
+
+def _databases(shards: Shards) -> list[str]:
+    text = ["# TYPE armwise_model_merges_total counter", f"armwise_model_merges_total {shards.merges}"]
+    text += ["# TYPE armwise_model_merge_seconds_total counter"]
+    text += [f"armwise_model_merge_seconds_total {shards.merge_seconds:.6f}"]
+    parts = shards.parts()
+    for name in {name: None for shown in parts.values() for name in shown}:
+        text.append(f"# TYPE armwise_database_{name} {'counter' if name.endswith('_total') else 'gauge'}")
+        values = {place: shown[name] for place, shown in parts.items() if name in shown}
+        text += [f'armwise_database_{name}{{database="{_escape(place)}"}} {value}' for place, value in values.items()]
+    return text
 
 
 def _versions(models: Mapping[str, Model]) -> list[str]:

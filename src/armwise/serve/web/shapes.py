@@ -340,6 +340,7 @@ class Status(msgspec.Struct):
     status: str
     reasons: list[str] | Unset = msgspec.UNSET
     unavailable: list[str] | Unset = msgspec.UNSET
+    databases: dict[str, str] | Unset = msgspec.UNSET
 
 
 EXAMPLES: dict[str, Any] = {

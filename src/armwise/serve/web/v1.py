@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -15,11 +15,11 @@ from armwise.serve.engine.application import Application
 from armwise.serve.engine.draw import Answer, answer
 from armwise.serve.engine.engine import Engine
 from armwise.serve.errors import Conflict
-from armwise.serve.journal.append import Write, Written
+from armwise.serve.journal.append import Journal, Write, Written
 from armwise.serve.journal.events import Activation, Change, Decision, Reward
 from armwise.serve.journal.rules import Status
 from armwise.serve.log import parquet
-from armwise.serve.log.export import FORMATS, earned, outcomes, pieces
+from armwise.serve.log.export import FORMATS, earned, outcomes, pieces_of
 from armwise.serve.web import admission, shapes
 from armwise.serve.web.http import Call, Planned, Problem, Response, Route, finite, read_object, reply
 from armwise.serve.web.shapes import ArmProbability, CatalogueRequest, DecisionRequest, RewardAnswer
@@ -119,10 +119,14 @@ async def erase(call: Call) -> Response:
     body = read_object(call.body, {"key", "value"})
     if not isinstance(body.get("key"), str) or not body["key"] or "value" not in body:
         raise InvalidInput('the body must name a key of the context and its value: {"key": "user", "value": "u7"}')
-    retention = call.service.retention
-    seq = await asyncio.to_thread(retention.erase, call.application, body["key"], body["value"])
-    leads = call.engine.leader
-    deleted = await asyncio.to_thread(retention.run) if leads else None
+    retentions, leads = call.service.retain(), call.engine.leader
+
+    def erased() -> tuple[int, int | None]:
+        assert len(retentions) == len(call.engine.each)  # raises, before anything is done, if a database is lost
+        seqs = [each.erase(call.application, body["key"], body["value"]) for each in retentions]
+        return max(seqs), sum(each.run() for each in retentions) if leads else None
+
+    seq, deleted = await asyncio.to_thread(erased)
     return reply({"erasure": seq, "deleted": deleted})
 
 
@@ -301,24 +305,30 @@ async def log(call: Call) -> Response:
     if kind not in FORMATS:
         raise InvalidInput(f"format must be one of {', '.join(FORMATS)}, got {kind[:40]!r}")
     after, limit = (_whole(query, name, default) for name, default in (("after", 0), ("limit", 10**18)))
-    after = max(after, call.engine.forgotten(call.application))
+    engines = call.engine.each
+    if after and len(engines) > 1:
+        raise InvalidInput("after: where there are several databases each counts its own events: leave it out")
     if kind == "parquet":
         try:
             await asyncio.to_thread(parquet.check)
         except parquet.Missing as error:
             raise Problem(501, "NotImplemented", str(error)) from None
-    return Response(200, stream(call.engine, call.application, kind, after, limit), FORMATS[kind])
+    return Response(200, stream(engines, call.application, kind, after, limit), FORMATS[kind])
 
 
-async def stream(engine: Engine, app: str, kind: str, after: int, limit: int) -> AsyncGenerator[bytes, None]:
-    """The log in pieces, read by a thread with a session of its own."""
-    journal = await asyncio.to_thread(engine.open_journal)
+async def stream(engines: Sequence[Engine], app: str, kind: str, after: int, limit: int) -> AsyncGenerator[bytes, None]:
+    """The log in pieces, one database after the other, read by a thread with sessions of its own."""
+    journals: list[tuple[Journal, int]] = []
     try:
-        source = pieces(journal, app, kind, after, limit)
+        for engine in engines:
+            first = max(after, engine.forgotten(app))
+            journals.append((await asyncio.to_thread(engine.open_journal), first))
+        source = pieces_of(journals, app, kind, limit)
         while data := await asyncio.to_thread(next, source, b""):
             yield data
     finally:
-        journal.connection.close()
+        for journal, _ in journals:
+            journal.connection.close()
 
 
 def _whole(query: dict[str, str], name: str, default: int) -> int:

@@ -1,0 +1,184 @@
+"""Which of several databases has a decision: by its id alone, and by which databases there were when it was made.
+
+Every database has an identity of its own, so neither its address nor its place in a list matters. A new decision goes
+to the database whose hash of the id is the largest (rendezvous hashing): one that is added takes an equal share of new
+ids from each of the others, and nothing else moves. Every database keeps the history of these sets. An id that was
+decided before a database was added is found where it belonged then, and is never decided a second time.
+
+A change of the sets is fenced: the table ``meta`` of each database counts them (``spread``), every batch of the writer
+reads that number in its own transaction, and a process that does not know the newest set decides nothing there.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import secrets
+import zlib
+from collections.abc import Collection, Iterable
+from typing import Any
+
+import msgspec
+
+from armwise.serve.journal.append import Journal
+from armwise.serve.journal.store import Connection, Database
+
+PRESENT = 0x6E7204  # the class of advisory locks that say which databases a process knows
+_DECIDED = "SELECT 1 FROM events WHERE kind = 'decision' LIMIT 1"
+
+
+class Members(msgspec.Struct, frozen=True):
+    """The sets of databases that new decisions were spread over, by identity, the oldest first.
+
+    >>> two = Members(1, [["a", "b"]], {"a": "host/a", "b": "host/b"})
+    >>> three = two.joined({"c": "host/c"})
+    >>> three.spread, sorted(set(map(three.owner, "0123456789"))), len(three.homes("7"))
+    (2, ['a', 'b', 'c'], 2)
+    """
+
+    spread: int  # how many sets were journaled; 0: none yet, and a single database needs none
+    sets: list[list[str]]
+    names: dict[str, str]  # by identity, for messages: no passwords
+
+    @property
+    def newest(self) -> list[str]:
+        """The databases that new decisions go to.
+
+        >>> Members(0, [], {}).newest
+        []
+        """
+        return self.sets[-1] if self.sets else []
+
+    def owner(self, key: str) -> str:
+        """The database that a new decision belongs to.
+
+        >>> Members(1, [["a"]], {"a": "host/a"}).owner("e1")
+        'a'
+        """
+        return _largest(self.newest, key)
+
+    def homes(self, key: str) -> list[str]:
+        """Where a decision may be: the database that it belongs to now, then those that it belonged to before.
+
+        >>> Members(2, [["a"], ["a", "b"]], {}).homes("e1")
+        ['a']
+        """
+        return list(dict.fromkeys(_largest(each, key) for each in reversed(self.sets)))
+
+    def joined(self, names: dict[str, str]) -> Members:
+        """With databases that were added.
+
+        >>> Members(1, [["a"]], {"a": "host/a"}).joined({"b": "host/b"}).sets
+        [['a'], ['a', 'b']]
+        """
+        newest = sorted({*self.newest, *names})
+        return Members(self.spread + 1, [*self.sets, newest], self.names | names)
+
+
+def _largest(identities: list[str], key: str) -> str:
+    return identities[0] if len(identities) == 1 else max(identities, key=lambda one: _weight(one, key))
+
+
+def _weight(identity: str, key: str) -> bytes:
+    digest = _keyed(identity).copy()
+    digest.update(key.encode())
+    return digest.digest()
+
+
+@functools.lru_cache(maxsize=1024)
+def _keyed(identity: str) -> hashlib.blake2b:
+    return hashlib.blake2b(digest_size=8, key=identity.encode())
+
+
+# ---------------------------------------------------------------------- as the databases have it
+
+
+class Desk:
+    """A session with one database, for its identity and the sets: not for events."""
+
+    def __init__(self, store: Database) -> None:
+        self.store = store
+        self.journal = Journal(store.connect(), store.lock, store.clock)
+        fresh = secrets.token_hex(16).encode()
+        self._execute("INSERT INTO meta VALUES ('identity', ?) ON CONFLICT DO NOTHING", (fresh,))
+        self.identity = self.journal.meta("identity").decode()
+
+    def _execute(self, sql: str, values: tuple[object, ...] = ()) -> list[Any]:
+        return self.journal.connection.execute(sql, values)
+
+    def members(self) -> Members | None:
+        """The sets that it knows of; None: it is alone, or new."""
+        rows = self._execute("SELECT value FROM meta WHERE key = 'members'")
+        return msgspec.json.decode(bytes(rows[0][0]), type=Members) if rows else None
+
+    def decided(self) -> bool:
+        """Whether it has, or ever had, decisions."""
+        return bool(self._execute(_DECIDED)) or self.journal.base().seq > 0
+
+    def put(self, members: Members) -> Members:
+        """Make newer sets known here, unless newer ones are; those that are known then."""
+
+        def work() -> Members:
+            there = self.members()
+            if there is not None and there.spread >= members.spread:
+                return there
+            for key, value in (("members", msgspec.json.encode(members)), ("spread", b"%d" % members.spread)):
+                sql = "INSERT INTO meta VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
+                self._execute(sql, (key, value))
+            return members
+
+        return self.journal.alone(work)  # no batch is under way meanwhile
+
+    def share_secret(self, secret: bytes) -> None:
+        """Let the ids of a database without decisions draw as they do in the others."""
+        if self.journal.meta("secret") != secret:
+            if self.decided():
+                raise ValueError(f"{self.store} has decisions of its own: only an empty database can be added")
+            self._execute("UPDATE meta SET value = ? WHERE key = 'secret'", (secret,))
+
+    def attend(self, known: Iterable[str]) -> None:
+        """Say, for as long as this session lasts, which databases this process knows."""
+        attend(self.journal.connection, known)
+
+    def others(self, known: Iterable[str]) -> bool:
+        """Whether a process is at work here that knows other databases."""
+        sql = (
+            "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND classid::bigint = ? AND objid::bigint <> ? "
+            "AND objsubid = 2 AND database = (SELECT oid FROM pg_database WHERE datname = current_database()) LIMIT 1"
+        )
+        return bool(self._execute(sql, (PRESENT, _number(known))))
+
+    def close(self) -> None:
+        """End the session."""
+        self.journal.connection.close()
+
+
+def attend(connection: Connection, known: Iterable[str] = ()) -> None:
+    """Say in a session which databases its process knows (none: only this one)."""
+    connection.execute(
+        f"SELECT pg_advisory_unlock_all(), pg_advisory_lock_shared({PRESENT}, {_number(known)})"  # a number of ours
+    )
+
+
+def _number(known: Iterable[str]) -> int:
+    return zlib.crc32(" ".join(sorted(known)).encode()) & 0x7FFFFFFF
+
+
+def stand_alone(connection: Connection) -> None:
+    """Say that a process serves from this database alone; RuntimeError if decisions are spread over several."""
+    rows = connection.execute("SELECT value FROM meta WHERE key = 'members'")
+    if rows:
+        names = msgspec.json.decode(bytes(rows[0][0]), type=Members).names.values()
+        raise RuntimeError(
+            f"decisions are spread over {len(names)} databases: storage must be the list of {', '.join(sorted(names))}"
+        )
+    attend(connection)
+
+
+def first(desks: Collection[Desk]) -> Members:
+    """The sets of databases that know of none yet: the one that has decisions stays where they are found."""
+    decided = [desk for desk in desks if desk.decided()]
+    if len(decided) > 1:
+        named = ", ".join(str(desk.store) for desk in decided)
+        raise ValueError(f"{named} have decisions of their own: only empty databases can be added to one that has some")
+    return Members(0, [[desk.identity] for desk in decided], {desk.identity: str(desk.store) for desk in decided})

@@ -1,0 +1,88 @@
+"""One model from those of several databases: the sums of what each has learnt, the prior once.
+
+Every database's own model stays the fold of its own journal. What decisions are made from is a view: the merged agent
+and the merged scale of numbers, with the version and the settings of the database that the decision is journaled in.
+A journaled decision names the scale it was made with, so whoever folds it need not know the others' numbers.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from armwise.features.scaling import Scaler
+from armwise.features.tokens import InvalidInput
+from armwise.serve.journal.events import Creation
+from armwise.serve.model.build import build_model
+from armwise.serve.model.inside import copied, within
+from armwise.serve.model.model import Model
+
+
+def check_merges(app: str, creation: Creation) -> None:
+    """InvalidInput if what an application learns cannot be added up over several databases.
+
+    >>> check_merges("shop", Creation())
+    >>> check_merges("shop", Creation(agent={"class": "EpochGreedy", "n_arms": 2}, arms=["a", "b"]))
+    Traceback (most recent call last):
+    ...
+    armwise.features.tokens.InvalidInput: applications.shop: EpochGreedy cannot be spread over several databases: ...
+    """
+    agent = build_model(creation).agent
+    if agent.merges and not any(each.choosing_changes for each in within(agent)):
+        return
+    why = agent._why_not_merged() if not agent.merges else "choosing changes it, and several choose at once"
+    raise InvalidInput(
+        f"applications.{app}: {type(agent).__name__} cannot be spread over several databases: {why}; give it an agent "
+        "that merges, such as LinUCB, LinThompson or Explore around one of them, or keep it in one database"
+    )
+
+
+def merge(parts: list[Model]) -> list[Model]:
+    """A view for each database, in order, and one of the whole; ValueError if the models were not made alike.
+
+    >>> one, two = build_model(Creation()), build_model(Creation())
+    >>> one.version, two.version = 7, 5
+    >>> [view.version for view in merge([one, two])]
+    [7, 5, 12]
+    """
+    agent, scaler = parts[0].agent, parts[0].scaler
+    if len(parts) > 1:
+        agent, scaler = copied(agent), merged_scaler([part.scaler for part in parts])
+        for part in parts[1:]:
+            if (part.encoder.dim, part.encoder.interactions) != (parts[0].encoder.dim, parts[0].encoder.interactions):
+                raise ValueError("their features differ")
+            agent.merge(part.agent)
+    views = []
+    for part in [*parts, parts[0]]:
+        view = Model(agent, part.encoder, part.arms, part.rewards)
+        view.scaler, view.settings, view._plain = scaler, part.settings, part._plain
+        view.version, view.since, view.roster, view.name = part.version, part.since, part.roster, part.name
+        view.lessons, view.refused = sum(p.lessons for p in parts), sum(p.refused for p in parts)
+        view.drift, view.reward_ends = part.drift, part.reward_ends
+        views.append(view)
+    whole = views[-1]
+    whole.version = sum(part.version for part in parts)
+    whole.drift = max((part.drift for part in parts), key=lambda drift: drift.evidence).copy()
+    whole.drift.alarms = [alarm for part in parts for alarm in part.drift.alarms]
+    return views
+
+
+def merged_scaler(parts: list[Scaler]) -> Scaler:
+    """The scale of numbers that several have seen parts of (Chan, Golub, LeVeque 1979).
+
+    >>> from armwise.features.tokens import part
+    >>> one, two = Scaler(), Scaler()
+    >>> one.update(part(b'{"hour": 9}', "c").table); two.update(part(b'{"hour": 15, "day": 2}', "c").table)
+    >>> sorted(merged_scaler([one, two]).means.tolist())
+    [2.0, 12.0]
+    """
+    whole = Scaler()
+    whole.names = np.unique(np.concatenate([part.names for part in parts]))
+    whole.counts, whole.means, whole.squares = (np.zeros(len(whole.names)) for _ in range(3))
+    for part in parts:
+        at = np.searchsorted(whole.names, part.names)
+        n, mean, delta = whole.counts[at], whole.means[at], part.means - whole.means[at]
+        total = np.maximum(n + part.counts, 1.0)
+        whole.counts[at] = n + part.counts
+        whole.means[at] = mean + delta * part.counts / total
+        whole.squares[at] += part.squares + delta * delta * n * part.counts / total
+    return whole

@@ -1,0 +1,197 @@
+"""Writes on their way to the database that they belong to: the writer of several databases.
+
+A reward goes to the database that its decision is in; where databases were added since, those that it may be in are
+asked in turn. A decision whose id (or idempotency key) came from outside is first looked for where it belonged before.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from armwise.serve.engine.writer import Done, Via
+from armwise.serve.errors import Stale, Unavailable, Unknown
+from armwise.serve.journal.append import Appended, Write, Written
+from armwise.serve.journal.events import Decision
+
+if TYPE_CHECKING:
+    from armwise.serve.engine.shards import Shards
+
+_SLOT = "\x1f"  # what follows it in an id, and before the last of it in a key of a request, is not hashed
+
+
+def key_of(id: str) -> str:
+    """What of a decision's id says where it belongs: the slots of one event stay together.
+
+    >>> key_of("e1" + chr(31) + "0")
+    'e1'
+    """
+    return id.partition(_SLOT)[0]
+
+
+def asked_by(request: str) -> str:
+    """The idempotency key as it was sent, which says where a decision without an id of its own belongs.
+
+    >>> asked_by(chr(31).join(("v1", "decide", "r7")))
+    'r7'
+    """
+    return request.rpartition(_SLOT)[2]
+
+
+class Routes:
+    """Takes groups of writes like a ``Writer``, and gives each to the writer of the database that it belongs to."""
+
+    def __init__(self, shards: Shards) -> None:
+        self._shards = shards
+
+    def submit(self, group: Sequence[Write], done: Done, via: Via | None = None) -> None:
+        """Append a group; ``done`` gets what came of it once it is durable. A group for one database is taken whole or
+        not at all; one for several is first asked about everywhere, then committed by each."""
+        if len(group) == 1 or len({key_of(write.id) for write in group}) == 1:  # slots of one event
+            self._walk(group, self._plan(group[0]), done, via)
+            return
+        plans = [self._plan(write) for write in group]
+        if len(plans[0]) == 1 and all(plan == plans[0] for plan in plans):
+            self._walk(group, plans[0], done, via)
+        else:
+            self._split(group, plans, done, via)
+
+    def write(self, group: Sequence[Write]) -> Any:
+        """Submit and wait."""
+        ready, result = threading.Event(), []
+
+        def done(outcome: Appended) -> None:
+            result.append(outcome)
+            ready.set()
+
+        self.submit(group, done)
+        ready.wait()
+        if isinstance(result[0], Exception):
+            raise result[0]
+        return result[0]
+
+    def _plan(self, write: Write) -> list[tuple[str, bool]]:
+        """The databases to ask in turn; True: only whether it is there."""
+        members = self._shards.members
+        homes = members.homes(key_of(write.id))
+        if not isinstance(write.event, Decision):
+            return [(home, write.look) for home in homes]
+        if write.fresh:
+            older = members.homes(asked_by(write.request))[1:] if write.request else []
+        else:
+            older = homes[1:]
+        return [*((home, True) for home in older), (homes[0], write.look)]
+
+    def _walk(self, group: Sequence[Write], plan: list[tuple[str, bool]], done: Done, via: Via | None) -> None:
+        home, look = plan[0]
+        for write in group:
+            if write.home and write.home != home and not look and isinstance(write.event, Decision):
+                write.event.version, write.seen, write.home = 0, None, home  # events are counted otherwise there
+        decision = isinstance(group[0].event, Decision)
+        if len(plan) == 1 and not decision:
+            came = done
+        else:
+
+            def came(outcome: Appended) -> None:
+                if isinstance(outcome, Stale):
+                    self._shards.when_known(lambda: self.submit(group, done, via), lambda e: _tell(done, e, via))
+                elif isinstance(outcome, Unknown) and len(plan) > 1:
+                    try:
+                        self._walk(group, plan[1:], done, via)
+                    except Unavailable as error:
+                        done(error)
+                else:
+                    done(outcome)
+
+        asked = [msgspec.structs.replace(write, look=True) for write in group] if look else group
+        self._shards.engine(home).writer.submit(asked, came, via)
+
+    def _split(self, group: Sequence[Write], plans: list[list[tuple[str, bool]]], done: Done, via: Via | None) -> None:
+        for home in {home for plan in plans for home, _ in plan}:
+            self._shards.working(home)
+
+        def asked(outcomes: list[Appended]) -> None:
+            for write, outcome in zip(group, outcomes):
+                if isinstance(outcome, Unknown) and isinstance(write.event, Decision):
+                    continue
+                if isinstance(outcome, Exception):
+                    done(outcome)
+                    return
+            try:
+                self._every([([w], plan) for w, plan in zip(group, plans)], written, via)
+            except Unavailable as error:
+                done(error)
+
+        def written(outcomes: list[Appended]) -> None:
+            found: list[Written] = []
+            for outcome in outcomes:
+                if isinstance(outcome, Exception):
+                    done(outcome)
+                    return
+                found += outcome
+            done(found)
+
+        looks = [[(home, True) for home, _ in plan] for plan in plans]
+        self._every([([w], plan) for w, plan in zip(group, looks)], asked, via)
+
+    def _every(
+        self, walks: list[tuple[list[Write], list[tuple[str, bool]]]], done: Callable[[list[Appended]], None],
+        via: Via | None,
+    ) -> None:  # fmt: skip
+        outcomes: dict[int, Appended] = {}
+        counting = threading.Lock()
+
+        def came(i: int, outcome: Appended) -> None:
+            with counting:
+                outcomes[i] = outcome
+                last = len(outcomes) == len(walks)
+            if last:
+                done([outcomes[k] for k in range(len(walks))])
+
+        for i, (group, plan) in enumerate(walks):
+            try:
+                self._walk(group, plan, lambda outcome, i=i: came(i, outcome), via)  # type: ignore[misc]
+            except Unavailable as error:
+                came(i, error)
+
+    # ------------------------------------------------------------------ how all of them fare
+
+    @property
+    def healthy(self) -> bool:
+        """Whether every database can be written to."""
+        return not self._shards.down()
+
+    @property
+    def moving(self) -> bool:
+        """Whether at least one database answers."""
+        return len(self._shards.down()) < len(self._shards.members.newest)
+
+    @property
+    def commits(self) -> int:
+        """How many batches were committed, by all of them."""
+        return sum(engine.writer.commits for engine in self._shards.engines.values())
+
+    @property
+    def commit_seconds(self) -> float:
+        """How long these took."""
+        return sum(engine.writer.commit_seconds for engine in self._shards.engines.values())
+
+    @property
+    def commit_times(self) -> list[int]:
+        """How many took how long (``counts.BUCKETS``)."""
+        return [sum(n) for n in zip(*(engine.writer.commit_times for engine in self._shards.engines.values()))]
+
+    @property
+    def depth(self) -> int:
+        """How many groups wait, for all databases together."""
+        return sum(engine.writer.depth for engine in self._shards.engines.values())
+
+
+def _tell(done: Done, error: Exception, via: Via | None) -> None:
+    if via is None:
+        done(error)
+    else:
+        via(lambda: done(error))
