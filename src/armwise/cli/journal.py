@@ -10,13 +10,16 @@ from typing import Any
 
 from armwise.cli.shared import BadInput, command_parser, show
 
+Pairs = list[tuple[Any, Any]]  # journals, each with its store
+
 
 def add_parser(commands: Any) -> None:
     parser = command_parser(
         commands, "journal", "read the log of a decision service", "armwise journal verify --storage armwise-data"
     )
     parser.add_argument("task", choices=("verify", "export", "compact", "erase"))
-    parser.add_argument("--storage", default="armwise-data", metavar="FOLDER|URL", help="where the journal is")
+    parser.add_argument("--storage", action="append", metavar="FOLDER|URL", help="where the journal is (default: "
+                        "armwise-data); said once for each database where there are several")  # fmt: skip
     parser.add_argument("--application", help="export, erase: which one (default: the only one)")
     parser.add_argument("--format", choices=("json", "dsjson", "parquet"), default="json",
                         help="export: JSON lines, VW's, or Parquet")  # fmt: skip
@@ -41,71 +44,98 @@ def run(args: argparse.Namespace) -> int:
     from armwise.serve.config import open_store
     from armwise.serve.journal.append import Journal
 
-    store = open_store(args.storage)
-    path = getattr(store, "path", None)
-    if path is not None:
-        from pathlib import Path
+    stores = [open_store(each) for each in args.storage or ["armwise-data"]]
+    for store in stores:
+        path = getattr(store, "path", None)
+        if path is not None:
+            from pathlib import Path
 
-        if not Path(path).exists():
-            raise BadInput(f"there is no journal at {path}")
-    try:
-        journal = Journal(store.connect(), store.lock, store.clock)
+            if not Path(path).exists():
+                raise BadInput(f"there is no journal at {path}")
+    with contextlib.ExitStack() as opened:
+        pairs = []
+        for store in stores:
+            opened.callback(store.close)
+            try:
+                journal = Journal(store.connect(), store.lock, store.clock)
+            except store.errors as error:
+                raise BadInput(f"the journal at {store} cannot be read: {error}") from None
+            opened.callback(journal.connection.close)
+            pairs.append((journal, store))
+        if args.task in ("export", "erase"):  # of some of the databases it would be half the answer
+            _check_all(pairs)
         try:
-            return {"verify": _verify, "export": _export, "compact": _compact, "erase": _erase}[args.task](
-                args, journal, store
-            )
-        finally:
-            journal.connection.close()
-    except store.errors as error:
-        raise BadInput(f"the journal at {store} cannot be read: {error}") from None
-    finally:
-        store.close()
+            return {"verify": _verify, "export": _export, "compact": _compact, "erase": _erase}[args.task](args, pairs)
+        except stores[0].errors as error:
+            named = ", ".join(map(str, stores))
+            raise BadInput(f"the journal at {named} cannot be read: {error}") from None
 
 
-def _verify(args: argparse.Namespace, journal: Any, store: Any) -> int:
+def _check_all(pairs: Pairs) -> None:
+    """BadInput if several are named that do not belong together, or not all that do."""
+    from armwise.serve.engine.members import missing_of
+
+    if problem := missing_of([journal for journal, _ in pairs]):
+        raise BadInput(f"--storage: {problem}")
+
+
+def _verify(args: argparse.Namespace, pairs: Pairs) -> int:
     import msgspec
 
     from armwise.serve.log.verify import verify
 
-    report = verify(journal)
-    counts = f"{report.events} events, {report.decisions} decisions, {report.rewards} rewards, {report.lessons} lessons"
-    text = [f"{counts}, {report.snapshots} snapshots", *report.problems, "" if report.problems else "all is well"]
-    show(args, "\n".join(line for line in text if line), msgspec.to_builtins(report))
-    return 1 if report.problems else 0
+    text, found = [], []
+    for journal, store in pairs:
+        report = verify(journal)
+        counts = f"{report.events} events, {report.decisions} decisions, {report.rewards} rewards"
+        text += [f"{store}:"] if len(pairs) > 1 else []
+        text += [f"{counts}, {report.lessons} lessons, {report.snapshots} snapshots", *report.problems]
+        text += [] if report.problems else ["all is well"]
+        found.append(msgspec.to_builtins(report) | ({"storage": str(store)} if len(pairs) > 1 else {}))
+    show(args, "\n".join(text), found[0] if len(found) == 1 else {"databases": found})
+    return 1 if any(report["problems"] for report in found) else 0
 
 
-def _export(args: argparse.Namespace, journal: Any, store: Any) -> int:
+def _export(args: argparse.Namespace, pairs: Pairs) -> int:
     from armwise.serve.log import parquet
     from armwise.serve.log.compact import deleted_upto
-    from armwise.serve.log.export import pieces
+    from armwise.serve.log.export import pieces_of
 
     if args.format == "parquet":
         try:
             parquet.check()
         except parquet.Missing as error:
             raise BadInput(str(error)) from None
-    app = _application(args, journal)
+    app = _application(args, pairs[0][0])
+    journals = [(journal, deleted_upto(journal).get(app, 0)) for journal, _ in pairs]
     with open(args.output, "wb") if args.output else contextlib.nullcontext(sys.stdout.buffer) as out:
-        for piece in pieces(journal, app, args.format, deleted_upto(journal).get(app, 0)):
+        for piece in pieces_of(journals, app, args.format):
             out.write(piece)
         out.flush()
     return 0
 
 
-def _compact(args: argparse.Namespace, journal: Any, store: Any) -> int:
+def _lead(pairs: Pairs, otherwise: str) -> None:
+    for _, store in pairs:
+        if not store.lead():
+            raise BadInput(f"a service is running on this journal: {otherwise}")
+
+
+def _compact(args: argparse.Namespace, pairs: Pairs) -> int:
     from armwise.serve.log.compact import compact
 
-    if not store.lead():
-        raise BadInput("a service is running on this journal: stop it first")
-    dropped = compact(journal, round((time.time() - args.keep_days * 86400.0) * 1000))
-    if not store.shared:
-        journal.connection.execute("VACUUM")
-        journal.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    _lead(pairs, "stop it first")
+    dropped = 0
+    for journal, store in pairs:
+        dropped += compact(journal, round((time.time() - args.keep_days * 86400.0) * 1000))
+        if not store.shared:
+            journal.connection.execute("VACUUM")
+            journal.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     show(args, f"{dropped} events dropped", {"dropped": dropped})
     return 0
 
 
-def _erase(args: argparse.Namespace, journal: Any, store: Any) -> int:
+def _erase(args: argparse.Namespace, pairs: Pairs) -> int:
     import json
 
     from armwise.serve.journal.append import Write
@@ -118,11 +148,12 @@ def _erase(args: argparse.Namespace, journal: Any, store: Any) -> int:
         value = json.loads(args.value)
     except ValueError:
         raise BadInput(f"--value must be JSON, such as 7 or '\"u7\"', got {args.value}") from None
-    if not store.lead():
-        raise BadInput("a service is running on this journal: ask it, with POST /v1/erasures")
-    app = _application(args, journal)
-    journal.append([[Write(app, "", erasure(journal.meta("secret"), args.key, value))]], round(time.time() * 1000))
-    dropped = compact(journal, 0)
+    _lead(pairs, "ask it, with POST /v1/erasures")
+    app, dropped = _application(args, pairs[0][0]), 0
+    for journal, _ in pairs:
+        asked = erasure(journal.meta("secret"), args.key, value)
+        journal.append([[Write(app, "", asked)]], round(time.time() * 1000))
+        dropped += compact(journal, 0)
     show(args, f"{dropped} events dropped", {"dropped": dropped})
     return 0
 

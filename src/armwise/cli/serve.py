@@ -19,7 +19,8 @@ def add_parser(commands: Any) -> None:
         "./armwise-data)",
     )
     parser.add_argument("--listen", metavar="ADDRESS:PORT", help="instead of the configured one")
-    parser.add_argument("--storage", metavar="FOLDER|URL", help="instead of the configured one")
+    parser.add_argument("--storage", metavar="FOLDER|URL", action="append", help="instead of the configured one; "
+                        "said several times, decisions are spread over these databases")  # fmt: skip
     parser.add_argument("--new-key", metavar="NAME", help="print a new key and the lines that allow it, then stop")
 
 
@@ -33,7 +34,9 @@ def run(args: argparse.Namespace) -> int:
 
     from armwise.serve.config import Config, load_config
 
-    changes = {name: getattr(args, name) for name in ("listen", "storage") if getattr(args, name)}
+    changes: dict[str, Any] = {"listen": args.listen} if args.listen else {}
+    if args.storage:
+        changes["storage"] = args.storage if len(args.storage) > 1 else args.storage[0]
 
     def read() -> Config:
         # Without a file nobody says how an application should be: one that the folder has stays as it is.

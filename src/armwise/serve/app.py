@@ -274,6 +274,8 @@ class Service:
 
         An application that cannot be served is named, and is no reason to send the others' clients elsewhere.
         """
+        if self.ready:
+            self.retain()  # of a database that has come since
         wrong = {
             "starting or stopping": not self.ready,
             "the journal cannot be written": not (isinstance(self.engine, Shards) or self.engine.writer.healthy),

@@ -158,7 +158,7 @@ def check_storage(storage: str | list[str]) -> None:
             check_storage(each)
             if not each.startswith(_POSTGRES):
                 raise ValueError("storage: in a list every database must be postgresql://..., since processes share it")
-        if not storage or len({each.rpartition("@")[2] for each in storage}) < len(storage):
+        if not storage or len({each.partition("://")[2].rpartition("@")[2] for each in storage}) < len(storage):
             raise ValueError("storage: a list must name at least one database, and each once")
         return
     scheme, found, _ = storage.partition("://")

@@ -81,7 +81,6 @@ class Engine:
             snapshot_every=snapshot_every,
         )
         self.alone = True  # False: one of several databases, whose models are merged (``shards``)
-        self.spread = 0  # how often databases were added, as far as is known here
         self.merged: dict[str, Model] | None = None  # what decisions are made from then
         self.writer = Writer(self._telling_journal, self.now, self._expire)
         self.counts = Counts()
@@ -164,6 +163,12 @@ class Engine:
         {}
         """
         return self.learner.broken
+
+    def merge(self) -> None:
+        """Serve what all databases have learnt: of one, it is served already.
+
+        >>> Engine(None, {}).merge()
+        """
 
     @property
     def started(self) -> Sequence[Engine]:
@@ -609,7 +614,6 @@ class Engine:
     def _telling_journal(self) -> Journal:
         journal = self.open_journal()
         journal.on_commit = self._take_committed
-        journal.spread = lambda: self.spread
         return journal
 
     def _take_committed(self, committed: list[tuple[Row, Write]]) -> None:

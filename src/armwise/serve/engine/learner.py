@@ -26,6 +26,7 @@ log = logging.getLogger("armwise.serve")
 
 Snapshots = list[tuple[str, int, bytes]]
 MOST_PENDING = 20_000  # events kept in memory for the learner
+YIELDED = 5.0  # seconds for which a lead that was given away is not taken again
 MOST_RECENT = 2_000  # decisions kept in memory for their rewards
 
 
@@ -63,7 +64,7 @@ class Learner:
         self.leader = False
         self.news = threading.Event()
         self._hurry = threading.Event()  # somebody waits for it
-        self._stopping = False
+        self._stopping = self._yielding = False
         self._published_at = self._tried_at = 0.0
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
@@ -147,6 +148,16 @@ class Learner:
         """
         return self._thread is not None and self._thread.is_alive()
 
+    def yield_lead(self) -> None:
+        """Let another process lead, if one will: what is learnt is stored first.
+
+        >>> learner = Learner(None, None, None)
+        >>> learner.yield_lead(); learner.news.is_set()
+        True
+        """
+        self._yielding = True
+        self.news.set()
+
     def wait(self, seq: int, timeout: float) -> None:
         """Wait until the published models know of event ``seq``.
 
@@ -224,6 +235,7 @@ class Learner:
             self.news.clear()
             try:
                 if not self.leader:
+                    self._yielding = False
                     self._follow()
                 if self._journal is not None and self._journal.connection.tail is not None:
                     self._journal.connection.tail.sync()
@@ -232,9 +244,13 @@ class Learner:
                         self._publish(self._publish_every)
                     self._publish()
                     due = time.monotonic() - saved_at > self._snapshot_every
-                    if self.position > self._saved and (stopping or due or self._saved < 0):
+                    if self.position > self._saved and (stopping or due or self._yielding or self._saved < 0):
                         self.save()
                         saved_at = time.monotonic()
+                    if self._yielding:
+                        self._yielding = self.leader = False
+                        self._tried_at = time.monotonic() + YIELDED
+                        self._store.close()
             except Exception:
                 log.exception("learning failed; trying again")
                 self.leader = False  # a fold may be half done, or another lead now: begin again from what is stored

@@ -32,7 +32,7 @@ class Members(msgspec.Struct, frozen=True):
 
     >>> two = Members(1, [["a", "b"]], {"a": "host/a", "b": "host/b"})
     >>> three = two.joined({"c": "host/c"})
-    >>> three.spread, sorted(set(map(three.owner, "0123456789"))), len(three.homes("7"))
+    >>> three.spread, sorted(set(map(three.owner, "0123456789"))), len(three.homes("0"))
     (2, ['a', 'b', 'c'], 2)
     """
 
@@ -61,7 +61,7 @@ class Members(msgspec.Struct, frozen=True):
         """Where a decision may be: the database that it belongs to now, then those that it belonged to before.
 
         >>> Members(2, [["a"], ["a", "b"]], {}).homes("e1")
-        ['a']
+        ['b', 'a']
         """
         return list(dict.fromkeys(_largest(each, key) for each in reversed(self.sets)))
 
@@ -148,6 +148,14 @@ class Desk:
         )
         return bool(self._execute(sql, (PRESENT, _number(known))))
 
+    def processes(self) -> int:
+        """How many processes are at work here."""
+        sql = (
+            "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND classid::bigint = ? AND objsubid = 2 "
+            "AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+        )
+        return int(self._execute(sql, (PRESENT,))[0][0])
+
     def close(self) -> None:
         """End the session."""
         self.journal.connection.close()
@@ -182,3 +190,22 @@ def first(desks: Collection[Desk]) -> Members:
         named = ", ".join(str(desk.store) for desk in decided)
         raise ValueError(f"{named} have decisions of their own: only empty databases can be added to one that has some")
     return Members(0, [[desk.identity] for desk in decided], {desk.identity: str(desk.store) for desk in decided})
+
+
+def missing_of(journals: Collection[Journal]) -> str:
+    """What is wrong with a list of journals, where they are, or should be, all databases of one service; or nothing.
+
+    >>> from armwise.serve.journal.sqlite import SQLite
+    >>> missing_of([Journal(SQLite(":memory:").connect())])
+    ''
+    """
+    sql = "SELECT key, value FROM meta WHERE key IN ('identity', 'members')"
+    found = [{key: bytes(value) for key, value in journal.connection.execute(sql)} for journal in journals]
+    told = [msgspec.json.decode(each["members"], type=Members) for each in found if "members" in each]
+    if not told:
+        return "" if len(journals) == 1 else "these are not the databases of one service"
+    newest = max(told, key=lambda members: members.spread)
+    given = {each["identity"].decode() for each in found if "identity" in each}
+    if missing := [newest.names[one] for one in newest.newest if one not in given]:
+        return f"{', '.join(missing)} must be named too: decisions are spread over {len(newest.newest)} databases"
+    return "" if len(given) == len(journals) == len(newest.newest) else "these are not the databases of one service"

@@ -21,10 +21,10 @@ def check_merges(app: str, creation: Creation) -> None:
     """InvalidInput if what an application learns cannot be added up over several databases.
 
     >>> check_merges("shop", Creation())
-    >>> check_merges("shop", Creation(agent={"class": "EpochGreedy", "n_arms": 2}, arms=["a", "b"]))
+    >>> check_merges("shop", Creation(agent={"class": "LinUCB", "discount": 0.99}))  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ...
-    armwise.features.tokens.InvalidInput: applications.shop: EpochGreedy cannot be spread over several databases: ...
+    armwise.features.tokens.InvalidInput: applications.shop: LinUCB cannot be spread over several databases: ...
     """
     agent = build_model(creation).agent
     if agent.merges and not any(each.choosing_changes for each in within(agent)):
@@ -32,7 +32,7 @@ def check_merges(app: str, creation: Creation) -> None:
     why = agent._why_not_merged() if not agent.merges else "choosing changes it, and several choose at once"
     raise InvalidInput(
         f"applications.{app}: {type(agent).__name__} cannot be spread over several databases: {why}; give it an agent "
-        "that merges, such as LinUCB, LinThompson or Explore around one of them, or keep it in one database"
+        "that merges, such as a LinUCB or LinThompson that forgets nothing, or keep it in one database"
     )
 
 

@@ -18,6 +18,7 @@ from armwise.serve.journal.append import Appended, Write, Written
 from armwise.serve.journal.events import Decision
 
 if TYPE_CHECKING:
+    from armwise.serve.engine.members import Members
     from armwise.serve.engine.shards import Shards
 
 _SLOT = "\x1f"  # what follows it in an id, and before the last of it in a key of a request, is not hashed
@@ -50,10 +51,15 @@ class Routes:
     def submit(self, group: Sequence[Write], done: Done, via: Via | None = None) -> None:
         """Append a group; ``done`` gets what came of it once it is durable. A group for one database is taken whole or
         not at all; one for several is first asked about everywhere, then committed by each."""
+        members = self._shards.members
+        for write in group:
+            if write.fresh and write.request and write.spread != members.spread:  # its id was made for its key's home
+                raise Unavailable("a database was just added: try again")
+            write.spread = members.spread
         if len(group) == 1 or len({key_of(write.id) for write in group}) == 1:  # slots of one event
-            self._walk(group, self._plan(group[0]), done, via)
+            self._walk(group, _plan(members, group[0]), done, via)
             return
-        plans = [self._plan(write) for write in group]
+        plans = [_plan(members, write) for write in group]
         if len(plans[0]) == 1 and all(plan == plans[0] for plan in plans):
             self._walk(group, plans[0], done, via)
         else:
@@ -73,18 +79,6 @@ class Routes:
             raise result[0]
         return result[0]
 
-    def _plan(self, write: Write) -> list[tuple[str, bool]]:
-        """The databases to ask in turn; True: only whether it is there."""
-        members = self._shards.members
-        homes = members.homes(key_of(write.id))
-        if not isinstance(write.event, Decision):
-            return [(home, write.look) for home in homes]
-        if write.fresh:
-            older = members.homes(asked_by(write.request))[1:] if write.request else []
-        else:
-            older = homes[1:]
-        return [*((home, True) for home in older), (homes[0], write.look)]
-
     def _walk(self, group: Sequence[Write], plan: list[tuple[str, bool]], done: Done, via: Via | None) -> None:
         home, look = plan[0]
         for write in group:
@@ -97,7 +91,8 @@ class Routes:
 
             def came(outcome: Appended) -> None:
                 if isinstance(outcome, Stale):
-                    self._shards.when_known(lambda: self.submit(group, done, via), lambda e: _tell(done, e, via))
+                    again, refuse = lambda: self.submit(group, done, via), lambda error: _tell(done, error, via)
+                    self._shards.when_known(group[0].spread, again, refuse)
                 elif isinstance(outcome, Unknown) and len(plan) > 1:
                     try:
                         self._walk(group, plan[1:], done, via)
@@ -188,6 +183,18 @@ class Routes:
     def depth(self) -> int:
         """How many groups wait, for all databases together."""
         return sum(engine.writer.depth for engine in self._shards.engines.values())
+
+
+def _plan(members: Members, write: Write) -> list[tuple[str, bool]]:
+    """The databases to ask in turn; True: only whether it is there."""
+    homes = members.homes(key_of(write.id))
+    if not isinstance(write.event, Decision):
+        return [(home, write.look) for home in homes]
+    if write.fresh:
+        older = members.homes(asked_by(write.request))[1:] if write.request else []
+    else:
+        older = homes[1:]
+    return [*((home, True) for home in older), (homes[0], write.look)]
 
 
 def _tell(done: Done, error: Exception, via: Via | None) -> None:

@@ -32,6 +32,7 @@ log = logging.getLogger("armwise.serve")
 MERGE_EVERY = 0.1  # seconds between two merges, at least
 MERGE_SHARE = 0.2  # of a processor that merging may take
 LOOK_EVERY = 1.0  # seconds between two looks after the databases
+YIELD_EVERY = 2.0  # seconds between two leads that are given away
 FOUNDING = 60.0  # seconds that the first start waits for processes that serve from one of the databases alone
 
 
@@ -52,10 +53,12 @@ class Shards(Together):
         self.unmerged: dict[str, str] = {}  # why the parts of an application cannot be added up
         self._made_of: dict[str, tuple[Any, ...]] = {}
         self.writer = Routes(self)
-        self._looking, self._merging = threading.RLock(), threading.Lock()
-        self._waiting: list[tuple[Callable[[], None], Callable[[Exception], None]]] = []
+        self._looking, self._merging = threading.RLock(), threading.RLock()
+        self._waiting: list[tuple[int, Callable[[], None], Callable[[Exception], None]]] = []
+        self._said = ""  # of what is wrong with the databases, which is not said every second
         self._news, self._ending = threading.Event(), threading.Event()
         self._threads: list[threading.Thread] = []
+        self._yield_at = 0.0
         self.merges, self.merge_seconds, self.merged_at = 0, 0.0, 0.0
 
     # ------------------------------------------------------------------ life
@@ -151,13 +154,11 @@ class Shards(Together):
             if members.spread and (desk := self._desks.get(identity)) is not None:
                 with contextlib.suppress(*desk.store.errors):  # nothing is decided there before it knows
                     desk.put(members)
-        for engine in self.engines.values():
-            engine.spread = members.spread
         self.members = members
 
     def _start_engine(self, identity: str) -> None:
         engine = Engine(self._desks[identity].store, self.creations, **self._options)
-        engine.alone, engine.spread = False, self.members.spread
+        engine.alone = False
         try:
             engine.start()
             for app, model in engine.learner.models.items():
@@ -204,19 +205,19 @@ class Shards(Together):
             if self._ending.is_set():
                 return
             waiting, self._waiting = self._waiting, []
+            said = ""
             try:
-                before = self.members.spread
                 with self._looking:
                     self._look(bool(waiting))
-                stale = self.members.spread == before and bool(waiting)
             except Exception as error:
-                log.error("the databases cannot be looked after: %s", error)
-                stale = bool(waiting)
-            for again, refuse in waiting:
-                if stale:
-                    refuse(Unavailable("a database was added: this process must be told (storage), then try again"))
-                    continue
+                said = str(error)
+                if said != self._said:
+                    log.error("the databases cannot be looked after: %s", said)
+            self._said = said
+            for spread, again, refuse in waiting:
                 try:
+                    if self.members.spread == spread:
+                        raise Unavailable("a database was added that this process does not know of: it must be told")
                     again()
                 except Exception as error:
                     refuse(error)
@@ -231,10 +232,21 @@ class Shards(Together):
             self._start_engine(identity)
             log.info("the database %s is served now", self._desks[identity].store)
         self._advance()
+        self._share_lead()
 
-    def when_known(self, again: Callable[[], None], refuse: Callable[[Exception], None]) -> None:
-        """Do something again when the newest sets are known here; without waiting."""
-        self._waiting.append((again, refuse))
+    def _share_lead(self) -> None:
+        """Learn for no more databases than this process's share of them, where others can."""
+        mine = [identity for identity, engine in self.engines.items() if engine.leader]
+        if len(mine) < 2 or time.monotonic() < self._yield_at:
+            return
+        self._yield_at = time.monotonic() + YIELD_EVERY
+        processes = max(self._desks[mine[-1]].processes(), 1)
+        if len(mine) > -(-len(self.engines) // processes):
+            self.engines[mine[-1]].learner.yield_lead()
+
+    def when_known(self, spread: int, again: Callable[[], None], refuse: Callable[[Exception], None]) -> None:
+        """Do something again when newer sets than ``spread`` are known here; without waiting."""
+        self._waiting.append((spread, again, refuse))
         self._news.set()
 
     def _keep_merging(self) -> None:
@@ -250,7 +262,7 @@ class Shards(Together):
     def merge(self) -> None:
         """Add up what the databases' learners have published, where it is new."""
         with self._merging:
-            engines = list(self.engines.values())
+            engines = [self.engines[identity] for identity in sorted(self.engines)]  # everywhere in the same order
             own = [engine.learner.served for engine in engines]
             views: list[dict[str, Model]] = [dict(engine.merged or {}) for engine in engines]
             whole = dict(self.models)
@@ -295,6 +307,8 @@ class Shards(Together):
         found = {}
         for identity in {**dict.fromkeys(self.members.newest), **self._desks}:
             state = "ready" if identity in self.members.newest else "joining"
+            if identity in self.engines and (broken := sorted(self.engines[identity].learner.broken)):
+                state = f"{state}, but cannot serve {', '.join(broken)}"
             found[self.label(identity)] = "cannot be written" if self._down(identity) else state
         return found
 
@@ -369,10 +383,11 @@ class Shards(Together):
         request: str = "", now: int | None = None, **options: Any,
     ) -> Write:  # fmt: skip
         """Decide, without journaling yet; as ``Engine.prepare``."""
+        spread = self.members.spread
         named = self.new_id(now, asked_by(request)) if id is None else check_id("the event id", id)
         home = self.members.owner(key_of(named))
         write = self.engine(home).prepare(app, context, arms, id=named, request=request, **options)
-        write.home, write.fresh = home, id is None
+        write.home, write.fresh, write.spread = home, id is None, spread
         return write
 
     def decide(self, app: str, context: bytes, arms: Sequence[bytes], **options: Any) -> Answer:

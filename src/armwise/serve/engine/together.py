@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -41,6 +42,7 @@ class Together:
     creations: dict[str, Creation]
     stores: list[Database]
     store: Database
+    _merging: threading.RLock
 
     if TYPE_CHECKING:
 
@@ -63,35 +65,39 @@ class Together:
 
     def configure(self, app: str, change: Change) -> None:
         """Change settings, from now on; returns when they are in force."""
-        for engine in self.each:
-            engine.configure(app, change)
-        self.merge()
+        with self._merging:  # a change that has not reached all of them is not merged
+            for engine in self.each:
+                engine.configure(app, change)
+            self.merge()
 
     def apply(self, creations: dict[str, Creation], only: bool = True) -> None:
         """Serve these applications from now on; as ``Engine.apply``."""
         for app, creation in creations.items():
             check_merges(app, creation)
-        for engine in self.each:
-            engine.apply(creations, only)
-        for app in [app for app, made in self.creations.items() if only and not made.settings.by_request]:
-            del self.creations[app]
-        self.creations.update(creations)
-        self.merge()
+        with self._merging:
+            for engine in self.each:
+                engine.apply(creations, only)
+            for app in [app for app, made in self.creations.items() if only and not made.settings.by_request]:
+                del self.creations[app]
+            self.creations.update(creations)
+            self.merge()
 
     def retire(self, app: str) -> None:
         """Serve an application that was made by request no longer."""
-        for engine in self.each:
-            engine.retire(app)
-        self.creations.pop(app, None)
-        self.merge()
+        with self._merging:
+            for engine in self.each:
+                engine.retire(app)
+            self.creations.pop(app, None)
+            self.merge()
 
     def reset(self, app: str, creation: Creation | None = None) -> None:
         """Begin the application's model anew."""
         if creation is not None:
             check_merges(app, creation)
-        for engine in self.each:
-            engine.reset(app, creation)
-        self.merge()
+        with self._merging:
+            for engine in self.each:
+                engine.reset(app, creation)
+            self.merge()
 
     def teach(self, app: str, lessons: Lessons, request: str = "") -> None:
         """Journal what others decided in one of the databases; returns when it is learnt."""

@@ -51,6 +51,7 @@ class Write(msgspec.Struct, gc=False):  # no cycle goes through it
     held: Any = None  # counts a decision while it is under way (``model.underway.Held``), where its agent counts them
     catalogue: bytes = b""  # the hash of its arms, where the request named it
     home: str = ""  # the database that a decision was drawn for, where there are several
+    spread: int = 0  # how often databases had been added, as far as was known when it was brought here (``members``)
     look: bool = False  # only ask what would come of it: a decision that is not there yet is Unknown
 
 
@@ -161,8 +162,7 @@ class Journal(Records):
     """
 
     on_commit: Callable[[list[tuple[Row, Write]]], None] | None = None  # called with what was committed, in order
-    spread: Callable[[], int] = int  # how often, as far as this process knows, databases were added (``members``)
-    _spread = 0  # and as the database has it
+    _spread = 0  # how often databases were added
     _at: tuple[int, int, bytes] | None = None  # the last event, where no other process appends
     _base: tuple[bytes, Base] = b"", Base()  # as it was last read
 
@@ -288,7 +288,7 @@ class Journal(Records):
             batch.requests[app, request] = seq
 
     def _take(self, batch: _Batch, group: Sequence[Write]) -> Appended:
-        if self._spread != self.spread() and any(isinstance(write.event, Decision) for write in group):
+        if any(write.spread != self._spread and isinstance(write.event, Decision) for write in group):
             return Stale("a database was added that this process does not know of: name it in its storage")
         try:
             for write in group:

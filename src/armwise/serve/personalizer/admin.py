@@ -345,6 +345,7 @@ def _forget_logs(engine: Engine, app: str) -> None:
     with changing:
         for each in engine.each:  # which counts events by itself
             each.configure(app, Change(forgotten=reading(each, lambda journal: journal.last()[0])))
+        engine.merge()
 
 
 def reading(engine: Engine, look: Callable[[Journal], Any]) -> Any:
