@@ -1,6 +1,7 @@
 """Decisions spread over 1, 2 and 3 PostgreSQL databases on one machine.
 
-What is measured, with one service process, asked by wrk for 10 arms of 20 features: decisions per second, processor
+What is measured, with one service process, asked by wrk for 10 arms of 20 features over 64 connections per database (so
+that a commit holds as many decisions, however many databases there are): decisions per second, processor
 time per decision of the service and of PostgreSQL, bytes per decision; the lag of the merged model in the process that
 learns and in one that follows; the seconds until a database that was lost takes writes again; the time of a merge. All
 databases are in one cluster, on one disk: what several machines would add is not in these numbers.
@@ -79,7 +80,7 @@ def throughput(server: Any, args: Any) -> None:
     import psycopg
 
     port = int(re.findall(r":(\d+)/", server.url)[0])
-    results: dict[int, list[tuple[float, ...]]] = {1: [], 2: [], 3: []}
+    results: dict[int, list[tuple[float, ...]]] = {n: [] for n in args.databases}
     with tempfile.TemporaryDirectory() as folder:
         bodies(Path(folder) / "bodies")
         script = Path(folder) / "ask.lua"
@@ -89,7 +90,7 @@ def throughput(server: Any, args: Any) -> None:
                 urls = [server.new_database() for _ in range(n)]
                 process, address = start(urls)
                 try:
-                    base = ["wrk", "-t1", f"-c{args.connections}", "-s", str(script), address]
+                    base = ["wrk", "-t1", f"-c{args.connections * n}", "-s", str(script), address]
                     subprocess.run([*base, "-d2s"], check=True, capture_output=True)
                     used, database, size = cpu(process.pid), backends(port), _bytes(urls)
                     out = subprocess.run([*base, f"-d{args.seconds}s"], check=True, capture_output=True, text=True)
@@ -133,13 +134,15 @@ def _bytes(urls: list[str]) -> float:
 
 
 def lag(server: Any, args: Any) -> None:
-    """Seconds from the answer to a reward until the merged model has it, where it is learnt and where it is loaded."""
+    """Seconds from the answer to a reward until the merged model has it, in each of two processes that share the lead:
+    what one learns itself it has at once, what the other learns it loads."""
     urls = [server.new_database() for _ in range(3)]
-    learning, following = start(urls), start(urls)
+    one, two = start(urls), start(urls)
+    time.sleep(5.0)  # until the leads are shared out
     try:
-        found: dict[str, list[float]] = {"learns": [], "follows": []}
-        for k in range(args.samples):
-            for kind, address in (("learns", learning[1]), ("follows", following[1])):
+        found: dict[str, list[float]] = {"first": [], "second": []}
+        for _ in range(args.samples):
+            for kind, address in (("first", one[1]), ("second", two[1])):
                 id = ask(address, "/v1/decisions", ASKED)[1]["id"]
                 lessons = ask(address, "/v1/agents")[1]["agents"][0]["lessons"]
                 ask(address, f"/v1/decisions/{id}/reward", {"value": 1})
@@ -147,15 +150,15 @@ def lag(server: Any, args: Any) -> None:
                 while ask(address, "/v1/agents")[1]["agents"][0]["lessons"] <= lessons:
                     time.sleep(0.005)
                 found[kind].append(time.perf_counter() - at)
-                while ask(following[1], "/v1/agents")[1]["agents"][0]["lessons"] <= 2 * k + (kind == "follows"):
+                while min(ask(each[1], "/v1/agents")[1]["agents"][0]["lessons"] for each in (one, two)) <= lessons:
                     time.sleep(0.01)  # both know all before the next one
         for kind, times in found.items():
             print(
-                f"lag of the merged model in a process that {kind}: median {statistics.median(times):.2f} s, "
+                f"lag of the merged model in the {kind} of two processes: median {statistics.median(times):.2f} s, "
                 f"largest {max(times):.2f} s, n = {len(times)}"
             )
     finally:
-        for process, _ in (following, learning):
+        for process, _ in (two, one):
             process.terminate()
             process.wait()
 
@@ -225,8 +228,9 @@ def main() -> None:
     parser = common.parser(__doc__)
     parser.add_argument("--seconds", type=int, default=5)
     parser.add_argument("--turns", type=int, default=3)
-    parser.add_argument("--connections", type=int, default=64)
+    parser.add_argument("--connections", type=int, default=64, help="for each database")
     parser.add_argument("--samples", type=int, default=20)
+    parser.add_argument("--databases", type=int, nargs="+", default=[1, 2, 3])
     parser.add_argument("--only", choices=("throughput", "lag", "lost", "merge"))
     args = parser.parse_args()
     if args.only in (None, "merge"):

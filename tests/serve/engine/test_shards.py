@@ -110,7 +110,7 @@ def replay(url: str) -> Model:
 
 
 def test_ids_are_shared_out_equally_and_one_more_database_takes_only_its_share() -> None:
-    three = Members(1, [["u", "v", "w"]], {})
+    three = Members(1, [("u", "v", "w")], {})
     four = three.joined({"x": "host/x"})
     ids = [f"event-{k}" for k in range(30_000)]
     shares = Counter(map(three.owner, ids))
@@ -123,7 +123,7 @@ def test_ids_are_shared_out_equally_and_one_more_database_takes_only_its_share()
 
 
 def test_the_order_of_the_list_and_the_names_do_not_matter() -> None:
-    one, other = Members(1, [["u", "v"]], {"u": "a"}), Members(1, [["v", "u"]], {"u": "elsewhere"})
+    one, other = Members(1, [("u", "v")], {"u": "a"}), Members(1, [("v", "u")], {"u": "elsewhere"})
     assert [one.owner(str(k)) for k in range(100)] == [other.owner(str(k)) for k in range(100)]
 
 

@@ -30,29 +30,29 @@ _DECIDED = "SELECT 1 FROM events WHERE kind = 'decision' LIMIT 1"
 class Members(msgspec.Struct, frozen=True):
     """The sets of databases that new decisions were spread over, by identity, the oldest first.
 
-    >>> two = Members(1, [["a", "b"]], {"a": "host/a", "b": "host/b"})
+    >>> two = Members(1, [("a", "b")], {"a": "host/a", "b": "host/b"})
     >>> three = two.joined({"c": "host/c"})
     >>> three.spread, sorted(set(map(three.owner, "0123456789"))), len(three.homes("0"))
     (2, ['a', 'b', 'c'], 2)
     """
 
     spread: int  # how many sets were journaled; 0: none yet, and a single database needs none
-    sets: list[list[str]]
+    sets: list[tuple[str, ...]]
     names: dict[str, str]  # by identity, for messages: no passwords
 
     @property
-    def newest(self) -> list[str]:
+    def newest(self) -> tuple[str, ...]:
         """The databases that new decisions go to.
 
         >>> Members(0, [], {}).newest
-        []
+        ()
         """
-        return self.sets[-1] if self.sets else []
+        return self.sets[-1] if self.sets else ()
 
     def owner(self, key: str) -> str:
         """The database that a new decision belongs to.
 
-        >>> Members(1, [["a"]], {"a": "host/a"}).owner("e1")
+        >>> Members(1, [("a",)], {"a": "host/a"}).owner("e1")
         'a'
         """
         return _largest(self.newest, key)
@@ -60,7 +60,7 @@ class Members(msgspec.Struct, frozen=True):
     def homes(self, key: str) -> list[str]:
         """Where a decision may be: the database that it belongs to now, then those that it belonged to before.
 
-        >>> Members(2, [["a"], ["a", "b"]], {}).homes("e1")
+        >>> Members(2, [("a",), ("a", "b")], {}).homes("e1")
         ['b', 'a']
         """
         return list(dict.fromkeys(_largest(each, key) for each in reversed(self.sets)))
@@ -68,14 +68,15 @@ class Members(msgspec.Struct, frozen=True):
     def joined(self, names: dict[str, str]) -> Members:
         """With databases that were added.
 
-        >>> Members(1, [["a"]], {"a": "host/a"}).joined({"b": "host/b"}).sets
-        [['a'], ['a', 'b']]
+        >>> Members(1, [("a",)], {"a": "host/a"}).joined({"b": "host/b"}).sets
+        [('a',), ('a', 'b')]
         """
-        newest = sorted({*self.newest, *names})
+        newest = tuple(sorted({*self.newest, *names}))
         return Members(self.spread + 1, [*self.sets, newest], self.names | names)
 
 
-def _largest(identities: list[str], key: str) -> str:
+@functools.lru_cache(maxsize=4096)  # a decision is asked for several times on its way
+def _largest(identities: tuple[str, ...], key: str) -> str:
     return identities[0] if len(identities) == 1 else max(identities, key=lambda one: _weight(one, key))
 
 
@@ -189,7 +190,7 @@ def first(desks: Collection[Desk]) -> Members:
     if len(decided) > 1:
         named = ", ".join(str(desk.store) for desk in decided)
         raise ValueError(f"{named} have decisions of their own: only empty databases can be added to one that has some")
-    return Members(0, [[desk.identity] for desk in decided], {desk.identity: str(desk.store) for desk in decided})
+    return Members(0, [(desk.identity,) for desk in decided], {desk.identity: str(desk.store) for desk in decided})
 
 
 def missing_of(journals: Collection[Journal]) -> str:

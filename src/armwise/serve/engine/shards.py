@@ -30,7 +30,7 @@ from armwise.serve.model.model import Model
 
 log = logging.getLogger("armwise.serve")
 MERGE_EVERY = 0.1  # seconds between two merges, at least
-MERGE_SHARE = 0.2  # of a processor that merging may take
+MERGE_SHARE = 0.05  # of a processor that merging may take
 LOOK_EVERY = 1.0  # seconds between two looks after the databases
 YIELD_EVERY = 2.0  # seconds between two leads that are given away
 FOUNDING = 60.0  # seconds that the first start waits for processes that serve from one of the databases alone
@@ -252,12 +252,12 @@ class Shards(Together):
     def _keep_merging(self) -> None:
         pause = MERGE_EVERY
         while not self._ending.wait(pause):
-            started = time.perf_counter()
+            started = time.thread_time()
             try:
                 self.merge()
             except Exception:
                 log.exception("the models cannot be merged now")
-            pause = max(MERGE_EVERY, (time.perf_counter() - started) / MERGE_SHARE)
+            pause = max(MERGE_EVERY, (time.thread_time() - started) / MERGE_SHARE)
 
     def merge(self) -> None:
         """Add up what the databases' learners have published, where it is new."""
@@ -272,7 +272,7 @@ class Shards(Together):
                 made_of = tuple((engines[i].store, part.version, part.since) for i, part in zip(having, parts))
                 if self._made_of.get(app) == made_of:
                     continue
-                started = time.perf_counter()
+                started = time.thread_time()
                 try:
                     *each, whole[app] = merge(parts)
                     self.unmerged.pop(app, None)
@@ -287,7 +287,7 @@ class Shards(Together):
                 for i, view in zip(having, each):
                     views[i][app] = view
                 self._made_of[app] = made_of
-                self.merges, self.merge_seconds = self.merges + 1, self.merge_seconds + time.perf_counter() - started
+                self.merges, self.merge_seconds = self.merges + 1, self.merge_seconds + time.thread_time() - started
             for engine, models, views_of in zip(engines, own, views):
                 engine.merged = {app: view for app, view in views_of.items() if app in models}
             served = set().union(*own) if own else set()

@@ -99,7 +99,7 @@ class Metrics:
         gauges = {
             "armwise_journal_lag": engine.lag(),
             "armwise_queue_depth": writer.depth,
-            "armwise_leader": int(engine.leader),
+            "armwise_leader": int(any(each.leader for each in engine.started)),
             "armwise_journal_healthy": int(writer.healthy),
         }
         for name, value in gauges.items():
