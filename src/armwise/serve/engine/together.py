@@ -155,7 +155,7 @@ class Together:
 
     def catalogue(self, name: str) -> ArmColumns:
         """The arms that a request names, from whichever database has them."""
-        return self._found(list(self.engines), lambda engine: engine.catalogue(name))
+        return self._found(sorted(self.engines, key=self._down), lambda engine: engine.catalogue(name))
 
     def find(self, app: str, id: str, deleted: bool = False) -> tuple[Answer, Decision, Status]:
         """A decision as it was answered and journaled, and where it stands."""
