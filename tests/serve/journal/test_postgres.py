@@ -132,7 +132,7 @@ def test_a_takeover_loses_nothing(url: str) -> None:
     rewarded = 0
 
     def leads(client: httpx.Client) -> bool:
-        return "armwise_leader 1" in client.get("/metrics").text
+        return "\narmwise_leader 1\n" in client.get("/metrics").text
 
     def use(client: httpx.Client, name: str, n: int) -> int:
         for k in range(n):
