@@ -32,28 +32,29 @@ def test_the_first_decision_says_how_many(names: int, dim: int) -> None:
     assert inside(fixed).dim == 64
 
 
-def use(shop: aw.Decider, n: int) -> None:
+def use(shop: aw.Decider, n: int, names: int) -> None:
     rng = random.Random(2)
     for i in range(n):
-        made = shop.decide({"city": f"c{rng.randrange(300)}", "hour": rng.randrange(24)}, ["a", "b", "c"])
+        context = {f"x{k}": rng.random() for k in range(names)} | {"city": f"c{rng.randrange(300)}"}
+        made = shop.decide(context, ["a", "b", "c"])
         if i % 3:
             shop.reward(made, float(made.arm == "b"))
-        if i == 40:
+        if i == 8:
             row = {"context": {"city": "c1"}, "arms": ["a", "b"], "arm": "b", "probability": 0.5, "reward": 1.0}
             shop.warm_start([row] * 5)
 
 
-def test_cities_that_keep_coming_make_it_grow_and_nothing_learnt_is_lost(tmp_path: Path) -> None:
-    # One city is one token; a hundred of them are four hundred pairs. A failure of the last lines means that what grew
-    # was begun anew instead of being trained, or that a replay of the journal comes to another model.
+def test_names_that_come_later_make_it_grow_and_nothing_learnt_is_lost(tmp_path: Path) -> None:
+    # A failure of the last lines means that what grew was begun anew instead of being trained, or that a replay of the
+    # journal comes to another model.
     with aw.Decider(tmp_path / "d") as disk:
         for shop in (aw.Decider(seed=1), disk):
-            use(shop, 100)
+            use(shop, 100, names=3)
             assert inside(shop).dim == 128
-            use(shop, 20)
+            use(shop, 20, names=80)
             assert inside(shop).dim == 256
-            assert inside(shop).t > 100 * 2 / 3
-            assert shop.decide({"city": "c1", "hour": 3}, ["a", "b", "c"]).probabilities["b"] > 0.9
+            assert inside(shop).t > 70
+            assert shop.decide({"city": "c1"}, ["a", "b", "c"]).probabilities["b"] > 0.9
             assert len(shop.log().rewards) == 79
         before = persist.dumps(disk.agent)
     report = verify(Journal(SQLite(tmp_path / "d" / "journal.db").connect()))
@@ -63,7 +64,7 @@ def test_cities_that_keep_coming_make_it_grow_and_nothing_learnt_is_lost(tmp_pat
     with aw.Decider(tmp_path / "d", dim=64) as fixed:  # said by somebody, and it stays
         assert inside(fixed).dim == 64
     with aw.Decider(tmp_path / "d") as fixed:
-        use(fixed, 120)
+        use(fixed, 20, names=80)
         assert inside(fixed).dim == 64
 
 

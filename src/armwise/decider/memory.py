@@ -33,14 +33,11 @@ from armwise.serve.model.model import Model
 MOST_SEEN = 1000  # decisions whose features stay in memory for their rewards; of older ones they are made again
 
 
-_NO_ARMS = ArmColumns((), Tail(0, b""), [], None)
-
-
 class _Made(Status, gc=False):  # no cycle goes through it
     """A decision: where it stands, and what its reward needs."""
 
     context: bytes = b"{}"
-    arms: ArmColumns = _NO_ARMS
+    arms: ArmColumns = msgspec.field(default_factory=lambda: ArmColumns((), Tail(0, b""), [], None))
     p: Sequence[float] = ()
     arm: int = 0
     note: Any = None

@@ -39,21 +39,18 @@ class Arm(NamedTuple):
     words: bytes  # the hash of its id and its tokens, as ``Tail`` has them
 
 
-class ArmColumns:
+class ArmColumns(msgspec.Struct, gc=False, eq=False):  # no cycle goes through it
     """The arms of a request, field by field: what is done with a field is done for all arms at once.
 
     >>> read_arms([b'"a"', b'"b"']).ids
     ('a', 'b')
     """
 
-    __slots__ = ("_arms", "_raws", "_write", "ids", "tail")
-
-    def __init__(
-        self, ids: tuple[str, ...], tail: Tail, arms: Sequence[Arm] | None, write: Callable[[], Sequence[bytes]] | None
-    ) -> None:
-        self.ids, self.tail = ids, tail  # ``tail`` are their tokens, put together
-        self._arms, self._write = arms, write  # None: read from what ``write`` gives, when somebody asks
-        self._raws: list[msgspec.Raw] | None = None
+    ids: tuple[str, ...]
+    tail: Tail  # their tokens, put together
+    _arms: Sequence[Arm] | None  # None: read from what ``_write`` gives, when somebody asks
+    _write: Callable[[], Sequence[bytes]] | None
+    _raws: list[msgspec.Raw] | None = None
 
     @property
     def raws(self) -> list[msgspec.Raw]:

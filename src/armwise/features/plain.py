@@ -75,8 +75,7 @@ class _Catalogue(msgspec.Struct, frozen=True, gc=False):
 
 
 def _catalogue(names: tuple[Any, ...], values: Any, words: Any, ids: tuple[str, ...]) -> _Catalogue:
-    columns = ArmColumns(ids, Tail(len(ids), words), None, functools.partial(_texts, names, values))
-    return _Catalogue(names, values, columns)
+    return _Catalogue(names, values, ArmColumns(ids, Tail(len(ids), words), None, _Texts(names, values)))
 
 
 def _described(arms: Sequence[Any]) -> ArmColumns | None:
@@ -107,14 +106,19 @@ def _described(arms: Sequence[Any]) -> ArmColumns | None:
     return read.columns
 
 
-def _texts(names: tuple[Any, ...], values: tuple[Any, ...]) -> list[bytes]:
-    """The JSON texts of arms as ``shape_of`` has them."""
-    texts, each = [], iter(values)
-    for own in names:
-        arm = {"id": next(each)} if own is None else {name: next(each) for name in own}
-        id = arm.pop("id")
-        texts.append(_encode({"id": id, "features": arm} if arm else id))
-    return texts
+class _Texts(msgspec.Struct, frozen=True, gc=False):
+    """The JSON texts of arms as ``shape_of`` has them, written when somebody asks."""
+
+    names: tuple[Any, ...]
+    values: tuple[Any, ...]
+
+    def __call__(self) -> list[bytes]:
+        texts, each = [], iter(self.values)
+        for own in self.names:
+            arm = {"id": next(each)} if own is None else {name: next(each) for name in own}
+            id = arm.pop("id")
+            texts.append(_encode({"id": id, "features": arm} if arm else id))
+        return texts
 
 
 # How many lists of arms are remembered, and how many bytes of tokens each may have.

@@ -369,6 +369,7 @@ The tokens of the context and of the arms are scaled, crossed and hashed as ``fe
             if (!chance) throw nb::python_error();
             PyTuple_SET_ITEM(p.ptr(), k, chance);
         }
+        PyObject_GC_UnTrack(p.ptr());  // numbers alone: no cycle goes through it
         nb::bytes scaling = scales.packed();
         int begun = STRANGE;
         if (all_within(row.view.data, dim) && take_numbers(about, offered, K, names, counts, means, squares)) {

@@ -62,7 +62,11 @@ bool add_token(PyObject* name, PyObject* value, PyObject* heads, PyObject* texts
 }
 
 bool same_text(PyObject* a, PyObject* b) {
-    return a == b || (PyUnicode_GET_LENGTH(a) == PyUnicode_GET_LENGTH(b) && PyUnicode_Compare(a, b) == 0);
+    if (a == b) return true;
+    const Py_ssize_t n = PyUnicode_GET_LENGTH(a);
+    const auto kind = PyUnicode_KIND(a);  // texts are kept in the narrowest kind that has their characters
+    return n == PyUnicode_GET_LENGTH(b) && kind == PyUnicode_KIND(b) &&
+           std::memcmp(PyUnicode_DATA(a), PyUnicode_DATA(b), std::size_t(n) * std::size_t(kind)) == 0;
 }
 
 // Appends the number of a dictionary's tokens, and the tokens; what is under `except` is left out.
@@ -241,6 +245,7 @@ True)");
             return true;
         });
         if (!done || at != old.size()) return nb::none();
+        PyObject_GC_UnTrack(kept.ptr());  // numbers and texts alone: no cycle goes through it
         return nb::make_tuple(kept, fresh);
     }, nb::sig("def revalued(arms: object, names: tuple[object, ...], values: tuple[object, ...], words: bytes, id: str, "
                "texts: dict[str, dict[str | bool, bytes]]) -> tuple[object, ...] | None"),

@@ -1,11 +1,12 @@
-"""How many positions features are hashed into, where nobody said: by what the decisions at hand have to tell apart.
+"""How many positions features are hashed into, where nobody said: by how many pairs a decision has.
 
-A pair of a token of the context and one of an arm has a weight of its own until it shares its position. More
-positions mean fewer collisions, and a decision costs their square (``benchmarks/decider_dims.py`` has both). So there
-are as many as needed for at most ``FULL`` pairs per position, between ``LEAST`` and ``MOST``, as long as the arms are
-few enough for decisions to stay below a millisecond or so (``DEAREST``): counted in the first decision, and again, in
-the latest ``SAMPLE``, after 10, 100 and 1,000 of them. A model that has too few is trained anew on all that was
-decided: a folder's journal has that as an event, so that a replay does the same.
+A pair of a token of the context and one of an arm has a weight of its own until it shares its position. More positions
+mean fewer collisions, and a decision costs their square (``benchmarks/decider_dims.py`` has both). So there are as many
+as needed for at most ``FULL`` pairs of a decision per position, between ``LEAST`` and ``MOST``, while the arms are few
+enough for decisions to stay below a millisecond or so (``DEAREST``): counted in the first decision, and again, in the
+latest ``SAMPLE``, after 10, 100 and 1,000 of them. Texts of many values count once per decision, so that 20 features
+cost what 20 features cost; who has thousands of values and time says ``dim``. A model that has too few positions is
+trained anew on all that was decided: a folder's journal has that as an event, so that a replay does the same.
 """
 
 from __future__ import annotations
@@ -48,21 +49,16 @@ def wanted_dim(model: Model, stacks: Iterable[Stack]) -> int:
     dim = model.encoder.dim
     if not model.hashes_freely:
         return dim
-    about: set[int] = set()
-    offered: set[int] = set()
-    most_arms = 0
+    pairs = most_arms = 0
     for stack in stacks:
-        most_arms = max(most_arms, stack.tail.n)
-        about.update(np.frombuffer(stack.context.counted, np.uint64)[1::3].tolist())
-        if (len(about) + 1) * (len(offered) + 1) > FULL * MOST:
-            continue  # nothing more to count
-        words, at = np.frombuffer(stack.tail.words, np.uint64), 0
+        words, at, offered = np.frombuffer(stack.tail.words, np.uint64), 0, set[int]()
         for _ in range(min(stack.tail.n, FULL * MOST)):
             n = int(words[at + 1])
             offered.add(int(words[at]))
             offered.update(words[at + 2 : at + 2 + 3 * n : 3].tolist())
             at += 2 + 3 * n
-    pairs = (len(about) + 1) * (len(offered) + 1)
+        pairs = max(pairs, (len(stack.context.counted) // 24 + 1) * (len(offered) + 1))
+        most_arms = max(most_arms, stack.tail.n)
     while dim < MOST and pairs > FULL * dim and most_arms * (2 * dim) ** 2 <= DEAREST:
         dim *= 2
     return dim
