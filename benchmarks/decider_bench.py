@@ -41,10 +41,17 @@ def described(rng: random.Random) -> Request:
     return {"city": f"{rng.choice(TEXTS)} {rng.random()}"}, arms
 
 
+def changing(rng: random.Random) -> Request:
+    """As ``described``, but no arm has the same numbers twice; one of four texts in the context."""
+    arms = [{"id": arm, **{f"a{i}": rng.random() for i in range(20)}} for arm in ARMS]
+    return {"city": rng.choice(TEXTS)}, arms
+
+
 KINDS: dict[str, Callable[[random.Random], Request]] = {
     "named arms, 20 numbers in the context": numbers,
     "named arms, 10 numbers and 10 texts in the context": mixed,
     "20 numbers per arm, one text in the context": described,
+    "20 numbers per arm, new in every decision, one text in the context": changing,
 }
 
 
