@@ -73,3 +73,24 @@ def test_the_readme_keeps_the_two_commands():
     targets = set(re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE))
     named = set(re.findall(r"make (setup|run|test|check|docs|bench)\b", text))
     assert named == {"setup", "run", "test", "check", "docs", "bench"} and named <= targets
+
+
+def test_the_readme_says_which_agents_play_in_compiled_code():
+    """By what the agents of the contract's cases say of themselves: a name on the wrong side is a false promise."""
+    from cases import CASES
+
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    [said] = re.findall(r"in compiled code where `agent.compiled` says so \((.*?)\) \|", text)
+    does, does_not = said.split("; not the oracle agents over policies, ")
+    for words, names in {
+        "Beta Thompson sampling": "BetaThompson",
+        "linear and logistic Thompson sampling": "LinThompson, LogisticThompson",
+        "EXP4, EXP4.P and VE": "Exp4, Exp4P, VE",
+    }.items():
+        assert words in does
+        does = does.replace(words, names)
+    listed, left_out = (set(re.findall(r"\b[A-Z]\w+", part)) & set(agents()) for part in (does, does_not))
+    compiled = {type(agent).__name__ for case in CASES if (agent := case.make(1)).compiled}
+    never = {type(case.make(1)).__name__ for case in CASES} - compiled
+    assert left_out <= never and not listed & left_out
+    assert listed == compiled
