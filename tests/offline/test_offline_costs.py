@@ -80,6 +80,8 @@ def test_a_mixture_is_not_sure_of_an_arm_with_three_good_answers():
 def test_costs_go_with_their_rows():
     log = logged(10, 1)
     assert log.take([3, 5]).costs.tolist() == log.costs[[3, 5]].tolist()
+    assert log.with_probabilities(log.probabilities).costs.tolist() == log.costs.tolist()
+    assert log.part(2, 5).costs.tolist() == log.costs[2:5].tolist()
     with pytest.raises(ValueError, match="costs must be 10"):
         log.with_costs([1.0])
     with pytest.raises(ValueError, match="no costs"):

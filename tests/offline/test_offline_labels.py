@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas
+import polars
 import pytest
 
 import armwise as aw
@@ -17,9 +19,8 @@ def trial():
     return Log(arms=arms, rewards=rewards, probabilities=1 / 3)
 
 
-@pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_the_columns_of_a_table_of_probabilities_go_by_name(trial, library):
-    module = pytest.importorskip(library)
+@pytest.mark.parametrize("module", [pandas, polars], ids=["pandas", "polars"])
+def test_the_columns_of_a_table_of_probabilities_go_by_name(trial, module):
     shuffled = module.DataFrame({"Womens": np.full(3000, 0.2), "No": np.zeros(3000), "Mens": np.full(3000, 0.8)})
     by_place = np.tile([0.8, 0.0, 0.2], (3000, 1))
     assert trial.arm_names == ["Mens", "No", "Womens"]
@@ -29,7 +30,6 @@ def test_the_columns_of_a_table_of_probabilities_go_by_name(trial, library):
 
 
 def test_a_table_without_names_goes_by_place(trial):
-    pandas = pytest.importorskip("pandas")
     table = np.tile([0.8, 0.0, 0.2], (3000, 1))
     assert evaluate(trial, pandas.DataFrame(table), "ips")["ips"].value == evaluate(trial, table, "ips")["ips"].value
 
@@ -63,7 +63,6 @@ def test_integer_ids_are_categories():
 
 
 def test_integer_ids_of_files_and_frames_are_categories(tmp_path):
-    pandas = pytest.importorskip("pandas")
     arms, rewards = ids()
     frame = pandas.DataFrame({"arm": arms, "reward": rewards, "probability": 1 / 3, "x": 0.5})
     frame.to_parquet(tmp_path / "log.parquet")

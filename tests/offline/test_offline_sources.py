@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 
+import duckdb
 import numpy as np
 import pandas as pd
+import polars
 import pyarrow as pa
 import pytest
 from pyarrow import dataset, fs
@@ -35,7 +37,6 @@ def same(log, frame, contexts=("age", "day")):
 
 
 def sources_of(frame, folder):
-    polars, duckdb = pytest.importorskip("polars"), pytest.importorskip("duckdb")
     table = pa.Table.from_pandas(frame)
     for day, part in frame.groupby("day"):
         (folder / "hive" / f"day={day}").mkdir(parents=True)
