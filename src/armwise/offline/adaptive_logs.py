@@ -19,6 +19,7 @@ from scipy.special import ndtri, stdtrit
 from armwise.agent import Floats, fraction
 from armwise.offline.adaptive_scores import Scores, mixture_boundary, recent
 from armwise.offline.diagnostics import WeakLogWarning
+from armwise.offline.likelihood import likelihood
 from armwise.offline.log import Log
 from armwise.offline.past_models import predicted_from_the_past
 from armwise.offline.result import Estimate, Evaluation
@@ -28,7 +29,8 @@ from armwise.offline.targets import Target, as_table
 from armwise.offline.views import lines_of, number
 
 Weights = Literal["stable", "minimal", "equal"]
-Interval = Literal["auto", "normal", "betting", "asymptotic", "sequence"]
+Interval = Literal["auto", "normal", "likelihood", "betting", "asymptotic", "sequence"]
+Ends = tuple[float, float]
 _MANY_ARMS = 100
 
 
@@ -116,11 +118,12 @@ def adaptive(
 
     ``weights``: "stable" (each score adds the same variance: nearly normal), "minimal" (least variance) or "equal"
     (plain AIPW). ``interval``: "normal", right at the end of a long log whose agent gave every arm a chance that
-    does not vanish; "betting", right for any probabilities and length, wider, which rests on ``reward_range`` (by
-    default 0 to 1 if all rewards lie there); "auto", the default, is normal, and betting where the weights show that
-    normal would be wrong (without limits of the rewards there is no interval then); "asymptotic", at all times at
-    once for long logs (the mixture boundary of the same martingale); "sequence", at all times for any length, which
-    rests on ``reward_range`` too. What the agent gave no chance cannot be judged: the verdict says so.
+    does not vanish; "likelihood" (empirical likelihood), right for any probabilities, which rests on ``reward_range``
+    (by default 0 to 1 if all rewards lie there); "betting", guaranteed for any probabilities and any length, wider,
+    and rests on it too; "auto", the default, is normal, and likelihood where the weights show that normal would be
+    wrong (without limits of the rewards there is no interval then); "asymptotic", at all times at once for long logs
+    (the mixture boundary of the same martingale); "sequence", at all times for any length, which rests on
+    ``reward_range`` too. What the agent gave no chance cannot be judged: the verdict says so.
 
     >>> import armwise as aw
     >>> rng = np.random.default_rng(5)
@@ -227,7 +230,7 @@ class _Job:
         self.probabilities, y = rows.probabilities, rows.rewards
         low, high = (0.0, 1.0) if reward_range is None else (float(end) for end in reward_range)
         inside = bool(low < high and y.min() >= low and y.max() <= high)
-        if not inside and (reward_range is not None or interval in ("betting", "sequence")):
+        if not inside and (reward_range is not None or interval in ("likelihood", "betting", "sequence")):
             raise ValueError(
                 f"interval={interval!r} rests on reward_range ({low:g}, {high:g}), but the rewards lie in "
                 f"[{y.min():g}, {y.max():g}]: give reward_range=(low, high)"
@@ -263,40 +266,70 @@ class _Job:
 
     def estimate(self, name: str, s: Scores) -> Estimate:
         texts = s.weaknesses()
-        if self._bets(texts):
-            return self._bounded(name, s.value, s.influence, texts, s.betting(self.level), s)
-        return self._made(name, s.value, s.influence, texts, s)
+        kind = self._kind(texts)
+        if kind == "normal":
+            return self._made(name, s.value, s.influence, texts, s)
+        if kind == "betting":
+            ends = s.betting(self.level)
+        else:
+            zero = 0.0 if self.reward_range is None else self.reward_range[0]
+            ends = self._likely(s.w, np.zeros_like(s.w), s.w, 1.0, s.short, zero)
+        return self._bounded(name, s.value, s.influence, texts, ends, kind, s)
 
     def difference(self, name: str, s: Scores, base: Scores) -> Estimate:
         texts = list(dict.fromkeys([*s.weaknesses(), *base.weaknesses()]))
         value, influence = s.value - base.value, s.influence - base.influence
-        if self._bets(texts):
+        kind = self._kind(texts)
+        if kind == "normal":
+            return self._made(name, value, influence, texts)
+        if kind == "betting":
             one, other = (each.betting(0.5 + self.level / 2) for each in (s, base))  # both hold at once
-            return self._bounded(name, value, influence, texts, (one[0] - other[1], one[1] - other[0]))
-        return self._made(name, value, influence, texts)
+            ends = one[0] - other[1], one[1] - other[0]
+        else:  # the one's value and what the control lacks of the best reward: at most 1 + the difference
+            zero = 0.0 if self.reward_range is None else self.reward_range[0] - self.reward_range[1]
+            ends = self._likely(s.w, base.w, s.w + base.w, 2.0, s.short or base.short, zero)
+        return self._bounded(name, value, influence, texts, ends, kind)
 
     def lift(self, base: Scores) -> Estimate:
         """The agent's mean reward over these rounds minus the control's value."""
         y, texts = self.rows.rewards, base.weaknesses()
         influence = (y - y.mean()) / len(y) - base.influence
         value = float(y.mean()) - base.value
-        if self._bets(texts):
+        kind = self._kind(texts)
+        if kind == "normal":
+            return self._made("agent - control", value, influence, texts)
+        if kind == "betting":
             miss = 1.0 - self.level  # a fifth of it is enough for the agent's own mean (Hoeffding 1963, Azuma 1967)
             low, high = base.betting(1.0 - 0.8 * miss)
             width = math.inf if self.reward_range is None else self.reward_range[1] - self.reward_range[0]
             half = width * math.sqrt(math.log(2.0 / (0.2 * miss)) / (2.0 * len(y)))
             ends = float(y.mean()) - half - high, float(y.mean()) + half - low
-            return self._bounded("agent - control", value, influence, texts, ends)
-        return self._made("agent - control", value, influence, texts)
+        else:
+            ends = self._likely(np.zeros_like(y), base.w - 1, base.w, 0.0, base.short)
+        return self._bounded("agent - control", value, influence, texts, ends, kind)
 
-    def _bets(self, texts: list[str]) -> bool:
-        return self.interval == "betting" or (self.interval == "auto" and bool(texts))
+    def _kind(self, texts: list[str]) -> str:
+        """Which interval a policy with these weaknesses gets: "normal" stands for those of the martingale, too."""
+        if self.interval in ("likelihood", "betting"):
+            return self.interval
+        return "likelihood" if self.interval == "auto" and texts else "normal"
+
+    def _likely(self, earns: Floats, lacks: Floats, w: Floats, cap: float, short: bool, zero: float = 0.0) -> Ends:
+        """The likelihood interval of a value whose scores are ``earns`` times the reward and ``lacks`` times what the
+        reward lacks of the best (both as shares of the range), and those of its mirror image the other way round."""
+        if self.reward_range is None:
+            return -math.inf, math.inf
+        low, width = self.reward_range[0], self.reward_range[1] - self.reward_range[0]
+        r = (self.rows.rewards - low) / width
+        up, down, limits = earns * r + lacks * (1 - r), earns * (1 - r) + lacks * r, (min(cap - 1, 0.0), max(cap, 1.0))
+        ends = likelihood(up, down, w, cap, limits, self.level, short=short)
+        return zero + width * ends[0], zero + width * ends[1]
 
     def _bounded(
-        self, name: str, value: float, influence: Floats, texts: list[str], ends: tuple[float, float],
+        self, name: str, value: float, influence: Floats, texts: list[str], ends: Ends, kind: str,
         s: Scores | None = None,
     ) -> Estimate:  # fmt: skip
-        """An estimate with a betting interval; a value outside of it is not to be believed, and moves to its end."""
+        """An estimate with an interval that knows the limits of the rewards; a value outside of it moves to its end."""
         low, high = ends
         if math.isinf(low):
             texts = [
@@ -305,7 +338,7 @@ class _Job:
                 "(say reward_range=(low, high), or put an Explore around the agent)",
             ]
         error, ess = math.sqrt(float(influence @ influence)), math.nan if s is None else s.ess
-        kind = "none" if math.isinf(low) else "betting"
+        kind = "none" if math.isinf(low) else kind
         return Estimate(name, min(max(value, low), high), low, high, error, len(influence), ess, tuple(texts), kind,
                         self.level)  # fmt: skip
 

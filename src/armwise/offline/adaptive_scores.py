@@ -51,7 +51,7 @@ class Scores:
             found.append(
                 f"the agent gave {self.no_chance:.1%} of these decisions no chance, so nothing says what they earn"
             )
-        elif mean < 1 - max(2 * error, 0.02):
+        elif self.short:
             found.append(
                 f"the weights average {mean:.3g}, not 1 ({(1 - mean) / max(error, 1e-12):.1f} standard errors below): "
                 "in some rounds the agent gave these decisions (almost) no chance; none was taken with a probability "
@@ -65,6 +65,12 @@ class Scores:
                 f"with probabilities down to {least:.2g}; an Explore around the agent raises them)"
             )
         return found
+
+    @property
+    def short(self) -> bool:
+        """Whether the weights certainly average less than 1: some decisions had (almost) no chance."""
+        error = float(self.w.std()) / math.sqrt(len(self.w))
+        return self.no_chance > 0.001 or float(self.w.mean()) < 1 - max(2 * error, 0.02)
 
     def betting(self, level: float) -> tuple[float, float]:
         """The betting interval from w r and w (high - r): right for any length and any probabilities, zero too.

@@ -1,0 +1,147 @@
+"""Empirical likelihood for policies that a log hardly tries: an interval that is right for any probabilities, zero too.
+
+The value v of a policy, with rewards in [0, 1], has two sides: E[w r] <= v and E[w (1 - r)] <= 1 - v, where "less" is
+for decisions that had no chance. Together they say that the weights average 1 at most, which the likelihood knows as
+well: what comes from too many heavy rows by chance is not taken for reward.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import ndtri
+
+from armwise.agent import Floats
+
+_FINE = 1e-4  # of the range: how exact the ends are, outwards
+_ANGLES = (np.arange(720) + 0.5) * (math.pi / 360.0)
+
+
+def likelihood(
+    up: Floats, down: Floats, weights: Floats, cap: float, limits: tuple[float, float], level: float = 0.95, *,
+    short: bool = False,
+) -> tuple[float, float]:  # fmt: skip
+    """The interval for t given E[up] <= t and E[down] <= cap - t, where up + down <= cap on average.
+
+    Owen's (1988, 2001) empirical likelihood of both inequalities, against that of the last one alone; ``critical`` has
+    its limit. ``limits`` are those of t. ``short`` says that the weights certainly average less than 1: then t has no
+    single value that the log could tell, and each end holds with ``level`` (Imbens and Manski 2004).
+
+    >>> rng = np.random.default_rng(5)
+    >>> w = 20.0 * (rng.random(2000) < 0.05); r = (rng.random(2000) < 0.3) * 1.0
+    >>> low, high = likelihood(w * r, w * (1 - r), w, 1.0, (0.0, 1.0))
+    >>> bool(low < 0.3 < high), bool(high - low < 0.3)
+    (True, True)
+    """
+    z = critical(_spread(up, down, weights), level)
+    budget = 0.5 * max(z, float(ndtri(level)) if short else 0.0) ** 2
+    up, down, counts = _merged(up, down, weights)
+    most = np.column_stack([np.zeros_like(up), up + down - cap])
+    budget += _largest(most, counts)
+    low = _lowest(up, most[:, 1], counts, limits, budget)
+    return low, cap - _lowest(down, most[:, 1], counts, (cap - limits[1], cap - limits[0]), budget)
+
+
+def _lowest(u: Floats, s: Floats, counts: Floats, limits: tuple[float, float], budget: float) -> float:
+    """The largest t below which every one is ruled out: the likelihood of E[u] <= t rises with t."""
+    low, high = limits
+
+    def excess(t: float) -> float:
+        return _largest(np.column_stack([u - t, s]), counts, budget + 4.0) - budget
+
+    if excess(low) < 0.0:
+        return low
+    if excess(high) >= 0.0:
+        return high
+    fine = (high - low) * _FINE
+    return max(low, float(brentq(excess, low, high, xtol=fine)) - fine)
+
+
+def _largest(Z: Floats, counts: Floats, enough: float = math.inf) -> float:
+    """max over lam >= 0 of sum_i counts_i ln(1 + lam . Z_i): minus the log likelihood ratio of E[Z] <= 0 (the dual).
+
+    Newton's method on the coordinates that are free; a step that leaves the domain is halved. What exceeds ``enough``
+    need not be known better.
+    """
+    lam, best = np.zeros(2), 0.0
+    for _ in range(50):
+        B = Z / (1.0 + Z @ lam)[:, None]
+        slope = counts @ B
+        free = np.flatnonzero((lam > 0.0) | (slope > 0.0))
+        if not len(free):
+            break
+        curve = (B[:, free] * counts[:, None]).T @ B[:, free]
+        curve[np.diag_indices(len(free))] += 1e-10 * max(float(np.trace(curve)), 1e-300)
+        step = np.zeros(2)
+        step[free] = np.linalg.solve(curve, slope[free])
+        length, found = 1.0, -math.inf
+        while found <= best and length > 1e-7:
+            there = np.maximum(lam + length * step, 0.0)
+            inside = 1.0 + Z @ there
+            found = float(counts @ np.log(inside)) if inside.min() > 1e-12 else -math.inf
+            length /= 2.0
+        if found <= best:
+            break
+        gained, lam, best = found - best, there, found
+        if gained < 1e-6 or best > enough:
+            break
+    return best
+
+
+def _merged(up: Floats, down: Floats, weights: Floats) -> tuple[Floats, Floats, Floats]:
+    """The same rows with those of weight zero, most of a log, counted where they are alike."""
+    none = weights <= 0.0
+    _, first, counts = np.unique(up[none], return_index=True, return_counts=True)
+    if len(first) > 0.5 * none.sum():
+        return up, down, np.ones(len(up))
+    rows = np.concatenate([np.flatnonzero(none)[first], np.flatnonzero(~none)])
+    return up[rows], down[rows], np.concatenate([counts, np.ones(int((~none).sum()))])
+
+
+def _spread(up: Floats, down: Floats, weights: Floats) -> Floats:
+    """The covariance of a row's (up, down) up to a factor; few heavy rows must not decide which of the two is wider."""
+    U = np.column_stack([up, down])
+    damped = (U / np.maximum(weights, 1.0)[:, None]).T @ U
+    total = float(np.trace(damped))
+    if not total > 0.0:
+        return np.eye(2)
+    mean = U.mean(axis=0)
+    return np.asarray(damped / total * float((U**2).sum()) / len(U) - np.outer(mean, mean))
+
+
+def critical(covariance: Floats, level: float = 0.95) -> float:
+    """What the root of twice the log likelihood ratio of either end exceeds with probability 1 - level in the limit.
+
+    Where the weights average 1 exactly: in polar coordinates of the limit's normal vector both statistics are
+    R^2 k(angle), so the probability is the mean of exp(-z^2 / (2 k)) over the angles. If the weights do not vary it is
+    the normal quantile; if they vary much, less: an end misses only with weights that the other inequality allows.
+
+    >>> unequal, alike = np.diag([0.5, 0.5]), np.array([[1.0, -1.0], [-1.0, 1.0]])
+    >>> round(critical(unequal), 2), round(critical(alike), 2)
+    (1.51, 1.96)
+    """
+    values, vectors = np.linalg.eigh(covariance)
+    values = np.maximum(values, 1e-9 * values.max())
+    root = vectors * np.sqrt(values)
+    S = root @ root.T
+    Z = np.column_stack([np.cos(_ANGLES), np.sin(_ANGLES)]) @ root.T
+    beyond = np.maximum(Z.sum(axis=1), 0.0) ** 2 / S.sum()
+    k = np.maximum(_to_cone(Z, S), _to_cone(Z[:, ::-1], S[::-1, ::-1])) - beyond
+    k = np.maximum(k, 1e-12)
+    low, high = 0.0, float(ndtri(0.5 + level / 2.0)) + 1.0
+    for _ in range(40):
+        z = (low + high) / 2
+        low, high = (z, high) if float(np.exp(-z * z / (2.0 * k)).mean()) > 1.0 - level else (low, z)
+    return high
+
+
+def _to_cone(Z: Floats, S: Floats) -> Floats:
+    """Squared distances, measured by S^-1, to the points with x_0 <= 0 and x_0 + x_1 <= 0."""
+    first, total, variance = Z[:, 0], Z.sum(axis=1), float(S.sum())
+    edge = np.where(Z[:, 1] - S[0, 1] / S[0, 0] * first <= 0.0, first**2 / S[0, 0], np.inf)  # to x_0 = 0
+    line = np.where(first - (S[0, 0] + S[0, 1]) / variance * total <= 0.0, total**2 / variance, np.inf)
+    corner = np.einsum("ni,ij,nj->n", Z, np.linalg.inv(S), Z)
+    away = np.minimum(np.where(first > 0.0, edge, np.inf), np.where(total > 0.0, line, np.inf))
+    return np.asarray(np.where((first <= 0.0) & (total <= 0.0), 0.0, np.minimum(away, corner)))
