@@ -167,3 +167,16 @@ def test_the_held_out_interval_covers_the_truth_when_an_arm_is_rare():
 def test_a_clip_that_takes_little_says_nothing():
     log, pi = make(4000, 10)
     assert evaluate(log, pi, ["ips", "dr"], clip=1e-4).verdict == ""
+
+
+def test_the_page_of_a_fitted_policy_says_its_verdict_once(tmp_path):
+    rng = np.random.default_rng(5)
+    arms = (rng.random(400) < 0.05).astype(int)  # a rare arm that is the better one: few effective rows
+    log = Log(
+        contexts=rng.normal(size=(400, 1)), arms=arms, rewards=arms + 0.1 * rng.random(400),
+        probabilities=np.where(arms == 1, 0.05, 0.95), n_arms=2,
+    )  # fmt: skip
+    fitted = fit(log, aw.FinitePolicies([aw.Constant(0), aw.Constant(1)]), "ips", warn=False)
+    assert fitted.estimate.verdict
+    fitted.report(tmp_path / "fitted.html")
+    assert (tmp_path / "fitted.html").read_text().count('role="alert"') == 1
