@@ -233,6 +233,33 @@ def test_the_likelihood_interval_holds_at_the_end_of_what_can_be_known():
     assert 1 / 3 < width < 0.65
 
 
+def test_logs_that_say_next_to_nothing():
+    # Before: 0.0 to 0.0 from 100 rows without a success, an error about a singular matrix from one row, and "1e12
+    # standard errors below" for an arm that was never played.
+    rng = np.random.default_rng(4)
+    arms = rng.integers(0, 2, 100)
+    found = adaptive(Log(arms=arms, rewards=np.zeros(100), probabilities=np.full(100, 0.5)), control=1, warn=False)
+    assert found["arm 0"].low == 0.0 and 0.03 < found["arm 0"].high < 0.3
+    assert "only 0 of the" in found.verdict
+    same = adaptive(Log(arms=[0] * 60, rewards=[1.0] * 60, probabilities=[1.0] * 60, n_arms=2), control=1, warn=False)
+    assert 0.9 < same["arm 0"].low < 1.0 and same["arm 0"].high == 1.0
+    assert (same["arm 1"].low, same["arm 1"].high) == (0.0, 1.0) and "never took" in same.verdict
+    assert "1000000" not in same.verdict
+    single = adaptive(Log(arms=[0], rewards=[1.0], probabilities=[0.5], n_arms=2), control=1, warn=False)
+    assert single["arm 0"].low < 0.5 and single["arm 0"].high == 1.0 and single.verdict
+
+
+def test_rare_rewards_are_held():
+    # 2 % of 300 rounds succeed, half of them on the arm: the normal interval is 0 to 0 where none did.
+    rng, held = np.random.default_rng(6), []
+    for _ in range(200):
+        arms = rng.integers(0, 2, 300)
+        log = Log(arms=arms, rewards=(rng.random(300) < 0.02).astype(float), probabilities=np.full(300, 0.5))
+        one = adaptive(log, {"arm 0": 0}, warn=False)["arm 0"]
+        held.append(one.low <= 0.02 <= one.high)
+    assert np.mean(held) >= 0.91
+
+
 def test_no_interval_where_nothing_bounds_the_rewards():
     log, _ = steep_log(1)
     wide = Log(contexts=log.contexts, arms=log.arms, rewards=10 * log.rewards - 3, probabilities=log.probabilities)

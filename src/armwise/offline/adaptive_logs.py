@@ -37,7 +37,7 @@ _MANY_ARMS = 100
 class AdaptiveEvaluation(Evaluation):
     """What policies earned, from the log of an agent that adapts; ``plain`` has the plain means, for comparison.
 
-    >>> log = Log(arms=[0, 1] * 200, rewards=[1, 0] * 200, probabilities=[0.5] * 400, n_arms=2)
+    >>> log = Log(arms=[0, 1] * 200, rewards=[1, 0, 0, 1] * 100, probabilities=[0.5] * 400, n_arms=2)
     >>> found = adaptive(log)
     >>> list(found), list(found.plain)
     (['arm 0', 'arm 1'], ['arm 0', 'arm 1'])
@@ -83,7 +83,7 @@ class AdaptiveEvaluation(Evaluation):
     def path(self, name: str) -> tuple[Floats, Floats]:
         """The ends of a policy's time-uniform interval after each round, for ``interval="asymptotic"`` or "sequence".
 
-        >>> log = Log(arms=[0, 1] * 200, rewards=[1, 0] * 200, probabilities=[0.5] * 400, n_arms=2)
+        >>> log = Log(arms=[0, 1] * 200, rewards=[1, 0, 0, 1] * 100, probabilities=[0.5] * 400, n_arms=2)
         >>> low, high = adaptive(log, interval="sequence").path("arm 0")
         >>> low.shape, bool(low[50] < low[-1])
         ((400,), True)

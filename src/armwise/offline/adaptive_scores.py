@@ -12,6 +12,7 @@ from armwise.agent import Floats
 from armwise.offline.bounded import betting
 from armwise.offline.intervals import ConfidenceSequence
 
+FEW_OUTCOMES = 10  # rows with another reward than the commonest below which a variance says little
 FEW = 30  # effective rows below which no normal interval is to be relied on
 
 
@@ -51,6 +52,8 @@ class Scores:
             found.append(
                 f"the agent gave {self.no_chance:.1%} of these decisions no chance, so nothing says what they earn"
             )
+        elif not self.w.any():
+            found.append("the agent never took these decisions, so nothing says what they earn")
         elif self.short:
             found.append(
                 f"the weights average {mean:.3g}, not 1 ({(1 - mean) / max(error, 1e-12):.1f} standard errors below): "
@@ -59,7 +62,14 @@ class Scores:
             )
         elif mean > 1 + max(4 * error, 0.02):
             found.append(f"the weights average {mean:.3g}, not 1: the logged probabilities are wrong")
-        if self.ess < FEW:
+        counts = np.unique(self.rewards[self.w > 0], return_counts=True)[1]
+        other = int(counts.sum() - counts.max()) if len(counts) else 0
+        if self.w.any() and other < FEW_OUTCOMES:
+            found.append(
+                f"only {other} of the {int(counts.sum()):,} rows that count have a reward other than the commonest: "
+                "what is rarer than that they cannot say"
+            )
+        if self.w.any() and self.ess < FEW:
             found.append(
                 f"too few rows answer the question: effective sample size {self.ess:,.0f} of {n:,} (decisions taken "
                 f"with probabilities down to {least:.2g}; an Explore around the agent raises them)"

@@ -104,11 +104,10 @@ def _spread(up: Floats, down: Floats, weights: Floats) -> Floats:
     """The covariance of a row's (up, down) up to a factor; few heavy rows must not decide which of the two is wider."""
     U = np.column_stack([up, down])
     damped = (U / np.maximum(weights, 1.0)[:, None]).T @ U
-    total = float(np.trace(damped))
-    if not total > 0.0:
+    second, mean = float((U**2).sum()) / len(U), U.mean(axis=0)
+    if not second > (1.0 + 1e-9) * float(mean @ mean):  # all rows are the same
         return np.eye(2)
-    mean = U.mean(axis=0)
-    return np.asarray(damped / total * float((U**2).sum()) / len(U) - np.outer(mean, mean))
+    return np.asarray(damped / np.trace(damped) * second - np.outer(mean, mean))
 
 
 def critical(covariance: Floats, level: float = 0.95) -> float:
