@@ -16,7 +16,7 @@ _TOP = 5  # largest weights shown
 _TAIL = 4096  # largest weights that the fit of their tail may use
 _FEW = 10  # rewards that differ from the commonest, below which no interval is to be relied on
 _SURELY = 500  # rows of one reward, beyond which an interval of 3/n says enough
-_HEAVY = 0.7  # Pareto k of the weights above which their mean and variance settle too slowly (Vehtari et al. 2024)
+_HEAVY = 0.5  # Pareto k of the weights above which they have no variance, which every normal interval rests on
 _POINTS = 200  # of the effective sample size over time
 _ENOUGH = 30  # effective rows below which no interval is to be relied on
 
@@ -57,7 +57,7 @@ class Diagnostics:
     calibration: Floats  # (K, 2)
     clipped: float  # share of rows whose probability was raised to the clip
     clipped_weight: float  # how much that took from the mean weight
-    pareto_k: float  # of the weights' tail; above 0.7 it is heavy (NaN: too few weights to say)
+    pareto_k: float  # of the weights' tail; above 0.5 it is heavy (NaN: too few weights to say)
     outcomes: int  # rows that count whose reward is not the commonest
     verdicts: tuple[str, ...]
     histogram: tuple[tuple[float, int], ...] = ()  # (upper edge, rows) of the positive weights

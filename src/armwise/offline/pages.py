@@ -174,7 +174,7 @@ def _diagnostics(result: Evaluation) -> str:
         ("largest weights", ", ".join(f"{weight:,.2f} (row {row})" for row, weight in d.largest)),
         ("the largest row's share of all weight", f"{d.largest_share:.2%}"),
         (
-            "tail of the weights (Pareto k; above 0.7 is heavy)",
+            "tail of the weights (Pareto k; above 0.5 is heavy)",
             "too few to say" if math.isnan(d.pareto_k) else f"{d.pareto_k:.2f}",
         ),
         ("rows that count whose reward is not the commonest", f"{d.outcomes:,}"),
