@@ -35,7 +35,8 @@ sanitize: $(STAMP)
 	cmake --install build/sanitize --prefix build/sanitized >/dev/null
 	PYTHONPATH=build/sanitized LD_PRELOAD="$$(c++ -print-file-name=libasan.so) $$(c++ -print-file-name=libubsan.so)" \
 	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
-	$(BIN)/python -m pytest -q -p no:xdist -p no:cacheprovider tests/numerics tests/test_ridge.py
+	$(BIN)/python -m pytest -q -p no:xdist -p no:cacheprovider tests/numerics tests/test_ridge.py tests/linear/test_thompson.py \
+	tests/linear/test_linucb_many.py
 
 # The kernels' types, as mypy reads them, from the compiled module itself.
 stubs: native
