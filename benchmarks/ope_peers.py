@@ -19,6 +19,7 @@ import subprocess
 import tempfile
 import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -70,10 +71,19 @@ def beside_obp(python: str) -> None:
     reward, q = (rng.random(n) < 0.2 + 0.15 * action).astype(float), 0.2 + 0.6 * rng.random((n, K))
     pscore = p[np.arange(n), action]
     log = aw.offline.Log(arms=action, rewards=reward, probabilities=pscore, n_arms=K)
-    estimators = ["ips", "snips", "dm", "dr", "sndr", aw.offline.SwitchDR(tau=3.0), aw.offline.DRos(lam=10.0)]
+    estimators: list[Any] = [
+        "ips",
+        "snips",
+        "dm",
+        "dr",
+        "sndr",
+        aw.offline.SwitchDR(tau=3.0),
+        aw.offline.DRos(lam=10.0),
+    ]
     with warnings.catch_warnings(), tempfile.TemporaryDirectory() as folder:
         warnings.simplefilter("ignore", aw.offline.WeakLogWarning)
-        ours = {name: e.value for name, e in aw.offline.evaluate(log, target, estimators, q).items()}
+        found: Any = aw.offline.evaluate(log, target, estimators, q)
+        ours = {name: e.value for name, e in found.items()}
         ours["ips, capped"] = aw.offline.evaluate(log, target, "ips", cap=2.0)["ips"].value
         path = Path(folder) / "log.npz"
         np.savez(path, reward=reward, action=action, pscore=pscore, target=target, q=q)
