@@ -73,7 +73,9 @@ _HOMES = {
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
-__all__ = sorted({*_HOME_OF, "bounds", "environments", "features", "kernels", "offline", "policies", "testing"})
+__all__ = sorted(
+    {*_HOME_OF, "bounds", "environments", "features", "kernels", "offline", "policies", "racing", "testing"}
+)
 
 
 # Type checkers and editors read this list; at run time a name is imported when it is first asked for. A test holds the
@@ -84,6 +86,7 @@ if TYPE_CHECKING:
     from armwise import features as features
     from armwise import offline as offline
     from armwise import policies as policies
+    from armwise import racing as racing
     from armwise import testing as testing
     from armwise.agent import Agent as Agent
     from armwise.agent import IndexAgent as IndexAgent
@@ -175,7 +178,7 @@ else:
                 value = getattr(import_module(f"armwise.{_HOME_OF[name]}"), name)
         elif name == "kernels":
             value = import_module("armwise.kernel.kernels")
-        elif name in ("bounds", "environments", "features", "offline", "policies", "testing"):
+        elif name in ("bounds", "environments", "features", "offline", "policies", "racing", "testing"):
             value = import_module(f"armwise.{name}")
         else:
             raise AttributeError(f"module 'armwise' has no attribute {name!r}")

@@ -1,13 +1,13 @@
 """Worlds from data as it comes, published protocols, and worlds that change."""
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 
 import armwise as aw
 from armwise import environments
 from armwise.environments.frames import columns, labelled_sets, read_labelled
-
-pd, pl = pytest.importorskip("pandas"), pytest.importorskip("polars")
 
 
 def test_a_data_frame_as_it_comes():
@@ -188,3 +188,31 @@ def test_a_folder_of_sets(tmp_path):
     X, y = read_labelled(found["one"])
     assert X.shape == (4, 3) and y.tolist() == [0, 1, 0, 1]
     assert read_labelled(found["two"])[1].tolist() == [0, 1, 0, 1]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: aw.environments.Rows(np.ma.masked_array(np.eye(3), np.eye(3)), np.eye(3)),
+        lambda: aw.environments.Rows(np.eye(3), np.ma.masked_array(np.eye(3), np.eye(3))),
+        lambda: aw.environments.Classification(np.eye(3), np.ma.masked_array([1, 2, 1], [0, 1, 0])),
+    ],
+)
+def test_masked_data_are_refused(make):
+    with pytest.raises(ValueError, match="is a masked array, whose mask would be ignored"):
+        make()
+
+
+@pytest.mark.parametrize("gap", [None, float("nan"), pd.NA, pd.NaT])
+def test_a_missing_label_is_not_a_class(gap):
+    with pytest.raises(ValueError, match=r"y must have a label in every row, got none in row 1 \(and 1 more\)"):
+        aw.environments.Classification(np.eye(5), pd.Series(["a", gap, "b", gap, "a"], dtype=object))
+    assert aw.environments.Classification(np.eye(3), ["a", "NaT", "<NA>"]).n_arms == 3  # texts are texts
+
+
+def test_durations_are_days_and_complex_numbers_are_refused():
+    frame = pd.DataFrame({"since": pd.to_timedelta([0, 12, 36], unit="h")})
+    np.testing.assert_allclose(columns("X", frame)[:, 0], [0.0, 0.5, 1.5])
+    for bad in (pd.DataFrame({"z": [1j, 2j, 3j]}), np.ones((3, 1)) * 1j):
+        with pytest.raises(ValueError, match=r"^X.* numbers"):
+            aw.environments.Rows(bad, np.eye(3))

@@ -1,6 +1,10 @@
 """Results fit for a paper: paired differences, tables, metrics of one's own, files, several worlds."""
 
 import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -218,3 +222,39 @@ def test_figures_in_the_width_of_a_column(result, tmp_path, suffix):
 def test_curves_survive_json(result):
     """What a report embeds: numbers only, no NaN."""
     assert "NaN" not in json.dumps(result.curves()["regret"].tolist())
+
+
+def test_merge_looks_at_the_data_and_not_at_its_shape():
+    """Two sets of the same shape print alike; merged, their mean would be of neither."""
+    X = np.random.default_rng(0).standard_normal((40, 2))
+    worlds = [aw.environments.Classification(X, y) for y in (np.arange(40) % 2, np.arange(40) < 20)]
+    worlds[1].classes = worlds[0].classes
+    first, second = (aw.race([aw.UCB1(2)], world, horizon=20, seeds=[seed]) for seed, world in enumerate(worlds))
+    with pytest.raises(ValueError, match="has other data here than there"):
+        first.merge(second)
+    with pytest.raises(ValueError, match="only another Result can be merged, got int 3"):
+        first.merge(3)
+    agents = [aw.LinUCB(3, n_arms=2, prior_mean=mean) for mean in ([0.0] * 3, [1.0] * 3)]
+    both = [aw.race([agent], worlds[0], horizon=20, seeds=[seed]) for seed, agent in enumerate(agents)]
+    with pytest.raises(ValueError, match=r"'LinUCB' is .* rename one"):
+        both[0].merge(both[1])
+
+
+def test_a_name_that_did_not_race_is_refused_and_one_seed_is_one():
+    result = aw.race({"a|b": aw.UCB1(4)}, WORLD, horizon=20, seeds=1, name="x|y")
+    for ask in (result.regret, result.reward, result.seconds, result.certificate):
+        with pytest.raises(ValueError, match=r"the agents of this race are a\|b, got 'UCB1'"):
+            ask("UCB1")
+    with pytest.raises(ValueError, match=r"delta must be a number in \(0, 1\), got int 2"):
+        result.certificate("a|b", delta=2)
+    assert "1 seed;" in str(result) and "1 seed)" in repr(result) and "over 1 seed." in result.to_markdown()
+    assert result.to_markdown().startswith(r"| agent | x\|y |")
+
+
+def test_a_saved_race_is_read_in_a_new_process(tmp_path):
+    aw.race([aw.UCB1(4)], WORLD, horizon=20, seeds=1).save(tmp_path / "race.aw")
+    code = "import sys, armwise as aw; print(aw.racing.Result.load(sys.argv[1]).seeds)"
+    environment = os.environ | {"PYTHONPATH": str(Path(aw.__file__).parents[1])}
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path / "race.aw")], capture_output=True, text=True,
+                          env=environment)  # fmt: skip
+    assert done.stdout == "[0]\n", done.stderr

@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from armwise.agent import Floats, count
+from armwise.arguments import refuse_masked
 from armwise.environments.base import Block, Blocks, Environment, block_sizes
 from armwise.environments.frames import columns, is_frame, read_frame, read_labelled
 from armwise.extras import needs
@@ -292,14 +293,28 @@ def _prepared(X: Any, scale: bool, rows: int) -> Floats:
 
 
 def _labels(y: Any) -> np.ndarray:
+    refuse_masked("y", y)
     labels = np.asarray(y)
     if labels.ndim != 1 or not len(labels):
         raise ValueError(f"y must have one label per row, got shape {labels.shape}")
+    missing = [i for i, each in enumerate(labels.tolist()) if not isinstance(each, str) and _missing(each)]
+    if missing:
+        raise ValueError(
+            f"y must have a label in every row, got none in row {missing[0]} (and {len(missing) - 1} more)"
+        )
     return labels.astype(str) if labels.dtype == object else labels
 
 
+def _missing(value: Any) -> bool:
+    """None, NaN (which is not itself), NaT or pandas' NA (which cannot be compared)."""
+    return value is None or str(value) in ("<NA>", "NaT") or bool(value != value)
+
+
 def _numbers(name: str, value: Any, ndim: int) -> Floats:
+    refuse_masked(name, value)
     try:
+        if np.iscomplexobj(value):
+            raise TypeError("complex")
         table = np.array(value, dtype=np.float64)
     except (TypeError, ValueError):
         raise ValueError(f"{name} must be an array of numbers") from None

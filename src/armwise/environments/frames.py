@@ -20,9 +20,9 @@ _LABELS = ("label", "class", "target")
 
 def columns(name: str, frame: Any, *, scale: bool = False) -> Floats:
     """A data frame (of pandas, or one with ``to_pandas``) as numbers. Numbers stay; categories, booleans and short
-    lists of texts become one indicator per value; dates become days; longer texts become hashed words, each row of
-    length 1; a missing value is an indicator of its own (and 0 where the number would stand). With ``scale`` numbers
-    and days have mean 0 and deviation 1 over the rows.
+    lists of texts become one indicator per value; dates and durations become days; longer texts become hashed
+    words, each row of length 1; a missing value is an indicator of its own (and 0 where the number would stand). With
+    ``scale`` numbers and days have mean 0 and deviation 1 over the rows.
 
     >>> import pandas as pd
     >>> columns("X", pd.DataFrame({"age": [20, 40], "city": ["Rome", "Oslo"]}))
@@ -41,10 +41,13 @@ def columns(name: str, frame: Any, *, scale: bool = False) -> Floats:
         column = frame.iloc[:, position]
         if pd.api.types.is_bool_dtype(column) or isinstance(column.dtype, pd.CategoricalDtype):
             parts.append(_indicators(column))
-        elif pd.api.types.is_numeric_dtype(column):
+        elif pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_complex_dtype(column):
             parts += _with_missing(column.to_numpy(np.float64, na_value=np.nan), f"{name}[{label!r}]", scale)
         elif pd.api.types.is_datetime64_any_dtype(column):
             days = (column - column.min()).dt.total_seconds() / 86_400.0
+            parts += _with_missing(days.to_numpy(np.float64), f"{name}[{label!r}]", scale)
+        elif pd.api.types.is_timedelta64_dtype(column):
+            days = column.dt.total_seconds() / 86_400.0
             parts += _with_missing(days.to_numpy(np.float64), f"{name}[{label!r}]", scale)
         elif not _texts(column):
             raise ValueError(
@@ -61,7 +64,7 @@ def columns(name: str, frame: Any, *, scale: bool = False) -> Floats:
 
 def _texts(column: Any) -> bool:
     """Whether a column of objects holds single values (a text, a number among texts, nothing), and no lists."""
-    return not any(isinstance(value, (list, tuple, set, dict, np.ndarray)) for value in column)
+    return not any(isinstance(value, (list, tuple, set, dict, complex, np.ndarray)) for value in column)
 
 
 def _indicators(column: Any) -> Floats:

@@ -13,6 +13,7 @@ from armwise import persist
 from armwise.agent import Agent
 from armwise.environments.base import Environment
 from armwise.persist import Saved
+from armwise.racing.fingerprint import fingerprint
 from armwise.racing.run import Heat, Run
 
 if TYPE_CHECKING:
@@ -89,10 +90,19 @@ def _thing(raw: Any, hint: str, path: str) -> Any:
     return persist.loads(np.asarray(raw).tobytes(), path)
 
 
+def _same(mine: Agent | Environment, theirs: Agent | Environment) -> bool:
+    """Whether two agents or worlds are made with the same settings and data, whatever they have learnt."""
+    if mine is theirs:
+        return True
+    return type(mine) is type(theirs) and fingerprint(mine.params()) == fingerprint(theirs.params())
+
+
 def merge(first: Result, second: Result) -> Result:
     """The runs of both (see ``Result.merge``)."""
     from armwise.racing.result import Result
 
+    if not isinstance(second, Result):
+        raise ValueError(f"only another Result can be merged, got {type(second).__name__} {second!r:.80}")
     for name, mine, theirs in (
         ("world", repr(first.world), repr(second.world)),
         ("horizon", first.horizon, second.horizon),
@@ -100,8 +110,10 @@ def merge(first: Result, second: Result) -> Result:
     ):
         if mine != theirs:
             raise ValueError(f"only runs of one {name} can be merged, got {mine!s:.80} and {theirs!s:.80}")
+    if not _same(first.world, second.world):  # a repr shows the shape of an array, not what it holds
+        raise ValueError(f"only runs of one world can be merged: {first.world!r:.80} has other data here than there")
     for name in first.agents.keys() & second.agents.keys():
-        if repr(first.agents[name]) != repr(second.agents[name]):
+        if not _same(first.agents[name], second.agents[name]):
             raise ValueError(
                 f"{name!r} is {first.agents[name]!r:.80} here and {second.agents[name]!r:.80} there: rename one"
             )

@@ -42,19 +42,26 @@ class Measured:
 
     def runs_of(self, name: str) -> list[Run]:
         """The whole runs of an agent, by seed."""
+        if name not in self.agents:
+            raise ValueError(f"the agents of this race are {', '.join(self.agents)}, got {name!r}")
         return [run for run in self.runs if run.agent == name and not run.error]
+
+    def _finished(self, name: str) -> list[Run]:
+        if not (runs := self.runs_of(name)):
+            raise ValueError(f"no run of {name!r} finished: see result.failures")
+        return runs
 
     def regret(self, name: str) -> Floats:
         """Cumulative regret at ``rounds``, one row per seed."""
-        return np.stack([run.regret for run in self.runs_of(name)])
+        return np.stack([run.regret for run in self._finished(name)])
 
     def reward(self, name: str) -> Floats:
         """Cumulative reward at ``rounds``, one row per seed."""
-        return np.stack([run.reward for run in self.runs_of(name)])
+        return np.stack([run.reward for run in self._finished(name)])
 
     def seconds(self, name: str) -> Floats:
         """Time spent choosing and learning up to each of ``rounds``, one row per seed."""
-        return np.stack([run.seconds_at for run in self.runs_of(name)])
+        return np.stack([run.seconds_at for run in self._finished(name)])
 
     def metric(self, metric: str, name: str) -> Floats:
         """A metric of one's own, summed up to each of ``rounds``: one row per seed.

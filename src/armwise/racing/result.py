@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armwise.agent import Agent
+from armwise.agent import Agent, fraction
 from armwise.certify import Certificate
 from armwise.display import html_table, text_table
 from armwise.environments.base import Environment
@@ -96,6 +96,7 @@ class Result(Measured):
         >>> bool(result.regret("LinUCB")[0, -1] < result.certificate("LinUCB").regret)
         True
         """
+        fraction("delta", delta)
         if (name, delta) not in self._certificates:
             self._certificates[name, delta] = certify(self.heat, self._recorded(name), delta)
         return self._certificates[name, delta]
@@ -312,9 +313,13 @@ class Result(Measured):
             paid = [f"{self.metric(each, name)[:, -1].mean() / self.horizon:.4g}" for each in self.costs]
             rows.append([name, f"{final.mean():,.1f}", error, f"{reward:.3f}", bound, *paid])
         rows += [[name, "failed", "", "", "", *("" for _ in self.costs)] for name in self.agents if name not in regret]
-        about = f"{self.label}, T = {self.horizon:,}, {len(self.seeds)} seeds; regret against {self.world.comparator}"
+        about = f"{self.label}, T = {self.horizon:,}, {self._n_seeds}; regret against {self.world.comparator}"
         extra = [f"{each} per decision" for each in self.costs]
         return ["agent", "regret", "std. error", "reward per decision", "bound", *extra], rows, about
+
+    @property
+    def _n_seeds(self) -> str:
+        return f"{len(self.seeds)} seed{'s' * (len(self.seeds) > 1)}"
 
     def __str__(self) -> str:
         """A table of at most 80 columns for a handful of agents; ``table()`` has everything.
@@ -332,7 +337,7 @@ class Result(Measured):
         return html_table(headings, rows, note=about)
 
     def __repr__(self) -> str:
-        return f"Result({self.label}: {', '.join(self.agents)}; T={self.horizon}, {len(self.seeds)} seeds)"
+        return f"Result({self.label}: {', '.join(self.agents)}; T={self.horizon}, {self._n_seeds})"
 
 
 def round_number(value: int) -> str:

@@ -60,6 +60,12 @@ class Stretch:
 
     ``rounds`` counts from 1; ``block`` has the world's own tables: ``rewards``, ``expected`` and ``competitors`` of
     every arm, and ``view(sees)``. ``agent`` is as it was after the last of these rounds: look, do not touch.
+
+    >>> import armwise as aw
+    >>> aw.race([aw.UCB1(3)], aw.environments.Switching(3), horizon=20, seeds=1,
+    ...         callbacks=[lambda stretch: print(stretch.name, stretch.seed, stretch.rounds[-1])])
+    UCB1 0 20
+    ...
     """
 
     name: str
@@ -75,7 +81,13 @@ class Stretch:
 
 @dataclass
 class Run:
-    """What one agent did with one seed, at the heat's ``rounds``; or the error that stopped it."""
+    """What one agent did with one seed, at the heat's ``rounds``; or the error that stopped it.
+
+    >>> import armwise as aw
+    >>> run = aw.race([aw.UCB1(3)], aw.environments.Switching(3), horizon=20, seeds=1).runs[0]
+    >>> run.agent, run.seed, len(run.regret), run.error
+    ('UCB1', 0, 20, '')
+    """
 
     agent: str
     seed: int

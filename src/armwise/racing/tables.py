@@ -28,12 +28,14 @@ def paper_table(results: list[Result], form: Form, caption: str = "", label: str
     columns = [_column(result) for result in results]
     rows = [(name, [column.get(name, ("", False)) for column in columns]) for name in agents]
     seeds, horizons = {len(r.seeds) for r in results}, {r.horizon for r in results}
+    plural = "" if seeds == {1} else "s"
     about = caption or (
-        f"Final regret (T = {_span(horizons)}): mean and standard error over {_span(seeds)} seeds. Bold: the least, "
-        "and what does not differ from it significantly (paired t-tests at 0.05, Holm's adjustment within a world)."
+        f"Final regret (T = {_span(horizons)}): mean and standard error over {_span(seeds)} seed{plural}. Bold: the "
+        "least, and what does not differ from it significantly (paired t-tests at 0.05, Holm's adjustment within a "
+        "world)."
     )
     if form == "markdown":
-        lines = [_markdown(heads), _markdown(["---", *["---:"] * len(results)])]
+        lines = [_markdown([head.replace("|", r"\|") for head in heads]), _markdown(["---", *["---:"] * len(results)])]
         for name, cells in rows:
             lines.append(_markdown([str(name).replace("|", r"\|"), *(f"**{t}**" if b else t for t, b in cells)]))
         return "\n".join([*lines, "", about]) + "\n"
