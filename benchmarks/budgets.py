@@ -3,7 +3,8 @@
 1. HardStop around three agents on ``paths`` paths, synthetic and (with ``--data FOLDER``) of the routing table: costs
    at once; late, lost and several under way; beyond the announced largest. The largest spend, as a share of the budget.
 2. Pacing: mean spend over the target, with its error.
-3. Regret of LagrangeCB and LinCBwK (hard stop) against the LP optimum at growing horizons, beside the bound.
+3. Regret of LagrangeCB and LinCBwK (hard stop) against the LP optimum at growing horizons, with its slope; and
+   (``bounded``) of their theoretical versions on worlds so small that the bound is below T, beside the bound.
 4. Conservative: runs in which the promise was broken at any moment, and regret with and without it.
 """
 
@@ -121,27 +122,85 @@ def pacing(runs: int) -> None:
     print(f"pacing: spend / target {np.mean(shares):.4f} ± {np.std(shares) / np.sqrt(runs):.4f} over {runs} runs")
 
 
+def slope(horizons: tuple[int, ...], lost: list[list[float]]) -> str:
+    """The slope of mean regret on log-log axes, between quantiles of resampled seeds."""
+    x, table, rng = np.log(horizons), np.array(lost), np.random.default_rng(0)
+    picks = rng.integers(table.shape[1], size=(2000, table.shape[1]))
+    means = np.maximum(np.stack([row[picks].mean(axis=1) for row in table]), 1e-9)
+    found = np.polyfit(x, np.log(means), 1)[0]
+    value = np.polyfit(x, np.log(np.maximum(table.mean(axis=1), 1e-9)), 1)[0]
+    low, high = np.quantile(found, [0.025, 0.975])
+    return f"slope {value:.2f} on log-log axes (95 %: {low:.2f} to {high:.2f}, {table.shape[1]} seeds)"
+
+
+def until(bound: Callable[[int], float]) -> int:
+    """The horizon from which on a bound is below T."""
+    low, high = 1, 10**12
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if bound(middle) < middle else (middle + 1, high)
+    return low
+
+
 def regret(seeds: int) -> None:
-    rate = 0.2
+    rate, horizons = 0.2, (500, 2000, 8000)
     for label, make in {
         "LagrangeCB": lambda T, s: aw.LagrangeCB(aw.SquareCB(3), T, rate * T, seed=s),
         "LinCBwK": lambda T, s: aw.LinCBwK(3, T, rate * T, seed=s),
         "LinCBwK.theoretical": lambda T, s: aw.LinCBwK.theoretical(3, T, rate * T, noise=0.5, seed=s),
     }.items():
-        found = []
-        for T in (500, 2000, 8000):
-            lost = []
+        lost: list[list[float]] = []
+        for T in horizons:
+            lost.append([])
             for seed in range(seeds):
                 contexts, rewards, costs, expected, best = world(T, 1000 + seed)
                 agent = aw.HardStop(make(T, seed), rate * T, 1.0, fallback=0, seed=seed)
                 arms = agent.play(contexts, rewards, costs).arms
-                lost.append(best * T - expected[np.arange(T), arms].sum())
-            found.append(np.mean(lost))
-            bound = aw.bounds.lincbwk(T, 3, rate, 0.5) if "Lin" in label else aw.bounds.lagrange(T, 4, 3, rate)
-            error, remark = np.std(lost) / np.sqrt(seeds), "" if bound < T else " (vacuous)"
-            print(f"regret, {label}, T = {T:,}: {found[-1]:.1f} ± {error:.1f}; bound {bound:,.0f}{remark}")
-        slope = np.polyfit(np.log([500, 2000, 8000]), np.log(np.maximum(found, 1e-9)), 1)[0]
-        print(f"regret, {label}: slope {slope:.2f} on log-log axes")
+                lost[-1].append(best * T - expected[np.arange(T), arms].sum())
+            error = np.std(lost[-1]) / np.sqrt(seeds)
+            print(f"regret, {label}, T = {T:,}: {np.mean(lost[-1]):.1f} ± {error:.1f}", flush=True)
+        lin = "Lin" in label
+        last = until(lambda T: aw.bounds.lincbwk(T, 3, rate, 0.5) if lin else aw.bounds.lagrange(T, 4, 3, rate))  # noqa: B023
+        print(f"regret, {label}: {slope(horizons, lost)}; the bound is vacuous until T = {last:,}", flush=True)
+
+
+def bounded(seeds: int) -> None:
+    """Small worlds, long enough that the bounds of ``theoretical`` are below T: regret beside them.
+
+    Arm 0 is free and worth nothing. LagrangeCB sees a constant: two more arms pay 1 with chances 0.9 and 0.5 and cost
+    1 with chances 1 and 0.5, at a rate of 0.8, so the best policy mixes the two. LinCBwK sees one more arm, which pays
+    1 with chance 0.8 x and costs 1 with chance 0.6, at a rate of 0.5: the best policy skips the smallest x.
+    """
+
+    def mixes(T: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
+        return np.ones((T, 1)), np.tile([0.0, 0.9, 0.5], (T, 1)), np.tile([0.0, 1.0, 0.5], (T, 1)), 0.74
+
+    def skips(T: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
+        x, contexts = rng.random(T), np.zeros((T, 2, 2))
+        contexts[:, 1] = np.stack([0.8 * x, np.full(T, 0.6)], axis=1)
+        return contexts, 0.8 * np.outer(x, [0.0, 1.0]), np.tile([0.0, 0.6], (T, 1)), 0.4 * (1.0 - (1.0 / 6.0) ** 2)
+
+    for label, make, draw, rate, bound, horizons in (
+        ("LagrangeCB", lambda T, s: aw.LagrangeCB.theoretical(1, 3, T, 0.8 * T, seed=s), mixes, 0.8,
+         lambda T: aw.bounds.lagrange(T, 3, 1, 0.8), (1_250, 5_000, 20_000, 80_000)),
+        ("LinCBwK", lambda T, s: aw.LinCBwK.theoretical(2, T, 0.5 * T, noise=0.5, seed=s), skips, 0.5,
+         lambda T: aw.bounds.lincbwk(T, 2, 0.5, 0.5), (400, 1_600, 6_400, 25_600)),
+    ):  # fmt: skip
+        lost: list[list[float]] = []
+        for T in horizons:
+            lost.append([])
+            for seed in range(seeds):
+                rng = np.random.default_rng([3, seed])
+                contexts, worth, paid, best = draw(T, rng)
+                rewards, costs = ((rng.random(mean.shape) < mean).astype(float) for mean in (worth, paid))
+                agent = aw.HardStop(make(T, seed), rate * T, 1.0, fallback=0, seed=seed)
+                arms = agent.play(contexts, rewards, costs).arms
+                lost[-1].append(best * T - worth[np.arange(T), arms].sum())
+            print(f"regret, {label}.theoretical, T = {T:,}: {np.mean(lost[-1]):.0f} ± "
+                  f"{np.std(lost[-1]) / np.sqrt(seeds):.0f}, at most {max(lost[-1]):.0f}; bound {bound(T):,.0f}"
+                  f"{'' if bound(T) < T else ' (vacuous)'}", flush=True)  # fmt: skip
+        print(f"regret, {label}.theoretical: {slope(horizons, lost)}; "
+              f"the bound is vacuous until T = {until(bound):,}", flush=True)  # fmt: skip
 
 
 def conservative(runs: int) -> None:
@@ -165,7 +224,7 @@ def conservative(runs: int) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--paths", type=int, default=1000)
-    parser.add_argument("--only", choices=["hard", "pacing", "regret", "conservative"])
+    parser.add_argument("--only", choices=["hard", "pacing", "regret", "bounded", "conservative"])
     parser.add_argument("--data", type=Path, help="folder with four_models_costs.parquet")
     given = parser.parse_args()
 
@@ -177,7 +236,8 @@ def main() -> None:
     parts = {
         "hard": stops,
         "pacing": lambda: pacing(max(2, given.paths // 20)),
-        "regret": lambda: regret(max(2, given.paths // 125)),
+        "regret": lambda: regret(max(2, given.paths // 50)),
+        "bounded": lambda: bounded(max(2, given.paths // 50)),
         "conservative": lambda: conservative(given.paths),
     }
     for name, run in parts.items():

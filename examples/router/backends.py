@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import http.client
 import json
 import os
@@ -16,7 +17,14 @@ LIMITS = ("max_tokens", "max_completion_tokens")
 
 
 class BackendError(Exception):
-    """A back end could not be reached, took too long, or failed: another one may be asked."""
+    """A back end could not be reached, took too long, or failed: another one may be asked.
+
+    ``billed`` says that it has the request and did not say what became of it: it may charge for it.
+    """
+
+    def __init__(self, message: str, billed: bool = False) -> None:
+        super().__init__(message)
+        self.billed = billed
 
 
 class Refused(Exception):
@@ -67,10 +75,14 @@ class Model:
         connection = kind(parts.netloc, timeout=self.timeout)
         headers = {"content-type": "application/json"}
         if self.key_from:
+            if self.key_from not in os.environ:
+                raise BackendError(f"{self.name}: its key is not in the environment as {self.key_from}")
             headers["authorization"] = f"Bearer {os.environ[self.key_from]}"
+        sent = False
         try:
             path = f"{parts.path.rstrip('/')}/chat/completions"
             connection.request("POST", path, json.dumps(self.request(body)), headers)
+            sent = True
             answer = connection.getresponse()
             if answer.status in (400, 404, 413, 422):
                 raise Refused(answer.status, answer.read())
@@ -82,13 +94,16 @@ class Model:
             while line := answer.readline():
                 yield line
         except (OSError, http.client.HTTPException) as error:
-            raise BackendError(f"{self.name}: {error or type(error).__name__}") from None
+            raise BackendError(f"{self.name}: {str(error) or type(error).__name__}", billed=sent) from None
         finally:
             connection.close()
 
 
 class Ledger:
     """A budget in dollars that is never overspent: the most that a request can cost is set aside while it is under way.
+
+    With ``path`` every line is in that file before anything is asked or answered, and a process that was killed goes on
+    where it was: what it had asked and not settled counts as if it had cost all it could. One process has the file.
 
     >>> ledger = Ledger(1.0)
     >>> ledger.reserve(0.8), ledger.reserve(0.8)
@@ -97,9 +112,47 @@ class Ledger:
     0.9
     """
 
-    def __init__(self, dollars: float | None) -> None:
+    def __init__(self, dollars: float | None, path: str | None = None) -> None:
         self.dollars, self.spent, self._aside = dollars, 0.0, 0.0
+        self.waiting: dict[str, tuple[float, float]] = {}  # answers without feedback: dollars, and when they came
         self._lock = threading.Lock()
+        self._file = None if path is None else open(path, "a+b", buffering=0)  # noqa: SIM115 (open while it runs)
+        if self._file is not None:
+            try:
+                self._go_on(self._file)
+            except BaseException:
+                self.close()
+                raise
+
+    def _go_on(self, file: Any) -> None:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise BlockingIOError(f"{file.name} is another proxy's: a budget is held by one process") from None
+        file.seek(0)
+        asked: dict[str, float] = {}
+        for number, line in enumerate(whole := file.read().splitlines(keepends=True), 1):
+            try:
+                match json.loads(line):
+                    case {"asked": id, "most": most}:
+                        asked[id] = most
+                    case {"paid": id, "dollars": dollars}:
+                        asked.pop(id, None)
+                        self.spent += dollars
+                        self.waiting[id] = dollars, time.monotonic()
+                    case {"learnt": id}:
+                        self.waiting.pop(id, None)
+            except ValueError:
+                if number < len(whole):
+                    raise ValueError(f"{file.name}, line {number}: not a line of a ledger: {line!r:.80}") from None
+                file.truncate(sum(map(len, whole[:-1])))  # the process died while it wrote this
+        self.spent += sum(asked.values())
+        for id, most in asked.items():
+            self._note({"paid": id, "dollars": most}, {"learnt": id})
+
+    def _note(self, *lines: dict[str, Any]) -> None:
+        if self._file is not None:
+            self._file.write(b"".join(json.dumps(line).encode() + b"\n" for line in lines))
 
     @property
     def left(self) -> float:
@@ -114,11 +167,31 @@ class Ledger:
             self._aside += most
             return True
 
-    def settle(self, most: float, dollars: float) -> None:
-        """Put what it did cost in the place of what was set aside for it."""
+    def asks(self, id: str, most: float) -> None:
+        """A back end is about to be asked, which may cost this much."""
+        with self._lock:
+            self._note({"asked": id, "most": most})
+
+    def settle(self, most: float, dollars: float, id: str | None = None, waits: bool = False) -> None:
+        """Put what it did cost in the place of what was set aside for it; ``waits``: its feedback is still to come."""
         with self._lock:
             self._aside -= most
             self.spent += dollars
+            if id is not None:
+                self._note({"paid": id, "dollars": dollars}, *([] if waits else [{"learnt": id}]))
+                if waits:
+                    self.waiting[id] = dollars, time.monotonic()
+
+    def learnt(self, id: str) -> None:
+        """Its outcome is in the journal: it waits for nothing."""
+        with self._lock:
+            self.waiting.pop(id, None)
+            self._note({"learnt": id})
+
+    def close(self) -> None:
+        """Let the file go."""
+        if self._file is not None:
+            self._file.close()
 
 
 class Resting:

@@ -28,12 +28,18 @@ from typing import Any
 
 from backends import LIMITS, BackendError, Ledger, Model, Refused, Resting
 
+import armwise as aw
 from router import Router
 
 log = logging.getLogger("router")
 MOST_BYTES = 4_000_000
 TOKENS = ("prompt_tokens", "completion_tokens")
 KINDS: dict[str, Any] = {"str": str, "int": int, "float": (int, float)}
+SAYS = {
+    "name": "a text", "url": "an address with http:// or https://", "model": "a text", "key_from": "a text",
+    "input": "dollars per million tokens, from 0 on", "output": "dollars per million tokens, from 0 on",
+    "max_tokens": "a whole number from 1 on", "timeout": "seconds above 0",
+}  # fmt: skip
 Send = Callable[[Any], Any]
 
 
@@ -58,12 +64,12 @@ class Proxy:
         patience: float = 3600.0,
         default: float = 0.5,
         rest: float = 5.0,
+        ledger: str | None = None,
     ) -> None:
         self.router, self.models = router, {model.name: model for model in models}
-        self.ledger, self.resting = Ledger(dollars), Resting(rest)
+        self.ledger, self.resting = Ledger(dollars, ledger), Resting(rest)
         self.key, self.patience, self.default = key, patience, default
-        self._waiting: dict[str, tuple[float, float]] = {}  # answers without feedback: dollars, and when they came
-        self._lock = threading.Lock()
+        self._lock = threading.Lock()  # each outcome is learnt once
 
     # ------------------------------------------------------------------ choosing, asking, learning (in threads)
 
@@ -99,16 +105,18 @@ class Proxy:
             try:
                 decided = self.router.route(prompt_of(body), list(offered))
                 model = offered[decided.arm]
+                self.ledger.asks(decided.id, model.most(body))
                 lines = model.ask(body)
                 first = next(lines, b"")
             except Refused as error:  # the request's fault: the decision stays without an outcome
-                self.ledger.settle(aside, 0.0)
+                self.ledger.settle(aside, 0.0, decided.id)
                 raise Failure(error.status, "invalid_request_error", error.body.decode("utf-8", "replace")) from None
             except BackendError as error:
                 log.warning("%s", error)
-                self.ledger.settle(aside, 0.0)
+                dollars = model.most(body) if error.billed else 0.0
+                self.ledger.settle(aside, dollars, decided.id, waits=True)
                 self.resting.failed(model.name)
-                self.router.outcome(decided.id, 0.0, 0.0)
+                self.learn({decided.id: 0.0})
                 failed.add(model.name)
                 continue
             except BaseException:
@@ -125,27 +133,37 @@ class Proxy:
         if dollars > most:
             log.warning("%s cost %s dollars, more than the %s set aside: its prices or limits are wrong",
                         model.name, dollars, most)  # fmt: skip
-        self.ledger.settle(most, dollars)
-        with self._lock:
-            self._waiting[id] = dollars, time.monotonic()
+        self.ledger.settle(most, dollars, id, waits=True)
         self.learn_without_feedback()
         return dollars
 
     def feedback(self, id: str, score: float) -> None:
         """Learn the quality of an answer together with its dollars."""
         with self._lock:
-            found = self._waiting.pop(id, None)
-        if found is None:
-            raise Failure(404, "not_found", f"no answer with the id {id!r} waits for feedback")
-        self.router.outcome(id, score, found[0])
+            found = self.ledger.waiting.get(id)
+            if found is None:
+                raise Failure(404, "not_found", f"no answer with the id {id!r} waits for feedback")
+            try:
+                self.router.outcome(id, score, found[0])
+            except aw.UnknownDecision:
+                log.warning("the journal does not know the decision %s: it is another journal than the ledger's", id)
+            self.ledger.learnt(id)
 
     def learn_without_feedback(self, patience: float | None = None) -> None:
         """Learn the answers whose feedback did not come in time, with the default score."""
         end = time.monotonic() - (self.patience if patience is None else patience)
-        with self._lock:
-            due = [(id, self._waiting.pop(id)[0]) for id, (_, at) in list(self._waiting.items()) if at <= end]
-        for id, dollars in due:
-            self.router.outcome(id, self.default, dollars)
+        self.learn({id: self.default for id, (_, at) in list(self.ledger.waiting.items()) if at <= end})
+
+    def learn(self, scores: Mapping[str, float]) -> None:
+        """Scores that nobody waits for: while the service is away they stay for later, at the default."""
+        for id, score in scores.items():
+            try:
+                self.feedback(id, score)
+            except Failure:  # meanwhile the feedback came
+                continue
+            except aw.ServiceError as error:
+                log.warning("an outcome is kept for later: %s", error)
+                return
 
     # ------------------------------------------------------------------ HTTP
 
@@ -156,6 +174,10 @@ class Proxy:
             await self._answer(scope, receive, send)
         except Failure as failure:
             await respond(send, failure.status, failure.body)
+        except aw.ServiceError as error:
+            log.warning("the service: %s", error)
+            failure = Failure(503, "service_unavailable", "the service that decides does not answer: try again")
+            await respond(send, failure.status, failure.body)
 
     async def _live(self, receive: Callable[[], Any], send: Send) -> None:
         while True:
@@ -163,6 +185,7 @@ class Proxy:
             if event == "lifespan.shutdown":
                 await asyncio.to_thread(self.learn_without_feedback, 0.0)
                 await asyncio.to_thread(self.router.close)
+                self.ledger.close()
             await send({"type": f"{event}.complete"})
             if event == "lifespan.shutdown":
                 return
@@ -183,7 +206,9 @@ class Proxy:
                     raise Failure(
                         400, "invalid_request_error", f"score must be a number from 0 to 1, got {score!r:.80}"
                     )
-                await asyncio.to_thread(self.feedback, str(id).removeprefix("chatcmpl-"), float(score))
+                if not isinstance(id, str):
+                    raise Failure(400, "invalid_request_error", f"id must be the answer's, got {id!r:.80}")
+                await asyncio.to_thread(self.feedback, id.removeprefix("chatcmpl-"), float(score))
                 await respond(send, 200, {"id": id, "score": score})
             case "GET", "/v1/models":
                 listed = [{"id": each, "object": "model", "owned_by": "router"} for each in ["auto", *self.models]]
@@ -210,7 +235,7 @@ class Proxy:
                 usage = usage_of(answer)
             except (ValueError, AttributeError):
                 await asyncio.to_thread(self.settle, id, model, most, None)
-                await asyncio.to_thread(self.feedback, id, 0.0)
+                await asyncio.to_thread(self.learn, {id: 0.0})
                 raise Failure(502, "backend_error", f"{model.name} did not answer in JSON") from None
             dollars = await asyncio.to_thread(self.settle, id, model, most, usage)
             more.append((b"x-router-dollars", repr(dollars).encode()))
@@ -239,7 +264,7 @@ class Proxy:
             lines.close()  # type: ignore[attr-defined]
             await asyncio.shield(asyncio.to_thread(self.settle, id, model, most, usage))
         if not complete:
-            await asyncio.to_thread(self.feedback, id, 0.0)
+            await asyncio.to_thread(self.learn, {id: 0.0})
         await send({"type": "http.response.body", "body": b""})
 
 
@@ -252,20 +277,28 @@ async def in_thread(first: bytes, lines: Iterator[bytes]) -> AsyncIterator[bytes
 
 
 def check(body: dict[str, Any], bounded: bool) -> None:
-    """Failure if the most that a request can cost could not be told, and there is a budget (``bounded``)."""
+    """Failure if a request is none, or the most it can cost could not be told, and there is a budget (``bounded``)."""
+
+    def must(fits: bool, what: str) -> None:
+        if not fits:
+            raise Failure(400, "invalid_request_error", what)
+
     messages = body.get("messages")
-    if not isinstance(messages, list) or not messages:
-        raise Failure(400, "invalid_request_error", "messages must be a list that is not empty")
+    must(isinstance(messages, list) and bool(messages), "messages must be a list that is not empty")
+    contents = [message.get("content") if isinstance(message, dict) else 0 for message in messages or []]
+    must(
+        all(content is None or isinstance(content, (str, list)) for content in contents),
+        "each of messages must be an object, whose content is a text, a list of parts, or null",
+    )
+    must(isinstance(body.get("model", "auto"), str), f"model must be a name, got {body.get('model')!r:.80}")
+    must(body.get("stream") in (None, True, False), f"stream must be true or false, got {body.get('stream')!r:.80}")
     for name in (*LIMITS, "n"):
         value = body.get(name)
-        if value is not None and (type(value) is not int or value < 1):
-            raise Failure(400, "invalid_request_error", f"{name} must be a whole number from 1 on, got {value!r:.80}")
-    contents = [message.get("content") for message in messages if isinstance(message, dict)]
+        fits = value is None or (type(value) is int and value >= 1)
+        must(fits, f"{name} must be a whole number from 1 on, got {value!r:.80}")
     parts = [part for content in contents if isinstance(content, list) for part in content]
-    if bounded and any(not isinstance(part, dict) or part.get("type", "text") != "text" for part in parts):
-        raise Failure(
-            400, "invalid_request_error", "under a budget messages are text: nobody knows what a picture costs"
-        )
+    texts = all(isinstance(part, dict) and part.get("type", "text") == "text" for part in parts)
+    must(texts or not bounded, "under a budget messages are text: nobody knows what a picture costs")
 
 
 def usage_of(answer: dict[str, Any]) -> dict[str, Any] | None:
@@ -273,7 +306,8 @@ def usage_of(answer: dict[str, Any]) -> dict[str, Any] | None:
     usage = answer.get("usage")
     if not isinstance(usage, dict) or TOKENS[0] not in usage:
         return None
-    return usage if all(isinstance(usage.get(name, 0), int) for name in TOKENS) else None
+    counts = [usage.get(name, 0) for name in TOKENS]
+    return usage if all(type(count) is int and count >= 0 for count in counts) else None
 
 
 def prompt_of(body: dict[str, Any]) -> str:
@@ -295,12 +329,17 @@ async def read_body(receive: Callable[[], Any]) -> dict[str, Any]:
         if len(body) > MOST_BYTES:
             raise Failure(413, "invalid_request_error", f"a request has at most {MOST_BYTES} bytes")
     try:
-        found = json.loads(body)
-    except ValueError:
+        found = json.loads(body, parse_constant=no_number)
+        json.dumps(found, ensure_ascii=False).encode()  # half a character can be written in JSON, and is no text
+    except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):
         raise Failure(400, "invalid_request_error", "the body must be a JSON object")
     return found
+
+
+def no_number(name: str) -> float:
+    raise ValueError(f"{name} is not JSON")
 
 
 async def respond(send: Send, status: int, body: Any, headers: list[tuple[bytes, bytes]] | None = None) -> None:
@@ -316,23 +355,53 @@ def read_model(given: dict[str, Any]) -> Model:
         raise Failure(400, "invalid_request_error", f"a model has no {sorted(strange)[0]!r}; it has {sorted(fields)}")
     for name, field in fields.items():
         value = given.get(name, field.default)
+        if value is dataclasses.MISSING:
+            raise Failure(400, "invalid_request_error", f"a model needs {name}, and {given.get('name')!r:.80} has none")
         fits = isinstance(value, KINDS[str(field.type)]) and not isinstance(value, bool)
-        if not fits or (not isinstance(value, str) and not value >= 0):
-            raise Failure(400, "invalid_request_error", f"{name} of a model must be a {field.type}, got {value!r:.80}")
+        if fits and not isinstance(value, str):
+            fits = value > 0 if name in ("max_tokens", "timeout") else value >= 0
+            fits = fits and value != float("inf")
+        if name == "url" and fits:
+            fits = value.startswith(("http://", "https://"))
+        if not fits:
+            raise Failure(400, "invalid_request_error", f"{name} of a model must be {SAYS[name]}, got {value!r:.80}")
     return Model(**given)
+
+
+def read_config(path: str) -> dict[str, Any]:
+    """The configuration; SystemExit says what is wrong with it."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            config = json.load(file)
+        config["models"] = [read_model(each) for each in config["models"]]
+        names = [model.name for model in config["models"]]
+        if not names or len(set(names)) < len(names) or "auto" in names:
+            raise Failure(400, "", f"models must have names, each one once and none 'auto', got {names}")
+        for name in ("dollars_per_thousand", "dollars"):
+            value = config.get(name)
+            if (name != "dollars" or value is not None) and (type(value) not in (int, float) or not value > 0):
+                raise Failure(400, "", f"{name} must be a number above 0, got {value!r:.80}")
+    except KeyError as error:
+        raise SystemExit(f"{path}: {error} is missing; see docs/router.md") from None
+    except (OSError, ValueError, TypeError, Failure) as error:
+        raise SystemExit(f"{path}: {error}") from None
+    return dict(config)
 
 
 def main() -> None:
     import uvicorn
 
-    with open(sys.argv[1], encoding="utf-8") as file:
-        config = json.load(file)
-    models = [read_model(each) for each in config["models"]]
+    if len(sys.argv) != 2:
+        raise SystemExit("python examples/router/proxy.py CONFIG.json; see docs/router.md")
+    config = read_config(sys.argv[1])
+    models = config["models"]
     router = Router(
         [model.name for model in models], config["dollars_per_thousand"], config.get("journal"),
         service=config.get("service"), key=config.get("service_key"),
     )  # fmt: skip
-    options = {name: config[name] for name in ("key", "patience", "default") if name in config}
+    options = {name: config[name] for name in ("key", "patience", "default", "ledger") if name in config}
+    if config.get("journal"):
+        options.setdefault("ledger", f"{config['journal'].rstrip('/')}.dollars")
     app = Proxy(router, models, config.get("dollars"), **options)
     uvicorn.run(app, host=config.get("host", "127.0.0.1"), port=config.get("port", 8585), log_level="warning")
 

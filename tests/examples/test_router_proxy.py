@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import json
 import sys
 import threading
@@ -188,7 +189,12 @@ def test_a_dead_back_end_is_left_for_another_and_the_log_says_so(make):
     alone = make({"large": StandIn("fails"), "slow": StandIn("slow")})
     (answer,) = chat(alone)
     assert answer.status_code == 502 and "large, slow" in answer.json()["error"]["message"]
-    assert alone.ledger.spent == 0.0 and alone.ledger._aside == pytest.approx(0.0)
+    most = alone.models["slow"].most(ASK)  # it had the request when time was up, and may charge for it
+    assert alone.ledger.spent == pytest.approx(most) and alone.ledger._aside == pytest.approx(0.0)
+    assert sorted(row[2] for row in logged(alone)) == [0.0, pytest.approx(most)]
+    keyless = make({"small": StandIn()})
+    keyless.models["small"] = dataclasses.replace(keyless.models["small"], key_from="NO_SUCH_KEY")
+    assert chat(keyless)[0].status_code == 502  # not an error inside
 
 
 def test_a_stream_that_breaks_off_is_paid_in_full_and_said(make):
@@ -206,6 +212,62 @@ def test_a_wrong_request_is_no_fault_of_the_model(make):
         assert ask(app, ("POST", "/v1/chat/completions", body))[0].status_code == status
     guarded = make({"small": StandIn()}, key="secret")
     assert chat(guarded)[0].status_code == 401
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"messages": [3]}',
+        b'{"messages": [{"role": "user", "content": 5}]}',
+        b'{"messages": [{"role": "user", "content": "x"}], "model": ["a"]}',
+        b'{"messages": [{"role": "user", "content": "x"}], "stream": "yes"}',
+        b'{"messages": [{"role": "user", "content": "x"}], "temperature": NaN}',
+        b'{"messages": [{"role": "user", "content": "\\ud800"}]}',
+        b'{"messages": ' + b"[" * 100_000,
+        b"",
+    ],
+)
+def test_what_is_no_request_is_said_and_not_asked(make, body):
+    standin = StandIn()
+    app = make({"small": standin}, dollars=1.0)
+
+    async def send():
+        transport = httpx.ASGITransport(app=app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://proxy") as client:
+            return await client.post("/v1/chat/completions", content=body)
+
+    answer = asyncio.run(send())
+    assert answer.status_code == 400 and answer.json()["error"]["message"]
+    assert not standin.asked and app.ledger.left == 1.0
+
+
+def test_a_model_or_a_configuration_that_is_none_is_refused_by_name(make, tmp_path):
+    app = make({"small": StandIn()})
+    good = {"url": "http://127.0.0.1:1/v1", "model": "m", "input": 1.0, "output": 1.0}
+    for name, value in (("url", "ftp://x"), ("timeout", 0), ("max_tokens", 0), ("input", -1.0), ("model", 3)):
+        (answer,) = ask(app, ("PUT", "/v1/models/new", good | {name: value}))
+        assert answer.status_code == 400 and answer.json()["error"]["message"].startswith(f"{name} of a model must be")
+    (answer,) = ask(app, ("PUT", "/v1/models/new", {"url": good["url"]}))
+    assert "a model needs model" in answer.json()["error"]["message"] and list(app.models) == ["small"]
+    (answer,) = ask(app, ("POST", "/v1/feedback", {"id": 3, "score": 1.0}))
+    assert answer.status_code == 400
+    import proxy
+
+    assert proxy.usage_of({"usage": {"prompt_tokens": -5}}) is None  # would give money back
+    listed = [good | {"name": "a"}]
+    for config, why in (
+        ("x", "Expecting value"), ("{}", "'models' is missing"), ("3", "3"), ('{"models": []}', "models must have"),
+        (json.dumps({"models": listed * 2}), "each one once"),
+        (json.dumps({"models": listed}), "dollars_per_thousand must be"),
+        (json.dumps({"models": listed, "dollars_per_thousand": 1.0, "dollars": -1}), "dollars must be"),
+    ):  # fmt: skip
+        path = tmp_path / "router.json"
+        path.write_text(config)
+        with pytest.raises(SystemExit, match=r"router\.json") as error:
+            proxy.read_config(str(path))
+        assert why in str(error.value) or why == "3"
+    path.write_text(json.dumps({"models": listed, "dollars_per_thousand": 1}))
+    assert proxy.read_config(str(path))["models"][0].name == "a"
 
 
 @pytest.mark.parametrize(
@@ -247,6 +309,36 @@ def test_concurrent_requests_never_overspend(make):
     assert chat(app)[0].json()["error"]["type"] == "insufficient_quota"
 
 
+def test_a_killed_proxy_goes_on_with_what_was_spent_and_what_waits(make, tmp_path):
+    """A budget that begins anew with every start is none; what was under way counts as if it had cost all it could."""
+    path, standin = str(tmp_path / "dollars"), StandIn()
+    before = make({"small": standin}, ledger=path)
+    ids = [answer.headers["x-router-id"] for answer in chat(before, 3)]
+    ask(before, ("POST", "/v1/feedback", {"id": ids[0], "score": 1.0}))
+    with pytest.raises(BlockingIOError, match="another proxy"):
+        make({"small": standin}, ledger=path)
+    most = before.models["small"].most(ASK)
+    before.ledger.asks("under way", most)
+    before.ledger._file.write(b'{"paid": "half a li')
+    before.ledger.close()  # as the kernel does after kill -9: nothing else is said
+    after = make({"small": standin}, dollars=before.ledger.spent + 1.5 * most, ledger=path)
+    assert after.ledger.spent == pytest.approx(before.ledger.spent + most)
+    assert chat(after)[0].status_code == 429  # half a request is left
+    after.router = before.router  # the journal, which was kept
+    assert ask(after, ("POST", "/v1/feedback", {"id": ids[0], "score": 0.9}))[0].status_code == 404
+    assert ask(after, ("POST", "/v1/feedback", {"id": ids[1], "score": 0.9}))[0].status_code == 200
+    assert [row[1] for row in logged(after)] == [1.0, 0.9]
+    after.ledger.close()
+    again = make({"small": standin}, ledger=path)  # and so on
+    assert again.ledger.spent == after.ledger.spent and list(again.ledger.waiting) == ids[2:]
+    again.learn_without_feedback(0.0)  # a journal that does not know them does not stop anything
+    assert not again.ledger.waiting and chat(again)[0].status_code == 200
+    again.ledger.close()
+    Path(path).write_text("rubbish\n{}\n")
+    with pytest.raises(ValueError, match="line 1"):
+        make({"small": standin}, ledger=path)
+
+
 def test_models_come_and_go_and_prices_change(make):
     app, large = make({"small": StandIn()}), StandIn()
     try:
@@ -281,6 +373,15 @@ def test_over_a_running_service(make, monkeypatch, tmp_path):
         app = make({"small": StandIn(), "large": StandIn("fails")}, service=running.url, patience=0.0)
         assert {answer.status_code for answer in chat(app, 6)} == {200}
         assert {row[1] for row in logged(app)} <= {0.0, app.default} and len(logged(app)) >= 6
-        app.router.close()
+        app.patience = 3600.0
+        [last] = chat(app)
     finally:
         running.stop()
+    app.router.decider.retries = 0
+    feedback = ("POST", "/v1/feedback", {"id": last.json()["id"], "score": 1.0})
+    gone = [*chat(app), *ask(app, feedback)]
+    assert [answer.status_code for answer in gone] == [503, 503] and "service" in gone[0].json()["error"]["message"]
+    app.learn_without_feedback(0.0)
+    assert list(app.ledger.waiting) == [last.headers["x-router-id"]]  # for when it is back
+    assert app.ledger._aside == pytest.approx(0.0)
+    app.router.close()

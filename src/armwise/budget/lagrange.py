@@ -14,10 +14,12 @@ from armwise.agent import Agent, Choice, Floats, Seed, Theory, count, fraction, 
 from armwise.arguments import as_floats
 from armwise.around import expect_agent
 from armwise.budget.accounts import amounts, plain, refuse_negative
-from armwise.numerics import regression
+from armwise.linear.rounds import RidgeAgent
+from armwise.numerics import regression, winning
 from armwise.oracle.squarecb import LEAST_NOISE, PRACTICAL, SquareCB
 
-_RECENT = 64  # rounds over which the prices are solved for
+_WINS = 0.5  # deviations of the estimates, of ``weighting="wins"``
+_RECENT = 32  # rounds over which the prices are solved for
 _PRICES = np.concatenate([[0.0], np.geomspace(1e-4, 1e3, 141)])  # in rewards per unit of the rate
 
 
@@ -25,20 +27,24 @@ class LagrangeCB(Agent):
     """Play on r_a - sum_i price_i c_ai, with estimated rewards and costs and prices that hold the budgets.
 
     ``oracle`` is an agent that estimates (SquareCB, LinUCB, Auto, ...): clones of it learn the rewards and, one per
-    resource, the costs, in units of the rate budget / horizon. The arm is drawn by inverse-gap weighting, so that
-    probabilities are exact. ``budget`` is what the ``horizon`` decisions may cost in all, per resource; where
-    ``covering`` is true it is what they must come to at least.
+    resource, the costs, in units of the rate budget / horizon. The arm is drawn by inverse-gap weighting, or, with
+    ``weighting="wins"`` (an oracle over a ridge model, as LinUCB), with the chance that it is the best if estimates
+    are off by half their deviations (times ``scale``); either way probabilities are exact. ``budget`` is what the
+    ``horizon`` decisions may cost in all, per resource; where ``covering`` is true it is what they must come to at
+    least.
 
-    The practical prices (``dual="resolve"``) are the lowest at which the recent rounds, by their estimates, keep to
-    what is left of the budget per decision that is left; with one resource, a share of the decisions is made at the
-    next lower price, so that what is left is used and not saved up, as the LP's optimum mixes two policies.
+    The practical prices (``dual="resolve"``) are the lowest at which the recent rounds, by their estimates and drawn
+    as they would be now (what exploring costs included), keep to what is left of the budget per decision that is left;
+    with one resource, a share of the decisions is made at the next lower price, so that what is left is used and not
+    saved up, as the LP's optimum mixes two policies.
     ``dual="gradient"`` is the paper's: a step along the slack of every round, up to ``ceiling``;
     ``LagrangeCB.theoretical`` has its constants. The budget is held on average: put ``HardStop`` around it where it
     must never be passed.
 
     ``prior`` is what an arm that was never played is expected to bring: with 1 every arm is tried (for an oracle whose
     features have a constant). ``expected_costs``, (K,) or (K, m), is what it is expected to cost, as by a price list:
-    without it an arm must be paid for once to be known as dear.
+    without it an arm must be paid for once to be known as dear. With it the models learn by which factor costs differ
+    from the list, so that what makes an answer long is learnt from cheap arms for dear ones too (if features are).
 
     >>> import armwise as aw
     >>> agent = LagrangeCB(aw.SquareCB(dim=1, n_arms=2), horizon=1000, budget=250.0, seed=1)
@@ -72,6 +78,7 @@ class LagrangeCB(Agent):
         gamma: float | None = None,
         exponent: float = 0.5,
         scale: float = 1.0,
+        weighting: Literal["gaps", "wins"] = "gaps",
         dual: Literal["resolve", "gradient"] = "resolve",
         ceiling: float = 1.0,
         prior: float = 0.0,
@@ -89,6 +96,11 @@ class LagrangeCB(Agent):
         self.covering = [bool(each) for each in covered]
         self.gamma = None if gamma is None else positive("gamma", gamma)
         self.exponent, self.scale = positive("exponent", exponent, zero=True), positive("scale", scale)
+        if weighting not in ("gaps", "wins"):
+            raise ValueError(f"weighting must be 'gaps' or 'wins', got {weighting!r}")
+        if weighting == "wins" and not isinstance(oracle, RidgeAgent):
+            raise ValueError(f"weighting='wins' needs an oracle over a ridge model, as LinUCB: {type(oracle).__name__}")
+        self.weighting: Literal["gaps", "wins"] = weighting
         if dual not in ("resolve", "gradient"):
             raise ValueError(f"dual must be 'resolve' or 'gradient', got {dual!r}")
         self.dual: Literal["resolve", "gradient"] = dual
@@ -99,14 +111,18 @@ class LagrangeCB(Agent):
         self._rates = np.array(rates) / self.horizon
         self.expected_costs = None if expected_costs is None else as_floats("expected_costs", expected_costs)
         self._offsets = self._first_guesses(covered)
+        self._units = np.ones_like(self._offsets)  # what the models learn is in these: factors of a price list
+        if self.expected_costs is not None:
+            self._units[1:] = np.where(self._offsets[1:] > 0.0, self._offsets[1:], 1.0)
         self._signs = np.where(covered, -1.0, 1.0)
         self._prices, self._spent = np.zeros(self.n_costs), np.zeros(self.n_costs)  # both in units of the rates
         self._lower, self._share = np.zeros(self.n_costs), 0.0  # the next lower prices, and how often they count
-        self._errors = np.zeros((1 + self.n_costs, 2))  # squared errors of the predictions, and how many
+        self._errors = np.zeros(2)  # squared errors of the predicted rewards, and how many
         self._recent: list[Any] = []
         self._solve_at = 1
         if self.expected_costs is not None and dual == "resolve":
-            self._prices[:] = _PRICES[1]  # of arms that are expected to bring as much, the cheapest comes first
+            # Of arms that are expected to bring as much, the cheapest comes first.
+            self._solve([(self._offsets, np.ones(self._offsets.shape[1]) if weighting == "wins" else None)])
 
     def _first_guesses(self, covered: Any) -> Floats:
         """(1 + m, 1 or K): reward and costs of an arm that was never played; the models learn what differs."""
@@ -162,26 +178,37 @@ class LagrangeCB(Agent):
         table = np.stack([model._estimates(context)[0] for model in self._models])
         if self._offsets.shape[1] not in (1, table.shape[1]):
             raise ValueError(f"expected_costs names {self._offsets.shape[1]} arms, and this round has {table.shape[1]}")
-        return np.asarray(table + self._offsets)
+        table = self._offsets + self._units * table
+        if self.expected_costs is not None:
+            np.maximum(table[1:], 0.0, out=table[1:])
+        return np.asarray(table)
 
-    def _weighted(self, outcomes: Floats, prices: Floats) -> Floats:
-        """Inverse-gap weighting on the Lagrangian at these prices."""
-        gamma = regression.gap_scale(self.t, self._gamma(), self.exponent)
-        lagrangian = outcomes[0] - (self._signs * prices) @ outcomes[1:]
-        return regression.inverse_gap(np.ascontiguousarray(lagrangian), gamma)
+    def _widths(self, context: Any) -> Floats | None:
+        """How far each arm's estimated reward may be off, in deviations of the noise; None: gaps do not ask."""
+        return None if self.weighting == "gaps" else self._models[0]._estimates(context)[1]
 
-    def _gamma(self) -> float:
-        if self.gamma is not None:
-            return self.gamma / self.scale
-        weights = np.concatenate([[1.0], self._prices**2])
-        noise = math.sqrt(float(weights @ (self._errors[:, 0] / np.maximum(self._errors[:, 1], 1.0))))
-        return PRACTICAL / (self.scale * max(noise, LEAST_NOISE))
+    def _weighted(self, outcomes: Floats, widths: Floats | None, prices: Floats, t: int) -> Floats:
+        """The distribution over arms by the Lagrangian at these prices."""
+        lagrangian = np.ascontiguousarray(outcomes[0] - (self._signs * prices) @ outcomes[1:])
+        if widths is None:
+            return regression.inverse_gap(lagrangian, self._gamma(t))
+        p = winning.gaussian(lagrangian, np.diag((_WINS * self.scale * self._noise() * widths) ** 2))
+        assert p is not None  # independent
+        return p
+
+    def _noise(self) -> float:
+        return max(math.sqrt(self._errors[0] / max(self._errors[1], 1.0)), LEAST_NOISE)
+
+    def _gamma(self, t: int) -> float:
+        """How much a gap counts in round t."""
+        scale = PRACTICAL / self._noise() if self.gamma is None else self.gamma
+        return regression.gap_scale(t, scale / self.scale, self.exponent)
 
     def _probabilities(self, context: Any) -> Floats:
-        outcomes = self._outcomes(context)
-        p = self._weighted(outcomes, self._prices)
+        outcomes, widths = self._outcomes(context), self._widths(context)
+        p = self._weighted(outcomes, widths, self._prices, self.t)
         if self._share > 0.0:
-            p = (1.0 - self._share) * p + self._share * self._weighted(outcomes, self._lower)
+            p = (1.0 - self._share) * p + self._share * self._weighted(outcomes, widths, self._lower, self.t)
         return p
 
     def _estimates(self, context: Any) -> tuple[Floats, Floats | None]:
@@ -201,11 +228,15 @@ class LagrangeCB(Agent):
 
     def _learn(self, context: Any, choice: Choice, reward: float) -> None:
         outcomes, paid = self._outcomes(context), np.array(choice.cost) / self._rates
-        guesses = self._offsets[:, min(choice.arm, self._offsets.shape[1] - 1)].tolist()
-        for i, value in enumerate([reward, *paid.tolist()]):
-            self._errors[i] += (value - outcomes[i, choice.arm]) ** 2, 1.0
-            self._models[i]._learn(context, choice, value - guesses[i])
-            self._models[i]._n_learnt += 1
+        error = (reward - outcomes[0, choice.arm]) ** 2
+        if (widths := self._widths(context)) is not None:
+            error /= 1.0 + widths[choice.arm] ** 2  # the estimate's own is not noise
+        column = min(choice.arm, self._offsets.shape[1] - 1)
+        differs = (np.append(reward, paid) - self._offsets[:, column]) / self._units[:, column]
+        for model, value in zip(self._models, differs.tolist()):
+            model._learn(context, choice, value)
+            model._n_learnt += 1
+        self._errors += error, 1.0
         self._spent += paid
         if self.dual == "gradient":  # the dual regret of online gradient descent: see bounds.lagrange
             step = self.ceiling / math.sqrt(self.horizon)
@@ -217,40 +248,32 @@ class LagrangeCB(Agent):
             self._solve(self._forecast())
             self._solve_at = self._n_learnt + 1 + min(max(1, self._n_learnt // 20), 16)
 
-    def _forecast(self) -> Floats:
-        """(n, 1 + m, K): the recent rounds by the estimates of now; an arm that a round did not have is never best."""
-        tables = [self._outcomes(context) for context in self._recent]
-        most = max(table.shape[1] for table in tables)
-        forecast = np.zeros((len(tables), 1 + self.n_costs, most))
-        forecast[:, 0] = -np.inf
-        for row, table in zip(forecast, tables):
-            row[:, : table.shape[1]] = table
-        return forecast
+    def _forecast(self) -> list[tuple[Floats, Floats | None]]:
+        """The recent rounds by the estimates of now."""
+        return [(self._outcomes(context), self._widths(context)) for context in self._recent]
 
-    def _solve(self, recent: Floats) -> None:
+    def _solve(self, recent: list[tuple[Floats, Floats | None]]) -> None:
         """The lowest prices at which these rounds keep to what is left per decision, resource by resource."""
         left = max(self.horizon - self._n_learnt - 1, 1)
         targets = np.maximum((self.horizon - self._spent) / left, 0.0)
         prices = self._prices.copy()
         for _ in range(1 if self.n_costs == 1 else 4):
-            for i, sign in enumerate(self._signs):
-                prices[i] = 0.0
-                rest = recent[:, 0] - np.einsum("i,sik->sk", self._signs * prices, recent[:, 1:])
-                costs, target = sign * recent[:, 1 + i], sign * targets[i]
+            for i, (sign, target) in enumerate(zip(self._signs, self._signs * targets)):
                 low, high = 0, len(_PRICES) - 1
                 while low < high:  # cost falls as its price rises: the lowest price that holds the rate
-                    middle = (low + high) // 2
-                    holds = _mean_cost(rest, costs, _PRICES[middle]) <= target
-                    low, high = (low, middle) if holds else (middle + 1, high)
+                    prices[i] = _PRICES[(low + high) // 2]
+                    holds = sign * self._mean_cost(recent, prices, i) <= target
+                    low, high = (low, (low + high) // 2) if holds else ((low + high) // 2 + 1, high)
                 prices[i] = _PRICES[low]
         self._prices, self._share = prices, 0.0
         if self.n_costs == 1 and low > 0:
-            cheaper, dearer = (_mean_cost(rest, costs, _PRICES[k]) for k in (low, low - 1))
+            lower = _PRICES[low - 1 : low]
+            cheaper, dearer = (sign * self._mean_cost(recent, each, 0) for each in (prices, lower))
             if cheaper < target < dearer:
-                self._lower, self._share = _PRICES[low - 1 : low], float((target - cheaper) / (dearer - cheaper))
+                self._lower, self._share = lower, float((target - cheaper) / (dearer - cheaper))
 
-
-def _mean_cost(rewards: Floats, costs: Floats, price: float) -> float:
-    """What the best arms at this price cost, per round."""
-    arms = np.argmax(rewards - price * costs, axis=1)
-    return float(costs[np.arange(len(costs)), arms].mean())
+    def _mean_cost(self, recent: list[tuple[Floats, Floats | None]], prices: Floats, resource: int) -> float:
+        """What these rounds would cost, drawn as they would be now at these prices."""
+        t = self._n_learnt + 2
+        costs = [self._weighted(outcomes, widths, prices, t) @ outcomes[1 + resource] for outcomes, widths in recent]
+        return float(np.mean(costs))

@@ -18,6 +18,10 @@ from armwise.offline.log import Log
 from armwise.offline.result import Estimate
 from armwise.offline.targets import Target
 
+_RESAMPLES = 1000
+_MANY = 500  # rows from which on a mean is normal enough
+_LEAST = 0.05  # of the error: resamples of three rows that are all the same one say nothing
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
@@ -126,8 +130,9 @@ def tradeoff(
     """What each policy would have earned and cost per decision, with intervals, from a log that has ``costs``.
 
     Values and costs are judged alike, by ``estimator`` (see ``evaluate``, which takes ``options``); cost per reward is
-    the ratio of the weighted sums, its interval by the delta method. A policy is dominated where another earns at
-    least as much for at most as much, by the estimates.
+    the ratio of the weighted sums. Its interval, and that of costs unless ``options`` or another estimator are given,
+    is by bootstrap-t: costs have long tails, and a normal interval from few rows ends too low. A policy is dominated
+    where another earns at least as much for at most as much, by the estimates.
 
     >>> log = Log(arms=[0, 1] * 50, rewards=[0.0, 1.0] * 50, probabilities=[0.5] * 100, n_arms=2, costs=[1, 2] * 50)
     >>> print(tradeoff(log, {"first": [1.0, 0.0], "second": [0.0, 1.0]})["second"].cost_per_reward.value)
@@ -141,7 +146,11 @@ def tradeoff(
         # Dollars that lie between 0 and 1 are not bounded by 1: their interval assumes no bound.
         costing = {"interval": "normal"} | options
         cost = evaluate(priced, policy, [estimator], level=level, warn=False, **costing)[estimator]
-        judged.append((name, value, cost, _ratio(_weights(log, policy), log.rewards, paid, level)))
+        weights = _weights(log, policy)
+        if estimator == "snips" and not options and np.isfinite(cost.value):
+            mean = _ratio(weights, paid, np.ones_like(paid), level)
+            cost = replace(cost, low=mean.low, high=mean.high, interval="bootstrap-t")
+        judged.append((name, value, cost, _ratio(weights, paid, log.rewards, level)))
     return Tradeoff([
         Judged(name, value, cost, ratio, any(
             v.value >= value.value and c.value <= cost.value and (v.value > value.value or c.value < cost.value)
@@ -234,12 +243,39 @@ def _weights(log: Log, policy: Any) -> Floats:
     return np.asarray(p[np.arange(len(log.arms)), log.arms] / log.probabilities)
 
 
-def _ratio(weights: Floats, rewards: Floats, costs: Floats, level: float) -> Interval:
-    from scipy.special import ndtri
+def _ratio(weights: Floats, tops: Floats, bottoms: Floats, level: float) -> Interval:
+    """sum w top / sum w bottom, with an interval for costs that have a long tail and few rows that answer.
 
-    earned = float(weights @ rewards)
-    if earned <= 0.0:
+    The normal interval of such a mean ends too low: the rows that would have moved it are the ones that are missing,
+    and without them the error looks small too. So the quantiles of value / error are taken from resampled rows
+    (bootstrap-t, which sees that a low value comes with a small error), and Student's where they are wider.
+    """
+    from scipy.special import stdtrit
+
+    tail, rows = (1.0 - level) / 2.0, np.flatnonzero(weights)
+    whole, square = float(weights @ bottoms), float((weights * bottoms) @ (weights * bottoms))
+    if whole <= 0.0:
         return Interval(np.inf, 0.0, np.inf)
-    ratio = float(weights @ costs) / earned
-    half = float(ndtri(0.5 + level / 2) * np.sqrt(((weights * (costs - ratio * rewards)) ** 2).sum()) / earned)
-    return Interval(ratio, max(0.0, ratio - half), ratio + half)
+    ratio = float(weights @ tops) / whole
+    freedom = max(whole**2 / square - 1.0, 1.0)  # of as many rows as the weights are worth
+    error = float(np.sqrt(((weights * (tops - ratio * bottoms)) ** 2).sum() * (1.0 + 1.0 / freedom))) / whole
+    usual = float(stdtrit(freedom, 1.0 - tail))
+    down = up = usual
+    if 1 < len(rows) <= _MANY and error > 0.0:
+        quantiles = _studentized(weights[rows] * tops[rows], weights[rows] * bottoms[rows], ratio, error)
+        down, up = max(usual, np.quantile(quantiles, 1.0 - tail)), max(usual, -np.quantile(quantiles, tail))
+    low = ratio - float(down) * error
+    return Interval(ratio, max(0.0, low) if (tops >= 0.0).all() else low, ratio + float(up) * error)
+
+
+def _studentized(tops: Floats, bottoms: Floats, ratio: float, error: float) -> Floats:
+    """(resampled ratio - ratio) / resampled error, over resamples of the rows."""
+    rng, found = np.random.default_rng(0), []
+    for _ in range(_RESAMPLES // 100):
+        counts = rng.multinomial(len(tops), np.full(len(tops), 1.0 / len(tops)), 100).astype(float)
+        whole = np.maximum(counts @ bottoms, 1e-300)
+        again = counts @ tops / whole
+        squares = counts @ tops**2 - 2.0 * again * (counts @ (tops * bottoms)) + again**2 * (counts @ bottoms**2)
+        errors = np.sqrt(np.maximum(squares, 0.0)) / whole
+        found.append((again - ratio) / np.maximum(errors, _LEAST * error))
+    return np.concatenate(found)
