@@ -90,7 +90,7 @@ def hard_routing(paths: int, folder: Path) -> None:
     from benchmarks.routing import hashed, read_table
 
     prompts, _, rewards, costs = read_table(folder)
-    words, T, most = hashed(prompts, 16), 100, costs.max(axis=0)
+    words, T, most = np.hstack([np.ones((len(rewards), 1)), hashed(prompts, 16)]), 100, costs.max(axis=0)
     low, high = T * most.min(), T * costs.mean(axis=0).max()  # the fallback is kept for every decision that may come
     d, spent = words.shape[1], {}
     for seed in range(paths):

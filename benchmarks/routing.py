@@ -144,7 +144,7 @@ def nine(folder: Path, first: int, orders: int) -> None:
 
     table = pd.read_parquet(folder / "nine_models_scores.parquet")
     scores = table[[name for name in table if name.startswith("score ")]].to_numpy(float)
-    words = hashed(table["prompt"].tolist(), 64)
+    words = np.hstack([np.ones((len(scores), 1)), hashed(table["prompt"].tolist(), 64)])
     best = scores.mean(axis=0).max()
     print(f"{len(scores):,} prompts, {scores.shape[1]} models, no costs; the best model for every prompt: {best:.4f}")
     for label, contexts in (("with words", words), ("without words", words[:, :1])):

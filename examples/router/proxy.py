@@ -176,8 +176,8 @@ class Proxy:
             await respond(send, failure.status, failure.body)
         except aw.ServiceError as error:
             log.warning("the service: %s", error)
-            failure = Failure(503, "service_unavailable", "the service that decides does not answer: try again")
-            await respond(send, failure.status, failure.body)
+            told = Failure(503, "service_unavailable", "the service that decides does not answer: try again")
+            await respond(send, told.status, told.body)
 
     async def _live(self, receive: Callable[[], Any], send: Send) -> None:
         while True:
