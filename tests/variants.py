@@ -209,38 +209,38 @@ def ridge_revises(module: Any) -> object:
     return models
 
 
-@recipe("decisions.flat", "decisions.ids_of", "decisions.snapshot", "decisions.same_arms", "decisions.flat_arms")
+@recipe("plain.flat", "plain.ids_of", "plain.shape_of", "plain.revalued", "plain.flat_arms")
 @recipe("decisions.numeric", "decisions.take_numbers", "decisions.begin", "decisions.decide_optimistic")
+@recipe("decisions.predicted", "decisions.decide_and_begin")
 def decisions(module: Any) -> object:
-    d, heads = module.decisions, {"hour": b"12345678", "price": b"abcdefgh"}
+    d, plain, heads = module.decisions, module.plain, {"hour": b"12345678", "price": b"abcdefgh"}
     ids = {f"arm{k}": b"%08d" % k for k in range(K)}
     texts = {"city": {"Oslo": b"textrow1" + np.float64(1.0).tobytes() + bytes(8)}}
     heads["city"] = b"87654321"
     context = {"hour": 9, "price": 0.3, "vip": None, "city": "Oslo"}
-    assert d.flat(context, heads, texts) is None  # a name that is not known
-    words = d.flat({name: each for name, each in context.items() if name != "vip"}, heads, texts)
+    assert plain.flat(context, heads, texts) is None  # a name that is not known
+    words = plain.flat({name: each for name, each in context.items() if name != "vip"}, heads, texts)
     arms = tuple({"id": id, "price": float(k), "hour": k} if k % 2 else id for k, id in enumerate(ids))
-    tail, now = d.flat_arms(arms, "id", ids, heads, texts), d.snapshot(arms)
+    tail, shape = plain.flat_arms(arms, "id", ids, heads, texts), plain.shape_of(arms)
+    others = [arm | {"price": 0.1 * arm["hour"]} if isinstance(arm, dict) else arm for arm in arms]
+    revalued = plain.revalued(others, *shape, tail, "id", texts)
+    assert revalued is not None and plain.revalued(list(arms), *shape, tail, "id", texts) is shape[1]
+    assert plain.revalued(others[1:], *shape, tail, "id", texts) is None  # other arms
     names = np.sort(np.frombuffer(heads["hour"] + heads["price"], np.uint64))
     counts, means, squares = np.array([3.0, 4.0]), np.array([1.0, 0.5]), np.array([2.0, 0.0])
     models, out = ridge_models(module), []
     for u in (0.01, 0.5, 0.99):
-        out.append(d.decide_optimistic(
-            words, tail, K, names, counts, means, squares, True, 7, models, D, 1.3, 0.4, 0.0, 1.0, 0.2, u))  # fmt: skip
-        out.append(d.take_numbers(words, tail, K, names, counts, means, squares))
-        out.append(d.begin(words, tail, K, names, counts, means, squares, models, out[-2][2], 0.7))
+        request = (words, tail, K, names, counts, means, squares)
+        settings = (True, 7, models, D, 1.3, 0.4, 0.0, 1.0, 0.2, u)
+        out.append(d.decide_optimistic(*request, *settings))
+        out.append(d.predicted(models, out[-1][2]))
+        out.append(d.take_numbers(*request))
+        out.append(d.begin(*request, models, out[-3][2], 0.7))
+        out.append(d.decide_and_begin(*request, *settings, 0.3))
     return (
-        words,
-        d.ids_of(arms, "id"),
-        d.same_arms(arms, now),
-        tail,
-        d.numeric(words, tail, K),
-        out,
-        counts,
-        means,
-        squares,
-        models,
-    )
+        words, plain.ids_of(arms, "id"), shape, revalued, tail, d.numeric(words, tail, K), out,
+        counts, means, squares, models,
+    )  # fmt: skip
 
 
 @recipe("choice.explored")
