@@ -222,7 +222,7 @@ def decisions(module: Any) -> object:
     words = plain.flat({name: each for name, each in context.items() if name != "vip"}, heads, texts)
     arms = tuple({"id": id, "price": float(k), "hour": k} if k % 2 else id for k, id in enumerate(ids))
     tail, shape = plain.flat_arms(arms, "id", ids, heads, texts), plain.shape_of(arms)
-    others = [arm | {"price": 0.1 * arm["hour"]} if isinstance(arm, dict) else arm for arm in arms]
+    others = [arm | {"price": 0.1 * k} if isinstance(arm, dict) else arm for k, arm in enumerate(arms)]
     revalued = plain.revalued(others, *shape, tail, "id", texts)
     assert revalued is not None and plain.revalued(list(arms), *shape, tail, "id", texts) is shape[1]
     assert plain.revalued(others[1:], *shape, tail, "id", texts) is None  # other arms

@@ -50,7 +50,7 @@ def sources_of(frame, folder):
         "hive": folder / "hive", "pattern": str(folder / "part-*.parquet"), "url": (folder / "hive").as_uri(),
         "url pattern": (folder / "part-1.parquet").as_uri().replace("part-1", "part-*"),
         "dataset": dataset.dataset(folder / "hive", partitioning="hive"), "reader": table.to_reader(50),
-        "table": table, "lazy": polars.from_arrow(table).lazy(), "polars": polars.from_arrow(table),
+        "table": table, "lazy": polars.LazyFrame(table), "polars": polars.from_arrow(table),
         "duckdb": relation, "pandas": frame, "csv": folder / "log.csv", "semicolons": folder / "semicolons.csv",
         "tabs": folder / "tabs.tsv", "several": [folder / f"part-{day}.parquet" for day in (1, 2, 3)],
     }  # fmt: skip
