@@ -276,3 +276,9 @@ class TestMaps:
                 mapping.transform([[1.0]])
         with pytest.raises(ValueError, match="rows must be finite"):
             Columns().fit([[np.nan]])
+
+
+@pytest.mark.parametrize(("dim", "n_arms"), [(8_000, 5), (100_000, None), (100_000, 5)])
+def test_a_width_that_would_take_the_memory_is_refused(dim, n_arms):
+    with pytest.raises(ValueError, match=f"dim must be smaller: the models of dim = {dim}"):
+        aw.Auto(dim, n_arms)

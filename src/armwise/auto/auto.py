@@ -64,6 +64,8 @@ class Auto(Agent):
     EACH: ClassVar[int] = 16  # rewards between two decisions on the memory
     FADE: ClassVar[float] = 0.9  # of the errors, per 16 rewards
     SLACK: ClassVar[float] = 1.05  # of the least error: what a shorter memory may cost
+    SMOOTH: ClassVar[int] = 512  # features at most beside the columns, for the estimate of what the models need
+    LARGEST: ClassVar[int] = 2**31  # bytes of the models: a width by mistake must not take the machine's memory
     ROWS: ClassVar[int] = 256  # different rows that the process holds
     LAYOUT: ClassVar[int] = 2  # of what is saved; raised whenever a file of before would mean something else
 
@@ -77,6 +79,13 @@ class Auto(Agent):
         self.drift = bool(drift)
         self.sees = "features" if n_arms is None else "shared"
         memories = self.MEMORIES if self.drift else (self.MEMORY,)
+        wanted = 8 * len(memories) * (self.n_arms or 1) * (2 * self.dim + self.SMOOTH) ** 2
+        if wanted > self.LARGEST:
+            raise ValueError(
+                f"dim must be smaller: the models of dim = {self.dim} and n_arms = {self.n_arms} may need "
+                f"{wanted / 2**30:.3g} GiB, at most {self.LARGEST / 2**30:.3g} are allowed; hash the features into "
+                "fewer columns (features.hashed_text, features.Encoder), or take LogisticThompson, which is linear in dim"
+            )
         self._models = [
             NestedModel(self.dim, self.n_arms, memory, forgets=self.drift, smooth=memory == self.MEMORY)
             for memory in memories

@@ -118,7 +118,7 @@ class LogisticThompson(SamplingAgent):
     posterior overstates what is not known of features that occur together, hence the smaller default. ``draws`` as in
     LinThompson.
     Errata: the survey's loss needs y in {-1, +1}; it fits all past data again with every batch, which counts old data
-    many times; it draws w once a batch, where Chapelle and Li draw each round, as here.
+    many times; it draws w once per batch, where Chapelle and Li draw each round, as here.
 
     >>> from scipy.sparse import csr_array
     >>> agent = LogisticThompson(dim=2**18, lam=1.0, batch_size=10, seed=1)
