@@ -23,9 +23,9 @@ native: $(STAMP)
 	cmake --build build/native
 	cmake --install build/native --prefix src >/dev/null
 
-# The kernels' tests under the address and undefined-behaviour sanitisers, in the one variant that every processor runs
-# (the other has the same sources, but for vectors of 32 bytes and many.hpp). Python itself is not instrumented, so their
-# runtime is loaded before it, and what Python leaves allocated at its end is not looked at.
+# The kernels' tests under the address and undefined-behaviour sanitisers, in every variant: the tests run in the one that
+# suits this processor, and tests/numerics/test_native.py in each. Python itself is not instrumented, so their runtime is
+# loaded before it, and what Python leaves allocated at its end is not looked at.
 sanitize: export PATH := $(abspath $(BIN)):$(PATH)
 sanitize: $(STAMP)
 	cmake -S . -B build/sanitize -G Ninja -DPython_EXECUTABLE=$(abspath $(BIN))/python -DARMWISE_SANITIZE=ON >/dev/null

@@ -84,7 +84,7 @@ class Auto(Agent):
             raise ValueError(
                 f"dim must be smaller: the models of dim = {self.dim} and n_arms = {self.n_arms} may need "
                 f"{wanted / 2**30:.3g} GiB, at most {self.LARGEST / 2**30:.3g} are allowed; hash the features into "
-                "fewer columns (features.hashed_text, features.Encoder), or take LogisticThompson, which is linear in dim"
+                "fewer columns (features.hashed_text, features.Encoder), or take LogisticThompson (linear in dim)"
             )
         self._models = [
             NestedModel(self.dim, self.n_arms, memory, forgets=self.drift, smooth=memory == self.MEMORY)
