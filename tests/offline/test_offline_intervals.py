@@ -25,7 +25,7 @@ def coverage(interval, value, runs=RUNS, **options):
     hits = dict.fromkeys(NAMES, 0)
     for seed in range(runs):
         log, pi = make(N, seed)
-        result = evaluate(log, pi, NAMES, interval=interval, **options)
+        result = evaluate(log, pi, NAMES, interval=interval, warn=False, **options)
         for name in NAMES:
             hits[name] += result[name].low <= value <= result[name].high
     return {name: n / runs for name, n in hits.items()}

@@ -97,6 +97,7 @@ WORDS = {
     "LinCBwK.budget": "What the decisions may cost in all: a number, or one per resource.",
     "HardStop.budget": "What the decisions may cost in all: a number, or one per resource.",
     "expected_costs": "What each arm is expected to cost before it was played, as by a price list.",
+    "weighting": 'How an arm is drawn: by the gaps of the estimates, or with the chance that it is the best ("wins").',
     "covering": "Per resource: the budget is the least that must be used, instead of the most.",
     "LagrangeCB.prior": "What an arm that was never played is expected to bring.",
     "LagrangeCB.gamma": "What multiplies the gaps (larger explores less); None measures it in the noise.",
