@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from armwise.serve.engine.writer import Done, Via
+from armwise.serve.engine.writer import Done, Via, waited
 from armwise.serve.errors import Stale, Unavailable, Unknown
 from armwise.serve.journal.append import Appended, Write, Written
 from armwise.serve.journal.events import Decision
@@ -67,17 +67,7 @@ class Routes:
 
     def write(self, group: Sequence[Write]) -> Any:
         """Submit and wait."""
-        ready, result = threading.Event(), []
-
-        def done(outcome: Appended) -> None:
-            result.append(outcome)
-            ready.set()
-
-        self.submit(group, done)
-        ready.wait()
-        if isinstance(result[0], Exception):
-            raise result[0]
-        return result[0]
+        return waited(self.submit, group)
 
     def _walk(self, group: Sequence[Write], plan: list[tuple[str, bool]], done: Done, via: Via | None) -> None:
         home, look = plan[0]

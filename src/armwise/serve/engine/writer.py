@@ -25,6 +25,25 @@ STALL = 5.0  # seconds that a commit may take before those who wait are refused
 _Submitted = tuple[Sequence[Write], Done, Via | None]
 
 
+def waited(submit: Callable[[Sequence[Write], Done], None], group: Sequence[Write]) -> Any:
+    """Submit a group and wait for what comes of it.
+
+    >>> waited(lambda group, done: done([]), [])
+    []
+    """
+    ready, result = threading.Event(), []
+
+    def done(outcome: Appended) -> None:
+        result.append(outcome)
+        ready.set()
+
+    submit(group, done)
+    ready.wait()
+    if isinstance(result[0], Exception):
+        raise result[0]
+    return result[0]
+
+
 class Writer:
     """A thread that appends to the journal in batches; ``idle`` is called about every ``pause`` seconds in it.
 
@@ -169,17 +188,7 @@ class Writer:
         armwise.serve.errors.Unknown: no decision has the id e1
         >>> writer.stop()
         """
-        ready, result = threading.Event(), []
-
-        def done(outcome: Appended) -> None:
-            result.append(outcome)
-            ready.set()
-
-        self.submit(group, done)
-        ready.wait()
-        if isinstance(result[0], Exception):
-            raise result[0]
-        return result[0]
+        return waited(self.submit, group)
 
     def _run(self, journal: Journal) -> None:
         running, looked = True, 0.0
