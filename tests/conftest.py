@@ -1,8 +1,22 @@
 """Tests import their helpers (checks, cases) by name, from wherever pytest is started."""
 
+import logging
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+
+import pytest
 
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parent.parent / "tools")]
 
 collect_ignore = ["typing"]  # code for type checkers to read: make check does
+
+
+@pytest.fixture(autouse=True)
+def logging_as_it_was() -> Iterator[None]:
+    """`armwise serve` in a test's own process sends the logs to a standard error that ends with the test."""
+    names = ("armwise", "uvicorn", "py.warnings")
+    before = {name: vars(logging.getLogger(name)).copy() for name in names}
+    yield
+    for name, was in before.items():
+        vars(logging.getLogger(name)).update(was)

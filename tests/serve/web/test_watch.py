@@ -100,19 +100,13 @@ def test_a_nested_agent_is_shown_whole() -> None:
 
 def test_warnings_are_lines_of_the_log_too(monkeypatch: pytest.MonkeyPatch) -> None:
     written = io.StringIO()
-    names = ("armwise", "uvicorn", "py.warnings")
-    before = {name: vars(logging.getLogger(name)).copy() for name in names}
     monkeypatch.setattr(sys, "stderr", written)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("always")
-            logging.captureWarnings(False)  # whatever was captured before
-            set_up("info")
-            warnings.warn("a number overflowed", RuntimeWarning, stacklevel=1)
-            logging.captureWarnings(False)
-    finally:
-        for name, was in before.items():
-            vars(logging.getLogger(name)).update(was)
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        logging.captureWarnings(False)  # whatever was captured before
+        set_up("info")
+        warnings.warn("a number overflowed", RuntimeWarning, stacklevel=1)
+        logging.captureWarnings(False)
     line = json.loads(written.getvalue())
     assert (line["level"], line["logger"]) == ("warning", "py.warnings")
     assert "RuntimeWarning: a number overflowed" in line["message"]
