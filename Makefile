@@ -60,6 +60,7 @@ WORKERS := -n auto --dist loadfile --no-loadscope-reorder
 test: export PYTHONDONTWRITEBYTECODE :=
 test: setup
 	tools/system-packages chromium=chromium initdb=postgresql node=nodejs npm=npm
+	tools/system-packages promtool=prometheus
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest $(WORKERS) $(MEASURE)
 
 # The same tests, and which lines of the package they ran: a trace of every line, which doubles their time.

@@ -373,12 +373,14 @@ def read_config(path: str) -> dict[str, Any]:
     try:
         with open(path, encoding="utf-8") as file:
             config = json.load(file)
+        if not isinstance(config, dict) or not isinstance(config.get("models", []), list):
+            raise Failure(400, "", f"a configuration is an object with a list of models, got {config!r:.80}")
         config["models"] = [read_model(each) for each in config["models"]]
         names = [model.name for model in config["models"]]
         if not names or len(set(names)) < len(names) or "auto" in names:
             raise Failure(400, "", f"models must have names, each one once and none 'auto', got {names}")
         for name in ("dollars_per_thousand", "dollars"):
-            value = config.get(name)
+            value: Any = config.get(name)
             if (name != "dollars" or value is not None) and (type(value) not in (int, float) or not value > 0):
                 raise Failure(400, "", f"{name} must be a number above 0, got {value!r:.80}")
     except KeyError as error:
