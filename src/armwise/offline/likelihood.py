@@ -1,4 +1,4 @@
-"""Empirical likelihood for policies that a log hardly tries: an interval that is right for any probabilities, zero too.
+"""Empirical likelihood for policies that a log hardly tries: right in the limit for any probabilities.
 
 The value v of a policy, with rewards in [0, 1], has two sides: E[w r] <= v and E[w (1 - r)] <= 1 - v, where "less" is
 for decisions that had no chance. Together they say that the weights average 1 at most, which the likelihood knows as
