@@ -117,12 +117,12 @@ def adaptive(
     agent's probabilities of all arms, which sharpen the weights; without them the log's own are enough.
 
     ``weights``: "stable" (each score adds the same variance: nearly normal), "minimal" (least variance) or "equal"
-    (plain AIPW). ``interval``: "normal", right at the end of a long log whose agent gave every arm a chance that
-    does not vanish; "likelihood" (empirical likelihood), right at the end of a long log for any probabilities, which
-    rests on ``reward_range`` (by default 0 to 1 if all rewards lie there); "betting", guaranteed for any probabilities and any length, wider,
-    and rests on it too; "auto", the default, is normal, and likelihood where the weights show that normal would be
-    wrong (without limits of the rewards there is no interval then); "asymptotic", at all times at once for long logs
-    (the mixture boundary of the same martingale); "sequence", at all times for any length, which rests on
+    (plain AIPW). ``interval``: "normal", right at the end of a long log whose agent gave every arm a chance that does
+    not vanish; "likelihood" (empirical likelihood), right at the end of a long log for any probabilities, which rests
+    on ``reward_range`` (by default 0 to 1 if all rewards lie there); "betting", guaranteed for any probabilities and
+    any length, wider, and rests on it too; "auto", the default, is normal, and likelihood where the weights show that
+    normal would be wrong (without limits of the rewards there is no interval then); "asymptotic", at all times at once
+    for long logs (the mixture boundary of the same martingale); "sequence", at all times for any length, which rests on
     ``reward_range`` too. What the agent gave no chance cannot be judged: the verdict says so.
 
     >>> import armwise as aw
