@@ -90,6 +90,9 @@ def main() -> None:
     made.add_argument("--worlds", default=",".join(WORLDS), help="names, separated by commas")
     made.add_argument("--agents", default=",".join(AGENTS), help="names, separated by commas")
     args = made.parse_args()
+    for asked, known, what in ((args.agents, AGENTS, "--agents"), (args.worlds, WORLDS, "--worlds")):
+        if unknown := [name for name in asked.split(",") if name not in known]:
+            made.error(f"{what} must be of {', '.join(known)}, got {', '.join(unknown)}")
     print(f"{args.runs} runs of {args.rounds} rounds, {args.weights} weights, {args.interval} intervals at 95 %")
     print(
         f"{'agent':38s}{'world':13s}{'best':>7s}{'worst':>7s}{'lift':>7s}{'width':>7s}   "
