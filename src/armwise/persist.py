@@ -19,6 +19,7 @@ generator, or one of our own objects with what it was made with (``params``) and
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import importlib
 import inspect
@@ -27,6 +28,7 @@ import math
 import os
 import struct
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -37,6 +39,7 @@ from armwise.extras import MissingExtra, needs
 MAGIC = b"ARMWISE!"
 FORMAT = 1
 _DIGEST = 32
+_PLAIN = frozenset({type(None), bool, int, str})  # a value of these kinds stands for itself, and most are
 _registry: dict[str, type[Saved]] = {}
 
 
@@ -83,8 +86,7 @@ class Saved:
         >>> aw.LinUCB(dim=3, lam=0.5).params()["lam"]
         0.5
         """
-        names = inspect.signature(type(self).__init__).parameters
-        return {name: getattr(self, name) for name in list(names)[1:] if name != "seed"}
+        return {name: getattr(self, name) for name in _parameters(type(self).__init__)}
 
     def _state(self) -> dict[str, Any]:
         """What learning has changed; override with ``_restore`` where attributes do not say it all."""
@@ -93,6 +95,12 @@ class Saved:
     def _restore(self, state: dict[str, Any]) -> None:
         for name, value in state.items():
             setattr(self, name, value)
+
+
+@functools.lru_cache(maxsize=1024)
+def _parameters(make: Callable[..., None]) -> tuple[str, ...]:
+    """The arguments of a constructor that an object keeps: asked of each object in a file, and slow to find out."""
+    return tuple(name for name in list(inspect.signature(make).parameters)[1:] if name != "seed")
 
 
 def differences(params: dict[str, Any], others: dict[str, Any]) -> list[str]:
@@ -156,7 +164,7 @@ def _encode(value: Any, arrays: list[np.ndarray], where: str) -> Any:
         arrays.append(value)
         return {"$": "array", "index": len(arrays) - 1}
     if isinstance(value, list):
-        return [_encode(v, arrays, f"{where}[{i}]") for i, v in enumerate(value)]
+        return [v if type(v) in _PLAIN else _encode(v, arrays, f"{where}[{i}]") for i, v in enumerate(value)]
     if isinstance(value, tuple):
         return {"$": "tuple", "items": [_encode(v, arrays, f"{where}[{i}]") for i, v in enumerate(value)]}
     if isinstance(value, dict):
@@ -186,7 +194,7 @@ def _encode(value: Any, arrays: list[np.ndarray], where: str) -> Any:
 
 def _decode(tree: Any, arrays: list[np.ndarray]) -> Any:
     if isinstance(tree, list):
-        return [_decode(v, arrays) for v in tree]
+        return [v if type(v) in _PLAIN else _decode(v, arrays) for v in tree]
     if not isinstance(tree, dict):
         return tree
     kind = tree.get("$")
