@@ -7,6 +7,8 @@ import pytest
 
 import armwise as aw
 from armwise.agent import Choice
+from armwise.budget.lagrange import _inverse_gaps
+from armwise.numerics import regression
 
 
 def knapsack(T, seed, rate=0.2):
@@ -15,6 +17,18 @@ def knapsack(T, seed, rate=0.2):
     contexts = np.concatenate([block.view("features") for block in blocks])
     rewards, costs = (np.concatenate([getattr(block, name) for block in blocks]) for name in ("rewards", "costs"))
     return contexts, rewards, costs, float(blocks[0].competitors[0, 0])
+
+
+def test_many_rounds_are_weighted_as_one_is():
+    """Prices are tried on all recent rounds at once: a difference would be another rule than the one that plays."""
+    rng = np.random.default_rng(4)
+    lagrangian = rng.normal(size=(200, 5))
+    lagrangian[::3, 1] = lagrangian[::3, 0]  # ties
+    lagrangian[::7] = 1.0
+    one_by_one = np.stack([regression.inverse_gap(row, 7.0) for row in lagrangian])
+    np.testing.assert_allclose(_inverse_gaps(lagrangian, 7.0), one_by_one, rtol=1e-14)
+    with pytest.raises(ValueError, match="got NaN"):
+        _inverse_gaps(np.array([[0.0, 1.0], [0.0, np.nan]]), 7.0)
 
 
 class TestHardStop:

@@ -16,9 +16,11 @@ from armwise.around import expect_agent
 from armwise.budget.accounts import amounts, plain, refuse_negative
 from armwise.linear.rounds import RidgeAgent
 from armwise.numerics import regression, winning
+from armwise.numerics.choice import TIE
 from armwise.oracle.squarecb import LEAST_NOISE, PRACTICAL, SquareCB
 
 _WINS = 0.5  # deviations of the estimates, of ``weighting="wins"``
+_Alike = tuple[Floats, list[Floats | None]]  # rounds with equally many arms: outcomes (n, 1 + m, K), and widths
 _RECENT = 32  # rounds over which the prices are solved for
 _PRICES = np.concatenate([[0.0], np.geomspace(1e-4, 1e3, 141)])  # in rewards per unit of the rate
 
@@ -190,8 +192,10 @@ class LagrangeCB(Agent):
     def _weighted(self, outcomes: Floats, widths: Floats | None, prices: Floats, t: int) -> Floats:
         """The distribution over arms by the Lagrangian at these prices."""
         lagrangian = np.ascontiguousarray(outcomes[0] - (self._signs * prices) @ outcomes[1:])
-        if widths is None:
-            return regression.inverse_gap(lagrangian, self._gamma(t))
+        return regression.inverse_gap(lagrangian, self._gamma(t)) if widths is None else self._wins(lagrangian, widths)
+
+    def _wins(self, lagrangian: Floats, widths: Floats) -> Floats:
+        """How often each arm would be the best of draws as wide as what is not known yet."""
         p = winning.gaussian(lagrangian, np.diag((_WINS * self.scale * self._noise() * widths) ** 2))
         assert p is not None  # independent
         return p
@@ -252,11 +256,11 @@ class LagrangeCB(Agent):
         """The recent rounds by the estimates of now."""
         return [(self._outcomes(context), self._widths(context)) for context in self._recent]
 
-    def _solve(self, recent: list[tuple[Floats, Floats | None]]) -> None:
+    def _solve(self, rounds: list[tuple[Floats, Floats | None]]) -> None:
         """The lowest prices at which these rounds keep to what is left per decision, resource by resource."""
         left = max(self.horizon - self._n_learnt - 1, 1)
         targets = np.maximum((self.horizon - self._spent) / left, 0.0)
-        prices = self._prices.copy()
+        prices, recent = self._prices.copy(), _alike(rounds)
         for _ in range(1 if self.n_costs == 1 else 4):
             for i, (sign, target) in enumerate(zip(self._signs, self._signs * targets)):
                 low, high = 0, len(_PRICES) - 1
@@ -272,8 +276,35 @@ class LagrangeCB(Agent):
             if cheaper < target < dearer:
                 self._lower, self._share = lower, float((target - cheaper) / (dearer - cheaper))
 
-    def _mean_cost(self, recent: list[tuple[Floats, Floats | None]], prices: Floats, resource: int) -> float:
+    def _mean_cost(self, recent: list[_Alike], prices: Floats, resource: int) -> float:
         """What these rounds would cost, drawn as they would be now at these prices."""
-        t = self._n_learnt + 2
-        costs = [self._weighted(outcomes, widths, prices, t) @ outcomes[1 + resource] for outcomes, widths in recent]
-        return float(np.mean(costs))
+        total, n, gamma = 0.0, 0, self._gamma(self._n_learnt + 2)
+        for outcomes, widths in recent:
+            lagrangian = outcomes[:, 0] - (self._signs * prices) @ outcomes[:, 1:]
+            if self.weighting == "gaps":
+                p = _inverse_gaps(lagrangian, gamma)
+            else:
+                p = np.stack([self._wins(row, each) for row, each in zip(lagrangian, widths) if each is not None])
+            total += float(np.vdot(p, outcomes[:, 1 + resource]))
+            n += len(p)
+        return total / n
+
+
+def _alike(rounds: list[tuple[Floats, Floats | None]]) -> list[_Alike]:
+    """Rounds with equally many arms together."""
+    groups: dict[int, list[tuple[Floats, Floats | None]]] = {}
+    for outcomes, widths in rounds:
+        groups.setdefault(outcomes.shape[1], []).append((outcomes, widths))
+    return [(np.stack([outcomes for outcomes, _ in some]), [w for _, w in some]) for some in groups.values()]
+
+
+def _inverse_gaps(lagrangian: Floats, gamma: float) -> Floats:
+    """What ``regression.inverse_gap`` gives for each row, of all rows at once: prices are tried by the hundred."""
+    highest = lagrangian.max(axis=1, keepdims=True)
+    if np.isnan(highest).any():
+        raise ValueError("scores must be numbers, got NaN (did a context or a reward overflow?)")
+    p: Floats = 1.0 / (lagrangian.shape[1] + gamma * (highest - lagrangian))
+    best = lagrangian >= highest - TIE
+    p[best] = 0.0
+    share = (1.0 - p.sum(axis=1)) / best.sum(axis=1)
+    return np.asarray(np.where(best, share[:, None], p))
