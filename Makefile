@@ -23,20 +23,25 @@ native: $(STAMP)
 	cmake --build build/native
 	cmake --install build/native --prefix src >/dev/null
 
-# The kernels' tests under the address and undefined-behaviour sanitisers, in every variant: the tests run in the one that
-# suits this processor, and tests/numerics/test_native.py in each. Python itself is not instrumented, so their runtime is
-# loaded before it, and what Python leaves allocated at its end is not looked at.
+# The kernels' tests under the address and undefined-behaviour sanitisers, once in each variant. tools/sanitize sees to it
+# that every process of the run takes the sanitised kernels, or the run fails. Python itself is not instrumented, so the
+# sanitisers' runtime is loaded before it, and what Python leaves allocated at its end is not looked at.
+SANITIZED := $(abspath build/sanitized)
 sanitize: export PATH := $(abspath $(BIN)):$(PATH)
+sanitize: export PYTHONPATH := $(abspath tools/sanitize):$(SANITIZED)
 sanitize: $(STAMP)
 	cmake -S . -B build/sanitize -G Ninja -DPython_EXECUTABLE=$(abspath $(BIN))/python -DARMWISE_SANITIZE=ON >/dev/null
 	cmake --build build/sanitize
-	rm -rf build/sanitized && mkdir -p build/sanitized && cp -r src/armwise build/sanitized/
-	rm -f build/sanitized/armwise/numerics/_*.so
-	cmake --install build/sanitize --prefix build/sanitized >/dev/null
-	PYTHONPATH=build/sanitized LD_PRELOAD="$$(c++ -print-file-name=libasan.so) $$(c++ -print-file-name=libubsan.so)" \
-	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
-	$(BIN)/python -m pytest -q -p no:xdist -p no:cacheprovider tests/numerics tests/test_ridge.py tests/linear/test_thompson.py \
-	tests/linear/test_linucb_many.py
+	rm -rf $(SANITIZED) && mkdir -p $(SANITIZED) && cp -r src/armwise $(SANITIZED)/
+	rm -f $(SANITIZED)/armwise/numerics/_*.so
+	cmake --install build/sanitize --prefix $(SANITIZED) >/dev/null
+	for variant in baseline ''; do \
+		ARMWISE_SANITIZED=$(SANITIZED) ARMWISE_SIMD=$$variant \
+		LD_PRELOAD="$$(c++ -print-file-name=libasan.so) $$(c++ -print-file-name=libubsan.so)" \
+		ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
+		python -m pytest -q -p sanitized -p no:xdist -p no:cacheprovider $(KERNEL_TESTS) || exit 1; \
+	done
+KERNEL_TESTS := tests/numerics tests/test_ridge.py tests/linear tests/kernel tests/features tests/test_every_agent.py tests/experts
 
 # The kernels' types, as mypy reads them, from the compiled module itself.
 stubs: native

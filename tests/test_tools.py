@@ -2,11 +2,16 @@
 
 import os
 import subprocess
+import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
-SCRIPT = Path(__file__).parents[1] / "tools" / "system-packages"
+from armwise.numerics import _baseline
+
+TOOLS = Path(__file__).parents[1] / "tools"
+SCRIPT = TOOLS / "system-packages"
 
 
 @pytest.mark.parametrize("installs", [True, False])
@@ -25,3 +30,20 @@ def test_a_package_is_missing_only_if_its_command_still_is(tmp_path, installs):
     )  # fmt: skip
     assert (tmp_path / "asked").read_text().splitlines()[-1].endswith(" ours")  # and not dash, which is there
     assert done.stderr == ("" if installs else "could not install ours: install them yourself\n")
+
+
+def test_sanitised_kernels_come_before_those_of_an_editable_install(tmp_path):
+    """An editable install's finder stands before the path: sanitisers would look at the ordinary kernels."""
+    (tmp_path / "armwise").mkdir()
+    (tmp_path / "armwise" / "__init__.py").write_text("")
+    path = os.pathsep.join([str(TOOLS / "sanitize"), str(tmp_path)])
+    asked = [sys.executable, "-c", "import armwise; print(armwise.__file__)"]
+    found = subprocess.run(asked, env=os.environ | {"PYTHONPATH": path}, text=True, capture_output=True, check=True)
+    assert found.stdout.strip() == str(tmp_path / "armwise" / "__init__.py")
+
+
+def test_ordinary_kernels_are_not_taken_for_sanitised_ones(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(TOOLS / "sanitize")
+    elsewhere, without_asan, without_ubsan = import_module("sanitized").complaints(_baseline, tmp_path)
+    assert elsewhere == f"{Path(_baseline.__file__).resolve()} is not in {tmp_path}"
+    assert without_asan.endswith("does not call __asan_report_load8") and "__ubsan_handle" in without_ubsan
