@@ -1,5 +1,6 @@
 """Tests import their helpers (checks, cases) by name, from wherever pytest is started."""
 
+import gc
 import logging
 import sys
 from collections.abc import Iterator
@@ -10,6 +11,13 @@ import pytest
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parent.parent / "tools")]
 
 collect_ignore = ["typing"]  # code for type checkers to read: make check does
+
+gc.disable()  # what is collected stays to the end: looking through it again and again finds nothing
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(autouse=True)

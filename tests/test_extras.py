@@ -47,6 +47,7 @@ LOG = "open('log.csv', 'w').write('arm,reward\\n0,1\\n'); open('log.parquet', 'w
 COMMANDS = [
     ("pandas", ["race", "--horizon", "50", "--seeds", "2"], "race"),
     ("tqdm", ["race", "--horizon", "50", "--seeds", "2"], "race"),
+    ("pyarrow", ["race", "--world", "linear"], "race"),
     ("pyarrow", ["evaluate", "log.csv", "--policy", "0"], "offline"),
     ("uvicorn", ["serve"], "serve"),
 ]
@@ -62,6 +63,7 @@ def test_from_the_shell_too(package: str, words: list[str], extra: str, tmp_path
     assert done.stderr == (
         f"armwise {words[0]}: error: {package} is not installed, which this needs: pip install 'armwise[{extra}]'\n"
     )
+    assert not (tmp_path / "armwise-report").exists()  # it was said before any work, not after a race of minutes
 
 
 def test_every_extra_that_a_message_names_brings_the_package() -> None:

@@ -26,7 +26,7 @@ class MissingExtra(ModuleNotFoundError):
         self.extra = extra
 
 
-def expect(module: str) -> None:
+def expect(module: str, extra: str | None = None) -> None:
     """Refuse now what would miss a package later, in the middle of its work.
 
     >>> expect("numpy")
@@ -36,7 +36,7 @@ def expect(module: str) -> None:
     armwise.extras.MissingExtra: no_such_package is not installed, which this needs: pip install 'armwise[all]'
     """
     if find_spec(module) is None:
-        raise MissingExtra(module, EXTRA_OF.get(module, "all"))
+        raise MissingExtra(module, extra or EXTRA_OF.get(module, "all"))
 
 
 @contextmanager

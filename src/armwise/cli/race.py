@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from armwise.cli.shared import BadInput, command_parser, did_you_mean, match
+from armwise.extras import expect
 
 if TYPE_CHECKING:
     from armwise.environments import Environment
@@ -42,6 +43,8 @@ def add_parser(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    for package in ("matplotlib", "pandas", "pyarrow", "tqdm", "threadpoolctl"):
+        expect(package, "race")  # what is written at the end of the race is missed before it
     heats = _sets(args) if args.data else [_own(args)] if args.world else _survey(args)
     from armwise.racing import RaceError, RaceWarning, race_all
     from armwise.racing.report import write_report

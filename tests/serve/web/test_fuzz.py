@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import json
 import re
@@ -41,6 +42,12 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Any:
     running = Running(Service(Config(storage=str(tmp_path_factory.mktemp("data")), keys=[key])))
     yield running
     running.stop()
+
+
+@functools.cache
+def read(running: Running) -> Any:
+    """The document that a service shows, read once."""
+    return schemathesis.openapi.from_url(f"{running.url}/openapi.json")
 
 
 ROUTES = Service(Config(storage=":none:")).router.routes
@@ -174,7 +181,7 @@ def test_the_dialect_takes_and_answers_what_the_document_says(run: Callable[...,
 @pytest.mark.parametrize(("method", "path"), DIALECT)
 def test_the_dialect_never_fails(dialect: Any, method: str, path: str) -> None:
     """Bodies of any kind: no 5xx, and no status that the document does not name."""
-    operation = schemathesis.openapi.from_url(f"{dialect.url}/openapi.json")[path][method.upper()]
+    operation = read(dialect)[path][method.upper()]
 
     @hypothesis.settings(FUZZ, max_examples=4)
     @hypothesis.given(case=operation.as_strategy(generation_mode=schemathesis.GenerationMode.NEGATIVE))
@@ -186,7 +193,7 @@ def test_the_dialect_never_fails(dialect: Any, method: str, path: str) -> None:
 
 @pytest.mark.parametrize(("method", "path", "mode"), CASES)
 def test_every_operation_keeps_to_the_document(shared: Any, method: str, path: str, mode: Any) -> None:
-    operation = schemathesis.openapi.from_url(f"{shared.url}/openapi.json")[path][method.upper()]
+    operation = read(shared)[path][method.upper()]
 
     @hypothesis.settings(FUZZ, max_examples=10 if "decisions" in path else 6)
     @hypothesis.given(case=operation.as_strategy(generation_mode=mode))
@@ -203,7 +210,7 @@ def test_every_operation_keeps_to_the_document(shared: Any, method: str, path: s
 
 
 def test_sequences_of_operations_keep_to_the_document(shared: Any) -> None:
-    whole = schemathesis.openapi.from_url(f"{shared.url}/openapi.json")
+    whole = schemathesis.openapi.from_url(f"{shared.url}/openapi.json")  # of its own: it is given other settings
     schema = whole.include(path_regex="^/v1/(decisions|batch|explanations|lessons|agents|settings|log)")
     runs = itertools.count()
     schema.config.generation.update(modes=[schemathesis.GenerationMode.POSITIVE])
