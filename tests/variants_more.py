@@ -247,3 +247,15 @@ def nested_models(module: Any) -> object:
     asked = n.estimates(*model, X, 1), n.scores(*model, state, X), n.level(state, 3, 3)
     contexts, rewards = numbers(T, 1, width, seed=5), numbers(T, 3, seed=6)
     return asked, n.play(*model, state, contexts, rewards, 0.3, 1.5, 0.1, rng()), factors, thetas, state
+
+
+@recipe("requests.blake", "requests.read_part", "requests.read_offered", "requests.read_decision")
+@recipe("requests.distribution")
+def requests(module: Any) -> object:
+    r = module.requests
+    arms = tuple(b'{"id": "item %d", "features": {"price": %d.25, "taste": "s"}}' % (k, k) for k in range(40))
+    body = b'{"context": {"hour": 9, "tags": ["new", 1e-7]}, "arms": [%b]}' % b", ".join(arms)
+    return (
+        r.blake(b"1"), r.read_part(b'{"hour": 0.1234567890123456789}', b"c"), r.read_offered(arms),
+        r.read_decision(body, [], bytes)[:5], r.distribution(("a", "b"), b"[0.5,0.5]"),
+    )  # fmt: skip

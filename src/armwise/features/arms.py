@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import collections
 import functools
-import operator
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -22,6 +21,7 @@ from armwise.features.tokens import (
     refuse_twice,
     why,
 )
+from armwise.numerics.requests import read_offered
 
 
 class Arm(NamedTuple):
@@ -48,9 +48,11 @@ class ArmColumns(msgspec.Struct, gc=False, eq=False):  # no cycle goes through i
 
     ids: tuple[str, ...]
     tail: Tail  # their tokens, put together
-    _arms: Sequence[Arm] | None  # None: read from what ``_write`` gives, when somebody asks
-    _write: Callable[[], Sequence[bytes]] | None
+    _arms: Sequence[Arm] | None  # None: read from their texts, when somebody asks
+    _write: Callable[[], Sequence[bytes]] | None  # gives the texts where there are none yet
     _raws: list[msgspec.Raw] | None = None
+    _text: bytes = b""
+    _n_keys: int = -1
 
     @property
     def raws(self) -> list[msgspec.Raw]:
@@ -65,6 +67,17 @@ class ArmColumns(msgspec.Struct, gc=False, eq=False):  # no cycle goes through i
             else:
                 self._raws = [arm.raw for arm in self.arms]
         return self._raws
+
+    @property
+    def text(self) -> bytes:
+        """All of them as one JSON array.
+
+        >>> read_arms([b'"a"', b'{"id": "b"}']).text
+        b'["a",{"id": "b"}]'
+        """
+        if not self._text:
+            self._text = b"[" + b",".join(map(bytes, self.raws)) + b"]"
+        return self._text
 
     @property
     def arms(self) -> Sequence[Arm]:
@@ -87,13 +100,15 @@ class ArmColumns(msgspec.Struct, gc=False, eq=False):  # no cycle goes through i
         return [arm.features for arm in self.arms]
 
     @property
-    def n_keys(self) -> list[int]:
-        """The keys in each of their texts.
+    def n_keys(self) -> int:
+        """How many keys their texts have.
 
         >>> read_arms([b'"a"', b'{"id": "b"}']).n_keys
-        [0, 1]
+        1
         """
-        return [arm.n_keys for arm in self.arms]
+        if self._n_keys < 0:
+            self._n_keys = sum(arm.n_keys for arm in self.arms)
+        return self._n_keys
 
     def picked(self, positions: Sequence[int]) -> ArmColumns:
         """Some of them, in this order.
@@ -172,19 +187,24 @@ def read_arms(texts: Sequence[bytes]) -> ArmColumns:
     armwise.features.tokens.InvalidInput: two arms have the id 'a'
     """
     texts = tuple(texts)
-    return _all_remembered(texts) if sum(map(len, texts)) <= 16384 else _read_all(texts)
+    if sum(map(len, texts)) <= 16384:
+        return _all_remembered(texts)
+    text = b"[%b]" % b",".join(texts)
+    for known in list(_long_sets):
+        if known.text == text and len(known.ids) == len(texts):
+            return known
+    arms = _read_all(texts)
+    arms._text = text
+    _long_sets.append(arms)  # a bounded deque: the oldest goes
+    return arms
 
 
 def _read_all(texts: tuple[bytes, ...]) -> ArmColumns:
-    each = list(map(read_arm if max(map(len, texts), default=0) > _LONG else _remembered, texts))
-    if len(each) < _MANY:
-        return _checked(each)
-    for known in list(_sets):  # arms that are remembered are the same objects: to compare them costs next to nothing
-        if len(known.arms) == len(each) and all(map(operator.is_, known.arms, each)):
-            return known
-    arms = _checked(each)
-    _sets.append(arms)  # a bounded deque: the oldest goes
-    return arms
+    found = read_offered(texts)
+    if found is None:  # not as most are, or not right
+        return _checked(list(map(read_arm, texts)))
+    ids, words, n_keys = found
+    return ArmColumns(ids, Tail(len(ids), words), None, lambda: texts, None, b"", n_keys)
 
 
 def _checked(each: Sequence[Arm]) -> ArmColumns:
@@ -214,5 +234,4 @@ def _columns(arms: Sequence[Arm]) -> ArmColumns:
 
 
 _all_remembered = functools.lru_cache(maxsize=256)(_read_all)
-_MANY = 64  # arms from which a set that comes again is found by its arms
-_sets: collections.deque[ArmColumns] = collections.deque(maxlen=16)
+_long_sets: collections.deque[ArmColumns] = collections.deque(maxlen=16)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from armwise.numerics.decisions import numeric
 from armwise.numerics.features import scan
 from armwise.numerics.plain import flat, flat_arms
+from armwise.numerics.requests import read_part
 
 MAX_DEPTH = 32
 MAX_STRING = 4096
@@ -58,6 +59,7 @@ class Part(msgspec.Struct, frozen=True, gc=False):
 
 
 _WHAT = {"c": "the context", "a": "an arm's features"}
+_SPACES = {"c": b"c", "a": b"a"}
 
 
 def count_tokens(parts: Sequence[Part]) -> int:
@@ -233,15 +235,20 @@ def count_keys(value: Any) -> int:
 
 
 def part(text: bytes, space: str) -> Part:
-    """The tokens of a JSON object or list of objects; remembered, since arms come back again and again.
+    """The tokens of a JSON object or list of objects.
 
     >>> len(part(b'[{"taste": "salty"}, {"n": 3}]', "a").table)
     2
     """
+    found = read_part(text, _SPACES[space])
+    if found is not None:
+        return Part(*found)
+    # Not as most are, or not right; remembered, since arms come back again and again.
     return _remembered(text, space) if len(text) <= 4096 else _part(text, space)
 
 
 def _part(text: bytes, space: str) -> Part:
+    """``part`` of any JSON, and what is wrong with it."""
     value = read_json(text)
     if not isinstance(value, (dict, list)):
         raise InvalidInput(

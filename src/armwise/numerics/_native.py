@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from armwise.numerics._baseline import plain as plain
     from armwise.numerics._baseline import policies as policies
     from armwise.numerics._baseline import regression as regression
+    from armwise.numerics._baseline import requests as requests
     from armwise.numerics._baseline import ridge as ridge
     from armwise.numerics._baseline import sequences as sequences
     from armwise.numerics._baseline import spectral as spectral

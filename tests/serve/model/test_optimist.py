@@ -28,7 +28,7 @@ AGENTS: dict[str, dict[str, Any]] = {
 def request(rng: random.Random, k: int) -> tuple[Any, list[Any]]:
     context: dict[str, Any] = {f"f{i}": rng.choice(["north", "south", True, None]) for i in range(k % 4)}
     context |= {f"n{i}": rng.choice([rng.random(), rng.randrange(9), 5]) for i in range(k % 7)}
-    arms: list[Any] = [f"arm{i}" for i in range(1 + k % 11)]
+    arms: list[Any] = [f"arm{i}" for i in range(1 + k % 19)]
     if k % 3:
         arms = [{"id": arm, "price": rng.random(), "kind": rng.choice("ab"), "size": i} for i, arm in enumerate(arms)]
     return context, arms

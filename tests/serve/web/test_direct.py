@@ -184,7 +184,7 @@ def test_what_fails_in_between_is_an_answer(running: Running, monkeypatch: pytes
     def broken(*args: Any) -> Any:
         raise RuntimeError("broken")
 
-    monkeypatch.setattr(v1, "ArmProbability", broken)
+    monkeypatch.setattr(v1, "distribution", broken)
     assert running.client.post("/v1/decisions", content=decision("broken")).status_code == 500
 
 

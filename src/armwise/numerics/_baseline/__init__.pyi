@@ -44,6 +44,9 @@ from armwise.numerics._baseline import (
     regression as regression,
 )
 from armwise.numerics._baseline import (
+    requests as requests,
+)
+from armwise.numerics._baseline import (
     ridge as ridge,
 )
 from armwise.numerics._baseline import (

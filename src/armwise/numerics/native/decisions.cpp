@@ -168,59 +168,106 @@ void rows_into(Hashes context, Hashes arms, Index K, Scales& scales, Index dim, 
     }
 }
 
-// Four rows side by side, only the columns in which one of them is not zero. Returns how many those are.
-Index packed_into(const double* const (&rows)[4], Index d, double* lanes, Index* columns) {
+// N rows side by side, only the columns in which one of them is not zero. Returns how many those are.
+template <int N> Index packed_into(const double* const (&rows)[N], Index d, double* lanes, Index* columns) {
     Index n = 0;
     for (Index i = 0; i < d; ++i) {  // without a branch: which column is empty cannot be foreseen
-        const double x[4] = {rows[0][i], rows[1][i], rows[2][i], rows[3][i]};
-        std::memcpy(lanes + 4 * n, x, sizeof x);
+        uint64_t any = 0, bits;
+        for (int a = 0; a < N; ++a) {
+            std::memcpy(&bits, rows[a] + i, 8);
+            std::memcpy(lanes + N * n + a, &bits, 8);
+            any |= bits;
+        }
         columns[n] = i;
-        n += (x[0] != 0.0) | (x[1] != 0.0) | (x[2] != 0.0) | (x[3] != 0.0);
+        n += (any << 1) != 0;  // but for the sign: -0 is zero too
     }
     return n;
 }
 
-// Optimistic scores of the K rows of X, which are divided by their lengths on the way: to the bit those of `normalise`
-// and `optimistic`, whose sums have the same terms in the same order, and zeros, which change nothing, beside them.
-void scores_into(const Models& models, const Width& width, const double* X, Index K, double* scores, double* lengths,
-                 double* means) {
-    const Index D = models.D, d = models.d;
-    const double *model = models[0], *theta = models.theta(0);
-    const double scale = width.multiplier(model, D, d, models.lam);
-    Scratch room(4 * (D + 1) + D, 0), nothing(d, d);
-    double* lanes = room.data();
-    std::vector<Index> columns(std::size_t(D) + 1);
+// Optimistic scores of some rows, which are divided by their lengths on the way: to the bit those of `normalise` and
+// `optimistic`, whose sums have the same terms in the same order, and zeros, which change nothing, beside them.
+struct Scores {
+    const Models& models;
+    double scale;
+    double *scores, *lengths, *means;
+    Scratch room, nothing;
+    std::vector<Index> columns;
     bool all = true;
-    for (Index start = 0; start < K; start += 4) {
-        const double* rows[4];
-        for (Index a = 0; a < 4; ++a) rows[a] = start + a < K ? X + (start + a) * d : nothing.data();
-        const Index n = packed_into(rows, d, lanes, columns.data());
-        Half square = splat_half(0.0), mean = square, total = square;
-        for (Index k = 0; k < n; ++k) total = total + load_half(lanes + 4 * k) * load_half(lanes + 4 * k);
-        double length[4];
-        for (int a = 0; a < 4; ++a) length[a] = total[a] > 0.0 ? std::sqrt(total[a]) : 1.0;
+
+    Scores(const Models& models, const Width& width, double* scores, double* lengths, double* means)
+        : models(models), scale(width.multiplier(models[0], models.D, models.d, models.lam)), scores(scores),
+          lengths(lengths), means(means), room(8 * (models.D + 1), 0), nothing(models.d, models.d),
+          columns(std::size_t(models.D) + 1) {}
+
+    // Of 4 H rows of X from `start` on, as far as there are as many.
+    template <int H> void take(const double* X, Index K, Index start) {
+        constexpr int N = 4 * H;
+        const Index D = models.D, d = models.d;
+        const double *model = models[0], *theta = models.theta(0);
+        double* lanes = room.data();
+        const double* rows[N];
+        for (Index a = 0; a < N; ++a) rows[a] = start + a < K ? X + (start + a) * d : nothing.data();
+        const Index n = packed_into<N>(rows, d, lanes, columns.data());
+        Half square[H], mean[H], total[H];
+        for (int h = 0; h < H; ++h) square[h] = mean[h] = total[h] = splat_half(0.0);
         for (Index k = 0; k < n; ++k)
-            for (int a = 0; a < 4; ++a) lanes[4 * k + a] /= length[a];
-        for (Index k = 0; k < n; ++k) mean = mean + splat_half(theta[columns[k]]) * load_half(lanes + 4 * k);
+            for (int h = 0; h < H; ++h) {
+                const Half v = load_half(lanes + N * k + 4 * h);
+                total[h] = total[h] + v * v;
+            }
+        double length[N];
+        for (int a = 0; a < N; ++a) length[a] = total[a / 4][a % 4] > 0.0 ? std::sqrt(total[a / 4][a % 4]) : 1.0;
+        for (Index k = 0; k < n; ++k)
+            for (int a = 0; a < N; ++a) lanes[N * k + a] /= length[a];
+        for (Index k = 0; k < n; ++k) {
+            const Half t = splat_half(theta[columns[k]]);
+            for (int h = 0; h < H; ++h) mean[h] = mean[h] + t * load_half(lanes + N * k + 4 * h);
+        }
         Index within = 0;
         for (Index i = 0; i < D; i += 8) {
             while (within < n && columns[within] < i + 8) ++within;  // W is zero beyond
-            Half s[8] = {splat_half(0.0), splat_half(0.0), splat_half(0.0), splat_half(0.0),
-                         splat_half(0.0), splat_half(0.0), splat_half(0.0), splat_half(0.0)};
-            for (Index k = 0; k < within; ++k) {
-                const double* w = model + i * D + columns[k];
-                const Half v = load_half(lanes + 4 * k);
-                for (int r = 0; r < 8; ++r) s[r] = s[r] + splat_half(w[r * D]) * v;
-            }
-            for (int r = 0; r < 8; ++r) square = square + s[r] * s[r];
+            for (Index j = i; j < i + 8; j += 8 / H) add<H>(model + j * D, D, lanes, within, square);
         }
-        for (Index a = start; a < std::min(start + 4, K); ++a) {
-            lengths[a] = length[a - start], means[a] = mean[int(a - start)];
-            scores[a] = mean[int(a - start)] + scale * std::sqrt(square[int(a - start)]);
-            all &= is_finite(scores[a]);
+        for (Index a = 0; a < std::min<Index>(N, K - start); ++a) {
+            lengths[start + a] = length[a], means[start + a] = mean[a / 4][int(a % 4)];
+            scores[start + a] = means[start + a] + scale * std::sqrt(square[a / 4][int(a % 4)]);
+            all &= is_finite(scores[start + a]);
         }
     }
-    require(all, OVERFLOWN);
+
+  private:
+    // The squares of 8 / H rows of W with the lanes: as many sums at a time as there are registers for.
+    template <int H> void add(const double* W, Index D, const double* lanes, Index n, Half (&square)[H]) const {
+        constexpr int R = 8 / H;
+        Half s[R][H];
+        for (int r = 0; r < R; ++r)
+            for (int h = 0; h < H; ++h) s[r][h] = splat_half(0.0);
+        for (Index k = 0; k < n; ++k) {
+            const double* w = W + columns[std::size_t(k)];
+            Half v[H];
+            for (int h = 0; h < H; ++h) v[h] = load_half(lanes + 4 * H * k + 4 * h);
+            for (int r = 0; r < R; ++r) {
+                const Half own = splat_half(w[r * D]);
+                for (int h = 0; h < H; ++h) s[r][h] = s[r][h] + own * v[h];
+            }
+        }
+        for (int r = 0; r < R; ++r)
+            for (int h = 0; h < H; ++h) square[h] = square[h] + s[r][h] * s[r][h];
+    }
+};
+
+void scores_into(const Models& models, const Width& width, const double* X, Index K, double* scores, double* lengths,
+                 double* means) {
+    Scores all(models, width, scores, lengths, means);
+    for (Index start = 0; start < K;) {
+        const bool few = K - start <= 4;
+        if (few)
+            all.take<1>(X, K, start);
+        else
+            all.take<2>(X, K, start);
+        start += few ? 4 : 8;
+    }
+    require(all.all, OVERFLOWN);
 }
 
 // What decides: a ridge model with its width, a share for all arms (below 0: none), and how rows are made.

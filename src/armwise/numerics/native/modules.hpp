@@ -26,6 +26,7 @@
     bind(features) \
     bind(plain) \
     bind(winning) \
+    bind(requests) \
     bind(decisions)
 
 #define ARMWISE_DECLARE(name) void bind_##name(nanobind::module_&);

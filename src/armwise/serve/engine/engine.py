@@ -27,7 +27,6 @@ from armwise.serve.engine.startup import apply, await_applications, warm
 from armwise.serve.engine.writer import Writer
 from armwise.serve.errors import Unavailable, Unknown
 from armwise.serve.journal.append import Journal, Write, Written
-from armwise.serve.journal.bodies import together
 from armwise.serve.journal.events import (
     Activation,
     Change,
@@ -234,7 +233,7 @@ class Engine:
         >>> engine.catalogue(name).ids; engine.stop()
         ('a', 'b')
         """
-        text, done = together(arms.raws), []
+        text, done = arms.text, []
         self.writer.run(lambda journal: done.append(journal.put_catalogue(text, self.now())))
         if not done:
             raise Unavailable("the journal cannot be written now: try again")

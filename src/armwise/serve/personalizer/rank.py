@@ -161,7 +161,7 @@ def read_actions(body: bytes, asked: Any, further: int = 0) -> tuple[bytes, ArmC
         raise InvalidInput("an action must be an object with id and features")
     read = read_arms(arms)
     present = sum(getattr(asked, name) is not msgspec.UNSET for name in asked.__struct_fields__)
-    refuse_twice("the body", body, present + further + part(context, "c").n_keys + sum(read.n_keys))
+    refuse_twice("the body", body, present + further + part(context, "c").n_keys + read.n_keys)
     return context, read
 
 

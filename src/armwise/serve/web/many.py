@@ -14,7 +14,7 @@ from armwise.serve.model.explain import explain
 from armwise.serve.model.lessons import read_lessons
 from armwise.serve.web import admission, shapes
 from armwise.serve.web.http import Call, Response, Route, finite, read_object, reply
-from armwise.serve.web.v1 import Asked, DecisionAnswer, read, retry_key, reward_answer
+from armwise.serve.web.v1 import Asked, DecisionAnswer, draw, read, retry_key, reward_answer
 
 MOST = 1000  # decisions or rewards in one request
 
@@ -27,7 +27,7 @@ async def decide(call: Call) -> Response:
         asked = _asked(call)
         for each in asked:
             admission.heavy(call, [each.tokens], each.arms.tail, bool(each.catalogue))
-        return [_write(call, each, i) for i, each in enumerate(asked)]
+        return [draw(call, each, str(i)) for i, each in enumerate(asked)]
 
     writes = await admission.aside(True, drawn)
     written = await call.submit(writes) if writes else []
@@ -48,17 +48,6 @@ def _asked(call: Call) -> list[Asked]:
         except InvalidInput as error:
             raise InvalidInput(f"decisions[{i}]: {error}") from None
     return found
-
-
-def _write(call: Call, asked: Asked, i: int) -> Write:
-    sent = asked.sent
-    return call.engine.prepare(
-        call.application, asked.context, asked.arms,
-        id=None if sent.id is msgspec.UNSET else sent.id,
-        excluded=() if sent.excluded is msgspec.UNSET else sent.excluded,
-        deferred=sent.defer is True, request=retry_key(call, "decide", str(i)), by=call.key.name, tokens=asked.tokens,
-        catalogue=asked.catalogue,
-    )  # fmt: skip
 
 
 async def reward(call: Call) -> Response:

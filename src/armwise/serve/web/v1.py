@@ -10,7 +10,9 @@ from typing import Any, NamedTuple
 import msgspec
 
 from armwise.features.arms import ArmColumns, check_id, read_arms
+from armwise.features.requests import read_plain
 from armwise.features.tokens import InvalidInput, Part, part, refuse_twice, why
+from armwise.numerics.requests import distribution
 from armwise.serve.engine.application import Application
 from armwise.serve.engine.draw import Answer, answer
 from armwise.serve.engine.engine import Engine
@@ -36,7 +38,9 @@ class Asked(NamedTuple):
     context: bytes
     tokens: Part
     arms: ArmColumns
-    sent: DecisionRequest
+    id: str | None = None
+    excluded: Sequence[str] = ()
+    deferred: bool = False
     catalogue: bytes = b""  # the hash by which the arms were named
 
 
@@ -68,9 +72,10 @@ def _decided(write: Write, written: list[Written]) -> Response:
     decision = write.event
     if came.again or not isinstance(decision, Decision) or decision.order:
         return reply(DecisionAnswer.of(answer(came, write)), 200 if came.again else 201)
-    every = list(map(ArmProbability, write.names, decision.p))
-    arm = every[decision.arm]
-    return reply(DecisionAnswer(came.row.id, arm.arm, arm.probability, every, decision.version), 201)
+    text = distribution(write.names, msgspec.json.encode(decision.p))
+    every: Any = list(map(ArmProbability, write.names, decision.p)) if text is None else msgspec.Raw(text)
+    arm = decision.arm
+    return reply(DecisionAnswer(came.row.id, write.names[arm], decision.p[arm], every, decision.version), 201)
 
 
 def read(body: bytes, catalogue: Callable[[str], ArmColumns]) -> Asked:
@@ -79,34 +84,51 @@ def read(body: bytes, catalogue: Callable[[str], ArmColumns]) -> Asked:
     >>> read(b'{"arms": ["a", "b"]}', None).arms.ids
     ('a', 'b')
     """
+    plain = read_plain(body)
+    if plain is None:
+        return read_any(body, catalogue)
+    context, tokens, id, deferred, named, arms = plain
+    if arms is None:
+        assert named is not None
+        return Asked(context, tokens, catalogue(named), id, (), deferred, bytes.fromhex(named))
+    return Asked(context, tokens, arms, id, (), deferred)
+
+
+def read_any(body: bytes, catalogue: Callable[[str], ArmColumns]) -> Asked:
+    """``read`` of a body that is not as most are, and what is wrong with it.
+
+    >>> read_any(b'{"arms": ["a", "b"], "excluded": ["a"]}', None).excluded
+    ['a']
+    """
     try:
         sent = _decode.decode(body)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise InvalidInput(f"the body: {why(error, body)}") from None
     context = b"{}" if sent.context is msgspec.UNSET else bytes(sent.context)
     tokens = part(context, "c")
+    asked = (
+        None if sent.id is msgspec.UNSET else sent.id,
+        () if sent.excluded is msgspec.UNSET else sent.excluded,
+        sent.defer is True,
+    )
     present = 6 - [sent.arms, sent.catalogue, sent.context, sent.id, sent.excluded, sent.defer].count(msgspec.UNSET)
     if sent.catalogue is not msgspec.UNSET:
         if sent.arms is not msgspec.UNSET:
             raise InvalidInput("the body: arms and catalogue were both sent: only one can say what to choose from")
         refuse_twice("the body", body, present + tokens.n_keys)
-        return Asked(context, tokens, catalogue(sent.catalogue), sent, bytes.fromhex(sent.catalogue))
+        return Asked(context, tokens, catalogue(sent.catalogue), *asked, bytes.fromhex(sent.catalogue))
     if sent.arms is msgspec.UNSET:
         raise InvalidInput("the body: Object missing required field `arms`")
     arms = read_arms([bytes(arm) for arm in sent.arms])
-    refuse_twice("the body", body, present + tokens.n_keys + sum(arms.n_keys))
-    return Asked(context, tokens, arms, sent)
+    refuse_twice("the body", body, present + tokens.n_keys + arms.n_keys)
+    return Asked(context, tokens, arms, *asked)
 
 
-def draw(call: Call, asked: Asked) -> Write:
-    """The decision that a request asks for, not yet durable."""
-    sent = asked.sent
+def draw(call: Call, asked: Asked, *part: str) -> Write:
+    """The decision that a request, or a ``part`` of one, asks for, not yet durable."""
     return call.engine.prepare(
-        call.application, asked.context, asked.arms,
-        id=None if sent.id is msgspec.UNSET else sent.id,
-        excluded=() if sent.excluded is msgspec.UNSET else sent.excluded,
-        deferred=sent.defer is True, request=retry_key(call, "decide"), by=call.key.name, tokens=asked.tokens,
-        catalogue=asked.catalogue,
+        call.application, asked.context, asked.arms, id=asked.id, excluded=asked.excluded, deferred=asked.deferred,
+        request=retry_key(call, "decide", *part), by=call.key.name, tokens=asked.tokens, catalogue=asked.catalogue,
     )  # fmt: skip
 
 
@@ -142,7 +164,7 @@ def _read_catalogue(body: bytes) -> ArmColumns:
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise InvalidInput(f"the body: {why(error, body)}") from None
     arms = read_arms([bytes(arm) for arm in sent.arms])
-    refuse_twice("the body", body, 1 + sum(arms.n_keys))
+    refuse_twice("the body", body, 1 + arms.n_keys)
     return arms
 
 

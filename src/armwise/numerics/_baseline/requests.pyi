@@ -1,0 +1,24 @@
+from typing import Any
+
+def blake(token: bytes) -> int: ...
+def read_part(text: bytes, space: bytes) -> tuple[bytes, int] | None: ...
+def read_offered(texts: tuple[bytes, ...]) -> tuple[tuple[str, ...], bytes, int] | None: ...
+def distribution(ids: tuple[str, ...], numbers: bytes) -> bytes | None: ...
+def read_decision(
+    body: bytes, before: list[bytes], raw: type
+) -> (
+    tuple[
+        bytes,
+        bytes,
+        int,
+        str | None,
+        bool,
+        str | None,
+        int,
+        tuple[str, ...] | None,
+        bytes | None,
+        list[Any] | None,
+        bytes | None,
+    ]
+    | None
+): ...

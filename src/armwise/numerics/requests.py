@@ -1,0 +1,9 @@
+"""JSON as most requests have it, taken apart into tokens in one call (native/requests.cpp)."""
+
+from armwise.numerics._native import requests as _requests
+
+blake = _requests.blake
+read_part = _requests.read_part
+read_offered = _requests.read_offered
+read_decision = _requests.read_decision
+distribution = _requests.distribution
