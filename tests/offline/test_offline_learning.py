@@ -169,6 +169,31 @@ def test_a_clip_that_takes_little_says_nothing():
     assert evaluate(log, pi, ["ips", "dr"], clip=1e-4).verdict == ""
 
 
+def rings(n, seed):
+    """Which of three arms pays depends on how far a context is from the middle: no linear rule finds it."""
+    rng = np.random.default_rng(seed)
+    x, arms = rng.normal(size=(n, 2)), rng.integers(0, 3, n)
+    best = np.digitize((x**2).sum(axis=1), [0.8, 2.2])
+    return Log(contexts=x, arms=arms, rewards=(arms == best) * 1.0, probabilities=1 / 3, n_arms=3), best
+
+
+def test_the_default_learner_bends_where_that_earns_more_and_only_there():
+    # A linear rule earns .5 here. A failure means that the choice of the learner does not look at what policies earn.
+    log, _ = rings(3000, 1)
+    fitted = fit(log)
+    fresh, best = rings(4000, 2)
+    assert (fitted.policy.many(fresh.contexts) == best).mean() > 0.9
+    assert "radial features" in fitted.about
+    straight, _ = make(3000, 5)  # where rewards are linear nothing is to be gained
+    assert fit(straight, seed=1).learner == "logistic regression on the contexts"
+
+
+def test_one_row_for_each_arm_is_learnt_without_radial_features():
+    few = Log(contexts=np.eye(2).repeat(20, 0), arms=[0, 1] * 20, rewards=[1, 0] * 10 + [0, 1] * 10,
+              probabilities=0.5, n_arms=2)  # fmt: skip
+    assert fit(few, warn=False).policy.many(np.eye(2)).tolist() == [0, 1]
+
+
 def test_the_page_of_a_fitted_policy_says_its_verdict_once(tmp_path):
     rng = np.random.default_rng(5)
     arms = (rng.random(400) < 0.05).astype(int)  # a rare arm that is the better one: few effective rows

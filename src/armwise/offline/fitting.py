@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -14,7 +15,12 @@ from armwise.offline.log import Log
 from armwise.offline.result import Evaluation
 from armwise.offline.reward_models import fitted_model
 from armwise.offline.rows import ndim
+from armwise.offline.targets import Target
 from armwise.streams import row_uniforms
+
+_CHOICE_FOLDS = 3  # parts of the training rows that choose the method and the learner
+_RADIAL = 500  # features, chosen on the digits and letters of UCI, where 150 to 500 were ever better
+_FEW_EXAMPLES, _MANY_EXAMPLES = 100, 20_000  # between which radial features are tried
 
 
 @dataclass(frozen=True)
@@ -33,11 +39,12 @@ class Fitted:
     n_train: int
     n_test: int
     learnt_by: str = "dr"  # whose estimated rewards it was learnt from
+    learner: str = ""  # which of the default learners it is
 
     @property
     def about(self) -> str:
         """What was learnt from which rows, in one line."""
-        name = type(self.policy).__name__
+        name = self.learner or type(self.policy).__name__
         return (
             f"{name}, learnt by {self.learnt_by} from {self.n_train:,} rows and judged on {self.n_test:,} it had "
             "not seen; then learnt again from all rows"
@@ -136,11 +143,12 @@ def fit(
     """The best policy of the oracle's class on this log, judged on the ``held_out`` share of its rows.
 
     Every row becomes an estimated reward for each arm (``method`` "ips" or "dr"; "auto" takes the one whose policy does
-    better on a part of the training rows), and ``oracle.argmax`` finds the policy with the largest total. Without an
-    ``oracle`` it is weighted logistic regression on scaled contexts, or a linear score of the arms' own features where
-    contexts are (n, K, d). Choosing the best overfits its own estimate, so only the other rows judge it; then it is
-    learnt again from all rows, which is the ``policy`` of the result. ``evaluation`` goes to ``evaluate``. ``clip``
-    steadies the learning alone: clipped weights would take from the arms that are rare in the log.
+    better in cross-validation on the training rows), and ``oracle.argmax`` finds the policy with the largest total.
+    Without an ``oracle`` it is weighted logistic regression on scaled contexts, or, where that is better by more than a
+    standard error in the same cross-validation, on radial features of them; where contexts are (n, K, d) it is a linear
+    score of the arms' own features. Choosing the best overfits its own estimate, so only the other rows judge it; then
+    it is learnt again from all rows, which is the ``policy`` of the result. ``evaluation`` goes to ``evaluate``.
+    ``clip`` steadies the learning alone: clipped weights would take from the arms that are rare in the log.
 
     >>> import armwise as aw
     >>> rng = np.random.default_rng(0)
@@ -162,35 +170,94 @@ def fit(
     per_arm = ndim(log.contexts) == 3
     if (ndim(log.contexts) != 2 and not per_arm) or log.available is not None:
         raise ValueError("learning from a log needs contexts of shape (n, d) or (n, K, d), the same arms in every row")
-    chosen = oracle if oracle is not None else _ArmFeatureOracle() if per_arm else _default_oracle()
     test = row_uniforms(0, len(log), seed, "split") < fraction("held_out", held_out)
     if test.all() or not test.any():
         raise ValueError(
             f"held_out is {held_out}: of {len(log)} rows, {int(test.sum())} are held out; both parts need some"
         )
+    learners = [_Learner("", oracle)] if oracle is not None else _ARM_FEATURES if per_arm else _SHARED
 
-    def learnt(rows: np.ndarray, by: str) -> Any:
-        part = log.take(rows)
-        table = _reward_table(part, by, _part(reward_model, rows), clip, folds, seed)
-        return _policy(chosen, chosen.argmax(part.contexts, table))
+    def table(rows: np.ndarray, by: str) -> Floats:
+        return _reward_table(log.take(rows), by, _part(reward_model, rows), clip, folds, seed)
 
-    def worth(rows: np.ndarray, policy: Any, estimators: Any, **options: Any) -> Evaluation:
-        model = _part(reward_model, rows)
-        found: Evaluation = evaluate(log.take(rows), policy, estimators, model, folds=folds, seed=seed, **options)
-        return found
+    def learnt(rows: np.ndarray, how: _How) -> Any:
+        return how[1].learnt(log.take(rows).contexts, table(rows, how[0]))
 
-    train, by = ~test, str(method)
-    if method == "auto":
-        inner = train & (row_uniforms(0, len(log), seed, "choice of a method") < held_out)
-        both = {each: learnt(train & ~inner, each) for each in ("ips", "dr")}
-        by = max(both, key=lambda each: worth(inner, both[each], "dr", warn=False)["dr"].value) if inner.any() else "dr"
-    judge = "dr" if method == "auto" else method
+    train = ~test
+    methods = ("ips", "dr") if method == "auto" else (str(method),)
+    hows = [(by, learner) for learner in learners for by in methods if by in learner.methods]
+    how = hows[0]
+    if len(hows) > 1:
+        scores = table(train, "dr")  # of every arm in every row: what any policy would have earned, up to noise
+        how = _best(hows, scores, _cross_validated(log, train, hows, learnt, seed))
+    judge = "dr" if method == "auto" else str(method)
     estimators = evaluation.pop("estimators", [judge, "snips"])
-    judged = worth(test, learnt(train, by), estimators, **evaluation)
-    return Fitted(learnt(np.ones(len(log), bool), by), judged, judge, int(train.sum()), int(test.sum()), by)
+    held, model = log.take(test), _part(reward_model, test)
+    judged: Evaluation = evaluate(held, learnt(train, how), estimators, model, folds=folds, seed=seed, **evaluation)
+    policy = learnt(np.ones(len(log), bool), how)
+    return Fitted(policy, judged, judge, int(train.sum()), int(test.sum()), how[0], how[1].name)
 
 
-def _default_oracle() -> Any:
+class _Learner:
+    """What finds a policy for a table of rewards: an oracle, or what makes one for so many examples."""
+
+    def __init__(self, name: str, oracle: Any = None, make: Callable[[int], Any] | None = None) -> None:
+        self.name, self._oracle, self._make = name, oracle, make
+        self.methods = ("ips",) if make is _radial else ("ips", "dr")
+
+    def learnt(self, contexts: Floats, rewards: Floats) -> Any:
+        oracle = self._oracle
+        if self._make is not None:
+            oracle = self._make(int(np.count_nonzero(rewards > rewards.min(axis=1, keepdims=True))))
+        return _policy(oracle, oracle.argmax(contexts, rewards))
+
+
+_How = tuple[str, _Learner]  # by whose estimated rewards, and by what
+
+
+def _cross_validated(
+    log: Log, train: np.ndarray, hows: list[_How], learnt: Callable[[np.ndarray, _How], Any], seed: int
+) -> np.ndarray:
+    """(learners, training rows) arms, each played by a policy that was learnt from other training rows."""
+    fold = (row_uniforms(0, len(log), seed, "choice of a method") * _CHOICE_FOLDS).astype(np.int64)
+    arms = np.zeros((len(hows), len(log)), np.int64)
+    for part in range(_CHOICE_FOLDS):
+        inner, rest = train & (fold == part), train & (fold != part)
+        if inner.any() and rest.any():
+            for i, how in enumerate(hows):
+                arms[i, inner] = Target(learnt(rest, how), log).table(log.rows.take(inner)).argmax(axis=1)
+    return arms[:, train]
+
+
+def _best(hows: list[_How], scores: Floats, arms: np.ndarray) -> _How:
+    """The best of the first learner; one after it only if it is better by more than a standard error."""
+    earned = scores[np.arange(len(scores)), arms]  # (learners, rows)
+    means = earned.mean(axis=1)
+    first = [i for i, how in enumerate(hows) if how[1] is hows[0][1]]
+    best = max(first, key=lambda i: means[i])
+    for i in range(len(first), len(hows)):
+        gap = earned[i] - earned[best]
+        if gap.mean() > gap.std() / np.sqrt(len(gap)):
+            best = i
+    return hows[best]
+
+
+def _linear(examples: int) -> Any:
+    return _classifier([])
+
+
+def _radial(examples: int) -> Any:
+    """Radial features around some of the examples (Nystroem); of many examples they would take too long."""
+    if not _FEW_EXAMPLES <= examples <= _MANY_EXAMPLES:
+        return _classifier([])
+    with needs("sklearn"):
+        from sklearn.kernel_approximation import Nystroem
+        from sklearn.preprocessing import StandardScaler
+
+    return _classifier([Nystroem(n_components=min(_RADIAL, examples), random_state=0), StandardScaler()])
+
+
+def _classifier(features: list[Any]) -> Any:
     with needs("sklearn"):
         from sklearn.linear_model import LogisticRegression
         from sklearn.pipeline import make_pipeline
@@ -198,7 +265,14 @@ def _default_oracle() -> Any:
 
         from armwise.oracle.estimators import ClassifierOracle
 
-    return ClassifierOracle(make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)))
+    return ClassifierOracle(make_pipeline(StandardScaler(), *features, LogisticRegression(max_iter=1000)))
+
+
+_SHARED = [
+    _Learner("logistic regression on the contexts", make=_linear),
+    _Learner("logistic regression on radial features of the contexts", make=_radial),
+]
+_ARM_FEATURES = [_Learner("a linear score of the arms' features", _ArmFeatureOracle())]
 
 
 def _part(reward_model: Any, rows: np.ndarray) -> Any:
