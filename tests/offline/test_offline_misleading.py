@@ -44,6 +44,27 @@ def test_outcomes_are_left_out_of_contexts_that_nobody_named():
     assert answer.to_dict()["columns"] == log.columns_used
 
 
+def test_a_later_step_is_no_context_of_an_earlier_reward():
+    # Whoever buys has visited: with conversion and spend as contexts the model knows most visits beforehand.
+    frame, _ = trial()
+    with pytest.warns(WeakLogWarning, match="conversion is not zero only where the reward is not; spend is not"):
+        log = Log.from_pandas(frame, arms="treatment", rewards="visit", probabilities=1 / 3)
+    assert "contexts: history, channel; left out as outcomes: conversion, spend" in log.columns_used
+    named = Log.from_pandas(frame, arms="treatment", rewards="visit", probabilities=1 / 3,
+                            contexts=["history", "spend"])  # fmt: skip
+    assert "spend: not zero only where the reward is not" in evaluate(named, aw.Constant(0), "dr", warn=False).verdict
+
+
+def test_an_earlier_step_is_no_context_where_probabilities_are_to_be_estimated():
+    # No purchase without a visit, and the arms differ in visits: a propensity model would take that for a cause.
+    frame, _ = trial(10_000)
+    with pytest.warns(WeakLogWarning, match="visit is not zero wherever there is a reward"):
+        log = Log.from_pandas(frame, arms="treatment", rewards="spend")
+    assert "left out as outcomes: visit, conversion" in log.columns_used
+    answer = evaluate(PropensityModel().fill(log), aw.Constant(0), "dr")["dr"].value
+    assert answer == pytest.approx(frame.spend[frame.treatment == "Mens"].mean(), rel=0.02)  # a randomised trial
+
+
 def test_outcomes_that_somebody_named_are_in_the_verdict_by_name():
     frame, _ = trial()
     log = Log.from_pandas(frame, contexts=["history", "visit", "conversion"], **COLUMNS)

@@ -22,6 +22,7 @@ _OFF = 5.5  # standard errors; with thousands of moments one in a thousand logs 
 _FAR = 3.0  # standard deviations at which a context counts no more, so that no single row decides
 _ENOUGH = 30  # effective rows of an arm below which it is not judged
 _SAME = 0.95  # correlation of "is not zero" with the reward's: then the column is the reward by another name
+_FEWEST, _NEVER = 20, math.log(1e-9)  # rows, and the chance, at which "only where the reward is" is no accident
 _SHOWN = 30  # columns for a picture
 
 
@@ -149,6 +150,30 @@ class Balance:
             phi = (both / n - there * paid / n**2) / np.sqrt(there / n * (1 - there / n) * paid / n * (1 - paid / n))
         return [self.name(int(j)) for j in np.flatnonzero(np.abs(np.nan_to_num(phi)) > _SAME)]
 
+    def implying(self) -> list[str]:
+        """Columns that are not zero only where the reward is not, too often for chance: a purchase implies a visit.
+
+        >>> rng = np.random.default_rng(0)
+        >>> visit = (rng.random(2000) < 0.2) * 1.0; bought = visit * (rng.random(2000) < 0.3)
+        >>> both = Balance(1, ["age", "bought"])
+        >>> x = np.column_stack([rng.normal(40, 9, 2000), bought])
+        >>> both.add(LogBlock(np.zeros(2000, int), visit, 1, contexts=x, probabilities=np.ones(2000)))
+        >>> both.implying()
+        ['bought']
+        """
+        return [] if not self._n else self._nested(self._reward[1], self._reward[2])
+
+    def needed(self) -> list[str]:
+        """Columns without which there never is a reward, too often for chance: no purchase without a visit."""
+        return [] if not self._n else self._nested(self._reward[2], self._reward[1])
+
+    def _nested(self, inner: Floats, outer: Floats) -> list[str]:
+        """Columns where all rows of the one are rows of the other as well, which chance does not explain."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            chance = np.nan_to_num(inner * np.log(outer / self._reward[3]))
+        found = (self._reward[0] == inner) & (inner >= _FEWEST) & (chance < _NEVER)
+        return [self.name(int(j)) for j in np.flatnonzero(found)]
+
     def unequal(self) -> list[str]:
         """Columns that differ between arms by more than chance explains, the worst first."""
         return [name for name, z, _ in self.worst() if z > _OFF]
@@ -162,7 +187,13 @@ class Balance:
                 f"{_listed(copies)} nearly determine{'s' if len(copies) == 1 else ''} the reward: an outcome is no "
                 "context, leave it out of contexts"
             )
-        off = [(name, z, arm) for name, z, arm in self.worst() if z > _OFF]
+        implying = [name for name in self.implying() if name not in copies]
+        if implying:
+            found.append(
+                f"{_listed(implying)}: not zero only where the reward is not: an outcome is no context, leave it out "
+                "of contexts"
+            )
+        off = [(name, z, arm) for name, z, arm in self.worst() if z > _OFF and name not in (*copies, *implying)]
         if off:
             shown = _listed([f"{name} (arm {arm}, {z:.0f} standard errors)" for name, z, arm in off])
             found.append(

@@ -124,8 +124,9 @@ class TableSource:
     def _leave_out_outcomes(self) -> None:
         """Of columns that nobody named, take those out that were written after the arm was played.
 
-        A column that is not zero just where the reward is not is the reward by another name. One that differs between
-        the arms of a randomised log is what the arms did; where most columns differ, the probabilities are wrong.
+        A column that is not zero just where the reward is not is the reward by another name, and one that is not zero
+        only there comes after it. One that differs between the arms of a randomised log is what the arms did; where
+        most columns differ, the probabilities are wrong.
         """
         c = self._columns
         names = [c.arms, c.rewards, *filter(None, [c.probabilities]), *c.contexts]
@@ -140,7 +141,10 @@ class TableSource:
         known = p is not None and bool(np.all((p > 0) & (p <= 1)))
         balance.add(LogBlock(arms, np.nan_to_num(block[c.rewards].astype(np.float64)), int(arms.max()) + 1, contexts=X,
                          probabilities=p if known else np.ones(len(arms))))  # fmt: skip
-        self.left_out = dict.fromkeys(balance.copies(), "nearly determines the reward")
+        self.left_out = dict.fromkeys(balance.implying(), "is not zero only where the reward is not")
+        self.left_out |= dict.fromkeys(balance.copies(), "nearly determines the reward")
+        if not known:  # then nothing tells an effect of the arm from a cause of it, but a step on the way to the reward
+            self.left_out = dict.fromkeys(balance.needed(), "is not zero wherever there is a reward") | self.left_out
         unequal = balance.unequal() if known else []
         if 2 * len(unequal) <= len(c.contexts):
             self.left_out |= {name: "differs between the arms" for name in unequal if name not in self.left_out}
