@@ -50,6 +50,10 @@ def test_a_trial_is_answered_from_its_own_words(tmp_path, capsys):
     assert code == 0 and "better: first" in out and "left out as outcomes: conversion" in out and "conversion" in err
     code, out, _ = run(capsys, "evaluate", *trial, "--policy", "Womens E-Mail")
     assert code == 0 and "contexts: age; left out as outcomes: conversion" in out
+    code, out, _ = run(capsys, "evaluate", *trial)  # without a policy: each arm, and what the log earned
+    assert code == 0 and out.count("lift over what the log earned") == 3 and "arm:No E-Mail" in out
+    code, _, err = run(capsys, "compare", *trial)
+    assert code == 2 and "--first 'arm:Mens E-Mail' --second 'arm:No E-Mail'" in err
     code, _, err = run(capsys, "compare", *trial, "--first", "Mens", "--second", "No E-Mail")
     assert code == 2 and "the arms are Mens E-Mail, No E-Mail, Womens E-Mail" in err
     code, _, err = run(capsys, "evaluate", tmp_path / "trial.csv", "--policy", "Mens E-Mail")
@@ -149,6 +153,11 @@ def test_replay_prints_what_the_function_returns(files, capsys):
     code, out, _ = run(capsys, "replay", folder / "log.csv", *COLUMNS, "--agent", "ucb1", "--horizon", "20")
     assert code == 0
     assert "20 of" in out
+    page = [folder / "page.html", "--plot", folder / "curve.png"]
+    code, out, _ = run(capsys, "replay", folder / "log.csv", *COLUMNS, "--agent", "ucb1", "--runs", "5", "--report",
+                       *page)  # fmt: skip
+    assert code == 0 and "from 5 resampled logs" in out and "contexts: x0, x1, x2" in out
+    assert "contexts: x0, x1, x2" in (folder / "page.html").read_text() and (folder / "curve.png").exists()
 
 
 @pytest.mark.parametrize(
@@ -163,7 +172,8 @@ def test_replay_prints_what_the_function_returns(files, capsys):
         (["evaluate", "{log}", "--policy", "uniform", "--clip", "7"], "clip must be"),
         (["evaluate", "{log}", "--policy", "uniform", "--reward-range", "zero"], "--reward-range must be two numbers"),
         (["evaluate", "{log}", "--policy", "uniform", "--reward", "clik"], "did you mean 'click'"),
-        (["evaluate", "{log}"], "--policy"),
+        (["evaluate", "{log}", "--n-arms", "21"], "say what to judge with --policy: uniform, arm:NAME"),
+        (["compare", "{log}"], "--first 'arm:0' --second 'arm:1'"),
         (["replay", "{log}", "--agent", "linucv"], "did you mean LinUCB"),
         (["replay", "{log}", "--agent", "linucb", "--set", "alhpa=1"], "expected NAME=VALUE"),
         (["replay", "{log}", "--agent", "exp4"], "also needs n_experts"),

@@ -6,9 +6,9 @@ import argparse
 import sys
 from typing import Any
 
-from armwise.cli.evaluate import read_policy, reward_model, reward_range
+from armwise.cli.evaluate import labels_of, read_policy, reward_model, reward_range, some_of
 from armwise.cli.logs import add_log_options, open_log, quietly
-from armwise.cli.shared import command_parser, show
+from armwise.cli.shared import BadInput, command_parser, show
 
 _EXAMPLE = (
     "armwise compare log.csv --arm treatment --reward spend --probability 1/3 "
@@ -21,8 +21,8 @@ _EXAMPLE = (
 def add_parser(commands: Any) -> None:
     parser = command_parser(commands, "compare", "is one policy better than another, on logged data", _EXAMPLE)
     add_log_options(parser)
-    parser.add_argument("--first", required=True, metavar="POLICY", help="the policy that may be better")
-    parser.add_argument("--second", required=True, metavar="POLICY", help="the policy to beat")
+    parser.add_argument("--first", metavar="POLICY", help="the policy that may be better")
+    parser.add_argument("--second", metavar="POLICY", help="the policy to beat")
     parser.add_argument("--estimator", default="dr", help="ips, snips, dr, sndr, ... (default: dr)")
     parser.add_argument("--reward-model", choices=("ridge", "logistic", "forest"), default="ridge")
     parser.add_argument(
@@ -45,6 +45,12 @@ def run(args: argparse.Namespace) -> None:
     log = quietly(lambda: open_log(args))
     if args.estimate_probabilities:
         log = offline.PropensityModel(seed=args.seed).fill(log, progress=sys.stderr.isatty())
+    if args.first is None or args.second is None:
+        one, other = (labels_of(log) * 2)[:2]
+        raise BadInput(
+            f"say which two policies, as in --first 'arm:{one}' --second 'arm:{other}' (the arms are {some_of(log)}); "
+            "armwise evaluate judges each arm on its own"
+        )
     first, second = (read_policy(text, args, log) for text in (args.first, args.second))
     result = quietly(
         lambda: offline.compare(

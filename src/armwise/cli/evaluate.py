@@ -10,8 +10,12 @@ from typing import Any
 from armwise.cli.logs import add_log_options, number_list, open_log, quietly, same_file
 from armwise.cli.shared import BadInput, command_parser, show
 
+_KNOWN = "uniform, arm:NAME, column:NAME, columns:p_{arm}, or a .aw or .npy file"
+_MANY = 20  # arms that are judged, or named in a message, without being asked for
+
 _EXAMPLE = (
-    "armwise evaluate log.parquet --arm item --reward click --probability p --policy arm:3\n"
+    "armwise evaluate trial.csv --arm treatment --reward spend --probability 1/3\n"
+    "  armwise evaluate log.parquet --arm item --reward click --probability p --policy arm:3\n"
     "  armwise evaluate log.csv --policy model.aw --estimators ips,dr --interval bootstrap --report report.html\n\n"
     "policies:\n"
     "  uniform            every arm with the same probability\n"
@@ -26,8 +30,9 @@ _EXAMPLE = (
 def add_parser(commands: Any) -> None:
     parser = command_parser(commands, "evaluate", "judge a policy on logged data", _EXAMPLE)
     add_log_options(parser)
-    parser.add_argument("--policy", required=True, action="append", metavar="[NAME=]POLICY",
-                        help="what to judge, see below; more than once: all of them in one pass")  # fmt: skip
+    parser.add_argument("--policy", action="append", metavar="[NAME=]POLICY",
+                        help="what to judge, see below; more than once: all of them in one pass; without: each arm on "
+                             "its own, beside what the log earned")  # fmt: skip
     parser.add_argument("--estimators", default="ips,snips,dm,dr", metavar="A,B,...",
                         help="of ips, snips, dm, dr, sndr, switch-dr, dros (default: ips,snips,dm,dr)")  # fmt: skip
     parser.add_argument("--reward-model", choices=("ridge", "logistic", "forest"), default="ridge")
@@ -57,6 +62,10 @@ def run(args: argparse.Namespace) -> None:
     log = quietly(lambda: open_log(args))
     if args.estimate_probabilities:
         log = offline.PropensityModel(seed=args.seed).fill(log, progress=sys.stderr.isatty())
+    if args.policy is None:
+        args.policy, args.baseline = [f"arm:{label}" for label in labels_of(log)], args.baseline or "logged"
+        if len(args.policy) > _MANY:
+            raise BadInput(f"say what to judge with --policy: {_KNOWN}; the log has {len(args.policy):,} arms")
     policies = read_policies(args, log)
     policy = policies if len(policies) > 1 else next(iter(policies.values()))
     result = quietly(
@@ -99,6 +108,11 @@ def read_policies(args: argparse.Namespace, log: Any) -> dict[str, Any]:
     return found
 
 
+def labels_of(log: Any) -> list[str]:
+    """The arms as they are called: by their names, or 0, 1, ..."""
+    return [str(label) for label in (log.arm_names if log.arm_names is not None else range(log.n_arms))]
+
+
 def read_policy(text: str, args: argparse.Namespace, log: Any) -> Any:
     """The policy that a text names."""
     kind, _, rest = text.partition(":")
@@ -109,8 +123,7 @@ def read_policy(text: str, args: argparse.Namespace, log: Any) -> Any:
     if kind == "column" and rest:
         return same_file(args, log, contexts=[], arms=rest).arms
     if kind == "columns" and rest:
-        labels = log.arm_names if log.arm_names is not None else range(log.n_arms)
-        names = [rest.replace("{arm}", str(label)) for label in labels]
+        names = [rest.replace("{arm}", label) for label in labels_of(log)]
         if len(set(names)) != log.n_arms:
             raise BadInput(f"--policy {text!r} must hold {{arm}}, as in columns:p_{{arm}}")
         return same_file(args, log, contexts=names).contexts
@@ -127,9 +140,14 @@ def read_policy(text: str, args: argparse.Namespace, log: Any) -> Any:
         return load(path)
     if log.arm_names is not None and text in log.arm_names:
         return _constant(text, log)
-    known = "uniform, arm:NAME, column:NAME, columns:p_{arm}, or a .aw or .npy file"
-    arms = "" if log.arm_names is None else f"; the arms are {', '.join(map(str, log.arm_names[:20]))}"
-    raise BadInput(f"cannot read policy {text!r}: expected {known}{arms}")
+    arms = "" if log.arm_names is None else f"; the arms are {some_of(log)}"
+    raise BadInput(f"cannot read policy {text!r}: expected {_KNOWN}{arms}")
+
+
+def some_of(log: Any) -> str:
+    """The names of the arms, those that fit."""
+    labels = labels_of(log)
+    return ", ".join(labels[:_MANY]) + (", ..." if len(labels) > _MANY else "")
 
 
 def _uniform(log: Any) -> Any:
@@ -142,7 +160,7 @@ def _constant(name: str, log: Any) -> Any:
     from armwise.offline.dsjson import Events
     from armwise.policies import Constant
 
-    labels = [str(label) for label in (log.arm_names if log.arm_names is not None else range(log.n_arms))]
+    labels = labels_of(log)
     if name not in labels and isinstance(log._source, Events):  # there, it may have another place in every row
         arms = log._source.positions(name)
         if (arms >= 0).all():
@@ -150,9 +168,7 @@ def _constant(name: str, log: Any) -> Any:
         if (arms >= 0).any():
             raise BadInput(f"--policy arm:{name}: {(arms < 0).sum()} of {len(arms)} decisions did not offer it")
     if name not in labels:
-        raise BadInput(
-            f"--policy arm:{name}: the arms are {', '.join(labels[:20])}{', ...' if len(labels) > 20 else ''}"
-        )
+        raise BadInput(f"--policy arm:{name}: the arms are {some_of(log)}")
     return Constant(labels.index(name))
 
 

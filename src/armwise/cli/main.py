@@ -35,6 +35,7 @@ EXTRAS = {
     "race": "race",
     "survey": "race",
     "evaluate": "offline",
+    "compare": "offline",
     "replay": "offline",
     "serve": "serve",
     "app": "serve",

@@ -24,7 +24,11 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--horizon", type=int, help="stop after so many matching rows")
     parser.add_argument("--level", type=float, default=0.95)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--runs", type=int, help="replays of resampled logs that the interval rests on (default: 20 "
+                                                 "for logs of up to 3,000 rows, else none)")  # fmt: skip
     parser.add_argument("--save", metavar="FILE", help="write the agent as it is at the end")
+    parser.add_argument("--plot", metavar="FILE", help="write the learning curve as a picture")
+    parser.add_argument("--report", metavar="FILE", help="write an HTML page")
 
 
 def run(args: argparse.Namespace) -> None:
@@ -34,11 +38,16 @@ def run(args: argparse.Namespace) -> None:
     agent = make_agent(args, log)
     result = quietly(
         lambda: offline.replay(
-            log, agent, horizon=args.horizon, level=args.level, seed=args.seed, progress=sys.stderr.isatty()
+            log, agent, horizon=args.horizon, level=args.level, runs=args.runs, seed=args.seed,
+            progress=sys.stderr.isatty(),
         )
-    )
+    )  # fmt: skip
     if args.save:
         result.agent.save(args.save)
+    if args.plot:
+        result.plot(args.plot)
+    if args.report:
+        result.report(args.report)
     show(args, result.table(), {"agent": repr(agent), **result.to_dict()})
 
 

@@ -247,7 +247,8 @@ def replay_fragment(result: Replay) -> str:
     """A replay as a piece of HTML, for notebooks."""
     rows = [["reward per decision", number(result.value)],
             [f"{result.level:.0%} interval", f"{number(result.low)} to {number(result.high)}"],
-            ["rows matched", f"{result.matched:,} of {result.n:,} ({result.method})"], ["the interval", result.about]]  # fmt: skip
+            ["rows matched", f"{result.matched:,} of {result.n:,} ({result.method})"], ["the interval", result.about],
+            *([["columns", result.columns]] if result.columns else [])]  # fmt: skip
     return _alarm("; ".join(result.warnings)) + _table([result.name, ""], rows)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -50,6 +50,7 @@ class Replay:
     warnings: tuple[str, ...]
     agent: Agent = field(repr=False)
     runs: int = 0  # resampled logs that the interval rests on; 0: this one run
+    columns: str | None = None  # which column is what, where the log has names
 
     @property
     def name(self) -> str:
@@ -70,6 +71,7 @@ class Replay:
             f"{self.level:.0%} interval         {number(self.low)} to {number(self.high)}",
             f"rows matched         {self.matched:,} of {self.n:,} ({self.method})",
             f"the interval is {self.about}",
+            *([f"columns: {self.columns}"] if self.columns else []),
         ]
         return "\n".join([*lines, *(f"WARNING: {text}" for text in self.warnings)])
 
@@ -96,7 +98,7 @@ class Replay:
         """Plain values, for JSON."""
         numbers = {k: getattr(self, k) for k in ("value", "low", "high", "std_error")}
         plain = {k: v if math.isfinite(v) else None for k, v in numbers.items()}
-        rest = {k: getattr(self, k) for k in ("matched", "n", "method", "level", "runs", "about")}
+        rest = {k: getattr(self, k) for k in ("matched", "n", "method", "level", "runs", "about", "columns")}
         return {**plain, **rest, "warnings": list(self.warnings)}
 
 
@@ -149,7 +151,7 @@ def replay(
     if runs is None:
         runs = 20 if n <= _SHORT and not log.streamed else 0
     again = [_resampled(log, [agent], limit, horizon, seed, run)[0] for run in range(count("runs", runs, least=0))]
-    return _result(rewards, matched, n, notes, limit, level, learner, again)
+    return replace(_result(rewards, matched, n, notes, limit, level, learner, again), columns=log.columns_used)
 
 
 def compare_learners(
