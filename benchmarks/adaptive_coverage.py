@@ -60,22 +60,25 @@ def measure(name: str, world: str, runs: int, rounds: int, first: int = 0, **opt
     contextual, make = AGENTS[name]
     means = WORLDS[world][0]
     held: dict[str, list[bool]] = {
-        key: [] for key in ("best", "worst", "plain best", "plain worst", "lift", "warned", "likelihood")
+        key: [] for key in ("best", "worst", "plain best", "plain worst", "lift", "warned", "likelihood", "simulated")
     }
     width: list[float] = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", aw.offline.WeakLogWarning)
         for run in range(first, first + runs):
-            log, earned = one_log(make(run), contextual, world, rounds, run)
-            found = aw.offline.adaptive(log, control=1, **options)
+            agent = make(run)
+            log, earned = one_log(agent, contextual, world, rounds, run)
+            mine = {"agent": agent, "seed": run} if options.get("interval") == "simulated" else {}
+            found = aw.offline.adaptive(log, control=1, **options, **mine)
             for label, arm in (("best", 0), ("worst", 2)):
                 e, p = found[f"arm {arm}"], found.plain[f"arm {arm}"]
                 held[label].append(e.low <= means[arm] <= e.high)
                 held[f"plain {label}"].append(p.low <= means[arm] <= p.high)
             lift = found["agent - control"]
             held["lift"].append(lift.low <= earned.mean() - means[1] <= lift.high)
-            held["warned"].append(bool(found["arm 2"].warnings))
+            held["warned"].append(bool(found.verdict))
             held["likelihood"].append(found["arm 2"].interval == "likelihood")
+            held["simulated"].append(found["arm 2"].interval == "simulated")
             width.append(found["arm 2"].high - found["arm 2"].low)
     return {key: float(np.mean(value)) for key, value in held.items()} | {"width": float(np.mean(width))}
 
@@ -86,6 +89,7 @@ def main() -> None:
     made.add_argument("--rounds", type=int, default=1000)
     made.add_argument("--weights", default="stable", choices=("stable", "minimal", "equal"))
     made.add_argument("--interval", default="auto")
+    made.add_argument("--simulations", type=int, default=399, help="of each log, for --interval simulated")
     made.add_argument("--first", type=int, default=0, help="the first seed")
     made.add_argument("--worlds", default=",".join(WORLDS), help="names, separated by commas")
     made.add_argument("--agents", default=",".join(AGENTS), help="names, separated by commas")
@@ -96,14 +100,15 @@ def main() -> None:
     print(f"{args.runs} runs of {args.rounds} rounds, {args.weights} weights, {args.interval} intervals at 95 %")
     print(
         f"{'agent':38s}{'world':13s}{'best':>7s}{'worst':>7s}{'lift':>7s}{'width':>7s}   "
-        "plain: best  worst  warned  likelihood"
+        "plain: best  worst  warned  likelihood  simulated"
     )
     for name in args.agents.split(","):
         for world in args.worlds.split(","):
-            c = measure(name, world, args.runs, args.rounds, args.first, weights=args.weights, interval=args.interval)
+            c = measure(name, world, args.runs, args.rounds, args.first, weights=args.weights, interval=args.interval,
+                        simulations=args.simulations)  # fmt: skip
             print(f"{name:38s}{world:13s}{c['best']:7.3f}{c['worst']:7.3f}{c['lift']:7.3f}{c['width']:7.3f}"
                   f"{c['plain best']:15.3f}{c['plain worst']:7.3f}{c['warned']:8.2f}"
-                  f"{c['likelihood']:12.2f}", flush=True)  # fmt: skip
+                  f"{c['likelihood']:12.2f}{c['simulated']:11.2f}", flush=True)  # fmt: skip
 
 
 if __name__ == "__main__":

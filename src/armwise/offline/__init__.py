@@ -26,7 +26,8 @@ _HOMES = {
     "embedded": ("evaluate_embedded",),
     "loggers": ("evaluate_loggers",),
     "subgaussian": ("SGDR", "SGIPS"),
-    "adaptive_logs": ("AdaptiveEvaluation", "adaptive"),
+    "adaptive_logs": ("adaptive",),
+    "adaptive_result": ("AdaptiveEvaluation",),
     "costs": ("Mixture", "Tradeoff", "best_mixture", "tradeoff"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
@@ -36,8 +37,8 @@ __all__ = sorted(_HOME_OF)
 # Type checkers and editors read this list; at run time a name is imported when it is first asked for. A test holds the
 # two together.
 if TYPE_CHECKING:
-    from armwise.offline.adaptive_logs import AdaptiveEvaluation as AdaptiveEvaluation
     from armwise.offline.adaptive_logs import adaptive as adaptive
+    from armwise.offline.adaptive_result import AdaptiveEvaluation as AdaptiveEvaluation
     from armwise.offline.continuous import ContinuousLog as ContinuousLog
     from armwise.offline.continuous import evaluate_continuous as evaluate_continuous
     from armwise.offline.costs import Mixture as Mixture

@@ -16,85 +16,23 @@ from typing import Any, Literal, get_args
 import numpy as np
 from scipy.special import ndtri, stdtrit
 
-from armwise.agent import Floats, fraction
+from armwise.agent import Agent, Floats, count, fraction
+from armwise.offline.adaptive_result import AdaptiveEvaluation
 from armwise.offline.adaptive_scores import Scores, mixture_boundary, recent
 from armwise.offline.diagnostics import WeakLogWarning
 from armwise.offline.likelihood import likelihood
 from armwise.offline.log import Log
 from armwise.offline.past_models import predicted_from_the_past
-from armwise.offline.result import Estimate, Evaluation
+from armwise.offline.result import Estimate
 from armwise.offline.rows import LogBlock
 from armwise.offline.sampled import freedom
+from armwise.offline.simulated import Simulation, simulate
 from armwise.offline.targets import Target, as_table
-from armwise.offline.views import lines_of, number
 
 Weights = Literal["stable", "minimal", "equal"]
-Interval = Literal["auto", "normal", "likelihood", "betting", "asymptotic", "sequence"]
+Interval = Literal["auto", "normal", "likelihood", "betting", "asymptotic", "sequence", "simulated"]
 Ends = tuple[float, float]
 _MANY_ARMS = 100
-
-
-class AdaptiveEvaluation(Evaluation):
-    """What policies earned, from the log of an agent that adapts; ``plain`` has the plain means, for comparison.
-
-    >>> log = Log(arms=[0, 1] * 200, rewards=[1, 0, 0, 1] * 100, probabilities=[0.5] * 400, n_arms=2)
-    >>> found = adaptive(log)
-    >>> list(found), list(found.plain)
-    (['arm 0', 'arm 1'], ['arm 0', 'arm 1'])
-    """
-
-    plain: dict[str, Estimate]
-    _scores: dict[str, Scores]
-
-    def table(self) -> str:
-        """The estimates as lines of text, the plain means beside them, the verdict below."""
-        header = ["policy", "value", f"{self.level:.0%} interval", "std. error", "ESS", "plain mean", "its interval"]
-        cells = []
-        for name, e in self.items():
-            plain = self.plain.get(name)
-            cells.append([name, number(e.value), _ends(e), number(e.std_error),
-                          "-" if math.isnan(e.ess) else f"{e.ess:,.0f}",
-                          number(plain.value) if plain else "", _ends(plain) if plain else ""])  # fmt: skip
-        lines = lines_of(header, cells)
-        lines.append(f"{self._kinds()} intervals; a plain mean of adaptive data is biased, its interval too narrow")
-        lines += [f"WARNING: {self.verdict}"] if self.verdict else []
-        return "\n".join(lines)
-
-    __repr__ = __str__ = table
-
-    def _kinds(self) -> str:
-        """The kinds of intervals: one for all, or each with its policies."""
-        kinds: dict[str, list[str]] = {}
-        for name, e in self.items():
-            kinds.setdefault(e.interval, []).append(name)
-        if len(kinds) == 1:
-            return next(iter(kinds))
-        return "; ".join(f"{kind} ({', '.join(names)})" for kind, names in kinds.items())
-
-    @property
-    def weaknesses(self) -> list[str]:
-        """What is wrong with the log for each of the policies."""
-        return [f"{name}: {text}" for name, e in self.items() for text in e.warnings]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Everything, as plain values."""
-        return super().to_dict() | {"plain": {name: e.to_dict() for name, e in self.plain.items()}}
-
-    def path(self, name: str) -> tuple[Floats, Floats]:
-        """The ends of a policy's time-uniform interval after each round, for ``interval="asymptotic"`` or "sequence".
-
-        >>> log = Log(arms=[0, 1] * 200, rewards=[1, 0, 0, 1] * 100, probabilities=[0.5] * 400, n_arms=2)
-        >>> low, high = adaptive(log, interval="sequence").path("arm 0")
-        >>> low.shape, bool(low[50] < low[-1])
-        ((400,), True)
-        """
-        if self.interval not in ("asymptotic", "sequence"):
-            raise ValueError(
-                f"interval={self.interval!r} is right at the end only: ask adaptive for 'asymptotic' or 'sequence'"
-            )
-        if name not in self._scores:
-            raise ValueError(f"name is {name!r}, expected one of {', '.join(self._scores)}")
-        return self._scores[name].path(self.interval, self.level)
 
 
 def adaptive(
@@ -107,7 +45,11 @@ def adaptive(
     interval: Interval = "auto",
     level: float = 0.95,
     reward_range: tuple[float, float] | None = None,
+    agent: Agent | None = None,
+    simulations: int = 399,
+    seed: int = 0,
     warn: bool = True,
+    progress: bool = False,
 ) -> AdaptiveEvaluation:
     """What each arm (or policy) earned, with intervals that hold although the log's agent was learning.
 
@@ -125,6 +67,12 @@ def adaptive(
     for long logs (the mixture boundary of the same martingale); "sequence", at all times for any length, which rests on
     ``reward_range`` too. What the agent gave no chance cannot be judged: the verdict says so.
 
+    "simulated" judges that, too, and logs without probabilities, if you still have the ``agent`` (its settings: clones
+    that have learnt nothing are used) and believe that rewards are linear in the contexts, for each arm on its own:
+    the model is fitted, clones of the agent live through ``simulations`` worlds drawn from it, and the errors that the
+    fit makes there give the interval. A check of the fit and one of the agent come with it; if the model does not
+    hold, the intervals of "auto" stand in its place, and the verdict says so.
+
     >>> import armwise as aw
     >>> rng = np.random.default_rng(5)
     >>> agent = aw.EpsilonGreedy(n_arms=2, epsilon=0.2, seed=1)
@@ -134,36 +82,63 @@ def adaptive(
     >>> bool(found["arm 0"].low < 0.3 < found["arm 0"].high), bool(found["agent - control"].low > 0)
     (True, True)
     """
-    _check(log, weights, interval)
+    _check(log, weights, interval, agent)
     fraction("level", level)
     rows = log.rows
     targets = _targets(policies, log)
-    e = None if propensities is None else _propensities(propensities, rows)
-    q = predicted_from_the_past(rows)
-    job = _Job(rows, q, e, weights, interval, level, reward_range)
-    scores = {name: job.scores(Target(policy, log)) for name, policy in targets.items()}
-    found = {name: job.estimate(name, s) for name, s in scores.items()}
-    plain = {name: job.plain(name, s) for name, s in scores.items()}
-    if control is not None:
-        base = job.scores(Target(_one(control, log), log))
-        found["agent - control"] = job.lift(base)
-        for name, s in scores.items():
-            if not np.array_equal(s.table, base.table):
-                found[f"{name} - control"] = job.difference(f"{name} - control", s, base)
+    plain = {name: _plain(name, _table(policy, log), rows, level) for name, policy in targets.items()}
+    found: dict[str, Estimate] = {}
+    scores: dict[str, Scores] = {}
+    simulation = None
+    if agent is not None:
+        tables = {name: _table(policy, log) for name, policy in targets.items()}
+        simulation = simulate(rows, agent, tables, None if control is None else _table(_one(control, log), log),
+                              level=level, runs=count("simulations", simulations, least=_fewest(level)),
+                              limits=reward_range, names=log.context_names, seed=seed, progress=progress)  # fmt: skip
+        found = {name: _of_simulation(simulation, name, plain.get(name), len(rows), level)
+                 for name in simulation.estimates}  # fmt: skip
+    if simulation is None or (log.has_probabilities and any(e.warnings for e in found.values())):
+        e = None if propensities is None else _propensities(propensities, rows)
+        job = _Job(rows, predicted_from_the_past(rows), e, weights, interval, level, reward_range)
+        scores = {name: job.scores(Target(policy, log)) for name, policy in targets.items()}
+        by_weights = job.answers(scores, None if control is None else job.scores(Target(_one(control, log), log)))
+        found = {name: each if name not in found or found[name].warnings else found[name]
+                 for name, each in by_weights.items()}  # fmt: skip
     result = AdaptiveEvaluation(found, None, "an agent's own log", interval, level)
-    result.plain, result._scores = plain, scores
+    result.plain, result._scores, result.simulation = plain, scores, simulation
+    result.mean_weights = {name: _mean_weight(_table(policy, log), rows) for name, policy in targets.items()}
     if result.weaknesses and warn:
         warnings.warn(WeakLogWarning(result.verdict), stacklevel=2)
     return result
 
 
-def _check(log: Any, weights: str, interval: str) -> None:
+def _fewest(level: float) -> int:
+    """Simulations without which the quantiles of the interval are not among them."""
+    return max(19, math.ceil(2.0 / (1.0 - level)) - 1)
+
+
+def _of_simulation(simulation: Simulation, name: str, plain: Estimate | None, n: int, level: float) -> Estimate:
+    """A simulated estimate; without an interval, and with the reason, where it is not to be trusted."""
+    value, low, high, error = simulation.estimates[name]
+    kind, texts = "simulated", simulation.against(name)
+    if texts:
+        low, high, kind = -math.inf, math.inf, "none"
+    return Estimate(name, value, low, high, error, n, math.nan if plain is None else plain.ess, texts, kind, level)
+
+
+def _check(log: Any, weights: str, interval: str, agent: Any) -> None:
     if not isinstance(log, Log):
         raise ValueError(f"log must be an armwise.offline.Log, got {type(log).__name__}")
-    if not log.has_probabilities:
+    if interval == "simulated" and not isinstance(agent, Agent):
+        came = "none" if agent is None else type(agent).__name__
+        raise ValueError(f"interval='simulated' needs agent=, the agent that wrote the log (or a clone), got {came}")
+    if agent is not None and interval != "simulated":
+        raise ValueError(f"agent is for interval='simulated', got interval={interval!r}: leave one out")
+    if not log.has_probabilities and interval != "simulated":
         raise ValueError(
             "the log has no probabilities, without which nobody can undo the agent's preferences: log "
-            "choice.probability, and give agents that do not know it draws=... or an Explore around them"
+            "choice.probability, and give agents that do not know it draws=... or an Explore around them; or give the "
+            "agent itself and interval='simulated', if rewards are linear in the contexts"
         )
     if not len(log):
         raise ValueError("the log is empty: there is nothing to evaluate on")
@@ -264,6 +239,16 @@ class _Job:
 
     # ------------------------------------------------------------------ estimates
 
+    def answers(self, scores: dict[str, Scores], base: Scores | None) -> dict[str, Estimate]:
+        """Of each policy, of the agent against the control, and of each policy against it."""
+        found = {name: self.estimate(name, s) for name, s in scores.items()}
+        if base is not None:
+            found["agent - control"] = self.lift(base)
+            for name, s in scores.items():
+                if not np.array_equal(s.table, base.table):
+                    found[f"{name} - control"] = self.difference(f"{name} - control", s, base)
+        return found
+
     def estimate(self, name: str, s: Scores) -> Estimate:
         texts = s.weaknesses()
         kind = self._kind(texts)
@@ -312,7 +297,7 @@ class _Job:
         """Which interval a policy with these weaknesses gets: "normal" stands for those of the martingale, too."""
         if self.interval in ("likelihood", "betting"):
             return self.interval
-        return "likelihood" if self.interval == "auto" and texts else "normal"
+        return "likelihood" if self.interval in ("auto", "simulated") and texts else "normal"
 
     def _likely(self, earns: Floats, lacks: Floats, w: Floats, cap: float, short: bool, zero: float = 0.0) -> Ends:
         """The likelihood interval of a value whose scores are ``earns`` times the reward and ``lacks`` times what the
@@ -342,22 +327,11 @@ class _Job:
         return Estimate(name, min(max(value, low), high), low, high, error, len(influence), ess, tuple(texts), kind,
                         self.level)  # fmt: skip
 
-    def plain(self, name: str, s: Scores) -> Estimate:
-        """The mean reward of the rows whose arm the policy plays, as if they were a sample."""
-        share = s.w * self.probabilities
-        total = share.sum()
-        if total <= 0:
-            return Estimate(name, math.nan, math.nan, math.nan, math.nan, 0, 0.0, ("the agent never played it",))
-        value = float(share @ self.rows.rewards / total)
-        error = math.sqrt(float(((share * (self.rows.rewards - value)) ** 2).sum())) / total
-        half = float(ndtri(0.5 + self.level / 2)) * error
-        biased = ("biased: the agent chose which rows there are, which the interval does not know",)
-        ess = float(total**2 / (share**2).sum())
-        return Estimate(name, value, value - half, value + half, error, int((share > 0).sum()), ess, biased,
-                        "normal", self.level)  # fmt: skip
-
     def _made(self, name: str, value: float, influence: Floats, texts: list[str], s: Scores | None = None) -> Estimate:
-        error, kind = math.sqrt(float(influence @ influence)), "normal" if self.interval == "auto" else self.interval
+        error, kind = (
+            math.sqrt(float(influence @ influence)),
+            "normal" if self.interval in ("auto", "simulated") else self.interval,
+        )
         half = float(stdtrit(freedom(influence), 0.5 + self.level / 2)) * error
         low, high = value - half, value + half
         if kind == "sequence" and s is not None:
@@ -372,6 +346,28 @@ class _Job:
         return Estimate(name, value, low, high, error, len(influence), ess, tuple(texts), kind, self.level)
 
 
-def _ends(e: Estimate) -> str:
-    places = len(number(e.value).partition(".")[2]) if math.isfinite(e.value) else 4
-    return " to ".join(f"{end:.{places}f}" if math.isfinite(end) else "-" for end in (e.low, e.high))
+def _table(policy: Any, log: Log) -> Floats:
+    return as_table(Target(policy, log).answers(log.rows), log.n_arms)
+
+
+def _mean_weight(table: Floats, rows: LogBlock) -> float:
+    if rows.probabilities is None:
+        return math.nan
+    share = np.broadcast_to(table, (len(rows), rows.n_arms))[np.arange(len(rows)), rows.arms]
+    return float((share / rows.probabilities).mean())
+
+
+def _plain(name: str, table: Floats, rows: LogBlock, level: float) -> Estimate:
+    """The mean reward of the rows whose arm the policy plays, as if they were a sample."""
+    share = np.broadcast_to(table, (len(rows), rows.n_arms))[np.arange(len(rows)), rows.arms]
+    total = share.sum()
+    if total <= 0:
+        return Estimate(name, math.nan, math.nan, math.nan, math.nan, 0, 0.0, ("the agent never played it",))
+    value = float(share @ rows.rewards / total)
+    error = math.sqrt(float(((share * (rows.rewards - value)) ** 2).sum())) / total
+    half = float(ndtri(0.5 + level / 2)) * error
+    biased = ("biased: the agent chose which rows there are, which the interval does not know",)
+    ess = float(total**2 / (share**2).sum())
+    return Estimate(
+        name, value, value - half, value + half, error, int((share > 0).sum()), ess, biased, "normal", level
+    )

@@ -1,0 +1,108 @@
+"""What policies earned, from the log of an agent that adapts: the estimates, with the plain means beside them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from armwise.agent import Floats
+from armwise.offline.adaptive_scores import Scores
+from armwise.offline.result import Estimate, Evaluation
+from armwise.offline.simulated import Simulation
+from armwise.offline.views import lines_of, number
+
+
+class AdaptiveEvaluation(Evaluation):
+    """What policies earned, from the log of an agent that adapts; ``plain`` has the plain means, for comparison.
+
+    >>> from armwise.offline import Log, adaptive
+    >>> log = Log(arms=[0, 1] * 200, rewards=[1, 0, 0, 1] * 100, probabilities=[0.5] * 400, n_arms=2)
+    >>> found = adaptive(log)
+    >>> list(found), list(found.plain)
+    (['arm 0', 'arm 1'], ['arm 0', 'arm 1'])
+    """
+
+    plain: dict[str, Estimate]
+    simulation: Simulation | None = None  # what ``interval="simulated"`` rests on
+    mean_weights: dict[str, float]  # of each policy's importance weights: 1 where every decision had a chance
+    _scores: dict[str, Scores]
+
+    def table(self) -> str:
+        """The estimates as lines of text, the plain means beside them, the verdict below."""
+        header = ["policy", "value", f"{self.level:.0%} interval", "std. error", "ESS", "plain mean", "its interval"]
+        cells = []
+        for name, e in self.items():
+            plain = self.plain.get(name)
+            cells.append([name, number(e.value), _ends(e), number(e.std_error),
+                          "-" if math.isnan(e.ess) else f"{e.ess:,.0f}",
+                          number(plain.value) if plain else "", _ends(plain) if plain else ""])  # fmt: skip
+        lines = lines_of(header, cells)
+        lines.append(f"{self._kinds()} intervals; a plain mean of adaptive data is biased, its interval too narrow")
+        lines += self._rests_on
+        lines += [f"WARNING: {self.verdict}"] if self.verdict else []
+        return "\n".join(lines)
+
+    __repr__ = __str__ = table
+
+    def _kinds(self) -> str:
+        """The kinds of intervals: one for all, or each with its policies."""
+        kinds: dict[str, list[str]] = {}
+        for name, e in self.items():
+            kinds.setdefault(e.interval, []).append(name)
+        if len(kinds) == 1:
+            return next(iter(kinds))
+        return "; ".join(f"{kind} ({', '.join(names)})" for kind, names in kinds.items())
+
+    @property
+    def notes(self) -> list[str]:
+        """What a reader has to know: kinds of intervals, and what a simulation rests on."""
+        return [*super().notes, *self._rests_on]
+
+    @property
+    def _rests_on(self) -> list[str]:
+        if self.simulation is None or not self.simulation.holds:
+            return []
+        alone = [f"{name} {1 - weight:.0%}" for name, weight in self.mean_weights.items() if weight < 0.98]
+        beyond = [f"of these rounds no row speaks, the model alone: {', '.join(alone)} (the agent gave them almost no "
+                  "chance), so that nothing in the log can show that it is wrong there"]  # fmt: skip
+        return [self.simulation.rests_on, *(beyond if alone else [])]
+
+    @property
+    def weaknesses(self) -> list[str]:
+        """What is wrong with the model or the agent of a simulation, and with the log for each of the policies.
+
+        A comparison shares the faults of what it compares, which are said once.
+        """
+        against = [] if self.simulation is None else self.simulation.weaknesses
+        said: dict[str, str] = {}
+        for name, e in self.items():
+            for text in e.warnings:
+                said.setdefault(text, name)
+        return [*against, *(f"{name}: {text}" for text, name in said.items())]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, as plain values."""
+        rest = {} if self.simulation is None else {"simulation": self.simulation.to_dict()}
+        return super().to_dict() | {"plain": {name: e.to_dict() for name, e in self.plain.items()}} | rest
+
+    def path(self, name: str) -> tuple[Floats, Floats]:
+        """The ends of a policy's time-uniform interval after each round, for ``interval="asymptotic"`` or "sequence".
+
+        >>> from armwise.offline import Log, adaptive
+        >>> log = Log(arms=[0, 1] * 200, rewards=[1, 0, 0, 1] * 100, probabilities=[0.5] * 400, n_arms=2)
+        >>> low, high = adaptive(log, interval="sequence").path("arm 0")
+        >>> low.shape, bool(low[50] < low[-1])
+        ((400,), True)
+        """
+        if self.interval not in ("asymptotic", "sequence"):
+            raise ValueError(
+                f"interval={self.interval!r} is right at the end only: ask adaptive for 'asymptotic' or 'sequence'"
+            )
+        if name not in self._scores:
+            raise ValueError(f"name is {name!r}, expected one of {', '.join(self._scores)}")
+        return self._scores[name].path(self.interval, self.level)
+
+
+def _ends(e: Estimate) -> str:
+    places = len(number(e.value).partition(".")[2]) if math.isfinite(e.value) else 4
+    return " to ".join(f"{end:.{places}f}" if math.isfinite(end) else "-" for end in (e.low, e.high))
