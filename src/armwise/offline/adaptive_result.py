@@ -11,6 +11,8 @@ from armwise.offline.result import Estimate, Evaluation
 from armwise.offline.simulated import Simulation
 from armwise.offline.views import lines_of, number
 
+_PLAIN = "a plain mean of adaptive data is biased, its interval too narrow"
+
 
 class AdaptiveEvaluation(Evaluation):
     """What policies earned, from the log of an agent that adapts; ``plain`` has the plain means, for comparison.
@@ -27,17 +29,21 @@ class AdaptiveEvaluation(Evaluation):
     mean_weights: dict[str, float]  # of each policy's importance weights: 1 where every decision had a chance
     _scores: dict[str, Scores]
 
-    def table(self) -> str:
-        """The estimates as lines of text, the plain means beside them, the verdict below."""
-        header = ["policy", "value", f"{self.level:.0%} interval", "std. error", "ESS", "plain mean", "its interval"]
-        cells = []
+    def rows_shown(self) -> tuple[list[str], list[list[str]]]:
+        """The head and the rows of the table: the estimates, and the plain means beside them."""
+        head = ["policy", "value", f"{self.level:.0%} interval", "std. error", "ESS", "plain mean", "its interval"]
+        rows = []
         for name, e in self.items():
             plain = self.plain.get(name)
-            cells.append([name, number(e.value), _ends(e), number(e.std_error),
-                          "-" if math.isnan(e.ess) else f"{e.ess:,.0f}",
-                          number(plain.value) if plain else "", _ends(plain) if plain else ""])  # fmt: skip
-        lines = lines_of(header, cells)
-        lines.append(f"{self._kinds()} intervals; a plain mean of adaptive data is biased, its interval too narrow")
+            rows.append([name, number(e.value), _ends(e), number(e.std_error),
+                         "-" if math.isnan(e.ess) else f"{e.ess:,.0f}",
+                         number(plain.value) if plain else "", _ends(plain) if plain else ""])  # fmt: skip
+        return head, rows
+
+    def table(self) -> str:
+        """The estimates as lines of text, the plain means beside them, the verdict below."""
+        lines = lines_of(*self.rows_shown())
+        lines.append(f"{self._kinds()} intervals; {_PLAIN}")
         lines += self._rests_on
         lines += [f"WARNING: {self.verdict}"] if self.verdict else []
         return "\n".join(lines)
@@ -56,7 +62,7 @@ class AdaptiveEvaluation(Evaluation):
     @property
     def notes(self) -> list[str]:
         """What a reader has to know: kinds of intervals, and what a simulation rests on."""
-        return [*super().notes, *self._rests_on]
+        return [*super().notes, _PLAIN, *self._rests_on]
 
     @property
     def _rests_on(self) -> list[str]:

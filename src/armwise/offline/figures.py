@@ -69,14 +69,18 @@ def _room(text: str) -> float:
     return 0.17 * len(textwrap.wrap("WARNING: " + text, 105)) + 0.2 if text else 0.0
 
 
-def evaluation_figure(result: Evaluation) -> Any:
-    """Intervals by estimator, below them the last estimator's by segment, and what the log earned as a line."""
+def evaluation_figure(result: Evaluation, *, said: bool = False) -> Any:
+    """Intervals by estimator, below them the last estimator's by segment, and what the log earned as a line.
+
+    ``said``: a page around the picture has the verdict already.
+    """
+    verdict = "" if said else result.verdict
     estimates = list(result.values())
     lines = [(_name(e), e, bool(result.verdict)) for e in estimates]
     for segment, inside in list(result.segments.items())[:_MOST]:
         last = list(inside.values())[-1]
         lines.append((f"{segment[:40]}, {_name(last)}", last, bool(inside.verdict)))
-    figure = _figure(7.5, 1.5 + 0.5 * len(lines) + _room(result.verdict))
+    figure = _figure(7.5, 1.5 + 0.5 * len(lines) + _room(verdict))
     axes = figure.subplots()
     for i, (_, e, weak) in enumerate(lines):
         _interval(axes, i, e, weak, dotted=e.name == "dm")
@@ -90,19 +94,22 @@ def evaluation_figure(result: Evaluation) -> Any:
     _quiet(axes)
     axes.spines["left"].set_visible(False)
     axes.tick_params(axis="y", length=0)
-    rows, ess = estimates[0].n, estimates[0].ess
-    size = f"{rows:,} rows" + ("" if math.isnan(ess) else f", effective {ess:,.0f}")
+    effective = {f"{e.ess:,.0f}" for e in estimates if not math.isnan(e.ess)}
+    size = f"{estimates[0].n:,} rows" + (f", effective {effective.pop()}" if len(effective) == 1 else "")
+    if min(e.low for e in estimates) < 0.0 < max(e.high for e in estimates):
+        axes.axvline(0.0, color=_SOFT, linewidth=0.8)
     axes.set_title(f"{result.target}: {size}", loc="left", fontsize=11, color=_INK)
-    _verdict(figure, result.verdict)
+    _verdict(figure, verdict)
     return figure
 
 
-def several_figure(results: Evaluations) -> Any:
+def several_figure(results: Evaluations, *, said: bool = False) -> Any:
     """Intervals by policy and estimator (of many policies the last one's), what the log earned, lifts beside."""
+    verdict = "" if said else results.verdict
     shown = -1 if len(results) > _SEVERAL else 0  # the rest is in the table
     lines = [(name, e, each) for name, each in results.items() for e in list(each.values())[shown:]]
     lifts = {name: each.lift for name, each in results.items() if each.lift is not None}
-    figure = _figure(10 if lifts else 7.5, 1.6 + 0.42 * len(lines) + _room(results.verdict))
+    figure = _figure(10 if lifts else 7.5, 1.6 + 0.42 * len(lines) + _room(verdict))
     axes, *beside = np.atleast_1d(figure.subplots(1, 2 if lifts else 1, width_ratios=[3, 2] if lifts else [1])).tolist()
     for i, (_, e, each) in enumerate(lines):
         _interval(axes, i, e, bool(each.verdict), dotted=e.name == "dm")
@@ -123,7 +130,7 @@ def several_figure(results: Evaluations) -> Any:
         right.set_title(f"lift over {over}", loc="left", fontsize=11, color=_INK)
         right.set_xlabel("difference per decision, paired", color=_INK)
         _quiet(right)
-    _verdict(figure, results.verdict)
+    _verdict(figure, verdict)
     return figure
 
 
@@ -133,10 +140,10 @@ def both_names(comparison: Comparison) -> tuple[str, str]:
     return (one, other) if one != other else (f"first, {one}", f"second, {other}")
 
 
-def comparison_figure(comparison: Comparison) -> Any:
+def comparison_figure(comparison: Comparison, *, said: bool = False) -> Any:
     """Both policies, and their difference below with zero as a line."""
-    weak = bool(comparison.weaknesses)
-    figure = _figure(7.5, 3.2 + _room("; ".join(comparison.weaknesses)))
+    weak, verdict = bool(comparison.weaknesses), "" if said else "; ".join(comparison.weaknesses)
+    figure = _figure(7.5, 3.2 + _room(verdict))
     above, below = figure.subplots(2, 1, height_ratios=[2, 1.2])
     for i, e in enumerate((comparison.first, comparison.second)):
         _interval(above, i, e, weak)
@@ -148,10 +155,12 @@ def comparison_figure(comparison: Comparison) -> Any:
     below.axvline(0.0, color=_SOFT, linestyle="--", linewidth=1.2)
     below.set_yticks([0], ["difference"], fontsize=10, color=_INK)
     below.set_ylim(0.5, -0.9)
-    below.set_xlabel(f"first minus second, paired: better is {comparison.better}", color=_INK)
+    named = dict(zip(("first", "second"), both_names(comparison)))
+    better = named.get(comparison.better, comparison.better)
+    below.set_xlabel(f"first minus second, paired; better: {better}", color=_INK)
     _quiet(above)
     _quiet(below)
-    _verdict(figure, "; ".join(comparison.weaknesses))
+    _verdict(figure, verdict)
     return figure
 
 
@@ -164,10 +173,15 @@ def diagnostics_figure(d: Diagnostics) -> Any:
     shown = range(0, len(edges), max(1, len(edges) // 5))
     weights.set_xticks(list(shown), [f"{edges[i]:.3g}" for i in shown], fontsize=8)
     weights.set_yscale("symlog", linthresh=1)
-    weights.set_title("rows by weight (up to), zeros left out", loc="left", fontsize=10, color=_INK)
+    weights.set_title("rows by weight", loc="left", fontsize=10, color=_INK)
+    weights.set_xlabel("weight up to (0 is left out)", fontsize=9, color=_INK)
     points = d.ess_over_time
     ess.plot([n for n, _ in points], [e for _, e in points], color=_ACCENT, linewidth=1.8)
-    ess.set_title("effective sample size over rows", loc="left", fontsize=10, color=_INK)
+    ess.set_title("effective rows over time", loc="left", fontsize=10, color=_INK)
+    ess.set_xlabel("rows", fontsize=9, color=_INK)
+    ess.locator_params(axis="x", nbins=4)
+    for axis in (ess.xaxis, ess.yaxis):
+        axis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     ess.tick_params(labelsize=8)
     rows = d.balance[:10][::-1]
     if rows:
@@ -177,23 +191,29 @@ def diagnostics_figure(d: Diagnostics) -> Any:
         balance.axvline(5.5, color=_ALARM, linestyle="--", linewidth=1)
     else:
         balance.text(0.5, 0.5, "no shared contexts", ha="center", va="center", transform=balance.transAxes, color=_SOFT)
-    balance.set_title("balance: standard errors off, worst", loc="left", fontsize=10, color=_INK)
+    balance.set_title("balance, the worst contexts", loc="left", fontsize=10, color=_INK)
+    balance.set_xlabel("standard errors off", fontsize=9, color=_INK)
     for axes, grid in ((weights, "y"), (ess, "y"), (balance, "x")):
         _quiet(axes, grid)
     return figure
 
 
-def replay_figure(result: Replay) -> Any:
-    """The learning curve: reward per decision over matched rows, all so far and lately."""
-    figure = _figure(7.5, 3.4 + _room("; ".join(result.warnings)))
+def replay_figure(result: Replay, *, said: bool = False) -> Any:
+    """The learning curve: reward per decision over matched rows, all so far and lately, beside what the log earned."""
+    verdict = "" if said else "; ".join(result.warnings)
+    figure = _figure(7.5, 3.4 + _room(verdict))
     axes, rewards = figure.subplots(), np.asarray(result.rewards, float)
     if rewards.size:
         n = np.arange(1, rewards.size + 1)
-        axes.plot(n, np.cumsum(rewards) / n, color=_ACCENT, linewidth=2, label="all so far")
+        begin = min(rewards.size // 50, 100)  # the mean of the first few rows would set the scale
+        axes.plot(n[begin:], (np.cumsum(rewards) / n)[begin:], color=_ACCENT, linewidth=2, label="all so far")
         window = max(1, rewards.size // 20)
         sums = np.cumsum(np.concatenate([[0.0], rewards]))
         lately = (sums[window:] - sums[:-window]) / window
         axes.plot(np.arange(window, rewards.size + 1), lately, color=_SOFT, linewidth=1, label=f"last {window:,}")
+        if math.isfinite(result.logged):
+            label = f"the log earned {number(result.logged)}"
+            axes.axhline(result.logged, color=_SOFT, linestyle="--", linewidth=1.2, label=label)
         axes.legend(frameon=False, fontsize=9)
     if math.isfinite(result.low) and math.isfinite(result.high):
         axes.axhspan(result.low, result.high, color=_ACCENT, alpha=0.12, linewidth=0)
@@ -201,6 +221,7 @@ def replay_figure(result: Replay) -> Any:
     axes.set_ylabel("reward per decision", color=_INK)
     axes.set_title(f"{result.name}: {number(result.value)} ({number(result.low)} to {number(result.high)})", loc="left",
                    fontsize=11, color=_INK)  # fmt: skip
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     _quiet(axes, "y")
-    _verdict(figure, "; ".join(result.warnings))
+    _verdict(figure, verdict)
     return figure

@@ -194,6 +194,7 @@ def fit(
     estimators = evaluation.pop("estimators", [judge, "snips"])
     held, model = log.take(test), _part(reward_model, test)
     judged: Evaluation = evaluate(held, learnt(train, how), estimators, model, folds=folds, seed=seed, **evaluation)
+    judged.target = how[1].name or judged.target
     policy = learnt(np.ones(len(log), bool), how)
     return Fitted(policy, judged, judge, int(train.sum()), int(test.sum()), how[0], how[1].name)
 

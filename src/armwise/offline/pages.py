@@ -112,7 +112,7 @@ def evaluation_fragment(result: Evaluation) -> str:
     return (
         f"<h4>{html.escape(result.target)}</h4>"
         + _alarm(result.verdict)
-        + _table(header(result.level), [cells(e) for e in result.values()])
+        + _table(*result.rows_shown())
         + _list([*lift, *result.notes])
     )
 
@@ -123,11 +123,11 @@ def evaluation_report(result: Evaluation, path: Any) -> None:
     lift = [] if result.lift is None else [lift_line(result)]
     _write(path, f"Offline evaluation of {result.target}", [
         _alarm(result.verdict),
-        _image(evaluation_figure(result), "Estimates with their intervals"),
-        "<h2>Estimates</h2>" + _table(header(result.level), [cells(e) for e in result.values()]),
+        _image(evaluation_figure(result, said=True), "Estimates with their intervals"),
+        "<h2>Estimates</h2>" + _table(*result.rows_shown()),
         _list([*lift, *about, *result.notes]),
         _segments({result.target: result}),
-        _diagnostics(result),
+        _headed(_diagnostics(result)),
     ])  # fmt: skip
 
 
@@ -162,6 +162,10 @@ def _calibration(d: Diagnostics) -> str:
     )
 
 
+def _headed(diagnostics: str) -> str:
+    return "<h2>Diagnostics</h2>" + diagnostics if diagnostics.startswith("<img") else diagnostics
+
+
 def _diagnostics(result: Evaluation) -> str:
     d = result.diagnostics
     if d is None:  # unless each estimate knows its own effective rows, as on the log of an agent that adapts
@@ -169,7 +173,7 @@ def _diagnostics(result: Evaluation) -> str:
         return "" if known else "<p>The log has no probabilities: nothing can be said about overlap.</p>"
     worst = ", ".join(f"{name} {z:.1f}" for name, z, _ in d.balance[:3]) or "no shared contexts"
     facts = [
-        ("effective sample size", f"{d.ess:,.1f} of {d.n:,} ({d.ess / d.n:.1%})"),
+        ("effective sample size", f"{d.ess:,.0f} of {d.n:,} ({d.ess / d.n:.1%})"),
         ("mean weight (1 is right)", f"{d.mean_weight:.4f} ± {d.mean_weight_error:.4f}"),
         ("largest weights", ", ".join(f"{weight:,.2f} (row {row})" for row, weight in d.largest)),
         ("the largest row's share of all weight", f"{d.largest_share:.2%}"),
@@ -187,7 +191,7 @@ def _diagnostics(result: Evaluation) -> str:
     ]
     lines = "".join(f'<tr><td>{name}</td><td class="text">{html.escape(text)}</td></tr>' for name, text in facts)
     table = f'<div class="scroll"><table><tbody>{lines}</tbody></table></div>'
-    return "<h2>Diagnostics</h2>" + _image(diagnostics_figure(d), "Weights, effective rows over time, balance") + table
+    return _image(diagnostics_figure(d), "Weights, effective rows over time, balance") + table
 
 
 # ---------------------------------------------------------------------- several policies, two policies
@@ -209,7 +213,7 @@ def several_fragment(results: Evaluations) -> str:
 
 def several_report(results: Evaluations, path: Any) -> None:
     """One page for all policies."""
-    parts = [_image(several_figure(results), "Policies with their intervals"), several_fragment(results)]
+    parts = [_image(several_figure(results, said=True), "Policies with their intervals"), several_fragment(results)]
     for name, each in results.items():  # of many policies folded, or nobody finds the next
         opened = " open" if len(results) <= _FEW_POLICIES else ""
         parts.append(
@@ -236,7 +240,7 @@ def comparison_fragment(comparison: Comparison) -> str:
 def comparison_report(comparison: Comparison, path: Any) -> None:
     """One page for two policies."""
     title = " against ".join(both_names(comparison))
-    _write(path, title, [_image(comparison_figure(comparison), "The two policies and their difference"),
+    _write(path, title, [_image(comparison_figure(comparison, said=True), "The two policies and their difference"),
                          comparison_fragment(comparison)])  # fmt: skip
 
 
@@ -248,6 +252,7 @@ def replay_fragment(result: Replay) -> str:
     rows = [["reward per decision", number(result.value)],
             [f"{result.level:.0%} interval", f"{number(result.low)} to {number(result.high)}"],
             ["rows matched", f"{result.matched:,} of {result.n:,} ({result.method})"], ["the interval", result.about],
+            *([["the log earned", f"{number(result.logged)} per decision"]] if math.isfinite(result.logged) else []),
             *([["columns", result.columns]] if result.columns else [])]  # fmt: skip
     return _alarm("; ".join(result.warnings)) + _table([result.name, ""], rows)
 
@@ -255,7 +260,9 @@ def replay_fragment(result: Replay) -> str:
 def replay_report(result: Replay, path: Any) -> None:
     """One page: the learning curve and the numbers."""
     _write(
-        path, f"Replay of {result.name}", [_image(replay_figure(result), "The learning curve"), replay_fragment(result)]
+        path,
+        f"Replay of {result.name}",
+        [_image(replay_figure(result, said=True), "The learning curve"), replay_fragment(result)],
     )
 
 
@@ -267,5 +274,5 @@ def fitted_fragment(fitted: Fitted) -> str:
 def fitted_report(fitted: Fitted, path: Any) -> None:
     """One page: what was learnt, and what it is worth on rows it never saw."""
     _write(path, "A policy learnt from a log", [f"<p>{html.escape(fitted.about)}</p>",
-           _image(evaluation_figure(fitted.estimate), "Estimates on held-out rows"), evaluation_fragment(fitted.estimate),
-           _diagnostics(fitted.estimate)])  # fmt: skip
+           _image(evaluation_figure(fitted.estimate, said=True), "Estimates on held-out rows"), evaluation_fragment(fitted.estimate),
+           _headed(_diagnostics(fitted.estimate))])  # fmt: skip

@@ -51,6 +51,7 @@ class Replay:
     agent: Agent = field(repr=False)
     runs: int = 0  # resampled logs that the interval rests on; 0: this one run
     columns: str | None = None  # which column is what, where the log has names
+    logged: float = math.nan  # what the log's own decisions earned
 
     @property
     def name(self) -> str:
@@ -71,6 +72,7 @@ class Replay:
             f"{self.level:.0%} interval         {number(self.low)} to {number(self.high)}",
             f"rows matched         {self.matched:,} of {self.n:,} ({self.method})",
             f"the interval is {self.about}",
+            *([f"the log earned       {number(self.logged)} per decision"] if math.isfinite(self.logged) else []),
             *([f"columns: {self.columns}"] if self.columns else []),
         ]
         return "\n".join([*lines, *(f"WARNING: {text}" for text in self.warnings)])
@@ -96,7 +98,7 @@ class Replay:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
-        numbers = {k: getattr(self, k) for k in ("value", "low", "high", "std_error")}
+        numbers = {k: getattr(self, k) for k in ("value", "low", "high", "std_error", "logged")}
         plain = {k: v if math.isfinite(v) else None for k, v in numbers.items()}
         rest = {k: getattr(self, k) for k in ("matched", "n", "method", "level", "runs", "about", "columns")}
         return {**plain, **rest, "warnings": list(self.warnings)}
@@ -140,18 +142,20 @@ def replay(
     learner, accept = copy.deepcopy(agent), stream(seed, "acceptance")
     rewards: list[float] = []
     matched: list[int] = []
-    n = 0
+    n, earned = 0, 0.0
     with bar(log, 1, progress) as advance:
         for rows in log.batches(contexts=agent.sees != "nothing"):
             done = _play(learner, rows, limit, accept, rewards, matched, horizon)
             n += done
+            earned += float(rows.rewards[:done].sum())
             advance(done)
             if horizon is not None and len(rewards) == horizon:
                 break
     if runs is None:
         runs = 20 if n <= _SHORT and not log.streamed else 0
     again = [_resampled(log, [agent], limit, horizon, seed, run)[0] for run in range(count("runs", runs, least=0))]
-    return replace(_result(rewards, matched, n, notes, limit, level, learner, again), columns=log.columns_used)
+    result = _result(rewards, matched, n, notes, limit, level, learner, again)
+    return replace(result, columns=log.columns_used, logged=earned / n if n else math.nan)
 
 
 def compare_learners(

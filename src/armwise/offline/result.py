@@ -186,6 +186,16 @@ class Evaluation(Mapping[str, Estimate]):
     def _starting(self, word: str) -> list[str]:
         return [w for e in self._estimates.values() for w in e.warnings if w.startswith(word)][:1]
 
+    def rows_shown(self) -> tuple[list[str], list[list[str]]]:
+        """The head and the rows of the table of estimates, as pages show them.
+
+        >>> from armwise.offline import Log, evaluate
+        >>> log = Log(arms=[0, 1] * 50, rewards=[1, 0] * 50, probabilities=[0.5] * 100, n_arms=2)
+        >>> evaluate(log, [0.5, 0.5], "ips").rows_shown()[1]
+        [['ips', '0.5000', '0.4008 to 0.5992', '0.05025', '100', '100']]
+        """
+        return views.header(self.level), [views.cells(e) for e in self.values()]
+
     def table(self) -> str:
         """The estimates as lines of text, with the verdict below.
 
