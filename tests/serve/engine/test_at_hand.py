@@ -9,8 +9,10 @@ from armwise import persist
 from armwise.features.arms import read_arms
 from armwise.serve.engine.draw import drawn
 from armwise.serve.engine.fold import fold
-from armwise.serve.journal.append import Write
+from armwise.serve.engine.learner import Learner
+from armwise.serve.journal.append import Journal, Write
 from armwise.serve.journal.events import Creation, Row
+from armwise.serve.journal.sqlite import SQLite
 from armwise.serve.model.build import build_model
 from armwise.serve.model.inside import copied
 from armwise.serve.model.model import Model
@@ -55,3 +57,29 @@ def test_a_copied_agent_draws_what_the_agent_would_and_leaves_it_alone() -> None
     assert drawn_by_twin == drawn_by_agent
     children = [each._rng.spawn(1)[0].random() for each in (twin, agent)]
     assert children[0] == children[1]
+
+
+def test_of_events_only_those_of_other_processes_are_read() -> None:
+    # A failure would mean that whoever leads reads back, and makes anew, what it has just written itself.
+    store = SQLite.temporary()
+    writing = Journal(store.connect())
+    committed: list[tuple[Row, Write]] = []
+    writing.on_commit = committed.extend
+    for k in range(9):
+        writing.append([[Write("shop", "", Creation(seed=k))]], now=k)
+    reading = Journal(store.connect())
+    learner = Learner(store, lambda: reading, save=print)
+    learner._journal = reading
+    read: list[int] = []
+    rows, after = reading.rows, reading.after
+    reading.rows = lambda seqs: (read.extend(seqs), rows(seqs))[1]  # type: ignore[method-assign, func-returns-value]
+    reading.after = lambda *at: (read.append(-at[0]), after(*at))[1]  # type: ignore[method-assign, func-returns-value]
+    learner.take_committed([one for one in committed if one[0].seq in (2, 3, 6)])
+    found, writes = learner._next()
+    assert ([row.seq for row in found], sorted(writes), read) == ([1, 2, 3, 4, 5, 6], [2, 3, 6], [1, 4, 5])
+    learner.position = 6
+    assert [row.seq for row in learner._next()[0]] == [7, 8, 9]
+    assert read[3:] == [-6]
+    for journal in (writing, reading):
+        journal.connection.close()
+    store.close()

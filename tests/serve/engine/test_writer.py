@@ -28,11 +28,11 @@ class Failing(Journal):
         self.free = threading.Event()
         self.free.set()
 
-    def append(self, groups: Any, now: int) -> Any:
+    def append(self, groups: Any, now: int, more: Any = None) -> Any:
         self.free.wait(30.0)
         if self.full:
             raise OSError("database or disk is full at secret.host:5432")
-        return super().append(groups, now)
+        return super().append(groups, now, more)
 
     def probe(self) -> None:
         if self.full:

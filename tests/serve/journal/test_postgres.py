@@ -6,11 +6,13 @@ import io
 import json
 import os
 import signal
+import threading
 import time
 from collections.abc import Iterator
 from typing import Any
 
 import httpx
+import psycopg
 import pyarrow.parquet as pq
 import pytest
 from database import Server, free_port
@@ -23,8 +25,8 @@ from armwise.serve.config import Config, open_store
 from armwise.serve.engine.engine import Engine
 from armwise.serve.errors import Conflict
 from armwise.serve.journal import postgres
-from armwise.serve.journal.append import Journal
-from armwise.serve.journal.events import Creation
+from armwise.serve.journal.append import Journal, Write
+from armwise.serve.journal.events import Creation, Reward
 from armwise.serve.log import verify as verifying
 from armwise.serve.log.compact import compact
 from armwise.serve.log.export import pieces
@@ -314,3 +316,77 @@ def test_reads_while_the_database_is_away_are_503_without_its_address(url: str) 
         assert (answer.status_code, answer.headers["retry-after"]) == (503, "1"), path
         assert here not in answer.text
     running.stop()
+
+
+def test_a_batch_frees_the_lock_before_it_is_durable_and_is_acknowledged_only_then(server: Server, url: str) -> None:
+    """Commits wait for a replica that is not there, as they would for a slow disk.
+
+    A failure would mean that processes wait for each other's disk writes, or that something is answered, or learnt,
+    that a crash of the database could still take back.
+    """
+    engines = [Engine(open_store(url), {"shop": Creation(features={"dim": 16})}) for _ in range(2)]
+    for engine in engines:
+        engine.start()
+    answered: list[str] = []
+
+    def decide(engine: Engine, id: str) -> None:
+        answered.append(engine.decide("shop", b"{}", ARMS, id=id).id)
+
+    with psycopg.connect(url, autocommit=True) as outside:
+
+        def settings(value: str) -> None:
+            outside.execute(f"ALTER SYSTEM SET synchronous_standby_names = '{value}'")
+            outside.execute("SELECT pg_reload_conf()")
+
+        def there() -> set[str]:
+            return {id for (id,) in outside.execute("SELECT id FROM events WHERE kind = 'decision'").fetchall()}
+
+        outside.execute("SET synchronous_commit = off")
+        learnt = engines[0].learner.position
+        settings("nobody")
+        try:
+            time.sleep(0.2)
+            threads = [threading.Thread(target=decide, args=(engines[k], f"e{k}")) for k in range(2)]
+            for thread in threads:
+                thread.start()
+            _until(lambda: there() == {"e0", "e1"}, seconds=4.0)  # the second did not wait for the first one's disk
+            time.sleep(0.3)
+            assert answered == []
+            assert engines[0].learner.position == learnt  # which leads
+        finally:
+            settings("")
+        for thread in threads:
+            thread.join(10.0)
+        assert sorted(answered) == ["e0", "e1"]
+    for engine in engines:
+        engine.stop()
+    journal = Journal(open_store(url).connect())
+    assert verify(journal).problems == []
+    journal.connection.close()
+
+
+def test_what_comes_while_others_append_joins_the_batch(url: str) -> None:
+    # A failure would mean that a process commits its requests in smaller batches the more processes there are.
+    engine = Engine(open_store(url), {"shop": Creation(features={"dim": 16})})
+    engine.start()
+    other = open_store(url).connect()
+    other.begin(engine.store.lock)
+    came: list[Any] = []
+    writes = [engine.prepare("shop", b"{}", ARMS) for _ in range(10)]
+    before = engine.writer.commits
+    engine.writer.submit(writes[:1], came.append)
+    _until(lambda: engine.writer.depth == 0)  # it is in hand, and waits for its turn
+    for write in writes[1:9]:
+        engine.writer.submit([write], came.append)
+    engine.writer.submit([Write("shop", writes[0].id, Reward(1.0))], came.append)  # which needs to be looked up
+    engine.writer.submit(writes[9:], came.append)
+    other.commit()
+    _until(lambda: len(came) == 11)
+    assert engine.writer.commits == before + 2
+    assert [outcome[0].row.kind for outcome in came] == ["decision"] * 9 + ["reward", "decision"]
+    assert [outcome[0].row.seq for outcome in came] == list(range(came[0][0].row.seq, came[0][0].row.seq + 11))
+    other.close()
+    engine.stop()
+    journal = Journal(open_store(url).connect())
+    assert verify(journal).problems == []
+    journal.connection.close()

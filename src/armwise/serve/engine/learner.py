@@ -27,6 +27,7 @@ log = logging.getLogger("armwise.serve")
 Snapshots = list[tuple[str, int, bytes]]
 MOST_PENDING = 20_000  # events kept in memory for the learner
 YIELDED = 5.0  # seconds for which a lead that was given away is not taken again
+AT_ONCE = 500  # events that are folded in together
 MOST_RECENT = 2_000  # decisions kept in memory for their rewards
 
 
@@ -292,25 +293,30 @@ class Learner:
     def _fold(self) -> bool:
         """Fold the next events into the masters; False when there are none."""
         assert self._journal is not None
-        committed = self._next_committed()
-        rows = [row for row, _ in committed] if committed else self._journal.after(self.position)
-        fold(self.masters, rows, self._journal, {row.seq: write for row, write in committed}, self._recent, self.broken)
+        rows, writes = self._next()
+        fold(self.masters, rows, self._journal, writes, self._recent, self.broken)
         while len(self._recent) > MOST_RECENT:
             del self._recent[next(iter(self._recent))]
         if rows:
             self.position = rows[-1].seq
         return bool(rows)
 
-    def _next_committed(self) -> list[tuple[Row, Write]]:
-        """What was committed that continues what is folded, without a gap."""
-        found: list[tuple[Row, Write]] = []
-        expected = self.position + 1
-        while self._committed and len(found) < 500 and self._committed[0][0].seq <= expected:
-            item = self._committed.popleft()
-            if item[0].seq == expected:
-                found.append(item)
-                expected += 1
-        return found
+    def _next(self) -> tuple[list[Row], dict[int, Write]]:
+        """The next events, and those of them that this process wrote: of these, only what others wrote is read."""
+        assert self._journal is not None
+        own: dict[int, tuple[Row, Write]] = {}
+        while self._committed and self._committed[0][0].seq <= self.position + AT_ONCE:
+            row, write = self._committed.popleft()
+            if row.seq > self.position:
+                own[row.seq] = row, write
+        if not own:
+            return self._journal.after(self.position, AT_ONCE), {}
+        between = [seq for seq in range(self.position + 1, max(own) + 1) if seq not in own]
+        others = self._journal.rows(between) if between else {}  # they are durable: what came after them is
+        if len(others) < len(between):
+            return self._journal.after(self.position, AT_ONCE), {}
+        found = {seq: row for seq, (row, _) in own.items()} | others
+        return [found[seq] for seq in sorted(found)], {seq: write for seq, (_, write) in own.items()}
 
     def _publish(self, pause: float = 0.0) -> None:
         if self.published == self.position and len(self.models) == len(self.masters):

@@ -13,7 +13,7 @@ from typing import Any
 
 from armwise.serve.engine.counts import BUCKETS
 from armwise.serve.errors import Unavailable
-from armwise.serve.journal.append import Appended, Journal, Write
+from armwise.serve.journal.append import Appended, Journal, Write, joins
 
 log = logging.getLogger("armwise.serve")
 
@@ -75,6 +75,7 @@ class Writer:
         self._in_hand: list[_Submitted] = []  # what the commit under way will answer
         self._answering = threading.Lock()
         self._queue: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._next: list[Any] = []  # what was taken from the queue and is to be done first
         self._thread: threading.Thread | None = None
         self._open = False
         self.healthy = True
@@ -192,11 +193,13 @@ class Writer:
 
     def _run(self, journal: Journal) -> None:
         running, looked = True, 0.0
-        while running:
+        while running or self._next:
             groups: list[_Submitted] = []
             tasks: list[Callable[[Journal], None]] = []
             try:
-                item = self._queue.get(timeout=self._pause)
+                with self._answering:
+                    first, self._next = self._next, []
+                item = first[0] if first else self._queue.get(timeout=self._pause)
                 while True:
                     if item is None:
                         running = False
@@ -238,7 +241,7 @@ class Writer:
         self._in_hand = groups
         started = time.perf_counter()
         try:
-            outcomes: Sequence[Appended] = journal.append([group for group, _, _ in groups], self._now())
+            outcomes: Sequence[Appended] = journal.append([group for group, _, _ in groups], self._now(), self._more)
             self.healthy = True
             self.commits += 1
             took = time.perf_counter() - started
@@ -254,6 +257,19 @@ class Writer:
         if not answered:
             _deliver(groups, outcomes)
 
+    def _more(self) -> list[Sequence[Write]]:
+        """What came while another process appended, and may join the batch in hand."""
+        taken: list[_Submitted] = []
+        with self._answering, contextlib.suppress(queue.Empty):
+            while self._in_hand and not self._next and len(self._in_hand) < MOST:
+                item = self._queue.get_nowait()
+                if isinstance(item, tuple) and joins(item[0]):
+                    taken.append(item)
+                    self._in_hand.append(item)
+                else:
+                    self._next.append(item)
+        return [group for group, _, _ in taken]
+
     def _watch(self) -> None:
         """Refuse those who have waited for longer than the deadline; the same request may come again later."""
         while self._thread is not None:
@@ -262,11 +278,11 @@ class Writer:
                 continue
             with self._answering:
                 late, self._in_hand = self._in_hand, []
-            waiting: list[Any] = []
+                waiting, self._next = self._next, []
             with contextlib.suppress(queue.Empty):
                 while True:
                     waiting.append(self._queue.get_nowait())
-            late += [item for item in waiting if isinstance(item, tuple)]
+            late = late + [item for item in waiting if isinstance(item, tuple)]
             for item in waiting:  # tasks, and the word to end, are still to be done
                 if not isinstance(item, tuple):
                     self._queue.put(item)

@@ -23,13 +23,19 @@ from armwise.features.tokens import Stack
 from armwise.serve.errors import Conflict, Damaged, Stale, Unavailable, Unknown
 from armwise.serve.journal.bodies import MANY, hashed, pack, pack_arms, together
 from armwise.serve.journal.events import Change, Creation, Decision, Event, Reward, Row, Sequel, Version, kind_of
-from armwise.serve.journal.records import STATUS, Records, chunks, marks
+from armwise.serve.journal.records import STATUSES, Records, as_status, chunks, marks
 from armwise.serve.journal.records import Base as Base
 from armwise.serve.journal.rules import Status, check, happen
+from armwise.serve.journal.store import SharedConnection, Statement
 
 T = TypeVar("T")
 _NO_STATUS = (None,) * 10
 _OF_DECISIONS = (Decision, *get_args(Sequel))
+_REQUESTS = "SELECT app, request, seq FROM requests"
+_HERE = (  # the time, the last event, and what else a batch must know, in one query
+    "SELECT ({clock}), e.seq, e.time, e.chain, m.value, (SELECT value FROM meta WHERE key = 'spread') FROM meta m "
+    "LEFT JOIN LATERAL (SELECT seq, time, chain FROM events ORDER BY seq DESC LIMIT 1) e ON true WHERE m.key = 'base'"
+)
 _HELD = 2047  # bytes that are hashed without giving the interpreter away, for which a busy writer would wait long
 
 
@@ -50,6 +56,7 @@ class Write(msgspec.Struct, gc=False):  # no cycle goes through it
     names: tuple[str, ...] = ()  # a decision's arms, in the order they were sent
     held: Any = None  # counts a decision while it is under way (``model.underway.Held``), where its agent counts them
     catalogue: bytes = b""  # the hash of its arms, where the request named it
+    body: bytes = b""  # a decision as it is stored, where that was made while others appended
     home: str = ""  # the database that a decision was drawn for, where there are several
     spread: int = 0  # how often databases had been added, as far as was known when it was brought here (``members``)
     look: bool = False  # only ask what would come of it: a decision that is not there yet is Unknown
@@ -69,6 +76,7 @@ class Written(msgspec.Struct, gc=False):
 
 
 Appended = list[Written] | Exception
+More = Callable[[], Sequence[Sequence[Write]]]
 
 
 class _Hashes:
@@ -102,10 +110,7 @@ class _Batch:
 
     def append(self, write: Write, event: Event) -> Row:
         self.seq += 1
-        if isinstance(event, Decision) and (write.catalogue or sum(map(len, event.arms)) >= MANY):
-            body = self._refer(event, write.catalogue)
-        else:
-            body = pack(msgspec.json.encode(event))
+        body = write.body or self.stored(write, event)
         row = Row(self.seq, self.time, write.app, kind_of(event), write.id, body, event)
         self.chain = link(self.chain, row)
         self.rows.append((row, self.chain, write))
@@ -114,14 +119,16 @@ class _Batch:
             self.asked.append((write.app, write.request, row.seq))
         return row
 
-    def _refer(self, decision: Decision, catalogue: bytes) -> bytes:
-        """The body of a decision whose arms are stored apart, in the order in which they were sent."""
-        arms = decision.arms
-        if decision.order:
-            arms = [arm for _, arm in sorted(zip(decision.order, arms), key=lambda pair: pair[0])]
-        catalogue = catalogue or self.hash_of(arms)
+    def stored(self, write: Write, event: Event) -> bytes:
+        """The body of an event; arms that are stored apart are put in the order in which they were sent."""
+        if not isinstance(event, Decision) or not (write.catalogue or sum(map(len, event.arms)) >= MANY):
+            return pack(msgspec.json.encode(event))
+        arms = event.arms
+        if event.order:
+            arms = [arm for _, arm in sorted(zip(event.order, arms), key=lambda pair: pair[0])]
+        catalogue = write.catalogue or self.hash_of(arms)
         self.catalogues[catalogue] = arms
-        return pack(msgspec.json.encode(msgspec.structs.replace(decision, arms=[])), catalogue)
+        return pack(msgspec.json.encode(msgspec.structs.replace(event, arms=[])), catalogue)
 
     def entries(self, rows: Sequence[tuple[Row, bytes, Write]]) -> list[Any]:
         """The values of rows of ``store.ENTRIES``, one after the other."""
@@ -170,33 +177,37 @@ class Journal(Records):
     def _hashes(self) -> _Hashes:
         return _Hashes()
 
-    def append(self, groups: Sequence[Sequence[Write]], now: int) -> list[Appended]:
+    def append(self, groups: Sequence[Sequence[Write]], now: int, more: More | None = None) -> list[Appended]:
         """Append groups of writes in one transaction; each group is taken whole or refused with the reason.
+
+        ``more`` gives groups that came while others appended, if ``joins`` says that they may join this batch now;
+        their outcomes follow those of the others. Where nobody else appends it is not asked.
 
         >>> from armwise.serve.journal.sqlite import SQLite
         >>> journal = Journal(SQLite(":memory:").connect())
         >>> journal.append([[Write("shop", "e1", Reward(0.5))]], now=5)
         [Unknown('no decision has the id e1')]
         """
-        begun = bool(self._lock)  # where it is alone, nothing can change between reading and writing
+        batch, outcomes = self._append_in_turn(groups, more) if self._lock else self._append_alone(groups, now)
+        if self.on_commit is not None:
+            self.on_commit([(row, write) for row, _, write in batch.rows])
+        return outcomes
+
+    def _append_alone(self, groups: Sequence[Sequence[Write]], now: int) -> tuple[_Batch, list[Appended]]:
+        begun = False  # where it is alone, nothing can change between reading and writing
         try:
-            if begun:
-                self.connection.begin(self._lock)
-            now, last, time, chain = self._here(now)
+            last, time, chain = self._at or self.last()
             batch = _Batch(max(now, time), last, chain, hash_of=self._hashes)
             self._read_touched(batch, groups)
             outcomes = [self._take(batch, group) for group in groups]
             entries, new = list(chunks(batch.rows)), self._unstored(batch.catalogues)
-            if not begun and len(entries) + len(new) > 1:  # one statement is a transaction by itself
+            if len(entries) + len(new) > 1:  # one statement is a transaction by itself
                 self.connection.begin()
                 begun = True
             for hash in new:
-                self._put_arms(hash, together(batch.catalogues[hash]), batch.time)
-            if self._lock:
-                self._write(batch)
-            else:
-                for chunk in entries:
-                    self.connection.execute(f"INSERT INTO entries VALUES {marks(chunk, 18)}", batch.entries(chunk))
+                self.connection.execute(*_put_arms(hash, together(batch.catalogues[hash]), batch.time))
+            for chunk in entries:
+                self.connection.execute(f"INSERT INTO entries VALUES {marks(chunk, 18)}", batch.entries(chunk))
             if begun:
                 self.connection.commit()
         except BaseException:
@@ -204,30 +215,63 @@ class Journal(Records):
             if begun:
                 self.connection.rollback()
             raise
-        if not self._lock:
-            self._at = batch.seq, batch.time, batch.chain
+        self._at = batch.seq, batch.time, batch.chain
         if self.connection.tail is not None and batch.rows:
             self.connection.tail.note(batch.seq, batch.chain)
-        if self.on_commit is not None:
-            self.on_commit([(row, write) for row, _, write in batch.rows])
-        return outcomes
+        return batch, outcomes
 
-    def _here(self, now: int) -> tuple[int, int, int, bytes]:
-        """The time, and the number, time and chain of the last event; of a database that others share, in one query."""
-        if not self._clock:
-            return now, *(self._at or self.last())
-        [(now, seq, time, chain, base, spread)] = self.connection.execute(
-            f"SELECT ({self._clock}), e.seq, e.time, e.chain, m.value, "
-            "(SELECT value FROM meta WHERE key = 'spread') FROM meta m LEFT JOIN LATERAL "
-            "(SELECT seq, time, chain FROM events ORDER BY seq DESC LIMIT 1) e ON true WHERE m.key = 'base'"
-        )
+    def _append_in_turn(self, groups: Sequence[Sequence[Write]], more: More | None) -> tuple[_Batch, list[Appended]]:
+        """Where others append too: what can be done without the lock is done while it is waited for."""
+        connection: SharedConnection = self.connection  # type: ignore[assignment]
+        batch = _Batch(0, 0, b"", hash_of=self._hashes)
+        writes = [write for group in groups for write in group]
+        made = [write for write in writes if isinstance(write.event, Decision) and not write.look]
+
+        def encode() -> None:
+            for write in made:
+                if not write.body:
+                    write.body = batch.stored(write, write.event)
+
+        if large := any(write.catalogue or not joins([write]) for write in made):
+            encode()  # which says what arms are to be looked for
+        ids, keys, hashes = _ids(writes), _keys(writes), list(batch.catalogues)
+        asked = [(_HERE.format(clock=self._clock), ()), *self.naming(STATUSES, "id", ids)]
+        at, asked = len(asked), [*asked, *self.naming(_REQUESTS, "request", keys)]
+        until, asked = len(asked), [*asked, *map(self._asking_arms, chunks(hashes))]
+        try:
+            found = connection.open_batch(self._lock, asked, (lambda: None) if large else encode)
+            now, batch.seq, time, batch.chain = self._here(*found[0][0])
+            batch.time = max(now, time)
+            for status in (as_status(raw) for rows in found[1:at] for raw in rows):
+                batch.known[status.app, status.id] = status
+            for app, request, seq in (raw for rows in found[at:until] for raw in rows):
+                batch.requests[app, request] = seq
+            there = {bytes(hash) for rows in found[until:] for (hash,) in rows}
+            all_groups = [*groups, *more()] if more is not None else groups
+            outcomes = [self._take(batch, group) for group in all_groups]
+            new = [hash for hash in batch.catalogues if hash not in there]
+            connection.close_batch(
+                [_put_arms(hash, together(batch.catalogues[hash]), batch.time) for hash in new],
+                [(r.seq, r.time, r.app, r.kind, r.id, r.body, chain) for r, chain, _ in batch.rows],
+                [_columns(batch.known[key]) for key in batch.dirty],
+                batch.asked,
+            )
+        except BaseException:
+            connection.rollback()
+            raise
+        return batch, outcomes
+
+    def _here(
+        self, now: int, seq: int | None, time: int | None, chain: bytes | None, base: bytes, spread: bytes | None
+    ) -> tuple[int, int, int, bytes]:
+        """The time, and the number, time and chain of the last event of a database that others share."""
         self._spread = int(bytes(spread)) if spread is not None else 0
         if bytes(base) != self._base[0]:  # it is long where many decisions were open
             self._base = bytes(base), msgspec.json.decode(base, type=Base)
         began = self._base[1]
-        if seq is None or seq <= began.seq:
+        if seq is None or chain is None or seq <= began.seq:
             return int(now), began.seq, time or 0, bytes.fromhex(began.chain)
-        return int(now), seq, time, bytes(chain)
+        return int(now), seq, time or 0, bytes(chain)
 
     def put_catalogue(self, text: bytes, now: int) -> bytes:
         """Store arms, as ``bodies.together`` has them, for decisions to refer to; their hash.
@@ -236,20 +280,19 @@ class Journal(Records):
         >>> Journal(SQLite(":memory:").connect()).put_catalogue(b'["a"]', now=5).hex()
         'f53b3155b302982e196b7645b7b614b1'
         """
-        self._put_arms(hash := hashed(text), text, self.now(now))
+        self.connection.execute(*_put_arms(hash := hashed(text), text, self.now(now)))
         return hash
-
-    def _put_arms(self, hash: bytes, text: bytes, now: int) -> None:
-        sql = "INSERT INTO catalogues VALUES (?, ?, ?) ON CONFLICT (hash) DO UPDATE SET time = excluded.time"
-        self.connection.execute(sql, (hash, now, pack_arms(text)))
 
     def _unstored(self, hashes: Collection[bytes]) -> list[bytes]:
         """Those of which the arms are not stored; asked each time, since a compaction may have taken them away."""
         there: set[bytes] = set()
         for chunk in chunks(list(hashes)):
-            sql = f"SELECT hash FROM catalogues WHERE hash IN ({', '.join('?' * len(chunk))})"
-            there.update(bytes(hash) for (hash,) in self.connection.execute(sql, chunk))
+            there.update(bytes(hash) for (hash,) in self.connection.execute(*self._asking_arms(chunk)))
         return [hash for hash in hashes if hash not in there]
+
+    def _asking_arms(self, hashes: Sequence[bytes]) -> Statement:
+        where, values = self.connection.among("hash", hashes)
+        return f"SELECT hash FROM catalogues WHERE {where}", values
 
     def alone(self, work: Callable[[], T]) -> T:
         """Work in one transaction, while no other process appends.
@@ -280,11 +323,9 @@ class Journal(Records):
 
     def _read_touched(self, batch: _Batch, groups: Sequence[Sequence[Write]]) -> None:
         writes = [w for group in groups for w in group]
-        ids = list({(w.app, w.id): None for w in writes if w.id and not w.fresh})
-        for status in self.statuses(ids):
+        for status in self.statuses(_ids(writes)):
             batch.known[status.app, status.id] = status
-        asked = list({(w.app, w.request): None for w in writes if w.request})
-        for app, request, seq in self.named("SELECT app, request, seq FROM requests", "request", asked):
+        for app, request, seq in self.named(_REQUESTS, "request", _keys(writes)):
             batch.requests[app, request] = seq
 
     def _take(self, batch: _Batch, group: Sequence[Write]) -> Appended:
@@ -345,20 +386,32 @@ class Journal(Records):
             return batch.rows[seq - batch.rows[0][0].seq][0]
         return self.row(seq)
 
-    def _write(self, batch: _Batch) -> None:
-        events = [(r.seq, r.time, r.app, r.kind, r.id, r.body, chain) for r, chain, _ in batch.rows]
-        for chunk in chunks(events):
-            self.connection.execute(f"INSERT INTO events VALUES {marks(chunk, 7)}", [v for row in chunk for v in row])
-        changed = [batch.known[key] for key in batch.dirty]
-        for chunk in chunks(changed):
-            self.connection.execute(
-                f"INSERT INTO decisions ({STATUS}) VALUES {marks(chunk, 12)} ON CONFLICT (app, id) DO UPDATE SET "
-                "active = excluded.active, n = excluded.n, total = excluded.total, value = excluded.value, "
-                "closed = excluded.closed",
-                [value for status in chunk for value in _columns(status)],
-            )
-        for chunk in chunks(batch.asked):
-            self.connection.execute(f"INSERT INTO requests VALUES {marks(chunk, 3)}", [v for row in chunk for v in row])
+
+def joins(group: Sequence[Write]) -> bool:
+    """Whether a group may join a batch for which all was read that it needs: new decisions that need nothing.
+
+    >>> joins([Write("shop", "e1", Reward(0.5))])
+    False
+    """
+    return all(
+        isinstance(write.event, Decision) and write.fresh and not write.request and not write.catalogue
+        and sum(map(len, write.event.arms)) < MANY
+        for write in group
+    )  # fmt: skip
+
+
+def _ids(writes: Sequence[Write]) -> list[tuple[str, str]]:
+    """The decisions of which has to be known where they stand."""
+    return list({(w.app, w.id): None for w in writes if w.id and not w.fresh})
+
+
+def _keys(writes: Sequence[Write]) -> list[tuple[str, str]]:
+    return list({(w.app, w.request): None for w in writes if w.request})
+
+
+def _put_arms(hash: bytes, text: bytes, now: int) -> Statement:
+    sql = "INSERT INTO catalogues VALUES (?, ?, ?) ON CONFLICT (hash) DO UPDATE SET time = excluded.time"
+    return sql, (hash, now, pack_arms(text))
 
 
 def _same(row: Row, asked: Event) -> bool:

@@ -13,7 +13,7 @@ from armwise.serve.errors import Damaged, Unknown
 from armwise.serve.journal.bodies import catalogue_of, unpack_arms
 from armwise.serve.journal.events import CONFIG, Change, Creation, Row
 from armwise.serve.journal.rules import Status
-from armwise.serve.journal.store import Connection
+from armwise.serve.journal.store import Connection, Statement
 
 FORMAT = b"3"
 OLDER = (b"2",)  # formats that are read, and written on in this one
@@ -21,6 +21,7 @@ _CHUNK = 500  # rows in one statement
 _CATALOGUES = 32  # kept in memory per session
 _ALL = ""  # no application's name: what is said of all snapshots
 STATUS = "app, id, seq, deadline, rule, fallback, active, n, total, value, closed, learn"
+STATUSES = f"SELECT {STATUS} FROM decisions"
 
 
 class Base(msgspec.Struct):
@@ -145,20 +146,24 @@ class Records:
         """
         found = {}
         for chunk in chunks(list(seqs)):
-            sql = f"SELECT seq, time, app, kind, id, body FROM events WHERE seq IN ({', '.join('?' * len(chunk))})"
-            rows = self.with_arms([_as_row(raw) for raw in self.connection.execute(sql, chunk)])
+            where, values = self.connection.among("seq", chunk)
+            sql = f"SELECT seq, time, app, kind, id, body FROM events WHERE {where}"
+            rows = self.with_arms([_as_row(raw) for raw in self.connection.execute(sql, values)])
             found.update({row.seq: row for row in rows})
         return found
 
     def after(self, seq: int, limit: int = 500) -> list[Row]:
-        """The events that follow ``seq``, in order.
+        """The events that follow ``seq``, in order; all of them durable.
 
         >>> from armwise.serve.journal.sqlite import SQLite
         >>> Records(SQLite(":memory:").connect()).after(0)
         []
         """
         sql = "SELECT seq, time, app, kind, id, body FROM events WHERE seq > ? ORDER BY seq LIMIT ?"
-        return self.with_arms([_as_row(raw) for raw in self.connection.execute(sql, (seq, limit))])
+        rows = self.with_arms([_as_row(raw) for raw in self.connection.execute(sql, (seq, limit))])
+        if rows:
+            self.connection.settle()
+        return rows
 
     def with_arms(self, rows: list[Row]) -> list[Row]:
         """The rows, those whose arms are stored apart with their arms.
@@ -183,8 +188,8 @@ class Records:
         """
         found = {hash: self._arms[hash] for hash in hashes if hash in self._arms}
         for chunk in chunks([hash for hash in hashes if hash not in found]):
-            sql = f"SELECT hash, data FROM catalogues WHERE hash IN ({', '.join('?' * len(chunk))})"
-            for hash, data in self.connection.execute(sql, chunk):
+            where, values = self.connection.among("hash", chunk)
+            for hash, data in self.connection.execute(f"SELECT hash, data FROM catalogues WHERE {where}", values):
                 with contextlib.suppress(ValueError, msgspec.MsgspecError):
                     found[bytes(hash)] = self._arms[bytes(hash)] = unpack_arms(bytes(data))
         while len(self._arms) > _CATALOGUES:
@@ -209,13 +214,23 @@ class Records:
         >>> list(Records(SQLite(":memory:").connect()).named("SELECT seq FROM requests", "request", [("shop", "r1")]))
         []
         """
+        for statement, values in self.naming(sql, column, pairs, also):
+            yield from self.connection.execute(statement, values)
+
+    def naming(self, sql: str, column: str, pairs: Sequence[tuple[str, str]], also: str = "") -> Iterator[Statement]:
+        """The statements that ``named`` executes.
+
+        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> list(Records(SQLite(":memory:").connect()).naming("SELECT seq FROM requests", "request", [("shop", "r1")]))
+        [('SELECT seq FROM requests WHERE app = ? AND request IN (?)', ('shop', 'r1'))]
+        """
         by_app: dict[str, list[str]] = {}
         for app, value in pairs:
             by_app.setdefault(app, []).append(value)
-        for app, values in by_app.items():
-            for chunk in chunks(values):
-                where = f" WHERE {also}app = ? AND {column} IN ({', '.join('?' * len(chunk))})"
-                yield from self.connection.execute(sql + where, (app, *chunk))
+        for app, wanted in by_app.items():
+            for chunk in chunks(wanted):
+                where, values = self.connection.among(column, chunk)
+                yield f"{sql} WHERE {also}app = ? AND {where}", (app, *values)
 
     def statuses(self, ids: Sequence[tuple[str, str]]) -> list[Status]:
         """Where decisions stand, by application and id.
@@ -224,8 +239,7 @@ class Records:
         >>> Records(SQLite(":memory:").connect()).statuses([("shop", "e1")])
         []
         """
-        sql = f"SELECT {STATUS} FROM decisions"
-        return [_as_status(raw) for raw in self.named(sql, "id", ids)]
+        return [as_status(raw) for raw in self.named(STATUSES, "id", ids)]
 
     def rewards(self, ids: Sequence[tuple[str, str]]) -> dict[tuple[str, str], list[Row]]:
         """Every reward that decisions were given, late ones too, in order, by application and id.
@@ -248,7 +262,7 @@ class Records:
         []
         """
         sql = f"SELECT {STATUS} FROM decisions WHERE closed = 0 AND deadline < ? ORDER BY deadline, seq LIMIT ?"
-        return [_as_status(raw) for raw in self.connection.execute(sql, (self.now(now), limit))]
+        return [as_status(raw) for raw in self.connection.execute(sql, (self.now(now), limit))]
 
     def configured(self, app: str) -> tuple[int, Creation | None]:
         """What its configuration last made an application of, and the event that said so.
@@ -367,7 +381,12 @@ def _as_row(raw: Any) -> Row:
     return Row(raw[0], raw[1], raw[2], raw[3], raw[4], body)
 
 
-def _as_status(raw: Any) -> Status:
+def as_status(raw: Any) -> Status:
+    """Where a decision stands, from the columns of ``STATUS``.
+
+    >>> as_status(("shop", "e1", 1, 1000, "earliest", 0.0, 1, 0, 0.0, 0.0, 0, "close")).active
+    True
+    """
     app, id, seq, deadline, rule, default, active, n, total, value, closed, learn = raw
     return Status(app, id, seq, deadline, rule, default, bool(active), n, total, value, bool(closed), learn)
 

@@ -43,6 +43,12 @@ class _SQLiteConnection:
     def execute(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
         return self._raw.execute(sql, values).fetchall()  # type: ignore[no-any-return]
 
+    def among(self, column: str, values: Sequence[Any]) -> tuple[str, Sequence[Any]]:
+        return f"{column} IN ({', '.join('?' * len(values))})", values
+
+    def settle(self) -> None:
+        """What others can see of a file, its disk has."""
+
     def begin(self, lock: str = "") -> None:
         self._raw.execute("BEGIN")  # IMMEDIATE would lock the snapshots' file too, and wait for it
 

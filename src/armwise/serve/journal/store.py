@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from armwise.serve.journal.tail import Tail
@@ -31,6 +31,9 @@ CREATE TABLE IF NOT EXISTS {aside}snapshots (
   app TEXT NOT NULL, seq {integer} NOT NULL, data {bytes} NOT NULL, PRIMARY KEY (app, seq));
 """
 
+Statement = tuple[str, Sequence[Any]]  # with ``?`` for values
+Rows = Sequence[tuple[Any, ...]]  # of a table, all of its columns in order
+
 
 class Connection(Protocol):
     """One session with the database; statements use ``?`` for values.
@@ -45,6 +48,14 @@ class Connection(Protocol):
 
     def execute(self, sql: str, values: Sequence[Any] = ()) -> list[Any]: ...
 
+    def among(self, column: str, values: Sequence[Any]) -> tuple[str, Sequence[Any]]:
+        """A condition that a column has one of these values, and what to execute it with."""
+        ...
+
+    def settle(self) -> None:
+        """Return when all that can be read in this session is durable, not only committed."""
+        ...
+
     def begin(self, lock: str = "") -> None: ...
 
     def begin_reading(self) -> None: ...
@@ -54,6 +65,23 @@ class Connection(Protocol):
     def rollback(self) -> None: ...
 
     def close(self) -> None: ...
+
+
+class SharedConnection(Connection, Protocol):
+    """A session with a database that others append to: a batch takes two round trips, and the lock lasts that long.
+
+    The transaction is committed, and the lock with it released, before the disk has it; then it waits for the disk.
+    What is later in the database's log is never durable before what is earlier, so whoever appends meanwhile has to
+    wait for the same bytes: if the database dies, all of that is gone together, and nobody was told of any.
+    """
+
+    def open_batch(self, lock: str, asked: Sequence[Statement], meanwhile: Callable[[], None]) -> list[list[Any]]:
+        """Begin, take the lock, and ask: the answers. ``meanwhile`` is called once that is sent."""
+        ...
+
+    def close_batch(self, also: Sequence[Statement], events: Rows, decisions: Rows, requests: Rows) -> None:
+        """Write these rows of the tables, and what else there is, and commit; returns when all is durable."""
+        ...
 
 
 class Database(Protocol):

@@ -36,7 +36,15 @@ def stack_of(decision: Decision) -> Stack:
     >>> stack_of(Decision(msgspec.Raw(b'{"hour":9}'), [msgspec.Raw(b'"a"')], [1.0], 0, 0, 1, 0.0)).table.shape
     (1, 3)
     """
-    return Stack(part(bytes(decision.context), "c"), offered(decision).tail)
+    global _last
+    known, stack = _last
+    if known is not decision or stack is None:
+        stack = Stack(part(bytes(decision.context), "c"), offered(decision).tail)
+        _last = decision, stack
+    return stack
+
+
+_last: tuple[Decision | None, Stack | None] = None, None  # whoever folds a decision in asks for its tokens more than once
 
 
 def offered(decision: Decision) -> ArmColumns:

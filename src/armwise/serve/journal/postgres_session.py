@@ -1,0 +1,183 @@
+"""A session with PostgreSQL, and how a batch of statements travels in one round trip."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import itertools
+import select
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import psycopg
+from psycopg.adapt import PyFormat, Transformer
+from psycopg.pq import ConnStatus, ExecStatus, Format
+from psycopg.pq.abc import PGconn, PGresult
+
+from armwise.serve.journal.postgres_rows import INTO, adapt, packed
+from armwise.serve.journal.store import Rows, Statement
+from armwise.serve.journal.tail import Tail
+
+_KEEPALIVE = {
+    "keepalives": 1,
+    "keepalives_idle": 5,
+    "keepalives_interval": 2,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 10_000,
+}
+# A batch is committed before the disk has it, which frees the lock; the transaction that follows it writes next to
+# nothing, and returns when the log is durable up to there, on replicas too where commits wait for them. A reader needs
+# one if it may have seen what is not.
+_SOON = "SELECT set_config('synchronous_commit', 'off', true)"
+_SETTLE = "SELECT pg_logical_emit_message(true, 'armwise', '')"
+_SETTLE_IF_ANY = (
+    "SELECT CASE WHEN pg_current_wal_flush_lsn() < pg_current_wal_insert_lsn() "
+    "OR current_setting('synchronous_standby_names') <> '' THEN pg_logical_emit_message(true, 'armwise', '') END"
+)
+_numbers = itertools.count()
+
+
+def connect(url: str) -> psycopg.Connection[Any]:
+    """A session of its own, whose loss is noticed."""
+    return psycopg.connect(url, autocommit=True, connect_timeout=5, **_KEEPALIVE)  # type: ignore[arg-type]
+
+
+@functools.lru_cache(maxsize=512)
+def _numbered(sql: str) -> Any:
+    """A statement with ``$1``, ``$2`` and so on for its values."""
+    first, *rest = sql.split("?")
+    return first + "".join([f"${i}{text}" for i, text in enumerate(rest, 1)])
+
+
+class Session:
+    """A session that is opened again when it was lost, but never in the middle of a transaction."""
+
+    tail: Tail | None = None  # the server and its replicas keep its log
+
+    def __init__(self, url: str, raw: psycopg.Connection[Any] | None = None) -> None:
+        """A new session, or around one that is there, which is not opened again."""
+        self._url = url
+        self._prepared: dict[Any, bytes] = {}  # the names of statements that this session has planned
+        self._inside = raw is not None
+        self._raw = raw or self._open()
+
+    def _open(self) -> psycopg.Connection[Any]:
+        raw = connect(self._url)
+        adapt(raw)
+        self._prepared.clear()
+        return raw
+
+    def execute(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
+        if self._raw.closed and not self._inside:
+            self._raw = self._open()
+        cursor = psycopg.RawCursor(self._raw)  # which sends what it is given, and need not read the statement
+        cursor.execute(_numbered(sql), values or None)
+        return cursor.fetchall() if cursor.description else []
+
+    def among(self, column: str, values: Sequence[Any]) -> tuple[str, Sequence[Any]]:
+        return f"{column} = ANY(?)", (list(values),)  # one statement, however many they are
+
+    def settle(self) -> None:
+        if not self._inside:  # where it could write nothing
+            self.execute(_SETTLE_IF_ANY)
+
+    def begin(self, lock: str = "") -> None:
+        self.execute(f"BEGIN; {lock}" if lock else "BEGIN")  # one round trip
+        self._inside = True
+
+    def open_batch(self, lock: str, asked: Sequence[Statement], meanwhile: Callable[[], None]) -> list[list[Any]]:
+        return self._at_once([("BEGIN", ()), (lock, ()), *asked], meanwhile)[2:]
+
+    def close_batch(self, also: Sequence[Statement], events: Rows, decisions: Rows, requests: Rows) -> None:
+        writing = [
+            (INTO[table], packed(table, rows))
+            for table, rows in (("events", events), ("decisions", decisions), ("requests", requests))
+            if rows
+        ]
+        self._at_once([*also, *writing, (_SOON, ()), ("COMMIT", ()), (_SETTLE, ())])
+        self._inside = False
+
+    def _at_once(self, statements: Sequence[Statement], meanwhile: Callable[[], None] | None = None) -> list[list[Any]]:
+        """Execute statements in one round trip.
+
+        All is handed to the session before anything is waited for: whoever waits gives the interpreter away, and may
+        not have it back for milliseconds, in which others wait for the lock.
+        """
+        if self._raw.closed and not self._inside:
+            self._raw = self._open()
+        self._inside = True
+        session = self._raw.pgconn
+        try:
+            session.enter_pipeline_mode()
+            shown = [shows for sql, values in statements for shows in self._send(sql, values)]
+            session.pipeline_sync()
+            session.flush()
+            if meanwhile is not None:
+                meanwhile()
+            results = _collected(session)
+            session.exit_pipeline_mode()
+        except BaseException:
+            self._raw.close()  # what was sent is not known
+            raise
+        for result in results:
+            if result.status == ExecStatus.FATAL_ERROR:
+                raise psycopg.errors.error_from_result(result)
+        return [self._rows(result) for result, shows in zip(results, shown) if shows]
+
+    def _send(self, sql: str, values: Sequence[Any]) -> list[bool]:
+        """Send a statement; for each of its results, whether it is one to be shown."""
+        dumps = Transformer(self._raw)
+        buffers = dumps.dump_sequence(values, [PyFormat.AUTO] * len(values)) if values else []
+        types, formats = (dumps.types, dumps.formats) if values else ((), [])
+        session, known = self._raw.pgconn, (sql, types) in self._prepared
+        if not known:
+            self._prepared[sql, types] = b"armwise%d" % next(_numbers)
+            session.send_prepare(self._prepared[sql, types], _numbered(sql).encode(), types)
+        session.send_query_prepared(self._prepared[sql, types], buffers, formats, Format.BINARY)
+        return [True] if known else [False, True]
+
+    def _rows(self, result: PGresult) -> list[Any]:
+        if not result.ntuples:
+            return []
+        loads = Transformer(self._raw)
+        loads.set_pgresult(result)
+        return loads.load_rows(0, result.ntuples, tuple)
+
+    def begin_reading(self) -> None:
+        self.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        self._inside = True
+
+    def commit(self) -> None:
+        self.execute("COMMIT")
+        self._inside = False
+
+    def rollback(self) -> None:
+        self._inside = False
+        self._prepared.clear()  # some of them may not be there, or no longer
+        with contextlib.suppress(psycopg.Error):  # a session that is gone has rolled back
+            if not self._raw.closed:
+                self._raw.execute("ROLLBACK")
+
+    def close(self) -> None:
+        self._raw.close()
+
+
+def _collected(session: PGconn) -> list[PGresult]:
+    """The results of all that was sent, up to the next point of synchrony: what was begun there is committed then."""
+    waiting = select.poll()
+    found: list[PGresult] = []
+    unsent = session.flush()
+    while True:
+        while session.is_busy() or unsent:
+            waiting.register(session.socket, select.POLLIN | select.POLLOUT if unsent else select.POLLIN)
+            waiting.poll()
+            session.consume_input()
+            unsent = unsent and session.flush()
+        result = session.get_result()
+        if result is None:  # between two statements
+            if session.status == ConnStatus.BAD:
+                raise psycopg.OperationalError("the session with PostgreSQL was lost")
+            continue
+        if result.status == ExecStatus.PIPELINE_SYNC:
+            return found
+        found.append(result)
