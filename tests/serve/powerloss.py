@@ -15,7 +15,7 @@ from typing import Any
 
 import apsw
 
-from armwise.serve.journal.sqlite import SQLite
+from armwise.serve.journal.sqlite import SQLite, _SQLiteConnection
 
 Operation = tuple[str, str, int, bytes]  # what, file name, offset or size, data
 
@@ -94,7 +94,7 @@ class _File(apsw.VFSFile):
         self._disk.operations.append(("sync", self._name, 0, b""))
 
 
-class _Shared:
+class _Shared(_SQLiteConnection):
     """One connection for all: without shared memory the write-ahead log can have no second one."""
 
     def __init__(self, raw: Any) -> None:
@@ -143,7 +143,7 @@ class Remembered(SQLite):
         raw.execute("PRAGMA aside.journal_mode=WAL")
         raw.execute("PRAGMA aside.synchronous=NORMAL")
         words = {"bytes": "BLOB", "integer": "INTEGER", "real": "REAL", "suffix": " WITHOUT ROWID", "aside": "aside."}
-        make_tables(self._one, **words)  # type: ignore[arg-type]
+        make_tables(self._one, **words)
         for statement in ENTRIES:
             raw.execute(statement)
 

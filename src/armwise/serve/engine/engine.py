@@ -24,7 +24,7 @@ from armwise.serve.engine.draw import Answer, answer, drawn, uniform
 from armwise.serve.engine.learner import Learner, Snapshots
 from armwise.serve.engine.members import stand_alone
 from armwise.serve.engine.startup import apply, await_applications, warm
-from armwise.serve.engine.writer import Writer
+from armwise.serve.engine.writer import STALL, Writer
 from armwise.serve.errors import Unavailable, Unknown
 from armwise.serve.journal.append import Journal, Write, Written
 from armwise.serve.journal.events import (
@@ -44,6 +44,20 @@ from armwise.serve.journal.rules import Status
 from armwise.serve.journal.store import Database
 from armwise.serve.model.model import Model
 from armwise.serve.model.trial import check_creation, check_import
+
+
+class _Reading:
+    """One reads at a time; Unavailable where the database does not answer: nobody waits for it without end."""
+
+    def __init__(self, writer: Writer) -> None:
+        self._writer, self._lock = writer, threading.Lock()
+
+    def __enter__(self) -> None:
+        if not (self._writer.moving and self._lock.acquire(timeout=STALL)):
+            raise Unavailable("the journal does not answer now: try again")
+
+    def __exit__(self, *error: object) -> None:
+        self._lock.release()
 
 
 class Engine:
@@ -85,7 +99,7 @@ class Engine:
         self.counts = Counts()
         self._open: dict[str, int] = {}
         self._counted_at = -1e9
-        self._reading = threading.Lock()
+        self._reading = _Reading(self.writer)
         self._chance: list[str] = []
         self._catalogues: dict[str, ArmColumns] = {}
         self._looking = threading.Lock()
@@ -105,6 +119,7 @@ class Engine:
             named = f"the process {holder}" if holder else "another process"
             raise RuntimeError(f"{named} is serving from this journal")
         self._reader = self.open_journal()
+        self._reader.connection.patience = STALL
         if self.alone and self.store.shared:
             stand_alone(self._reader.connection)
         self._secret = self._reader.meta("secret")
@@ -531,6 +546,7 @@ class Engine:
             if not found or found[0].seq <= first:
                 raise Unknown(f"no decision has the id {id}")
             row = self._reader.row(found[0].seq)
+            self._reader.connection.settle()
         return answer(Written(row)), decided(row), found[0]
 
     def rewards(self, app: str, id: str) -> list[Row]:
@@ -542,7 +558,9 @@ class Engine:
         []
         """
         with self._reading:
-            return self._reader.rewards([(app, id)]).get((app, id), [])
+            given = self._reader.rewards([(app, id)]).get((app, id), [])
+            self._reader.connection.settle()
+            return given
 
     def uniform(self, app: str, id: str) -> float:
         """The number in [0, 1) that an event's arm is drawn with: fixed by the journal's secret, the names alone.

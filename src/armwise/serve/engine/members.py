@@ -24,6 +24,7 @@ from armwise.serve.journal.append import Journal
 from armwise.serve.journal.store import Connection, Database
 
 PRESENT = 0x6E7204  # the class of advisory locks that say which databases a process knows
+PATIENCE = 5.0  # seconds that a database may take to answer
 _DECIDED = "SELECT 1 FROM events WHERE kind = 'decision' LIMIT 1"
 
 
@@ -100,6 +101,7 @@ class Desk:
     def __init__(self, store: Database) -> None:
         self.store = store
         self.journal = Journal(store.connect(), store.lock, store.clock)
+        self.journal.connection.patience = PATIENCE
         fresh = secrets.token_hex(16).encode()
         self._execute("INSERT INTO meta VALUES ('identity', ?) ON CONFLICT DO NOTHING", (fresh,))
         self.identity = self.journal.meta("identity").decode()

@@ -233,7 +233,7 @@ class Together:
         """Events that are durable and not yet published, in the databases that answer."""
         found = 0
         for engine in self.engines.values():
-            with contextlib.suppress(*engine.store.errors):
+            with contextlib.suppress(Unavailable, *engine.store.errors):
                 found += engine.lag()
         return found
 
@@ -241,7 +241,7 @@ class Together:
         """How many decisions of each application wait for a reward, in the databases that answer."""
         found: Counter[str] = Counter()
         for engine in self.engines.values():
-            with contextlib.suppress(*engine.store.errors):
+            with contextlib.suppress(Unavailable, *engine.store.errors):
                 found.update(engine.open_decisions())
         return dict(found)
 
@@ -267,7 +267,7 @@ class Together:
                 shown |= {"queue_depth": engine.writer.depth, "leader": int(engine.leader),
                           "commits_total": engine.writer.commits, "decisions_total": engine.counts.decisions.total(),
                           "rewards_total": engine.counts.rewards.total()}  # fmt: skip
-                with contextlib.suppress(*engine.store.errors):
+                with contextlib.suppress(Unavailable, *engine.store.errors):
                     shown["lag"] = engine.lag()
             found[self.label(identity)] = shown
         return found

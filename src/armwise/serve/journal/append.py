@@ -56,7 +56,6 @@ class Write(msgspec.Struct, gc=False):  # no cycle goes through it
     names: tuple[str, ...] = ()  # a decision's arms, in the order they were sent
     held: Any = None  # counts a decision while it is under way (``model.underway.Held``), where its agent counts them
     catalogue: bytes = b""  # the hash of its arms, where the request named it
-    body: bytes = b""  # a decision as it is stored, where that was made while others appended
     home: str = ""  # the database that a decision was drawn for, where there are several
     spread: int = 0  # how often databases had been added, as far as was known when it was brought here (``members``)
     look: bool = False  # only ask what would come of it: a decision that is not there yet is Unknown
@@ -106,11 +105,12 @@ class _Batch:
     dirty: dict[tuple[str, str], None] = field(default_factory=dict)
     asked: list[tuple[str, str, int]] = field(default_factory=list)
     catalogues: dict[bytes, list[msgspec.Raw]] = field(default_factory=dict)  # arms to store apart, by hash
+    made: dict[int, bytes] = field(default_factory=dict)  # bodies of decisions, by the identity of the write
     hash_of: Callable[[list[msgspec.Raw]], bytes] = field(default_factory=_Hashes)
 
     def append(self, write: Write, event: Event) -> Row:
         self.seq += 1
-        body = write.body or self.stored(write, event)
+        body = self.made.get(id(write)) or self.stored(write, event)
         row = Row(self.seq, self.time, write.app, kind_of(event), write.id, body, event)
         self.chain = link(self.chain, row)
         self.rows.append((row, self.chain, write))
@@ -228,9 +228,7 @@ class Journal(Records):
         made = [write for write in writes if isinstance(write.event, Decision) and not write.look]
 
         def encode() -> None:
-            for write in made:
-                if not write.body:
-                    write.body = batch.stored(write, write.event)
+            batch.made = {id(write): batch.stored(write, write.event) for write in made}
 
         if large := any(write.catalogue or not joins([write]) for write in made):
             encode()  # which says what arms are to be looked for

@@ -6,6 +6,7 @@ import contextlib
 import functools
 import itertools
 import select
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -53,6 +54,7 @@ class Session:
     """A session that is opened again when it was lost, but never in the middle of a transaction."""
 
     tail: Tail | None = None  # the server and its replicas keep its log
+    patience = 0.0  # seconds that a statement may take before the session is given up; 0: as long as it takes
 
     def __init__(self, url: str, raw: psycopg.Connection[Any] | None = None) -> None:
         """A new session, or around one that is there, which is not opened again."""
@@ -68,6 +70,8 @@ class Session:
         return raw
 
     def execute(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
+        if self.patience:
+            return self._exchange([(sql, values)])[0]
         if self._raw.closed and not self._inside:
             self._raw = self._open()
         cursor = psycopg.RawCursor(self._raw)  # which sends what it is given, and need not read the statement
@@ -82,8 +86,7 @@ class Session:
             self.execute(_SETTLE_IF_ANY)
 
     def begin(self, lock: str = "") -> None:
-        self.execute(f"BEGIN; {lock}" if lock else "BEGIN")  # one round trip
-        self._inside = True
+        self._at_once([("BEGIN", ()), (lock, ())] if lock else [("BEGIN", ())])
 
     def open_batch(self, lock: str, asked: Sequence[Statement], meanwhile: Callable[[], None]) -> list[list[Any]]:
         return self._at_once([("BEGIN", ()), (lock, ()), *asked], meanwhile)[2:]
@@ -98,6 +101,15 @@ class Session:
         self._inside = False
 
     def _at_once(self, statements: Sequence[Statement], meanwhile: Callable[[], None] | None = None) -> list[list[Any]]:
+        """Execute statements of a transaction in one round trip."""
+        if self._raw.closed and not self._inside:
+            self._raw = self._open()
+        self._inside = True
+        return self._exchange(statements, meanwhile)
+
+    def _exchange(
+        self, statements: Sequence[Statement], meanwhile: Callable[[], None] | None = None
+    ) -> list[list[Any]]:
         """Execute statements in one round trip.
 
         All is handed to the session before anything is waited for: whoever waits gives the interpreter away, and may
@@ -105,30 +117,36 @@ class Session:
         """
         if self._raw.closed and not self._inside:
             self._raw = self._open()
-        self._inside = True
         session = self._raw.pgconn
+        packed = [self._packed(sql, values) for sql, values in statements]
         try:
             session.enter_pipeline_mode()
-            shown = [shows for sql, values in statements for shows in self._send(sql, values)]
+            shown = [shows for each in packed for shows in self._send(*each)]
             session.pipeline_sync()
             session.flush()
             if meanwhile is not None:
                 meanwhile()
-            results = _collected(session)
+            results = _collected(session, self.patience)
             session.exit_pipeline_mode()
         except BaseException:
             self._raw.close()  # what was sent is not known
             raise
         for result in results:
             if result.status == ExecStatus.FATAL_ERROR:
+                self._prepared.clear()  # some of them may not be there
                 raise psycopg.errors.error_from_result(result)
         return [self._rows(result) for result, shows in zip(results, shown) if shows]
 
-    def _send(self, sql: str, values: Sequence[Any]) -> list[bool]:
-        """Send a statement; for each of its results, whether it is one to be shown."""
+    def _packed(self, sql: str, values: Sequence[Any]) -> tuple[str, Any, Any, Any]:
+        """A statement with its values as they travel: their types, bytes and formats."""
+        if not values:
+            return sql, (), [], []
         dumps = Transformer(self._raw)
-        buffers = dumps.dump_sequence(values, [PyFormat.AUTO] * len(values)) if values else []
-        types, formats = (dumps.types, dumps.formats) if values else ((), [])
+        buffers = dumps.dump_sequence(values, [PyFormat.AUTO] * len(values))
+        return sql, dumps.types, buffers, dumps.formats
+
+    def _send(self, sql: str, types: Any, buffers: Any, formats: Any) -> list[bool]:
+        """Send a statement; for each of its results, whether it is one to be shown."""
         session, known = self._raw.pgconn, (sql, types) in self._prepared
         if not known:
             self._prepared[sql, types] = b"armwise%d" % next(_numbers)
@@ -162,15 +180,17 @@ class Session:
         self._raw.close()
 
 
-def _collected(session: PGconn) -> list[PGresult]:
+def _collected(session: PGconn, patience: float) -> list[PGresult]:
     """The results of all that was sent, up to the next point of synchrony: what was begun there is committed then."""
     waiting = select.poll()
     found: list[PGresult] = []
-    unsent = session.flush()
+    unsent, until = session.flush(), time.monotonic() + patience
     while True:
         while session.is_busy() or unsent:
             waiting.register(session.socket, select.POLLIN | select.POLLOUT if unsent else select.POLLIN)
-            waiting.poll()
+            left = until - time.monotonic()
+            if not waiting.poll(max(left, 0.0) * 1000.0 if patience else None) and left <= 0.0:
+                raise psycopg.OperationalError(f"PostgreSQL did not answer within {patience:g} s")
             session.consume_input()
             unsent = unsent and session.flush()
         result = session.get_result()

@@ -37,6 +37,8 @@ ENTRIES = (
 
 
 class _SQLiteConnection:
+    patience = 0.0
+
     def __init__(self, raw: Any, tail: Tail | None = None) -> None:
         self._raw, self.tail = raw, tail
 

@@ -45,6 +45,7 @@ class Connection(Protocol):
     """
 
     tail: Tail | None  # says beside the database what was acknowledged last
+    patience: float  # seconds that a statement may take, where the database is elsewhere; 0: as long as it takes
 
     def execute(self, sql: str, values: Sequence[Any] = ()) -> list[Any]: ...
 

@@ -44,7 +44,7 @@ def stack_of(decision: Decision) -> Stack:
     return stack
 
 
-_last: tuple[Decision | None, Stack | None] = None, None  # whoever folds a decision in asks for its tokens more than once
+_last: tuple[Decision | None, Stack | None] = None, None  # a fold asks more than once for the same
 
 
 def offered(decision: Decision) -> ArmColumns:
