@@ -1,12 +1,15 @@
 """The bake-off: every agent as it comes, and Auto, over a folder of sets with labels, beside Vowpal Wabbit.
 
     python -m benchmarks.bakeoff --data FOLDER [--agents NAME ...] [--sets NAME ...] [--workers 2] [--fresh] [--peers]
+                                 [--vw auto|run|file|none]
 
 FOLDER holds Parquet or CSV files: a column ``label`` (``class``, ``target``, or else the last one), the others are the
 context, as ``armwise race --data`` reads them (categories and texts become indicators). Rows are played in the file's
 order: the agent names a class and learns only whether it was right. Auto is given the raw columns; the others see them
-divided by their largest absolute value, and a constant. Losses of Vowpal Wabbit are read from ``vw_*.json`` beside the
-sets, where there is one: {set: {"n": rows, "default": loss, "best": loss, ...}}.
+divided by their largest absolute value, and a constant. Vowpal Wabbit (both defaults, and the best of 36 settings on
+each set; see bakeoff_vw.py) runs too, 38 times per set, except on sets whose losses are in a ``vw_*.json`` beside them:
+{set: {"n": rows, "default": loss, "default_squarecb": loss, "best": loss}}. ``--vw run`` runs it on every set,
+``--vw file`` only reads, ``--vw none`` leaves it out.
 
 Finished rows are kept in a JSON file (``--rows``), so that a run that was stopped goes on where it was; a set whose
 file changed, or an agent whose settings did, runs again. ``--fresh`` runs everything again, as a change of code needs.
@@ -28,6 +31,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -35,10 +39,10 @@ import numpy as np
 
 import armwise as aw
 from armwise.environments.frames import labelled_sets, read_labelled
-from benchmarks import bakeoff_page, bakeoff_peers, common, peers
+from benchmarks import bakeoff_page, bakeoff_peers, bakeoff_vw, common, peers
 
 HERE = Path(__file__).parent
-VW_NAMES = {"default": "VW default", "default_squarecb": "VW SquareCB", "best": "VW best of 36"}
+VW_NAMES = {"default": "VW default", "default_squarecb": "VW SquareCB", "best": bakeoff_vw.BEST}
 
 # d counts the constant. Agents over features of arms, kernels, explicit policies or advice do not fit these sets.
 AGENTS: dict[str, Callable[[int, int, int], aw.Agent]] = {
@@ -111,20 +115,32 @@ def play(path: Path, name: str, seed: int) -> dict[str, Any]:
     n, d, K = len(X), X.shape[1], int(y.max()) + 1
     row: dict[str, Any] = {"set": path.stem, "agent": name, "n": n, "K": K, "d": d, "key": key(path, name, seed)}
     row["constant"] = 1.0 - float(np.bincount(y).max()) / n  # the best arm in hindsight, always played
-    agent = AGENTS[name](d + 1, K, seed)
-    contexts: Any = None if agent.sees == "nothing" else (X if name == "Auto" else scaled(X))
-    start = time.process_time()
     try:
-        rewards = agent.play(contexts, np.eye(K)[y]).rewards
+        if name in bakeoff_vw.NAMES:
+            start = time.process_time()
+            loss = bakeoff_vw.loss(X, y, name)
+        else:
+            agent = AGENTS[name](d + 1, K, seed)
+            contexts: Any = None if agent.sees == "nothing" else (X if name == "Auto" else scaled(X))
+            start = time.process_time()
+            loss = 1.0 - float(agent.play(contexts, np.eye(K)[y]).rewards.mean())
     except Exception as error:  # one agent that fails must not end the run: the page names it
         return row | {"error": f"{type(error).__name__}: {error}"[:200]}
-    return row | {"loss": 1.0 - float(rewards.mean()), "us": (time.process_time() - start) / n * 1e6}
+    return row | {"loss": loss, "us": (time.process_time() - start) / n * 1e6}
 
 
 def key(path: Path, name: str, seed: int) -> str:
     """What a finished row depends on: the set's bytes, the agent's settings, the seed."""
+    if name in bakeoff_vw.NAMES:
+        return hashlib.sha256(path.read_bytes() + f"{name} {bakeoff_vw.version()}".encode()).hexdigest()[:16]
     settings = re.sub(r"<[\w.]*?(\w+) object at [^,]*", r"\1", repr(AGENTS[name](3, 2, seed)))  # no addresses
     return hashlib.sha256(path.read_bytes() + f"{name} {settings} {seed}".encode()).hexdigest()[:16]
+
+
+def in_files(folder: Path) -> set[str]:
+    """The sets of which a ``vw_*.json`` has both defaults and the best."""
+    return {name for path in folder.glob("vw_*.json") for name, entry in json.loads(path.read_text()).items()
+            if set(VW_NAMES) <= set(entry)}  # fmt: skip
 
 
 def vw_rows(folder: Path, sizes: dict[str, int]) -> list[dict[str, Any]]:
@@ -158,12 +174,12 @@ def played(jobs: list[tuple[Path, str]], workers: int, seed: int) -> Iterator[di
             yield future.result()
 
 
-def run(sets: list[Path], names: list[str], rows_file: Path, workers: int, seed: int, fresh: bool) -> list[Any]:
-    """The rows of all sets and agents: those that were finished before, and the others, played now."""
+def run(jobs: list[tuple[Path, str]], rows_file: Path, workers: int, seed: int, fresh: bool) -> list[Any]:
+    """The rows of sets and agents: those that were finished before, and the others, played now."""
     before = json.loads(rows_file.read_text()) if rows_file.exists() and not fresh else []
     done = {(row["set"], row["agent"], row["key"]): row for row in before
             if "error" not in row or row["key"] == "peer"}  # fmt: skip
-    wanted = [(path, name, (path.stem, name, key(path, name, seed))) for path in sets for name in names]
+    wanted = [(path, name, (path.stem, name, key(path, name, seed))) for path, name in jobs]
     todo = [(path, name) for path, name, at in wanted if at not in done]
     todo.sort(key=lambda job: -job[0].stat().st_size)  # the longest first, so that both cores end together
     print(f"{len(wanted) - len(todo)} rows finished before, {len(todo)} to play", file=sys.stderr, flush=True)
@@ -178,6 +194,8 @@ def run(sets: list[Path], names: list[str], rows_file: Path, workers: int, seed:
 def main() -> None:
     parser = common.parser(__doc__, data="sets with labels, as Parquet files", peers=True)
     parser.add_argument("--peers", action="store_true", help="MABWiser and contextualbandits too, on small sets")
+    how = "run Vowpal Wabbit, read its losses from a file, neither; or run it where no file has them (the default)"
+    parser.add_argument("--vw", choices=["run", "file", "none", "auto"], default="auto", help=how)
     parser.add_argument("--peers-rows", type=int, default=1000, metavar="N")
     parser.add_argument("--peers-seconds", type=float, default=60.0, metavar="S")
     parser.add_argument("--agents", nargs="+", choices=sorted(AGENTS), default=list(AGENTS), metavar="NAME")
@@ -198,11 +216,20 @@ def main() -> None:
     if not sets:
         parser.error(f"--data: no files of these names in {options.data}")
     os.environ["OPENBLAS_NUM_THREADS"] = "1"  # one core per worker
-    rows = run(sets, options.agents, options.rows, options.workers, options.seed, options.fresh)
+    filed = {"auto": in_files(options.data), "file": set(found)}.get(options.vw, set())
+    jobs = [(path, name) for path in sets for name in options.agents]
+    if options.vw in ("auto", "run"):
+        if find_spec("vowpalwabbit") is None:
+            parser.error("--vw: the package vowpalwabbit is not here; install it, or give --vw file or --vw none")
+        jobs += [(path, name) for path in sets if path.stem not in filed for name in bakeoff_vw.NAMES]
+    rows = run(jobs, options.rows, options.workers, options.seed, options.fresh)
     if options.peers or options.peers_python:
         python = peers.interpreter(options.peers_python)
         rows += run_peers(sets, python, options.rows, options.seed, options.peers_rows, options.peers_seconds)
-    rows += vw_rows(options.data, {row["set"]: row["n"] for row in rows})
+    rows = [row for row in rows if row["agent"] not in bakeoff_vw.NAMES] + bakeoff_vw.summary(
+        [row for row in rows if row["agent"] in bakeoff_vw.NAMES]
+    )
+    rows += vw_rows(options.data, {row["set"]: row["n"] for row in rows if row["set"] in filed})
     about = f"armwise {aw.__version__}, {common.machine()}, {options.workers} workers, seed {options.seed}."
     write(options.output, bakeoff_page.markdown(rows, about))
     write(options.output.with_suffix(".html"), bakeoff_page.html(rows, about))

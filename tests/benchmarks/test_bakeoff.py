@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
-from benchmarks import bakeoff, bakeoff_page  # noqa: E402
+from benchmarks import bakeoff, bakeoff_page, bakeoff_vw  # noqa: E402
 
 AGENTS = ["LinUCB", "FastCB", "UCB1, blind"]
 
@@ -34,8 +34,8 @@ def folder(tmp_path):
 
 @pytest.fixture
 def run(folder, monkeypatch, capsys):
-    def run(*agents):
-        files = ["--rows", str(folder / "rows.json"), "--output", str(folder / "B.md"), "--workers", "1"]
+    def run(*agents, vw="file"):
+        files = ["--rows", str(folder / "rows.json"), "--output", str(folder / "B.md"), "--workers", "1", "--vw", vw]
         monkeypatch.setattr(sys, "argv", ["bakeoff", "--data", str(folder), "--agents", *agents, *files])
         bakeoff.main()
         return capsys.readouterr().err
@@ -65,6 +65,30 @@ def test_a_set_that_changed_runs_again_and_so_does_a_failed_row(folder, run):
     frame = pd.read_parquet(folder / "noise.parquet")
     frame.iloc[::-1].reset_index(drop=True).to_parquet(folder / "noise.parquet")
     assert f"{1 if rows[0]['set'] == 'noise' else 2} to play" in run("UCB1, blind")
+
+
+def test_vw_runs_where_no_file_has_its_losses_and_goes_on_where_it_stopped(folder, run, monkeypatch):
+    small = ("VW default", "VW SquareCB", *(f"VW {setting}" for setting in bakeoff_vw.GRID[:2]))
+    monkeypatch.setattr(bakeoff_vw, "NAMES", small)
+    both = {"line": {"n": 600, "default": 0.5, "default_squarecb": 0.4, "best": 0.3}}
+    (folder / "vw_1.json").write_text(json.dumps(both))
+    assert "0 rows finished before, 6 to play" in run("UCB1, blind", vw="auto")  # VW on one of the two sets only
+    assert "6 rows finished before, 4 to play" in run("UCB1, blind", vw="run")
+    assert "10 rows finished before, 0 to play" in run("UCB1, blind", vw="run")
+    losses = {
+        row["agent"]: row["loss"] for row in json.loads((folder / "rows.json").read_text()) if row["set"] == "line"
+    }
+    best = min(losses[name] for name in small[2:])
+    assert 0.0 < best < 0.2 < 0.4 < losses["UCB1, blind"]  # a line: VW finds it
+    text = (folder / "B.md").read_text()
+    assert "| VW best of 36 | 2 |" in text and f"{best:.4f}" in text and "--epsilon" not in text
+
+
+def test_the_grid_of_vw_is_six_algorithms_three_rates_and_two_encodings():
+    assert len(set(bakeoff_vw.GRID)) == 36 and bakeoff_vw.BEST == "VW best of 36"
+    row = {"set": "s", "n": 9, "agent": f"VW {bakeoff_vw.GRID[0]}"}
+    broken = bakeoff_vw.summary([row | {"loss": 0.1}, row | {"error": "it broke"}])
+    assert [each["agent"] for each in broken] == ["VW best of 36"] and "loss" not in broken[0]
 
 
 def test_losses_of_another_version_of_a_set_are_refused(folder):

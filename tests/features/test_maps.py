@@ -39,6 +39,33 @@ def test_every_map_is_the_same_alone_again_and_after_a_file(i: int) -> None:
         mapping.transform(rows[:, :2])
 
 
+def test_fourier_adapts_its_length_scale_to_the_first_rewards() -> None:
+    # Rewards that turn thirteen times over the range of the one column: the median distance is ten times too long.
+    rng = np.random.default_rng(7)
+    rows = rng.uniform(0.0, 40.0, (1500, 1))
+    curve = 0.5 + 0.5 * np.sin(2.0 * rows[:, 0])
+    arms, first = rng.integers(0, 2, 300), slice(0, 300)
+    brought = np.where(arms == 0, curve[first], 1.0 - curve[first]) + 0.1 * rng.normal(size=300)
+    median, adapted = Fourier(64).fit(rows[first]), Fourier(64).fit(rows[first], brought, arms)
+    assert adapted.scale_used == pytest.approx(median.scale_used / 16)
+    assert persist.loads(persist.dumps(adapted)).scale_used == adapted.scale_used
+    again = Fourier(64).fit(rows[first], brought, arms).transform(rows)
+    assert np.array_equal(adapted.transform(rows), again)
+    # The arms apart: together their rewards are a constant with noise, and the median is as good as any.
+    assert Fourier(64).fit(rows[first], brought).scale_used != adapted.scale_used
+    late = {}
+    for features in (median, adapted):
+        agent = aw.Mapped(aw.LinUCB(64, n_arms=2, seed=1), features)
+        late[features.scale_used] = agent.play(rows, np.stack([curve, 1.0 - curve], axis=1)).rewards[-500:].mean()
+    assert late[adapted.scale_used] > 0.75 > 0.6 > late[median.scale_used]  # the best arm brings 0.82, any 0.5
+    with pytest.raises(ValueError, match="rewards must be 300 numbers"):
+        Fourier(8).fit(rows[first], brought[:3])
+    with pytest.raises(ValueError, match="and length_scale=2"):
+        Fourier(8, length_scale=2.0).fit(rows[first], brought)
+    with pytest.raises(ValueError, match="rewards must be finite"):
+        Fourier(8).fit(rows[first], np.full(300, np.nan))
+
+
 def test_bins_are_steps_at_quantiles() -> None:
     rows = np.random.default_rng(2).normal(size=(1000, 1))
     out = Bins(10).fit(rows).transform(rows)

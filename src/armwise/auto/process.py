@@ -10,13 +10,16 @@ from numpy.typing import NDArray
 
 from armwise import persist
 from armwise.agent import Floats
+from armwise.numerics.winning import normal_cdf
 
 _LENGTHS = (0.1, 0.2, 0.4, 0.57, 0.8, 1.13, 1.6, 3.2)  # length scales, in sqrt(columns) of unit deviation
 _NOISES = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0, 3.0)  # noise variance over prior variance
 _KINDS = ("separate", "linear", *(f"smooth {length:g}" for length in _LENGTHS))
 _JITTER = 1e-10
-OPTIMISM, LATER = 2.0, 1000.0  # deviations at first; rewards that raise their square by ln 2
-IN_PLAY = 6  # kernels at most
+AHEAD, MORE = 180.0, 0.05  # rounds to come in which what is found out now is worth something: 180 + n / 20
+IN_PLAY = 12  # models at most
+TEMPER = 2.0  # of the likelihood ratio: few rewards, of rows that were chosen for them, must not decide alone
+CHANCE = 6.0  # of the log likelihood: models further behind the likeliest are out of play
 _BEHIND = {"separate": 3.0, "smooth 0.1": 2.0, "smooth 0.2": 1.0}  # of the log likelihood: where rough kernels begin
 GROWTH = 8  # the kernel is fitted anew when the rewards have grown by one in so many
 
@@ -25,10 +28,12 @@ class DistinctRows(persist.Saved):
     """A Gaussian process over the distinct rows of the rounds learnt, until they are more than ``most``.
 
     All that is kept of the rewards of a row is their number, sum and sum of squares, which is all that a Gaussian
-    likelihood asks for. The kernel (rows of their own, linear, or smooth with one of eight length scales), the noise
-    and the prior variance are those of the largest marginal likelihood, fitted anew at every reward at first, then
-    whenever they have grown by an eighth; the columns count in deviations. Kernels whose likelihood is not far below
-    stay in play, with less optimism the further behind they are: what a row may bring is the largest that one allows.
+    likelihood asks for. A model is a kernel (rows of their own, linear, or smooth with one of eight length scales), the
+    noise and the prior variance; the columns count in deviations. They are weighed by their marginal likelihood, anew
+    at every reward at first, then whenever the rewards have grown by an eighth. Of each kernel the likeliest variance
+    is in play, and larger ones too: a few rows, of which one was chosen a thousand times, say much of the noise and
+    little of how far the others may lie apart, and a variance that is fitted to them and then believed gives up the
+    best row for good.
 
     >>> process = DistinctRows(dim=1, most=8)
     >>> X = np.array([[0.0], [1.0], [2.0]])
@@ -81,7 +86,7 @@ class DistinctRows(persist.Saved):
             self._means += gains * (reward - self._means[:, i])[:, None]
             self._covariances -= gains[:, :, None] * now[:, None, :]
         if not new and not self._joint:
-            answers = [self._condition(model, self.rows) for model in self.models]
+            answers = self._condition(self.rows)
             self._means = np.array([means for means, _ in answers])
             self._covariances = np.array([covariances for _, covariances in answers])
 
@@ -94,16 +99,29 @@ class DistinctRows(persist.Saved):
         return self._answers(X)[0]
 
     def scores(self, X: Floats) -> Floats:
-        """The largest mean + sqrt(OPTIMISM^2 + ln(1 + n / LATER) - behind) x deviation of the kernels in play.
+        """What a row brings now and what knowing it is worth later, averaged over the models in play.
 
-        Deviations and log likelihood are paid from one purse: a kernel that is less likely may surprise less. It grows
-        with the rewards n, so that no row is given up for good on what a few rewards said of the kernel.
+        The knowledge gradient of Ryzhov, Powell, Frazier (2012), as if one reward told a row's mean: the mean, plus
+        (180 + n / 20) times what the best of the rows is expected to gain if this row's mean became known.
 
-        >>> DistinctRows(dim=1, most=8).scores(np.zeros((1, 1))).round(3)
-        array([2.828])
+        >>> process = DistinctRows(dim=1, most=8)
+        >>> process.learn(np.array([[0.0], [1.0]]), 0, 0.5)
+        >>> one, two = process.scores(np.array([[0.0], [1.0]]))
+        >>> bool(one < two)
+        True
         """
-        allowed = np.sqrt(self._purse - self.behind)
-        return np.asarray(np.max([mean + z * width for (mean, width), z in zip(self._answers(X), allowed)], axis=0))
+        answers = self._answers(X)
+        means, widths = np.array([mean for mean, _ in answers]), np.array([width for _, width in answers])
+        weights = np.exp(-self.behind / TEMPER)
+        weights /= weights.sum()
+        order = np.sort(means, axis=1)
+        best, second = order[:, -1:], order[:, -2:-1] if means.shape[1] > 1 else order[:, -1:]
+        far = np.abs(means - np.where(means >= best, second, best)) / np.maximum(widths, 1e-300)
+        gains = widths * (
+            np.exp(-0.5 * far * far) / math.sqrt(2.0 * math.pi) - far * normal_cdf(-far.ravel()).reshape(far.shape)
+        )
+        ahead = AHEAD + MORE * float(self.counts.sum())
+        return np.asarray(weights @ means + ahead * (weights @ gains))
 
     @property
     def returns(self) -> bool:
@@ -164,10 +182,6 @@ class DistinctRows(persist.Saved):
         return True
 
     @property
-    def _purse(self) -> float:
-        return OPTIMISM**2 + math.log1p(float(self.counts.sum()) / LATER)
-
-    @property
     def _joint(self) -> bool:
         return len(self._means) > 0
 
@@ -182,7 +196,7 @@ class DistinctRows(persist.Saved):
         if places is not None and (places >= 0).all():
             variances = self._covariances[:, places, places]
             return list(zip(self._means[:, places], np.sqrt(np.maximum(variances, 0.0))))
-        found = [self._condition(model, X) for model in self.models]
+        found = self._condition(X)
         return [(means, np.sqrt(np.maximum(np.diag(covariances), 0.0))) for means, covariances in found]
 
     def _standard(self, rows: Floats) -> Floats:
@@ -194,25 +208,32 @@ class DistinctRows(persist.Saved):
         Z: Floats = (rows[:, varies] - self.rows[:, varies].mean(axis=0)) / spread[varies]
         return Z / math.sqrt(max(1, Z.shape[1]))
 
-    def _condition(self, model: Floats, rows: Floats) -> tuple[Floats, Floats]:
-        """Posterior means and covariances of rows."""
-        kind, noise, variance = int(model[0]), float(model[1]), float(model[2])
-        Z, learnt = self._standard(rows), np.flatnonzero(self.counts)
-        K = _covariance(kind, Z, Z)
-        if not learnt.size:
-            return np.zeros(len(rows)), variance * K
-        A, n = self._standard(self.rows[learnt]), self.counts[learnt]
-        L = np.linalg.cholesky(_covariance(kind, A, A) + np.diag(noise / n + _JITTER))
-        solved = np.linalg.solve(L, np.column_stack([_covariance(kind, A, Z), self.sums[learnt] / n]))
-        V, z = solved[:, :-1], solved[:, -1]
-        return V.T @ z, variance * (K - V.T @ V)
+    def _condition(self, rows: Floats) -> list[tuple[Floats, Floats]]:
+        """Posterior means and covariances of rows, under each model."""
+        Z, learnt, found = self._standard(rows), np.flatnonzero(self.counts), []
+        if learnt.size:
+            A, roots = self._standard(self.rows[learnt]), np.sqrt(self.counts[learnt])
+            m = self.sums[learnt] / self.counts[learnt]
+        spectra: dict[int, tuple[Floats, Floats, Floats]] = {}
+        for kind, noise, variance in self.models:
+            K = _covariance(int(kind), Z, Z)
+            if not learnt.size:
+                found.append((np.zeros(len(rows)), variance * K))
+                continue
+            if int(kind) not in spectra:
+                values, U = _spectrum(int(kind), A, roots)
+                spectra[int(kind)] = values, _covariance(int(kind), Z, A) @ (roots[:, None] * U), U.T @ (roots * m)
+            values, B, z = spectra[int(kind)]
+            found.append((B @ (z / (values + noise)), variance * (K - (B / (values + noise)) @ B.T)))
+        return found
 
     def _fit(self) -> None:
-        """The kernels, noise and variance of the largest marginal likelihood.
+        """The models that are likely, and how far each is behind the likeliest.
 
         With n_i rewards of mean m_i in row i, K the kernel of those rows and g the noise over the variance s, the
         likelihood is that of the means, N(0, s (K + g diag(1 / n_i))), times that of the rewards around them, whose
         squares sum to W. The best s has a closed form; a prior of two rewards at their own variance keeps it off 0.
+        The eigenvalues of n_i^1/2 K_ij n_j^1/2 answer for every g.
         """
         learnt = np.flatnonzero(self.counts)
         n, total = self.counts[learnt], float(self.counts.sum())
@@ -220,22 +241,32 @@ class DistinctRows(persist.Saved):
         within = max(0.0, float(self.squares[learnt].sum() - (self.sums[learnt] * m).sum()))
         size = float(self.squares.sum()) / total
         prior = 2.0 * max(size - (float(self.sums.sum()) / total) ** 2, 1e-12 * size, 1e-300)
-        Z, found = self._standard(self.rows[learnt]), []
-        for kind in range(len(_KINDS)):
-            K, best = _covariance(kind, Z, Z), (math.inf, 0.0, 0.0)
-            for g in _NOISES:
-                L = np.linalg.cholesky(K + np.diag(g / n + _JITTER))
-                z = np.linalg.solve(L, m)
-                s = (float(z @ z) + within / g + prior) / (total + 2.0)
-                cost = (total + 2.0) * math.log(s) + 2.0 * float(np.log(np.diag(L)).sum())
-                best = min(best, (cost + (total - len(n)) * math.log(g), g, s))
-            found.append((0.5 * best[0] + _BEHIND.get(_KINDS[kind], 0.0), float(kind), *best[1:]))
+        A, roots, g = self._standard(self.rows[learnt]), np.sqrt(n), np.array(_NOISES)
+        found: list[tuple[float, float, float, float]] = []
+        for kind, name in enumerate(_KINDS):
+            values, U = _spectrum(kind, A, roots)
+            z = U.T @ (roots * m)
+            s = ((z * z / (values + g[:, None])).sum(axis=1) + within / g + prior) / (total + 2.0)
+            logs = np.log(values + g[:, None]).sum(axis=1) - np.log(n).sum()
+            costs = 0.5 * ((total + 2.0) * np.log(s) + logs + (total - len(n)) * np.log(g)) + _BEHIND.get(name, 0.0)
+            likeliest = int(costs.argmin())
+            found += [(float(costs[i]), float(kind), _NOISES[i], float(s[i])) for i in range(likeliest + 1)]
         found.sort()
-        found = [model for model in found[:IN_PLAY] if model[0] - found[0][0] < self._purse]
+        least = found[0][0]
+        rest = [model for model in found[1:] if model[0] - least < CHANCE]
+        # Those that allow most: far from certain, and wide.
+        rest.sort(key=lambda model: -math.sqrt((CHANCE - (model[0] - least)) * model[3]))
+        found = [found[0], *sorted(rest[: IN_PLAY - 1])]
         self.models = np.array([model[1:] for model in found])
-        self.behind = np.array([model[0] - found[0][0] for model in found])
+        self.behind = np.array([model[0] - least for model in found])
         self._means, self._covariances = np.zeros((0, 0)), np.zeros((0, 0, 0))
         self.next_fit = math.ceil(total + max(1.0, total / GROWTH))
+
+
+def _spectrum(kind: int, A: Floats, roots: Floats) -> tuple[Floats, Floats]:
+    """Eigenvalues and eigenvectors of the kernel of learnt rows, scaled by the roots of their numbers of rewards."""
+    values, U = np.linalg.eigh(roots[:, None] * _covariance(kind, A, A) * roots)
+    return np.maximum(values, 0.0) + _JITTER, U
 
 
 def _covariance(kind: int, A: Floats, B: Floats) -> Floats:

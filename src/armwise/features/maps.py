@@ -20,7 +20,8 @@ from armwise.streams import stream
 
 Floats = NDArray[np.float64]
 
-_PAIRS = 300  # rows whose distances give the length scale
+_PAIRS = 300  # rows whose distances, and rewards, give the length scale
+_NOISES = (1e-3, 1e-2, 0.1, 1.0, 10.0)  # noise variance over prior variance
 
 
 class FeatureMap(persist.Saved):
@@ -143,6 +144,10 @@ class Fourier(FeatureMap):
     exp(-|x - y|^2 / (2 length_scale^2)). Without a length scale it is the median distance between rows.
 
     The median knows the rows and not the rewards: rewards may change over much shorter distances, or hardly at all.
+    ``fit(rows, rewards, arms)`` adapts the length scale to the first rewards: of 1/16, 1/8, ..., 2 times the median it
+    takes the one under which a Gaussian process gives those rewards the largest marginal likelihood, noise and
+    variance fitted beside it, and an arm's rewards apart from the others' where ``arms`` says whose they are.
+
     ``scales=(1/16, 1/4, 1)`` deals the features out in turn to these multiples of the length scale, so that the ridge
     model of an agent weighs them by how they predict: features of a wrong scale get small weights, and the sum of the
     kernels is the prior. Each scale has count / len(scales) of the features; the map itself never changes, so widths
@@ -155,6 +160,7 @@ class Fourier(FeatureMap):
     """
 
     _learnt = ("size", "columns", "_waves", "_phases", "scale_used")
+    TRIED: ClassVar[tuple[float, ...]] = (1.0, 2.0, 0.5, 0.25, 0.125, 0.0625)  # of two that are as good the first
 
     def __init__(
         self,
@@ -175,8 +181,30 @@ class Fourier(FeatureMap):
     def params(self) -> dict[str, Any]:
         return super().params() | {"seed": self.seed}  # the seed is what the map is
 
-    def _fit(self, rows: Floats) -> None:
-        self.scale_used = self.length_scale or median_distance(rows)
+    def fit(self, rows: Any, rewards: Any = None, arms: Any = None) -> Self:
+        """Look at rows, and at the rewards they brought where they are given; returns the map itself.
+
+        >>> rows = np.linspace(0.0, 30.0, 200)[:, None]
+        >>> round(Fourier(8).fit(rows).scale_used, 2), round(Fourier(8).fit(rows, np.sin(rows[:, 0])).scale_used, 2)
+        (8.89, 1.11)
+        """
+        if rewards is None:
+            return super().fit(rows)
+        if self.length_scale is not None:
+            raise ValueError(f"rewards choose the length scale, and length_scale={self.length_scale} is given already")
+        table, brought = _table("rows", rows), as_floats("rewards", rewards)
+        whose = np.zeros(len(table), np.int64) if arms is None else np.asarray(arms)
+        for name, given in (("rewards", brought), ("arms", whose)):
+            if given.shape != (len(table),):
+                raise ValueError(f"{name} must be {len(table)} numbers, one per row, got shape {given.shape}")
+        if not np.isfinite(brought).all():
+            raise ValueError("rewards must be finite, got NaN or infinity")
+        super().fit(table)
+        self._fit(table, self.scale_used * likeliest_scale(table / self.scale_used, brought, whose, self.TRIED))
+        return self
+
+    def _fit(self, rows: Floats, scale: float | None = None) -> None:
+        self.scale_used = scale or self.length_scale or median_distance(rows)
         rng = stream(self.seed, "Fourier features")
         # Columns first: a column that is added later leaves the frequencies of the others as they are.
         lengths = self.scale_used * np.resize(self.scales, self.count)
@@ -204,3 +232,30 @@ def median_distance(rows: Floats) -> float:
     squares = (norms[:, None] + norms[None, :] - 2.0 * (some @ some.T))[np.triu_indices(len(some), 1)]
     median = float(np.sqrt(max(float(np.median(squares)), 0.0))) if len(squares) else 0.0
     return median if median > 1e-6 else 1.0
+
+
+def likeliest_scale(rows: Floats, rewards: Floats, arms: NDArray[Any], scales: Sequence[float]) -> float:
+    """The length scale of the largest marginal likelihood, over noise and variance, of (at most 300 of) the rewards.
+
+    Each arm has a process of its own, all with one variance and one noise, around the mean of all rewards.
+
+    >>> rows = np.linspace(0.0, 9.0, 60)[:, None]
+    >>> likeliest_scale(rows, np.sin(6.0 * rows[:, 0]), np.zeros(60), (1.0, 4.0, 0.25))
+    0.25
+    """
+    some = np.linspace(0, len(rows) - 1, min(len(rows), _PAIRS)).astype(np.int64)
+    rows, rewards, arms = rows[some], rewards[some] - rewards[some].mean(), arms[some]
+    noise, best = np.array(_NOISES)[:, None], (np.inf, scales[0])
+    for scale in scales:
+        squares, logs = np.zeros(len(_NOISES)), np.zeros(len(_NOISES))
+        for arm in np.unique(arms):
+            own, r = rows[arms == arm], rewards[arms == arm]
+            norms = np.einsum("ij,ij->i", own, own)
+            apart = np.maximum(norms[:, None] + norms[None, :] - 2.0 * (own @ own.T), 0.0)
+            values, U = np.linalg.eigh(1.0 + np.exp(-0.5 * apart / scale**2))
+            values = np.maximum(values, 0.0) + noise
+            squares += ((U.T @ r) ** 2 / values).sum(axis=1)
+            logs += np.log(values).sum(axis=1)
+        costs = len(rewards) * np.log(squares + 1e-300) + logs
+        best = min(best, (float(costs.min()), scale), key=lambda pair: pair[0])
+    return float(best[1])

@@ -85,11 +85,11 @@ inline void learn_nested(const Nested& model, Index m, const double* x, const do
     }
 }
 
-// What the errors of one step ahead say; rewards are measured in units of their range. `state` is (4 + 5 B): rewards
+// What the errors of one step ahead say; rewards are measured in units of their range. `state` is (5 + 5 B): rewards
 // learnt, faded sum of squared errors of the prefix in charge, faded number of them; then per prefix the faded sum of
 // (longest's squared error - its own), that of this difference squared, how many rewards were learnt while it was in
 // charge, and the faded sums of error^2 / growth and of ln growth; at last the squared errors of the prefixes in
-// charge, a sum that does not fade, for who compares several models.
+// charge, a sum that does not fade, for who compares several models; and what who fits the models adds to NARROW.
 //
 // One model per arm: an arm's model sees contexts of every kind, and little optimism is enough. One model for rows that
 // describe arms: rows that were never chosen are known by the model alone, which must not be trusted before the rewards
@@ -113,7 +113,8 @@ struct Evidence {
     double* sums() const { return state + 3 + 3 * B; }
     double* logs() const { return state + 3 + 4 * B; }
     double& loss() const { return state[3 + 5 * B]; }
-    static Index size(Index B) { return 4 + 5 * B; }
+    double more() const { return state[4 + 5 * B]; }
+    static Index size(Index B) { return 5 + 5 * B; }
     bool per_arm() const { return M > 1; }
 
     // -2 ln(marginal likelihood), the noise integrated out: .22 of the rewards' range, as if two rewards had shown it.
@@ -145,7 +146,7 @@ struct Evidence {
     }
     // The residual standard deviation, beginning at half the rewards' range as if four rewards had shown it.
     double noise(Index b) const { return std::sqrt(per_arm() ? (1.0 + state[1]) / (4.0 + state[2]) : variance(b)); }
-    double radius(Index b) const { return (per_arm() ? (b == 0 ? WIDE : NARROW) : ROWS) * noise(b); }
+    double radius(Index b) const { return (per_arm() ? (b == 0 ? WIDE : NARROW + more()) : ROWS) * noise(b); }
     // How much of the longest prefix's squared width counts beside that of the one in charge, from 0 to 1.
     double share(Index b) const {
         if (per_arm() || b == B - 1) return 0.0;
