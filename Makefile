@@ -61,12 +61,16 @@ check: setup
 
 # A core for each worker, which takes whole files: what a file's tests share is made once. Bytecode is kept whatever the
 # environment says, so that a process that a test starts does not compile every source anew.
-WORKERS := -n auto --dist loadfile --no-loadscope-reorder
+# Files of tests are in memory where there is room for them: for a disk a processor waits and works, and none outlives its
+# test unless that fails.
+WORKERS := -n auto --dist loadfile --no-loadscope-reorder -o tmp_path_retention_policy=failed
+MEMORY = $(shell test "$$(df --output=avail /dev/shm 2>/dev/null | tail -n 1)" -gt 4000000 2>/dev/null && \
+	! grep -q ' /dev/shm .*noexec' /proc/mounts && echo TMPDIR=/dev/shm)
 test: export PYTHONDONTWRITEBYTECODE :=
 test: setup
 	tools/system-packages chromium=chromium initdb=postgresql node=nodejs npm=npm
 	tools/system-packages promtool=prometheus
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest $(WORKERS) $(MEASURE)
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(MEMORY) $(BIN)/python -m pytest $(WORKERS) $(MEASURE)
 
 # The same tests, and which lines of the package they ran: a trace of every line, which doubles their time.
 coverage: MEASURE := --cov --cov-report=term:skip-covered

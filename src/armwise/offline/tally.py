@@ -136,6 +136,7 @@ class Tally:
         ``least_probability`` is that of the whole log, also where this is a segment of it.
         """
         self._balance, self._least_probability = balance, least_probability
+        self._diagnosed: dict[Target, Diagnostics] = {}
         sums, self.n = self.sums, self.sums.n
         if self.n == 0:
             raise ValueError("the log is empty: there is nothing to evaluate on")
@@ -168,8 +169,14 @@ class Tally:
         return "cressie-read" if self.bounded and self._job.log.has_probabilities else "normal"
 
     def diagnostics(self, target: Target) -> Diagnostics | None:
+        """What the weights of a target say of the log: the same for each of its estimates."""
         if not self._job.log.has_probabilities:
             return None
+        if target not in self._diagnosed:
+            self._diagnosed[target] = self._diagnose(target)
+        return self._diagnosed[target]
+
+    def _diagnose(self, target: Target) -> Diagnostics:
         found = self._weighing(target).result()
         if self._balance is not None:
             found = replace(found.with_verdict(*self._balance.verdicts()), balance=tuple(self._balance.worst()[:30]))
