@@ -11,7 +11,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import armwise as aw
 from armwise import persist
-from armwise.oracle.estimators import Estimator, _examples
+from armwise.oracle.estimators import Estimator, _examples, _linear
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 3))
@@ -188,3 +188,20 @@ def test_over_linear_policies_an_agent_learns_a_linear_world(make):
     earned = [make(aw.LinearOracle(6, intercept=False), 3, seed=s).play(X, rewards).arms for s in range(3)]
     last = [means[np.arange(1000, 1500), arms[1000:]].mean() / means[1000:].max(axis=1).mean() for arms in earned]
     assert min(last) > 0.9, last
+
+
+@pytest.mark.parametrize(
+    "model", [LinearRegression(), Ridge(), LogisticRegression(), SGDClassifier(random_state=0)], ids=repr
+)
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_linear_models_are_asked_without_checks_and_answer_the_same(model, n_classes):
+    """To the last bit what scikit-learn's own predict says; and where rows are no numbers, its own complaint."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(90, 4))
+    model.fit(X, rng.integers(n_classes, size=90) + 5)
+    wrapped = Estimator.wrap(model)
+    np.testing.assert_array_equal(wrapped.predict(X), model.predict(X))
+    np.testing.assert_array_equal(wrapped.predict(X[:1]), model.predict(X[:1]))
+    with pytest.raises(ValueError, match="NaN"):
+        wrapped.predict(np.full((1, 4), np.nan))
+    assert _linear(type(model)) is not None and _linear(type(GaussianNB())) is None and _linear(SGDRegressor) is None

@@ -6,6 +6,7 @@ import contextlib
 import copy
 import functools
 import math
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any, Self
 
@@ -99,6 +100,10 @@ class Estimator(Saved):
         >>> Estimator.wrap(Ridge(alpha=0.0).fit([[0.0], [1.0]], [0.0, 2.0])).predict(np.array([[0.5]])).round(6)
         array([1.])
         """
+        kind: type = type(self.thing)
+        answer = _linear(kind) if hasattr(self.thing, "coef_") else None
+        if answer is not None and _plain(X):
+            return answer(self.thing, X)
         with self._threads(len(X)):
             answers: np.ndarray = np.asarray(self.thing.predict(X))
         return answers
@@ -115,6 +120,35 @@ class Estimator(Saved):
 
     def __repr__(self) -> str:
         return repr(self.thing)
+
+
+@functools.cache
+def _linear(kind: type) -> Callable[[Any, Floats], np.ndarray] | None:
+    """What scikit-learn's linear models predict, without the checks of each call, which cost ten times the product."""
+    if not kind.__module__.startswith("sklearn."):
+        return None
+    from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+
+    asked, scores = (getattr(kind, name, None) for name in ("predict", "decision_function"))
+    if asked in (LinearRegression.predict, Ridge.predict):
+        return _value
+    alike = asked is LogisticRegression.predict and scores is LogisticRegression.decision_function
+    return _class if alike else None
+
+
+def _plain(X: Any) -> bool:
+    """Whether these are rows of numbers; what is wrong with others, scikit-learn says itself."""
+    return isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype == np.float64 and math.isfinite(X.sum())
+
+
+def _value(model: Any, X: Floats) -> np.ndarray:
+    return np.asarray(X @ model.coef_.T + model.intercept_)
+
+
+def _class(model: Any, X: Floats) -> np.ndarray:
+    scores = _value(model, X)
+    which = (scores[:, 0] > 0).astype(int) if scores.shape[1] == 1 else scores.argmax(axis=1)
+    return np.asarray(model.classes_[which])
 
 
 @functools.cache
