@@ -39,7 +39,7 @@ sanitize: $(STAMP)
 		ARMWISE_SANITIZED=$(SANITIZED) ARMWISE_SIMD=$$variant \
 		LD_PRELOAD="$$(c++ -print-file-name=libasan.so) $$(c++ -print-file-name=libubsan.so)" \
 		ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
-		python -m pytest -q -p sanitized -p no:xdist -p no:cacheprovider $(KERNEL_TESTS) || exit 1; \
+		python -m pytest -q -p sanitized -p no:xdist -p no:cacheprovider --capture=sys $(KERNEL_TESTS) || exit 1; \
 	done
 KERNEL_TESTS := tests/numerics tests/test_ridge.py tests/linear tests/kernel tests/features tests/test_every_agent.py tests/experts
 
