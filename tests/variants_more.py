@@ -257,5 +257,5 @@ def requests(module: Any) -> object:
     body = b'{"context": {"hour": 9, "tags": ["new", 1e-7]}, "arms": [%b]}' % b", ".join(arms)
     return (
         r.blake(b"1"), r.read_part(b'{"hour": 0.1234567890123456789}', b"c"), r.read_offered(arms),
-        r.read_decision(body, [], bytes)[:5], r.distribution(("a", "b"), b"[0.5,0.5]"),
+        r.read_decision(body, [])[:5], r.distribution(("a", "b"), b"[0.5,0.5]"),
     )  # fmt: skip

@@ -253,7 +253,7 @@ def test_what_is_no_bytes_is_refused():
     with pytest.raises(ValueError, match="texts must be bytes"):
         read_offered(("a",))  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="before must have bytes"):
-        read_decision(b"{}", ["a"], bytes)  # type: ignore[list-item]
+        read_decision(b"{}", ["a"])  # type: ignore[list-item]
 
 
 def test_many_names_are_known_to_differ():

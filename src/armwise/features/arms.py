@@ -6,7 +6,7 @@ import collections
 import functools
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -62,11 +62,24 @@ class ArmColumns(msgspec.Struct, gc=False, eq=False):  # no cycle goes through i
         b'"a"'
         """
         if self._raws is None:
-            if self._write is not None:
+            if self._text:
+                self._raws = _each.decode(self._text)
+            elif self._write is not None:
                 self._raws = [msgspec.Raw(text) for text in self._write()]
             else:
                 self._raws = [arm.raw for arm in self.arms]
         return self._raws
+
+    @property
+    def journal(self) -> Any:
+        """What is journaled of them: all as one array, or each by itself; both are written the same.
+
+        >>> bytes(read_arms([b'"one"', b'"other"']).journal)
+        b'["one","other"]'
+        """
+        if self._raws is None and len(self.text) < _LONG:
+            return msgspec.Raw(self.text)
+        return list(self.raws)
 
     @property
     def text(self) -> bytes:
@@ -76,7 +89,10 @@ class ArmColumns(msgspec.Struct, gc=False, eq=False):  # no cycle goes through i
         b'["a",{"id": "b"}]'
         """
         if not self._text:
-            self._text = b"[" + b",".join(map(bytes, self.raws)) + b"]"
+            if self._raws is None and self._write is not None:
+                self._text = b"[%b]" % b",".join(self._write())
+            else:
+                self._text = b"[%b]" % b",".join(map(bytes, self.raws))
         return self._text
 
     @property
@@ -234,4 +250,5 @@ def _columns(arms: Sequence[Arm]) -> ArmColumns:
 
 
 _all_remembered = functools.lru_cache(maxsize=256)(_read_all)
+_each = msgspec.json.Decoder(list[msgspec.Raw])
 _long_sets: collections.deque[ArmColumns] = collections.deque(maxlen=16)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import msgspec
-
 from armwise.features.arms import ArmColumns
 from armwise.features.tokens import Part, Tail
 from armwise.numerics.requests import read_decision
@@ -37,17 +35,17 @@ class _Sets:
 
     def read(self, body: bytes) -> PlainRequest | None:
         texts, sets = self._both
-        found = read_decision(body, texts, msgspec.Raw)
+        found = read_decision(body, texts)
         if found is None:
             return None
-        context, counted, n_keys, id, deferred, catalogue, known, ids, words, raws, sent = found
+        context, counted, n_keys, id, deferred, catalogue, known, ids, words, text, sent = found
         arms = None
         if known >= 0:
             arms = sets[known]
             if known:
                 self._put_first(texts[known], arms)
-        elif ids is not None and words is not None and raws is not None:
-            arms = ArmColumns(ids, Tail(len(ids), words), None, None, raws)
+        elif ids is not None and words is not None and text is not None:
+            arms = ArmColumns(ids, Tail(len(ids), words), None, None, None, text)
             if sent is not None:
                 self._put_first(sent, arms)
         return PlainRequest(context, Part(counted, n_keys), id, deferred, catalogue, arms)

@@ -94,6 +94,22 @@ def test_the_page_follows_decisions(run: Callable[..., Any], browser: Browser, t
     page.close()
 
 
+def test_no_rate_is_drawn_where_nothing_was_settled(run: Callable[..., Any], browser: Browser) -> None:
+    """A service that stood still for a while has no rate then: a flat line would say that it had."""
+    page = browser.new_page()
+    page.goto(run().url)
+    page.wait_for_selector("#state.ok")
+    ends = "() => [...document.querySelectorAll('#curve .now')].map(l => l.getAttribute('points').split(' ').length)"
+
+    def lines(seconds: list[int]) -> Any:
+        points = [[1000 * t, 0.5, 0.4, 0.6, 0.5, 1] for t in seconds]
+        return page.evaluate(f"points => {{ curve({{curve: points}}); return ({ends})(); }}", points)
+
+    assert lines([*range(20), *range(100, 130)]) == [20, 30]
+    assert lines(list(range(0, 3000, 600))) == [5], "few, but evenly: there is no gap"
+    assert lines([7]) == [1]
+
+
 def test_the_page_asks_for_a_key(run: Callable[..., Any], browser: Browser) -> None:
     keys = [
         Key(name="eyes", sha256=digest("eyes"), roles=["read"]),

@@ -1,11 +1,9 @@
-from typing import Any
-
 def blake(token: bytes) -> int: ...
 def read_part(text: bytes, space: bytes) -> tuple[bytes, int] | None: ...
 def read_offered(texts: tuple[bytes, ...]) -> tuple[tuple[str, ...], bytes, int] | None: ...
 def distribution(ids: tuple[str, ...], numbers: bytes) -> bytes | None: ...
 def read_decision(
-    body: bytes, before: list[bytes], raw: type
+    body: bytes, before: list[bytes]
 ) -> (
     tuple[
         bytes,
@@ -17,7 +15,7 @@ def read_decision(
         int,
         tuple[str, ...] | None,
         bytes | None,
-        list[Any] | None,
+        bytes | None,
         bytes | None,
     ]
     | None

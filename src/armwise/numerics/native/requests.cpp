@@ -137,7 +137,7 @@ struct Memory {
     std::vector<std::vector<uint64_t>> keys;  // of the objects that are open
     std::vector<Span> names, texts;  // of the arms: their ids, and each as it came
     std::vector<Member> members;     // of the arm before
-    std::string path;
+    std::string path, array;
 
     Memory() : keys(MOST_NESTED + 2) {}
 
@@ -457,17 +457,13 @@ nb::object ids_of(const Memory& memory) {
     return ids;
 }
 
-// Each arm's text, wrapped in `raw`.
-nb::object raws_of(const Memory& memory, nb::type_object raw) {
-    nb::object raws = nb::steal(PyList_New(Py_ssize_t(memory.texts.size())));
-    if (!raws.is_valid()) throw nb::python_error();
-    for (std::size_t k = 0; k < memory.texts.size(); ++k) {
-        const nb::bytes text(memory.texts[k].data(), memory.texts[k].size());
-        PyObject* wrapped = PyObject_CallOneArg(raw.ptr(), text.ptr());
-        if (!wrapped) throw nb::python_error();
-        PyList_SET_ITEM(raws.ptr(), Py_ssize_t(k), wrapped);
-    }
-    return raws;
+// The array of the arms, without what stands between.
+nb::bytes array_of(Memory& memory) {
+    std::string& text = memory.array;
+    text.assign(1, '[');
+    for (const Span arm : memory.texts) text.append(arm).push_back(',');
+    text.back() = ']';
+    return nb::bytes(text.data(), text.size());
 }
 
 nb::bytes as_bytes(Span text) { return nb::bytes(text.data(), text.size()); }
@@ -475,6 +471,7 @@ nb::bytes as_bytes(Span text) { return nb::bytes(text.data(), text.size()); }
 Memory& memory_here() {
     static thread_local Memory memory;
     if (memory.arms.capacity() > MOST_KEPT) std::vector<uint64_t>().swap(memory.arms);
+    if (memory.array.capacity() > MOST_KEPT) std::string().swap(memory.array);
     memory.forget();
     return memory;
 }
@@ -617,40 +614,39 @@ b'[{"arm":"a","probability":0.25},{"arm":"b","probability":0.75}]'
 >>> distribution(('"',), b"[1.0]") is None
 True)");
 
-    m.def("read_decision", [](nb::bytes body, nb::list before, nb::type_object raw) -> nb::object {
+    m.def("read_decision", [](nb::bytes body, nb::list before) -> nb::object {
         Memory& memory = memory_here();
         Text reader(Span(body.c_str(), body.size()), memory);
         for (nb::handle other : before) require(PyBytes_Check(other.ptr()), "before must have bytes");
         Decision found;
         if (!found.read(reader, memory, before)) return nb::none();
-        nb::object ids = nb::none(), words = nb::none(), raws = nb::none();
+        nb::object ids = nb::none(), words = nb::none(), text = nb::none();
         if (found.has_arms && found.known < 0) {
             ids = ids_of(memory);
             words = armwise::as_bytes(memory.arms);
-            raws = raws_of(memory, raw);
+            text = array_of(memory);
         }
         nb::object id = nb::none(), catalogue = nb::none();
         if (found.has_id && !(id = text_of(found.id)).is_valid()) throw nb::python_error();
         if (found.has_catalogue && !(catalogue = text_of(found.catalogue)).is_valid()) throw nb::python_error();
         return nb::make_tuple(as_bytes(found.context), armwise::as_bytes(memory.context), found.n_keys, id,
-                              found.deferred, catalogue, found.known, ids, words, raws,
+                              found.deferred, catalogue, found.known, ids, words, text,
                               found.known < 0 && found.arms.size() >= 8192 ? nb::object(as_bytes(found.arms))
                                                                            : nb::none());
-    }, nb::sig("def read_decision(body: bytes, before: list[bytes], raw: type) -> tuple[bytes, bytes, int, str | None, "
-               "bool, str | None, int, tuple[str, ...] | None, bytes | None, list[typing.Any] | None, bytes | None] "
-               "| None"),
-          "body"_a, "before"_a, "raw"_a,
+    }, nb::sig("def read_decision(body: bytes, before: list[bytes]) -> tuple[bytes, bytes, int, str | None, bool, "
+               "str | None, int, tuple[str, ...] | None, bytes | None, bytes | None, bytes | None] | None"),
+          "body"_a, "before"_a,
           R"(A request for a decision: context, its tokens and keys, id, whether it is deferred, catalogue, and the arms:
-which of ``before`` they are (-1: none), or their ids, tokens, each as a ``raw``, and their array where it is long.
+which of ``before`` they are (-1: none), or their ids, tokens, array, and that as it was sent where it is long.
 
 None: this is not for here.
 
->>> context, counted, n_keys, *_, ids, words, raws, sent = read_decision(
-...     b'{"context": {"hour": 9}, "arms": ["a"]}', [], bytes)
->>> context, n_keys, ids, raws
-(b'{"hour": 9}', 1, ('a',), [b'"a"'])
->>> read_decision(b'{"arms": ["a", "b"]}', [b'["a", "b"]'], bytes)[6]
+>>> context, counted, n_keys, *_, ids, words, text, sent = read_decision(
+...     b'{"context": {"hour": 9}, "arms": ["a", "b"]}', [])
+>>> context, n_keys, ids, text
+(b'{"hour": 9}', 1, ('a', 'b'), b'["a","b"]')
+>>> read_decision(b'{"arms": ["a", "b"]}', [b'["a", "b"]'])[6]
 0
->>> read_decision(b'{"arms": ["a", "a"]}', [], bytes) is None
+>>> read_decision(b'{"arms": ["a", "a"]}', []) is None
 True)");
 }

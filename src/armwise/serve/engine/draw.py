@@ -89,7 +89,7 @@ def drawn(
         if note is not None:
             note = msgspec.json.decode(msgspec.json.encode(note))  # as a replay will find it
     decision = Decision(
-        context=msgspec.Raw(context), arms=list(sent.raws), p=p, arm=arm, version=model.version,
+        context=msgspec.Raw(context), sent=sent.journal, p=p, arm=arm, version=model.version,
         window=round(settings.window * 1000), default=settings.default, rule=settings.rule, learn=model.learns,
         apprentice=settings.apprentice, note=note, scaling=scaling, order=order,
         among=among, drawn_by=drawn_by,

@@ -49,7 +49,8 @@ def fold(
     """
     writes, recent = writes or {}, {} if recent is None else recent
     recent.update({row.seq: row.event for row in rows if row.seq in writes and isinstance(row.event, Decision)})
-    lessons = {row.seq: decision for row in rows if (decision := _teaches(row, broken is None))}
+    sequels = [row for row in rows if row.kind != "decision"]  # of which a decision is none
+    lessons = {row.seq: decision for row in sequels if (decision := _teaches(row, broken is None))}
     unread = [decision for decision in lessons.values() if decision not in recent]
     for seq, row in (journal.rows(unread) if unread else {}).items():
         with contextlib.suppress(ValueError):  # its lesson says what is the matter

@@ -60,6 +60,15 @@ class Write(msgspec.Struct, gc=False):  # no cycle goes through it
     spread: int = 0  # how often databases had been added, as far as was known when it was brought here (``members``)
     look: bool = False  # only ask what would come of it: a decision that is not there yet is Unknown
 
+    @property
+    def new(self) -> bool:
+        """Whether it is a decision with an id that was made here and no idempotency key: none before can be the same.
+
+        >>> Write("shop", "e1", Reward(0.5)).new
+        False
+        """
+        return self.fresh and not self.request and not self.look and type(self.event) is Decision
+
 
 class Written(msgspec.Struct, gc=False):
     """What an append came to: the event's row; ``again`` if it was there before; the decision's status.
@@ -121,14 +130,14 @@ class _Batch:
 
     def stored(self, write: Write, event: Event) -> bytes:
         """The body of an event; arms that are stored apart are put in the order in which they were sent."""
-        if not isinstance(event, Decision) or not (write.catalogue or sum(map(len, event.arms)) >= MANY):
+        if not isinstance(event, Decision) or not (write.catalogue or _size(event) >= MANY):
             return pack(msgspec.json.encode(event))
         arms = event.arms
         if event.order:
             arms = [arm for _, arm in sorted(zip(event.order, arms), key=lambda pair: pair[0])]
         catalogue = write.catalogue or self.hash_of(arms)
         self.catalogues[catalogue] = arms
-        return pack(msgspec.json.encode(msgspec.structs.replace(event, arms=[])), catalogue)
+        return pack(msgspec.json.encode(msgspec.structs.replace(event, sent=[])), catalogue)
 
     def entries(self, rows: Sequence[tuple[Row, bytes, Write]]) -> list[Any]:
         """The values of rows of ``store.ENTRIES``, one after the other."""
@@ -138,6 +147,13 @@ class _Batch:
             values += (r.seq, r.time, r.app, r.kind, r.id, r.body, chain, write.request)
             values += _NO_STATUS if s is None else _columns(s)[2:]
         return values
+
+
+def _size(decision: Decision) -> int:
+    """Bytes of the arms."""
+    if isinstance(decision.sent, msgspec.Raw):  # with a comma or a bracket after each, and a bracket
+        return len(decision.sent) - 1 - max(len(decision.p), len(decision.order))
+    return sum(map(len, decision.sent))
 
 
 def link(chain: bytes, row: Row) -> bytes:
@@ -327,6 +343,8 @@ class Journal(Records):
             batch.requests[app, request] = seq
 
     def _take(self, batch: _Batch, group: Sequence[Write]) -> Appended:
+        if len(group) == 1 and group[0].new and group[0].spread == self._spread:
+            return [self._take_new(batch, group[0])]
         if any(write.spread != self._spread and isinstance(write.event, Decision) for write in group):
             return Stale("a database was added that this process does not know of: name it in its storage")
         try:
@@ -356,6 +374,14 @@ class Journal(Records):
         again = status is not None and isinstance(write.event, Decision)
         if again and not _same(self._row(batch, status.seq), write.event):  # type: ignore[union-attr]
             raise Conflict(f"event {write.id} was decided with other content")
+
+    def _take_new(self, batch: _Batch, write: Write) -> Written:
+        """``_take_one`` of a decision that nothing before it can have to do with."""
+        row = batch.append(write, write.event)
+        key = write.app, write.id
+        status = batch.known[key] = Status.of(row, write.event)  # type: ignore[arg-type]
+        batch.dirty[key] = None
+        return Written(row, status=status)
 
     def _take_one(self, batch: _Batch, write: Write) -> Written:
         seq = batch.requests.get((write.app, write.request)) if write.request else None
@@ -393,7 +419,7 @@ def joins(group: Sequence[Write]) -> bool:
     """
     return all(
         isinstance(write.event, Decision) and write.fresh and not write.request and not write.catalogue
-        and sum(map(len, write.event.arms)) < MANY
+        and _size(write.event) < MANY
         for write in group
     )  # fmt: skip
 

@@ -194,12 +194,12 @@ class Share(msgspec.Struct, array_like=True, gc=False):
 class Decision(msgspec.Struct, omit_defaults=True, gc=False):
     """One decision as it is journaled; ``arms`` are the offered ones first, in order, then the excluded.
 
-    >>> Decision(context=msgspec.Raw(b"{}"), arms=[], p=[], arm=0, version=0, window=1, default=0.0).rule
+    >>> Decision(context=msgspec.Raw(b"{}"), sent=[], p=[], arm=0, version=0, window=1, default=0.0).rule
     'earliest'
     """
 
     context: msgspec.Raw
-    arms: list[msgspec.Raw]
+    sent: list[msgspec.Raw] = msgspec.field(name="arms")  # or, of one that was just drawn, all as one array: ``arms``
     p: list[float]  # of each offered arm
     arm: int
     version: int  # the journal's seq up to which the model had learnt
@@ -217,6 +217,17 @@ class Decision(msgspec.Struct, omit_defaults=True, gc=False):
     asked: str = ""  # a digest of the request, where this is one slot of several
     among: dict[str, Share] = {}  # where the model has versions: what each that answered had to do with it
     drawn_by: str = ""  # the version that drew the arm and made the note, where one of them makes notes
+
+    @property
+    def arms(self) -> list[msgspec.Raw]:
+        """Each arm; the list is not to be changed.
+
+        >>> len(Decision(msgspec.Raw(b"{}"), msgspec.Raw(b'["a","b"]'), [], 0, 0, 1, 0.0).arms)
+        2
+        """
+        if isinstance(self.sent, msgspec.Raw):
+            self.sent = _arms.decode(self.sent)
+        return self.sent
 
 
 class Reward(msgspec.Struct, omit_defaults=True):
@@ -307,6 +318,7 @@ KINDS: dict[str, type[Event]] = {
     "version": Version,
     "erase": Erasure,
 }
+_arms = msgspec.json.Decoder(list[msgspec.Raw])
 _KIND_OF: dict[type[Event], str] = {cls: kind for kind, cls in KINDS.items()}
 _DECODERS = {kind: msgspec.json.Decoder(cls) for kind, cls in KINDS.items()}
 assert set(get_args(Event)) == set(_KIND_OF)
@@ -352,7 +364,7 @@ class Row(msgspec.Struct, gc=False):  # no cycle goes through it
             try:
                 event = _DECODERS[self.kind].decode(unpack(self.body))
                 if isinstance(event, Decision) and catalogue_of(self.body):
-                    event.arms = self._catalogued(event)
+                    event.sent = self._catalogued(event)
             except (msgspec.MsgspecError, ValueError, RecursionError) as error:
                 raise Damaged(f"event {self.seq} ({self.kind}) is damaged: {error}") from None
             self.at_hand = event
