@@ -173,6 +173,7 @@ def test_replay_prints_what_the_function_returns(files, capsys):
         (["evaluate", "{log}", "--policy", "uniform", "--reward-range", "zero"], "--reward-range must be two numbers"),
         (["evaluate", "{log}", "--policy", "uniform", "--reward", "clik"], "did you mean 'click'"),
         (["evaluate", "{log}", "--n-arms", "21"], "say what to judge with --policy: uniform, arm:NAME"),
+        (["evaluate", "pyproject.toml", "--format", "parquet"], "cannot read pyproject.toml as parquet: "),
         (["compare", "{log}"], "--first 'arm:0' --second 'arm:1'"),
         (["replay", "{log}", "--agent", "linucv"], "did you mean LinUCB"),
         (["replay", "{log}", "--agent", "linucb", "--set", "alhpa=1"], "expected NAME=VALUE"),

@@ -204,7 +204,23 @@ def test_columns_that_are_not_there(frame, tmp_path):
         Log.from_pandas(pd.DataFrame({"arm": [0, 1], "reward": [1, "high"]}), contexts=[])
     many = pd.DataFrame({"arm": [0] * 2000, "reward": 0.0, "user": [f"u{i}" for i in range(2000)]})
     with pytest.raises(ValueError, match="'user' has more than 1,000 different strings"):
-        Log.from_pandas(many)
+        Log.from_pandas(many, contexts=["user"])
+    with pytest.raises(LogError, match="column 'user' holds 'u0', 'u1', 'u10', expected numbers: is it the right"):
+        _ = Log.from_pandas(many, rewards="user", contexts=[]).rows
+
+
+def test_identifiers_and_times_that_nobody_named_are_left_out_and_said_to_be(tmp_path):
+    # As in the Open Bandit files: nobody should have to list forty columns because one of them is a time.
+    n = 2000
+    frame = pd.DataFrame({"arm": [0, 1] * (n // 2), "reward": 0.0, "user": [f"u{i}" for i in range(n)], "age": 30.0,
+                          "when": pd.date_range("2024-01-01", periods=n, freq="min")})  # fmt: skip
+    frame.to_parquet(tmp_path / "log.parquet")
+    for log in (Log.from_pandas(frame), Log.from_parquet(tmp_path / "log.parquet")):
+        assert log.contexts.shape == (n, 1)
+        said = "contexts: age; left out: when (times), user (more than 1,000 different strings)"
+        assert said in log.columns_used
+    with pytest.raises(ValueError, match="'when' holds datetime64"):
+        _ = Log.from_pandas(frame, contexts=["when"]).rows
 
 
 def test_missing_values_are_problems_not_zeros(tmp_path):

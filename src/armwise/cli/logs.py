@@ -42,6 +42,8 @@ def open_log(args: argparse.Namespace) -> Any:
     except ValueError as wrong:
         if str(wrong).startswith("there is no column"):
             raise BadInput(f"{wrong} (say which is which: --arm, --reward, --probability, --contexts)") from None
+        if type(wrong).__module__.startswith("pyarrow"):  # it does not say which file
+            raise BadInput(f"cannot read {', '.join(args.log)} as {kind}: {wrong}") from None
         raise
 
 

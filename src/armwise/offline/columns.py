@@ -115,11 +115,28 @@ class TableSource:
         self.has_probabilities = columns.probabilities is not None or columns.constant is not None
         self._categories: dict[str, list[Any]] = {}
         self.left_out: dict[str, str] = {}  # columns that are no contexts, and why
+        self.unusable: dict[str, str] = {}  # those that are no numbers, and what they are
         if columns.guessed:
+            self._leave_out_dates()
             self._leave_out_outcomes()
         self._explore(n_arms, list(arm_names) if arm_names is not None else None)
 
     # ------------------------------------------------------------------ what must be known before the first row
+
+    def _leave_out_dates(self) -> None:
+        """Of columns that nobody named, take those out that are neither numbers nor words, such as times."""
+        c = self._columns
+        first = next(iter(self._open([c.arms, *c.contexts], 1000)), {})
+        kinds = {name: first[name].dtype for name in c.contexts if name in first}
+        for name, kind in kinds.items():
+            if kind.kind in "Mm":
+                self._without(name, "times" if kind.kind == "M" else "lengths of time")
+
+    def _without(self, name: str, what: str) -> None:
+        """Take a column that nobody named out of the contexts."""
+        self.unusable[name] = what
+        rest = tuple(other for other in self._columns.contexts if other != name)
+        self._columns = replace(self._columns, contexts=rest)
 
     def _leave_out_outcomes(self) -> None:
         """Of columns that nobody named, take those out that were written after the arm was played.
@@ -166,7 +183,9 @@ class TableSource:
         c = self._columns
         p = c.probabilities or (f"{c.constant:.4g} in every row" if c.constant is not None else "unknown")
         text = f"arm: {c.arms}; reward: {c.rewards}; probability: {p}; contexts: {', '.join(c.contexts) or 'none'}"
-        return text + (f"; left out as outcomes: {', '.join(self.left_out)}" if self.left_out else "")
+        text += f"; left out as outcomes: {', '.join(self.left_out)}" if self.left_out else ""
+        unusable = ", ".join(f"{name} ({what})" for name, what in self.unusable.items())
+        return text + (f"; left out: {unusable}" if unusable else "")
 
     def _explore(self, n_arms: int | None, arm_names: list[Any] | None) -> None:
         """Find strings to turn into numbers, and how many arms there are; reads only the columns this needs."""
@@ -183,9 +202,12 @@ class TableSource:
         seen: dict[str, set[Any]] = {name: set() for name in [*words, c.arms]}
         most = 0
         for block in self._open(look, 1 << 18) if look else ():
-            for name in words:
+            for name in list(words):
                 seen[name].update(x for x in block[name] if _there(x))
-                if len(seen[name]) > _MANY:
+                if len(seen[name]) > _MANY and c.guessed:
+                    words.remove(name)
+                    self._without(name, f"more than {_MANY:,} different strings")
+                elif len(seen[name]) > _MANY:
                     raise ValueError(
                         f"column {name!r} has more than {_MANY:,} different strings: leave it out, or encode it"
                     )
@@ -322,6 +344,9 @@ def _number(name: str, values: np.ndarray, start: int) -> Floats:
         wrong = [
             f"row {start + i}: {name} is {v!r}, expected a number" for i, v in enumerate(values) if not _numeric(v)
         ]
+        if len(wrong) > len(values) / 2:  # not some bad rows, but another column
+            some = ", ".join(sorted({repr(v) for v in values[:100] if not _numeric(v)})[:3])
+            wrong = [f"column {name!r} holds {some}, expected numbers: is it the right column?"]
         raise LogError(wrong or [f"column {name!r} must hold numbers, got {values.dtype}"]) from None
 
 
