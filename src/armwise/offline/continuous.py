@@ -109,7 +109,8 @@ def evaluate_continuous(
 
     ``policy`` answers an action to a context, or is an array (n,) of actions, or one number. ``bandwidth`` None lets
     SLOPE choose from a grid (the result's ``parameter``). The interval is that of the bias-corrected scores
-    2 s(h / sqrt 2) - s(h), which take the smoothing's bias of order h^2 away. ``reward_model`` for DR: None for a
+    2 s(h / sqrt 2) - s(h), which take the smoothing's bias of order h^2 away, and so is the value, unless you gave the
+    bandwidth: then it is the plain kernel estimate. ``reward_model`` for DR: None for a
     cross-fitted ridge on contexts, powers of the action and their products; a scikit-learn regressor of the columns
     (contexts, action), cross-fitted; or a function of contexts and actions.
 
@@ -171,7 +172,11 @@ def _scored(name: str, smoothing: _Smoothing, grid: list[float], q: tuple[Floats
     chosen = slope([t.mean() for t in tables], [z * t.std(ddof=1) / math.sqrt(n) for t in tables])
     h = grid[chosen]
     corrected = 2.0 * scores(h / math.sqrt(2.0)) - tables[chosen]
-    return Scored(tables[chosen], smoothing.weights(h), (), h, corrected)
+    if len(grid) > 1:  # a value of its own bandwidth's bias could lie outside of its interval
+        return Scored(corrected, smoothing.weights(h), (), h)
+    far = abs(float(tables[chosen].mean() - corrected.mean())) > z * float(corrected.std(ddof=1)) / math.sqrt(n)
+    said = (f"biased: a bandwidth of {h:.3g} smooths much away; the interval is corrected for it, the value is not",)
+    return Scored(tables[chosen], smoothing.weights(h), said if far else (), h, corrected)
 
 
 def _grid(log: ContinuousLog) -> list[float]:
