@@ -113,12 +113,20 @@ class Tradeoff:
         for each in self.policies.values():
             x, y = each.cost, each.value
             sides = [[x.value - x.low], [x.high - x.value]], [[y.value - y.low], [y.high - y.value]]
-            axes.errorbar([x.value], [y.value], xerr=np.abs(sides[0]), yerr=np.abs(sides[1]), fmt="o", capsize=2)
-            axes.annotate(each.name, (x.value, y.value), textcoords="offset points", xytext=(5, 5))
+            colour = "#0b6fa4" if each.name in self.front else "#5f6c7b"  # dominated ones are grey
+            axes.errorbar([x.value], [y.value], xerr=np.abs(sides[0]), yerr=np.abs(sides[1]), fmt="o", capsize=2,
+                          color=colour)  # fmt: skip
+            axes.annotate(each.name, (x.value, y.value), textcoords="offset points", xytext=(6, -14), color="#1f2933")
         front = [self[name] for name in self.front]
         axes.plot([each.cost.value for each in front], [each.value.value for each in front], color="0.6", zorder=0)
+        axes.margins(x=0.12)
+        axes.grid(color="#d9dee3", linewidth=0.8)
+        axes.set_axisbelow(True)
+        for side in ("top", "right"):
+            axes.spines[side].set_visible(False)
         axes.set_xlabel("cost per decision")
         axes.set_ylabel("value per decision")
+        axes.set_title("the line is the Pareto front", loc="left", fontsize=11)
         if path is not None:
             figure.savefig(path, dpi=150)
         return figure
