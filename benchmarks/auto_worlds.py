@@ -1,6 +1,6 @@
 """Auto beside the agent that is right for each world, well set: linear, Gaussian process, and no signal at all.
 
-    python -m benchmarks.auto_worlds [--seeds 20] [--worlds NAME ...]
+    python -m benchmarks.auto_worlds [--seeds 20] [--first 100] [--worlds NAME ...]
 
 The specialist is given what Auto has to find out: LinUCB the best of 16 settings (alpha, lam) on that very world and
 horizon, GPUCB the world's own kernel and noise and the best of four widths, UCB1 that contexts do not matter. Regret
@@ -89,13 +89,14 @@ def regret(world: Any, make: Make, horizon: int, seed: int) -> float:
 def main() -> None:
     parser = common.parser(__doc__)
     parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--first", type=int, default=100, metavar="SEED")
     parser.add_argument("--worlds", nargs="+", metavar="WORD", help="worlds whose name begins with one of these")
     options = parser.parse_args()
     for name, (build, horizon, promised) in WORLDS.items():
         if options.worlds and not name.startswith(tuple(options.worlds)):
             continue
         world, auto, settings = build()
-        seeds = range(100, 100 + options.seeds)
+        seeds = range(options.first, options.first + options.seeds)
         rival = {label: np.array([regret(world, make, horizon, seed) for seed in seeds])
                  for label, make in settings.items()}  # fmt: skip
         best = min(rival, key=lambda label: rival[label].mean())
