@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pathlib
 import pwd
@@ -56,6 +57,15 @@ class Server:
         """``pg_ctl``, such as ``restart -m immediate``."""
         log = str(self._folder / "log")
         self._run(_tool("pg_ctl"), "-D", self._data, "-o", self._options, "-w", "-t", "60", "-l", log, *words)
+
+    def signal(self, number: int) -> None:
+        """Send a signal to the server and all of its sessions: SIGSTOP lets it hang, SIGCONT lets it go on."""
+        main = int((pathlib.Path(self._data) / "postmaster.pid").read_text().split()[0])
+        for folder in pathlib.Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError, ValueError):
+                parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+                if main in (parent, int(folder.name)):
+                    os.kill(int(folder.name), number)
 
     def new_database(self) -> str:
         name = f"test{time.time_ns()}"

@@ -30,11 +30,14 @@ from armwise.serve.config import Config
 from armwise.serve.engine import engine as engines
 from armwise.serve.engine.application import Application
 from armwise.serve.engine.clock import TrustedClock
+from armwise.serve.engine.writer import STALL
 
 READY, GAP = 10.0, 5.0
 
 
-def serve(storage: str, port: int, window: float, offset: Synchronized[float], full: Synchronized[int]) -> None:
+def serve(
+    storage: str | list[str], port: int, window: float, offset: Synchronized[float], full: Synchronized[int]
+) -> None:
     """A service whose clock is ``offset`` seconds off, and whose disk is full while ``full`` says so."""
     from armwise.serve.run import serve
 
@@ -65,14 +68,16 @@ def serve(storage: str, port: int, window: float, offset: Synchronized[float], f
 class Client(threading.Thread):
     """Decides and rewards at one process, asks again where it was cut off, remembers acknowledgements and when."""
 
-    def __init__(self, name: str, port: int) -> None:
+    def __init__(self, name: str, port: int, insists: bool = True) -> None:
         super().__init__(daemon=True)
+        self._insists = insists  # asks for the same again until it has it
         self._name, self._port, self._random = name, port, random.Random(name)
         self.decided: dict[str, bytes] = {}
         self.rewarded: dict[str, float] = {}
         self.unsure: set[str] = set()
         self.strange: list[str] = []
         self.moments: list[float] = []  # of acknowledgements
+        self.slowest = 0.0  # seconds that an answer took, whatever it was
         self.halt, self.go = False, threading.Event()
         self.go.set()
 
@@ -93,12 +98,17 @@ class Client(threading.Thread):
                     if self.post(f"/v1/decisions/{id}/reward", {"value": value}) is not None:
                         self.rewarded[f"{id}:{value}"] = value
                     break
+                if not self._insists:
+                    break
                 time.sleep(0.1)
             time.sleep(0.01)
 
     def post(self, path: str, body: Any) -> bytes | None:
         """The answer; None where there was none, or it was said that nothing can be done now."""
-        connection = HTTPConnection("127.0.0.1", self._port, timeout=6)
+        connection, began = (
+            HTTPConnection("127.0.0.1", self._port, timeout=6 if self._insists else 15),
+            time.monotonic(),
+        )
         try:
             connection.request("POST", path, json.dumps(body))
             with connection.getresponse() as response:
@@ -107,6 +117,7 @@ class Client(threading.Thread):
             return None
         finally:
             connection.close()
+            self.slowest = max(self.slowest, time.monotonic() - began)
         if response.status in (200, 201):
             self.moments.append(time.monotonic())
             return data
@@ -122,12 +133,13 @@ class Client(threading.Thread):
 class Fleet:
     """Some processes on one storage, two clients at each."""
 
-    def __init__(self, storage: str, n: int, window: float = 600.0) -> None:
+    def __init__(self, storage: str | list[str], n: int, window: float = 600.0) -> None:
         _warm_up()
         self.storage, self.ports = storage, [free_port() for _ in range(n)]
         self.offset, self.full = _FORKING.Value("d", 0.0), _FORKING.Value("i", 0)
         self.processes = [self._start(port, window) for port in self.ports]
-        self.teams = [[Client(f"{port}.{i}", port) for i in range(2)] for port in self.ports]
+        insists = isinstance(storage, str)  # of several databases, the others go on
+        self.teams = [[Client(f"{port}.{i}", port, insists) for i in range(2)] for port in self.ports]
         for client in self.clients:
             client.start()
 
@@ -159,6 +171,17 @@ class Fleet:
         for client in self.clients:
             client.go.set()
         return time.monotonic() - began
+
+    def whole(self, i: int) -> bool:
+        """Whether all databases take writes, as a process says."""
+        found: set[str] = set()
+        connection = HTTPConnection("127.0.0.1", self.ports[i], timeout=5)
+        with suppress(OSError, HTTPException):
+            connection.request("GET", "/readyz")
+            with connection.getresponse() as response:
+                found = set(json.loads(response.read())["databases"].values())
+        connection.close()
+        return found == {"ready"}
 
     def freeze(self, i: int, seconds: float) -> tuple[float, float]:
         """Stop a process for a while: the longest silence of the others, and when it was ready again."""
@@ -208,12 +231,13 @@ class Fleet:
 
 
 def two_on_postgres(freezes: int, restarts: int, storm: int, seed: int = 1, say: Any = print) -> dict[str, Any]:
-    """Freezes, restarts of the database, an expiry storm and a roll-out, under load."""
+    """Freezes and clocks that jump, restarts of the database, an expiry storm and a roll-out, under load."""
     chance, worst = random.Random(seed), {"gap": 0.0, "ready": 0.0}
     with Server() as server:
         fleet = Fleet(server.new_database(), 2)
         for k in range(freezes):
             time.sleep(chance.uniform(0.05, 0.8))
+            fleet.offset.value = chance.choice((30 * 86400.0, -3600.0, 0.0))  # their own clocks, which nobody asks
             gap, ready = fleet.freeze(k % 2, chance.uniform(0.3, 7.0))
             worst = {"gap": max(worst["gap"], gap), "ready": max(worst["ready"], ready)}
             say(f"freeze {k + 1}: the other was silent for {gap:.1f} s, ready again after {ready:.1f} s")
@@ -233,6 +257,39 @@ def two_on_postgres(freezes: int, restarts: int, storm: int, seed: int = 1, say:
         gap = min(client.longest_gap(began, time.monotonic()) for client in fleet.teams[1])
         say(f"{storm} windows closed at once: the other was silent for {gap:.1f} s")
         assert gap < GAP
+        return fleet.end() | worst
+
+
+def two_on_several(hangs: int, seed: int = 1, say: Any = print) -> dict[str, Any]:
+    """Two processes on two databases, of which one hangs for a while, and then a process: the others go on."""
+    chance, worst = random.Random(seed), {"gap": 0.0, "slowest": 0.0, "again": 0.0}
+    with Server() as one, Server() as two:
+        fleet = Fleet([one.new_database(), two.new_database()], 2)
+        for k in range(hangs):
+            time.sleep(chance.uniform(0.05, 0.8))
+            for client in fleet.clients:
+                client.slowest = 0.0
+            server = (one, two)[k % 2]
+            server.signal(signal.SIGSTOP)
+            time.sleep(STALL + 1.0)  # by then it is known to hang: its share is refused at once
+            began = time.monotonic()
+            time.sleep(chance.uniform(1.0, 4.0))
+            gap = max(client.longest_gap(began, time.monotonic()) for client in fleet.clients)
+            server.signal(signal.SIGCONT)
+            resumed = time.monotonic()
+            while not all(map(fleet.whole, range(2))) and time.monotonic() - resumed < 60.0:
+                time.sleep(0.05)
+            again, slowest = time.monotonic() - resumed, max(client.slowest for client in fleet.clients)
+            say(f"hang {k + 1}: answers took at most {slowest:.1f} s, then the longest silence of a client was "
+                f"{gap:.1f} s; whole again after {again:.1f} s")  # fmt: skip
+            assert slowest < STALL + 3.0, f"hang {k + 1}: an answer took {slowest:.1f} s"
+            assert gap < 1.0, f"hang {k + 1}: with one database at work a client heard nothing for {gap:.1f} s"
+            assert again < READY, f"hang {k + 1}: whole again after {again:.1f} s"
+            frozen, ready = fleet.freeze(k % 2, chance.uniform(0.3, 7.0))
+            say(f"freeze {k + 1}: the other process was silent for {frozen:.1f} s, ready again after {ready:.1f} s")
+            assert frozen < GAP and ready < READY
+            worst = {"gap": max(worst["gap"], gap, frozen), "slowest": max(worst["slowest"], slowest),
+                     "again": max(worst["again"], again)}  # fmt: skip
         return fleet.end() | worst
 
 
@@ -259,6 +316,7 @@ def main() -> None:
     parser.add_argument("--freezes", type=int, default=50)
     args = parser.parse_args()
     print(json.dumps(two_on_postgres(args.freezes, restarts=6, storm=20_000)))
+    print(json.dumps(two_on_several(hangs=max(args.freezes // 10, 1))))
     with tempfile.TemporaryDirectory() as folder:
         print(json.dumps(one_on_sqlite(str(Path(folder) / "data"), rounds=10)))
     print("nothing lost, nothing doubled, nothing changed; the models equal a replay")

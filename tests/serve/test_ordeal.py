@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ordeal import one_on_sqlite, two_on_postgres
+from ordeal import one_on_sqlite, two_on_postgres, two_on_several
 
 
 def test_two_processes_live_through_a_freeze_a_restart_a_storm_and_a_roll_out() -> None:
     result = two_on_postgres(freezes=1, restarts=1, storm=2000, seed=11)
+    assert result["decisions"] > 50
+
+
+def test_two_processes_live_through_a_database_of_two_that_hangs() -> None:
+    """A failure would mean that one database that does not answer stops what the others could go on with."""
+    result = two_on_several(hangs=1, seed=11)
     assert result["decisions"] > 50
 
 

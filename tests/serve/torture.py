@@ -24,9 +24,8 @@ from typing import Any
 
 import msgspec
 
-from armwise.serve.config import Config, open_store
+from armwise.serve.config import Config
 from armwise.serve.engine.draw import answer
-from armwise.serve.engine.engine import Engine
 from armwise.serve.journal.append import Journal, Written
 from armwise.serve.journal.events import Decision
 from armwise.serve.log.verify import verify
@@ -143,42 +142,45 @@ def _wait_ready(process: Any, port: int) -> None:
     raise AssertionError("the service is not ready after 120 s")
 
 
-def check(storage: str, callers: list[Caller]) -> dict[str, int]:
+def check(storage: str | list[str], callers: list[Caller]) -> dict[str, int]:
     """Everything that was acknowledged is in the journal once, as it was said; the models equal a replay."""
     strange = [text for caller in callers for text in caller.strange]
     assert not strange, strange[:3]
     acknowledged = {id: data for caller in callers for id, data in caller.decided.items()}
     rewards = [(key.split(":")[0], value) for caller in callers for key, value in caller.rewarded.items()]
     allowed = set(acknowledged) | {id for caller in callers for id in caller.unsure}
-    engine = Engine(open_store(storage), Config().creations())
+    engine = Config(storage=storage).engine()
     engine.start()  # recovers from the last snapshot
     engine.wait_learnt()
     engine.stop()  # and stores one of all it knows, which verify compares with a replay
-    journal = Journal(open_store(storage).connect())
-    report = verify(journal)
-    assert report.problems == [], report.problems[:3]
-    assert report.snapshots >= 1
     found: dict[str, int] = {}
     kept: dict[tuple[str, float], int] = {}
-    for row in journal.events():
-        if row.kind == "decision":
-            found[row.id] = found.get(row.id, 0) + 1
-            if row.id in acknowledged:
-                same = msgspec.json.encode(DecisionAnswer.of(answer(Written(row)))) == acknowledged[row.id]
-                assert same, f"{row.id} was answered otherwise than it is journaled"
-            assert row.id in allowed, f"{row.id} was never asked for"
-            assert abs(sum(msgspec.json.decode(row.body, type=Decision).p) - 1.0) < 1e-9
-        elif row.kind == "reward":
-            key = row.id, msgspec.json.decode(row.body)["value"]
-            kept[key] = kept.get(key, 0) + 1
-    journal.connection.close()
+    events = lessons = 0
+    for store in Config(storage=storage).stores():
+        journal = Journal(store.connect())
+        report = verify(journal)
+        assert report.problems == [], report.problems[:3]
+        assert report.snapshots >= 1
+        events, lessons = events + report.events, lessons + report.lessons
+        for row in journal.events():
+            if row.kind == "decision":
+                found[row.id] = found.get(row.id, 0) + 1
+                if row.id in acknowledged:
+                    same = msgspec.json.encode(DecisionAnswer.of(answer(Written(row)))) == acknowledged[row.id]
+                    assert same, f"{row.id} was answered otherwise than it is journaled"
+                assert row.id in allowed, f"{row.id} was never asked for"
+                assert abs(sum(msgspec.json.decode(row.body, type=Decision).p) - 1.0) < 1e-9
+            elif row.kind == "reward":
+                key = row.id, msgspec.json.decode(row.body)["value"]
+                kept[key] = kept.get(key, 0) + 1
+        journal.connection.close()
     missing = set(acknowledged) - set(found)
     assert not missing, f"{len(missing)} acknowledged decisions are gone"
     assert set(found.values()) <= {1}, "a decision is there twice"
     for key in rewards:
         assert kept.get(key, 0) > 0, f"the acknowledged reward of {key} is gone"
         kept[key] -= 1
-    return {"decisions": len(acknowledged), "rewards": len(rewards), "events": report.events, "lessons": report.lessons}
+    return {"decisions": len(acknowledged), "rewards": len(rewards), "events": events, "lessons": lessons}
 
 
 def main() -> None:
