@@ -21,7 +21,7 @@ IN_PLAY = 12  # models at most
 TEMPER = 2.0  # of the likelihood ratio: few rewards, of rows that were chosen for them, must not decide alone
 CHANCE = 6.0  # of the log likelihood: models further behind the likeliest are out of play
 _BEHIND = {"separate": 3.0, "smooth 0.1": 2.0, "smooth 0.2": 1.0}  # of the log likelihood: where rough kernels begin
-GROWTH = 8  # the kernel is fitted anew when the rewards have grown by one in so many
+GROWTH, MANY = 8, 64  # the models are fitted anew when the rewards have grown by one in so many; from MANY rows, 4
 
 
 class DistinctRows(persist.Saved):
@@ -30,10 +30,10 @@ class DistinctRows(persist.Saved):
     All that is kept of the rewards of a row is their number, sum and sum of squares, which is all that a Gaussian
     likelihood asks for. A model is a kernel (rows of their own, linear, or smooth with one of eight length scales), the
     noise and the prior variance; the columns count in deviations. They are weighed by their marginal likelihood, anew
-    at every reward at first, then whenever the rewards have grown by an eighth. Of each kernel the likeliest variance
-    is in play, and larger ones too: a few rows, of which one was chosen a thousand times, say much of the noise and
-    little of how far the others may lie apart, and a variance that is fitted to them and then believed gives up the
-    best row for good.
+    at every reward at first, then whenever the rewards have grown by an eighth (a quarter where rows are many). Of each
+    kernel the likeliest variance is in play, and larger ones too: a few rows, of which one was chosen a thousand times,
+    say much of the noise and little of how far the others may lie apart, and a variance that is fitted to them and then
+    believed gives up the best row for good.
 
     >>> process = DistinctRows(dim=1, most=8)
     >>> X = np.array([[0.0], [1.0], [2.0]])
@@ -84,7 +84,8 @@ class DistinctRows(persist.Saved):
             now, noise = self._covariances[:, i], self.models[:, 1] * self.models[:, 2]
             gains = now / (now[:, i] + noise)[:, None]
             self._means += gains * (reward - self._means[:, i])[:, None]
-            self._covariances -= gains[:, :, None] * now[:, None, :]
+            for covariance, gain in zip(self._covariances, gains):  # one by one: a product of all leaves the cache
+                covariance -= np.outer(gain, covariance[i])
         if not new and not self._joint:
             answers = self._condition(self.rows)
             self._means = np.array([means for means, _ in answers])
@@ -260,7 +261,7 @@ class DistinctRows(persist.Saved):
         self.models = np.array([model[1:] for model in found])
         self.behind = np.array([model[0] - least for model in found])
         self._means, self._covariances = np.zeros((0, 0)), np.zeros((0, 0, 0))
-        self.next_fit = math.ceil(total + max(1.0, total / GROWTH))
+        self.next_fit = math.ceil(total + max(1.0, total / (GROWTH if len(n) < MANY else GROWTH // 2)))
 
 
 def _spectrum(kind: int, A: Floats, roots: Floats) -> tuple[Floats, Floats]:
