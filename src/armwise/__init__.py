@@ -63,6 +63,7 @@ _HOMES = {
     "budget.pacing": ("Pacing",),
     "budget.conservative": ("Conservative",),
     "budget.optimum": ("budget_optimum",),
+    "budget.accounts": ("BudgetSpent",),
     "certify": ("certificate",),
     "decider.answers": ("Decided", "Explanation", "Receipt", "UnknownDecision"),
     "decider.decider": ("Decider",),
@@ -93,6 +94,7 @@ if TYPE_CHECKING:
     from armwise.agent import Theory as Theory
     from armwise.agent import load as load
     from armwise.auto.auto import Auto as Auto
+    from armwise.budget.accounts import BudgetSpent as BudgetSpent
     from armwise.budget.conservative import Conservative as Conservative
     from armwise.budget.hard_stop import HardStop as HardStop
     from armwise.budget.lagrange import LagrangeCB as LagrangeCB

@@ -13,6 +13,16 @@ from armwise.arguments import as_floats
 ROUNDING = 1e-12
 
 
+class BudgetSpent(ValueError):
+    """The rest of a budget covers none of the arms: nothing was decided, and nothing has changed.
+
+    >>> raise BudgetSpent("the budget 1.0 does not cover another decision")
+    Traceback (most recent call last):
+    ...
+    armwise.budget.accounts.BudgetSpent: the budget 1.0 does not cover another decision
+    """
+
+
 def amounts(name: str, value: Any) -> tuple[float, ...]:
     """One positive amount per resource: a number is one resource.
 

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from armwise.agent import Agent, Choice, Floats, Seed, Theory, count, positive
 from armwise.arguments import as_floats
 from armwise.around import expect_agent, teach
-from armwise.budget.accounts import ROUNDING, amounts, plain, refuse_negative
+from armwise.budget.accounts import ROUNDING, BudgetSpent, amounts, plain, refuse_negative
 from armwise.numerics.choice import draw
 from armwise.reduction.wrapper import Wrapper
 
@@ -22,7 +22,9 @@ class HardStop(Wrapper):
 
     ``max_cost`` is the most that a decision can cost: one number for every arm but ``fallback``, which is then free
     (the null arm); or one per arm, (K,) or (K, m) for m resources. Where the fallback is not free, its cost is set
-    aside for each of the ``horizon`` decisions that are still to come, so that it can always be played.
+    aside for each of the ``horizon`` decisions that are still to come, so that it can always be played. With
+    ``fallback=None`` there is none: a decision that the rest of the budget does not cover is refused (``BudgetSpent``),
+    as a router refuses a prompt that it cannot pay for.
 
     A choice sets its largest cost aside until its true cost is learnt, so the budget holds under delayed costs too; a
     choice whose cost never comes stays paid in full. Arms that cannot be afforded have probability 0, the others share
@@ -54,7 +56,7 @@ class HardStop(Wrapper):
         agent: Agent,
         budget: float | Sequence[float],
         max_cost: float | ArrayLike,
-        fallback: int,
+        fallback: int | None,
         *,
         horizon: int | None = None,
         seed: Seed = None,
@@ -66,21 +68,23 @@ class HardStop(Wrapper):
         if agent.n_costs not in (0, len(limits)):
             raise ValueError(f"budget must have {agent.n_costs} numbers, as many as the agent counts, got {budget!r}")
         self.budget, self.n_costs = plain(limits), len(limits)
-        self.fallback = count("fallback", fallback, least=0)
-        if agent.n_arms is not None and self.fallback >= agent.n_arms:
+        self.fallback = None if fallback is None else count("fallback", fallback, least=0)
+        if agent.n_arms is not None and (self.fallback or 0) >= agent.n_arms:
             raise ValueError(f"fallback is {fallback}, but the arms are 0 to {agent.n_arms - 1}")
         most = as_floats("max_cost", max_cost) if np.ndim(max_cost) else np.asarray(positive("max_cost", max_cost))
         refuse_negative("max_cost", most)
         self.max_cost: Any = float(most) if most.ndim == 0 else most
         if most.ndim == 1:
             most = most[:, None]
-        if most.ndim and (most.ndim != 2 or most.shape[1] not in (1, self.n_costs) or len(most) <= self.fallback
+        if most.ndim and (most.ndim != 2 or most.shape[1] not in (1, self.n_costs) or len(most) <= (self.fallback or 0)
                           or agent.n_arms not in (None, len(most))):  # fmt: skip
             raise ValueError(f"max_cost must be a number, one per arm, or (K, {self.n_costs}), got shape {most.shape}")
         self._most = None if most.ndim == 0 else np.broadcast_to(most, (len(most), self.n_costs)).copy()
         self._limits = np.array(limits) * (1.0 - ROUNDING)
         self.horizon = None if horizon is None else count("horizon", horizon)
-        set_aside = self._largest(self.fallback + 1)[self.fallback]
+        if self.fallback is None and horizon is not None:
+            raise ValueError(f"horizon is {horizon!r:.80}, and without a fallback nothing is kept for later decisions")
+        set_aside = self._kept(self._largest((self.fallback or 0) + 1))
         if set_aside.any():
             if self.horizon is None:
                 raise ValueError(f"horizon is needed: the fallback may cost {set_aside} per decision")
@@ -109,21 +113,35 @@ class HardStop(Wrapper):
                 raise ValueError(f"max_cost names {len(self._most)} arms, and this round has {n_arms}")
             return self._most[:n_arms]
         most = np.full((n_arms, self.n_costs), float(self.max_cost))
-        most[min(self.fallback, n_arms - 1)] = 0.0
+        if self.fallback is not None:
+            most[min(self.fallback, n_arms - 1)] = 0.0
         return most
+
+    def _kept(self, most: Floats) -> Floats:
+        """What is kept for each later decision: the most that the fallback can cost."""
+        return np.zeros(self.n_costs) if self.fallback is None else most[min(self.fallback, len(most) - 1)]
 
     def _affordable(self, n_arms: int) -> Any:
         """Which arms the rest of the budget covers, with the fallback for every decision after this one."""
         most = self._largest(n_arms)
         later = 0 if self.horizon is None else max(self.horizon - self._n_chosen - 1, 0)
-        reserve = self._spent + self._aside + later * most[min(self.fallback, n_arms - 1)]
-        covered = (reserve + most <= self._limits).all(axis=1)
-        if not most[min(self.fallback, n_arms - 1)].any():
+        kept = self._kept(most)
+        covered: Any = (self._spent + self._aside + later * kept + most <= self._limits).all(axis=1)
+        if self.fallback is not None and not kept.any():
             covered[min(self.fallback, n_arms - 1)] = True  # free
         elif not covered.any():
-            over = f"the horizon of {self.horizon} decisions is over"
-            why = over if self._n_chosen >= (self.horizon or 0) else "costs above max_cost took what was set aside"
-            raise ValueError(f"{why}, and the budget {self.budget} does not cover another decision: no arm is free")
+            why = ""
+            if self.fallback is not None:
+                over = self._n_chosen >= (self.horizon or 0)
+                why = (
+                    f"the horizon of {self.horizon} decisions is over, and "
+                    if over
+                    else ("costs above max_cost took what was set aside, and ")
+                )
+            aside = f" ({self._aside.tolist()} set aside for costs to come)" if self._aside.any() else ""
+            raise BudgetSpent(
+                f"{why}the budget {self.budget} does not cover another decision: {self._spent.tolist()} spent{aside}"
+            )
         return covered
 
     def _share(self, own: Floats, covered: Any) -> Floats:
@@ -134,7 +152,8 @@ class HardStop(Wrapper):
         total = p.sum()
         if total > 0.0:
             return np.asarray(p / total)
-        p[min(self.fallback, len(p) - 1) if covered[min(self.fallback, len(p) - 1)] else int(np.argmax(covered))] = 1.0
+        kept = None if self.fallback is None else min(self.fallback, len(p) - 1)
+        p[kept if kept is not None and covered[kept] else int(np.argmax(covered))] = 1.0
         return p
 
     def _probabilities(self, context: Any) -> Floats:

@@ -13,6 +13,7 @@ import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self
 
+from armwise.budget.accounts import BudgetSpent
 from armwise.decider.answers import Decided, Explanation, Receipt, UnknownDecision
 from armwise.decider.reading import read_cost, read_decision, read_log, read_pairs, read_requests, read_reward
 from armwise.features.arms import read_arm
@@ -254,6 +255,8 @@ class Client:
                 self._idle.append(connection)
             if response.status < 300:
                 return data
+            if response.status == 402:
+                raise BudgetSpent(_reason(response.status, data))
             kind = InvalidRequest if response.status in _INVALID else ServiceError
             failure = kind(response.status, _reason(response.status, data))
             if response.status not in _AGAIN:

@@ -14,6 +14,7 @@ import numpy as np
 from armwise import persist
 from armwise.agent import Agent, Choice, Floats, make_choice
 from armwise.around import teach
+from armwise.budget.accounts import BudgetSpent
 from armwise.features.arms import ArmColumns
 from armwise.features.arms import read_arms as read_arms
 from armwise.features.hashed import HashedRows
@@ -116,6 +117,8 @@ class Model(persist.Saved):
         seen = self.see(context, arms, tokens)
         try:
             p, arm, note, held = self._draw(seen.view, seen.positions, u)
+        except BudgetSpent:  # nothing is wrong with the request
+            raise
         except ValueError as error:
             raise InvalidInput(str(error)) from None
         chosen = p.item(arm)

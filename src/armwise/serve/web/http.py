@@ -11,6 +11,7 @@ from urllib.parse import parse_qsl, unquote_to_bytes
 
 import msgspec
 
+from armwise.budget.accounts import BudgetSpent
 from armwise.features.tokens import InvalidInput, read_json
 from armwise.serve.engine.engine import Engine
 from armwise.serve.errors import Conflict, Damaged, Unavailable, Unknown, Unsupported
@@ -67,6 +68,7 @@ class Problem(Exception):
 RETRY: Headers = ((b"retry-after", b"1"),)
 PROBLEMS: dict[type[Exception], tuple[int, str, Headers]] = {
     InvalidInput: (400, "BadArgument", ()),
+    BudgetSpent: (402, "BudgetSpent", ()),
     Unknown: (404, "NotFound", ()),
     Conflict: (409, "Conflict", ()),
     Unavailable: (503, "Unavailable", RETRY),

@@ -27,6 +27,7 @@ _SAID = {
     204: "done",
     400: "bad input",
     401: "no valid key",
+    402: "the rest of the budget does not cover a decision: none was made",
     403: "not allowed",
     404: "unknown",
     409: "it contradicts what is there",
@@ -129,6 +130,8 @@ def _operation(route: Route) -> dict[str, Any]:
     if route.role:
         for status in _WRITING if writes else _KEYED:
             answers.setdefault(str(status), {"description": _SAID[status]} | _content(Error))
+        if route.role == "decide" and writes and route.path != "v1/catalogues":
+            answers["402"] = {"description": _SAID[402]} | _content(Error)
     if route.path == "v1/log":
         answers["200"]["content"]["application/vnd.apache.parquet"] = {"schema": {"type": "string", "format": "binary"}}
         answers["501"] = {"description": _SAID[501]} | _content(Error)
