@@ -15,9 +15,7 @@ of what-if questions cover the truth. ``--nine`` reads ``nine_models_scores.parq
 from __future__ import annotations
 
 import argparse
-import re
 import sys
-import zlib
 from pathlib import Path
 from typing import Any
 
@@ -37,19 +35,30 @@ MARGIN = 0.96  # share of the budget that the prices aim at: costs have long tai
 # What ridge regression believes before it has seen anything is the scale of its features, in deviations of the noise:
 # a level that all models share, one of each model, what words do to all models alike, and to each model. Chosen on
 # worlds made of the other table (nine models, costs invented), never on the one that is reported.
-BELIEFS = 3.0, 0.7, 0.3, 0.3
+BELIEFS = 10.0, 0.7, 0.3, 0.3
+
+
+def router_example() -> Any:
+    """``examples/router/router.py``, whose features these are."""
+    sys.path.insert(0, str(Path(__file__).parents[1] / "examples" / "router"))
+    import router
+
+    return router
 
 
 def hashed(prompts: list[str], size: int) -> np.ndarray:
     """The log length, and signed hashed words of length 1."""
-    rows = np.zeros((len(prompts), size + 1))
-    for row, prompt in zip(rows, prompts):
-        for word in re.findall(r"[a-z]+|[0-9]|[^\sa-z0-9]", prompt.lower()[:2000]):
-            code = zlib.crc32(word.encode())
-            row[1 + code % size] += 1.0 if code >> 31 else -1.0
-        row[1:] /= max(np.linalg.norm(row[1:]), 1e-9)
-        row[0] = 0.5 * (np.log1p(len(prompt)) - 5.5)
-    return rows
+    words = router_example().hashed_words
+    return np.array([[0.5 * (np.log1p(len(prompt)) - 5.5), *words(prompt, size)] for prompt in prompts])
+
+
+def described(prompts: list[str]) -> np.ndarray:
+    """The shape of each prompt (digits, signs, lines, choices, code), and its hashed words at half the weight."""
+    example = router_example()
+    return np.array([
+        [*example.shape(prompt).values(), *(0.5 * value for value in example.hashed_words(prompt))]
+        for prompt in prompts
+    ])  # fmt: skip
 
 
 def nested(words: np.ndarray, n_models: int) -> np.ndarray:
@@ -87,7 +96,7 @@ def router(dim: int, horizon: int, rate: float, seed: int) -> aw.Agent:
 def four(folder: Path, first: int, orders: int, times: int, picture: Path | None) -> None:
     prompts, _, rewards, costs = read_table(folder)
     T, K = rewards.shape
-    known = hashed(prompts, 32)
+    known = described(prompts)
     words, plain = nested(known, K), nested(known[:, :0], K)
     each, paid = rewards.mean(axis=0), costs.mean(axis=0)
     rates = np.geomspace(paid.min(), paid.max(), 9)[1:-1]
@@ -160,9 +169,7 @@ def nine(folder: Path, first: int, orders: int) -> None:
 
 def journals(folder: Path, runs: int, first: int, explore: float) -> None:
     """The router of the example, a journal per run: how often what-if intervals of 95 % cover the truth."""
-    sys.path.insert(0, str(Path(__file__).parents[1] / "examples" / "router"))
-    from router import Router
-
+    make_router = router_example().Router
     prompts, models, rewards, costs = read_table(folder)
     each, paid = rewards.mean(axis=0), costs.mean(axis=0)
     tables: dict[str, Any] = {
@@ -173,7 +180,7 @@ def journals(folder: Path, runs: int, first: int, explore: float) -> None:
     covered: dict[str, list[tuple[bool, bool]]] = {}
     for run in range(first, first + runs):
         now = np.random.default_rng([21, run]).choice(len(prompts), T)
-        router = Router(models, 1000 * rate, prompts=T, seed=run, explore=explore)
+        router = make_router(models, 1000 * rate, prompts=T, seed=run, explore=explore)
         for i in now:
             decided = router.route(prompts[i])
             arm = models.index(decided.arm)

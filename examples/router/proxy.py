@@ -29,7 +29,7 @@ from typing import Any
 from backends import LIMITS, BackendError, Ledger, Model, Refused, Resting
 
 import armwise as aw
-from router import Router
+from router import Router, Tickets
 
 log = logging.getLogger("router")
 MOST_BYTES = 4_000_000
@@ -52,7 +52,10 @@ class Failure(Exception):
 
 
 class Proxy:
-    """The ASGI app; ``router`` decides, ``dollars`` (None: no end) is the budget that no path overspends."""
+    """The ASGI app; ``router`` decides, ``dollars`` (None: no end) is the budget that no path overspends.
+
+    With ``tickets`` a request also needs one of a budget that several proxies share.
+    """
 
     def __init__(
         self,
@@ -65,11 +68,20 @@ class Proxy:
         default: float = 0.5,
         rest: float = 5.0,
         ledger: str | None = None,
+        tickets: Tickets | None = None,
     ) -> None:
         self.router, self.models = router, {model.name: model for model in models}
         self.ledger, self.resting = Ledger(dollars, ledger), Resting(rest)
         self.key, self.patience, self.default = key, patience, default
+        self.tickets = tickets
+        self._taken: dict[str, str] = {}  # the ticket of a decision whose back end is being asked
+        self._owed: dict[str, float] = {}  # tickets that the service could not be told of
         self._lock = threading.Lock()  # each outcome is learnt once
+
+    @property
+    def bounded(self) -> bool:
+        """Whether there is a budget that no path overspends."""
+        return self.ledger.dollars is not None or self.tickets is not None
 
     # ------------------------------------------------------------------ choosing, asking, learning (in threads)
 
@@ -79,7 +91,11 @@ class Proxy:
         if name != "auto" and name not in self.models:
             raise Failure(404, "model_not_found", f"no model is called {name!r}: ask for 'auto', or see /v1/models")
         named = list(self.models.values()) if name == "auto" else [self.models[name]]
-        paid = [model for model in named if model.most(body) <= self.ledger.left]
+        most = float("inf") if self.tickets is None else self.tickets.most
+        small = [model for model in named if model.most(body) <= most]
+        if not small:
+            raise Failure(400, "invalid_request_error", f"this request may cost more than {most} dollars: shorten it")
+        paid = [model for model in small if model.most(body) <= self.ledger.left]
         if not paid:
             raise Failure(429, "insufficient_quota", "what is left of the budget does not cover this request")
         return [model for model in paid if not self.resting.rests(model.name)] or paid
@@ -102,25 +118,32 @@ class Proxy:
         failed: set[str] = set()
         while True:
             offered, aside = self.reserve(body, failed)
+            ticket = ""
             try:
+                ticket = self.take()
                 decided = self.router.route(prompt_of(body), list(offered))
                 model = offered[decided.arm]
                 self.ledger.asks(decided.id, model.most(body))
+                self._taken[decided.id] = ticket
                 lines = model.ask(body)
                 first = next(lines, b"")
             except Refused as error:  # the request's fault: the decision stays without an outcome
                 self.ledger.settle(aside, 0.0, decided.id)
+                self.give(decided.id, 0.0)
                 raise Failure(error.status, "invalid_request_error", error.body.decode("utf-8", "replace")) from None
             except BackendError as error:
                 log.warning("%s", error)
                 dollars = model.most(body) if error.billed else 0.0
                 self.ledger.settle(aside, dollars, decided.id, waits=True)
+                self.give(decided.id, dollars)
                 self.resting.failed(model.name)
                 self.learn({decided.id: 0.0})
                 failed.add(model.name)
                 continue
             except BaseException:
                 self.ledger.settle(aside, 0.0)
+                if ticket:  # nobody was asked
+                    self._owed[ticket] = 0.0
                 raise
             most = model.most(body)
             self.ledger.settle(aside - most, 0.0)
@@ -134,8 +157,32 @@ class Proxy:
             log.warning("%s cost %s dollars, more than the %s set aside: its prices or limits are wrong",
                         model.name, dollars, most)  # fmt: skip
         self.ledger.settle(most, dollars, id, waits=True)
+        self.give(id, dollars)
         self.learn_without_feedback()
         return dollars
+
+    def take(self) -> str:
+        """A ticket of the shared budget, where there is one."""
+        if self.tickets is None:
+            return ""
+        try:
+            return self.tickets.take()
+        except aw.BudgetSpent:
+            said = "what is left of the shared budget does not cover this request"
+            raise Failure(429, "insufficient_quota", said) from None
+
+    def give(self, id: str, dollars: float) -> None:
+        """Say what the ticket of a decision was spent on; what cannot be said now is said later."""
+        if ticket := self._taken.pop(id, ""):
+            self._owed[ticket] = dollars
+        for ticket, spent in list(self._owed.items()):
+            try:
+                if self.tickets is not None and self._owed.pop(ticket, None) is not None:  # else another thread has it
+                    self.tickets.give(ticket, spent)
+            except aw.ServiceError as error:
+                self._owed[ticket] = spent
+                log.warning("what a ticket was spent on is kept for later: %s", error)
+                return
 
     def feedback(self, id: str, score: float) -> None:
         """Learn the quality of an answer together with its dollars."""
@@ -184,7 +231,10 @@ class Proxy:
             event = (await receive())["type"]
             if event == "lifespan.shutdown":
                 await asyncio.to_thread(self.learn_without_feedback, 0.0)
+                await asyncio.to_thread(self.give, "", 0.0)
                 await asyncio.to_thread(self.router.close)
+                if self.tickets is not None:
+                    self.tickets.close()
                 self.ledger.close()
             await send({"type": f"{event}.complete"})
             if event == "lifespan.shutdown":
@@ -226,7 +276,7 @@ class Proxy:
                 raise Failure(404, "not_found", f"there is no {method} {path}")
 
     async def _complete(self, body: dict[str, Any], send: Send) -> None:
-        check(body, self.ledger.dollars is not None)
+        check(body, self.bounded)
         id, model, lines, most, first = await asyncio.to_thread(self.attempt, body)
         more = [(b"x-router-id", id.encode()), (b"x-router-model", model.name.encode())]
         if not body.get("stream"):
@@ -379,9 +429,12 @@ def read_config(path: str) -> dict[str, Any]:
         names = [model.name for model in config["models"]]
         if not names or len(set(names)) < len(names) or "auto" in names:
             raise Failure(400, "", f"models must have names, each one once and none 'auto', got {names}")
-        for name in ("dollars_per_thousand", "dollars"):
+        if config.get("budget") is not None and not config.get("service"):
+            raise Failure(400, "", "budget is the application of a service that holds it, and no service is given")
+        needed = ["dollars_per_thousand", *(["request_dollars"] if config.get("budget") else [])]
+        for name in (*needed, "dollars"):
             value: Any = config.get(name)
-            if (name != "dollars" or value is not None) and (type(value) not in (int, float) or not value > 0):
+            if (name in needed or value is not None) and (type(value) not in (int, float) or not value > 0):
                 raise Failure(400, "", f"{name} must be a number above 0, got {value!r:.80}")
     except KeyError as error:
         raise SystemExit(f"{path}: {error} is missing; see docs/router.md") from None
@@ -397,14 +450,18 @@ def main() -> None:
         raise SystemExit("python examples/router/proxy.py CONFIG.json; see docs/router.md")
     config = read_config(sys.argv[1])
     models = config["models"]
+    service, key = config.get("service"), config.get("service_key")
     router = Router(
         [model.name for model in models], config["dollars_per_thousand"], config.get("journal"),
-        service=config.get("service"), key=config.get("service_key"),
+        service=service, key=key, application=config.get("application"),
     )  # fmt: skip
+    tickets = None
+    if service and config.get("budget"):
+        tickets = Tickets(aw.Client(service, key=key, app=config["budget"]), config["request_dollars"])
     options = {name: config[name] for name in ("key", "patience", "default", "ledger") if name in config}
     if config.get("journal"):
         options.setdefault("ledger", f"{config['journal'].rstrip('/')}.dollars")
-    app = Proxy(router, models, config.get("dollars"), **options)
+    app = Proxy(router, models, config.get("dollars"), tickets=tickets, **options)
     uvicorn.run(app, host=config.get("host", "127.0.0.1"), port=config.get("port", 8585), log_level="warning")
 
 

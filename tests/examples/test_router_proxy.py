@@ -261,6 +261,9 @@ def test_a_model_or_a_configuration_that_is_none_is_refused_by_name(make, tmp_pa
         (json.dumps({"models": listed * 2}), "each one once"),
         (json.dumps({"models": listed}), "dollars_per_thousand must be"),
         (json.dumps({"models": listed, "dollars_per_thousand": 1.0, "dollars": -1}), "dollars must be"),
+        (json.dumps({"models": listed, "dollars_per_thousand": 1.0, "budget": "b"}), "no service is given"),
+        (json.dumps({"models": listed, "dollars_per_thousand": 1.0, "budget": "b", "service": "http://x"}),
+         "request_dollars must be"),
     ):  # fmt: skip
         path = tmp_path / "router.json"
         path.write_text(config)
@@ -386,3 +389,64 @@ def test_over_a_running_service(make, monkeypatch, tmp_path):
     assert list(app.ledger.waiting) == [last.headers["x-router-id"]]  # for when it is back
     assert app.ledger._aside == pytest.approx(0.0)
     app.router.close()
+
+
+def test_several_proxies_share_a_budget_that_the_service_holds(make, monkeypatch, tmp_path):
+    """Two proxies, requests at once: what both spend stays within the one budget, also while the service is away.
+
+    A failure means that each proxy counts for itself: then two of them spend twice the budget.
+    """
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "serve"))
+    from serving import Running
+
+    import armwise as aw
+    import router
+    from armwise.serve.app import Service
+    from armwise.serve.config import Config
+    from armwise.serve.engine.application import Application
+
+    standins = {"large": StandIn(tokens=90)}
+    most = make(standins).models["large"].most(ASK)
+    budget = 8.5 * most
+    applications = {
+        "router": Application(agent=router.agent_of(1.0, 1000)),
+        "dollars": Application(agent=router.budget_of(budget, most), arms=["ask"]),
+    }
+    running = Running(Service(Config(storage=str(tmp_path / "d"), applications=applications)))
+
+    def proxy_of():
+        app = make(standins)
+        app.router.decider = aw.Client(running.url, app="router")
+        app.tickets = router.Tickets(aw.Client(running.url, app="dollars", retries=0), most)
+        return app
+
+    try:
+        both = [proxy_of(), proxy_of()]
+        (long,) = chat(both[0], messages=[{"role": "user", "content": "word " * 20_000}])
+        assert long.status_code == 400 and "may cost more" in long.json()["error"]["message"]
+        spent, refused = 0.0, [False, False]
+        for _ in range(50):
+            for k, app in enumerate(both):
+                answers = chat(app, 3)
+                assert {answer.status_code for answer in answers} <= {200, 429}
+                refused[k] = any(answer.status_code == 429 for answer in answers)
+            spent = sum(app.ledger.spent for app in both)
+            assert spent <= budget
+            if all(refused):
+                if spent > budget - 2 * most:
+                    break
+                time.sleep(0.1)  # what was set aside and not spent is given back when it is learnt
+        assert all(refused) and spent > budget - 2 * most  # nearly all of it is used
+        assert both[0].ledger.spent > 0.0 < both[1].ledger.spent and not both[0]._owed and not both[1]._taken
+        both[0].tickets.most *= 2  # a proxy that sets more aside than the service knows of is no danger
+        assert chat(both[0])[0].json()["error"]["type"] == "insufficient_quota"
+    finally:
+        running.stop()
+    both[0].router.decider.retries = 0
+    assert chat(both[0])[0].status_code == 503  # nobody holds the budget: nothing is asked
+    both[1]._taken["x"] = "a ticket"
+    both[1].give("x", 0.1)
+    assert both[1]._owed == {"a ticket": 0.1}  # for when it is back
+    for app in both:
+        app.router.close()
+        app.tickets.close()
