@@ -126,3 +126,22 @@ def test_a_table_in_whole_numbers_is_a_table():
     assert result["whole"].value == result["real"].value and result["whole"].cost.value == 2.0
     with pytest.raises(ValueError, match="sum"):
         aw.offline.tradeoff(log, {"two": [1, 1]})
+
+
+def test_the_tail_of_a_rare_arm_s_cost_is_looked_for_in_all_rows():
+    """Every arm costs eleven times the usual in one of ten rows; some twenty rows of the rare arm seldom say how often.
+
+    80 logs: with the rare arm's own rows alone 0.85 of the intervals of its dollars cover the truth, and of a table
+    that mixes arms 0.93 (a normal interval: few of its many rows are dear). A failure means that intervals end too low.
+    """
+    rng, hits = np.random.default_rng(8), np.zeros(2)
+    p, means = np.array([0.025, 0.925, 0.05]), np.array([0.03, 0.9, 15.0])
+    table = np.array([0.3, 0.6, 0.1])
+    for _ in range(80):
+        arms = rng.choice(3, 800, p=p)
+        paid = means[arms] * np.where(rng.random(800) < 0.1, 5.5, 0.5) * rng.uniform(0.5, 1.5, 800)
+        log = aw.offline.Log(arms=arms, rewards=np.ones(800), probabilities=p[arms], n_arms=3, costs=paid)
+        found = aw.offline.tradeoff(log, {"rare": [1.0, 0.0, 0.0], "table": table})
+        for k, (name, truth) in enumerate((("rare", means[0]), ("table", float(table @ means)))):
+            hits[k] += found[name].cost.low <= truth <= found[name].cost.high
+    assert (hits >= 0.93 * 80).all(), hits

@@ -19,7 +19,7 @@ from armwise.offline.result import Estimate
 from armwise.offline.targets import Target
 
 _RESAMPLES = 1000
-_MANY = 500  # rows from which on a mean is normal enough
+_MANY = 5_000  # rows from which on a mean is normal enough: a dear arm may be one in fifty of them
 _LEAST = 0.05  # of the error: resamples of three rows that are all the same one say nothing
 
 if TYPE_CHECKING:
@@ -139,8 +139,9 @@ def tradeoff(
 
     Values and costs are judged alike, by ``estimator`` (see ``evaluate``, which takes ``options``); cost per reward is
     the ratio of the weighted sums. Its interval, and that of costs unless ``options`` or another estimator are given,
-    is by bootstrap-t: costs have long tails, and a normal interval from few rows ends too low. A policy is dominated
-    where another earns at least as much for at most as much, by the estimates.
+    is by bootstrap-t: costs have long tails, and a normal interval from few rows ends too low. How long the tail of an
+    arm's cost is, relative to its mean, is looked for in the rows of all arms: those of a dear arm are few. A policy is
+    dominated where another earns at least as much for at most as much, by the estimates.
 
     >>> log = Log(arms=[0, 1] * 50, rewards=[0.0, 1.0] * 50, probabilities=[0.5] * 100, n_arms=2, costs=[1, 2] * 50)
     >>> print(tradeoff(log, {"first": [1.0, 0.0], "second": [0.0, 1.0]})["second"].cost_per_reward.value)
@@ -148,7 +149,7 @@ def tradeoff(
     """
     paid = _costs(log)
     priced = _with_rewards(log, paid)
-    judged = []
+    usual, judged = _usual(log.arms, paid), []
     for name, policy in policies.items():
         value = evaluate(log, policy, [estimator], level=level, warn=False, **options)[estimator]
         # Dollars that lie between 0 and 1 are not bounded by 1: their interval assumes no bound.
@@ -156,7 +157,7 @@ def tradeoff(
         cost = evaluate(priced, policy, [estimator], level=level, warn=False, **costing)[estimator]
         weights = _weights(log, policy)
         if estimator == "snips" and not options and np.isfinite(cost.value):
-            mean = _ratio(weights, paid, np.ones_like(paid), level)
+            mean = _ratio(weights, paid, np.ones_like(paid), level, usual)
             cost = replace(cost, low=mean.low, high=mean.high, interval="bootstrap-t")
         judged.append((name, value, cost, _ratio(weights, paid, log.rewards, level)))
     return Tradeoff([
@@ -251,12 +252,20 @@ def _weights(log: Log, policy: Any) -> Floats:
     return np.asarray(p[np.arange(len(log.arms)), log.arms] / log.probabilities)
 
 
-def _ratio(weights: Floats, tops: Floats, bottoms: Floats, level: float) -> Interval:
+def _usual(arms: Any, paid: Floats) -> Floats:
+    """What each row's arm costs on average: what a row paid beyond it says how long tails are."""
+    counts = np.bincount(arms)
+    return np.asarray((np.bincount(arms, paid) / np.maximum(counts, 1))[arms])
+
+
+def _ratio(weights: Floats, tops: Floats, bottoms: Floats, level: float, usual: Floats | None = None) -> Interval:
     """sum w top / sum w bottom, with an interval for costs that have a long tail and few rows that answer.
 
     The normal interval of such a mean ends too low: the rows that would have moved it are the ones that are missing,
     and without them the error looks small too. So the quantiles of value / error are taken from resampled rows
-    (bootstrap-t, which sees that a low value comes with a small error), and Student's where they are wider.
+    (bootstrap-t, which sees that a low value comes with a small error), and Student's where they are wider. Given what
+    each row's arm costs usually, they are also taken from rows whose top is the usual one times the relative cost of
+    any row of the log, whichever its arm: twenty rows of one arm seldom have the tail that eight hundred show.
     """
     from scipy.special import stdtrit
 
@@ -267,23 +276,29 @@ def _ratio(weights: Floats, tops: Floats, bottoms: Floats, level: float) -> Inte
     ratio = float(weights @ tops) / whole
     freedom = max(whole**2 / square - 1.0, 1.0)  # of as many rows as the weights are worth
     error = float(np.sqrt(((weights * (tops - ratio * bottoms)) ** 2).sum() * (1.0 + 1.0 / freedom))) / whole
-    usual = float(stdtrit(freedom, 1.0 - tail))
-    down = up = usual
+    down = up = float(stdtrit(freedom, 1.0 - tail))
     if 1 < len(rows) <= _MANY and error > 0.0:
-        quantiles = _studentized(weights[rows] * tops[rows], weights[rows] * bottoms[rows], ratio, error)
-        down, up = max(usual, np.quantile(quantiles, 1.0 - tail)), max(usual, -np.quantile(quantiles, tail))
+        found = [_studentized(weights[rows] * tops[rows], weights[rows] * bottoms[rows], ratio, error)]
+        if usual is not None and usual.min() > 0.0:
+            like = weights[rows] * usual[rows], weights[rows] * bottoms[rows]
+            found.append(_studentized(*like, float(like[0].sum() / like[1].sum()), error, tops / usual))
+        for quantiles in found:
+            down, up = max(down, np.quantile(quantiles, 1.0 - tail)), max(up, -np.quantile(quantiles, tail))
     low = ratio - float(down) * error
     return Interval(ratio, max(0.0, low) if (tops >= 0.0).all() else low, ratio + float(up) * error)
 
 
-def _studentized(tops: Floats, bottoms: Floats, ratio: float, error: float) -> Floats:
-    """(resampled ratio - ratio) / resampled error, over resamples of the rows."""
-    rng, found = np.random.default_rng(0), []
+def _studentized(tops: Floats, bottoms: Floats, ratio: float, error: float, factors: Floats | None = None) -> Floats:
+    """(resampled ratio - ratio) / resampled error, over resamples of the rows, each times any of the factors."""
+    rng, found, n = np.random.default_rng(0), [], len(tops)
     for _ in range(_RESAMPLES // 100):
-        counts = rng.multinomial(len(tops), np.full(len(tops), 1.0 / len(tops)), 100).astype(float)
-        whole = np.maximum(counts @ bottoms, 1e-300)
-        again = counts @ tops / whole
-        squares = counts @ tops**2 - 2.0 * again * (counts @ (tops * bottoms)) + again**2 * (counts @ bottoms**2)
-        errors = np.sqrt(np.maximum(squares, 0.0)) / whole
+        drawn = rng.integers(n, size=(100, n))
+        top, bottom = tops[drawn], bottoms[drawn]
+        if factors is not None:
+            top *= factors[rng.integers(len(factors), size=(100, n))]
+        whole = np.maximum(bottom.sum(axis=1), 1e-300)
+        again = top.sum(axis=1) / whole
+        top -= again[:, None] * bottom
+        errors = np.sqrt(np.einsum("ij,ij->i", top, top)) / whole
         found.append((again - ratio) / np.maximum(errors, _LEAST * error))
     return np.concatenate(found)
