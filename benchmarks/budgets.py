@@ -123,14 +123,16 @@ def pacing(runs: int) -> None:
 
 
 def slope(horizons: tuple[int, ...], lost: list[list[float]]) -> str:
-    """The slope of mean regret on log-log axes, between quantiles of resampled seeds."""
-    x, table, rng = np.log(horizons), np.array(lost), np.random.default_rng(0)
-    picks = rng.integers(table.shape[1], size=(2000, table.shape[1]))
-    means = np.maximum(np.stack([row[picks].mean(axis=1) for row in table]), 1e-9)
-    found = np.polyfit(x, np.log(means), 1)[0]
-    value = np.polyfit(x, np.log(np.maximum(table.mean(axis=1), 1e-9)), 1)[0]
-    low, high = np.quantile(found, [0.025, 0.975])
-    return f"slope {value:.2f} on log-log axes (95 %: {low:.2f} to {high:.2f}, {table.shape[1]} seeds)"
+    """The slope of mean regret on log-log axes, over all horizons and over the last two, and quantiles over seeds."""
+    rng = np.random.default_rng(0)
+    means = np.stack([np.array(row)[rng.integers(len(row), size=(2000, len(row)))].mean(axis=1) for row in lost])
+    table, logs = np.column_stack([[np.mean(row) for row in lost], means]), np.log(horizons)
+    said = []
+    for label, last in (("", len(horizons)), ("of the last step ", 2)):
+        found = np.polyfit(logs[-last:], np.log(np.maximum(table[-last:], 1e-9)), 1)[0]
+        low, high = np.quantile(found[1:], [0.025, 0.975])
+        said.append(f"slope {label}{found[0]:.2f} (95 %: {low:.2f} to {high:.2f})")
+    return f"{', '.join(said)}, log-log, {'/'.join(str(len(row)) for row in lost)} seeds"
 
 
 def until(bound: Callable[[int], float]) -> int:
@@ -143,7 +145,7 @@ def until(bound: Callable[[int], float]) -> int:
 
 
 def regret(seeds: int) -> None:
-    rate, horizons = 0.2, (500, 2000, 8000)
+    rate, horizons = 0.2, (500, 2_000, 8_000, 32_000)
     for label, make in {
         "LagrangeCB": lambda T, s: aw.LagrangeCB(aw.SquareCB(3), T, rate * T, seed=s),
         "LinCBwK": lambda T, s: aw.LinCBwK(3, T, rate * T, seed=s),
@@ -152,12 +154,12 @@ def regret(seeds: int) -> None:
         lost: list[list[float]] = []
         for T in horizons:
             lost.append([])
-            for seed in range(seeds):
+            for seed in range(min(seeds, max(2, 320_000 // T))):
                 contexts, rewards, costs, expected, best = world(T, 1000 + seed)
                 agent = aw.HardStop(make(T, seed), rate * T, 1.0, fallback=0, seed=seed)
                 arms = agent.play(contexts, rewards, costs).arms
                 lost[-1].append(best * T - expected[np.arange(T), arms].sum())
-            error = np.std(lost[-1]) / np.sqrt(seeds)
+            error = np.std(lost[-1]) / np.sqrt(len(lost[-1]))
             print(f"regret, {label}, T = {T:,}: {np.mean(lost[-1]):.1f} ± {error:.1f}", flush=True)
         lin = "Lin" in label
         last = until(lambda T: aw.bounds.lincbwk(T, 3, rate, 0.5) if lin else aw.bounds.lagrange(T, 4, 3, rate))  # noqa: B023
@@ -182,14 +184,14 @@ def bounded(seeds: int) -> None:
 
     for label, make, draw, rate, bound, horizons in (
         ("LagrangeCB", lambda T, s: aw.LagrangeCB.theoretical(1, 3, T, 0.8 * T, seed=s), mixes, 0.8,
-         lambda T: aw.bounds.lagrange(T, 3, 1, 0.8), (1_250, 5_000, 20_000, 80_000)),
+         lambda T: aw.bounds.lagrange(T, 3, 1, 0.8), (5_000, 20_000, 80_000, 320_000)),
         ("LinCBwK", lambda T, s: aw.LinCBwK.theoretical(2, T, 0.5 * T, noise=0.5, seed=s), skips, 0.5,
-         lambda T: aw.bounds.lincbwk(T, 2, 0.5, 0.5), (400, 1_600, 6_400, 25_600)),
+         lambda T: aw.bounds.lincbwk(T, 2, 0.5, 0.5), (1_600, 6_400, 25_600, 102_400)),
     ):  # fmt: skip
         lost: list[list[float]] = []
         for T in horizons:
             lost.append([])
-            for seed in range(seeds):
+            for seed in range(min(seeds, max(2, 1_300_000 // T))):
                 rng = np.random.default_rng([3, seed])
                 contexts, worth, paid, best = draw(T, rng)
                 rewards, costs = ((rng.random(mean.shape) < mean).astype(float) for mean in (worth, paid))
@@ -197,7 +199,7 @@ def bounded(seeds: int) -> None:
                 arms = agent.play(contexts, rewards, costs).arms
                 lost[-1].append(best * T - worth[np.arange(T), arms].sum())
             print(f"regret, {label}.theoretical, T = {T:,}: {np.mean(lost[-1]):.0f} ± "
-                  f"{np.std(lost[-1]) / np.sqrt(seeds):.0f}, at most {max(lost[-1]):.0f}; bound {bound(T):,.0f}"
+                  f"{np.std(lost[-1]) / np.sqrt(len(lost[-1])):.0f}, at most {max(lost[-1]):.0f}; bound {bound(T):,.0f}"
                   f"{'' if bound(T) < T else ' (vacuous)'}", flush=True)  # fmt: skip
         print(f"regret, {label}.theoretical: {slope(horizons, lost)}; "
               f"the bound is vacuous until T = {until(bound):,}", flush=True)  # fmt: skip

@@ -69,10 +69,10 @@ BY_HAND = {
         2 * math.sqrt(e) + 16 * e * math.sqrt(2 * (e - 1)),
     ),
     "ridge_regression": ({"T": 2 * (e - 1), "d": 2, "lam": 1.0, "S": 1.0, "L": 1.0}, 9.0),
-    "lagrange_regression": ({"T": 2 * (e - 1), "K": 1, "d": 2, "rate": 0.5}, 2 * (1 + 4) * 9),
+    "lagrange_regression": ({"T": 2 * (e - 1), "K": 1, "d": 2, "rate": 0.5}, 2 * (1 + 4) * 3),
     "lagrange": (
         {"T": 2 * (e - 1), "K": 1, "d": 2, "rate": 1.0, "delta": 4 / e},
-        math.sqrt(2 * (e - 1)) * (4 * math.sqrt(2 * 2 * 9) + 8 * 2 + 1 + 3 * math.sqrt(2)),
+        math.sqrt(2 * (e - 1)) * (4 * math.sqrt(2 * 2 * 3) + 8 * 2 + 1 + 3 * math.sqrt(2)),
     ),
     "lincbwk": (
         {"T": 2 * (e - 1), "d": 2, "rate": 1.0, "R": 1.0, "delta": 4 / e, "m": e - 1},

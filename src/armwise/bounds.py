@@ -344,16 +344,17 @@ def sup_kernel_ucb(T: int, N: int, d_tilde: float, gamma: float, delta: float, k
     return 2 * math.sqrt(T) + 8 * eta * math.sqrt(S * T * V)
 
 
-def ridge_regression(T: int, d: int, lam: float = 1.0, S: float = 1.0, L: float = 1.0) -> float:
-    """Online ridge against the best linear fit, in squared loss: lam S^2 + 4 d ln(1 + T L^2 / (d lam)).
+def ridge_regression(T: int, d: int, lam: float = 1.0, S: float = 1.0, L: float = 1.0, error: float = 2.0) -> float:
+    """Online ridge against the best linear fit, in squared loss: lam S^2 + error^2 d ln(1 + T L^2 / (d lam)).
 
-    For ||theta|| <= S, ||x|| <= L, and as long as no prediction is further than 2 from its reward (Cesa-Bianchi and
-    Lugosi 2006, chapter 11).
+    For ||theta|| <= S, ||x|| <= L, and as long as no prediction is further than ``error`` from its reward
+    (Cesa-Bianchi and Lugosi 2006, chapter 11): 2 by default, 1 where rewards lie in [0, 1] and predictions are clipped
+    to it, since sum_t (1 - x_t.A_t^-1 x_t) (y_t - prediction)^2 is at most the loss of the best fit, clipped or not.
 
     >>> round(ridge_regression(T=10_000, d=10), 1)
     277.4
     """
-    return lam * S**2 + 4.0 * d * math.log1p(T * L**2 / (d * lam))
+    return lam * S**2 + error**2 * d * math.log1p(T * L**2 / (d * lam))
 
 
 def squarecb(T: int, K: int, d: int, delta: float, lam: float = 1.0, S: float = 1.0, L: float = 1.0) -> float:
@@ -372,12 +373,13 @@ def squarecb(T: int, K: int, d: int, delta: float, lam: float = 1.0, S: float = 
 def lagrange_regression(T: int, K: int, d: int, rate: float, m: int = 1, lam: float = 1.0) -> float:
     """Squared error of estimated Lagrangians, K ridge models of dimension d each for rewards and for m costs.
 
-    (dr - sum_i l_i dc_i)^2 <= 2 dr^2 + 2 m (1 / rate)^2 sum_i dc_i^2 for prices l_i <= 1 / rate.
+    (dr - sum_i l_i dc_i)^2 <= 2 dr^2 + 2 m (1 / rate)^2 sum_i dc_i^2 for prices l_i <= 1 / rate; estimates are clipped
+    to [0, 1], and each of the K models has a parameter of length at most 1.
 
     >>> round(lagrange_regression(T=10_000, K=2, d=3, rate=0.5))
-    1791
+    465
     """
-    return 2.0 * (1.0 + (m / rate) ** 2) * ridge_regression(T, K * d, lam)
+    return 2.0 * (1.0 + (m / rate) ** 2) * ridge_regression(T, K * d, lam, math.sqrt(K), error=1.0)
 
 
 def lagrange(T: int, K: int, d: int, rate: float, delta: float = 0.05, m: int = 1, lam: float = 1.0) -> float:
@@ -390,7 +392,7 @@ def lagrange(T: int, K: int, d: int, rate: float, delta: float = 0.05, m: int = 
     in [0, 1], a null arm.
 
     >>> round(lagrange(T=1_000_000, K=3, d=4, rate=0.5))
-    615227
+    362092
     """
     P = 1.0 / rate
     primal = 4.0 * math.sqrt(K * T * lagrange_regression(T, K, d, rate, m, lam))

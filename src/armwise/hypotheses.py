@@ -492,11 +492,21 @@ def lagrange(agent: Any, world: World, T: int) -> Letters | str:
 
     >>> import armwise as aw
     >>> lagrange(aw.LagrangeCB(aw.SquareCB(3, n_arms=2), 100, 50.0), {"rate": 0.5, "null_arm": 0}, T=100)
-    'its bound is for a constant gamma and prices by gradient: LagrangeCB.theoretical'
+    'its bound is for a constant gamma, clipped estimates and prices by gradient: LagrangeCB.theoretical'
     """
-    if agent.dual != "gradient" or agent.exponent != 0.0 or agent.gamma is None:
-        return "its bound is for a constant gamma and prices by gradient: LagrangeCB.theoretical"
-    return _budgeted(agent, world, T) or {"K": agent.n_arms, "d": agent.dim, "rate": agent.budget / T}
+    if agent.dual != "gradient" or agent.exponent != 0.0 or agent.gamma is None or agent.max_cost != 1.0:
+        return "its bound is for a constant gamma, clipped estimates and prices by gradient: LagrangeCB.theoretical"
+    wrong = _budgeted(agent, world, T)
+    if wrong is not None:
+        return wrong
+    K, d, lam = agent.n_arms, agent.dim, agent.oracle.params().get("lam")
+    if K is None or d is None or lam is None:
+        return "its bound is for one ridge model per arm with a fixed lam: LagrangeCB.theoretical"
+    rate, delta = agent.budget / T, world.get("delta", 0.05)
+    best = math.sqrt(K * T / (bounds.lagrange_regression(T, K, d, rate, lam=lam) + math.log(2 / delta)))
+    if not math.isclose(agent.gamma / agent.scale, best, rel_tol=1e-6):
+        return f"its bound asks for gamma = {best:.3g} at T = {T:,} (LagrangeCB.theoretical), not {agent.gamma:.3g}"
+    return {"K": K, "d": d, "rate": rate, "delta": delta, "lam": lam}
 
 
 def lincbwk(agent: Any, world: World, T: int) -> Letters | str:

@@ -371,3 +371,30 @@ def test_a_table_comes_in_another_order_for_every_seed():
     assert not np.array_equal(first.rewards, second.rewards)
     assert np.array_equal(np.sort(first.rewards, axis=0), rewards)
     assert np.allclose(first.view("shared")[:, 0] / 10, first.rewards[:, 0])
+
+
+def test_the_bound_of_lagrange_is_claimed_for_its_own_constants_only():
+    """Estimates are clipped to what rewards and costs can be, as the bound asks; another gamma has no bound."""
+    world = {"rate": 0.8, "null_arm": 0, "K": 3}
+    agent = aw.LagrangeCB.theoretical(2, 3, 1000, 800.0, seed=1)
+    letters = aw.LagrangeCB.theory.hypotheses(agent, world, 1000)
+    assert letters["lam"] == 1.0 and aw.bounds.lagrange(1000, **letters) > 0.0
+    for _ in range(30):
+        agent.learn([1.0, 0.0], aw.Choice(1, 1.0), 1.0, 1.0)
+    outcomes = agent._outcomes(np.array([40.0, -40.0]))
+    assert outcomes[0].max() == 1.0 and outcomes[1:].max() == 1.0 / 0.8 and outcomes.min() == 0.0
+    other = aw.LagrangeCB(aw.SquareCB(2, n_arms=3, lam=1.0), 1000, 800.0, gamma=3.0, exponent=0.0, dual="gradient")
+    assert "clipped" in aw.LagrangeCB.theory.hypotheses(other, world, 1000)
+    clipped = aw.LagrangeCB(
+        aw.SquareCB(2, n_arms=3, lam=1.0), 1000, 800.0, gamma=3.0, exponent=0.0, dual="gradient", max_cost=1.0
+    )
+    assert "asks for gamma" in aw.LagrangeCB.theory.hypotheses(clipped, world, 1000)
+
+
+def test_with_wins_exploration_fades_with_the_horizon():
+    """An arm that is a little worse by its estimate is drawn less when there is less left to be gained by knowing."""
+    agent = aw.LagrangeCB(aw.LinUCB(2, lam=1.0, alpha=1.0), 400, 400.0, weighting="wins", max_cost=1.0, seed=1)
+    outcomes, widths = np.array([[0.6, 0.5], [0.1, 0.1]]), np.array([0.3, 0.3])
+    agent._errors[:] = [25.0, 100.0]
+    shares = [agent._weighted(outcomes, widths, np.zeros(1), t)[1] for t in (1, 200, 390, 5000)]
+    assert shares[0] > shares[1] > shares[2] >= shares[3] > 0.0

@@ -31,17 +31,18 @@ class LagrangeCB(Agent):
     ``oracle`` is an agent that estimates (SquareCB, LinUCB, Auto, ...): clones of it learn the rewards and, one per
     resource, the costs, in units of the rate budget / horizon. The arm is drawn by inverse-gap weighting, or, with
     ``weighting="wins"`` (an oracle over a ridge model, as LinUCB), with the chance that it is the best if estimates
-    are off by half their deviations (times ``scale``); either way probabilities are exact. ``budget`` is what the
-    ``horizon`` decisions may cost in all, per resource; where ``covering`` is true it is what they must come to at
-    least.
+    are off by half their deviations (times ``scale``, and the root of the share of the horizon that is left); either
+    way probabilities are exact. ``budget`` is what the ``horizon`` decisions may cost in all, per resource; where
+    ``covering`` is true it is what they must come to at least.
 
     The practical prices (``dual="resolve"``) are the lowest at which the recent rounds, by their estimates and drawn
     as they would be now (what exploring costs included), keep to what is left of the budget per decision that is left;
     with one resource, a share of the decisions is made at the next lower price, so that what is left is used and not
     saved up, as the LP's optimum mixes two policies.
     ``dual="gradient"`` is the paper's: a step along the slack of every round, up to ``ceiling``;
-    ``LagrangeCB.theoretical`` has its constants. The budget is held on average: put ``HardStop`` around it where it
-    must never be passed.
+    ``LagrangeCB.theoretical`` has its constants. With ``max_cost``, the most that a decision can cost, estimates are
+    clipped to what can be: rewards to [0, 1], costs to [0, ``max_cost``]. The budget is held on average: put
+    ``HardStop`` around it where it must never be passed.
 
     ``prior`` is what an arm that was never played is expected to bring: with 1 every arm is tried (for an oracle whose
     features have a constant). ``expected_costs``, (K,) or (K, m), is what it is expected to cost, as by a price list:
@@ -83,6 +84,7 @@ class LagrangeCB(Agent):
         weighting: Literal["gaps", "wins"] = "gaps",
         dual: Literal["resolve", "gradient"] = "resolve",
         ceiling: float = 1.0,
+        max_cost: float | None = None,
         prior: float = 0.0,
         expected_costs: ArrayLike | None = None,
         seed: Seed = None,
@@ -107,6 +109,7 @@ class LagrangeCB(Agent):
             raise ValueError(f"dual must be 'resolve' or 'gradient', got {dual!r}")
         self.dual: Literal["resolve", "gradient"] = dual
         self.ceiling, self.prior = positive("ceiling", ceiling), fraction("prior", prior, zero=True, one=True)
+        self.max_cost = None if max_cost is None else positive("max_cost", max_cost)
         self.sees, self.dim, self.n_arms, self.n_experts = oracle.sees, oracle.dim, oracle.n_arms, oracle.n_experts
         self.plain_input = oracle.plain_input
         self._models = [oracle.clone(seed=0) for _ in range(1 + self.n_costs)]
@@ -145,13 +148,13 @@ class LagrangeCB(Agent):
 
         >>> agent = LagrangeCB.theoretical(dim=3, n_arms=2, horizon=10_000, budget=5_000.0)
         >>> agent.dual, round(agent.gamma, 3)
-        ('gradient', 3.339)
+        ('gradient', 6.531)
         """
         K, T, delta = count("n_arms", n_arms), count("horizon", horizon), fraction("delta", delta)
         errors = bounds.lagrange_regression(T=T, K=K, d=count("dim", dim), rate=positive("budget", budget) / T)
         gamma = math.sqrt(K * T / (errors + math.log(2 / delta)))
         oracle = SquareCB(dim, n_arms=K, lam=1.0)
-        return cls(oracle, T, budget, gamma=gamma, exponent=0.0, dual="gradient", seed=seed)
+        return cls(oracle, T, budget, gamma=gamma, exponent=0.0, dual="gradient", max_cost=1.0, seed=seed)
 
     @property
     def prices(self) -> Floats:
@@ -183,6 +186,9 @@ class LagrangeCB(Agent):
         table = self._offsets + self._units * table
         if self.expected_costs is not None:
             np.maximum(table[1:], 0.0, out=table[1:])
+        if self.max_cost is not None:
+            np.clip(table[0], 0.0, 1.0, out=table[0])
+            np.clip(table[1:], 0.0, self.max_cost / self._rates[:, None], out=table[1:])
         return np.asarray(table)
 
     def _widths(self, context: Any) -> Floats | None:
