@@ -79,7 +79,6 @@ def budget_of(dollars: float, most: float) -> dict[str, Any]:
     """The agent of an application that holds a budget for several: ``most`` is the most that one request can cost."""
     return {
         "class": "HardStop", "agent": {"class": "UCB1", "n_arms": 1}, "budget": dollars, "max_cost": most,
-        "fallback": None,
     }  # fmt: skip
 
 

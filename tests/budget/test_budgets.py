@@ -389,12 +389,3 @@ def test_the_bound_of_lagrange_is_claimed_for_its_own_constants_only():
         aw.SquareCB(2, n_arms=3, lam=1.0), 1000, 800.0, gamma=3.0, exponent=0.0, dual="gradient", max_cost=1.0
     )
     assert "asks for gamma" in aw.LagrangeCB.theory.hypotheses(clipped, world, 1000)
-
-
-def test_with_wins_exploration_fades_with_the_horizon():
-    """An arm that is a little worse by its estimate is drawn less when there is less left to be gained by knowing."""
-    agent = aw.LagrangeCB(aw.LinUCB(2, lam=1.0, alpha=1.0), 400, 400.0, weighting="wins", max_cost=1.0, seed=1)
-    outcomes, widths = np.array([[0.6, 0.5], [0.1, 0.1]]), np.array([0.3, 0.3])
-    agent._errors[:] = [25.0, 100.0]
-    shares = [agent._weighted(outcomes, widths, np.zeros(1), t)[1] for t in (1, 200, 390, 5000)]
-    assert shares[0] > shares[1] > shares[2] >= shares[3] > 0.0

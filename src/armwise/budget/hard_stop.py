@@ -56,7 +56,7 @@ class HardStop(Wrapper):
         agent: Agent,
         budget: float | Sequence[float],
         max_cost: float | ArrayLike,
-        fallback: int | None,
+        fallback: int | None = None,
         *,
         horizon: int | None = None,
         seed: Seed = None,

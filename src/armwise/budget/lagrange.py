@@ -31,9 +31,9 @@ class LagrangeCB(Agent):
     ``oracle`` is an agent that estimates (SquareCB, LinUCB, Auto, ...): clones of it learn the rewards and, one per
     resource, the costs, in units of the rate budget / horizon. The arm is drawn by inverse-gap weighting, or, with
     ``weighting="wins"`` (an oracle over a ridge model, as LinUCB), with the chance that it is the best if estimates
-    are off by half their deviations (times ``scale``, and the root of the share of the horizon that is left); either
-    way probabilities are exact. ``budget`` is what the ``horizon`` decisions may cost in all, per resource; where
-    ``covering`` is true it is what they must come to at least.
+    are off by half their deviations (times ``scale``); either way probabilities are exact. ``budget`` is what the
+    ``horizon`` decisions may cost in all, per resource; where ``covering`` is true it is what they must come to at
+    least.
 
     The practical prices (``dual="resolve"``) are the lowest at which the recent rounds, by their estimates and drawn
     as they would be now (what exploring costs included), keep to what is left of the budget per decision that is left;
