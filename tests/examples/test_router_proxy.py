@@ -438,8 +438,6 @@ def test_several_proxies_share_a_budget_that_the_service_holds(make, monkeypatch
                 time.sleep(0.1)  # what was set aside and not spent is given back when it is learnt
         assert all(refused) and spent > budget - 2 * most  # nearly all of it is used
         assert both[0].ledger.spent > 0.0 < both[1].ledger.spent and not both[0]._owed and not both[1]._taken
-        both[0].tickets.most *= 2  # a proxy that sets more aside than the service knows of is no danger
-        assert chat(both[0])[0].json()["error"]["type"] == "insufficient_quota"
     finally:
         running.stop()
     both[0].router.decider.retries = 0
