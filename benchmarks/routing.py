@@ -35,7 +35,7 @@ MARGIN = 0.96  # share of the budget that the prices aim at: costs have long tai
 # What ridge regression believes before it has seen anything is the scale of its features, in deviations of the noise:
 # a level that all models share, one of each model, what words do to all models alike, and to each model. Chosen on
 # worlds made of the other table (nine models, costs invented), never on the one that is reported.
-BELIEFS = 10.0, 0.7, 0.3, 0.3
+BELIEFS = 3.0, 0.7, 0.3, 0.3
 
 
 def router_example() -> Any:
@@ -93,10 +93,10 @@ def router(dim: int, horizon: int, rate: float, seed: int) -> aw.Agent:
     return aw.LagrangeCB(oracle, horizon, budget, weighting="wins", prior=0.5, expected_costs=expected, seed=seed)
 
 
-def four(folder: Path, first: int, orders: int, times: int, picture: Path | None) -> None:
+def four(folder: Path, first: int, orders: int, times: int, picture: Path | None, shape: bool) -> None:
     prompts, _, rewards, costs = read_table(folder)
     T, K = rewards.shape
-    known = described(prompts)
+    known = described(prompts) if shape else hashed(prompts, 32)
     words, plain = nested(known, K), nested(known[:, :0], K)
     each, paid = rewards.mean(axis=0), costs.mean(axis=0)
     rates = np.geomspace(paid.min(), paid.max(), 9)[1:-1]
@@ -207,6 +207,7 @@ def main() -> None:
     parser.add_argument("--orders", type=int, default=5)
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--times", type=int, default=1, help="how often the agent goes through the table")
+    parser.add_argument("--shape", action="store_true", help="what prompts look like beside their words")
     parser.add_argument("--nine", action="store_true")
     parser.add_argument("--journals", type=int, default=0)
     parser.add_argument("--explore", type=float, default=0.1, help="share of the prompts of --journals to any model")
@@ -217,7 +218,7 @@ def main() -> None:
     elif given.nine:
         nine(given.folder, given.first, given.orders)
     else:
-        four(given.folder, given.first, given.orders, given.times, given.picture)
+        four(given.folder, given.first, given.orders, given.times, given.picture, given.shape)
 
 
 if __name__ == "__main__":
