@@ -61,10 +61,10 @@ def described(prompts: list[str]) -> np.ndarray:
     ])  # fmt: skip
 
 
-def nested(words: np.ndarray, n_models: int) -> np.ndarray:
+def nested(words: np.ndarray, n_models: int, level: float = BELIEFS[0]) -> np.ndarray:
     """(n, K, d): features per model whose ridge regression starts as one mean, and lets models and words in later."""
     (n, d), K = words.shape, n_models
-    level, each, alike, own = BELIEFS
+    _, each, alike, own = BELIEFS
     rows = np.zeros((n, K, 1 + K + d + K * d))
     rows[:, :, 0] = level
     rows[:, :, 1 + K : 1 + K + d] = alike * words[:, None]
@@ -97,7 +97,8 @@ def four(folder: Path, first: int, orders: int, times: int, picture: Path | None
     prompts, _, rewards, costs = read_table(folder)
     T, K = rewards.shape
     known = described(prompts) if shape else hashed(prompts, 32)
-    words, plain = nested(known, K), nested(known[:, :0], K)
+    level = 10.0 if shape else BELIEFS[0]
+    words, plain = nested(known, K, level), nested(known[:, :0], K, level)
     each, paid = rewards.mean(axis=0), costs.mean(axis=0)
     rates = np.geomspace(paid.min(), paid.max(), 9)[1:-1]
     print(f"{T:,} prompts {times}x, {K} models; {orders} orders from {first}; mean ± standard error, orders (prompts)")
