@@ -390,3 +390,113 @@ def test_what_comes_while_others_append_joins_the_batch(url: str) -> None:
     journal = Journal(open_store(url).connect())
     assert verify(journal).problems == []
     journal.connection.close()
+
+
+def test_ids_are_found_again_whatever_the_encoding_of_the_database(server: Server) -> None:
+    # A failure would mean that a decision is stored by another id than it was given, and its reward refused.
+    with psycopg.connect(server.url + "postgres", autocommit=True) as outside:
+        outside.execute("CREATE DATABASE latin ENCODING 'LATIN1' TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'")
+    engine = Engine(open_store(server.url + "latin"), {"shop": Creation(features={"dim": 16})})
+    engine.start()
+    engine.decide("shop", b"{}", ARMS, id="caf\u00e9", request="\u00fcber")
+    assert engine.decide("shop", b"{}", ARMS, id="caf\u00e9", request="\u00fcber").again
+    assert engine.reward("shop", "caf\u00e9", 1.0).row.id == "caf\u00e9"
+    engine.stop()
+    journal = Journal(open_store(server.url + "latin").connect())
+    assert verify(journal).problems == []
+    journal.connection.close()
+
+
+def test_what_is_acknowledged_is_durable_even_where_commits_need_not_be(server: Server, url: str) -> None:
+    """The database says that its commits do not wait; here they would wait for a replica that is not there.
+
+    A failure would mean that a setting of the server takes the promise back without a word.
+    """
+    engine = Engine(open_store(url), {"shop": Creation(features={"dim": 16})})
+    with psycopg.connect(url, autocommit=True) as outside:
+        outside.execute(f"ALTER DATABASE {url.rpartition('/')[2]} SET synchronous_commit = off")
+        outside.execute("SET synchronous_commit = off")
+        engine.start()
+        answered: list[str] = []
+        asked = threading.Thread(target=lambda: answered.append(engine.decide("shop", b"{}", ARMS, id="e").id))
+        outside.execute("ALTER SYSTEM SET synchronous_standby_names = 'nobody'")
+        try:
+            outside.execute("SELECT pg_reload_conf()")
+            time.sleep(0.2)
+            asked.start()
+            _until(lambda: outside.execute("SELECT 1 FROM decisions").fetchall() != [], seconds=4.0)
+            time.sleep(0.3)
+            assert answered == []
+        finally:
+            outside.execute("ALTER SYSTEM RESET synchronous_standby_names")
+            outside.execute("SELECT pg_reload_conf()")
+        asked.join(10.0)
+    assert answered == ["e"]
+    engine.stop()
+
+
+def test_appends_see_all_that_was_committed_whatever_isolation_the_database_prefers(url: str) -> None:
+    # A failure would mean that whoever waits for its turn reads the journal as it was before it waited.
+    with psycopg.connect(url, autocommit=True) as outside:
+        name = url.rpartition("/")[2]
+        outside.execute(f"ALTER DATABASE {name} SET default_transaction_isolation = 'repeatable read'")
+    engines = [Engine(open_store(url), {"shop": Creation(features={"dim": 16})}) for _ in range(2)]
+    for engine in engines:
+        engine.start()
+    other = open_store(url).connect()
+    other.begin(engines[0].store.lock)
+    came: list[Any] = []
+    for k, engine in enumerate(engines):
+        engine.writer.submit([engine.prepare("shop", b"{}", ARMS, id=f"e{k}")], came.append)
+    waiting = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+    _until(lambda: other.execute(waiting) == [(2,)])
+    other.commit()
+    _until(lambda: len(came) == 2)
+    assert sorted(outcome[0].row.id for outcome in came) == ["e0", "e1"]
+    other.close()
+    for engine in engines:
+        engine.stop()
+
+
+def test_a_process_frozen_while_it_sends_a_batch_stops_nobody_for_long(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The server takes it to be at work. A failure would mean that nobody can append until it is gone.
+    monkeypatch.setattr(postgres, "LEASE", 600)
+    engine = Engine(open_store(url), {"shop": Creation(features={"dim": 16})})
+    engine.start()
+    frozen = psycopg.connect(url, autocommit=True)
+    frozen.pgconn.enter_pipeline_mode()
+    for statement in ("BEGIN", engine.store.lock):
+        frozen.pgconn.send_query_params(statement.encode(), [])
+    frozen.pgconn.send_flush_request()
+    frozen.pgconn.flush()  # and the rest does not come
+    with psycopg.connect(url, autocommit=True) as outside:
+        held = f"SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND granted AND objid = {postgres.APPEND}"
+        _until(lambda: outside.execute(held).fetchall() != [])
+    assert engine.decide("shop", b"{}", ARMS, id="e1").id == "e1"
+    frozen.close()
+    engine.stop()
+
+
+def test_a_session_keeps_no_statement_that_nobody_uses_any_more(url: str) -> None:
+    # A failure would mean that the server's memory grows for as long as a process leads, or cannot write.
+    engine = Engine(open_store(url), {"shop": Creation(features={"dim": 16})})
+    engine.start()
+    kept, journal = "SELECT count(*) FROM pg_prepared_statements", engine.open_journal()
+    counts = []
+    for k in range(24):
+        engine.decide("shop", b"{}", ARMS, id=f"e{k}")
+        engine.snapshot()
+        with pytest.raises(RuntimeError):
+            journal.append([[Write("shop", f"e{k}", Reward(1.0))]], 0, more=_fails)
+        leading = engine.store.leading()
+        assert leading is not None
+        counts.append((leading.execute(kept)[0][0], journal.connection.execute(kept)[0][0]))
+    assert counts[-1] == counts[12]
+    journal.connection.close()
+    engine.stop()
+
+
+def _fails() -> Any:
+    raise RuntimeError("it fails in the middle of a batch")

@@ -2,8 +2,9 @@
 
 Appends wait for each other by an advisory lock that a transaction holds until it is committed, so that events become
 visible in the order of their numbers. A process that freezes inside its transaction loses it after ``FROZEN``
-milliseconds. Another advisory lock, held by a session, says which process leads, and a lease beside it that its process
-renews: whoever finds the lease run out ends that session, which frees the lock and fences the old leader.
+milliseconds; one that freezes while it sends a statement, when another finds that nothing came for ``LEASE``. Another
+advisory lock, held by a session, says which process leads, and a lease beside it that its process renews: whoever finds
+the lease run out ends that session, which frees the lock and fences the old leader.
 """
 
 from __future__ import annotations
@@ -110,6 +111,7 @@ class Postgres:
                 if own is None or own.closed:
                     own = connect(self.url)
                 self._renew(own, pid)
+                self._unfreeze(own)
             except psycopg.Error:
                 if own is not None:
                     own.close()
@@ -126,6 +128,20 @@ class Postgres:
             "AND l.pid = split_part(convert_from(m.value, 'UTF8'), ' ', 1)::int "
             f"AND split_part(convert_from(m.value, 'UTF8'), ' ', 2)::bigint < {_CLOCK} - {LEASE}",
             (LEAD,),
+        )
+        self._unfreeze(connection)
+
+    def _unfreeze(self, connection: psycopg.Connection[Any]) -> None:
+        """End a session that has the append lock and of which the rest of a statement does not come.
+
+        To the server it is at work, not idle, so that no timeout of its own ends it.
+        """
+        connection.execute(
+            "SELECT pg_terminate_backend(l.pid) FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid "
+            "WHERE l.locktype = 'advisory' AND l.granted AND l.classid = 0 AND l.objid = %s "
+            "AND a.datname = current_database() AND l.database = a.datid AND a.wait_event = 'ClientRead' "
+            f"AND a.state_change < clock_timestamp() - interval '{LEASE} ms'",
+            (APPEND,),
         )
 
     def leading(self) -> Connection | None:

@@ -35,12 +35,27 @@ _SETTLE_IF_ANY = (
     "SELECT CASE WHEN pg_current_wal_flush_lsn() < pg_current_wal_insert_lsn() "
     "OR current_setting('synchronous_standby_names') <> '' THEN pg_logical_emit_message(true, 'armwise', '') END"
 )
+# Whatever is the default of the server, the database or the role: a commit that is said to be durable is, and whoever
+# has the lock sees all that was committed before.
+_DURABLE = (
+    "SELECT set_config('synchronous_commit', CASE s WHEN 'off' THEN 'on' ELSE s END, false) "
+    "FROM current_setting('synchronous_commit') s"
+)
+_BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED"
 _numbers = itertools.count()
 
 
 def connect(url: str) -> psycopg.Connection[Any]:
-    """A session of its own, whose loss is noticed."""
-    return psycopg.connect(url, autocommit=True, connect_timeout=5, **_KEEPALIVE)  # type: ignore[arg-type]
+    """A session of its own, whose loss is noticed, whose commits are durable, and which speaks UTF-8."""
+    raw = psycopg.connect(
+        url, autocommit=True, connect_timeout=5, client_encoding="UTF8", **_KEEPALIVE  # type: ignore[arg-type]
+    )  # fmt: skip
+    try:
+        raw.execute(_DURABLE)
+    except BaseException:
+        raw.close()
+        raise
+    return raw
 
 
 @functools.lru_cache(maxsize=512)
@@ -60,7 +75,7 @@ class Session:
         """A new session, or around one that is there, which is not opened again."""
         self._url = url
         self._prepared: dict[Any, bytes] = {}  # the names of statements that this session has planned
-        self._inside = raw is not None
+        self._given = self._inside = raw is not None
         self._raw = raw or self._open()
 
     def _open(self) -> psycopg.Connection[Any]:
@@ -86,10 +101,14 @@ class Session:
             self.execute(_SETTLE_IF_ANY)
 
     def begin(self, lock: str = "") -> None:
-        self._at_once([("BEGIN", ()), (lock, ())] if lock else [("BEGIN", ())])
+        if lock:
+            self._at_once([(_BEGIN, ()), (lock, ())])
+        else:
+            self.execute(_BEGIN)
+            self._inside = True
 
     def open_batch(self, lock: str, asked: Sequence[Statement], meanwhile: Callable[[], None]) -> list[list[Any]]:
-        return self._at_once([("BEGIN", ()), (lock, ()), *asked], meanwhile)[2:]
+        return self._at_once([(_BEGIN, ()), (lock, ()), *asked], meanwhile)[2:]
 
     def close_batch(self, also: Sequence[Statement], events: Rows, decisions: Rows, requests: Rows) -> None:
         writing = [
@@ -171,10 +190,12 @@ class Session:
 
     def rollback(self) -> None:
         self._inside = False
-        self._prepared.clear()  # some of them may not be there, or no longer
+        if not self._given:  # another takes its place: what it had planned, or was in the middle of, is gone with it
+            self._raw.close()
+            return
         with contextlib.suppress(psycopg.Error):  # a session that is gone has rolled back
             if not self._raw.closed:
-                self._raw.execute("ROLLBACK")
+                self._raw.execute("ROLLBACK", prepare=False)
 
     def close(self) -> None:
         self._raw.close()
