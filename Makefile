@@ -25,7 +25,8 @@ native: $(STAMP)
 
 # The kernels' tests under the address and undefined-behaviour sanitisers, once in each variant. tools/sanitize sees to it
 # that every process of the run takes the sanitised kernels, or the run fails. Python itself is not instrumented, so the
-# sanitisers' runtime is loaded before it, and what Python leaves allocated at its end is not looked at.
+# sanitisers' runtime is loaded before it, and what Python leaves allocated at its end is not looked at. Its objects are
+# each allocated by themselves: beyond the end of one that lies in a pool of Python's the sanitiser sees nothing wrong.
 SANITIZED := $(abspath build/sanitized)
 sanitize: export PATH := $(abspath $(BIN)):$(PATH)
 sanitize: export PYTHONPATH := $(abspath tools/sanitize):$(SANITIZED)
@@ -36,7 +37,7 @@ sanitize: $(STAMP)
 	rm -f $(SANITIZED)/armwise/numerics/_*.so
 	cmake --install build/sanitize --prefix $(SANITIZED) >/dev/null
 	for variant in baseline ''; do \
-		ARMWISE_SANITIZED=$(SANITIZED) ARMWISE_SIMD=$$variant \
+		ARMWISE_SANITIZED=$(SANITIZED) ARMWISE_SIMD=$$variant PYTHONMALLOC=malloc \
 		LD_PRELOAD="$$(c++ -print-file-name=libasan.so) $$(c++ -print-file-name=libubsan.so)" \
 		ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
 		python -m pytest -q -p sanitized -p no:xdist -p no:cacheprovider --capture=sys $(KERNEL_TESTS) || exit 1; \

@@ -261,3 +261,38 @@ def test_many_names_are_known_to_differ():
     assert read_part(msgspec.json.encode(names), b"c") is not None
     twice = msgspec.json.encode(names)[:-1] + b',"name 7":1}'
     assert read_part(twice, b"c") is None
+
+
+def test_a_list_of_more_objects_than_are_accepted_is_refused_though_nothing_is_in_them():
+    assert read_part(b"[" + b"{}," * 3999 + b"{}]", b"c") is not None
+    for objects in (b"[" + b"{}," * 4096 + b"{}]", b"[" + b'{"a":null},' * 4096 + b"{}]"):
+        assert read_part(objects, b"c") is None
+        for body in (b'{"arms": ["a"], "context": %b}', b'{"arms": [{"id": "a", "features": %b}]}'):
+            assert outcome(v1.read, body % objects) == "more than 4096 features; at most 4096 are accepted"
+
+
+def test_a_text_that_has_to_be_hashed_again_and_again_is_left_to_the_reader_that_lets_others_run():
+    tags = b'{"%b": [%b]}'
+    assert read_part(tags % (b"k" * 60, b",".join([b'"z"'] * 3000)), b"c") is not None
+    long = tags % (b"k" * 3000, b",".join([b'"z"'] * 300))  # a megabyte, from four kilobytes
+    assert read_part(long, b"c") is None and read_offered((b'{"id": "a", "features": %b}' % long,)) is None
+    body = b'{"arms": ["a"], "context": %b}' % long
+    assert read_decision(body, []) is None
+    assert outcome(v1.read, body)[:2] == (long, _part(long, "c"))
+
+
+def place(id: str) -> int:
+    """Where the compiled reader begins to look for an id; its tables have some low bits of it."""
+    z = blake(b"a\x1ei" + id.encode()) * 0x9E3779B97F4A7C15 % 2**64
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9 % 2**64
+    z = (z ^ z >> 27) * 0x94D049BB133111EB % 2**64
+    return z ^ z >> 31
+
+
+def test_ids_that_were_chosen_to_meet_are_left_to_a_reader_for_which_nobody_can_choose():
+    names = [f"{i}" for i in range(12_000)]
+    body = b'{"arms": %b}'
+    assert read_decision(body % msgspec.json.encode(names), []) is not None
+    met = [name for name in names if place(name) % 2048 < 128][:600]  # all go through one sixteenth of a table
+    assert len(met) == 600 and read_decision(body % msgspec.json.encode(met), []) is None
+    assert outcome(v1.read, body % msgspec.json.encode(met))[2] == tuple(met)

@@ -23,7 +23,9 @@ constexpr std::size_t MOST_TEXT = 4000;   // bytes of a string or a path; tokens
 constexpr std::size_t MOST_TOKENS = 4000;  // of a context or an arm
 constexpr std::size_t MOST_ID = 256;       // bytes of an id; arms.py takes as many characters
 constexpr int MOST_NESTED = 24;
-constexpr std::size_t MOST_KEPT = 1 << 20;  // words or bytes that wait for the next request
+constexpr std::size_t MOST_HASHED = 32;     // bytes of tokens for each byte of a text: a path is hashed for each value
+constexpr std::size_t MOST_STEPS = 8;       // for each of the hashes that must differ
+constexpr std::size_t MOST_KEPT = 1 << 20;  // words, texts or bytes that wait for the next request
 
 // ------------------------------------------------------------------ hashes of tokens
 
@@ -105,6 +107,7 @@ bool to_double(const char* first, const char* last, double& number) {
 #endif
 }
 
+// Whether all are known to differ. Those that whoever sent them chose to meet in the same places are not looked through.
 bool all_differ(const std::vector<uint64_t>& all, std::vector<uint64_t>& room) {
     if (all.size() <= 24) {
         for (std::size_t i = 1; i < all.size(); ++i)
@@ -112,12 +115,13 @@ bool all_differ(const std::vector<uint64_t>& all, std::vector<uint64_t>& room) {
                 if (all[i] == all[k]) return false;
         return true;
     }
-    std::size_t size = 64;
+    std::size_t size = 64, steps = 0;
     while (size < 2 * all.size()) size *= 2;
     room.assign(size, 0);
     for (const uint64_t one : all) {
         std::size_t i = mix(one, 0) & (size - 1);
-        while (room[i] && room[i] != one) i = (i + 1) & (size - 1);
+        for (; room[i] && room[i] != one; ++steps) i = (i + 1) & (size - 1);
+        if (steps > MOST_STEPS * all.size()) return false;
         if (room[i] == one) return false;  // and of 0 it is not known
         room[i] = one;
     }
@@ -141,7 +145,16 @@ struct Memory {
 
     Memory() : keys(MOST_NESTED + 2) {}
 
-    void forget() { arms.clear(), ids.clear(), names.clear(), texts.clear(), members.clear(); }
+    // What a request left; the room of a large one is given back.
+    void forget() {
+        empty(arms), empty(ids), empty(room), empty(names), empty(texts), empty(members), empty(path), empty(array);
+    }
+
+  private:
+    template <class T> static void empty(T& kept) {
+        if (kept.capacity() > MOST_KEPT) T().swap(kept);
+        kept.clear();
+    }
 };
 
 // Reads a text from its beginning; every function says whether what is there can be read here.
@@ -149,7 +162,8 @@ class Text {
   public:
     Index n_keys = 0;
 
-    Text(Span text, Memory& memory) : at_(text.data()), end_(at_ + text.size()), memory_(memory) {}
+    Text(Span text, Memory& memory)
+        : at_(text.data()), end_(at_ + text.size()), memory_(memory), to_hash_(MOST_HASHED * text.size()) {}
 
     const char* at() const { return at_; }
     std::size_t left() const { return std::size_t(end_ - at_); }
@@ -225,8 +239,9 @@ class Text {
             take('[');
             this->space();
             if (!take(']')) {
+                std::size_t n = 0;
                 do {
-                    if (!is('{') || !value(false, 2)) return false;
+                    if (++n > MOST_TOKENS || !is('{') || !value(false, 2)) return false;
                 } while (another(']', wrong));
                 if (wrong) return false;
             }
@@ -285,15 +300,21 @@ class Text {
   private:
     const char *at_, *end_;
     Memory& memory_;
+    std::size_t hashed_ = 0, to_hash_;  // bytes
     std::vector<uint64_t>* words_ = nullptr;
     std::size_t first_ = 0;
 
     bool is_number() const { return at_ < end_ && (*at_ == '-' || (*at_ >= '0' && *at_ <= '9')); }
 
+    uint64_t hash_path() {
+        hashed_ += memory_.path.size();
+        return memory_.tokens.hash(memory_.path);
+    }
+
     bool token_of(uint64_t hash, double number, bool scaled) {
         uint64_t token[3] = {hash, 0, scaled};
         std::memcpy(token + 1, &number, 8);
-        if (words_->size() - first_ > 3 * MOST_TOKENS) return false;
+        if (words_->size() - first_ > 3 * MOST_TOKENS || hashed_ > to_hash_) return false;
         words_->insert(words_->end(), token, token + 3);
         return true;
     }
@@ -302,7 +323,7 @@ class Text {
         std::string& path = memory_.path;
         const std::size_t size = path.size();
         path.append(kind).append(text);
-        const bool read = token_of(memory_.tokens.hash(path), 1.0, false);
+        const bool read = token_of(hash_path(), 1.0, false);
         path.resize(size);
         return read;
     }
@@ -322,7 +343,7 @@ class Text {
         case 'n': return word("null");
         default: {
             double found;
-            return number(found) && token_of(memory_.tokens.hash(memory_.path), found, true);
+            return number(found) && token_of(hash_path(), found, true);
         }
         }
     }
@@ -347,7 +368,7 @@ class Text {
                 member = {Span(first, std::size_t(at_ - first)), quick(name), 0};
                 if (apart) path.push_back('\x1f');
                 path.append(name);
-                member.hash = is_number() || remember ? memory_.tokens.hash(path) : 0;
+                member.hash = is_number() || remember ? hash_path() : 0;
                 if (remember) memory_.members.resize(keys.size()), memory_.members.push_back(member);
             } else if (!is_number())
                 path.append(Span(member.text.data() + 1, member.text.find('"', 1) - 1));
@@ -470,8 +491,6 @@ nb::bytes as_bytes(Span text) { return nb::bytes(text.data(), text.size()); }
 
 Memory& memory_here() {
     static thread_local Memory memory;
-    if (memory.arms.capacity() > MOST_KEPT) std::vector<uint64_t>().swap(memory.arms);
-    if (memory.array.capacity() > MOST_KEPT) std::string().swap(memory.array);
     memory.forget();
     return memory;
 }
