@@ -416,7 +416,9 @@ def test_two_processes_on_three_databases_serve_the_same_model(urls: list[str], 
     assert sum(verified(urls)) == 61
 
 
-def test_changes_reach_every_database_and_lessons_one(urls: list[str], spread: Callable[..., Shards]) -> None:
+def test_changes_reach_every_database_and_lessons_one(
+    urls: list[str], spread: Callable[..., Shards], monkeypatch: pytest.MonkeyPatch
+) -> None:
     shards = spread(urls)
     shards.configure("shop", Change(window=5.0, epsilon=0.4))
     assert shards.model("shop").settings.window == 5.0 and epsilon(shards.model("shop")) == 0.4
@@ -424,6 +426,17 @@ def test_changes_reach_every_database_and_lessons_one(urls: list[str], spread: C
     for _ in range(2):
         shards.teach("shop", Lessons([asked], [1.0]), request="v1\x1fteach\x1fk")
     assert shards.model("shop").lessons == 1, "a retry teaches nothing more"
+    settled: list[str] = []
+    for engine in shards.each:
+        engine._reader.connection.settle = lambda: settled.append("settled")  # type: ignore[method-assign]
+    key, asked_for = "v1\x1fteach\x1fk", "SELECT seq FROM requests"
+    homes = sorted(
+        shards.engines, key=lambda h: len(list(shards.engines[h]._reader.named(asked_for, "request", [("shop", key)])))
+    )
+    monkeypatch.setattr(type(shards.members), "homes", lambda *_: homes[-2:])  # as if a database had been added since
+    shards.teach("shop", Lessons([asked], [1.0]), request=key)
+    monkeypatch.undo()
+    assert settled, "what another process wrote is acknowledged when it is durable, not when it can be read"
     shards.apply({"news": Creation(features={"dim": 8}, settings=Settings(by_request=True))}, only=False)
     assert sorted(shards.models) == ["news", "shop"]
     shards.retire("news")

@@ -17,8 +17,10 @@ import pytest
 from armwise.cli.main import main
 from armwise.offline import Log
 from armwise.serve.engine.engine import Engine
+from armwise.serve.journal.events import Creation
+from armwise.serve.journal.sqlite import SQLite
 from armwise.serve.log import parquet
-from armwise.serve.log.export import pieces
+from armwise.serve.log.export import decisions, entries, pieces
 
 ARMS = [b'"pasta"', b'{"id": "salad", "features": {"fresh": true, "price": 2.5}}', b'"soup"', b'"cake"']
 
@@ -215,3 +217,27 @@ def test_vw_reads_the_labels_of_a_decision_with_late_rewards(
     labels = [example.get_label(vowpalwabbit.LabelType.CONTEXTUAL_BANDIT).costs for example in examples[1:]]
     assert [costs[0].cost for costs in labels if costs] == [-0.5]
     workspace.finish_example(examples)
+
+
+def test_what_is_exported_was_durable_when_it_was_read() -> None:
+    # A failure would mean that a log shows a reward that a crash of the database can still take back.
+    engine = Engine(SQLite.temporary(), {"shop": Creation()})
+    engine.start()
+    engine.decide("shop", b"{}", ARMS, id="e")
+    engine.reward("shop", "e", 1.0)
+    journal = engine.open_journal()
+    did: list[str] = []
+    execute = journal.connection.execute
+
+    def noted(sql: str, values: Any = ()) -> list[Any]:
+        did.append(sql)
+        return execute(sql, values)
+
+    journal.connection.execute = noted  # type: ignore[method-assign]
+    journal.connection.settle = lambda: did.append("settle")  # type: ignore[method-assign]
+    for found in (decisions(journal, "shop"), entries(journal, "shop")):
+        next(found)
+        assert did[-1] == "settle" and any("FROM decisions" in sql for sql in did)
+    assert any("kind = 'reward'" in sql for sql in did)
+    journal.connection.close()
+    engine.stop()

@@ -106,6 +106,7 @@ class Together:
             engine = self.working(home)
             with engine._reading:
                 if list(engine._reader.named("SELECT seq FROM requests", "request", [(app, request)])):
+                    engine._reader.connection.settle()  # it is acknowledged now
                     return
         self.working(homes[0]).teach(app, lessons, request)
         self.merge()

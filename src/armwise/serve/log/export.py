@@ -85,6 +85,7 @@ def entries(journal: Records, app: str, after: int = 0) -> Iterator[Entry]:
     """
     for mine, statuses in _pages(journal, app, after):
         rewards = journal.rewards([(app, row.id) for row in mine])
+        journal.connection.settle()
         for row in mine:
             yield Entry(row, decided(row), statuses[row.id], outcomes(rewards.get((app, row.id), ())))
 
@@ -93,7 +94,9 @@ def _pages(journal: Records, app: str, after: int) -> Iterator[tuple[list[Row], 
     while rows := journal.after(after):
         after = rows[-1].seq
         mine = [row for row in rows if row.app == app and row.kind == "decision"]
-        yield mine, {status.id: status for status in journal.statuses([(app, row.id) for row in mine])}
+        statuses = journal.statuses([(app, row.id) for row in mine])
+        journal.connection.settle()  # they are later than the rows, and what they say is to be durable too
+        yield mine, {status.id: status for status in statuses}
 
 
 def outcomes(rewards: Iterable[Row]) -> list[Outcome]:
