@@ -42,7 +42,7 @@ sanitize: $(STAMP)
 		ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
 		python -m pytest -q -p sanitized -p no:xdist -p no:cacheprovider --capture=sys $(KERNEL_TESTS) || exit 1; \
 	done
-KERNEL_TESTS := tests/numerics tests/test_ridge.py tests/linear tests/kernel tests/features tests/test_every_agent.py tests/experts
+KERNEL_TESTS := tests/numerics tests/test_ridge.py tests/linear tests/kernel tests/features tests/test_every_agent.py tests/experts tests/serve/model/test_optimist.py
 
 # The kernels' types, as mypy reads them, from the compiled module itself.
 stubs: native
