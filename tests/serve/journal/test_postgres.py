@@ -23,8 +23,8 @@ from armwise import persist
 from armwise.serve.app import Service
 from armwise.serve.config import Config, open_store
 from armwise.serve.engine.engine import Engine
-from armwise.serve.errors import Conflict
-from armwise.serve.journal import postgres
+from armwise.serve.errors import Conflict, Unavailable
+from armwise.serve.journal import postgres, postgres_session
 from armwise.serve.journal.append import Journal, Write
 from armwise.serve.journal.events import Creation, Reward
 from armwise.serve.log import verify as verifying
@@ -500,3 +500,50 @@ def test_a_session_keeps_no_statement_that_nobody_uses_any_more(url: str) -> Non
 
 def _fails() -> Any:
     raise RuntimeError("it fails in the middle of a batch")
+
+
+def test_batches_that_a_crash_of_the_server_takes_were_told_to_nobody_and_learnt_by_nobody(
+    server: Server, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One process rewards what another decided, both committed and neither durable, when the server dies.
+
+    A failure would mean that one of two chained batches survives the other, or that something lost was acknowledged.
+    """
+    monkeypatch.setattr(postgres.Postgres, "_keep", lambda *_: None)  # which would make the log durable by the way,
+    monkeypatch.setattr(postgres, "LEASE", 600_000)  # as would the next leader
+    engines = [Engine(open_store(url), {"shop": Creation(features={"dim": 16})}) for _ in range(2)]
+    for engine in engines:
+        engine.start()
+        engine.wait_learnt()
+    came: list[Any] = []
+    with psycopg.connect(server.url + "postgres", autocommit=True) as outside:
+        outside.execute("ALTER SYSTEM SET wal_writer_delay = '10s'")
+        outside.execute("SELECT pg_reload_conf()")
+    time.sleep(0.3)
+    with monkeypatch.context() as slow, psycopg.connect(url, autocommit=True) as outside:
+        for name in ("_SETTLE", "_SETTLE_IF_ANY"):  # a disk that takes its time
+            slow.setattr(postgres_session, name, "SELECT pg_sleep(60)")
+        for k, engine in enumerate(engines):
+            write = Write("shop", "e", Reward(1.0)) if k else engine.prepare("shop", b"{}", ARMS, id="e")
+            engine.writer.submit([write], came.append)
+            _until(lambda k=k: outside.execute("SELECT max(seq) FROM events").fetchall() == [(k + 2,)], seconds=4.0)
+        assert came == []
+        server.control("restart", "-m", "immediate")
+    with psycopg.connect(server.url + "postgres", autocommit=True) as outside:
+        outside.execute("ALTER SYSTEM RESET wal_writer_delay")
+        outside.execute("SELECT pg_reload_conf()")
+    _until(lambda: len(came) == 2)
+    assert [type(outcome) for outcome in came] == [Unavailable, Unavailable]
+    journal = Journal(open_store(url).connect())
+    assert journal.last()[0] == 1
+    _until(lambda: all(engine.writer.healthy for engine in engines))
+    for k, engine in enumerate(engines):
+        assert not engine.decide("shop", b'{"x": 1}', ARMS, id=f"other{k}").again
+    assert not engines[0].decide("shop", b"{}", ARMS, id="e").again
+    engines[1].reward("shop", "e", 0.5)
+    _until(lambda: (saved := journal.saved()) is not None and saved.seq == 5)
+    report = verify(journal)  # which compares what is stored of the models with a replay
+    assert (report.problems, report.decisions, report.rewards) == ([], 3, 1) and report.snapshots >= 1
+    journal.connection.close()
+    for engine in engines:
+        engine.stop()
