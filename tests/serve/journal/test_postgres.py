@@ -535,15 +535,16 @@ def test_batches_that_a_crash_of_the_server_takes_were_told_to_nobody_and_learnt
     _until(lambda: len(came) == 2)
     assert [type(outcome) for outcome in came] == [Unavailable, Unavailable]
     journal = Journal(open_store(url).connect())
-    assert journal.last()[0] == 1
+    kept = journal.last()[0]  # 1, unless the server came to write its log of itself: then the first may be there,
+    assert kept in (1, 2, 3) and verify(journal).problems == []  # and the second only with it
     _until(lambda: all(engine.writer.healthy for engine in engines))
     for k, engine in enumerate(engines):
         assert not engine.decide("shop", b'{"x": 1}', ARMS, id=f"other{k}").again
-    assert not engines[0].decide("shop", b"{}", ARMS, id="e").again
-    engines[1].reward("shop", "e", 0.5)
-    _until(lambda: (saved := journal.saved()) is not None and saved.seq == 5)
+    assert engines[0].decide("shop", b"{}", ARMS, id="e").again == (kept > 1)
+    last = engines[1].reward("shop", "e", 0.5).row.seq
+    _until(lambda: (saved := journal.saved()) is not None and saved.seq == last)
     report = verify(journal)  # which compares what is stored of the models with a replay
-    assert (report.problems, report.decisions, report.rewards) == ([], 3, 1) and report.snapshots >= 1
+    assert (report.problems, report.decisions, report.rewards) == ([], 3, 1 + (kept == 3)) and report.snapshots >= 1
     journal.connection.close()
     for engine in engines:
         engine.stop()
