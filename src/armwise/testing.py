@@ -8,11 +8,11 @@
 from __future__ import annotations
 
 import copy
-import pickle
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
+from itertools import count, islice
 from typing import Any
 
 import numpy as np
@@ -208,43 +208,42 @@ def choose_and_probabilities_agree(case: Case) -> None:
         data.teach(agent, t, choice)
     context, draws = data.context(0), 600
     p, counts = np.zeros(arms_of(agent)), np.zeros(arms_of(agent))
-    twins = _copies(agent)
-    for i in range(draws):  # a fresh stream for each draw, and the same state: an agent may count its choices
-        twin = _reseed(next(twins), i)
+    for twin in islice(_copies(agent), draws):  # a fresh stream, and the same state: an agent may count its choices
         p += twin.probabilities(context) / draws
         counts[twin.choose(context).arm] += 1
     slack = 5 * np.sqrt(np.clip(p * (1 - p), 0, 1) / draws) + 0.01
     assert np.all(np.abs(counts / draws - p) < slack), (counts / draws, p)
 
 
-def _copies(agent: Agent) -> Iterator[Agent]:
-    """Copies without end: by pickle, which is ten times faster, unless the agent holds what has no name (a lambda)."""
-    try:
-        data = pickle.dumps(agent, pickle.HIGHEST_PROTOCOL)
-    except (pickle.PicklingError, AttributeError, TypeError):
-        while True:
-            yield copy.deepcopy(agent)
-    while True:
-        yield pickle.loads(data)
-
-
-def _reseed(agent: Agent, i: int) -> Agent:
-    """Give every generator inside a copied agent a new stream."""
+def _inside(agent: Agent) -> Iterator[Any]:
+    """The agent and what it is made of."""
     seen, queue = set(), [agent]
     while queue:
         thing = queue.pop()
         if id(thing) in seen:
             continue
         seen.add(id(thing))
-        if isinstance(thing, Agent):
-            thing._rng = np.random.default_rng([11, i, len(seen)])
+        yield thing
         if isinstance(thing, (Agent, persist.Saved)):
             queue.extend(vars(thing).values())
         elif isinstance(thing, dict):
             queue.extend(thing.values())
         elif isinstance(thing, (list, tuple)):
             queue.extend(thing)
-    return agent
+
+
+def _copies(agent: Agent) -> Iterator[Agent]:
+    """Copies without end, each agent inside with a stream of its own.
+
+    The generators, most of what a copy costs, are not copied: those of agents are replaced, others go on drawing.
+    """
+    kept = {id(thing): thing for thing in _inside(agent) if isinstance(thing, np.random.Generator)}
+    for i in count():
+        twin = copy.deepcopy(agent, kept.copy())
+        for place, thing in enumerate(_inside(twin), start=1):
+            if isinstance(thing, Agent):
+                thing._rng = np.random.default_rng([11, i, place])
+        yield twin
 
 
 def same_seed_same_arms(case: Case) -> None:
