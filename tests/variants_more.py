@@ -84,8 +84,10 @@ def joint(module: Any) -> object:
     state = joint_state(j), j.prior, j.noises, j.find(points[::-1] + 0.0), j.estimate(points[3:9]), joint_state(twin)
     twin.recall(j.counts, j.sums)
     staged, stage = results(), np.zeros(T, np.int64)
+    pooled = results()
+    twin.play((module.gp.STAGED, 0.4, 100.0), 1, offers(), numbers(T, K), rng(), *pooled)
     rounds = module.gp.play_stages([j, twin, None], RBF, 0.9, 100, offers(), numbers(T, K), rng(), *staged, stage)
-    return done, played, learnt, state, joint_state(twin), rounds, staged, stage, joint_state(j)
+    return done, played, learnt, state, pooled, joint_state(twin), rounds, staged, stage, joint_state(j)
 
 
 @recipe("gp_budget.solve_upper", "gp_budget.features", "gp_budget.budget_estimate", "gp_budget.absorb")

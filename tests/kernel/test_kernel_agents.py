@@ -12,6 +12,7 @@ from threadpoolctl import threadpool_limits
 
 import armwise as aw
 from armwise import kernels, persist
+from armwise.agent import joined
 
 RBF = kernels.RBF(0.5)
 
@@ -439,6 +440,29 @@ def test_rows_that_come_back_in_any_order_play_as_the_loop_does(name, kind):
     rows = len(np.unique(contexts.reshape(-1, 4), axis=0))
     assert all(model.joint is None or len(model.joint) <= rows for model in models)
     assert any(model.joint is not None for model in models)
+
+
+@pytest.mark.parametrize("budget", [None, 15])
+@pytest.mark.parametrize(("kernel", "scale"), [(kernels.RBF(2.0), 0.1), (kernels.Polynomial(2), 0.05)])
+def test_pooled_stages_play_as_the_loop_does_whatever_form_the_posterior_has(monkeypatch, kernel, scale, budget):
+    """Every rule of the staging takes part; the posterior grows with new rows, and is joint where they come back."""
+    monkeypatch.setattr("armwise.kernel.posterior.SLACK", 0.0)  # new rows are not worth a larger joint posterior
+    contexts, rewards = repeating("shuffled", T=150)
+    contexts, rewards = contexts[:, :6].copy(), rewards[:, :6]
+    contexts[10:20] += np.random.default_rng(2).normal(size=(10, 6, 4))
+    fast, slow = (aw.SupKernelUCB(kernel, horizon=60, scale=scale, budget=budget, seed=1) for _ in range(2))
+    blocks = slice(15), slice(15, 150)  # the second begins in the middle of the new rows
+    played = joined([fast.play(contexts[now], rewards[now]) for now in blocks])
+    notes, forms = set(), set()
+    for t, (X, r) in enumerate(zip(contexts, rewards)):
+        choice = slow.choose(X)
+        assert (choice.arm, choice.probability) == (played.arms[t], played.probabilities[t])
+        slow.learn(X, choice, r[choice.arm])
+        notes.add(choice.note)
+        forms.add(type(slow._models[0]._form).__name__)
+    assert persist.dumps(fast) == persist.dumps(slow)
+    assert {None} < notes and len(notes) > 2
+    assert forms == ({"Joint", "Growing"} if budget is None else {"Budgeted"})
 
 
 OVERFLOWING = {

@@ -18,6 +18,7 @@ SHARED = RNG.normal(size=(T, D)) / np.sqrt(D)
 REWARDS = X @ RNG.normal(size=D) + 0.1 * RNG.normal(size=(T, K))
 CLICKS = (REWARDS > 0.3).astype(float)
 GRADES = np.clip(REWARDS, 0.0, 1.0)
+SHOP = X[0][np.random.default_rng(8).permuted(np.tile(np.arange(K), (T, 1)), axis=1)]  # six arms, shuffled
 KEYS = [int(key) for key in RNG.integers(9, size=T)]
 PRIOR = np.linspace(-0.4, 0.5, D)
 SUBSPACE = np.linalg.qr(RNG.normal(size=(D, 2)))[0]
@@ -28,6 +29,13 @@ CASES: dict[str, tuple[Callable[[], aw.Agent], object, np.ndarray]] = {
     "SupLinUCB": (lambda: aw.SupLinUCB(D, T, seed=1), X, REWARDS),
     "LinREL": (lambda: aw.LinREL(D, T, seed=1), X, REWARDS),
     "SupLinREL": (lambda: aw.SupLinREL(D, T, seed=1), X, REWARDS),
+    "SupKernelUCB": (lambda: aw.SupKernelUCB(aw.kernels.RBF(), T, seed=1), SHOP, REWARDS),
+    "SupKernelUCB, wide": (lambda: aw.SupKernelUCB(aw.kernels.RBF(), 20 * T, scale=0.1, seed=1), SHOP, REWARDS),
+    "SupKernelUCB, changing arms": (lambda: aw.SupKernelUCB(aw.kernels.RBF(), T, seed=1), X[:60], REWARDS[:60]),
+    "SupKernelUCB, a budget": (lambda: aw.SupKernelUCB(aw.kernels.RBF(), T, budget=9, seed=1), X, REWARDS),
+    "SupKernelUCB, separate stages": (
+        lambda: aw.SupKernelUCB(aw.kernels.RBF(), T, pooled=False, seed=1), SHOP, REWARDS,
+    ),
     "CoFineUCB": (lambda: aw.CoFineUCB(D, SUBSPACE, seed=1), X, REWARDS),
     "LinREL, a prior mean": (lambda: aw.LinREL(D, T, prior_mean=PRIOR, seed=1), X, REWARDS),
     "SupLinREL, a prior mean": (lambda: aw.SupLinREL(D, T, prior_mean=PRIOR, seed=1), X, REWARDS),
@@ -90,13 +98,13 @@ def test_a_block_is_the_loop(name):
     make, contexts, rewards = CASES[name]
     block, loop = make(), make()
     assert block.compiled
-    first = T // 3
+    n = len(rewards)
     parts = [
         block.play(contexts if contexts is None else contexts[now], rewards[now])
-        for now in (slice(first), slice(first, T))
+        for now in (slice(n // 3), slice(n // 3, n))
     ]
     played = joined(parts)
-    for t in range(T):
+    for t in range(n):
         context = None if contexts is None else contexts[t]
         choice = loop.choose(context)
         assert choice.arm == played.arms[t], t
@@ -105,7 +113,7 @@ def test_a_block_is_the_loop(name):
         ), t
         assert played.rewards[t] == rewards[t, choice.arm]
         loop.learn(context, choice, rewards[t, choice.arm])
-    assert loop.t == block.t == T + 1
+    assert loop.t == block.t == n + 1
     assert learnt(loop) == learnt(block)
 
 

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from armwise import bounds, hypotheses
-from armwise.agent import Choice, Floats, Played, Seed, Theory, count, positive
+from armwise.agent import Choice, Floats, Played, Seed, Theory, count, joined, positive
 from armwise.kernel.base import KernelIndexAgent, check_block, same_width
 from armwise.kernel.kernels import KernelLike, as_kernel
 from armwise.kernel.posterior import KernelPosterior
@@ -64,8 +64,7 @@ class SupKernelUCB(Staged[KernelPosterior]):
     N is the number of arms of the round. Each of max(1, ceil(ln T)) stages has its own posterior, with ``budget``
     inducing points where given. ``scale`` = 1 and separate stages are what the bound is for
     (``SupKernelUCB.theoretical``); the default is smaller, because with it thousands of rounds explore in stage 1, and
-    one posterior answers for all stages (``pooled``; blocks are then played round by round). Erratum: the survey prints
-    eta = sqrt(2 ln(2TN/eta)).
+    one posterior answers for all stages (``pooled``). Erratum: the survey prints eta = sqrt(2 ln(2TN/eta)).
 
     >>> from armwise.kernel.kernels import RBF
     >>> agent = SupKernelUCB(kernel=RBF(), horizon=1000, delta=0.1, seed=1)
@@ -107,7 +106,6 @@ class SupKernelUCB(Staged[KernelPosterior]):
         self.dim = None if dim is None else count("dim", dim)
         self.budget = None if budget is None else count("budget", budget)
         super().__init__(horizon, delta, self._stage, scale, pooled=pooled, seed=seed)
-        self.compiled = not self.pooled
 
     def _stage(self) -> KernelPosterior:
         return KernelPosterior(self.kernel, self.gamma, self.budget)
@@ -150,8 +148,25 @@ class SupKernelUCB(Staged[KernelPosterior]):
             model.update_arm(context, choice.arm, reward)
 
     def _play(self, contexts: Floats, rewards: Floats) -> Played:
-        if self.pooled:
+        return self._play_pooled(contexts, rewards) if self.pooled else self._play_separate(contexts, rewards)
+
+    def _play_pooled(self, contexts: Floats, rewards: Floats) -> Played:
+        if self.kernel.program is None:
             return super()._play(contexts, rewards)
+        T, i, (model,) = len(rewards), 0, self._models
+        width = (gp.STAGED, self._multiplier(contexts.shape[1]), float(self.horizon))
+        parts: list[Played] = []
+        while i < T:
+            done, played = model.play(contexts[i:], rewards[i:], width, self.t, self._rng)
+            self._n_learnt += done
+            parts.append(Played(played.arms[:done], played.probabilities[:done], played.rewards[:done]))
+            i += done
+            if i < T:  # the posterior is about to change its form, or to refuse the kernel
+                parts.append(super()._play(contexts[i : i + 1], rewards[i : i + 1]))
+                i += 1
+        return joined(parts)
+
+    def _play_separate(self, contexts: Floats, rewards: Floats) -> Played:
         T, i = len(rewards), 0
         played, learnt = Played(np.empty(T, np.int64), np.empty(T), np.empty(T)), np.empty(T, np.int64)
         program, multiplier = self.kernel.program, self._multiplier(contexts.shape[1])

@@ -16,6 +16,8 @@ FINITE_ARMS: int = 1
 
 AGNOSTIC: int = 2
 
+STAGED: int = 3
+
 class Factor:
     def __init__(self, dim: int, noise: float) -> None: ...
     @staticmethod

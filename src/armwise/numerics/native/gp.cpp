@@ -194,6 +194,7 @@ bool Factor::due() const { return saved > 0.0 && saved >= joint_work(double(size
 Index Factor::play(Program& program, const Width& width, int64_t t, const Rounds& rounds, const Generator& rng) {
     const Index T = rounds.size(), K = rounds.n_arms(), d = learnt.dim();
     std::vector<double> V, diagonal(K), means(K), variances(K);
+    Optimism optimism(width, t, rounds, rng);
     for (Index i = 0; i < T; ++i) {
         const View<const double, 2> X = rounds.contexts[i];
         const Index n = size();
@@ -203,9 +204,7 @@ Index Factor::play(Program& program, const Width& width, int64_t t, const Rounds
         estimate(V.data(), K, diagonal.data(), means.data(), variances.data());
         for (Index a = 0; a < K; ++a)
             if (!(variances[a] >= -INDEFINITE * diagonal[a])) return i;
-        const double scale = multiplier(width, K, t + i, gain);
-        for (Index a = 0; a < K; ++a) means[a] += scale * std::sqrt(std::max(variances[a], 0.0));
-        const Index arm = rounds.play(i, means.data(), rng);
+        const Index arm = optimism.play(i, gain, means.data(), variances.data());
         learn_solved(X.data + arm * d, V.data() + arm * n, diagonal[arm], variances[arm], rounds.got[i], 1);
         if (stale()) {
             std::vector<double> gram(size() * size());
@@ -303,15 +302,14 @@ void Joint::learn(Index arm, double reward) {
 Index Joint::play(const Width& width, int64_t t, const Rounds& rounds, const Generator& rng) {
     const Index T = rounds.size(), K = rounds.n_arms(), d = points.dim();
     std::vector<Index> at;
-    std::vector<double> scores(K);
+    std::vector<double> means(K), variances(K);
+    Optimism optimism(width, t, rounds, rng);
     for (Index i = 0; i < T; ++i) {
         const View<const double, 2> X = rounds.contexts[i];
         const bool same = i > 0 && std::memcmp(X.data, X.data - K * d, sizeof(double) * size_t(K * d)) == 0;
         if (!same && !find(X, at)) return i;
-        const double scale = multiplier(width, K, t + i, gain);
-        for (Index a = 0; a < K; ++a)
-            scores[a] = mean_of(at[a]) + scale * std::sqrt(std::max(variance_of(at[a]), 0.0));
-        const Index arm = rounds.play(i, scores.data(), rng);
+        for (Index a = 0; a < K; ++a) means[a] = mean_of(at[a]), variances[a] = variance_of(at[a]);
+        const Index arm = optimism.play(i, gain, means.data(), variances.data());
         learn(at[arm], rounds.got[i]);
     }
     return T;

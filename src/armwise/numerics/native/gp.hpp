@@ -8,6 +8,7 @@
 #include "simd.hpp"
 #include "points.hpp"
 #include "random.hpp"
+#include "staged.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -23,13 +24,14 @@ constexpr double INDEFINITE = 1e-4;
 // A larger set of rows is not kept as a joint posterior: its covariance would have too many numbers.
 constexpr Index MOST_ROWS = 1024;
 
-enum Schedule : int64_t { FIXED, FINITE_ARMS, AGNOSTIC };
+// What multiplies the posterior's standard deviation, and for STAGED the horizon: one posterior for all its stages.
+enum Schedule : int64_t { FIXED, FINITE_ARMS, AGNOSTIC, STAGED };
 using Width = std::tuple<int64_t, double, double>;
 
 inline double multiplier(const Width& width, Index K, int64_t t, double gain) {
     constexpr double pi = 3.14159265358979323846;
     const auto [kind, a, b] = width;
-    if (kind == FIXED) return a;
+    if (kind == FIXED || kind == STAGED) return a;
     const double rounds = double(t);
     if (kind == FINITE_ARMS) return std::sqrt(2.0 * std::log(double(K) * rounds * rounds * (pi * pi) / (6.0 * a)));
     const double ln = std::log(rounds / a);
@@ -56,12 +58,51 @@ struct Rounds {
     }
     Index size() const { return rewards.size(0); }
     Index n_arms() const { return rewards.size(1); }
+};
 
-    // Play one of the arms that tie for the largest score in round i.
-    Index play(Index i, const double* scores, const Generator& rng) const {
-        const Best best = first_best(scores, n_arms());
-        const Index arm = best.ties == 1 ? best.first : pick(scores, n_arms(), best, rng.random());
-        arms[i] = arm, probabilities[i] = 1.0 / double(best.ties), got[i] = rewards(i, arm);
+// The arms that a block of rounds plays, the first of them round t: those with the largest mean + multiplier x standard
+// deviation, or those of staged elimination; ties are broken uniformly.
+class Optimism {
+  public:
+    Optimism(const Width& width, int64_t t, const Rounds& rounds, const Generator& rng)
+        : width_(width), t_(t), rounds_(rounds), rng_(rng), staged_(std::get<0>(width) == STAGED),
+          staging_(stages(), rounds.n_arms(), staged_ ? std::get<2>(width) : 1.0, true) {
+        require(!staged_ || std::get<2>(width) >= 1.0, "the horizon must be at least 1");
+    }
+
+    // Play round i; the means become scores.
+    Index play(Index i, double gain, double* means, const double* variances) {
+        const Index K = rounds_.n_arms();
+        const double scale = multiplier(width_, K, t_ + i, gain);
+        const auto width = [&](Index a) { return scale * std::sqrt(std::max(variances[a], 0.0)); };
+        if (staged_) {
+            const StagedDecision decision = staging_.decide(
+                [&](Index, const Index*, Index, double* its_means, double* widths) {
+                    std::copy(means, means + K, its_means);
+                    for (Index a = 0; a < K; ++a) widths[a] = width(a);
+                },
+                rng_);
+            return played(i, decision.arm, decision.probability);
+        }
+        for (Index a = 0; a < K; ++a) means[a] += width(a);
+        const Best best = first_best(means, K);
+        const Index arm = best.ties == 1 ? best.first : pick(means, K, best, rng_.random());
+        return played(i, arm, 1.0 / double(best.ties));
+    }
+
+  private:
+    Width width_;
+    int64_t t_;
+    const Rounds& rounds_;
+    const Generator& rng_;
+    bool staged_;
+    Staging staging_;
+
+    Index stages() const {
+        return staged_ ? Index(std::ceil(std::log(std::max(std::get<2>(width_), 2.0)))) : 0;
+    }
+    Index played(Index i, Index arm, double probability) const {
+        rounds_.arms[i] = arm, rounds_.probabilities[i] = probability, rounds_.got[i] = rounds_.rewards(i, arm);
         return arm;
     }
 };

@@ -361,6 +361,7 @@ void bind_gp(nb::module_& m) {
     m.attr("FIXED") = int(FIXED);
     m.attr("FINITE_ARMS") = int(FINITE_ARMS);
     m.attr("AGNOSTIC") = int(AGNOSTIC);
+    m.attr("STAGED") = int(STAGED);
     bind_factor(m);
     bind_joint(m);
 

@@ -327,16 +327,16 @@ it is SWAP times as novel. Every swap then multiplies det Kmm by SWAP or more, s
                             const Width& width, int64_t t, double gain, Const<double, 3> contexts,
                             Const<double, 2> rewards, Generator rng, Array<int64_t, 1> arms,
                             Array<double, 1> probabilities, Array<double, 1> got) {
-        const Index T = rewards.size(0), K = contexts.size(1), d = contexts.size(2);
+        const Rounds rounds{contexts, rewards, arms, probabilities, got};
+        rounds.check(Z.size(1));
+        const Index T = rounds.size(), K = rounds.n_arms(), d = Z.size(1);
         const Budget budget(Z, L, U, c, Q);
         const Index most = budget.most();
         check_state(state, most);
         Program program(code);
         program.check_width(d);
-        require(contexts.size(0) == T && rewards.size(1) == K && K > 0 && Z.size(1) == d && arms.size() >= T &&
-                    probabilities.size() >= T && got.size() >= T,
-                "contexts must be (T, K, d), rewards (T, K) and the results have one entry per round");
         std::vector<double> V(K * most), rows, row(most), prior(K), means(K), variances(K);
+        Optimism optimism(width, t, rounds, rng);
         Unlocked unlocked(double(T) * double(K) * double(most) * double(most));
         for (Index i = 0; i < T; ++i) {
             const View<const double, 2> X = contexts[i];
@@ -349,11 +349,7 @@ it is SWAP times as novel. Every swap then multiplies det Kmm by SWAP or more, s
             budget_estimate(L.data, U.data, c.data, n, V.data(), K, prior.data(), means.data(), variances.data());
             for (Index a = 0; a < K; ++a)
                 if (variances[a] < -INDEFINITE * prior[a]) return std::make_tuple(i, gain);
-            const double scale = multiplier(width, K, t + i, gain);
-            for (Index a = 0; a < K; ++a) means[a] += scale * std::sqrt(std::max(variances[a], 0.0));
-            const Best best = first_best(means.data(), K);
-            const Index arm = best.ties == 1 ? best.first : pick(means.data(), K, best, rng.random());
-            arms[i] = arm, probabilities[i] = 1.0 / double(best.ties), got[i] = rewards(i, arm);
+            const Index arm = optimism.play(i, gain, means.data(), variances.data());
             std::copy(rows.data() + arm * n, rows.data() + (arm + 1) * n, row.data());
             const double variance =
                 budget.append(state.data, X.data + arm * d, row.data(), prior[arm], noise, got[i]);

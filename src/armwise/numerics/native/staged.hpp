@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 namespace armwise {
@@ -18,7 +19,7 @@ struct StagedDecision {
 
 class Staging {
   public:
-    // `pooled`: all stages ask one model, which answers once per round.
+    // `pooled`: all stages ask one model, which answers once per round, for all arms.
     Staging(Index stages, Index K, double horizon, bool pooled)
         : stages_(stages), K_(K), pooled_(pooled), sure_(1.0 / std::sqrt(horizon)), alive_(std::size_t(K)), means_(std::size_t(K)),
           widths_(std::size_t(K)), scores_(std::size_t(K)) {}
@@ -27,8 +28,12 @@ class Staging {
     template <class Estimate> StagedDecision decide(Estimate estimate, const Generator& rng) {
         Index n = K_;
         for (Index a = 0; a < K_; ++a) alive_[a] = a;
+        if (pooled_) {
+            estimate(0, alive_.data(), n, means_.data(), widths_.data());
+            return decide_pooled(rng);
+        }
         for (Index s = 0; s < stages_; ++s) {
-            if (s == 0 || !pooled_) estimate(s, alive_.data(), n, means_.data(), widths_.data());
+            estimate(s, alive_.data(), n, means_.data(), widths_.data());
             for (Index k = 0; k < n; ++k) scores_[k] = means_[k] + widths_[k];
             require(all_finite(scores_.data(), n), "context must be finite (and its square must not overflow)");
             const double widest = *std::max_element(widths_.begin(), widths_.begin() + n);
@@ -38,8 +43,7 @@ class Staging {
             const double bar = *std::max_element(scores_.begin(), scores_.begin() + n) - 2.0 * limit;
             Index left = 0;
             for (Index k = 0; k < n; ++k)  // rule 2
-                if (scores_[k] >= bar)
-                    alive_[left] = alive_[k], means_[left] = means_[k], widths_[left++] = widths_[k];
+                if (scores_[k] >= bar) alive_[left++] = alive_[k];
             n = left;
         }
         throw std::logic_error("2^-S <= 1/sqrt(T), so stage S plays");
@@ -52,6 +56,34 @@ class Staging {
     std::vector<Index> alive_;
     std::vector<double> means_, widths_, scores_;
 
+    // One model's answers stand in every stage, and so does the largest score: the arms alive are those above a bar that
+    // only rises. So none is moved, and a stage is one pass without a branch that depends on the order of the arms.
+    StagedDecision decide_pooled(const Generator& rng) {
+        const double *widths = widths_.data(), none = -std::numeric_limits<double>::infinity();
+        double *scores = scores_.data(), top = none, bar = none;
+        for (Index a = 0; a < K_; ++a) scores[a] = means_[a] + widths[a];
+        require(all_finite(scores, K_), "context must be finite (and its square must not overflow)");
+        for (Index a = 0; a < K_; ++a) top = scores[a] > top ? scores[a] : top;
+        for (Index s = 0; s < stages_; ++s) {
+            const double limit = std::ldexp(1.0, -int(s + 1));
+            double widest = none;
+            for (Index a = 0; a < K_; ++a) {
+                const double width = scores[a] >= bar ? widths[a] : none;
+                widest = width > widest ? width : widest;
+            }
+            if (widest <= sure_) return play_alive(scores, top, bar, -1, rng);     // rule 1
+            if (widest > limit) return play_alive(widths, widest, bar, s, rng);  // rule 3
+            bar = top - 2.0 * limit;                                             // rule 2
+        }
+        throw std::logic_error("2^-S <= 1/sqrt(T), so stage S plays");
+    }
+    StagedDecision play_alive(const double* by, double best, double bar, Index stage, const Generator& rng) const {
+        Index ties = 0;
+        for (Index a = 0; a < K_; ++a) ties += (scores_[a] >= bar) & (by[a] >= best - TIE);
+        Index which = ties == 1 ? 0 : Index(rng.random() * double(ties)), arm = 0;
+        while (!((scores_[arm] >= bar) & (by[arm] >= best - TIE)) || which-- > 0) ++arm;
+        return {arm, 1.0 / double(ties), stage};
+    }
     StagedDecision play(const double* by, Index n, Index stage, const Generator& rng) const {
         const Best best = first_best(by, n);
         const Index k = best.ties == 1 ? best.first : pick(by, n, best, rng.random());
