@@ -24,9 +24,11 @@ import armwise as aw
 def world(T: int, seed: int, rate: float = 0.2) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, float]:
     """Contexts, rewards, costs, expected rewards and the LP optimum per decision."""
     blocks = list(aw.environments.Budgeted(n_arms=4, dim=3, rate=rate).blocks(T, seed=seed))
-    parts = ([getattr(block, name) for block in blocks] for name in ("rewards", "costs", "expected"))
-    contexts = np.concatenate([block.view("features") for block in blocks])
-    return contexts, *(np.concatenate(part) for part in parts), float(blocks[0].competitors[0, 0])
+    contexts, rewards, costs, expected = (
+        np.concatenate([np.asarray(part) for part in parts])
+        for parts in zip(*((block.view("features"), block.rewards, block.costs, block.expected) for block in blocks))
+    )
+    return contexts, rewards, costs, expected, float(blocks[0].competitors[0, 0])
 
 
 Makes = dict[str, Callable[[int], aw.Agent]]
@@ -66,7 +68,7 @@ def hard(paths: int) -> None:
             beyond = costs[now] * (1.0 + (np.random.default_rng(seed).random((T, 4)) < 0.05))  # 1 in 20 costs twice
             for name, make in makes.items():
                 stop = [aw.HardStop(make(seed), budget, 1.0, fallback=0, seed=seed) for _ in range(2)]
-                at_once = stop[0].play(contexts[now], rewards[now], costs[now]).costs
+                at_once = np.asarray(stop[0].play(contexts[now], rewards[now], costs[now]).costs)
                 late = follow(stop[1], contexts[now], rewards[now], costs[now], seed)
                 spent.setdefault((name, "costs at once"), []).append(at_once.sum() / budget)
                 spent.setdefault((name, LATE), []).append(late.sum() / budget)
@@ -93,7 +95,8 @@ def hard_routing(paths: int, folder: Path) -> None:
     prompts, _, rewards, costs = read_table(folder)
     words, T, most = np.hstack([np.ones((len(rewards), 1)), hashed(prompts, 16)]), 100, costs.max(axis=0)
     low, high = T * most.min(), T * costs.mean(axis=0).max()  # the fallback is kept for every decision that may come
-    d, spent = words.shape[1], {}
+    d = words.shape[1]
+    spent: dict[tuple[str, str], list[float]] = {}
     for seed in range(paths):
         rng = np.random.default_rng([20, seed])
         now = rng.permutation(len(rewards))[:T]
@@ -105,7 +108,7 @@ def hard_routing(paths: int, folder: Path) -> None:
         x, r, c = np.ascontiguousarray(words[now]), rewards[now], costs[now]
         for name, make in makes.items():
             stop = [aw.HardStop(make(seed), budget, most, fallback=0, horizon=T, seed=seed) for _ in range(2)]
-            at_once, late = stop[0].play(x, r, c).costs, follow(stop[1], x, r, c, seed)
+            at_once, late = np.asarray(stop[0].play(x, r, c).costs), follow(stop[1], x, r, c, seed)
             spent.setdefault((f"routing, {name}", "costs at once"), []).append(at_once.sum() / budget)
             spent.setdefault((f"routing, {name}", LATE), []).append(late.sum() / budget)
     show_hard(spent)

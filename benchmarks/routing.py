@@ -79,7 +79,7 @@ def read_table(folder: Path) -> tuple[list[str], list[str], np.ndarray, np.ndarr
     import pandas as pd
 
     table = pd.read_parquet(folder / "four_models_costs.parquet")
-    models = [name.removeprefix("reward ") for name in table if name.startswith("reward ")]
+    models = [name.removeprefix("reward ") for name in map(str, table) if name.startswith("reward ")]
     models.sort(key=lambda name: table[f"cost {name}"].mean())
     rewards, costs = (table[[f"{kind} {name}" for name in models]].to_numpy(float) for kind in ("reward", "cost"))
     return table["prompt"].tolist(), models, rewards, costs
@@ -153,7 +153,7 @@ def nine(folder: Path, first: int, orders: int) -> None:
     import pandas as pd
 
     table = pd.read_parquet(folder / "nine_models_scores.parquet")
-    scores = table[[name for name in table if name.startswith("score ")]].to_numpy(float)
+    scores = table[[name for name in map(str, table) if name.startswith("score ")]].to_numpy(float)
     words = np.hstack([np.ones((len(scores), 1)), hashed(table["prompt"].tolist(), 64)])
     best = scores.mean(axis=0).max()
     print(f"{len(scores):,} prompts, {scores.shape[1]} models, no costs; the best model for every prompt: {best:.4f}")
