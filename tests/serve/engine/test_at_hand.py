@@ -83,3 +83,14 @@ def test_of_events_only_those_of_other_processes_are_read() -> None:
     for journal in (writing, reading):
         journal.connection.close()
     store.close()
+
+
+def test_a_recovery_forgets_decisions_of_before() -> None:
+    # A failure would mean that, after a failover to a replica that lost events, a reward is learnt with the decision
+    # that had its number before.
+    store = SQLite.temporary()
+    learner = Learner(store, lambda: Journal(store.connect()), save=print)
+    learner._recent[7] = None  # type: ignore[assignment]
+    learner.recover()
+    assert not learner._recent
+    store.close()

@@ -95,6 +95,7 @@ class Learner:
         self.broken = {
             app: reason for app, reason in self.broken.items() if app in self.masters
         }  # the others may fold now
+        self._recent.clear()  # of a journal that a replica without its last events may have replaced since
         self.masters, self.position = restore(self._journal)
         snapshot = self.position
         self._stored = {app: model.version for app, model in self.masters.items()}
