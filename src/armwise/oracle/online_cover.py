@@ -24,8 +24,9 @@ class OnlineCover(Agent):
     choose a, so that together they cover the good arms. ``psi`` larger explores more.
 
     ``oracle`` is any argmax oracle (explicit policies, LinearOracle, or over scikit-learn); each policy is a copy of
-    it that learns row by row. ``estimator`` says from what: "iwr", the default over a ``LinearOracle``, is its own
-    regression of the arms that were played, weighed 1 / p. For other classes f, a ridge model (``lam``) of each arm,
+    it that learns row by row. ``estimator`` says from what. A ``LinearOracle`` regresses the arms that were played: as
+    they are ("dm", its default), which varies least, or each round weighed 1 / p ("iwr"), the regression that uniform
+    play would have given, also where rewards are not linear. For other classes f, a ridge model (``lam``) of each arm,
     guesses: "dr", their default, is f_a + 1{a = a_t} (r - f_a) / p, and "ips" the same with f = 0: unbiased whatever f
     is. "dm" is f itself, which varies least, but teaches the policies the mistakes of f where rewards are not linear.
     A round costs 2 ``size`` votes and ``size`` updates; explicit policies are asked once per round, in ``play`` once
@@ -78,7 +79,7 @@ class OnlineCover(Agent):
             raise ValueError(
                 f"estimator 'iwr' is for an oracle that regresses, as LinearOracle, got {came}: expected 'dr'"
             )
-        self.estimator = estimator or ("iwr" if self.oracle.regresses else "dr")
+        self.estimator = estimator or ("dm" if self.oracle.regresses else "dr")
         self._policies = [self.oracle.fresh(self.n_arms) for _ in range(self.size)]
         self._model: Ridge | None = None  # made for the first context learnt, whose length it has
 
@@ -111,14 +112,14 @@ class OnlineCover(Agent):
     def _learn(self, x: Floats, choice: Choice, reward: float) -> None:
         assert choice.probability is not None
         self._read_once(x)
-        regresses = self.estimator == "iwr"
+        regresses = self.oracle.regresses and self.estimator in ("iwr", "dm")
         estimate = np.zeros(self.n_arms) if regresses else self._estimated(x, choice.arm, choice.probability, reward)
         epsilon, votes = self._epsilon(), np.zeros(self.n_arms)
         for i, policy in enumerate(self._policies):
             share = votes / i if i else votes
             bonus = self.psi * epsilon / (epsilon + (1.0 - self.n_arms * epsilon) * share) if i else 0.0
             if regresses:
-                policy._observe(x, choice.arm, reward, choice.probability)
+                policy._observe(x, choice.arm, reward, choice.probability if self.estimator == "iwr" else 1.0)
             if i or not regresses:
                 policy.update(x, estimate + bonus)
             votes += policy.vote(x, self.n_arms)
