@@ -7,6 +7,7 @@ import json
 import os
 import platform
 import statistics
+import sys
 import time
 from collections.abc import Callable
 from importlib import metadata
@@ -71,10 +72,13 @@ def duration(seconds: float) -> str:
 
 
 def find(folder: Path, name: str) -> Path:
-    """A file of the data folder, wherever it lies in it."""
+    """A file of the data folder, wherever it lies in it; of several the first, and which one is said."""
     found = sorted(folder.rglob(name))
     if not found:
         raise SystemExit(f"{folder} has no {name}")
+    if len(found) > 1:
+        where = ", ".join(str(path.parent.relative_to(folder)) for path in found)
+        print(f"{folder} has {name} in {where}: the first is read", file=sys.stderr, flush=True)
     return found[0]
 
 

@@ -76,3 +76,14 @@ def test_ratio_says_how_many_times_better_armwise_is(tmp_path, monkeypatch, caps
     assert row["ratio"] == pytest.approx(3.0) and row["ours"] == "200 ms" and row["theirs"] == "600 ms"
     assert "**3**" in page.table([row]) and "3x" in capsys.readouterr().out
     assert "| 0.5 |" in page.table([row | {"ratio": 0.5}])
+
+
+def test_of_two_files_of_one_name_the_one_that_is_read_is_said(tmp_path, capsys):
+    """The same rows in another order give other errors: a page that does not say which were read compares the two."""
+    for folder in ("b", "a"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "rows.parquet").touch()
+    assert common.find(tmp_path, "rows.parquet") == tmp_path / "a" / "rows.parquet"
+    assert "has rows.parquet in a, b: the first is read" in capsys.readouterr().err
+    common.find(tmp_path / "b", "rows.parquet")
+    assert capsys.readouterr().err == ""
