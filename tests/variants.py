@@ -290,10 +290,11 @@ def truncated(module: Any) -> object:
     return results, A, b, t.play_stages(*stages, prior, 1.4, 0.05, 50.0, X, R, rng()), *stages
 
 
-@recipe("staged.play")
+@recipe("staged.play", "staged.pooled")
 def staged(module: Any) -> object:
     stages = [ridge_models(module) for _ in range(4)]
-    return module.staged.play(stages, 0.3, 50.0, numbers(T, K, D), numbers(T, K, seed=9), rng()), stages
+    pooled = [module.staged.pooled(numbers(K), by * np.abs(numbers(K, seed=4)), 50.0, 4) for by in (0.01, 0.1, 1.0)]
+    return pooled, module.staged.play(stages, 0.3, 50.0, numbers(T, K, D), numbers(T, K, seed=9), rng()), stages
 
 
 @recipe("cofine.estimate", "cofine.learn", "cofine.play")

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from armwise.agent import Agent, Choice, Floats, Seed, count, fraction, positive
+from armwise.numerics import staged
 from armwise.numerics.choice import all_finite, best_arms
 
 
@@ -79,11 +80,14 @@ class Staged(Agent, Generic[M]):
 
     def _candidates(self, X: Floats) -> tuple[NDArray[np.int64], int | None]:
         """The arms that tie to be played, and the stage that will learn the reward (None: no stage)."""
+        if self.pooled:
+            means, widths = self._estimate(self._models[0], X, len(X))
+            arms, stage = staged.pooled(means, widths, self.horizon, self.n_stages)
+            return arms, stage or None
         alive = np.arange(len(X))
         for s in range(1, self.n_stages + 1):
-            if s == 1 or not self.pooled:
-                model = self._models[s - 1]
-                means, widths = self._estimate(model, X[alive] if len(alive) < len(X) else X, len(X))
+            model = self._models[s - 1]
+            means, widths = self._estimate(model, X[alive] if len(alive) < len(X) else X, len(X))
             widest, scores = widths.max(), means + widths
             if not all_finite(scores):
                 raise ValueError("context must be finite (and its square must not overflow)")
@@ -91,8 +95,7 @@ class Staged(Agent, Generic[M]):
                 return alive[best_arms(scores)], None
             if widest > 2.0**-s:  # rule 3
                 return alive[best_arms(widths)], s
-            close = scores >= scores.max() - 2.0 ** (1 - s)  # rule 2
-            alive, means, widths = alive[close], means[close], widths[close]
+            alive = alive[scores >= scores.max() - 2.0 ** (1 - s)]  # rule 2
         raise AssertionError("2^-S <= 1/sqrt(T), so stage S plays")
 
     def _choose(self, context: Floats) -> Choice:

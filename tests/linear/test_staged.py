@@ -208,3 +208,28 @@ def test_regret_is_below_the_bound_and_below_uniform_play(name):
         assert mine < agent.theory.regret_bound(T=T, K=K, d=dim, delta=0.1)
         uniform = regret(aw.LinUCB(dim, alpha=1e9, seed=seed), seed, T=T, K=K, dim=dim)
         assert mine < 0.9 * uniform
+
+
+def test_pooled_stages_follow_the_three_rules():
+    """Arm by arm from the rules in words; every stage and rule takes part."""
+    from armwise.numerics import staged
+
+    rng, seen = np.random.default_rng(3), set()
+    for _ in range(600):
+        K, horizon = int(rng.integers(1, 9)), int(rng.choice([10, 400, 20_000]))
+        means, widths = rng.random(K), rng.random(K) * 2.0 ** -rng.integers(0, 9)
+        widths[: K // 2] = widths[0]  # ties
+        alive, s = list(range(K)), 1
+        while True:
+            top = max(means[a] + widths[a] for a in alive)
+            if all(widths[a] <= 1 / np.sqrt(horizon) for a in alive):
+                expected = [a for a in alive if means[a] + widths[a] >= top - 1e-12], 0
+                break
+            if any(widths[a] > 2.0**-s for a in alive):
+                expected = [a for a in alive if widths[a] >= max(widths[b] for b in alive) - 1e-12], s
+                break
+            alive, s = [a for a in alive if means[a] + widths[a] >= top - 2.0 ** (1 - s)], s + 1
+        arms, stage = staged.pooled(means, widths, horizon, int(np.ceil(np.log(horizon))))
+        assert (arms.tolist(), stage) == expected
+        seen.add(stage)
+    assert seen >= {0, 1, 2, 3, 4, 5, 6, 7}

@@ -20,9 +20,10 @@ class LinearOracle(Oracle):
     The regression stands in for the argmax: it finds the best policy where mean rewards are linear, a good one
     where they nearly are. In ``argmax`` and ``update`` every column has a target in every row, so that all arms share
     one Gram matrix: ``update`` is O(d^2 + d K). Agents that play tell it only the arm that was played, with its
-    probability p: theta_a is then the fit of the rows in which a was played, each weighed 1 / p. It estimates the
-    same regression as targets r / p and 0 for the arms that were not played, with far less variance, as what was
-    not seen is left out instead of filled in (importance-weighted regression: Bietti, Agarwal, Langford 2021).
+    probability p: theta_a is then the fit of the rows in which a was played, each weighed 1 / p (by ``OnlineCover`` as
+    they are, unless its ``estimator`` is "iwr"). With weights it estimates the same regression as targets r / p and 0
+    for the arms that were not played, with far less variance, as what was not seen is left out instead of filled in
+    (importance-weighted regression: Bietti, Agarwal, Langford 2021).
 
     ``lam`` is the ridge (None: 0.05 squared lengths of the first row). ``n_policies`` is the N that schedules of agents
     read (linear policies are infinitely many): larger explores more. ``intercept`` gives each arm a constant.

@@ -12,7 +12,25 @@ using namespace nb::literals;
 using namespace armwise;
 
 void bind_staged(nb::module_& m) {
-    m.doc() = "Staged elimination over ridge models: SupLinUCB's blocks of rounds.";
+    m.doc() = "Staged elimination: SupLinUCB's blocks of rounds, and a decision where one model answers for all stages.";
+
+    m.def("pooled", [](Const<double, 1> means, Const<double, 1> widths, double horizon, Index stages) {
+        const Index K = means.size();
+        require(K > 0 && widths.size() == K, "means and widths must have a number per arm");
+        std::vector<double> scores(K);
+        const PooledStage found =
+            pooled_stage(means.data, widths.data, K, 1.0 / std::sqrt(horizon), stages, scores.data());
+        Index ties = 0;
+        for (Index a = 0; a < K; ++a) ties += found.plays(a);
+        New<int64_t, 1> arms(ties);
+        for (Index a = 0, k = 0; a < K; ++a)
+            if (found.plays(a)) arms[k++] = a;
+        return std::make_tuple(std::move(arms), found.stage + 1);
+    }, "means"_a, "widths"_a, "horizon"_a, "stages"_a,
+          R"(The arms that tie to be played, and the stage, 1 to ``stages``, whose widths ask for them; 0 if none does.
+
+>>> pooled(np.array([0.5, 0.9]), np.array([0.3, 0.2]), 100.0, 5)
+(array([0]), 2))");
 
     m.def("play", [](const std::vector<Array<double, 3>>& arrays, double multiplier, double horizon,
                      Const<double, 3> contexts, Const<double, 2> rewards, Generator rng, Index pooled) {

@@ -17,6 +17,38 @@ struct StagedDecision {
     Index stage;  // 0, 1, ...; -1 if no stage learns
 };
 
+// Which stage plays where one model answers for all, and the arms that tie in it.
+struct PooledStage {
+    const double *scores, *by;
+    double bar, best;
+    Index stage;  // -1 if no stage learns
+
+    bool plays(Index a) const { return (scores[a] >= bar) & (by[a] >= best - TIE); }
+};
+
+// The answers stand in every stage, and so does the largest score: the arms alive are those above a bar that only rises.
+// So none is moved, and a stage is one pass without a branch that depends on the order of the arms. Fills `scores`.
+inline PooledStage pooled_stage(const double* means, const double* widths, Index K, double sure, Index stages,
+                                double* scores) {
+    constexpr double none = -std::numeric_limits<double>::infinity();
+    double top = none, bar = none;
+    for (Index a = 0; a < K; ++a) scores[a] = means[a] + widths[a];
+    require(all_finite(scores, K), "context must be finite (and its square must not overflow)");
+    for (Index a = 0; a < K; ++a) top = scores[a] > top ? scores[a] : top;
+    for (Index s = 0; s < stages; ++s) {
+        const double limit = std::ldexp(1.0, -int(s + 1));
+        double widest = none;
+        for (Index a = 0; a < K; ++a) {
+            const double width = scores[a] >= bar ? widths[a] : none;
+            widest = width > widest ? width : widest;
+        }
+        if (widest <= sure) return {scores, scores, bar, top, -1};       // rule 1
+        if (widest > limit) return {scores, widths, bar, widest, s};     // rule 3
+        bar = top - 2.0 * limit;                                         // rule 2
+    }
+    throw std::logic_error("2^-S <= 1/sqrt(T), so stage S plays");
+}
+
 class Staging {
   public:
     // `pooled`: all stages ask one model, which answers once per round, for all arms.
@@ -56,33 +88,13 @@ class Staging {
     std::vector<Index> alive_;
     std::vector<double> means_, widths_, scores_;
 
-    // One model's answers stand in every stage, and so does the largest score: the arms alive are those above a bar that
-    // only rises. So none is moved, and a stage is one pass without a branch that depends on the order of the arms.
     StagedDecision decide_pooled(const Generator& rng) {
-        const double *widths = widths_.data(), none = -std::numeric_limits<double>::infinity();
-        double *scores = scores_.data(), top = none, bar = none;
-        for (Index a = 0; a < K_; ++a) scores[a] = means_[a] + widths[a];
-        require(all_finite(scores, K_), "context must be finite (and its square must not overflow)");
-        for (Index a = 0; a < K_; ++a) top = scores[a] > top ? scores[a] : top;
-        for (Index s = 0; s < stages_; ++s) {
-            const double limit = std::ldexp(1.0, -int(s + 1));
-            double widest = none;
-            for (Index a = 0; a < K_; ++a) {
-                const double width = scores[a] >= bar ? widths[a] : none;
-                widest = width > widest ? width : widest;
-            }
-            if (widest <= sure_) return play_alive(scores, top, bar, -1, rng);     // rule 1
-            if (widest > limit) return play_alive(widths, widest, bar, s, rng);  // rule 3
-            bar = top - 2.0 * limit;                                             // rule 2
-        }
-        throw std::logic_error("2^-S <= 1/sqrt(T), so stage S plays");
-    }
-    StagedDecision play_alive(const double* by, double best, double bar, Index stage, const Generator& rng) const {
+        const PooledStage found = pooled_stage(means_.data(), widths_.data(), K_, sure_, stages_, scores_.data());
         Index ties = 0;
-        for (Index a = 0; a < K_; ++a) ties += (scores_[a] >= bar) & (by[a] >= best - TIE);
+        for (Index a = 0; a < K_; ++a) ties += found.plays(a);
         Index which = ties == 1 ? 0 : Index(rng.random() * double(ties)), arm = 0;
-        while (!((scores_[arm] >= bar) & (by[arm] >= best - TIE)) || which-- > 0) ++arm;
-        return {arm, 1.0 / double(ties), stage};
+        while (!found.plays(arm) || which-- > 0) ++arm;
+        return {arm, 1.0 / double(ties), found.stage};
     }
     StagedDecision play(const double* by, Index n, Index stage, const Generator& rng) const {
         const Best best = first_best(by, n);
