@@ -260,8 +260,13 @@ def two_on_postgres(freezes: int, restarts: int, storm: int, seed: int = 1, say:
         return fleet.end() | worst
 
 
-def two_on_several(hangs: int, seed: int = 1, say: Any = print) -> dict[str, Any]:
-    """Two processes on two databases, of which one hangs for a while, and then a process: the others go on."""
+def two_on_several(
+    hangs: int, seed: int = 1, say: Any = print, length: tuple[float, float] = (1.0, 4.0), silence: float = 1.0
+) -> dict[str, Any]:
+    """Two processes on two databases, of which one hangs for a while, and then a process: the others go on.
+
+    ``length`` of a hang once it is known, and the longest ``silence`` that a client may hear meanwhile, in seconds.
+    """
     chance, worst = random.Random(seed), {"gap": 0.0, "slowest": 0.0, "again": 0.0}
     with Server() as one, Server() as two:
         fleet = Fleet([one.new_database(), two.new_database()], 2)
@@ -273,7 +278,7 @@ def two_on_several(hangs: int, seed: int = 1, say: Any = print) -> dict[str, Any
             server.signal(signal.SIGSTOP)
             time.sleep(STALL + 1.0)  # by then it is known to hang: its share is refused at once
             began = time.monotonic()
-            time.sleep(chance.uniform(1.0, 4.0))
+            time.sleep(chance.uniform(*length))
             gap = max(client.longest_gap(began, time.monotonic()) for client in fleet.clients)
             server.signal(signal.SIGCONT)
             resumed = time.monotonic()
@@ -283,7 +288,7 @@ def two_on_several(hangs: int, seed: int = 1, say: Any = print) -> dict[str, Any
             say(f"hang {k + 1}: answers took at most {slowest:.1f} s, then the longest silence of a client was "
                 f"{gap:.1f} s; whole again after {again:.1f} s")  # fmt: skip
             assert slowest < STALL + 3.0, f"hang {k + 1}: an answer took {slowest:.1f} s"
-            assert gap < 1.0, f"hang {k + 1}: with one database at work a client heard nothing for {gap:.1f} s"
+            assert gap < silence, f"hang {k + 1}: with one database at work a client heard nothing for {gap:.1f} s"
             assert again < READY, f"hang {k + 1}: whole again after {again:.1f} s"
             frozen, ready = fleet.freeze(k % 2, chance.uniform(0.3, 7.0))
             say(f"freeze {k + 1}: the other process was silent for {frozen:.1f} s, ready again after {ready:.1f} s")

@@ -13,8 +13,11 @@ def test_two_processes_live_through_a_freeze_a_restart_a_storm_and_a_roll_out() 
 
 
 def test_two_processes_live_through_a_database_of_two_that_hangs() -> None:
-    """A failure would mean that one database that does not answer stops what the others could go on with."""
-    result = two_on_several(hangs=1, seed=11)
+    """A failure would mean that one database that does not answer stops what the others could go on with.
+
+    It hangs for longer than a busy machine could keep a client waiting that is served.
+    """
+    result = two_on_several(hangs=1, seed=11, length=(7.0, 7.0), silence=5.0)
     assert result["decisions"] > 50
 
 
