@@ -109,6 +109,19 @@ def budget(module: Any) -> object:
     return done, played, appended, parts, V, Z, L, U, c, Q, p
 
 
+@recipe("mixture.condition", "mixture.forms", "mixture.learn", "mixture.scores")
+def mixture(module: Any) -> object:
+    mix, n = module.mixture, 27
+    Z, counts = numbers(n, 3), np.arange(float(n)) % 4
+    kernel = 1.0 + Z @ Z.T
+    forms = mix.forms(kernel, np.sqrt(counts + 1.0), numbers(n), np.array([0.001, 0.1, 3.0]))
+    means, covariances = np.empty((2, n)), np.empty((2, n, n))
+    for i, asked in enumerate((0, n)):
+        mix.condition(kernel, counts, counts * numbers(n, seed=2), 0.1, 0.7, asked, means[i], covariances[i])
+    mix.learn(means, covariances, np.array([0.2, 0.4]), 26, 0.6)
+    return forms, means, covariances, mix.scores(means, covariances, np.arange(9) * 3, np.array([0.0, 0.7]), 190.0)
+
+
 @recipe("logistic.sparse_rows", "logistic.compete", "logistic.fit", "logistic.play", "logistic.play_dense")
 @recipe("logistic.score_posterior")
 def logistic(module: Any) -> object:

@@ -7,9 +7,9 @@ import pytest
 
 import armwise as aw
 from armwise import persist
-from armwise.auto.process import DistinctRows, _covariance
+from armwise.auto.process import DistinctRows, _kernel
 from armwise.features.maps import Columns, Fourier
-from armwise.numerics import nested
+from armwise.numerics import mixture, nested
 
 
 def classes(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -197,13 +197,70 @@ def test_rows_that_come_back_are_a_gaussian_process() -> None:
         process.learn(X, int(arm), float(reward))
     kind, noise, variance = process.models[0]
     Z = (X - X.mean(axis=0)) / X.std(axis=0) / np.sqrt(2)
-    K = variance * _covariance(int(kind), Z, Z)
+    K = variance * _kernel(int(kind), Z @ Z.T)
     gain = np.linalg.solve(K[np.ix_(chosen, chosen)] + noise * variance * np.eye(40), K[chosen])
     means, widths = process.estimate(X)
     np.testing.assert_allclose(means, gain.T @ rewards, atol=1e-6)
     np.testing.assert_allclose(widths**2, np.diag(K - K[chosen].T @ gain), atol=1e-6)
     again = persist.loads(persist.dumps(process))
     assert np.array_equal(again.scores(X), process.scores(X)) and len(process.models) > 1
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 40])
+def test_one_tridiagonal_form_is_the_likelihood_at_every_noise(n: int) -> None:
+    # Rows of which some are the same, and numbers of rewards from one to a million: the kernel is singular.
+    rng = np.random.default_rng(n)
+    Z = rng.normal(size=(n, 2))
+    Z[n // 2 :] = Z[: n - n // 2]
+    K, roots, y = _kernel(4, Z @ Z.T), np.sqrt(10.0 ** rng.integers(0, 7, n)), rng.normal(size=n)
+    g = np.array([0.01, 0.3, 3.0])
+    forms, logs = mixture.forms(K, roots, y, g)
+    for form, log, noise in zip(forms, logs, g):
+        M = roots[:, None] * K * roots + noise * np.eye(n)
+        np.testing.assert_allclose([form, log], [y @ np.linalg.solve(M, y), np.linalg.slogdet(M)[1]], rtol=1e-6)
+
+
+def test_what_knowing_a_row_is_worth_by_many_draws() -> None:
+    # 400,000 draws of each row's mean, the others at theirs; row 1 and 3 tie, and row 4 is known.
+    means, widths = np.array([0.5, 1.0, -0.3, 1.0, 0.2]), np.array([0.4, 0.1, 1.5, 0.3, 0.0])
+    scores = mixture.scores(means[None], np.diag(widths**2)[None].copy(), np.arange(5), np.zeros(1), 10.0)
+    draws = np.random.default_rng(1).normal(size=400_000)
+    for i in range(5):
+        best = np.maximum(means[i] + widths[i] * draws, np.delete(means, i).max())
+        assert abs(scores[i] - means[i] - 10.0 * (best.mean() - 1.0)) < 50.0 * best.std() / np.sqrt(draws.size) + 1e-12
+    # Far beyond what squares can hold: no NaN, and the larger mean.
+    far = mixture.scores(np.array([[0.0, 1e140]]), np.zeros((1, 2, 2)), np.arange(2), np.zeros(1), 10.0)
+    assert far.tolist() == [0.0, 1e140]
+
+
+def test_rows_not_met_before_are_answered_as_rows_that_are_known() -> None:
+    rng = np.random.default_rng(5)
+    X, known, other = rng.random((12, 2)), DistinctRows(2, 16), DistinctRows(2, 16)
+    for process in (known, other):
+        for arm in range(12):
+            process.learn(X, arm, float(X[arm, 0]))
+    known.learn(X, 3, 0.2)
+    other.learn(X, 3, 0.2)
+    other._means, other._covariances = np.zeros((0, 0)), np.zeros((0, 0, 0))  # as when a row has just joined
+    for one, two in zip(known.estimate(X[2:7]), other.estimate(X[2:7])):
+        np.testing.assert_allclose(one, two, atol=1e-9)
+    np.testing.assert_allclose(known.scores(X[2:7]), other.scores(X[2:7]), rtol=1e-6)
+
+
+def test_models_are_fitted_ever_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    # What a fit costs, some milliseconds at 256 rows, is shared by ever more decisions.
+    fits, fit = [], DistinctRows._fit
+
+    def noted(self: DistinctRows) -> None:
+        fits.append(self.counts.sum())
+        fit(self)
+
+    monkeypatch.setattr(DistinctRows, "_fit", noted)
+    rng = np.random.default_rng(5)
+    X, process = rng.random((20, 2)), DistinctRows(2, 32)
+    for t in range(2000):
+        process.learn(X, t % 20, float(rng.normal()))
+    assert len(fits) < 60 and np.diff(fits)[-1] > 100
 
 
 def test_it_explains_who_was_in_charge_over_time() -> None:

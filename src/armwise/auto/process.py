@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 
 from armwise import persist
 from armwise.agent import Floats
-from armwise.numerics.winning import normal_cdf
+from armwise.numerics import mixture
 
 _LENGTHS = (0.1, 0.2, 0.4, 0.57, 0.8, 1.13, 1.6, 3.2)  # length scales, in sqrt(columns) of unit deviation
 _NOISES = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0, 3.0)  # noise variance over prior variance
 _KINDS = ("separate", "linear", *(f"smooth {length:g}" for length in _LENGTHS))
-_JITTER = 1e-10
 AHEAD, MORE = 180.0, 0.05  # rounds to come in which what is found out now is worth something: 180 + n / 20
+FEW = 4.0  # contexts: with more, the rows of one are on offer in few of those rounds
 IN_PLAY = 12  # models at most
 TEMPER = 2.0  # of the likelihood ratio: few rewards, of rows that were chosen for them, must not decide alone
 CHANCE = 6.0  # of the log likelihood: models further behind the likeliest are out of play
@@ -81,15 +81,9 @@ class DistinctRows(persist.Saved):
         if self.counts.sum() >= self.next_fit:
             self._fit()
         elif self._joint:
-            now, noise = self._covariances[:, i], self.models[:, 1] * self.models[:, 2]
-            gains = now / (now[:, i] + noise)[:, None]
-            self._means += gains * (reward - self._means[:, i])[:, None]
-            for covariance, gain in zip(self._covariances, gains):  # one by one: a product of all leaves the cache
-                covariance -= np.outer(gain, covariance[i])
+            mixture.learn(self._means, self._covariances, self.models[:, 1] * self.models[:, 2], i, reward)
         if not new and not self._joint:
-            answers = self._condition(self.rows)
-            self._means = np.array([means for means, _ in answers])
-            self._covariances = np.array([covariances for _, covariances in answers])
+            self._means, self._covariances = self._condition(self.rows, self.counts, self.sums)
 
     def estimate(self, X: Floats) -> tuple[Floats, Floats]:
         """Means and deviations of the rows under the likeliest kernel.
@@ -97,13 +91,15 @@ class DistinctRows(persist.Saved):
         >>> DistinctRows(dim=1, most=8).estimate(np.zeros((1, 1)))
         (array([0.]), array([1.41421356]))
         """
-        return self._answers(X)[0]
+        means, covariances, places = self._answers(X)
+        return means[0, places], np.sqrt(np.maximum(covariances[0, places, places], 0.0))
 
     def scores(self, X: Floats) -> Floats:
         """What a row brings now and what knowing it is worth later, averaged over the models in play.
 
         The knowledge gradient of Ryzhov, Powell, Frazier (2012), as if one reward told a row's mean: the mean, plus
-        (180 + n / 20) times what the best of the rows is expected to gain if this row's mean became known.
+        (180 + n / 20) times what the best of the rows is expected to gain if this row's mean became known. Where all
+        rows known are more than four times those on offer it is less in proportion: these come back rarely.
 
         >>> process = DistinctRows(dim=1, most=8)
         >>> process.learn(np.array([[0.0], [1.0]]), 0, 0.5)
@@ -111,18 +107,9 @@ class DistinctRows(persist.Saved):
         >>> bool(one < two)
         True
         """
-        answers = self._answers(X)
-        means, widths = np.array([mean for mean, _ in answers]), np.array([width for _, width in answers])
-        weights = np.exp(-self.behind / TEMPER)
-        weights /= weights.sum()
-        order = np.sort(means, axis=1)
-        best, second = order[:, -1:], order[:, -2:-1] if means.shape[1] > 1 else order[:, -1:]
-        far = np.abs(means - np.where(means >= best, second, best)) / np.maximum(widths, 1e-300)
-        gains = widths * (
-            np.exp(-0.5 * far * far) / math.sqrt(2.0 * math.pi) - far * normal_cdf(-far.ravel()).reshape(far.shape)
-        )
-        ahead = AHEAD + MORE * float(self.counts.sum())
-        return np.asarray(weights @ means + ahead * (weights @ gains))
+        share = min(1.0, FEW * len(X) / max(1, len(self.rows)))
+        ahead = share * (AHEAD + MORE * float(self.counts.sum()))
+        return mixture.scores(*self._answers(X), self.behind / TEMPER, ahead)
 
     @property
     def returns(self) -> bool:
@@ -192,13 +179,17 @@ class DistinctRows(persist.Saved):
 
     # ------------------------------------------------------------------ the process
 
-    def _answers(self, X: Floats) -> list[tuple[Floats, Floats]]:
-        places = self._where(X) if self._joint else None
-        if places is not None and (places >= 0).all():
-            variances = self._covariances[:, places, places]
-            return list(zip(self._means[:, places], np.sqrt(np.maximum(variances, 0.0))))
-        found = self._condition(X)
-        return [(means, np.sqrt(np.maximum(np.diag(covariances), 0.0))) for means, covariances in found]
+    def _answers(self, X: Floats) -> tuple[Floats, Floats, NDArray[np.int64]]:
+        """Means and covariances under each model, and the places of the rows in them."""
+        if self._joint:
+            places = self._where(X)
+            if (places >= 0).all():
+                return self._means, self._covariances, places
+        learnt, K = np.flatnonzero(self.counts), len(X)
+        rows, nothing = np.concatenate([self.rows[learnt], X]), np.zeros(K)
+        counts, sums = np.concatenate([self.counts[learnt], nothing]), np.concatenate([self.sums[learnt], nothing])
+        means, covariances = self._condition(rows, counts, sums, len(learnt))
+        return means, covariances, np.arange(len(learnt), len(rows))
 
     def _standard(self, rows: Floats) -> Floats:
         """The rows in deviations of the known rows, over sqrt(columns)."""
@@ -209,24 +200,17 @@ class DistinctRows(persist.Saved):
         Z: Floats = (rows[:, varies] - self.rows[:, varies].mean(axis=0)) / spread[varies]
         return Z / math.sqrt(max(1, Z.shape[1]))
 
-    def _condition(self, rows: Floats) -> list[tuple[Floats, Floats]]:
-        """Posterior means and covariances of rows, under each model."""
-        Z, learnt, found = self._standard(rows), np.flatnonzero(self.counts), []
-        if learnt.size:
-            A, roots = self._standard(self.rows[learnt]), np.sqrt(self.counts[learnt])
-            m = self.sums[learnt] / self.counts[learnt]
-        spectra: dict[int, tuple[Floats, Floats, Floats]] = {}
-        for kind, noise, variance in self.models:
-            K = _covariance(int(kind), Z, Z)
-            if not learnt.size:
-                found.append((np.zeros(len(rows)), variance * K))
-                continue
-            if int(kind) not in spectra:
-                values, U = _spectrum(int(kind), A, roots)
-                spectra[int(kind)] = values, _covariance(int(kind), Z, A) @ (roots[:, None] * U), U.T @ (roots * m)
-            values, B, z = spectra[int(kind)]
-            found.append((B @ (z / (values + noise)), variance * (K - (B / (values + noise)) @ B.T)))
-        return found
+    def _condition(self, rows: Floats, counts: Floats, sums: Floats, asked: int = 0) -> tuple[Floats, Floats]:
+        """Posterior means and covariances of rows, given the numbers and sums of their rewards, under each model.
+
+        With ``asked`` only those of the rows from there on.
+        """
+        products, M, N = _products(self._standard(rows)), len(self.models), len(rows)
+        kernels = {int(kind): _kernel(int(kind), products) for kind in self.models[:, 0]}
+        means, covariances = np.empty((M, N)), np.empty((M, N, N))
+        for i, (kind, noise, variance) in enumerate(self.models.tolist()):
+            mixture.condition(kernels[int(kind)], counts, sums, noise, variance, asked, means[i], covariances[i])
+        return means, covariances
 
     def _fit(self) -> None:
         """The models that are likely, and how far each is behind the likeliest.
@@ -234,7 +218,7 @@ class DistinctRows(persist.Saved):
         With n_i rewards of mean m_i in row i, K the kernel of those rows and g the noise over the variance s, the
         likelihood is that of the means, N(0, s (K + g diag(1 / n_i))), times that of the rewards around them, whose
         squares sum to W. The best s has a closed form; a prior of two rewards at their own variance keeps it off 0.
-        The eigenvalues of n_i^1/2 K_ij n_j^1/2 answer for every g.
+        One tridiagonal form of n_i^1/2 K_ij n_j^1/2 answers for every g.
         """
         learnt = np.flatnonzero(self.counts)
         n, total = self.counts[learnt], float(self.counts.sum())
@@ -242,13 +226,12 @@ class DistinctRows(persist.Saved):
         within = max(0.0, float(self.squares[learnt].sum() - (self.sums[learnt] * m).sum()))
         size = float(self.squares.sum()) / total
         prior = 2.0 * max(size - (float(self.sums.sum()) / total) ** 2, 1e-12 * size, 1e-300)
-        A, roots, g = self._standard(self.rows[learnt]), np.sqrt(n), np.array(_NOISES)
+        products, roots, g = _products(self._standard(self.rows[learnt])), np.sqrt(n), np.array(_NOISES)
         found: list[tuple[float, float, float, float]] = []
         for kind, name in enumerate(_KINDS):
-            values, U = _spectrum(kind, A, roots)
-            z = U.T @ (roots * m)
-            s = ((z * z / (values + g[:, None])).sum(axis=1) + within / g + prior) / (total + 2.0)
-            logs = np.log(values + g[:, None]).sum(axis=1) - np.log(n).sum()
+            forms, logs = mixture.forms(_kernel(kind, products), roots, roots * m, g)
+            s = (forms + within / g + prior) / (total + 2.0)
+            logs -= np.log(n).sum()
             costs = 0.5 * ((total + 2.0) * np.log(s) + logs + (total - len(n)) * np.log(g)) + _BEHIND.get(name, 0.0)
             likeliest = int(costs.argmin())
             found += [(float(costs[i]), float(kind), _NOISES[i], float(s[i])) for i in range(likeliest + 1)]
@@ -264,20 +247,19 @@ class DistinctRows(persist.Saved):
         self.next_fit = math.ceil(total + max(1.0, total / (GROWTH if len(n) < MANY else GROWTH // 2)))
 
 
-def _spectrum(kind: int, A: Floats, roots: Floats) -> tuple[Floats, Floats]:
-    """Eigenvalues and eigenvectors of the kernel of learnt rows, scaled by the roots of their numbers of rewards."""
-    values, U = np.linalg.eigh(roots[:, None] * _covariance(kind, A, A) * roots)
-    return np.maximum(values, 0.0) + _JITTER, U
+def _products(Z: Floats) -> Floats:
+    """Inner products of standard rows, summed in one order whatever library multiplies matrices."""
+    products: Floats = np.einsum("ij,kj->ik", Z, Z)
+    return products
 
 
-def _covariance(kind: int, A: Floats, B: Floats) -> Floats:
-    """Between standard rows, of prior variance 1, beside a constant of the same size that all rows share."""
-    products: Floats = A @ B.T
+def _kernel(kind: int, products: Floats) -> Floats:
+    """Between rows, by their inner products: of prior variance 1, beside a constant of the same size that all share."""
     if kind == 1:
         return 1.0 + products
-    distances = np.einsum("ij,ij->i", A, A)[:, None] + np.einsum("ij,ij->i", B, B)[None, :] - 2.0 * products
+    squares: Floats = np.einsum("ii->i", products)
+    distances = squares[:, None] + squares - 2.0 * products
     if kind == 0:
-        separate: Floats = 1.0 + (distances < 1e-12)
-        return separate
+        return np.where(distances < 1e-12, 2.0, 1.0)
     smooth: Floats = 1.0 + np.exp(-0.5 * np.maximum(distances, 0.0) / _LENGTHS[kind - 2] ** 2)
     return smooth

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from armwise.numerics._baseline import kernels as kernels
     from armwise.numerics._baseline import logistic as logistic
     from armwise.numerics._baseline import maps as maps
+    from armwise.numerics._baseline import mixture as mixture
     from armwise.numerics._baseline import nested as nested
     from armwise.numerics._baseline import plain as plain
     from armwise.numerics._baseline import policies as policies

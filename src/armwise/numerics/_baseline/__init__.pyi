@@ -32,6 +32,9 @@ from armwise.numerics._baseline import (
     maps as maps,
 )
 from armwise.numerics._baseline import (
+    mixture as mixture,
+)
+from armwise.numerics._baseline import (
     nested as nested,
 )
 from armwise.numerics._baseline import (

@@ -16,6 +16,7 @@
     bind(kernels) \
     bind(gp) \
     bind(gp_budget) \
+    bind(mixture) \
     bind(logistic) \
     bind(experts) \
     bind(policies) \
