@@ -247,6 +247,33 @@ def test_rows_not_met_before_are_answered_as_rows_that_are_known() -> None:
     np.testing.assert_allclose(known.scores(X[2:7]), other.scores(X[2:7]), rtol=1e-6)
 
 
+def test_rows_of_many_contexts_are_worth_less_to_know() -> None:
+    # Forty rows, four on offer: 16/40 of the rounds that a fixed arm has before it; up to four contexts, all of them.
+    rng = np.random.default_rng(5)
+    X, process = rng.random((40, 2)), DistinctRows(2, 64)
+    for arm in [*range(40), 3]:
+        process.learn(X, arm, float(X[arm, 0]))
+    for rows, share in ((4, 0.4), (10, 1.0), (40, 1.0)):
+        ahead = share * (180.0 + 41 / 20)
+        expected = mixture.scores(*process._answers(X[:rows]), process.behind / 2.0, ahead)
+        np.testing.assert_allclose(process.scores(X[:rows]), expected, rtol=1e-12)
+
+
+def test_rows_that_come_back_in_blocks_are_the_loop_with_a_save_in_its_middle() -> None:
+    world = aw.environments.GaussianProcess(5, 2, length_scale=0.5, n_contexts=16, context_dim=2)
+    block = next(world.blocks(horizon=300, seed=3))
+    contexts, agent, loop = block.view("features"), aw.Auto(4, seed=4), aw.Auto(4, seed=4)
+    played = agent.play(contexts, block.rewards)
+    for t in range(300):
+        if t in (60, 151):
+            loop = persist.loads(persist.dumps(loop))
+        choice = loop.choose(contexts[t])
+        assert choice.arm == played.arms[t], t
+        loop.learn(contexts[t], choice, block.rewards[t, choice.arm])
+    assert agent.explain()["in_charge"].startswith("process") and agent._process is not None
+    assert len(agent._process.rows) > 64 and persist.dumps(loop) == persist.dumps(agent)
+
+
 def test_models_are_fitted_ever_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
     # What a fit costs, some milliseconds at 256 rows, is shared by ever more decisions.
     fits, fit = [], DistinctRows._fit
