@@ -100,6 +100,17 @@ class Agent(persist.Saved, ABC):
 
     # ------------------------------------------------------------------ the public contract
 
+    @property
+    def one_row(self) -> bool:
+        """Whether all that it learns, revises or predicts of a choice now is read from that arm's row of the features,
+        to the bit: then the others need not be made again for it.
+
+        >>> import armwise as aw
+        >>> aw.LinUCB(dim=2, lam=1.0).one_row, aw.UCB1(n_arms=2).one_row
+        (True, False)
+        """
+        return False
+
     def choose(self, context: Context = None) -> Choice:
         """Choose an arm for this context.
 

@@ -436,6 +436,30 @@ def sparse_rows_equal_dense_ones(case: Case) -> None:
     assert list(agent.choose_many(rows)) == list(twin.choose_many(thin))  # type: ignore[arg-type]
 
 
+def one_row_is_enough(case: Case) -> None:
+    """Where an agent says that it learns from the row of the arm that was chosen, the others' rows change nothing."""
+    agent = case.make(23)
+    if agent.sees != "features":
+        assert not agent.one_row, "there are no rows of which one could be enough"
+        return
+    twin, data = copy.deepcopy(agent), rounds_for(agent, 40, seed=23)
+    for t in range(40):
+        X, (choice, same) = data.context(t), (agent.choose(data.context(t)), twin.choose(data.context(t)))
+        assert choice == same, "what is learnt depends on the rows of other arms: see its attribute one_row"
+        if not agent.one_row:
+            data.teach(agent, t, choice)
+            data.teach(twin, t, choice)
+            continue
+        alone, first = X[choice.arm : choice.arm + 1].copy(), choice._replace(arm=0)
+        assert agent._predicted(X, choice.arm) == twin._predicted(alone, 0), "it predicts from the rows of other arms"
+        data.teach(agent, t, choice)
+        twin.learn(alone, first, data.rewards[t, choice.arm], None if data.costs is None else data.costs[t, choice.arm])
+        if agent.revises:
+            agent.revise(X, choice, data.rewards[t, choice.arm], 0.5)
+            twin.revise(alone, first, data.rewards[t, choice.arm], 0.5)
+    assert state(agent) == state(twin), "what is learnt depends on the rows of other arms: see its attribute one_row"
+
+
 def _expect_refusal(call: Callable[[], object], agent: Agent) -> None:
     before = state(agent)
     try:
@@ -713,6 +737,7 @@ CHECKS = [
     arms_come_and_go,
     prior_mean_is_where_estimates_begin,
     sparse_rows_equal_dense_ones,
+    one_row_is_enough,
     saved_and_loaded_continues,
     clone_forgets,
     bad_input_is_refused_and_changes_nothing,

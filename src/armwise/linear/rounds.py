@@ -61,6 +61,19 @@ class RidgeAgent(OverRidge):
         """
         return self._model.prior_mean
 
+    @property
+    def one_row(self) -> bool:
+        """Whether what it learns of a choice is in that arm's row: the first rows may all have to settle the ridge.
+
+        >>> import armwise as aw
+        >>> agent = aw.LinUCB(dim=2, lam=None)
+        >>> before = agent.one_row
+        >>> agent.learn(np.eye(2), Choice(0, 1.0), 1.0)
+        >>> before, agent.one_row
+        (False, True)
+        """
+        return self.n_arms is None and self._model.ridge is not None
+
     def _settle(self) -> None:
         self._set_width()
 

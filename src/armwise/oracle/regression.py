@@ -103,6 +103,16 @@ class RegressionAgent(OverRidge):
         """
         return self._model.prior_mean if isinstance(self._model, Ridge) else None
 
+    @property
+    def one_row(self) -> bool:
+        """Whether what it learns of a choice is in that arm's row: the first rows may all have to settle the ridge.
+
+        >>> import armwise as aw
+        >>> aw.SquareCB(dim=2, lam=1.0).one_row, aw.SquareCB(dim=2, n_arms=3).one_row
+        (True, False)
+        """
+        return self.n_arms is None and (not isinstance(self._model, Ridge) or self._model.ridge is not None)
+
     def _add_arm(self) -> None:
         if isinstance(self._model, Ridge):
             super()._add_arm()

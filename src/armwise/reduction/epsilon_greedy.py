@@ -79,6 +79,16 @@ class EpsilonGreedy(Agent):
         fresh = None if self.model is None else type(self.model)(**self.model.params())
         return type(self)(**self.params() | {"model": fresh}, seed=seed)
 
+    @property
+    def one_row(self) -> bool:
+        """Whether what it learns of a choice is in that arm's row: with one model over the arms' features.
+
+        >>> from armwise.ridge import Ridge
+        >>> EpsilonGreedy(model=Ridge(dim=2)).one_row, EpsilonGreedy(n_arms=2).one_row
+        (True, False)
+        """
+        return self.model is not None and self.sees == "features" and self.n_arms is None
+
     def _probabilities(self, context: Any) -> Floats:
         epsilon = kary.decayed(self.epsilon, self.decay, self._n_learnt)
         if self.model is None:

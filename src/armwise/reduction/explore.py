@@ -51,6 +51,16 @@ class Explore(Wrapper):
         learns_with_it = self.agent.needs_probability or isinstance(self.agent, Around)
         self.compiled = self.agent.compiled and not learns_with_it
 
+    @property
+    def one_row(self) -> bool:
+        """Whether the agent inside needs no more than the row of the arm that was chosen.
+
+        >>> import armwise as aw
+        >>> aw.Explore(aw.LinUCB(dim=2, lam=1.0), epsilon=0.1).one_row
+        True
+        """
+        return self.agent.one_row
+
     def _probabilities(self, context: Any) -> Floats:
         return floored(self.agent._probabilities(context), self.epsilon)
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import pytest
 
 from armwise import persist
 from armwise.features.arms import read_arms
+from armwise.features.hashed import HashedRows
 from armwise.serve.engine.draw import drawn
+from armwise.serve.engine.engine import Engine
 from armwise.serve.engine.fold import fold
 from armwise.serve.engine.learner import Learner
 from armwise.serve.journal.append import Journal, Write
-from armwise.serve.journal.events import Creation, Row
+from armwise.serve.journal.events import ARRIVAL, Activation, Creation, Reward, Row, Settings, Version
 from armwise.serve.journal.sqlite import SQLite
 from armwise.serve.model.build import build_model
 from armwise.serve.model.inside import copied
@@ -46,6 +50,77 @@ def test_a_fold_with_what_was_seen_at_hand_is_the_fold_of_the_journal(begins_ane
     fold(read, [Row(r.seq, r.time, r.app, r.kind, r.id, r.body) for r in rows], None)  # type: ignore[arg-type]
     assert at_hand["shop"].agent.t == 7
     assert persist.dumps(at_hand["shop"]) == persist.dumps(read["shop"])
+
+
+AGENTS: dict[str, dict[str, Any]] = {
+    "default": {},
+    "LinUCB": {"class": "LinUCB", "lam": 1.0},
+    "LinUCB that sizes its ridge up": {"class": "LinUCB"},
+    "LinThompson": {"class": "LinThompson", "draws": 8},
+    "SquareCB": {"class": "SquareCB"},
+    "RegCB": {"class": "RegCB"},
+    "KernelUCB": {"class": "KernelUCB", "kernel": {"class": "kernels.RBF"}},
+    "UCB1": {"class": "UCB1", "n_arms": 3},
+}
+
+
+@pytest.mark.parametrize("name", AGENTS)
+def test_rows_that_were_kept_teach_what_the_journal_does(name: str) -> None:
+    # Decisions, then rewards, of which some come when the decision is no longer kept; a version begins in between. A
+    # failure would mean that a restart finds another model than the one that was served.
+    creation = Creation(features={"dim": 16}, arms=["a", "b", "c"] if name == "UCB1" else [])
+    if AGENTS[name]:
+        creation = msgspec.structs.replace(creation, agent=AGENTS[name])
+    if not build_model(creation).agent.revises:
+        creation = msgspec.structs.replace(creation, settings=Settings(learn=ARRIVAL))
+    engine = Engine(SQLite.temporary(), {"shop": creation}, snapshot_every=1e9)
+    engine.start()
+    version = Version("bold", made=Creation(features={"dim": 8}), share=0.3)
+    for k in range(40):
+        if k == 30 and name != "UCB1":
+            engine.writer.write([Write("shop", "", version)])
+            engine.wait_learnt()
+        context = msgspec.json.encode({"hour": k % 5, "day": "Monday" if k % 2 else "Sunday"})
+        engine.writer.write([engine.prepare("shop", context, ARMS, id=f"e{k}", deferred=k % 9 == 8)])
+        if k % 9 == 8:
+            engine.writer.write([Write("shop", f"e{k}", Activation())])
+        if k % 10 == 9:
+            engine.wait_learnt()
+            if k == 19:
+                engine.learner._recent.clear()
+        if k % 3 and k > 6:
+            engine.writer.write([Write("shop", f"e{k - 5}", Reward((k % 4) / 4.0))])
+    engine.wait_learnt()
+    served = persist.dumps(engine.learner.masters["shop"])
+    models: dict[str, Model] = {}
+    journal = Journal(engine.store.connect())
+    fold(models, list(journal.events()), journal)
+    journal.connection.close()
+    engine.stop()
+    assert models["shop"].scaler.counts.max() > 30
+    assert models["shop"].lessons > 20
+    assert not models["shop"].refused
+    assert persist.dumps(models["shop"]) == served
+
+
+def test_a_reward_is_learnt_from_the_row_that_was_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    # A failure would mean that all arms are read and made into rows again for every reward: most of what one costs.
+    deciding = build_model(Creation(features={"dim": 16}))
+    deciding.version = deciding.since = 1
+    decision, seen, _ = drawn(deciding, b'{"hour":9}', ARMS, [], 0.5)
+    made = Row(2, 0, "shop", "decision", "e", msgspec.json.encode(decision), decision)
+    reward = Reward(1.0, decision=2, lesson=1.0)
+    rows = [_created(1, 16), made, Row(3, 0, "shop", "reward", "e", msgspec.json.encode(reward), reward)]
+    read: list[int] = []
+    encode = HashedRows.rows
+    monkeypatch.setattr(HashedRows, "rows", lambda *a: (read.append(a[1].tail.n), encode(*a))[1])  # type: ignore[func-returns-value]
+    at_hand: dict[str, Model] = {}
+    fold(at_hand, rows, None, {2: Write("shop", "e", decision, stack=seen.stack, seen=seen)})  # type: ignore[arg-type]
+    assert (at_hand["shop"].lessons, read) == (1, [])
+    other: dict[str, Model] = {}
+    fold(other, [Row(r.seq, r.time, r.app, r.kind, r.id, r.body) for r in rows], None)  # type: ignore[arg-type]
+    assert read == [1]  # of the arm that was drawn, when another process drew it: for the decision and its reward
+    assert persist.dumps(at_hand["shop"]) == persist.dumps(other["shop"])
 
 
 def test_a_copied_agent_draws_what_the_agent_would_and_leaves_it_alone() -> None:

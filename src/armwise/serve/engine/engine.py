@@ -43,6 +43,7 @@ from armwise.serve.journal.events import (
 from armwise.serve.journal.rules import Status
 from armwise.serve.journal.store import Database
 from armwise.serve.model.model import Model
+from armwise.serve.model.seen import Seen
 from armwise.serve.model.trial import check_creation, check_import
 
 
@@ -233,10 +234,12 @@ class Engine:
         """
         read = arms if isinstance(arms, ArmColumns) else read_arms(arms)
         named = (check_id("the event id", id) if id is not None else self.new_id(now)) + slot
-        decision, seen, held = drawn(self.model(app), context, read, excluded, self.uniform(app, named), tokens)
+        model = self.model(app)
+        decision, seen, held = drawn(model, context, read, excluded, self.uniform(app, named), tokens)
         decision.deferred, decision.by = deferred, by
-        keep = keep or seen.drawn  # one row is worth its memory
-        kept = seen if keep and not decision.apprentice else None  # an apprentice's decision is learnt unscaled
+        kept: Seen | None = None  # an apprentice's decision is learnt unscaled
+        if not decision.apprentice:
+            kept = model.kept(seen, decision.arm) or (seen if keep else None)
         return Write(app, named, decision, request, id is None, seen.stack, kept, read.ids, held, catalogue)
 
     def put_catalogue(self, arms: ArmColumns) -> str:

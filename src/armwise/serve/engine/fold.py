@@ -24,9 +24,13 @@ from armwise.serve.journal.events import (
 from armwise.serve.journal.records import Saved
 from armwise.serve.model.build import build_model
 from armwise.serve.model.model import Model
+from armwise.serve.model.seen import Seen
 from armwise.serve.model.versions import fold_version, inherit
 
 log = logging.getLogger("armwise.serve")
+
+Recent = tuple[Decision, Seen | None]  # a decision, and what was seen of the arm that was drawn, where that was kept
+MOST_BYTES = 8192  # of a row that is kept for a reward
 
 
 def fold(
@@ -34,7 +38,7 @@ def fold(
     rows: Sequence[Row],
     journal: Journal,
     writes: dict[int, Write] | None = None,
-    recent: dict[int, Decision] | None = None,
+    recent: dict[int, Recent] | None = None,
     broken: dict[str, str] | None = None,
 ) -> None:
     """Fold events into the models of their applications, in order.
@@ -48,14 +52,21 @@ def fold(
     1
     """
     writes, recent = writes or {}, {} if recent is None else recent
-    recent.update({row.seq: row.event for row in rows if row.seq in writes and isinstance(row.event, Decision)})
+    for row in rows:
+        if row.kind == "decision":
+            try:
+                made = row.event
+            except ValueError:  # it is found again, and named, when its turn comes
+                continue
+            if isinstance(made, Decision):
+                recent[row.seq] = made, _row_of(writes[row.seq].seen) if row.seq in writes else None
     sequels = [row for row in rows if row.kind != "decision"]  # of which a decision is none
     lessons = {row.seq: decision for row in sequels if (decision := _teaches(row, broken is None))}
     unread = [decision for decision in lessons.values() if decision not in recent]
     for seq, row in (journal.rows(unread) if unread else {}).items():
         with contextlib.suppress(ValueError):  # its lesson says what is the matter
             if isinstance(made := row.event, Decision):
-                recent[seq] = made
+                recent[seq] = made, None
     for row in rows:
         anew = row.kind in ("create", "import")
         if broken is not None and row.app not in models and row.kind != "create":
@@ -87,19 +98,27 @@ def fold(
                         seen = write.seen if made.version >= max(model.since, model.roster) else None
                         stack = write.stack
                     at_hand = model.watch(row, made, seen or stack)
-                    if seen is not None and seen.drawn and made.learn == PROVISIONAL and not made.deferred:
+                    if at_hand is not seen and isinstance(at_hand, Seen):
+                        recent[row.seq] = made, _row_of(at_hand)
+                    if seen is not None and model.begins_with(seen) and made.learn == PROVISIONAL and not made.deferred:
                         model.begin(seen, made.default, made.rule)
                     else:
                         model.meet(made, seen or stack)
                         model.assume(made, at_hand=at_hand)
                 case _:
-                    models[row.app].apply(row, recent[lessons[row.seq]] if row.seq in lessons else None)
+                    model = models[row.app]
+                    if row.seq in lessons:
+                        taught, kept = recent[lessons[row.seq]]
+                        anew_since = taught.version < max(model.since, model.roster)  # then it would see it otherwise
+                        model.apply(row, taught, None if anew_since else kept)
+                    else:
+                        model.apply(row, None)
             leader = models[row.app]
             leader.version = row.seq
             if anew:
                 leader.since, leader.name = row.seq, f"v{row.seq}"
             for challenger in leader.versions.values():
-                challenger.follow(row, recent[lessons[row.seq]] if row.seq in lessons else None, leader.name)
+                challenger.follow(row, recent[lessons[row.seq]][0] if row.seq in lessons else None, leader.name)
         except Exception as error:
             if broken is None:
                 raise
@@ -107,6 +126,13 @@ def fold(
             continue
         if broken and anew:
             broken.pop(row.app, None)
+
+
+def _row_of(seen: Seen | None) -> Seen | None:
+    """Of what was seen of a decision, what is worth its memory until its reward comes: the row of the arm, if short."""
+    if seen is None or not seen.drawn or seen.view.nbytes > MOST_BYTES:
+        return None
+    return Seen(seen.view, None, seen.scaling, None, True)
 
 
 def _teaches(row: Row, strict: bool) -> int:

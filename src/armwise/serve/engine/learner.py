@@ -15,9 +15,9 @@ from collections import deque
 from collections.abc import Callable, Collection
 
 from armwise import persist
-from armwise.serve.engine.fold import fold, give_up, refold, restore
+from armwise.serve.engine.fold import Recent, fold, give_up, refold, restore
 from armwise.serve.journal.append import Journal, Write
-from armwise.serve.journal.events import Decision, Row
+from armwise.serve.journal.events import Row
 from armwise.serve.journal.store import Database
 from armwise.serve.model.model import Model
 from armwise.serve.model.underway import Underway
@@ -72,7 +72,7 @@ class Learner:
         self._journal: Journal | None = None
         self._committed: deque[tuple[Row, Write]] = deque()
         self._underway: dict[str, Underway] = {}  # outlives the models: what is drawn counts, whoever recovers
-        self._recent: dict[int, Decision] = {}  # decisions whose rewards may come soon
+        self._recent: dict[int, Recent] = {}  # decisions whose rewards may come soon
         self._saving = threading.Lock()
         self._stored: dict[str, int] = {}  # the version of each model whose snapshot is stored
         self._saved = -1  # the last event that the snapshots have; below 0: there may be none of this process

@@ -15,7 +15,7 @@ from armwise import persist
 from armwise.agent import Agent, Choice, Floats, make_choice
 from armwise.around import teach
 from armwise.budget.accounts import BudgetSpent
-from armwise.features.arms import ArmColumns
+from armwise.features.arms import ArmColumns, read_arm
 from armwise.features.arms import read_arms as read_arms
 from armwise.features.hashed import HashedRows
 from armwise.features.scaling import Scaler, Scaling
@@ -86,6 +86,9 @@ class Model(persist.Saved):
         self._direct = agent.sees in ("features", "shared") and agent.plain_input
         self._optimist = optimist(agent)
         self._counts = any(each.choosing_changes for each in within(agent))
+        self._by_itself = not (self.arms or self._counts or agent.n_costs) and (
+            agent.sees == "features" and agent.plain_input
+        )  # each arm's row stands for itself: where the agent reads one alone, the others need not be made
         if agent.sees not in ("features", "nothing", "shared", "key", "advice"):
             raise InvalidInput(f"agent: the service cannot give what {type(agent).__name__} sees: {agent.sees}")
         if agent.sees == "features" and agent.dim not in (None, encoder.dim):
@@ -333,8 +336,9 @@ class Model(persist.Saved):
 
     # ------------------------------------------------------------------ folding the journal
 
-    def apply(self, row: Row, decision: Decision | None) -> None:
-        """Fold one event in; ``decision`` is the one that its lesson belongs to, if it has one.
+    def apply(self, row: Row, decision: Decision | None, at_hand: Seen | None = None) -> None:
+        """Fold one event in; ``decision`` is the one that its lesson belongs to, if it has one, and ``at_hand`` what
+        was seen of that, where it was kept.
 
         >>> from armwise.serve.journal.events import Creation
         >>> from armwise.serve.model.build import build_model
@@ -352,7 +356,7 @@ class Model(persist.Saved):
             case Lessons() as lessons:
                 self.study(lessons)
             case Reward() | Activation() | Expiry() as sequel if decision is not None:
-                self.settle(sequel, decision)
+                self.settle(sequel, decision, at_hand)
 
     def settle(self, sequel: Sequel, decision: Decision, at_hand: Seen | None = None) -> None:
         """What became of a decision; one that is provisional was learnt with the default reward when it was shown.
@@ -426,7 +430,7 @@ class Model(persist.Saved):
 
     def _revise(self, decision: Decision, reward: float, at_hand: Seen | None, seq: int) -> None:
         """Put the outcome of a decision in the place of the default that was assumed."""
-        if at_hand is not None and at_hand.drawn:
+        if at_hand is not None and at_hand.drawn and self._optimist:
             before, after = self._taken(decision.default, decision.rule), self._taken(reward, decision.rule)
             self.amend(at_hand.view, before, self.agent._read_reward(after), seq)
             return
@@ -490,6 +494,17 @@ class Model(persist.Saved):
         if self._counts and not decision.apprentice:
             self.agent._chose(*self._chosen(decision, at_hand))
             self._twin = None
+
+    def begins_with(self, seen: Seen) -> bool:
+        """Whether ``begin`` can take a decision in of which this was seen.
+
+        >>> from armwise.serve.journal.events import Creation
+        >>> from armwise.serve.model.build import build_model
+        >>> model = build_model(Creation())
+        >>> model.begins_with(model.choose(b"{}", read_arms([b'"a"']), u=0.5).seen)
+        True
+        """
+        return seen.drawn and bool(self._optimist)
 
     def begin(self, seen: Seen, reward: float, rule: str = EARLIEST) -> None:
         """``meet`` and ``assume`` of a decision that an optimist has just drawn.
@@ -623,7 +638,7 @@ class Model(persist.Saved):
         """
         taken = self._taken(reward, decision.rule)
         self._twin = None  # it knows less from here on
-        if isinstance(at_hand, Seen) and at_hand.drawn:
+        if isinstance(at_hand, Seen) and at_hand.drawn and self._optimist:
             teach(self.agent, at_hand.view, _DRAWN, self.agent._read_reward(taken))
             return
         view, choice = self._chosen(decision, at_hand)
@@ -642,7 +657,8 @@ class Model(persist.Saved):
         return seen.view, make_choice((arm, decision.p[decision.arm], note, None))
 
     def recall(self, decision: Decision, at_hand: Seen | Stack | None = None) -> Seen:
-        """What the agent saw when a journaled decision was made; ``at_hand`` spares reading it again.
+        """What the agent saw when a journaled decision was made, or the part that it learns from: where it
+        ``reads_one_row``, that of the arm that was drawn. ``at_hand`` spares reading it again.
 
         >>> from armwise.serve.journal.events import Creation
         >>> from armwise.serve.model.build import build_model
@@ -653,11 +669,43 @@ class Model(persist.Saved):
         if isinstance(at_hand, Seen):
             return at_hand
         scaling = Scaling.of(decision.scaling)
+        if self.reads_one_row:
+            context = part(bytes(decision.context), "c") if at_hand is None else at_hand.context
+            alone = Stack(context, Tail(1, read_arm(bytes(decision.arms[decision.arm])).words))
+            return Seen(self.encoder.rows(alone, scaling), None, scaling, at_hand, True)
         if at_hand is not None and self.agent.sees == "features" and not self.arms:
             return Seen(self.encoder.rows(at_hand, scaling), None, scaling, at_hand)
         stack = stack_of(decision)
         view, positions = self._view(bytes(decision.context), stack, offered(decision).ids, scaling)
         return Seen(view, positions, scaling, stack)
+
+    @property
+    def reads_one_row(self) -> bool:
+        """Whether all that the agent learns of a decision is in the row of the arm that was drawn.
+
+        >>> from armwise.serve.journal.events import Creation
+        >>> from armwise.serve.model.build import build_model
+        >>> build_model(Creation()).reads_one_row
+        True
+        >>> build_model(Creation(agent={"class": "UCB1", "n_arms": 2})).reads_one_row
+        False
+        """
+        return self._by_itself and self.agent.one_row
+
+    def kept(self, seen: Seen, arm: int) -> Seen | None:
+        """Of what was seen of a decision, what is worth its memory until it is learnt: a row; None: nothing.
+
+        >>> from armwise.serve.journal.events import Creation
+        >>> from armwise.serve.model.build import build_model
+        >>> model = build_model(Creation(features={"dim": 8}))
+        >>> model.kept(model.see(b"{}", read_arms([b'"a"', b'"b"'])), 1).view.shape
+        (1, 8)
+        """
+        if seen.drawn:
+            return seen
+        if not self.reads_one_row:
+            return None
+        return Seen(seen.view[arm : arm + 1].copy(), None, seen.scaling, seen.stack, True)
 
     def _configure(self, change: Change) -> None:
         if change.epsilon is not msgspec.UNSET and hasattr(self.agent, "epsilon"):

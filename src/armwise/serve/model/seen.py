@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 from typing import Any
 
 import msgspec
@@ -54,7 +55,19 @@ def offered(decision: Decision) -> ArmColumns:
     >>> offered(Decision(msgspec.Raw(b"{}"), [msgspec.Raw(b'"a"'), msgspec.Raw(b'"b"')], [1.0], 0, 0, 1, 0.0)).ids
     ('a',)
     """
-    return read_arms([bytes(arm) for arm in decision.arms[: len(decision.p)]])
+    arms, n = decision.arms, len(decision.p)
+    if len(arms) != n or n < MANY:
+        return read_arms([bytes(arm) for arm in arms[:n]])
+    for known, columns in list(_catalogues):
+        if known is arms:
+            return columns
+    columns = read_arms([bytes(arm) for arm in arms])
+    _catalogues.append((arms, columns))  # a bounded deque: the oldest goes
+    return columns
+
+
+MANY = 64  # arms that are looked for among those of the last decisions: who reads a catalogue has one list for all
+_catalogues: collections.deque[tuple[list[msgspec.Raw], ArmColumns]] = collections.deque(maxlen=16)
 
 
 class Drawn(msgspec.Struct, frozen=True, gc=False):
