@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 
 import duckdb
 import numpy as np
@@ -130,3 +132,14 @@ def test_what_is_not_a_log_is_named():
         Log.read(5)
     with pytest.raises(ValueError, match="expected one character"):
         Log.from_csv(__file__, delimiter=";;")
+
+
+def test_parquet_is_read_without_importing_pandas(frame, tmp_path):
+    """A failure would mean that a short log waits longer for an import than for its rows."""
+    frame.drop(columns="channel").assign(arm=frame.arm.map(ord)).to_parquet(tmp_path / "log.parquet")
+    run = (
+        "import sys; from armwise.offline import Log; "
+        f"log = Log.from_parquet({str(tmp_path / 'log.parquet')!r}); rows = list(log.batches()); "
+        "assert len(rows[0].arms) and 'pandas' not in sys.modules and 'scipy.stats' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", run], check=True)

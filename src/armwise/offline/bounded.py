@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import f as f_distribution
+from scipy.special import stdtrit
 
 from armwise.agent import Floats
 
@@ -48,7 +48,7 @@ def cressie_read(
     >>> bool(low < 0.3 < high), bool(high - low < 0.12)
     (True, True)
     """
-    budget = float(f_distribution.isf(1.0 - level, 1, max((units or n) - 1.0, 1.0)))
+    budget = float(stdtrit(max((units or n) - 1.0, 1.0), 0.5 + level / 2) ** 2)  # the quantile of F(1, n - 1)
     below = _lowest(n, mean, covariance, low, budget)
     flip = np.array([1.0, -1.0])
     mirrored = Reach(-high.offset, -high.slope, high.max_weight)
