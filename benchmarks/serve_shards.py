@@ -69,11 +69,10 @@ def backends(port: int) -> float:
         try:
             parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
             line = (folder / "cmdline").read_bytes() + Path(f"/proc/{parent}/cmdline").read_bytes()
-            name = (folder / "comm").read_text().strip()
-        except (OSError, ValueError):
+            if (folder / "comm").read_text().strip() == "postgres" and f"{port}".encode() in line:
+                found += cpu(int(folder.name))
+        except (OSError, ValueError):  # it ended meanwhile
             continue
-        if name == "postgres" and f"{port}".encode() in line:
-            found += cpu(int(folder.name))
     return found
 
 
