@@ -5,7 +5,7 @@
 2. Pacing: mean spend over the target, with its error.
 3. Regret of LagrangeCB and LinCBwK (hard stop) against the LP optimum at growing horizons, with its slope; and
    (``bounded``) of their theoretical versions on worlds so small that the bound is below T, beside the bound;
-   (``long``) of LagrangeCB's at horizons of a million, many seeds at once.
+   (``long``) of LagrangeCB's at horizons of a million, many seeds at once; (``linear``) of LinCBwK's at 320,000.
 4. Conservative: runs in which the promise was broken at any moment, and regret with and without it.
 """
 
@@ -170,6 +170,30 @@ def regret(seeds: int) -> None:
         print(f"regret, {label}: {slope(horizons, lost)}; the bound is vacuous until T = {last:,}", flush=True)
 
 
+World = tuple[np.ndarray, np.ndarray, np.ndarray, float]  # contexts, chances of a reward and of a cost, optimum
+
+
+def mixes(T: int, rng: np.random.Generator) -> World:
+    return np.ones((T, 1)), np.tile([0.0, 0.9, 0.5], (T, 1)), np.tile([0.0, 1.0, 0.5], (T, 1)), 0.74
+
+
+def skips(T: int, rng: np.random.Generator) -> World:
+    x, contexts = rng.random(T), np.zeros((T, 2, 2))
+    contexts[:, 1] = np.stack([0.8 * x, np.full(T, 0.6)], axis=1)
+    return contexts, 0.8 * np.outer(x, [0.0, 1.0]), np.tile([0.0, 0.6], (T, 1)), 0.4 * (1.0 - (1.0 / 6.0) ** 2)
+
+
+def lost_of(
+    agent: aw.Agent, draw: Callable[[int, np.random.Generator], World], T: int, rate: float, seed: int
+) -> float:
+    """The regret of one run under a hard stop."""
+    rng = np.random.default_rng([3, seed])
+    contexts, worth, paid, best = draw(T, rng)
+    rewards, costs = ((rng.random(mean.shape) < mean).astype(float) for mean in (worth, paid))
+    arms = aw.HardStop(agent, rate * T, 1.0, fallback=0, seed=seed).play(contexts, rewards, costs).arms
+    return float(best * T - worth[np.arange(T), arms].sum())
+
+
 def bounded(seeds: int) -> None:
     """Small worlds, long enough that the bounds of ``theoretical`` are below T: regret beside them.
 
@@ -177,14 +201,6 @@ def bounded(seeds: int) -> None:
     1 with chances 1 and 0.5, at a rate of 0.8, so the best policy mixes the two. LinCBwK sees one more arm, which pays
     1 with chance 0.8 x and costs 1 with chance 0.6, at a rate of 0.5: the best policy skips the smallest x.
     """
-
-    def mixes(T: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
-        return np.ones((T, 1)), np.tile([0.0, 0.9, 0.5], (T, 1)), np.tile([0.0, 1.0, 0.5], (T, 1)), 0.74
-
-    def skips(T: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
-        x, contexts = rng.random(T), np.zeros((T, 2, 2))
-        contexts[:, 1] = np.stack([0.8 * x, np.full(T, 0.6)], axis=1)
-        return contexts, 0.8 * np.outer(x, [0.0, 1.0]), np.tile([0.0, 0.6], (T, 1)), 0.4 * (1.0 - (1.0 / 6.0) ** 2)
 
     for label, make, draw, rate, bound, horizons in (
         ("LagrangeCB", lambda T, s: aw.LagrangeCB.theoretical(1, 3, T, 0.8 * T, seed=s), mixes, 0.8,
@@ -196,12 +212,7 @@ def bounded(seeds: int) -> None:
         for T in horizons:
             lost.append([])
             for seed in range(min(seeds, max(2, 1_300_000 // T))):
-                rng = np.random.default_rng([3, seed])
-                contexts, worth, paid, best = draw(T, rng)
-                rewards, costs = ((rng.random(mean.shape) < mean).astype(float) for mean in (worth, paid))
-                agent = aw.HardStop(make(T, seed), rate * T, 1.0, fallback=0, seed=seed)
-                arms = agent.play(contexts, rewards, costs).arms
-                lost[-1].append(best * T - worth[np.arange(T), arms].sum())
+                lost[-1].append(lost_of(make(T, seed), draw, T, rate, seed))
             print(f"regret, {label}.theoretical, T = {T:,}: {np.mean(lost[-1]):.0f} ± "
                   f"{np.std(lost[-1]) / np.sqrt(len(lost[-1])):.0f}, at most {max(lost[-1]):.0f}; bound {bound(T):,.0f}"
                   f"{'' if bound(T) < T else ' (vacuous)'}", flush=True)  # fmt: skip
@@ -252,6 +263,22 @@ def long_run(seeds: int) -> None:
     print(f"regret, LagrangeCB.theoretical, side by side: {slope(horizons, lost)}", flush=True)
 
 
+def long_linear(seeds: int) -> None:
+    """LinCBwK itself at horizons at which its bound is far below T: in the second world of ``bounded``."""
+    horizons = (20_000, 80_000, 320_000)
+    for label, make in {
+        "LinCBwK.theoretical": lambda T, s: aw.LinCBwK.theoretical(2, T, 0.5 * T, noise=0.5, seed=s),
+        "LinCBwK": lambda T, s: aw.LinCBwK(2, T, 0.5 * T, seed=s),
+    }.items():
+        lost: list[list[float]] = []
+        for T in horizons:
+            lost.append([lost_of(make(T, seed), skips, T, 0.5, seed) for seed in range(seeds)])
+            print(f"regret, {label}, T = {T:,}: {np.mean(lost[-1]):.1f} ± {np.std(lost[-1]) / np.sqrt(seeds):.1f}, "
+                  f"at most {max(lost[-1]):.1f}; bound of theoretical {aw.bounds.lincbwk(T, 2, 0.5, 0.5):,.0f}",
+                  flush=True)  # fmt: skip
+        print(f"regret, {label}: {slope(horizons, lost)}", flush=True)
+
+
 def conservative(runs: int) -> None:
     means, T, alpha, delta = np.array([0.6, 0.8, 0.1, 0.2]), 1000, 0.1, 0.05
     base = 0.6 * np.arange(1, T + 1)
@@ -273,7 +300,7 @@ def conservative(runs: int) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--paths", type=int, default=1000)
-    parser.add_argument("--only", choices=["hard", "pacing", "regret", "bounded", "long", "conservative"])
+    parser.add_argument("--only", choices=["hard", "pacing", "regret", "bounded", "long", "linear", "conservative"])
     parser.add_argument("--data", type=Path, help="folder with four_models_costs.parquet")
     given = parser.parse_args()
 
@@ -288,6 +315,7 @@ def main() -> None:
         "regret": lambda: regret(max(2, given.paths // 50)),
         "bounded": lambda: bounded(max(2, given.paths // 50)),
         "long": lambda: long_run(20),
+        "linear": lambda: long_linear(max(2, given.paths // 50)),
         "conservative": lambda: conservative(given.paths),
     }
     for name, run in parts.items():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import fcntl
 import http.client
 import json
@@ -28,18 +30,21 @@ class BackendError(Exception):
 
 
 class Refused(Exception):
-    """The back end says that the request itself is wrong: another one would say the same."""
+    """The back end says that the request itself is wrong; ``said`` is how."""
 
     def __init__(self, status: int, body: bytes) -> None:
         super().__init__(f"status {status}")
-        self.status, self.body = status, body
+        self.status, self.said = status, body.decode("utf-8", "replace")
+        with contextlib.suppress(ValueError, LookupError, TypeError):  # not in OpenAI's form: as it is
+            self.said = str(json.loads(body)["error"]["message"])
 
 
 @dataclass(frozen=True)
 class Model:
     """One back end; prices are in dollars per million tokens.
 
-    ``url`` is the base (".../v1"), ``model`` the name it knows, ``key_from`` the environment variable with its key.
+    ``url`` is the base (".../v1"), ``model`` the name it knows, ``key_from`` the environment variable with its key,
+    ``limit`` what it calls the limit on the answer (newer models of OpenAI: "max_completion_tokens").
     """
 
     name: str
@@ -50,6 +55,7 @@ class Model:
     max_tokens: int = 1024
     timeout: float = 30.0
     key_from: str = ""
+    limit: str = LIMITS[0]
 
     def dollars(self, usage: dict[str, Any]) -> float:
         """What an answer cost, by the tokens that the back end counted."""
@@ -60,43 +66,55 @@ class Model:
         limits = [body[name] for name in LIMITS if body.get(name) is not None]
         stream = {"stream_options": {"include_usage": True}} if body.get("stream") else {}
         rest = {name: value for name, value in body.items() if name not in LIMITS}  # a second limit could be the larger
-        return {**rest, "model": self.model, "max_tokens": min([*limits, self.max_tokens]), **stream}
+        return {**rest, "model": self.model, self.limit: min([*limits, self.max_tokens]), **stream}
 
     def most(self, body: dict[str, Any]) -> float:
         """The most that a request can cost: no text or tool has more tokens than bytes; the answer is limited."""
         asked = self.request(body)
         prompt = len(json.dumps(body, ensure_ascii=False).encode()) + 16
-        return float(self.input * prompt + self.output * asked["max_tokens"] * int(body.get("n") or 1)) / 1e6
+        return float(self.input * prompt + self.output * asked[self.limit] * int(body.get("n") or 1)) / 1e6
 
     def ask(self, body: dict[str, Any]) -> Iterator[bytes]:
         """The answer, line by line as it comes; BackendError at any line, Refused before the first."""
-        parts = urllib.parse.urlsplit(self.url)
-        kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
-        connection = kind(parts.netloc, timeout=self.timeout)
         headers = {"content-type": "application/json"}
         if self.key_from:
             if self.key_from not in os.environ:
                 raise BackendError(f"{self.name}: its key is not in the environment as {self.key_from}")
             headers["authorization"] = f"Bearer {os.environ[self.key_from]}"
+        parts = urllib.parse.urlsplit(self.url)
+        kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+        connection = kind(parts.netloc, timeout=self.timeout)
         sent = False
         try:
             path = f"{parts.path.rstrip('/')}/chat/completions"
             connection.request("POST", path, json.dumps(self.request(body)), headers)
             sent = True
             answer = connection.getresponse()
-            if answer.status in (400, 404, 413, 422):
+            if answer.status in (400, 413, 422):
                 raise Refused(answer.status, answer.read())
             if answer.status != 200:
                 raise BackendError(f"{self.name} answers with status {answer.status}")
             if not body.get("stream"):
-                yield answer.read()
+                yield self._whole(answer.read())
                 return
+            if answer.headers.get_content_type() != "text/event-stream":
+                raise BackendError(f"{self.name} does not answer with a stream", billed=True)
             while line := answer.readline():
                 yield line
         except (OSError, http.client.HTTPException) as error:
             raise BackendError(f"{self.name}: {str(error) or type(error).__name__}", billed=sent) from None
         finally:
             connection.close()
+
+    def _whole(self, answer: bytes) -> bytes:
+        """An answer that is a JSON object; others are none, and may be charged for."""
+        try:
+            fits = isinstance(json.loads(answer), dict)
+        except (ValueError, RecursionError):
+            fits = False
+        if not fits:
+            raise BackendError(f"{self.name} does not answer with a JSON object", billed=True)
+        return answer
 
 
 class Ledger:
@@ -142,7 +160,9 @@ class Ledger:
                         self.waiting[id] = dollars, time.monotonic()
                     case {"learnt": id}:
                         self.waiting.pop(id, None)
-            except ValueError:
+                    case _:
+                        raise ValueError
+            except (ValueError, TypeError):
                 if number < len(whole):
                     raise ValueError(f"{file.name}, line {number}: not a line of a ledger: {line!r:.80}") from None
                 file.truncate(sum(map(len, whole[:-1])))  # the process died while it wrote this
@@ -152,7 +172,15 @@ class Ledger:
 
     def _note(self, *lines: dict[str, Any]) -> None:
         if self._file is not None:
-            self._file.write(b"".join(json.dumps(line).encode() + b"\n" for line in lines))
+            whole = b"".join(json.dumps(line).encode() + b"\n" for line in lines)
+            if (written := self._file.write(whole)) < len(whole):  # a full disk: half a line would spoil the next
+                self._file.truncate(self._file.tell() - written)
+                raise OSError(errno.ENOSPC, "no room for the next line", self._file.name)
+
+    @property
+    def kept(self) -> bool:
+        """Whether it is in a file, for the next start."""
+        return self._file is not None
 
     @property
     def left(self) -> float:

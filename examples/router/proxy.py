@@ -5,11 +5,12 @@ POST /v1/feedback           {"id": ..., "score": 0.0 to 1.0}, whenever the quali
 GET /v1/models              the models that are offered now
 PUT /v1/models/NAME         a model that comes, or whose price changes; DELETE: it goes
 GET /v1/budget              dollars spent and left
+POST /v1/what-if            {"RULE": {"MODEL": share, ...}, ...}: what other rules would have scored and cost
 
 Each attempt is a decision of its own in the journal, with the probabilities that it was drawn with: a back end that
-fails has earned 0 for what it cost, and another decision is made among those that are left. The dollars are known with
-the answer, and are spent at once; quality and dollars are learnt together, with the feedback or, where none comes
-within ``patience`` seconds, with the score ``default``.
+fails, or refuses what another one answers, has earned 0 for what it cost, and another decision is made among those that
+are left. The dollars are known with the answer, and are spent at once; quality and dollars are learnt together, with
+the feedback or, where none comes within ``patience`` seconds, with the score ``default``.
 
 Run it: python examples/router/proxy.py CONFIG.json; see docs/router.md
 """
@@ -18,37 +19,24 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import hmac
 import json
 import logging
+import math
 import sys
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from backends import LIMITS, BackendError, Ledger, Model, Refused, Resting
+from backends import BackendError, Ledger, Model, Refused, Resting
+from configuration import read_config, read_model
+from wire import Failure, Send, check, in_thread, prompt_of, read_body, respond, usage_of
 
 import armwise as aw
 from router import Router, Tickets
 
 log = logging.getLogger("router")
-MOST_BYTES = 4_000_000
-TOKENS = ("prompt_tokens", "completion_tokens")
-KINDS: dict[str, Any] = {"str": str, "int": int, "float": (int, float)}
-SAYS = {
-    "name": "a text", "url": "an address with http:// or https://", "model": "a text", "key_from": "a text",
-    "input": "dollars per million tokens, from 0 on", "output": "dollars per million tokens, from 0 on",
-    "max_tokens": "a whole number from 1 on", "timeout": "seconds above 0",
-}  # fmt: skip
-Send = Callable[[Any], Any]
-
-
-class Failure(Exception):
-    """What a client is told, in OpenAI's form."""
-
-    def __init__(self, status: int, kind: str, message: str) -> None:
-        super().__init__(message)
-        self.status, self.body = status, {"error": {"message": message, "type": kind, "param": None, "code": kind}}
 
 
 class Proxy:
@@ -90,6 +78,8 @@ class Proxy:
         name = body.get("model", "auto")
         if name != "auto" and name not in self.models:
             raise Failure(404, "model_not_found", f"no model is called {name!r}: ask for 'auto', or see /v1/models")
+        if not self.models:
+            raise Failure(503, "service_unavailable", "no model is offered now: PUT /v1/models/NAME adds one")
         named = list(self.models.values()) if name == "auto" else [self.models[name]]
         most = float("inf") if self.tickets is None else self.tickets.most
         small = [model for model in named if model.most(body) <= most]
@@ -100,12 +90,12 @@ class Proxy:
             raise Failure(429, "insufficient_quota", "what is left of the budget does not cover this request")
         return [model for model in paid if not self.resting.rests(model.name)] or paid
 
-    def reserve(self, body: dict[str, Any], failed: set[str]) -> tuple[dict[str, Model], float]:
+    def reserve(self, body: dict[str, Any], failed: Mapping[str, str]) -> tuple[dict[str, Model], float]:
         """The models to decide between, and the most that any of them can cost, which is set aside."""
         while True:
             offered = [model for model in self.offered(body) if model.name not in failed]
             if not offered:
-                raise Failure(502, "backend_error", f"no back end answers; asked were {', '.join(sorted(failed))}")
+                raise Failure(502, "backend_error", f"no back end answers: {'; '.join(failed.values())}")
             most = max(model.most(body) for model in offered)
             if self.ledger.reserve(most):  # else others were quicker: less is offered then
                 return {model.name: model for model in offered}, most
@@ -113,11 +103,19 @@ class Proxy:
     def attempt(self, body: dict[str, Any]) -> tuple[str, Model, Iterator[bytes], float, bytes]:
         """Decide and ask until a back end begins to answer: the decision, its lines, what is set aside, the first line.
 
-        Every attempt that fails is a decision with its own outcome; each model is asked once.
+        Every attempt that fails is a decision with its own outcome; each model is asked once. A request that one
+        refuses may suit another (a longer context, another name of a field); where none takes it, it is the request's
+        fault, and the decisions stay without an outcome.
         """
-        failed: set[str] = set()
+        failed: dict[str, str] = {}
+        refused: dict[str, Refused] = {}
         while True:
-            offered, aside = self.reserve(body, failed)
+            try:
+                offered, aside = self.reserve(body, failed)
+            except Failure:
+                for error in refused.values():
+                    raise Failure(error.status, "invalid_request_error", error.said) from None
+                raise
             ticket = ""
             try:
                 ticket = self.take()
@@ -127,10 +125,11 @@ class Proxy:
                 self._taken[decided.id] = ticket
                 lines = model.ask(body)
                 first = next(lines, b"")
-            except Refused as error:  # the request's fault: the decision stays without an outcome
+            except Refused as error:
                 self.ledger.settle(aside, 0.0, decided.id)
                 self.give(decided.id, 0.0)
-                raise Failure(error.status, "invalid_request_error", error.body.decode("utf-8", "replace")) from None
+                failed[model.name], refused[decided.id] = f"{model.name} refuses the request", error
+                continue
             except BackendError as error:
                 log.warning("%s", error)
                 dollars = model.most(body) if error.billed else 0.0
@@ -138,7 +137,7 @@ class Proxy:
                 self.give(decided.id, dollars)
                 self.resting.failed(model.name)
                 self.learn({decided.id: 0.0})
-                failed.add(model.name)
+                failed[model.name] = str(error)
                 continue
             except BaseException:
                 self.ledger.settle(aside, 0.0)
@@ -148,7 +147,16 @@ class Proxy:
             most = model.most(body)
             self.ledger.settle(aside - most, 0.0)
             self.resting.worked(model.name)
+            self.refusals(list(refused))
             return decided.id, model, lines, most, first
+
+    def refusals(self, ids: list[str]) -> None:
+        """Learn that models could not answer what another one did."""
+        for id in ids:
+            try:
+                self.router.outcome(id, 0.0, 0.0)
+            except aw.ServiceError as error:
+                log.warning("a refusal is not learnt: %s", error)
 
     def settle(self, id: str, model: Model, most: float, usage: dict[str, Any] | None) -> float:
         """Count what an answer cost: by its usage, or all that was set aside where the back end did not say."""
@@ -196,6 +204,31 @@ class Proxy:
                 log.warning("the journal does not know the decision %s: it is another journal than the ledger's", id)
             self.ledger.learnt(id)
 
+    def offer(self, models: dict[str, Model]) -> None:
+        """From now on these models, and no others."""
+        self.models, self.router.models = models, list(models)
+
+    def what_if(self, rules: dict[str, Any]) -> dict[str, Any]:
+        """What other rules would have scored and cost per prompt, by the journal; null: nothing is known."""
+        try:
+            judged, left_out = self.router.judge(rules)
+        except ValueError as error:
+            raise Failure(400, "invalid_request_error", str(error)) from None
+
+        def told(x: Any) -> dict[str, float | None]:
+            ends = {"value": x.value, "low": x.low, "high": x.high}
+            return {name: end if math.isfinite(end) else None for name, end in ends.items()}
+
+        found = {
+            name: {
+                "score": told(rule.value),
+                "dollars": told(rule.cost),
+                "dollars_per_score": told(rule.cost_per_reward),
+            }
+            for name, rule in judged.policies.items()
+        }
+        return {"rules": found, "warnings": [*filter(None, [left_out]), *judged.weaknesses]}
+
     def learn_without_feedback(self, patience: float | None = None) -> None:
         """Learn the answers whose feedback did not come in time, with the default score."""
         end = time.monotonic() - (self.patience if patience is None else patience)
@@ -230,7 +263,8 @@ class Proxy:
         while True:
             event = (await receive())["type"]
             if event == "lifespan.shutdown":
-                await asyncio.to_thread(self.learn_without_feedback, 0.0)
+                if not self.ledger.kept:  # else what waits for feedback waits on, for the next start
+                    await asyncio.to_thread(self.learn_without_feedback, 0.0)
                 await asyncio.to_thread(self.give, "", 0.0)
                 await asyncio.to_thread(self.router.close)
                 if self.tickets is not None:
@@ -242,7 +276,8 @@ class Proxy:
 
     async def _answer(self, scope: Mapping[str, Any], receive: Callable[[], Any], send: Send) -> None:
         headers = dict(scope["headers"])
-        if self.key and headers.get(b"authorization") != f"Bearer {self.key}".encode():
+        given = headers.get(b"authorization", b"")
+        if self.key and not hmac.compare_digest(given, f"Bearer {self.key}".encode()):
             raise Failure(401, "invalid_api_key", "the request needs the proxy's key: Authorization: Bearer KEY")
         method, path = scope["method"], scope["path"]
         name = path.removeprefix("/v1/models/")
@@ -267,11 +302,17 @@ class Proxy:
                 left = None if self.ledger.dollars is None else self.ledger.left
                 await respond(send, 200, {"dollars": self.ledger.dollars, "spent": self.ledger.spent, "left": left})
             case "PUT", _ if path != name and name and name != "auto":
-                self.models = self.models | {name: read_model({**await read_body(receive), "name": name})}
+                try:
+                    model = read_model({**await read_body(receive), "name": name})
+                except ValueError as error:
+                    raise Failure(400, "invalid_request_error", str(error)) from None
+                self.offer(self.models | {name: model})
                 await respond(send, 200, dataclasses.asdict(self.models[name]))
             case "DELETE", _ if name in self.models:
-                self.models = {each: model for each, model in self.models.items() if each != name}
+                self.offer({each: model for each, model in self.models.items() if each != name})
                 await respond(send, 200, {"id": name, "deleted": True})
+            case "POST", "/v1/what-if":
+                await respond(send, 200, await asyncio.to_thread(self.what_if, await read_body(receive)))
             case _:
                 raise Failure(404, "not_found", f"there is no {method} {path}")
 
@@ -280,14 +321,8 @@ class Proxy:
         id, model, lines, most, first = await asyncio.to_thread(self.attempt, body)
         more = [(b"x-router-id", id.encode()), (b"x-router-model", model.name.encode())]
         if not body.get("stream"):
-            try:
-                answer = json.loads(first)
-                usage = usage_of(answer)
-            except (ValueError, AttributeError):
-                await asyncio.to_thread(self.settle, id, model, most, None)
-                await asyncio.to_thread(self.learn, {id: 0.0})
-                raise Failure(502, "backend_error", f"{model.name} did not answer in JSON") from None
-            dollars = await asyncio.to_thread(self.settle, id, model, most, usage)
+            answer = json.loads(first)
+            dollars = await asyncio.to_thread(self.settle, id, model, most, usage_of(answer))
             more.append((b"x-router-dollars", repr(dollars).encode()))
             return await respond(send, 200, answer | {"id": f"chatcmpl-{id}"}, more)
         usage, complete = None, False
@@ -318,129 +353,22 @@ class Proxy:
         await send({"type": "http.response.body", "body": b""})
 
 
-async def in_thread(first: bytes, lines: Iterator[bytes]) -> AsyncIterator[bytes]:
-    """Lines that a thread waits for."""
-    line: bytes | None = first
-    while line:
-        yield line
-        line = await asyncio.to_thread(next, lines, None)
-
-
-def check(body: dict[str, Any], bounded: bool) -> None:
-    """Failure if a request is none, or the most it can cost could not be told, and there is a budget (``bounded``)."""
-
-    def must(fits: bool, what: str) -> None:
-        if not fits:
-            raise Failure(400, "invalid_request_error", what)
-
-    messages = body.get("messages")
-    must(isinstance(messages, list) and bool(messages), "messages must be a list that is not empty")
-    contents = [message.get("content") if isinstance(message, dict) else 0 for message in messages or []]
-    must(
-        all(content is None or isinstance(content, (str, list)) for content in contents),
-        "each of messages must be an object, whose content is a text, a list of parts, or null",
-    )
-    must(isinstance(body.get("model", "auto"), str), f"model must be a name, got {body.get('model')!r:.80}")
-    must(body.get("stream") in (None, True, False), f"stream must be true or false, got {body.get('stream')!r:.80}")
-    for name in (*LIMITS, "n"):
-        value = body.get(name)
-        fits = value is None or (type(value) is int and value >= 1)
-        must(fits, f"{name} must be a whole number from 1 on, got {value!r:.80}")
-    parts = [part for content in contents if isinstance(content, list) for part in content]
-    texts = all(isinstance(part, dict) and part.get("type", "text") == "text" for part in parts)
-    must(texts or not bounded, "under a budget messages are text: nobody knows what a picture costs")
-
-
-def usage_of(answer: dict[str, Any]) -> dict[str, Any] | None:
-    """The tokens that a back end counted, where it says them."""
-    usage = answer.get("usage")
-    if not isinstance(usage, dict) or TOKENS[0] not in usage:
-        return None
-    counts = [usage.get(name, 0) for name in TOKENS]
-    return usage if all(type(count) is int and count >= 0 for count in counts) else None
-
-
-def prompt_of(body: dict[str, Any]) -> str:
-    """The words of a request: what the messages say, the last one first."""
-    texts = []
-    for message in reversed(body["messages"]):
-        content = message.get("content") if isinstance(message, dict) else None
-        parts = content if isinstance(content, list) else [{"text": content}]
-        texts += [part["text"] for part in parts if isinstance(part, dict) and isinstance(part.get("text"), str)]
-    return "\n".join(texts)
-
-
-async def read_body(receive: Callable[[], Any]) -> dict[str, Any]:
-    """A JSON object, or a Failure that says what is wrong."""
-    body, more = b"", True
-    while more:
-        event = await receive()
-        body, more = body + event.get("body", b""), event.get("more_body", False)
-        if len(body) > MOST_BYTES:
-            raise Failure(413, "invalid_request_error", f"a request has at most {MOST_BYTES} bytes")
-    try:
-        found = json.loads(body, parse_constant=no_number)
-        json.dumps(found, ensure_ascii=False).encode()  # half a character can be written in JSON, and is no text
-    except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
-        raise Failure(400, "invalid_request_error", "the body must be a JSON object")
-    return found
-
-
-def no_number(name: str) -> float:
-    raise ValueError(f"{name} is not JSON")
-
-
-async def respond(send: Send, status: int, body: Any, headers: list[tuple[bytes, bytes]] | None = None) -> None:
-    kind = [(b"content-type", b"application/json")]
-    await send({"type": "http.response.start", "status": status, "headers": kind + (headers or [])})
-    await send({"type": "http.response.body", "body": json.dumps(body).encode()})
-
-
-def read_model(given: dict[str, Any]) -> Model:
-    """A model of the configuration; Failure names the field."""
-    fields = {field.name: field for field in dataclasses.fields(Model)}
-    if strange := set(given) - set(fields):
-        raise Failure(400, "invalid_request_error", f"a model has no {sorted(strange)[0]!r}; it has {sorted(fields)}")
-    for name, field in fields.items():
-        value = given.get(name, field.default)
-        if value is dataclasses.MISSING:
-            raise Failure(400, "invalid_request_error", f"a model needs {name}, and {given.get('name')!r:.80} has none")
-        fits = isinstance(value, KINDS[str(field.type)]) and not isinstance(value, bool)
-        if fits and not isinstance(value, str):
-            fits = value > 0 if name in ("max_tokens", "timeout") else value >= 0
-            fits = fits and value != float("inf")
-        if name == "url" and fits:
-            fits = value.startswith(("http://", "https://"))
-        if not fits:
-            raise Failure(400, "invalid_request_error", f"{name} of a model must be {SAYS[name]}, got {value!r:.80}")
-    return Model(**given)
-
-
-def read_config(path: str) -> dict[str, Any]:
-    """The configuration; SystemExit says what is wrong with it."""
-    try:
-        with open(path, encoding="utf-8") as file:
-            config = json.load(file)
-        if not isinstance(config, dict) or not isinstance(config.get("models", []), list):
-            raise Failure(400, "", f"a configuration is an object with a list of models, got {config!r:.80}")
-        config["models"] = [read_model(each) for each in config["models"]]
-        names = [model.name for model in config["models"]]
-        if not names or len(set(names)) < len(names) or "auto" in names:
-            raise Failure(400, "", f"models must have names, each one once and none 'auto', got {names}")
-        if config.get("budget") is not None and not config.get("service"):
-            raise Failure(400, "", "budget is the application of a service that holds it, and no service is given")
-        needed = ["dollars_per_thousand", *(["request_dollars"] if config.get("budget") else [])]
-        for name in (*needed, "dollars"):
-            value: Any = config.get(name)
-            if (name in needed or value is not None) and (type(value) not in (int, float) or not value > 0):
-                raise Failure(400, "", f"{name} must be a number above 0, got {value!r:.80}")
-    except KeyError as error:
-        raise SystemExit(f"{path}: {error} is missing; see docs/router.md") from None
-    except (OSError, ValueError, TypeError, Failure) as error:
-        raise SystemExit(f"{path}: {error}") from None
-    return dict(config)
+def make(config: Mapping[str, Any]) -> Proxy:
+    """The proxy of a configuration that was read."""
+    models = config["models"]
+    service, key = config.get("service"), config.get("service_key")
+    options = {name: config[name] for name in ("prompts", "explore") if name in config}
+    router = Router(
+        [model.name for model in models], config["dollars_per_thousand"], config.get("journal"),
+        service=service, key=key, application=config.get("application"), **options,
+    )  # fmt: skip
+    tickets = None
+    if service and config.get("budget"):
+        tickets = Tickets(aw.Client(service, key=key, app=config["budget"]), config["request_dollars"])
+    options = {name: config[name] for name in ("key", "patience", "default", "ledger") if name in config}
+    if config.get("journal"):
+        options.setdefault("ledger", f"{config['journal'].rstrip('/')}.dollars")
+    return Proxy(router, models, config.get("dollars"), tickets=tickets, **options)
 
 
 def main() -> None:
@@ -449,20 +377,13 @@ def main() -> None:
     if len(sys.argv) != 2:
         raise SystemExit("python examples/router/proxy.py CONFIG.json; see docs/router.md")
     config = read_config(sys.argv[1])
-    models = config["models"]
-    service, key = config.get("service"), config.get("service_key")
-    router = Router(
-        [model.name for model in models], config["dollars_per_thousand"], config.get("journal"),
-        service=service, key=key, application=config.get("application"),
-    )  # fmt: skip
-    tickets = None
-    if service and config.get("budget"):
-        tickets = Tickets(aw.Client(service, key=key, app=config["budget"]), config["request_dollars"])
-    options = {name: config[name] for name in ("key", "patience", "default", "ledger") if name in config}
-    if config.get("journal"):
-        options.setdefault("ledger", f"{config['journal'].rstrip('/')}.dollars")
-    app = Proxy(router, models, config.get("dollars"), tickets=tickets, **options)
-    uvicorn.run(app, host=config.get("host", "127.0.0.1"), port=config.get("port", 8585), log_level="warning")
+    try:
+        app = make(config)
+    except (OSError, RuntimeError, ValueError) as error:
+        raise SystemExit(f"{sys.argv[1]}: {error}") from None
+    host, port = config.get("host", "127.0.0.1"), config.get("port", 8585)
+    print(f"{', '.join(app.models)} behind http://{host}:{port}/v1 (stop with Ctrl-C)", flush=True)
+    uvicorn.run(app, host=host, port=port, log_level="warning")
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 import re
+import warnings
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -54,7 +55,7 @@ def hashed_words(prompt: str, buckets: int = BUCKETS) -> list[float]:
     """Signed counts of words, in buckets, of length 1."""
     counts = [0.0] * buckets
     for word in re.findall(r"[a-z]+|[0-9]|[^\sa-z0-9]", prompt.lower()[:2000]):
-        code = zlib.crc32(word.encode())
+        code = zlib.crc32(word.encode("utf-8", "surrogatepass"))
         counts[code % buckets] += 1.0 if code >> 31 else -1.0
     length = max(math.hypot(*counts), 1e-9)
     return [each / length for each in counts]
@@ -138,6 +139,13 @@ class Router:
         explore: float = 0.0,
         seed: int = 1,
     ) -> None:
+        if isinstance(models, str) or not models or not all(isinstance(name, str) for name in models):
+            raise ValueError(f"models must be a list of names, at least one, got {models!r:.80}")
+        is_number("dollars", dollars)
+        if not dollars > 0.0:
+            raise ValueError(f"dollars must be above 0, got {dollars!r}")
+        if isinstance(prompts, bool) or not isinstance(prompts, int) or prompts < 1:
+            raise ValueError(f"prompts must be a whole number from 1 on, got {prompts!r:.80}")
         self.models, self.embed = list(models), embed
         self.decider: aw.Decider | aw.Client = (
             aw.Decider(storage, agent=agent_of(dollars, prompts, explore), seed=seed)
@@ -147,24 +155,106 @@ class Router:
 
     def route(self, prompt: str, models: Sequence[str] | None = None) -> aw.Decided:
         """The model for a prompt, among all or these: ``.arm`` is its name, ``.id`` what its outcome belongs to."""
+        if not isinstance(prompt, str):
+            raise ValueError(f"prompt must be a text, got {type(prompt).__name__} {prompt!r:.60}")
         if self.embed is None:
             context: Mapping[str, float] = features(prompt)
         else:
-            context = {f"e{i}": float(value) for i, value in enumerate(self.embed(prompt))}
+            values = np.asarray(self.embed(prompt), dtype=object)
+            if values.ndim != 1 or not len(values):
+                raise ValueError(f"embed must give a list of numbers for a prompt, got {values!r:.80}")
+            for i, value in enumerate(values):
+                is_number(f"number {i} of the prompt's embedding", value)
+            context = {f"e{i}": float(value) for i, value in enumerate(values)}
         return self.decider.decide(context, arms=self.models if models is None else models)
 
     def outcome(self, id: str, quality: float, dollars: float) -> None:
-        """What came of it, now or days later."""
+        """What came of it, now or days later; the first outcome of a decision counts."""
+        is_number("dollars", dollars)
+        if dollars < 0.0:
+            raise ValueError(f"dollars must be from 0 on, got {dollars!r}")
         self.decider.reward(id, quality, cost=dollars)
 
     def close(self) -> None:
         """Let the journal go."""
         self.decider.close()
 
-    def what_if(self, tables: Mapping[str, Sequence[float]]) -> aw.offline.Tradeoff:
-        """What other rules would have scored and cost; each is a share per model, in the order of ``models``."""
-        rules = {name: [float(share) for share in shares] for name, shares in tables.items()}
-        return aw.offline.tradeoff(self.decider.log(), rules)
+    def log(self) -> aw.offline.Log:
+        """The journal by the models' names: arm k of the log is ``log.arm_names[k]``, whichever were offered when.
+
+        (The decider's own log counts the arms of each decision in the order in which they were offered.) First come the
+        models of now, then those that are gone.
+        """
+        rows = self.decider.log()
+        if not len(rows):
+            raise ValueError("no decision of the journal has an outcome yet")
+        named = [(row, [arm["id"] for arm in row["arms"]]) for row in rows.decisions()]
+        names = list(dict.fromkeys([*self.models, *(name for _, offered in named for name in offered)]))
+        return aw.offline.Log(
+            rows.contexts, [names.index(row["arm"]) for row, _ in named], rows.rewards, rows.probabilities,
+            available=[[name in offered for name in names] for _, offered in named],
+            n_arms=len(names), arm_names=names, costs=rows.costs,
+        )  # fmt: skip
+
+    def what_if(self, tables: Mapping[str, Mapping[str, float] | Sequence[float]]) -> aw.offline.Tradeoff:
+        """What other rules would have scored and cost: each is shares by model, or in the order of ``models``.
+
+        Where a model was not on offer, its share goes to the rule's others. Decisions at which a rule had no model at
+        all on offer say nothing of it: all rules are judged on the others, and a warning says how many were left out.
+        """
+        judged, left_out = self.judge(tables)
+        if left_out:
+            warnings.warn(left_out, stacklevel=2)
+        return judged
+
+    def judge(self, tables: Mapping[str, Mapping[str, float] | Sequence[float]]) -> tuple[aw.offline.Tradeoff, str]:
+        """As ``what_if``, and what is to be said of decisions that were left out."""
+        log = self.log()
+        names = log.arm_names or []
+        offered = np.ones((len(log), len(names)), bool) if log.available is None else log.available
+        if not tables:
+            raise ValueError("no rule is given: a rule is a name with shares by model")
+        rules = {name: shares_of(name, table, self.models, names) for name, table in tables.items()}
+        judged = np.all([(offered * rule).sum(axis=1) > 0.0 for rule in rules.values()], axis=0)
+        if not judged.any():
+            raise ValueError(
+                "no decision of the journal had a model of every rule on offer: ask for one rule at a time"
+            )
+        left_out = (
+            ""
+            if judged.all()
+            else (f"{(~judged).sum()} of the {len(judged)} decisions offered no model of some rule, and are left out")
+        )
+        return aw.offline.tradeoff(log.take(judged), rules), left_out
+
+
+def is_number(name: str, value: Any) -> None:
+    """ValueError if this is no finite number."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not math.isfinite(value):
+        raise ValueError(f"{name} must be a finite number, got {value!r:.80}")
+
+
+def shares_of(rule: str, table: Any, models: Sequence[str], names: Sequence[str]) -> np.ndarray:
+    """The shares of a rule in the order of ``names``; ValueError says what is wrong with it.
+
+    >>> shares_of("mine", {"large": 1.0}, ["small", "large"], ["small", "large", "gone"])
+    array([0., 1., 0.])
+    """
+    if not isinstance(table, Mapping):
+        if isinstance(table, str) or not isinstance(table, Sequence) or len(table) != len(models):
+            raise ValueError(f"the rule {rule!r:.80} must be shares by model, or one for each of {list(models)}, "
+                             f"got {table!r:.80}")  # fmt: skip
+        table = dict(zip(models, table))
+    for name, share in table.items():
+        if name not in names:
+            raise ValueError(f"the rule {rule!r:.80} names {name!r:.80}; the journal has {', '.join(names)}")
+        is_number(f"the share of {name!r:.80} in the rule {rule!r:.80}", share)
+    shares = np.array([float(table.get(name, 0.0)) for name in names])
+    if shares.min() < 0.0 or abs(shares.sum() - 1.0) > 1e-6:
+        raise ValueError(
+            f"the shares of the rule {rule!r:.80} must be from 0 on and come to 1, got {dict(table)!r:.80}"
+        )
+    return shares
 
 
 def main() -> None:

@@ -411,3 +411,14 @@ def test_the_long_run_of_the_benchmark_is_the_agent(monkeypatch):
     other = side_by_side(T, 12)
     error = np.hypot(np.std(lost), np.std(other)) / np.sqrt(12)
     assert abs(np.mean(lost) - other.mean()) < 3.5 * error
+
+
+def test_the_next_horizon_has_a_budget_of_its_own():
+    """A service outlives its horizon. A failure means that nothing, or everything, may be spent from then on."""
+    rng = np.random.default_rng(1)
+    agent = aw.LagrangeCB(aw.SquareCB(dim=1, n_arms=2), horizon=400, budget=100.0, seed=1)
+    worth, dear = np.array([0.2, 0.8]), np.array([0.0, 1.0])
+    played = agent.play(np.ones((1600, 1)), (rng.random((1600, 2)) < worth).astype(float), np.tile(dear, (1600, 1)))
+    assert played.costs is not None
+    spent = played.costs.reshape(4, 400).sum(axis=1)
+    assert (np.abs(spent - 100.0) < 10.0).all(), spent

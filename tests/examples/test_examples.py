@@ -194,3 +194,31 @@ def test_router_takes_an_embedding_and_models_that_come_and_go(monkeypatch):
         decided = chooser.route("hello")
         assert decided.arm in chooser.models
         chooser.outcome(decided.id, 0.5, 0.001)
+
+
+def test_router_says_what_is_wrong(monkeypatch):
+    """Each message names the argument; a negative cost would give money back, a NaN would be no feature at all."""
+    monkeypatch.syspath_prepend(str(EXAMPLES / "router"))
+    import router
+
+    for arguments, name in (
+        (([], 4.0), "models"), (("small", 4.0), "models"), ((["small"], 0), "dollars"), ((["small"], -1.0), "dollars"),
+        ((["small"], "4"), "dollars"), ((["small"], float("nan")), "dollars"),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=f"^{name} must be"):
+            router.Router(*arguments)
+    with pytest.raises(ValueError, match=r"^prompts must be"):
+        router.Router(["small"], 4.0, prompts=0)
+    chooser = router.Router(["small", "large"], 4.0)
+    with pytest.raises(ValueError, match=r"^prompt must be a text"):
+        chooser.route(None)
+    decided = chooser.route("half a character: \ud800")
+    for dollars in (-1.0, float("nan"), None):
+        with pytest.raises(ValueError, match=r"^dollars must be"):
+            chooser.outcome(decided.id, 0.5, dollars)
+    with pytest.raises(ValueError, match="has an outcome yet"):
+        chooser.what_if({"small": [1, 0]})
+    for answer in (None, [], [float("nan")], ["x"]):
+        chooser.embed = lambda prompt, answer=answer: answer
+        with pytest.raises(ValueError, match=r"embed must give|embedding must be"):
+            chooser.route("hello")

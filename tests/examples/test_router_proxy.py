@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import json
+import re
 import sys
 import threading
 import time
@@ -14,6 +15,8 @@ from typing import Any
 
 import httpx
 import pytest
+
+import armwise as aw
 
 ROUTER = Path(__file__).parents[2] / "examples" / "router"
 ASK = {"model": "auto", "messages": [{"role": "user", "content": "What is 2 plus 2?"}]}
@@ -49,9 +52,13 @@ class Answering(BaseHTTPRequestHandler):
             time.sleep(0.6)
         if mode == "fails":
             return self.reply(500, b"{}")
+        if mode == "lost":
+            return self.reply(404, b'{"error": {"message": "no such model"}}')
+        if mode == "page":
+            return self.reply(200, b"<html>log in first</html>", "text/html")
         if mode == "refuses":
             return self.reply(400, b'{"error": {"message": "too long"}}')
-        if not body.get("stream"):
+        if not body.get("stream") or mode == "streams not":
             message = {"role": "assistant", "content": body["model"]}
             answer = {"id": "theirs", "model": body["model"], "choices": [{"message": message}], "usage": usage}
             return self.reply(200, json.dumps(answer).encode())
@@ -70,9 +77,9 @@ class Answering(BaseHTTPRequestHandler):
         self.wfile.write(b"data: " + json.dumps(data).encode() + b"\n\n")
         self.wfile.flush()
 
-    def reply(self, status, body):
+    def reply(self, status, body, kind="application/json"):
         self.send_response(status)
-        self.send_header("content-type", "application/json")
+        self.send_header("content-type", kind)
         self.send_header("content-length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
@@ -104,7 +111,7 @@ def make(monkeypatch):
     for each in started:
         each.shutdown()
         each.server_close()
-    for name in ("backends", "proxy", "router"):
+    for name in ("backends", "configuration", "proxy", "router", "wire"):
         sys.modules.pop(name, None)
 
 
@@ -188,7 +195,8 @@ def test_a_dead_back_end_is_left_for_another_and_the_log_says_so(make):
     app.ledger.spent = 0.0
     alone = make({"large": StandIn("fails"), "slow": StandIn("slow")})
     (answer,) = chat(alone)
-    assert answer.status_code == 502 and "large, slow" in answer.json()["error"]["message"]
+    said = answer.json()["error"]["message"]
+    assert answer.status_code == 502 and "large answers with status 500" in said and "slow: timed out" in said
     most = alone.models["slow"].most(ASK)  # it had the request when time was up, and may charge for it
     assert alone.ledger.spent == pytest.approx(most) and alone.ledger._aside == pytest.approx(0.0)
     assert sorted(row[2] for row in logged(alone)) == [0.0, pytest.approx(most)]
@@ -203,6 +211,131 @@ def test_a_stream_that_breaks_off_is_paid_in_full_and_said(make):
     assert "broke off" in answer.text
     assert app.ledger.spent == pytest.approx(app.models["small"].most(ASK | {"stream": True}))
     assert [row[1:] for row in logged(app)] == [(0.0, pytest.approx(app.ledger.spent))]
+
+
+@pytest.mark.parametrize("mode", ["lost", "page", "streams not"])
+@pytest.mark.parametrize("stream", [False, True])
+def test_what_is_no_answer_is_not_sent_on_and_another_is_asked(make, mode, stream):
+    """A wrong address, a page to log in, a stream that is none: the client has an answer of another model."""
+    odd = StandIn(mode)
+    app = make({"odd": odd, "small": StandIn()}, rest=60.0)
+    answers = chat(app, 8, stream=stream)
+    if mode == "streams not" and not stream:
+        return  # an answer
+    assert {(answer.status_code, answer.headers["x-router-model"]) for answer in answers} == {(200, "small")}
+    assert not any("html" in answer.text or "odd-1" in answer.text for answer in answers)
+    asked = len(odd.asked)
+    chat(app, 5, stream=stream)
+    assert len(odd.asked) == asked > 0  # it rests
+    most = app.models["odd"].most(ASK | {"stream": stream})
+    failed = [row for row in logged(app) if row[1] == 0.0]
+    assert [row[2] for row in failed] == [pytest.approx(0.0 if mode == "lost" else most)] * asked
+    (named,) = chat(app, model="odd", stream=stream)
+    assert named.status_code == 502 and "odd" in named.json()["error"]["message"]
+
+
+def test_what_one_model_refuses_another_may_answer(make):
+    """A prompt may be too long for one model only. Where none takes it, the request is wrong: nothing is learnt."""
+    app = make({"short": StandIn("refuses"), "small": StandIn()})
+    answers = chat(app, 10)
+    assert {answer.headers.get("x-router-model") for answer in answers} == {"small"}
+    assert logged(app) and {row[1:] for row in logged(app)} == {(0.0, 0.0)}
+    n = len(logged(app))
+    (answer,) = chat(app, model="short")
+    assert answer.status_code == 400 and answer.json()["error"]["message"] == "too long" and len(logged(app)) == n
+    assert app.ledger._aside == pytest.approx(0.0)
+
+
+def test_no_model_at_all_is_said(make):
+    app = make({"small": StandIn()})
+    ask(app, ("DELETE", "/v1/models/small", None))
+    (answer,) = chat(app)
+    assert answer.status_code == 503 and "no model" in answer.json()["error"]["message"]
+
+
+def test_a_model_that_calls_its_limit_otherwise(make):
+    standin = StandIn()
+    app = make({"small": standin}, dollars=1.0)
+    app.models["small"] = dataclasses.replace(app.models["small"], limit="max_completion_tokens")
+    assert chat(app, max_tokens=7)[0].status_code == 200
+    sent: Any = standin.asked[0]
+    assert sent["max_completion_tokens"] == 7 and "max_tokens" not in sent
+
+
+def test_what_if_of_a_proxy_whose_models_came_and_went(make):
+    """Rules are by name. A failure means that the arms of a journal were counted by their place among those on offer.
+
+    Each model always scores and costs the same, so the right answer is exact; half of the decisions offer one model.
+    """
+    large = StandIn()
+    app = make({"large": large, "small": StandIn()}, patience=3600.0)
+    import router
+
+    app.router.decider = aw.Decider(agent=router.agent_of(1.0, 1000, explore=0.5), seed=1)
+    scores = {"large": 0.9, "small": 0.2}
+    spec = {"url": large.url, "model": "large-1", "input": 0.1, "output": 10.0}
+    for i in range(60):
+        if i % 20 == 0:
+            assert ask(app, ("DELETE", "/v1/models/large", None))[0].status_code == 200
+        if i % 20 == 10:
+            ask(app, ("PUT", "/v1/models/large", spec))  # from now on in the second place
+        (answer,) = chat(app)
+        name = answer.headers["x-router-model"]
+        ask(app, ("POST", "/v1/feedback", {"id": answer.json()["id"], "score": scores[name]}))
+    rules = {"small": {"small": 1.0}, "large": {"large": 1.0}, "mine": [0.25, 0.75]}
+    (answer,) = ask(app, ("POST", "/v1/what-if", rules))
+    told = answer.json()
+    assert answer.status_code == 200 and "30 of the 60 decisions" in told["warnings"][0]
+    for name, score, dollars in (("small", 0.2, 21e-6), ("large", 0.9, 201e-6)):
+        assert told["rules"][name]["score"]["value"] == pytest.approx(score)
+        assert told["rules"][name]["dollars"]["value"] == pytest.approx(dollars)
+    assert 0.2 < told["rules"]["mine"]["score"]["value"] < 0.9
+    alone = ask(app, ("POST", "/v1/what-if", {"small": {"small": 1.0}}))[0].json()
+    assert not any("left out" in each for each in alone["warnings"])
+    for bad, why in (
+        ({"x": {"huge": 1.0}}, "'huge'"), ({"x": {"small": 0.5}}, "come to 1"), ({"x": [1.0]}, "one for each"),
+        ({}, "no rule"), ({"x": {"small": "1"}}, "must be a finite number"),
+        ({"x": {"small": 2.0, "large": -1.0}}, "from 0 on"),
+    ):  # fmt: skip
+        (answer,) = ask(app, ("POST", "/v1/what-if", bad))
+        assert answer.status_code == 400 and why in answer.json()["error"]["message"]
+    fresh = make({"small": StandIn()})
+    assert "no decision" in ask(fresh, ("POST", "/v1/what-if", rules))[0].json()["error"]["message"]
+
+
+def test_a_stop_keeps_what_waits_for_feedback(make, tmp_path):
+    """A restart is no reason to learn the default in the place of feedback that comes a minute later."""
+    path, standin = str(tmp_path / "dollars"), StandIn()
+
+    def stop(app):
+        async def run():
+            events = iter(["lifespan.startup", "lifespan.shutdown"])
+
+            async def receive():
+                return {"type": next(events)}
+
+            async def send(message):
+                pass
+
+            await app({"type": "lifespan"}, receive, send)
+
+        asyncio.run(run())
+
+    before = make({"small": standin}, ledger=path)
+    before.router.decider = aw.Decider(str(tmp_path / "journal"), agent={"class": "UCB1", "n_arms": 1}, seed=1)
+    (answer,) = chat(before)
+    stop(before)
+    after = make({"small": standin}, ledger=path)
+    after.router.decider = aw.Decider(str(tmp_path / "journal"), agent={"class": "UCB1", "n_arms": 1}, seed=1)
+    assert ask(after, ("POST", "/v1/feedback", {"id": answer.json()["id"], "score": 1.0}))[0].status_code == 200
+    assert [row[1] for row in logged(after)] == [1.0]
+    stop(after)
+    alone = make({"small": standin})  # nobody will ask again: the journal has the default
+    decider = alone.router.decider = aw.Decider(str(tmp_path / "other"), agent={"class": "UCB1", "n_arms": 1}, seed=1)
+    chat(alone)
+    stop(alone)
+    del decider
+    assert aw.Decider(str(tmp_path / "other")).log().rewards.tolist() == [alone.default]
 
 
 def test_a_wrong_request_is_no_fault_of_the_model(make):
@@ -243,35 +376,68 @@ def test_what_is_no_request_is_said_and_not_asked(make, body):
 
 def test_a_model_or_a_configuration_that_is_none_is_refused_by_name(make, tmp_path):
     app = make({"small": StandIn()})
-    good = {"url": "http://127.0.0.1:1/v1", "model": "m", "input": 1.0, "output": 1.0}
-    for name, value in (("url", "ftp://x"), ("timeout", 0), ("max_tokens", 0), ("input", -1.0), ("model", 3)):
+    good: dict[str, Any] = {"url": "http://127.0.0.1:1/v1", "model": "m", "input": 1.0, "output": 1.0}
+    for name, value in (
+        ("timeout", 0), ("max_tokens", 0), ("input", -1.0), ("output", "1"), ("output", True), ("model", 3),
+        ("limit", "n"),
+        ("url", "ftp://x"), ("url", "http://"), ("url", "http://a:x/v1"), ("url", "http://[::1/v1"),
+        ("url", "http://.example/v1"), ("url", "http://127.0.0.1:99999/v1"), ("url", "http://exa mple/v1"),
+    ):  # fmt: skip
         (answer,) = ask(app, ("PUT", "/v1/models/new", good | {name: value}))
-        assert answer.status_code == 400 and answer.json()["error"]["message"].startswith(f"{name} of a model must be")
+        assert answer.status_code == 400, (name, value)
+        assert answer.json()["error"]["message"].startswith(f"{name} of the model 'new' must be")
     (answer,) = ask(app, ("PUT", "/v1/models/new", {"url": good["url"]}))
-    assert "a model needs model" in answer.json()["error"]["message"] and list(app.models) == ["small"]
+    assert "the model 'new' needs model" in answer.json()["error"]["message"] and list(app.models) == ["small"]
+    (answer,) = ask(app, ("PUT", "/v1/models/new", good | {"key_from": "NO_SUCH_KEY"}))
+    assert answer.status_code == 400 and "environment as NO_SUCH_KEY" in answer.json()["error"]["message"]
+    assert ask(app, ("PUT", "/v1/models/a%0Ab", good))[0].status_code == 400  # its name goes into a header
     (answer,) = ask(app, ("POST", "/v1/feedback", {"id": 3, "score": 1.0}))
     assert answer.status_code == 400
-    import proxy
+    import configuration
+    import wire
 
-    assert proxy.usage_of({"usage": {"prompt_tokens": -5}}) is None  # would give money back
+    assert wire.usage_of({"usage": {"prompt_tokens": -5}}) is None  # would give money back
     listed = [good | {"name": "a"}]
+    plain = {"models": listed, "dollars_per_thousand": 1.0}
     for config, why in (
-        ("x", "Expecting value"), ("{}", "'models' is missing"), ('{"models": []}', "models must have"),
+        ("x", "Expecting value"), ("{}", "at least one"), ('{"models": []}', "at least one"),
         ("3", "an object with a list of models, got 3"), ('{"models": 3}', "an object with a list of models"),
-        (json.dumps({"models": listed * 2}), "each one once"),
-        (json.dumps({"models": listed}), "dollars_per_thousand must be"),
-        (json.dumps({"models": listed, "dollars_per_thousand": 1.0, "dollars": -1}), "dollars must be"),
-        (json.dumps({"models": listed, "dollars_per_thousand": 1.0, "budget": "b"}), "no service is given"),
-        (json.dumps({"models": listed, "dollars_per_thousand": 1.0, "budget": "b", "service": "http://x"}),
-         "request_dollars must be"),
+        ('{"models": [3]}', "a model is an object"), (plain | {"models": listed * 2}, "each once"),
+        ({"models": listed}, "dollars_per_thousand must be"), (plain | {"dollars": -1}, "dollars must be"),
+        (plain | {"dollars": 0}, "dollars must be"), (plain | {"dollars_per_thousand": 1e999}, "must be a number"),
+        (plain | {"dolars": 5.0}, "'dolars' is unknown"),  # else there would be no budget, and nobody would know
+        (plain | {"patience": "x"}, "patience must be"), (plain | {"default": 7}, "default must be"),
+        (plain | {"port": "x"}, "port must be"), (plain | {"key": 5}, "key must be"),
+        (plain | {"journal": 5}, "journal must be"), (plain | {"explore": 2}, "explore must be"),
+        (plain | {"prompts": 0}, "prompts must be"), (plain | {"service": "nowhere"}, "service must be"),
+        (plain | {"budget": "b"}, "no service is given"),
+        (plain | {"budget": "b", "service": "http://x"}, "request_dollars must be"),
     ):  # fmt: skip
         path = tmp_path / "router.json"
-        path.write_text(config)
+        path.write_text(config if isinstance(config, str) else json.dumps(config))
         with pytest.raises(SystemExit, match=r"router\.json") as error:
-            proxy.read_config(str(path))
-        assert why in str(error.value)
-    path.write_text(json.dumps({"models": listed, "dollars_per_thousand": 1}))
-    assert proxy.read_config(str(path))["models"][0].name == "a"
+            configuration.read_config(str(path))
+        assert why in str(error.value), config
+    path.write_text(json.dumps(plain))
+    assert configuration.read_config(str(path))["models"][0].name == "a"
+
+
+def test_the_configuration_of_the_page_is_one(make, monkeypatch, tmp_path):
+    """Both files of docs/router.md as they stand there, and what is left of the journal after a start."""
+    import configuration
+    import proxy
+
+    page = (Path(__file__).parents[2] / "docs" / "router.md").read_text()
+    monkeypatch.setenv("LARGE_KEY", "k")
+    monkeypatch.chdir(tmp_path)
+    for i, text in enumerate(re.findall(r"```json\n(.*?)```", page, re.DOTALL)):
+        Path(f"{i}.json").write_text(text)
+        app = proxy.make(configuration.read_config(f"{i}.json"))
+        assert list(app.models) == ["small", "large"] and app.bounded
+        with pytest.raises((RuntimeError, BlockingIOError)):  # the journal, or the ledger, is held by one process
+            proxy.make(configuration.read_config(f"{i}.json"))
+        app.ledger.close()
+        app.router.close()
 
 
 @pytest.mark.parametrize(
@@ -338,9 +504,10 @@ def test_a_killed_proxy_goes_on_with_what_was_spent_and_what_waits(make, tmp_pat
     again.learn_without_feedback(0.0)  # a journal that does not know them does not stop anything
     assert not again.ledger.waiting and chat(again)[0].status_code == 200
     again.ledger.close()
-    Path(path).write_text("rubbish\n{}\n")
-    with pytest.raises(ValueError, match="line 1"):
-        make({"small": standin}, ledger=path)
+    for text, line in (("rubbish\n{}\n", 1), ('{"learnt": "a"}\n{"paid": "b"}\n{"learnt": "a"}\n', 2)):
+        Path(path).write_text(text)  # a payment that cannot be read would be money to be spent again
+        with pytest.raises(ValueError, match=f"line {line}"):
+            make({"small": standin}, ledger=path)
 
 
 def test_models_come_and_go_and_prices_change(make):

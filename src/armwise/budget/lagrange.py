@@ -33,7 +33,7 @@ class LagrangeCB(Agent):
     ``weighting="wins"`` (an oracle over a ridge model, as LinUCB), with the chance that it is the best if estimates
     are off by half their deviations (times ``scale``); either way probabilities are exact. ``budget`` is what the
     ``horizon`` decisions may cost in all, per resource; where ``covering`` is true it is what they must come to at
-    least.
+    least. With practical prices the next ``horizon`` decisions have as much again, and what the ones before left over.
 
     The practical prices (``dual="resolve"``) are the lowest at which the recent rounds, by their estimates and drawn
     as they would be now (what exploring costs included), keep to what is left of the budget per decision that is left;
@@ -264,8 +264,9 @@ class LagrangeCB(Agent):
 
     def _solve(self, rounds: list[tuple[Floats, Floats | None]]) -> None:
         """The lowest prices at which these rounds keep to what is left per decision, resource by resource."""
-        left = max(self.horizon - self._n_learnt - 1, 1)
-        targets = np.maximum((self.horizon - self._spent) / left, 0.0)
+        done = self._n_learnt + 1
+        end = self.horizon * (done // self.horizon + 1)  # of the period that the next decision belongs to
+        targets = np.maximum((end - self._spent) / (end - done), 0.0)
         prices, recent = self._prices.copy(), _alike(rounds)
         for _ in range(1 if self.n_costs == 1 else 4):
             for i, (sign, target) in enumerate(zip(self._signs, self._signs * targets)):

@@ -89,7 +89,7 @@ class Tradeoff:
         'first: too few rows answer the question: effective sample size 9 of 18, where an interval needs about 30'
         """
         found = [(name, warning) for name, each in self.policies.items()
-                 for warning in dict.fromkeys((*each.value.warnings, *each.cost.warnings))]  # fmt: skip
+                 for warning in dict.fromkeys((*each.value.warnings, *map(_of_costs, each.cost.warnings)))]  # fmt: skip
         return [f"{name}: {warning}" for name, warning in found]
 
     def __str__(self) -> str:
@@ -238,6 +238,11 @@ def _costs(log: Log) -> Floats:
             f"{unknown} of the {len(log.costs)} rows of the log have no cost: say it with log.with_costs(...)"
         )
     return log.costs
+
+
+def _of_costs(warning: str) -> str:
+    """A warning of an evaluation whose rewards are costs."""
+    return warning.replace("the reward", "the cost")
 
 
 def _with_rewards(log: Log, rewards: Floats) -> Log:
