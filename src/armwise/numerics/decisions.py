@@ -8,3 +8,4 @@ begin = _decisions.begin
 predicted = _decisions.predicted
 decide_optimistic = _decisions.decide_optimistic
 decide_and_begin = _decisions.decide_and_begin
+begin_all = _decisions.begin_all

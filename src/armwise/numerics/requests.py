@@ -7,3 +7,4 @@ read_part = _requests.read_part
 read_offered = _requests.read_offered
 read_decision = _requests.read_decision
 distribution = _requests.distribution
+linked = _requests.linked

@@ -21,7 +21,7 @@ from armwise.serve.log.retain import Retention
 from armwise.serve.personalizer import admin, evaluations, rank, slots
 from armwise.serve.web import audit, many, page, shapes, v1, versions
 from armwise.serve.web.asgi import HTTPScope, Receive, Send
-from armwise.serve.web.connections import Turn
+from armwise.serve.web.connections import Heads, Turn
 from armwise.serve.web.http import RETRY, Call, Problem, Response, Route, Router, problem_of, reply, split_path
 from armwise.serve.web.keys import Keys
 from armwise.serve.web.metrics import Metrics
@@ -49,6 +49,7 @@ class Service:
         self.config = config
         self.engine = engine or config.engine()
         self.keys, self.metrics, self.turn = Keys(config.keys), Metrics(), Turn()
+        self.heads = Heads()  # whom they let in, these keys let in
         self.default = next(iter(config.applications))
         self.retentions: dict[Engine, Retention] = {}
         self.ready = self.ending = False
@@ -123,7 +124,7 @@ class Service:
         with self._watching:
             gone, self._watches = self._watches, {}
         self.config, self.keys, self.default = config, Keys(config.keys), next(iter(config.applications))
-        self._guarded = not config.keys
+        self._guarded, self.heads = not config.keys, Heads()
         for watch in gone.values():
             watch.close()
 

@@ -10,6 +10,7 @@ import pytest
 from armwise import persist
 from armwise.features.arms import read_arms
 from armwise.features.hashed import HashedRows
+from armwise.serve.engine import fold as folding
 from armwise.serve.engine.draw import drawn
 from armwise.serve.engine.engine import Engine
 from armwise.serve.engine.fold import fold
@@ -169,3 +170,46 @@ def test_a_recovery_forgets_decisions_of_before() -> None:
     learner.recover()
     assert not learner._recent
     store.close()
+
+
+@pytest.mark.parametrize("at_once", [1, 7, 1000])
+@pytest.mark.parametrize("own", [True, False])
+def test_decisions_begun_together_are_those_begun_one_by_one(
+    monkeypatch: pytest.MonkeyPatch, at_once: int, own: bool
+) -> None:
+    """A difference would mean that a model depends on how the journal was cut: new names, a deferred decision, more
+    than are watched for drift, some of which are overdue, a row too large to learn from, and rewards come between."""
+    deciding = build_model(Creation(features={"dim": 16}))
+    rows, writes = [_created(1, 16)], {}
+    deciding.version = deciding.since = 1
+    for k in range(420):
+        sent: dict[str, Any] = {"hour": k % 24, "day": "Monday" if k % 2 else "Sunday"}
+        if k % 50 == 49:
+            sent[f"new{k}"] = k
+        time = k if k < 300 else 10**9 + k
+        decision, seen, _ = drawn(deciding, msgspec.json.encode(sent), ARMS, [], k / 420)
+        decision.deferred = k % 97 == 5
+        if k == 200:
+            seen = msgspec.structs.replace(seen, view=seen.view * 1e200)
+        row = Row(len(rows) + 1, time, "shop", "decision", f"e{k}", msgspec.json.encode(decision), decision)
+        rows.append(row)
+        if own or k == 200:
+            writes[row.seq] = Write("shop", row.id, decision, stack=seen.stack, seen=seen)
+        if k % 5 == 3:
+            earned = Reward(float(k % 2), decision=row.seq, lesson=float(k % 2))
+            rows.append(Row(len(rows) + 1, time, "shop", "reward", row.id, msgspec.json.encode(earned), earned))
+        deciding.meet(decision, seen.stack)
+
+    def folded() -> Model:
+        models: dict[str, Model] = {}
+        recent: dict[int, Any] = {}
+        for start in range(0, len(rows), at_once):
+            fold(models, rows[start : start + at_once], None, writes, recent)  # type: ignore[arg-type]
+        return models["shop"]
+
+    together = folded()
+    monkeypatch.setattr(folding, "_run", lambda *_: [])
+    apart = folded()
+    assert together.lessons == 84
+    assert len(together.drift.open) > 50
+    assert persist.dumps(together) == persist.dumps(apart)

@@ -13,9 +13,10 @@ import pytest
 
 from armwise import persist
 from armwise.cli.main import main
+from armwise.numerics.requests import linked
 from armwise.serve.engine.engine import Engine
-from armwise.serve.journal.append import Journal, Write
-from armwise.serve.journal.events import Change, Decision, Reward
+from armwise.serve.journal.append import Journal, Write, link
+from armwise.serve.journal.events import Change, Decision, Reward, Row
 from armwise.serve.journal.sqlite import SQLite
 from armwise.serve.log.compact import compact
 from armwise.serve.log.verify import verify
@@ -186,3 +187,14 @@ def test_verify_counts_what_a_compaction_kept(engines: Callable[..., Engine], tm
     after = verify(journal)
     assert (after.problems, after.decisions, after.events) == ([], before.decisions, before.events)
     assert before.decisions == 5
+
+
+def test_the_chain_of_a_batch_is_that_of_its_rows() -> None:
+    """Written by one function and checked by another: lengths around those that BLAKE2b takes at once."""
+    rows = [Row(7 + k, 5, "shop", "decision", f"é{k}", b"x" * n) for k, n in enumerate([*range(0, 300, 7), 9000])]
+    chain, apart = b"before", []
+    for row in rows:
+        chain = link(chain, row)
+        apart.append(chain)
+    heads = [f"{row.app}\0{row.kind}\0{row.id}".encode() for row in rows]
+    assert linked(b"before", 7, 5, heads, [row.body for row in rows]) == apart

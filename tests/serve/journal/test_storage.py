@@ -15,8 +15,9 @@ import pytest
 
 from armwise.cli.main import main
 from armwise.serve.engine.engine import Engine
+from armwise.serve.journal import sqlite
 from armwise.serve.journal.append import Journal, Write
-from armwise.serve.journal.events import Creation, Decision, Reward
+from armwise.serve.journal.events import Change, Creation, Decision, Reward
 from armwise.serve.journal.sqlite import SQLite
 from armwise.serve.log import verify as verifying
 
@@ -215,3 +216,23 @@ def test_a_session_more_does_not_drop_the_locks_of_the_others(engines: Callable[
     look = "import sqlite3; c = sqlite3.connect({!r}); c.execute('SELECT count(*) FROM events').fetchall(); c.close()"
     subprocess.run([sys.executable, "-c", look.format(str(tmp_path / "journal.db"))], check=True)
     assert (tmp_path / "journal.db-wal").stat().st_size > 0
+
+
+def test_a_checkpoint_is_made_beside_the_commits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The commit that made it kept all others waiting for as long as a disk takes to copy the log."""
+    monkeypatch.setattr(sqlite, "CHECKPOINT", 20)
+    store = SQLite(tmp_path / "journal.db")
+    journal, other = Journal(store.connect()), store.connect()
+    for k in range(30):
+        journal.append([[Write("shop", "", Change())]], now=k)
+    assert journal.connection.execute("PRAGMA wal_autocheckpoint") == [(sqlite.LONG_LOG,)]
+    before = (tmp_path / "journal.db").stat().st_size
+    other.tidy(19)
+    assert (tmp_path / "journal.db").stat().st_size == before
+    journal.connection.begin()
+    journal.connection.execute("INSERT INTO meta VALUES ('under way', 'x')")
+    other.tidy(30)  # without waiting for the one that writes
+    assert (tmp_path / "journal.db").stat().st_size > before
+    journal.connection.commit()
+    journal.connection.close()
+    other.close()

@@ -18,6 +18,7 @@ from armwise.serve.app import Service
 from armwise.serve.config import Config
 from armwise.serve.engine.application import Application
 from armwise.serve.web import connections, v1
+from armwise.serve.web.keys import Key, digest
 
 
 @pytest.fixture(autouse=True)
@@ -209,3 +210,73 @@ def test_a_request_under_way_is_answered_when_the_service_ends(tmp_path: Path) -
         assert answers(connection, 1)[0][1]["id"] == "last"
         assert connection.recv(1) == b""
     running.stop()
+
+
+def known(running: Running) -> dict[bytes, Any]:
+    found: dict[bytes, Any] = running.service.heads._known
+    return found
+
+
+def test_a_request_that_begins_as_one_before_is_answered_as_if_it_were_the_first(running: Running) -> None:
+    """What is remembered of a request line and headers may not change what comes of the body, whole or in pieces."""
+    with raw(running) as connection:
+        for i in range(3):
+            connection.sendall(post("/v1/decisions", decision(f"known{i}")))
+            assert answers(connection, 1)[0][1]["id"] == f"known{i}"
+        assert [head for head in known(running) if head in post("/v1/decisions", decision("known0"))]
+        request = post("/v1/decisions", decision("known3"))
+        long_way(connection, request)
+        connection.sendall(post("/v1/decisions", decision("known4")) + post("/v1/decisions", decision("known5")))
+        connection.sendall(request[:20])
+        time.sleep(0.01)
+        connection.sendall(request[20:] + post("/v1/decisions", b"?" * len(decision("known6"))))
+        shown = answers(connection, 5)
+        assert [body.get("id") for _, body in shown] == ["known3", "known4", "known5", "known3", None]
+        connection.sendall(post("/v1/decisions", b"?" * len(decision("known6"))))
+        assert answers(connection, 1) == shown[4:]
+
+
+def test_only_what_is_certain_to_mean_the_same_is_remembered(running: Running) -> None:
+    with raw(running) as connection:
+        before = set(known(running))
+        chunked = b"POST /v1/decisions HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+        body = decision("chunked")
+        connection.sendall(chunked + b"%x\r\n%b\r\n0\r\n\r\n" % (len(body), body))
+        connection.sendall(post("/v1/decisions", decision("retried"), "Idempotency-Key: k1"))
+        connection.sendall(post("/v1/decisions/chunked/reward", b'{"value": 1}'))
+        connection.sendall(post("/v1/decisions", decision("long"), "X-Long: " + "x" * connections.LONGEST_KNOWN))
+        connection.sendall(post("/v1/decisions", decision("ends"), "Connection: close"))
+        assert [head.split()[1] for head, _ in answers(connection, 5)] == [b"201", b"201", b"200", b"201", b"201"]
+        assert set(known(running)) == before
+
+
+def test_what_is_remembered_is_bounded(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "MOST_KNOWN", 5)
+    with raw(running) as connection:
+        for i in range(12):
+            connection.sendall(post("/v1/decisions", decision(f"bounded{i}"), f"X-Number: {i}"))
+            answers(connection, 1)
+    assert 0 < len(known(running)) <= 5
+
+
+def test_a_key_that_is_taken_away_opens_nothing_on_a_connection_that_is_open(tmp_path: Path) -> None:
+    keys = [Key(name=name, sha256=digest(name), roles=["decide"]) for name in ("old", "new")]
+    running = Running(Service(Config(storage=str(tmp_path), keys=keys)))
+    try:
+        with raw(running) as connection:
+            for name, status in (("old", b"201"), ("old", b"201"), ("bad", b"401"), ("new", b"201")):
+                connection.sendall(post("/v1/decisions", b'{"arms": ["a"]}', f"Authorization: Bearer {name}"))
+                assert answers(connection, 1)[0][0].split()[1] == status
+            running.service.reload(Config(storage=str(tmp_path), keys=keys[1:]))
+            for name, status in (("old", b"401"), ("new", b"201")):
+                connection.sendall(post("/v1/decisions", b'{"arms": ["a"]}', f"Authorization: Bearer {name}"))
+                assert answers(connection, 1)[0][0].split()[1] == status
+    finally:
+        running.stop()
+
+
+def test_an_idempotency_key_that_is_too_long_is_refused_in_words(running: Running) -> None:
+    with raw(running) as connection:
+        connection.sendall(post("/v1/decisions", decision("retry"), "Idempotency-Key: " + "k" * 257))
+        [(head, body)] = answers(connection, 1)
+        assert (head.split()[1], body["error"]["code"]) == (b"400", "BadArgument")

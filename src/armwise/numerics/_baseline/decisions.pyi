@@ -23,6 +23,16 @@ def begin(
     row: numpy.typing.NDArray[numpy.float64],
     reward: float,
 ) -> bool: ...
+def begin_all(
+    decisions: list[tuple[bytes, bytes, int, numpy.typing.NDArray[numpy.float64], float]],
+    first: int,
+    names: numpy.typing.NDArray[numpy.uint64],
+    counts: numpy.typing.NDArray[numpy.float64],
+    means: numpy.typing.NDArray[numpy.float64],
+    squares: numpy.typing.NDArray[numpy.float64],
+    models: numpy.typing.NDArray[numpy.float64],
+    dim: int,
+) -> tuple[int, int, numpy.typing.NDArray[numpy.float64]]: ...
 def decide_optimistic(
     context: bytes,
     arms: bytes,

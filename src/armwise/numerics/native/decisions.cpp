@@ -297,6 +297,27 @@ struct Optimist {
     }
 };
 
+// One of several decisions whose beginning is learnt, as Python gives it.
+struct Beginning {
+    Hashes context, arms;
+    Index K;
+    const double* row;
+    double reward;
+
+    Beginning(nb::handle given, Index d) {
+        require(PyTuple_Check(given.ptr()) && PyTuple_GET_SIZE(given.ptr()) == 5, "each decision must have five fields");
+        const auto field = [&](int i) { return nb::handle(PyTuple_GET_ITEM(given.ptr(), i)); };
+        require(PyBytes_Check(field(0).ptr()) && PyBytes_Check(field(1).ptr()), "tokens must be bytes");
+        context = as_words(nb::borrow<nb::bytes>(field(0))), arms = as_words(nb::borrow<nb::bytes>(field(1)));
+        K = nb::cast<Index>(field(2)), reward = nb::cast<double>(field(4));
+        auto* array = reinterpret_cast<PyArrayObject*>(field(3).ptr());
+        require(PyArray_Check(field(3).ptr()) && PyArray_TYPE(array) == NPY_DOUBLE && PyArray_NDIM(array) == 2 &&
+                    PyArray_ISCARRAY_RO(array) && PyArray_DIM(array, 0) == 1 && PyArray_DIM(array, 1) == d,
+                "each row must be of the model's width");
+        row = static_cast<const double*>(PyArray_DATA(array));
+    }
+};
+
 Optimist as_optimist(const View<double, 3>& array, Index dim, double lam, Width width, double epsilon,
                      bool interactions, uint64_t one) {
     Models models = as_models(array, dim);
@@ -340,17 +361,67 @@ void bind_decisions(nb::module_& m) {
                       double reward) {
         const Models models = as_models(array, row.size(1));
         require(models.M == 1 && row.size(0) == 1, "there must be one model and one row");
-        require(all_within(row.data, row.size()), TOO_LARGE);
+        if (!all_within(row.data, row.size())) return false;
         if (!take_numbers(as_words(context), as_words(arms), K, names, counts, means, squares)) return false;
         update(models[0], models.D, row.data, models.d, reward);
         return true;
     }, "context"_a, "arms"_a, "K"_a, "names"_a, "counts"_a, "means"_a, "squares"_a, "models"_a, "row"_a, "reward"_a,
-          R"(``take_numbers`` and ``ridge.learn_row`` with the one row; if a name is not there, nothing is changed: False.
+          R"(``take_numbers`` and ``ridge.learn_row`` with the one row; if a name is not there, or the row is too large, nothing is
+changed: False.
 
 >>> none, zero, models = np.zeros(0, np.uint64), np.zeros(0), np.zeros((1, 9, 8))
 >>> models[0, 0, 0] = 1.0
 >>> begin(bytes(8), b"", 0, none, zero, zero, zero, models, np.ones((1, 1)), 1.0), models[0, 8, 0]
 (True, np.float64(0.5)))");
+
+    m.def("begin_all", [](nb::list decisions, Index first, Const<uint64_t, 1> names, Array<double, 1> counts,
+                          Array<double, 1> means, Array<double, 1> squares, Array<double, 3> array, Index dim) {
+        const Models models = as_models(array, dim);
+        require(models.M == 1, "there must be one model");
+        const Index n = Index(decisions.size());
+        require(first >= 0 && first <= n, "first must be one of the decisions");
+        std::vector<Beginning> all;
+        all.reserve(std::size_t(n - first));
+        double size = 0.0;
+        for (Index k = first; k < n; ++k) {
+            all.emplace_back(decisions[std::size_t(k)], dim);
+            size += double(all.back().arms.size() + dim * dim);
+        }
+        New<double, 1> expected(n - first);
+        Index k = 0, learnt = 0;
+        {
+            Unlocked unlocked(size);
+            for (; k < n - first; ++k) {
+                const Beginning& made = all[std::size_t(k)];
+                means_into(models, made.row, 1, &expected.view[k]);
+                if (!all_within(made.row, dim) ||
+                    !take_numbers(made.context, made.arms, made.K, names, counts, means, squares))
+                    break;
+                try {
+                    update(models[0], models.D, made.row, dim, made.reward);
+                    ++learnt;
+                } catch (const std::invalid_argument&) {  // nothing was learnt, as a replay finds as well
+                }
+            }
+        }
+        return std::make_tuple(first + k, learnt, std::move(expected));
+    }, nb::sig("def begin_all(decisions: list[tuple[bytes, bytes, int, numpy.typing.NDArray[numpy.float64], float]], "
+               "first: int, names: numpy.typing.NDArray[numpy.uint64], counts: numpy.typing.NDArray[numpy.float64], "
+               "means: numpy.typing.NDArray[numpy.float64], squares: numpy.typing.NDArray[numpy.float64], "
+               "models: numpy.typing.NDArray[numpy.float64], dim: int) -> tuple[int, int, "
+               "numpy.typing.NDArray[numpy.float64]]"),
+          "decisions"_a, "first"_a, "names"_a, "counts"_a, "means"_a, "squares"_a, "models"_a, "dim"_a,
+          R"(``predicted``, then ``begin``, of decisions from ``first`` on, one after the other: each has the tokens of its
+context and its arms, the number of these, the row that was drawn, and the reward.
+
+Stops at one of which a name is not there, or the row too large. Beside its position, or the number of decisions: how many were learnt (the
+model may not be able to), and what was expected of each before it was, up to and including where it stopped.
+
+>>> none, zero, models = np.zeros(0, np.uint64), np.zeros(0), np.zeros((1, 9, 8))
+>>> models[0, 0, 0] = 1.0
+>>> one = bytes(8), b"", 0, np.ones((1, 1)), 1.0
+>>> begin_all([one, one], 0, none, zero, zero, zero, models, 1)
+(2, 2, array([0. , 0.5])))");
 
     m.def("decide_optimistic", [](nb::bytes context, nb::bytes arms, Index K, Const<uint64_t, 1> names,
                                   Const<double, 1> counts, Const<double, 1> means, Const<double, 1> squares,

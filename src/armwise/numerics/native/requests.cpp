@@ -566,6 +566,47 @@ void bind_requests(nb::module_& m) {
 >>> hex(blake(b"1"))
 '0x7637ba9f0342fcf6')");
 
+    m.def("linked", [](nb::bytes chain, uint64_t seq, uint64_t time, nb::list heads, nb::list bodies) {
+        const std::size_t n = heads.size();
+        require(bodies.size() == n, "there must be a body for each head");
+        std::vector<std::pair<Span, Span>> texts;
+        texts.reserve(n);
+        double size = 0.0;
+        const auto span = [](nb::handle text) {
+            require(PyBytes_Check(text.ptr()), "heads and bodies must be bytes");
+            return Span(PyBytes_AS_STRING(text.ptr()), std::size_t(PyBytes_GET_SIZE(text.ptr())));
+        };
+        for (std::size_t k = 0; k < n; ++k) {
+            texts.emplace_back(span(heads[k]), span(bodies[k]));
+            size += 10.0 * double(texts.back().second.size());
+        }
+        std::vector<std::string> chains(n, std::string(16, 0));
+        {
+            Unlocked unlocked(size);
+            Span before(chain.c_str(), chain.size());
+            for (std::size_t k = 0; k < n; ++k) {
+                const uint64_t numbers[3] = {seq + k, time, texts[k].first.size()};
+                Blake state(2);
+                state.take(before);
+                state.take(Span(reinterpret_cast<const char*>(numbers), sizeof numbers));
+                state.take(texts[k].first);
+                state.take(texts[k].second);
+                std::memcpy(chains[k].data(), state.finish(), 16);
+                before = chains[k];
+            }
+        }
+        nb::list found;
+        for (const std::string& each : chains) found.append(as_bytes(Span(each)));
+        return found;
+    }, nb::sig("def linked(chain: bytes, seq: int, time: int, heads: list[bytes], bodies: list[bytes]) -> list[bytes]"),
+          "chain"_a, "seq"_a, "time"_a, "heads"_a, "bodies"_a,
+          R"(The chain of a journal after each of some events that follow one another, all of one time, numbered from ``seq`` on.
+
+It is BLAKE2b, 16 bytes, of the chain before, number, time and length of the head (eight bytes each), head and body.
+
+>>> linked(b"", 1, 0, [b"shop\0create\0"], [b"{}"])[0].hex()
+'00693b81b596ae070777b7fbde605f9a')");
+
     m.def("read_part", [](nb::bytes text, nb::bytes space) -> nb::object {
         require(space.size() == 1, "space must be one byte");
         Memory& memory = memory_here();

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 import logging
 from collections.abc import Sequence
 
@@ -24,7 +25,7 @@ from armwise.serve.journal.events import (
 from armwise.serve.journal.records import Saved
 from armwise.serve.model.build import build_model
 from armwise.serve.model.model import Model
-from armwise.serve.model.seen import Seen
+from armwise.serve.model.seen import Seen, stack_of
 from armwise.serve.model.versions import fold_version, inherit
 
 log = logging.getLogger("armwise.serve")
@@ -67,7 +68,21 @@ def fold(
         with contextlib.suppress(ValueError):  # its lesson says what is the matter
             if isinstance(made := row.event, Decision):
                 recent[seq] = made, None
-    for row in rows:
+    at = 0
+    while at < len(rows):
+        row = rows[at]
+        if run := _run(models, rows, at, writes, recent):
+            try:
+                models[row.app].begin_all(run)
+                models[row.app].version = run[-1][0].seq
+            except Exception as error:
+                if broken is None:
+                    raise
+                reason = f"events {row.seq} to {run[-1][0].seq} (decision) cannot be folded in: {error}"
+                give_up(models, broken, row.app, reason)
+            at += len(run)
+            continue
+        at += 1
         anew = row.kind in ("create", "import")
         if broken is not None and row.app not in models and row.kind != "create":
             broken.setdefault(row.app, f"event {row.seq} is for it, but it has no model")
@@ -126,6 +141,35 @@ def fold(
             continue
         if broken and anew:
             broken.pop(row.app, None)
+
+
+def _run(
+    models: dict[str, Model], rows: Sequence[Row], at: int, writes: dict[int, Write], recent: dict[int, Recent]
+) -> list[tuple[Row, Decision, Seen]]:
+    """Decisions of one application that follow one another from a row on and can be begun together, if any."""
+    app = rows[at].app
+    model = models.get(app)
+    if model is None or not model.hashes_freely or model.versions:
+        return []
+    since, found = max(model.since, model.roster), []
+    for row in itertools.islice(rows, at, None):
+        if row.kind != "decision" or row.app != app or row.seq not in recent:
+            break
+        made, _ = recent[row.seq]
+        if made.learn != PROVISIONAL or made.deferred or made.apprentice:
+            break
+        write = writes.get(row.seq)
+        seen = write.seen if write is not None and made.version >= since else None
+        if seen is None or not seen.drawn:
+            try:
+                seen = model.recall(made, stack_of(made) if write is None or write.stack is None else write.stack)
+            except (ValueError, ArithmeticError):  # what becomes of it is said where each is folded by itself
+                break
+            if not seen.drawn:
+                break
+            recent[row.seq] = made, _row_of(seen)
+        found.append((row, made, seen))
+    return found
 
 
 def _row_of(seen: Seen | None) -> Seen | None:

@@ -245,6 +245,8 @@ class Learner:
                     while self._fold():
                         self._publish(self._publish_every)
                     self._publish()
+                    if self._journal is not None:
+                        self._journal.connection.tidy(self.position)
                     due = time.monotonic() - saved_at > self._snapshot_every
                     if self.position > self._saved and (stopping or due or self._yielding or self._saved < 0):
                         self.save()

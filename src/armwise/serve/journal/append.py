@@ -20,6 +20,7 @@ from typing import Any, TypeVar, get_args
 import msgspec
 
 from armwise.features.tokens import Stack
+from armwise.numerics.requests import linked
 from armwise.serve.errors import Conflict, Damaged, Stale, Unavailable, Unknown
 from armwise.serve.journal.bodies import MANY, hashed, pack, pack_arms, together
 from armwise.serve.journal.events import Change, Creation, Decision, Event, Reward, Row, Sequel, Version, kind_of
@@ -110,7 +111,7 @@ class _Batch:
     chain: bytes
     known: dict[tuple[str, str], Status] = field(default_factory=dict)
     requests: dict[tuple[str, str], int] = field(default_factory=dict)
-    rows: list[tuple[Row, bytes, Write]] = field(default_factory=list)
+    rows: list[tuple[Row, Write]] = field(default_factory=list)
     dirty: dict[tuple[str, str], None] = field(default_factory=dict)
     asked: list[tuple[str, str, int]] = field(default_factory=list)
     catalogues: dict[bytes, list[msgspec.Raw]] = field(default_factory=dict)  # arms to store apart, by hash
@@ -121,8 +122,7 @@ class _Batch:
         self.seq += 1
         body = self.made.get(id(write)) or self.stored(write, event)
         row = Row(self.seq, self.time, write.app, kind_of(event), write.id, body, event)
-        self.chain = link(self.chain, row)
-        self.rows.append((row, self.chain, write))
+        self.rows.append((row, write))
         if write.request:
             self.requests[write.app, write.request] = row.seq
             self.asked.append((write.app, write.request, row.seq))
@@ -139,10 +139,35 @@ class _Batch:
         self.catalogues[catalogue] = arms
         return pack(msgspec.json.encode(msgspec.structs.replace(event, sent=[])), catalogue)
 
-    def entries(self, rows: Sequence[tuple[Row, bytes, Write]]) -> list[Any]:
-        """The values of rows of ``store.ENTRIES``, one after the other."""
+    def links(self) -> list[bytes]:
+        """The chain after each row; once, when all are there."""
+        if not self.rows:
+            return []
+        chains = linked(
+            self.chain, self.rows[0][0].seq, self.time, [_head(row) for row, _ in self.rows],
+            [row.body for row, _ in self.rows],
+        )  # fmt: skip
+        self.chain = chains[-1]
+        return chains
+
+    def inserted(self, rows: Sequence[tuple[tuple[Row, Write], bytes]]) -> Statement:
+        """What puts rows into ``sqlite.ENTRIES``."""
+        if all(write.new for (_, write), _ in rows):
+            return f"INSERT INTO made VALUES {marks(rows, 11)}", self.made_entries(rows)
+        return f"INSERT INTO entries VALUES {marks(rows, 18)}", self.entries(rows)
+
+    def made_entries(self, rows: Sequence[tuple[tuple[Row, Write], bytes]]) -> list[Any]:
+        """The values of rows of new decisions, one after the other."""
         values: list[Any] = []
-        for r, chain, write in rows:
+        for (r, _), chain in rows:
+            s = self.known[r.app, r.id]
+            values += (r.seq, r.time, r.app, r.id, r.body, chain, s.deadline, s.rule, s.default, s.active, s.learn)
+        return values
+
+    def entries(self, rows: Sequence[tuple[tuple[Row, Write], bytes]]) -> list[Any]:
+        """The values of rows of ``sqlite.ENTRIES``, one after the other."""
+        values: list[Any] = []
+        for (r, write), chain in rows:
             s = self.known[r.app, r.id] if (r.app, r.id) in self.dirty else None
             values += (r.seq, r.time, r.app, r.kind, r.id, r.body, chain, write.request)
             values += _NO_STATUS if s is None else _columns(s)[2:]
@@ -162,7 +187,7 @@ def link(chain: bytes, row: Row) -> bytes:
     >>> link(b"", Row(1, 0, "shop", "create", "", b"{}")).hex()
     '00693b81b596ae070777b7fbde605f9a'
     """
-    head = f"{row.app}\0{row.kind}\0{row.id}".encode()
+    head = _head(row)
     text = b"".join((chain, struct.pack("<QQQ", row.seq, row.time, len(head)), head, row.body))
     if len(text) <= _HELD:
         return hashlib.blake2b(text, digest_size=16).digest()
@@ -171,6 +196,10 @@ def link(chain: bytes, row: Row) -> bytes:
     for start in range(_HELD, len(whole), _HELD):
         digest.update(whole[start : start + _HELD])
     return digest.digest()
+
+
+def _head(row: Row) -> bytes:
+    return f"{row.app}\0{row.kind}\0{row.id}".encode()
 
 
 class Journal(Records):
@@ -206,7 +235,7 @@ class Journal(Records):
         """
         batch, outcomes = self._append_in_turn(groups, more) if self._lock else self._append_alone(groups, now)
         if self.on_commit is not None:
-            self.on_commit([(row, write) for row, _, write in batch.rows])
+            self.on_commit(batch.rows)
         return outcomes
 
     def _append_alone(self, groups: Sequence[Sequence[Write]], now: int) -> tuple[_Batch, list[Appended]]:
@@ -216,14 +245,15 @@ class Journal(Records):
             batch = _Batch(max(now, time), last, chain, hash_of=self._hashes)
             self._read_touched(batch, groups)
             outcomes = [self._take(batch, group) for group in groups]
-            entries, new = list(chunks(batch.rows)), self._unstored(batch.catalogues)
+            entries = list(chunks(list(zip(batch.rows, batch.links()))))
+            new = self._unstored(batch.catalogues)
             if len(entries) + len(new) > 1:  # one statement is a transaction by itself
                 self.connection.begin()
                 begun = True
             for hash in new:
                 self.connection.execute(*_put_arms(hash, together(batch.catalogues[hash]), batch.time))
             for chunk in entries:
-                self.connection.execute(f"INSERT INTO entries VALUES {marks(chunk, 18)}", batch.entries(chunk))
+                self.connection.execute(*batch.inserted(chunk))
             if begun:
                 self.connection.commit()
         except BaseException:
@@ -266,7 +296,10 @@ class Journal(Records):
             new = [hash for hash in batch.catalogues if hash not in there]
             connection.close_batch(
                 [_put_arms(hash, together(batch.catalogues[hash]), batch.time) for hash in new],
-                [(r.seq, r.time, r.app, r.kind, r.id, r.body, chain) for r, chain, _ in batch.rows],
+                [
+                    (r.seq, r.time, r.app, r.kind, r.id, r.body, chain)
+                    for (r, _), chain in zip(batch.rows, batch.links())
+                ],
                 [_columns(batch.known[key]) for key in batch.dirty],
                 batch.asked,
             )

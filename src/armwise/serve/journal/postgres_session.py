@@ -100,6 +100,9 @@ class Session:
         if not self._inside:  # where it could write nothing
             self.execute(_SETTLE_IF_ANY)
 
+    def tidy(self, seq: int) -> None:
+        """The server does that by itself."""
+
     def begin(self, lock: str = "") -> None:
         if lock:
             self._at_once([(_BEGIN, ()), (lock, ())])

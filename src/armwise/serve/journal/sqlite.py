@@ -6,6 +6,7 @@ the journal again, so that a commit there need not wait for the disk.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import sqlite3
@@ -33,11 +34,26 @@ ENTRIES = (
       value = excluded.value, closed = excluded.closed;
     INSERT INTO requests SELECT NEW.app, NEW.request, NEW.seq WHERE NEW.request <> '';
     END""",
+    # The same for new decisions without an idempotency key, which most are.
+    """CREATE TEMP VIEW made AS SELECT seq, time, app, id, body, chain, 0 AS deadline, '' AS rule, 0.0 AS fallback,
+    0 AS active, '' AS learn FROM events""",
+    """CREATE TEMP TRIGGER makes INSTEAD OF INSERT ON made BEGIN
+    INSERT INTO events VALUES (NEW.seq, NEW.time, NEW.app, 'decision', NEW.id, NEW.body, NEW.chain);
+    INSERT INTO decisions VALUES (NEW.app, NEW.id, NEW.seq, NEW.deadline, NEW.rule, NEW.fallback, NEW.active, 0, 0.0,
+      0.0, 0, NEW.learn);
+    END""",
 )
+
+
+# A checkpoint copies the write-ahead log into the file. Commits go on beside one that another session makes, so that
+# only what came meanwhile is left for the commit that finds the log to be long, after which the log begins anew.
+CHECKPOINT = 4_000  # events after which another session makes one
+LONG_LOG = 16_000  # pages of the log
 
 
 class _SQLiteConnection:
     patience = 0.0
+    _tidied = 0
 
     def __init__(self, raw: Any, tail: Tail | None = None) -> None:
         self._raw, self.tail = raw, tail
@@ -50,6 +66,12 @@ class _SQLiteConnection:
 
     def settle(self) -> None:
         """What others can see of a file, its disk has."""
+
+    def tidy(self, seq: int) -> None:
+        if seq - self._tidied >= CHECKPOINT:
+            self._tidied = seq
+            with contextlib.suppress(sqlite3.Error):  # the log has it: what cannot be copied now can be later
+                self._raw.execute("PRAGMA main.wal_checkpoint(PASSIVE)").fetchall()
 
     def begin(self, lock: str = "") -> None:
         self._raw.execute("BEGIN")  # IMMEDIATE would lock the snapshots' file too, and wait for it
@@ -139,7 +161,7 @@ class SQLite:
         try:
             connection.execute("PRAGMA journal_mode=WAL")
             connection.execute("PRAGMA synchronous=FULL")
-            connection.execute("PRAGMA wal_autocheckpoint=4000")
+            connection.execute(f"PRAGMA wal_autocheckpoint={LONG_LOG}")
             connection.execute("PRAGMA mmap_size=0")
             connection.execute("PRAGMA secure_delete=ON")  # what is erased is overwritten, not only forgotten
             connection.execute("PRAGMA temp_store=MEMORY")

@@ -21,7 +21,7 @@ from armwise.features.hashed import HashedRows
 from armwise.features.scaling import Scaler, Scaling
 from armwise.features.tokens import ONE, InvalidInput, Part, Stack, Tail, part, read_json
 from armwise.numerics.choice import draw
-from armwise.numerics.decisions import begin, decide_and_begin, decide_optimistic, predicted
+from armwise.numerics.decisions import begin, begin_all, decide_and_begin, decide_optimistic, predicted
 from armwise.serve.journal.events import (
     ARRIVAL,
     CLOSE,
@@ -533,6 +533,58 @@ class Model(persist.Saved):
         optimist._n_learnt += 1
         if optimist is not agent:
             agent._n_learnt += 1
+
+    def begin_all(self, made: Sequence[tuple[Row, Decision, Seen]]) -> None:
+        """``watch`` and ``begin`` of decisions that follow one another, of each of which an optimist saw its row.
+
+        >>> from armwise.serve.journal.events import Creation
+        >>> from armwise.serve.model.build import build_model
+        >>> model = build_model(Creation())
+        >>> asked = Decision(msgspec.Raw(b"{}"), [msgspec.Raw(b'"a"')], [1.0], 0, 0, 1, 0.0)
+        >>> seen = model.choose(b"{}", read_arms([b'"a"']), u=0.5).seen
+        >>> model.begin_all([(Row(7, 0, "shop", "decision", "e1", b"{}"), asked, seen)])
+        >>> model.agent.t, list(model.drift.open)
+        (2, [7])
+        """
+        agent: Any = self.agent
+        optimist = agent if self._optimist == 1 else agent.agent
+        scaler, drift, overdue = self.scaler, self.drift, None
+        watched: list[int] = []
+        taken: dict[tuple[float, str], float] = {}  # of defaults, which were checked when they were set
+        decisions = []
+        for k, (row, decision, seen) in enumerate(made):
+            if self.settings.drift != OFF:
+                if drift.room:
+                    drift.watch(row.seq, None, row.time + decision.window)
+                    watched.append(k)
+                elif row.time != overdue:
+                    drift.overdue(row.time)
+                    overdue = row.time
+            default = decision.default, decision.rule
+            if (reward := taken.get(default)) is None:
+                reward = taken[default] = self._taken(*default)
+            assert seen.stack is not None
+            context, arms = seen.stack.context, seen.stack.tail
+            decisions.append((context.counted, arms.words, arms.n, seen.view, reward))
+        done, expected = 0, list[float]()
+        while done < len(made):
+            done, learnt, found = begin_all(
+                decisions, done, scaler.names, scaler.counts, scaler.means, scaler.squares, optimist._model.models,
+                self.encoder.dim,
+            )  # fmt: skip
+            expected += found[: done + 1 - len(expected)].tolist()
+            optimist._n_learnt += learnt
+            if optimist is not agent:
+                agent._n_learnt += learnt
+            if done < len(made):
+                seen = made[done][2]
+                assert seen.stack is not None
+                self._begin_anew(seen.stack, seen.view, decisions[done][4])
+                done += 1
+        for k in watched:
+            row, decision, _ = made[k]
+            if row.seq in drift.open:
+                drift.watch(row.seq, expected[k], row.time + decision.window)
 
     def _begin_anew(self, stack: Stack, row: Floats, taken: float) -> None:
         """``begin`` where a name is new."""

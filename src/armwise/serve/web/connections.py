@@ -4,6 +4,9 @@ A small request that came whole, to a route with a plan (``http.Route``), is ans
 what it wants written goes to the writer together with that of the others which arrived with it, and the answer is sent
 when the disk has it. That spares a task, a coroutine and several events per request, half of what a decision costs; all
 else is uvicorn's, and so is any such request that has to wait for something.
+
+Clients that keep a connection send the same request line and headers again and again. Those of a request for a decision
+that was parsed, found whole and let in are remembered (``Heads``): the same bytes mean the same.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ import asyncio
 import functools
 import time
 from collections import Counter
-from typing import Any
+from typing import Any, NamedTuple
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
@@ -20,7 +23,7 @@ from armwise.serve.engine.writer import Writer
 from armwise.serve.errors import Unavailable
 from armwise.serve.journal.append import Appended
 from armwise.serve.web.asgi import HTTPScope
-from armwise.serve.web.http import Headers, Planned, Response, Route
+from armwise.serve.web.http import Call, Headers, Planned, Response, Route
 
 MOST_HEADERS = 65_536  # bytes of a request line and its headers
 SLOWEST = 10.0  # seconds that these may take, from the first byte or from connecting
@@ -28,6 +31,8 @@ MOST_CONNECTIONS = 1_000  # of one address
 SMALL = 65_536  # bytes of a body that may be answered at once
 WAITING = 1.0  # seconds for such a body to come
 TOGETHER = 16  # requests that are submitted at once while more of them arrive: the writer begins meanwhile
+MOST_KNOWN = 2_048  # request lines with headers that are remembered: lengths of bodies differ
+LONGEST_KNOWN = 2_048  # bytes of one
 
 _open: Counter[str] = Counter()  # connections by address, of this process
 
@@ -61,6 +66,51 @@ class Turn:
                 writer.submit(planned.writes, direct.done, direct.connection.loop.call_soon_threadsafe)
             except Unavailable as error:
                 direct.done(error)
+
+
+class Head(NamedTuple):
+    """A request line and headers that were parsed and let in, and what they asked for; ``call`` lacks its body."""
+
+    length: int  # of the body
+    scope: HTTPScope
+    route: Route
+    call: Call
+
+
+class Heads:
+    """What requests for a decision began with, by their very bytes; for as long as keys and configuration stay.
+
+    >>> Heads().find(b"POST /v1/decisions HTTP/1.1\\r\\n\\r\\n") is None
+    True
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[bytes, Head] = {}
+
+    def find(self, data: bytes) -> tuple[Head, bytes] | None:
+        """The head that these bytes begin with and the body that they end with; None: they are not one known request.
+
+        >>> heads = Heads()
+        >>> heads.add(b"POST ...\\r\\n\\r\\n{}", b"{}", None, None, None); heads.find(b"POST ...\\r\\n\\r\\n[]")[1]
+        b'[]'
+        """
+        end = data.find(_END, 0, LONGEST_KNOWN) + 4
+        head = self._known.get(data[:end])
+        return None if head is None or len(data) != end + head.length else (head, data[end:])
+
+    def add(self, data: bytes, body: bytes, scope: Any, route: Any, call: Any) -> None:
+        """Remember what a request began with, of which this is all.
+
+        >>> Heads().add(b"", b"", None, None, None)
+        """
+        end = data.find(_END, 0, LONGEST_KNOWN) + 4
+        if end > 3 and data[end:] == body:
+            if len(self._known) >= MOST_KNOWN:
+                self._known.clear()
+            self._known[data[:end]] = Head(len(body), scope, route, call)
+
+
+_END = b"\r\n\r\n"
 
 
 class _Ignored:
@@ -121,6 +171,7 @@ class Connection(HttpToolsProtocol):
     _pieces: list[bytes] | None = None  # of the body of a request that may be answered at once
     _idle: asyncio.TimerHandle | None = None
     _idle_since = 0.0
+    _packet = b""  # which began where a request begins
 
     @property
     def service(self) -> Any:
@@ -149,12 +200,17 @@ class Connection(HttpToolsProtocol):
         if self.transport.is_closing():
             return
         if self._in_headers:
+            if not self._header_bytes and self._is_free():
+                if (found := self.service.heads.find(data)) and self._answer_again(*found):
+                    return
+                self._packet = data
             self._header_bytes += len(data)
             # What a first packet holds beyond its headers is its body: only a packet without their end counts.
             if self._header_bytes > MOST_HEADERS and b"\r\n\r\n" not in data[:MOST_HEADERS]:
                 self._refuse(431, f"a request line and its headers must have at most {MOST_HEADERS} bytes")
                 return
         super().data_received(data)
+        self._packet = b""
         if self.transport.is_closing() or self._waiting is not None:
             return
         if self._pieces is not None:  # the rest of its body is still to come, in most cases at once
@@ -172,15 +228,18 @@ class Connection(HttpToolsProtocol):
     def _may_be_direct(self) -> bool:
         """Whether a request can be answered without a task: nothing is under way before it, and a route may plan it."""
         return (
-            hasattr(self.app, "turn")
+            self._is_free()
             and self.url.endswith((b"/v1/decisions", b"/reward"))
             and self.url[:1] == b"/"
-            and (self.cycle is None or self.cycle.response_complete)
             and self.parser.get_method() == b"POST"
             and not self.expect_100_continue
             and not self.parser.should_upgrade()
-            and not self.flow.write_paused
         )
+
+    def _is_free(self) -> bool:
+        """Whether nothing is under way here."""
+        cycle = self.cycle
+        return (cycle is None or cycle.response_complete) and not self.flow.write_paused and hasattr(self.app, "turn")
 
     def on_body(self, body: bytes) -> None:
         if self._pieces is None:
@@ -211,6 +270,7 @@ class Connection(HttpToolsProtocol):
     def _answer_directly(self, body: bytes) -> bool:
         """Plan what a request asks for; False if it has to wait for something."""
         service = self.service
+        heads = service.heads  # before the keys are asked: those of keys that are taken away meanwhile go with them
         if len(body) > service.config.max_body:
             return False
         keep_alive = self.parser.get_http_version() != "1.0" and self.parser.should_keep_alive()
@@ -219,10 +279,32 @@ class Connection(HttpToolsProtocol):
         direct = Direct(self, scope, keep_alive)
         try:
             route, call = service.route(scope)
-            if route.plan is None:
-                return False
-            direct.route, direct.application, call.body = route, call.application, body
-            planned = route.plan(call)
+            retried = bool(call.request_id)
+        except Exception as error:
+            self._pieces, self.cycle = None, direct  # type: ignore[assignment]
+            direct.refuse(error)
+            return True
+        if route.plan is None:
+            return False
+        told = call.headers.get(b"content-length") == b"%d" % len(body)  # and so nothing else says how long it is
+        if told and keep_alive and not call.params and not retried:
+            heads.add(self._packet, body, scope, route, call)
+        return self._plan(direct, route, call, body)
+
+    def _answer_again(self, head: Head, body: bytes) -> bool:
+        """Plan what a request asks for that begins as one before; False if it has to wait for something."""
+        service = self.service
+        if not service.ready or head.call.application not in service.engine.models:
+            return False
+        self._stop_waiting()
+        self._unset_keepalive_if_required()
+        return self._plan(Direct(self, head.scope, True), head.route, head.call, body)
+
+    def _plan(self, direct: Direct, route: Route, call: Call, body: bytes) -> bool:
+        service = self.service
+        direct.route, direct.application, call.body = route, call.application, body
+        try:
+            planned = route.plan(call)  # type: ignore[misc]
             if planned is None:
                 return False
         except Exception as error:
