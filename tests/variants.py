@@ -211,7 +211,7 @@ def ridge_revises(module: Any) -> object:
 
 @recipe("plain.flat", "plain.ids_of", "plain.shape_of", "plain.revalued", "plain.flat_arms")
 @recipe("decisions.numeric", "decisions.take_numbers", "decisions.begin", "decisions.decide_optimistic")
-@recipe("decisions.predicted", "decisions.decide_and_begin")
+@recipe("decisions.predicted", "decisions.decide_and_begin", "decisions.begin_all")
 def decisions(module: Any) -> object:
     d, plain, heads = module.decisions, module.plain, {"hour": b"12345678", "price": b"abcdefgh"}
     ids = {f"arm{k}": b"%08d" % k for k in range(K)}
@@ -237,6 +237,8 @@ def decisions(module: Any) -> object:
         out.append(d.take_numbers(*request))
         out.append(d.begin(*request, models, out[-3][2], 0.7))
         out.append(d.decide_and_begin(*request, *settings, 0.3))
+        made = (words, tail, K, out[-5][2], 0.4)
+        out.append(d.begin_all([made, made], 0, names, counts, means, squares, models, D))
     return (
         words, plain.ids_of(arms, "id"), shape, revalued, tail, d.numeric(words, tail, K), out,
         counts, means, squares, models,

@@ -265,12 +265,14 @@ def nested_models(module: Any) -> object:
 
 
 @recipe("requests.blake", "requests.read_part", "requests.read_offered", "requests.read_decision")
-@recipe("requests.distribution")
+@recipe("requests.distribution", "requests.read_journaled", "requests.linked")
 def requests(module: Any) -> object:
     r = module.requests
     arms = tuple(b'{"id": "item %d", "features": {"price": %d.25, "taste": "s"}}' % (k, k) for k in range(40))
     body = b'{"context": {"hour": 9, "tags": ["new", 1e-7]}, "arms": [%b]}' % b", ".join(arms)
+    made = b'%b,"p":[%b],"arm":7,"version":1,"window":9,"default":0.3}' % (body[:-1], b",".join([b"0.025"] * 40))
     return (
         r.blake(b"1"), r.read_part(b'{"hour": 0.1234567890123456789}', b"c"), r.read_offered(arms),
-        r.read_decision(body, [])[:5], r.distribution(("a", "b"), b"[0.5,0.5]"),
+        r.read_decision(body, [])[:5], r.distribution(("a", "b"), b"[0.5,0.5]"), r.read_journaled(made),
+        r.linked(b"before", 7, 9, [b"shop", b"news"], [body, made]),
     )  # fmt: skip

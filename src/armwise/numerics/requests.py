@@ -1,4 +1,4 @@
-"""JSON as most requests have it, taken apart into tokens in one call (native/requests.cpp)."""
+"""JSON as most requests have it, taken apart into tokens in one call (native/requests.cpp, native/journaled.cpp)."""
 
 from armwise.numerics._native import requests as _requests
 
@@ -8,3 +8,4 @@ read_offered = _requests.read_offered
 read_decision = _requests.read_decision
 distribution = _requests.distribution
 linked = _requests.linked
+read_journaled = _requests.read_journaled

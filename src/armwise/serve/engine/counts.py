@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Sequence
 
@@ -9,7 +10,7 @@ from armwise.serve.journal.append import Write
 from armwise.serve.journal.events import Decision, Expiry, Reward, Row
 
 MOST_ARMS = 50  # per application that are counted by their names, those that come first; the others together
-MOST_REMEMBERED = 20_000  # decisions whose arms are known when their rewards come
+MOST_REMEMBERED = 20_000  # decisions whose arms are known when their rewards come; at times twice as many
 OTHER, UNKNOWN = "(other)", "(unknown)"
 BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)  # seconds of a commit
 
@@ -50,8 +51,8 @@ class Counts:
                 self.late[row.app] += event.late
             elif isinstance(event, Expiry):
                 self.expired[row.app] += 1
-        while len(self._arm_of) > MOST_REMEMBERED:
-            del self._arm_of[next(iter(self._arm_of))]
+        if (more := len(self._arm_of) - MOST_REMEMBERED) > MOST_REMEMBERED:  # as in ``Learner._fold``
+            self._arm_of = dict(itertools.islice(self._arm_of.items(), more, None))
 
     def _named(self, app: str, decision: Decision, write: Write) -> str:
         if not write.names:

@@ -9,6 +9,7 @@ import logging
 from collections.abc import Sequence
 
 from armwise import persist
+from armwise.features.tokens import Stack
 from armwise.serve.journal.append import Journal, Write
 from armwise.serve.journal.bases import base_of
 from armwise.serve.journal.events import (
@@ -23,6 +24,7 @@ from armwise.serve.journal.events import (
     Version,
 )
 from armwise.serve.journal.records import Saved
+from armwise.serve.journal.replayed import Replayed, replayed
 from armwise.serve.model.build import build_model
 from armwise.serve.model.model import Model
 from armwise.serve.model.seen import Seen, stack_of
@@ -53,8 +55,11 @@ def fold(
     1
     """
     writes, recent = writes or {}, {} if recent is None else recent
+    read: dict[int, Replayed] = {}  # decisions that somebody else wrote, with their tokens
     for row in rows:
         if row.kind == "decision":
+            if row.at_hand is None and (replay := replayed(row)) is not None:
+                row.at_hand, read[row.seq] = replay.decision, replay
             try:
                 made = row.event
             except ValueError:  # it is found again, and named, when its turn comes
@@ -71,7 +76,7 @@ def fold(
     at = 0
     while at < len(rows):
         row = rows[at]
-        if run := _run(models, rows, at, writes, recent):
+        if run := _run(models, rows, at, writes, recent, read):
             try:
                 models[row.app].begin_all(run)
                 models[row.app].version = run[-1][0].seq
@@ -112,6 +117,8 @@ def fold(
                     if write is not None:  # what a model saw that has since begun anew, this one would see otherwise
                         seen = write.seen if made.version >= max(model.since, model.roster) else None
                         stack = write.stack
+                    elif row.seq in read:
+                        stack = read[row.seq].stack
                     at_hand = model.watch(row, made, seen or stack)
                     if at_hand is not seen and isinstance(at_hand, Seen):
                         recent[row.seq] = made, _row_of(at_hand)
@@ -144,8 +151,9 @@ def fold(
 
 
 def _run(
-    models: dict[str, Model], rows: Sequence[Row], at: int, writes: dict[int, Write], recent: dict[int, Recent]
-) -> list[tuple[Row, Decision, Seen]]:
+    models: dict[str, Model], rows: Sequence[Row], at: int, writes: dict[int, Write], recent: dict[int, Recent],
+    read: dict[int, Replayed],
+) -> list[tuple[Row, Decision, Seen]]:  # fmt: skip
     """Decisions of one application that follow one another from a row on and can be begun together, if any."""
     app = rows[at].app
     model = models.get(app)
@@ -162,7 +170,7 @@ def _run(
         seen = write.seen if write is not None and made.version >= since else None
         if seen is None or not seen.drawn:
             try:
-                seen = model.recall(made, stack_of(made) if write is None or write.stack is None else write.stack)
+                seen = _recalled(model, made, None if write is None else write.stack, read.get(row.seq))
             except (ValueError, ArithmeticError):  # what becomes of it is said where each is folded by itself
                 break
             if not seen.drawn:
@@ -170,6 +178,15 @@ def _run(
             recent[row.seq] = made, _row_of(seen)
         found.append((row, made, seen))
     return found
+
+
+def _recalled(model: Model, made: Decision, stack: Stack | None, replay: Replayed | None) -> Seen:
+    """``Model.recall`` with the tokens that are at hand."""
+    if replay is None:
+        return model.recall(made, stack_of(made) if stack is None else stack)
+    if not model.reads_one_row:
+        return model.recall(made, replay.stack)
+    return Seen(model.encoder.rows(replay.drawn, replay.scaling), None, replay.scaling, replay.stack, True)
 
 
 def _row_of(seen: Seen | None) -> Seen | None:

@@ -8,6 +8,7 @@ reason in ``broken``, until it is created anew or a restart can fold it; the oth
 
 from __future__ import annotations
 
+import itertools
 import logging
 import threading
 import time
@@ -28,7 +29,7 @@ Snapshots = list[tuple[str, int, bytes]]
 MOST_PENDING = 20_000  # events kept in memory for the learner
 YIELDED = 5.0  # seconds for which a lead that was given away is not taken again
 AT_ONCE = 500  # events that are folded in together
-MOST_RECENT = 2_000  # decisions kept in memory for their rewards
+MOST_RECENT = 2_000  # decisions kept in memory for their rewards; at times twice as many
 
 
 class Learner:
@@ -298,8 +299,8 @@ class Learner:
         assert self._journal is not None
         rows, writes = self._next()
         fold(self.masters, rows, self._journal, writes, self._recent, self.broken)
-        while len(self._recent) > MOST_RECENT:
-            del self._recent[next(iter(self._recent))]
+        if (more := len(self._recent) - MOST_RECENT) > MOST_RECENT:  # one by one each would look for where they begin
+            self._recent = dict(itertools.islice(self._recent.items(), more, None))
         if rows:
             self.position = rows[-1].seq
         return bool(rows)

@@ -90,7 +90,7 @@ class Session:
         if self._raw.closed and not self._inside:
             self._raw = self._open()
         cursor = psycopg.RawCursor(self._raw)  # which sends what it is given, and need not read the statement
-        cursor.execute(_numbered(sql), values or None)
+        cursor.execute(_numbered(sql), values or None, binary=True)  # a body as text is twice as long
         return cursor.fetchall() if cursor.description else []
 
     def among(self, column: str, values: Sequence[Any]) -> tuple[str, Sequence[Any]]:
