@@ -121,3 +121,35 @@ def test_a_value_lies_within_its_interval_or_says_why_not():
     wide = evaluate_continuous(log, 5.0, "kernel-ips", bandwidth=4.0, warn=False)
     assert not wide["kernel-ips"].low <= wide["kernel-ips"].value
     assert "biased: a bandwidth of 4 smooths much away" in wide.verdict
+
+
+def test_the_page_says_the_policy_the_bandwidth_and_what_the_log_earned(tmp_path):
+    log = make(2000, seed=3)
+    found = evaluate_continuous(log, 0.5)
+    found.report(tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert (
+        "Offline evaluation of always 0.5" in page and f"the log earned {log.rewards.mean():.4f} per decision" in page
+    )
+    for name, e in found.items():
+        assert f"{e.parameter:.3g} ({name})" in page
+    assert "epanechnikov kernel, bandwidth chosen by SLOPE" in page
+
+
+@pytest.mark.parametrize(("options", "message"), [
+    ({"policy": "x"}, "policy must answer actions, which are numbers, got 'x'"),
+    ({"policy": float("nan")}, "policy answered NaN or infinity in 100 rows"),
+    ({"policy": 5.5}, r"policy, row 0: it answered 5.5, outside bounds \(0, 1\)"),
+    ({"reward_model": "ridge"}, "reward_model must be None, a scikit-learn regressor, or a function"),
+    ({"kernel": ["box"]}, "kernel is"),
+])  # fmt: skip
+def test_what_is_wrong_with_the_options_is_said(options, message):
+    log = make(100, seed=1)
+    with pytest.raises(ValueError, match=message):
+        evaluate_continuous(log, **{"policy": 0.5, **options})
+
+
+@pytest.mark.parametrize("bounds", [1, (0, 1, 2)])
+def test_bounds_are_two_numbers(bounds):
+    with pytest.raises(LogError, match=r"bounds must be \(low, high\)"):
+        ContinuousLog(actions=[0.5], rewards=[1.0], densities=[1.0], bounds=bounds)

@@ -22,7 +22,8 @@ _HOMES = {
     "playback": ("LearnerComparison", "Replay", "compare_learners", "replay"),
     "fitting": ("Fitted", "fit"),
     "continuous": ("ContinuousLog", "evaluate_continuous"),
-    "slates": ("SlateLog", "evaluate_slates"),
+    "slate_log": ("SlateLog",),
+    "slates": ("evaluate_slates",),
     "embedded": ("evaluate_embedded",),
     "loggers": ("evaluate_loggers",),
     "subgaussian": ("SGDR", "SGIPS"),
@@ -78,7 +79,7 @@ if TYPE_CHECKING:
     from armwise.offline.reward_models import CrossfitRidge as CrossfitRidge
     from armwise.offline.rows import LogError as LogError
     from armwise.offline.several import Evaluations as Evaluations
-    from armwise.offline.slates import SlateLog as SlateLog
+    from armwise.offline.slate_log import SlateLog as SlateLog
     from armwise.offline.slates import evaluate_slates as evaluate_slates
     from armwise.offline.subgaussian import SGDR as SGDR
     from armwise.offline.subgaussian import SGIPS as SGIPS

@@ -10,9 +10,9 @@ import numpy as np
 
 from armwise.agent import Floats
 from armwise.offline.bounded import betting
+from armwise.offline.diagnostics import rare_rewards
 from armwise.offline.intervals import ConfidenceSequence
 
-FEW_OUTCOMES = 10  # rows with another reward than the commonest below which a variance says little
 FEW = 30  # effective rows below which no normal interval is to be relied on
 
 
@@ -62,13 +62,7 @@ class Scores:
             )
         elif mean > 1 + max(4 * error, 0.02):
             found.append(f"the weights average {mean:.3g}, not 1: the logged probabilities are wrong")
-        counts = np.unique(self.rewards[self.w > 0], return_counts=True)[1]
-        other = int(counts.sum() - counts.max()) if len(counts) else 0
-        if self.w.any() and other < FEW_OUTCOMES:
-            found.append(
-                f"only {other} of the {int(counts.sum()):,} rows that count have a reward other than the commonest: "
-                "what is rarer than that they cannot say"
-            )
+        found += rare_rewards(self.rewards[self.w > 0])
         if self.w.any() and self.ess < FEW:
             found.append(
                 f"too few rows answer the question: effective sample size {self.ess:,.0f} of {n:,} (decisions taken "

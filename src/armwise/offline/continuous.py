@@ -20,7 +20,7 @@ from armwise.offline.diagnostics import WeakLogWarning
 from armwise.offline.result import Evaluation
 from armwise.offline.reward_models import _fresh, folds_of
 from armwise.offline.rows import LogBlock, LogError, floats
-from armwise.offline.sampled import Scored, evaluation, ratio
+from armwise.offline.sampled import Scored, evaluation, ratio, title
 from armwise.offline.slope import slope
 
 Kernel = Literal["epanechnikov", "gaussian", "triangular", "cosine"]
@@ -63,6 +63,8 @@ class ContinuousLog:
         n = len(self.actions)
         self.densities = floats("densities", np.broadcast_to(densities, (n,)) if np.ndim(densities) == 0 else densities)
         self.contexts = np.empty((n, 0)) if contexts is None else floats("contexts", contexts)
+        if bounds is not None and np.shape(bounds) != (2,):
+            raise LogError([f"bounds must be (low, high), got {bounds!r:.80}"])
         self.bounds = None if bounds is None else (float(bounds[0]), float(bounds[1]))
         self._check(n)
 
@@ -122,7 +124,7 @@ def evaluate_continuous(
     """
     if not isinstance(log, ContinuousLog):
         raise ValueError(f"log must be an armwise.offline.ContinuousLog, got {type(log).__name__}")
-    if kernel not in _KERNELS:
+    if kernel not in tuple(_KERNELS):
         raise ValueError(f"kernel is {kernel!r}, expected one of {', '.join(_KERNELS)}")
     names = [estimators] if isinstance(estimators, str) else list(estimators)
     for name in names:
@@ -138,7 +140,10 @@ def evaluate_continuous(
         q = _predictions(reward_model, log, wanted, count("folds", folds, least=2), seed)
     grid = [positive("bandwidth", bandwidth)] if bandwidth is not None else _grid(log)
     found = {name: _scored(name, smoothing, grid, q, level) for name in names}
-    result = evaluation(found, getattr(policy, "__name__", type(policy).__name__), level)
+    chosen = "chosen by SLOPE" if bandwidth is None else "as given"
+    widths = ", ".join(f"{scored.parameter:.3g} ({name})" for name, scored in found.items())
+    result = evaluation(found, title(policy), level, rewards=log.rewards,
+                        about=[f"{kernel} kernel, bandwidth {chosen}: {widths}"])  # fmt: skip
     if result.weaknesses and warn:
         warnings.warn(WeakLogWarning(result.verdict), stacklevel=2)
     return result
@@ -194,12 +199,22 @@ def _actions(policy: Any, log: ContinuousLog) -> Floats:
         answer = [policy(context) for context in log.contexts]
     else:
         answer = policy
-    actions = np.asarray(answer, np.float64)
+    try:
+        actions = np.asarray(answer, np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"policy must answer actions, which are numbers, got {answer!r:.80}") from None
     actions = np.full(len(log), float(actions)) if actions.ndim == 0 else actions
     if actions.shape != (len(log),) or not np.isfinite(actions).all():
-        raise ValueError(f"policy answered actions of shape {actions.shape}, expected ({len(log)},) finite numbers")
+        raise ValueError(
+            f"policy answered NaN or infinity in {int((~np.isfinite(actions)).sum()):,} rows, expected finite numbers"
+            if actions.shape == (len(log),)
+            else f"policy answered actions of shape {actions.shape}, expected ({len(log)},)"
+        )
     if log.bounds is not None and not ((actions >= log.bounds[0]) & (actions <= log.bounds[1])).all():
-        raise ValueError(f"policy answered an action outside bounds {log.bounds}")
+        out = int(np.argmax((actions < log.bounds[0]) | (actions > log.bounds[1])))
+        raise ValueError(
+            f"policy, row {out}: it answered {actions[out]:g}, outside bounds ({log.bounds[0]:g}, {log.bounds[1]:g})"
+        )
     return actions
 
 
@@ -207,6 +222,11 @@ def _predictions(model: Any, log: ContinuousLog, wanted: Floats, folds: int, see
     """The model's reward of the logged action and of the policy's, each row by a model of the other folds."""
     if model is not None and not hasattr(model, "fit"):
         ask = model.predict if hasattr(model, "predict") else model
+        if not callable(ask):
+            raise ValueError(
+                "reward_model must be None, a scikit-learn regressor, or a function of contexts and actions, got "
+                f"{model!r:.80}"
+            )
         logged, target = (np.asarray(ask(log.contexts, a), np.float64) for a in (log.actions, wanted))
         if logged.shape != (len(log),) or target.shape != (len(log),):
             raise ValueError(f"reward_model answered shape {logged.shape}, expected ({len(log)},)")

@@ -337,3 +337,19 @@ def _verdicts(
             f"weighted by 1/p make {calibration[worst, 0]:.0%} of the log, expected 100%)"
         )
     return found
+
+
+def rare_rewards(rewards: Floats) -> list[str]:
+    """Whether almost all rows that count, whose rewards these are, earned the same: a variance of them says little.
+
+    >>> rare_rewards(np.array([0.0] * 299 + [1.0]))[0][:60]
+    'only 1 of the 300 rows that count have a reward other than t'
+    """
+    if not len(rewards):
+        return []
+    counts = np.unique(rewards, return_counts=True)[1]
+    other = int(counts.sum() - counts.max())
+    if other >= _FEW:
+        return []
+    return [f"only {other} of the {len(rewards):,} rows that count have a reward other than the commonest: what is "
+            "rarer than that they cannot say"]  # fmt: skip

@@ -92,7 +92,7 @@ def evaluate_embedded(
         else:
             scores = ratio(w * r, w) if name == "sn-mips" else w * r
             found[name] = Scored(scores, w, (_NO_DIRECT_EFFECT,))
-    result = evaluation(found, target.name, level)
+    result = evaluation(found, target.name, level, rewards=r)
     if result.weaknesses and warn:
         warnings.warn(WeakLogWarning(result.verdict), stacklevel=2)
     return result

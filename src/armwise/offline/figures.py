@@ -89,7 +89,7 @@ def evaluation_figure(result: Evaluation, *, said: bool = False) -> Any:
     axes.set_yticks(range(len(lines)), [name for name, _, _ in lines], fontsize=10, color=_INK)
     axes.set_ylim(len(lines) - 0.5, -0.9)
     kinds = ", ".join(dict.fromkeys(e.interval for e in estimates))
-    axes.set_xlabel(f"estimated reward per decision, {result.level:.0%} intervals ({kinds})", color=_INK)
+    axes.set_xlabel(f"estimated reward per {result.per}, {result.level:.0%} intervals ({kinds})", color=_INK)
     _logged(axes, result.logged)
     _quiet(axes)
     axes.spines["left"].set_visible(False)

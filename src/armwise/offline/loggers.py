@@ -75,7 +75,7 @@ def evaluate_loggers(
         else:
             base, correction = np.zeros(len(rows)), rows.rewards
         found[name] = _scored(base + weights[kind] * correction, weights[kind], stratum, kind == "weighted")
-    result = evaluation(found, target.name, level)
+    result = evaluation(found, target.name, level, rewards=rows.rewards)
     if result.weaknesses and warn:
         warnings.warn(WeakLogWarning(result.verdict), stacklevel=2)
     return result

@@ -31,6 +31,14 @@ _ABOUT = {
     "sndr": "doubly robust with self-normalised corrections",
     "switch-dr": "doubly robust below a weight, the model above it; the interval is that of dr",
     "dros": "doubly robust with shrunken weights; the interval is that of dr",
+    "sips": "weights of whole rankings: right whatever a user does, high variance",
+    "iips": "weights of each slot alone: right if its reward depends on its own arm only",
+    "rips": "weights of a slot and those above it: right if a user reads from the top",
+    "pi": "pseudo-inverse: right if the ranking's reward is a sum over slots that were filled independently",
+    "cascade-dr": "rips, with a model of the rewards: right if a user reads from the top, less variance",
+    "kernel-ips": "inverse density, smoothed over nearby actions: high variance",
+    "kernel-snips": "self-normalised: slightly biased, less variance",
+    "kernel-dr": "a reward model, corrected on nearby actions",
 }
 
 _SENTENCE = 40  # characters that no number has

@@ -113,6 +113,8 @@ class Evaluation(Mapping[str, Estimate]):
     intervals: cressie-read (rewards between 0 and 1)
     """
 
+    per = "decision"  # what a value is the mean of
+
     def __init__(
         self,
         estimates: dict[str, Estimate],

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.special import stdtrit
 
 from armwise.agent import Floats
+from armwise.offline.diagnostics import rare_rewards
 from armwise.offline.result import Estimate, Evaluation
+from armwise.offline.views import number
 
 _ENOUGH = 30  # effective rows below which no interval is to be relied on
+_TOO_FEW = "too few rows answer the question: effective sample size"
 
 
 @dataclass(frozen=True)
@@ -53,8 +57,26 @@ def freedom(scores: Floats) -> float:
     return max(1.0, 2.0 / max(relative, 1e-12))
 
 
-def evaluation(found: Mapping[str, Scored], target: str, level: float) -> Evaluation:
+def title(policy: Any) -> str:
+    """What a policy is called on a page: a function's name, the number that it always plays, what it is.
+
+    >>> title(5.5), title(max), title(np.array([0.1, 0.2]))
+    ('always 5.5', 'max', 'a policy given as an array')
+    """
+    if isinstance(policy, (int, float, np.number)):
+        return f"always {policy:g}"
+    if isinstance(policy, (np.ndarray, list, tuple)):
+        return "a policy given as an array"
+    return str(getattr(policy, "__name__", type(policy).__name__))
+
+
+def evaluation(
+    found: Mapping[str, Scored], target: str, level: float, *, rewards: Floats | None = None, per: str = "decision",
+    about: Sequence[str] = (),
+) -> Evaluation:  # fmt: skip
     """The scores as a result with intervals, effective sample sizes and warnings.
+
+    ``rewards`` are the log's, one per row: what it earned, and whether the rows that count show more than one of them.
 
     >>> evaluation({"mean": Scored(np.array([0.0, 1.0] * 50))}, "coin", 0.95)["mean"].value
     0.5
@@ -66,22 +88,45 @@ def evaluation(found: Mapping[str, Scored], target: str, level: float) -> Evalua
         error = float(centre.std(ddof=1)) / math.sqrt(n) if n > 1 else math.nan
         half = float(stdtrit(freedom(centre), 0.5 + level / 2)) * error
         middle = float(centre.mean())
-        warnings = (*_weaknesses(scored.weights), *scored.warnings)
+        counting = [] if rewards is None or scored.weights is None else rewards[scored.weights != 0.0]
+        warnings = (*_weaknesses(scored.weights), *rare_rewards(np.asarray(counting)), *scored.warnings)
         estimates[name] = Estimate(
             name, value, middle - half, middle + half, error, n, _ess(scored.weights), warnings, "normal", level,
             scored.parameter,
         )  # fmt: skip
-    return Judged(estimates, None, target, "normal", level)
+    result = Judged(estimates, None, target, "normal", level, logged=math.nan if rewards is None else rewards.mean())
+    result.per, result.about = per, list(about)
+    return result
 
 
 class Judged(Evaluation):
     """An evaluation whose verdict is what its estimates say against themselves."""
 
+    about: list[str]
+
     @property
     def weaknesses(self) -> list[str]:
-        """What speaks against the numbers, but for a bias that was asked for."""
-        every = [text for e in self.values() for text in e.warnings if not text.startswith("biased")]
-        return list(dict.fromkeys(every))
+        """What speaks against the numbers, but for a bias that was asked for; each with its estimators."""
+        said: dict[str, list[str]] = {}
+        for e in self.values():
+            for text in e.warnings:
+                if not text.startswith(("biased", _TOO_FEW)):
+                    said.setdefault(text, []).append(e.name)
+        few: dict[str, list[str]] = {}
+        for e in self.values():
+            if e.ess < _ENOUGH:
+                few.setdefault(f"{e.ess:,.0f}", []).append(e.name)
+        sizes = ", ".join(f"{size} ({', '.join(names)})" for size, names in few.items())
+        first = [f"{_TOO_FEW} {sizes} of {next(iter(self.values())).n:,}"] if few else []
+        return first + [
+            text if len(names) == len(self) else f"{', '.join(names)}: {text}" for text, names in said.items()
+        ]
+
+    @property
+    def notes(self) -> list[str]:
+        """What the log earned, kinds of intervals, and what the estimates take for granted."""
+        earned = [f"the log earned {number(self.logged)} per {self.per}"] if math.isfinite(self.logged) else []
+        return [*earned, *super().notes, *self.about]
 
 
 def _ess(weights: Floats | None) -> float:
@@ -96,7 +141,7 @@ def _weaknesses(weights: Floats | None) -> list[str]:
         return []
     n, ess, found = len(weights), _ess(weights), []
     if ess < _ENOUGH:
-        found.append(f"too few rows answer the question: effective sample size {ess:,.0f} of {n:,}")
+        found.append(f"{_TOO_FEW} {ess:,.0f} of {n:,}")
     mean, error = float(weights.mean()), float(weights.std()) / math.sqrt(n)
     if abs(mean - 1.0) > max(5.0 * error, 0.02):
         cause = "the log never tries what the target wants, or its" if mean < 1 else "its"

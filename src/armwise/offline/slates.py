@@ -1,117 +1,22 @@
-"""Logs of rankings: several slots per round, filled from the top; and what another ranking policy would have earned."""
+"""What another policy of rankings would have earned, from a log of rankings."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Sequence
-from importlib import import_module
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from armwise.agent import Floats, count, fraction
 from armwise.offline.diagnostics import WeakLogWarning
 from armwise.offline.result import Evaluation
 from armwise.offline.reward_models import folds_of
-from armwise.offline.rows import LogBlock, LogError, floats
-from armwise.offline.sampled import Scored, evaluation, ratio
+from armwise.offline.rows import LogBlock
+from armwise.offline.sampled import Scored, evaluation, ratio, title
+from armwise.offline.slate_log import ABSENT, SlateLog
 
 ESTIMATORS = ("sips", "iips", "rips", "pi", "cascade-dr", "sn-sips", "sn-iips", "sn-rips")
-_ABSENT = -1  # the action of a slot that a shorter ranking does not have
-
-
-class SlateLog:
-    """Rounds that showed a ranking of L slots: actions (n, L), rewards (n, L) per slot or (n,) for the whole.
-
-    ``probabilities`` (n, L) are those of each slot's action given the slots above it, so that their product is the
-    ranking's. ``marginals`` (n, L) are each slot's on its own; by default the same, which is right where slots are
-    filled independently. A shorter ranking has -1 in the slots it lacks. ``offered`` (n, L, K) says which arms a slot
-    could show. Readers: ``from_dsjson`` (VW's CCB and slates, and the multi-slot log of ``armwise serve``).
-
-    >>> log = SlateLog(actions=[[0, 1], [1, 0]], rewards=[[1, 0], [0, 0]], probabilities=[[0.5, 1], [0.5, 1]], n_arms=2)
-    >>> len(log), log.n_slots
-    (2, 2)
-    """
-
-    def __init__(
-        self, contexts: Any = None, actions: Any = None, rewards: Any = None, probabilities: Any = None, *,
-        n_arms: int | None = None, marginals: Any = None, offered: Any = None, arm_names: Sequence[Any] | None = None,
-    ) -> None:  # fmt: skip
-        for name, values in (("actions", actions), ("rewards", rewards), ("probabilities", probabilities)):
-            if values is None:
-                raise LogError([f"{name} must be given, one for each slot of each row"])
-        self.actions: NDArray[np.int64] = np.asarray(actions).astype(np.int64)
-        if self.actions.ndim != 2:
-            raise LogError([f"actions has shape {self.actions.shape}, expected (n, L): one arm for each slot"])
-        self.present = self.actions != _ABSENT
-        self.rewards = floats("rewards", rewards)
-        self.probabilities = np.where(self.present, floats("probabilities", probabilities), 1.0)
-        self.n_arms = count("n_arms", int(self.actions.max(initial=0)) + 1 if n_arms is None else n_arms)
-        self.contexts = np.empty((len(self.actions), 0)) if contexts is None else floats("contexts", contexts)
-        self.marginals = (
-            self.probabilities if marginals is None else np.where(self.present, floats("marginals", marginals), 1.0)
-        )
-        self.independent = marginals is None  # as far as the log says
-        self.offered = None if offered is None else np.asarray(offered, dtype=bool)
-        self.arm_names = list(arm_names) if arm_names is not None else None
-        self._check()
-
-    def _check(self) -> None:
-        n, L = self.actions.shape
-        found = []
-        if self.rewards.shape not in ((n, L), (n,)):
-            found.append(f"rewards has shape {self.rewards.shape}, expected ({n}, {L}) per slot or ({n},)")
-        if len(self.contexts) != n or self.contexts.ndim != 2:
-            found.append(f"contexts has shape {self.contexts.shape}, expected ({n}, d)")
-        if self.offered is not None and self.offered.shape != (n, L, self.n_arms):
-            found.append(f"offered has shape {self.offered.shape}, expected ({n}, {L}, {self.n_arms})")
-        for name in ("probabilities", "marginals"):
-            p = getattr(self, name)
-            if p.shape != (n, L):
-                found.append(f"{name} has shape {p.shape}, expected ({n}, {L})")
-            elif not ((p > 0) & (p <= 1 + 1e-9)).all():
-                row, slot = np.argwhere(~((p > 0) & (p <= 1 + 1e-9)))[0]
-                found.append(f"row {row}, slot {slot}: {name} has {p[row, slot]}, expected a number in (0, 1]")
-        wrong = self.present & ((self.actions < 0) | (self.actions >= self.n_arms))
-        if wrong.any():
-            row, slot = np.argwhere(wrong)[0]
-            found.append(
-                f"row {row}, slot {slot}: the arm is {self.actions[row, slot]}, expected 0 to {self.n_arms - 1}"
-            )
-        if not found and not (np.isfinite(self.rewards).all() and np.isfinite(self.contexts).all()):
-            found.append("rewards and contexts must be finite numbers")
-        if found:
-            raise LogError(found)
-
-    @classmethod
-    def from_dsjson(cls, path: Any, **options: Any) -> SlateLog:
-        """From VW's CCB or slates logs, or the service's log of multi-slot decisions, one JSON object a line.
-
-        >>> import json, os, tempfile
-        >>> path = os.path.join(tempfile.mkdtemp(), "ccb.dsjson")
-        >>> slot = {"_label_cost": -1.0, "_a": [1, 0], "_p": [0.75, 0.25]}
-        >>> with open(path, "w") as file:
-        ...     json.dump({"c": {"_multi": [{"x": 1}, {"x": 2}], "_slots": [{}]}, "_outcomes": [slot]}, file)
-        >>> log = SlateLog.from_dsjson(path)
-        >>> log.actions.tolist(), log.rewards.tolist(), log.probabilities.tolist()
-        ([[1]], [[1.0]], [[0.75]])
-        """
-        read: Callable[..., SlateLog] = import_module("armwise.offline.slots").read  # which knows SlateLog
-        return read(path, **options)
-
-    @property
-    def n_slots(self) -> int:
-        """How many slots the longest ranking has."""
-        return int(self.actions.shape[1])
-
-    @property
-    def totals(self) -> Floats:
-        """The reward of each whole ranking."""
-        return self.rewards if self.rewards.ndim == 1 else np.asarray((self.rewards * self.present).sum(axis=1))
-
-    def __len__(self) -> int:
-        return len(self.actions)
 
 
 def evaluate_slates(
@@ -134,13 +39,14 @@ def evaluate_slates(
     "sips" weighs by the whole ranking: unbiased, much variance. "iips" takes each slot alone (its reward depends on
     its own arm only), "rips" on it and those above (a user who reads from the top), "pi" (Swaminathan et al. 2017) a
     reward of the whole that is a sum over slots filled independently, "cascade-dr" (Kiyohara et al. 2022) is "rips"
-    with a cross-fitted model; "sn-" in front normalises. By default all that the log and the policy allow.
+    with a cross-fitted model; "sn-" in front normalises. By default all that the log and the policy allow; "pi" is not
+    among them where a slot's arm depended on those above (no ranking shows an arm twice, or marginals were given).
 
-    >>> log = SlateLog(actions=[[0, 1], [1, 0]] * 50, rewards=[[1, 0], [0, 0]] * 50,
-    ...                probabilities=[[0.5, 1], [0.5, 1]] * 50, n_arms=2)
+    >>> log = SlateLog(actions=[[0, 1], [1, 0]] * 100, rewards=[[1, 0], [0, 0], [1, 1], [0, 0]] * 50,
+    ...                probabilities=[[0.5, 1], [0.5, 1]] * 100, n_arms=2)
     >>> first_then_second = lambda context, above: 1 if above else 0
     >>> evaluate_slates(log, first_then_second, "rips")["rips"].value
-    1.0
+    1.5
     """
     if not isinstance(log, SlateLog):
         raise ValueError(f"log must be an armwise.offline.SlateLog, got {type(log).__name__}")
@@ -150,7 +56,8 @@ def evaluate_slates(
     target = _Target(log, policy, marginals)
     names = _names(estimators, log, target)
     scorer = _Scorer(log, target, count("folds", folds, least=2), seed)
-    result = evaluation({name: scorer.scored(name) for name in names}, target.name, level)
+    result = evaluation({name: scorer.scored(name) for name in names}, target.name, level, rewards=log.totals,
+                        per="ranking", about=target.about(names))  # fmt: skip
     if result.weaknesses and warn:
         warnings.warn(WeakLogWarning(result.verdict), stacklevel=2)
     return result
@@ -160,13 +67,19 @@ class _Target:
     """The target's probabilities of the logged actions: given those above, each on its own, and of every arm."""
 
     def __init__(self, log: SlateLog, policy: Any, marginals: Any) -> None:
-        self.name = getattr(policy, "__name__", type(policy).__name__)
+        self.name = title(policy)
         n, L = log.actions.shape
         self.table: Floats | None = None
         if callable(policy):
             self.table = _asked(log, policy)
         else:
-            array = np.asarray(policy, np.float64)
+            try:
+                array = np.asarray(policy, np.float64)
+            except (TypeError, ValueError):
+                raise ValueError(
+                    "policy must be a function of the context and the arms above, or an array of probabilities, got "
+                    f"{type(policy).__name__}"
+                ) from None
             if array.shape == (n, L, log.n_arms):
                 self.table = _on_offer(log, array)
             elif array.shape != (n, L):
@@ -181,11 +94,28 @@ class _Target:
         self.logged = np.where(log.present, logged, 1.0)
         if not ((self.logged >= 0) & (self.logged <= 1 + 1e-9)).all():
             raise ValueError("policy must answer probabilities, numbers in [0, 1]")
-        self.marginals = (
-            self.logged
-            if marginals is None
-            else np.where(log.present, np.broadcast_to(np.asarray(marginals, np.float64), (n, L)), 1.0)
-        )
+        self.borrowed = marginals is None and not log.independent
+        self.marginals = self.logged if marginals is None else self._marginals(log, marginals)
+
+    @staticmethod
+    def _marginals(log: SlateLog, given: Any) -> Floats:
+        try:
+            p = np.broadcast_to(np.asarray(given, np.float64), log.actions.shape)
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"marginals must be probabilities of shape {log.actions.shape}, got shape {np.shape(given)}"
+            ) from None
+        if not ((p >= 0) & (p <= 1 + 1e-9))[log.present].all():
+            raise ValueError("marginals must be probabilities, numbers in [0, 1]")
+        return np.where(log.present, p, 1.0)
+
+    def about(self, names: list[str]) -> list[str]:
+        """What a reader has to know of the target's probabilities."""
+        alone = [name for name in names if name.removeprefix("sn-") in ("iips", "pi")]
+        if not (self.borrowed and alone):
+            return []
+        return [f"{', '.join(alone)}: a slot's probability under the target is taken as that given the slots above it "
+                "(marginals= of evaluate_slates says it, where that is another)"]  # fmt: skip
 
 
 def _asked(log: SlateLog, policy: Any) -> Floats:
@@ -196,12 +126,19 @@ def _asked(log: SlateLog, policy: Any) -> Floats:
             if not log.present[i, slot]:
                 continue
             answer = policy(log.contexts[i], log.actions[i, :slot].tolist())
-            if isinstance(answer, str) and log.arm_names is not None and answer in log.arm_names:
-                answer = log.arm_names.index(answer)
             if np.ndim(answer) == 0:
-                table[i, slot, int(answer)] = 1.0
-            else:
+                arm = log.arm(answer)
+                if arm is None:
+                    known = log.arm_names if log.arm_names is not None else f"0 to {log.n_arms - 1}"
+                    raise ValueError(
+                        f"policy, row {i}, slot {slot}: it answered {answer!r}, expected an arm ({known!s:.80})"
+                    )
+                table[i, slot, arm] = 1.0
+            elif np.shape(answer) == (log.n_arms,):
                 table[i, slot] = answer
+            else:
+                raise ValueError(f"policy, row {i}, slot {slot}: it answered shape {np.shape(answer)}, expected an arm "
+                                 f"or {log.n_arms} probabilities")  # fmt: skip
     return _on_offer(log, table)
 
 
@@ -226,7 +163,7 @@ def _on_offer(log: SlateLog, table: Floats) -> Floats:
 def _names(estimators: str | Iterable[str] | None, log: SlateLog, target: _Target) -> list[str]:
     per_slot, whole = log.rewards.ndim == 2, ("sips", "pi", "sn-sips")
     if estimators is None:
-        usable = ["sips", "pi", *(["iips", "rips"] if per_slot else [])]
+        usable = ["sips", *(["pi"] if not _together(log) else []), *(["iips", "rips"] if per_slot else [])]
         return usable + (["cascade-dr"] if per_slot and target.table is not None else [])
     names = [estimators] if isinstance(estimators, str) else list(estimators)
     for name in names:
@@ -237,6 +174,15 @@ def _names(estimators: str | Iterable[str] | None, log: SlateLog, target: _Targe
         if name == "cascade-dr" and target.table is None:
             raise ValueError("cascade-dr needs the target's probabilities of all arms: a function, or (n, L, K)")
     return names
+
+
+def _together(log: SlateLog) -> bool:
+    """Whether a slot's arm depended on those above: the log says so, or it never shows an arm twice."""
+    if log.n_slots == 1 or not log.independent:
+        return log.n_slots > 1
+    shown = np.sort(log.actions, axis=1)
+    twice = (shown[:, 1:] == shown[:, :-1]) & (shown[:, 1:] != ABSENT)
+    return len(log) >= 100 and not twice.any() and log.n_arms <= 100
 
 
 class _Scorer:
@@ -254,7 +200,8 @@ class _Scorer:
         if name == "pi":
             # r (sum_l w_l - L + 1): the pseudo-inverse for slots filled independently
             weights = (self.alone - 1.0).sum(axis=1) + 1.0
-            return Scored(weights * log.totals, np.maximum(weights, 0.0), self._dependent())
+            said = "biased: pi is for slots that are filled independently, which these are not"
+            return Scored(weights * log.totals, weights, (said,) if _together(log) else ())
         if name == "iips":
             return Scored((self.alone * self._rewards()).sum(axis=1), self._mean(self.alone), self._dependent())
         if name == "rips":
@@ -262,13 +209,9 @@ class _Scorer:
         return Scored(self._cascade(), self._mean(self.down))
 
     def _dependent(self) -> tuple[str, ...]:
-        if self.log.n_slots == 1 or not self.log.independent:
+        if not (self.log.independent and _together(self.log)):
             return ()
-        shown = np.sort(self.log.actions, axis=1)
-        twice = (shown[:, 1:] == shown[:, :-1]) & (shown[:, 1:] != _ABSENT)
-        if len(self.log) >= 100 and not twice.any() and self.log.n_arms <= 100:
-            return ("no ranking shows an arm twice, so the slots were not filled independently: give marginals=",)
-        return ()
+        return ("no ranking shows an arm twice, so the slots were not filled independently: give marginals=",)
 
     def _normalised(self, name: str) -> Scored:
         weights = {"sips": self.down[:, -1:], "iips": self.alone, "rips": self.down}[name]

@@ -18,7 +18,7 @@ import numpy as np
 from armwise.offline import service
 from armwise.offline.dsjson import _is_number, flatten
 from armwise.offline.rows import LogError
-from armwise.offline.slates import SlateLog
+from armwise.offline.slate_log import SlateLog
 
 _MARK = "\x1f"  # between the event's id and the slot's number, in the service's log
 

@@ -1,0 +1,155 @@
+"""A log of rankings: several slots per round, filled from the top, and everything that can be wrong with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from armwise.agent import Floats, count
+from armwise.offline.rows import LogError, floats, labels_of, placed
+
+ABSENT = -1  # the action of a slot that a shorter ranking does not have
+
+
+class SlateLog:
+    """Rounds that showed a ranking of L slots: actions (n, L), rewards (n, L) per slot or (n,) for the whole.
+
+    ``probabilities`` (n, L) are those of each slot's action given the slots above it, so that their product is the
+    ranking's. ``marginals`` (n, L) are each slot's on its own; by default the same, which is right where slots are
+    filled independently. A shorter ranking has -1 in the slots it lacks. ``offered`` (n, L, K) says which arms a slot
+    could show. Readers: ``from_dsjson`` (VW's CCB and slates, and the multi-slot log of ``armwise serve``).
+
+    >>> log = SlateLog(actions=[[0, 1], [1, 0]], rewards=[[1, 0], [0, 0]], probabilities=[[0.5, 1], [0.5, 1]], n_arms=2)
+    >>> len(log), log.n_slots
+    (2, 2)
+    """
+
+    def __init__(
+        self, contexts: Any = None, actions: Any = None, rewards: Any = None, probabilities: Any = None, *,
+        n_arms: int | None = None, marginals: Any = None, offered: Any = None, arm_names: Sequence[Any] | None = None,
+    ) -> None:  # fmt: skip
+        for name, values in (("actions", actions), ("rewards", rewards), ("probabilities", probabilities)):
+            if values is None:
+                raise LogError([f"{name} must be given, one for each slot of each row"])
+        self.actions, self.arm_names = _numbered(actions, n_arms, arm_names)
+        known = int(self.actions.max(initial=0)) + 1 if self.arm_names is None else len(self.arm_names)
+        self.n_arms = count("n_arms", known if n_arms is None else n_arms)
+        self.present = self.actions != ABSENT
+        self.rewards = floats("rewards", rewards)
+        self.contexts = np.empty((len(self.actions), 0)) if contexts is None else floats("contexts", contexts)
+        self.probabilities = self._shares("probabilities", probabilities)
+        self.marginals = self.probabilities if marginals is None else self._shares("marginals", marginals)
+        self.offered = None if offered is None else np.asarray(offered, dtype=bool)
+        self._check()
+        # As far as the log says: then the product of the marginals is the ranking's probability.
+        self.independent = marginals is None or bool(np.allclose(self.marginals, self.probabilities, atol=1e-9))
+
+    def _shares(self, name: str, values: Any) -> Floats:
+        p = floats(name, values)
+        if p.shape != self.actions.shape:
+            raise LogError(
+                [f"{name} has shape {p.shape}, expected {self.actions.shape}: one for each slot of each row"]
+            )
+        return np.where(self.present, p, 1.0)
+
+    def _check(self) -> None:
+        n, L = self.actions.shape
+        found = []
+        if self.rewards.shape not in ((n, L), (n,)):
+            found.append(f"rewards has shape {self.rewards.shape}, expected ({n}, {L}) per slot or ({n},)")
+        if len(self.contexts) != n or self.contexts.ndim != 2:
+            found.append(f"contexts has shape {self.contexts.shape}, expected ({n}, d)")
+        if self.offered is not None and self.offered.shape != (n, L, self.n_arms):
+            found.append(f"offered has shape {self.offered.shape}, expected ({n}, {L}, {self.n_arms})")
+        for name in ("probabilities", *(["marginals"] if self.marginals is not self.probabilities else [])):
+            p = getattr(self, name)
+            if not ((p > 0) & (p <= 1 + 1e-9)).all():
+                row, slot = np.argwhere(~((p > 0) & (p <= 1 + 1e-9)))[0]
+                found.append(f"row {row}, slot {slot}: {name} has {p[row, slot]}, expected a number in (0, 1]")
+        wrong = self.present & ((self.actions < 0) | (self.actions >= self.n_arms))
+        if wrong.any():
+            row, slot = np.argwhere(wrong)[0]
+            found.append(
+                f"row {row}, slot {slot}: the arm is {self.actions[row, slot]}, expected 0 to {self.n_arms - 1}"
+            )
+        for name in ("rewards", "contexts"):
+            wild = np.argwhere(~np.isfinite(getattr(self, name)))
+            if len(wild):
+                found.append(f"row {wild[0][0]}: {name} holds NaN or infinity, expected finite numbers")
+        if found:
+            raise LogError(found)
+
+    def arm(self, answer: Any) -> int | None:
+        """The number of an arm that a policy answered, by its number or its name; None if there is no such arm.
+
+        >>> SlateLog(actions=[["b", "a"]], rewards=[1.0], probabilities=[[0.5, 1.0]]).arm("b")
+        1
+        """
+        if isinstance(answer, (int, np.integer)) and not isinstance(answer, bool) and 0 <= answer < self.n_arms:
+            return int(answer)
+        return self.arm_names.index(answer) if self.arm_names is not None and answer in self.arm_names else None
+
+    @classmethod
+    def from_dsjson(cls, path: Any, **options: Any) -> SlateLog:
+        """From VW's CCB or slates logs, or the service's log of multi-slot decisions, one JSON object a line.
+
+        >>> import json, os, tempfile
+        >>> path = os.path.join(tempfile.mkdtemp(), "ccb.dsjson")
+        >>> slot = {"_label_cost": -1.0, "_a": [1, 0], "_p": [0.75, 0.25]}
+        >>> with open(path, "w") as file:
+        ...     json.dump({"c": {"_multi": [{"x": 1}, {"x": 2}], "_slots": [{}]}, "_outcomes": [slot]}, file)
+        >>> log = SlateLog.from_dsjson(path)
+        >>> log.actions.tolist(), log.rewards.tolist(), log.probabilities.tolist()
+        ([[1]], [[1.0]], [[0.75]])
+        """
+        read: Callable[..., SlateLog] = import_module("armwise.offline.slots").read  # which knows SlateLog
+        return read(path, **options)
+
+    @property
+    def n_slots(self) -> int:
+        """How many slots the longest ranking has."""
+        return int(self.actions.shape[1])
+
+    @property
+    def totals(self) -> Floats:
+        """The reward of each whole ranking."""
+        return self.rewards if self.rewards.ndim == 1 else np.asarray((self.rewards * self.present).sum(axis=1))
+
+    def __len__(self) -> int:
+        return len(self.actions)
+
+
+def _numbered(
+    actions: Any, n_arms: int | None, names: Sequence[Any] | None
+) -> tuple[NDArray[np.int64], list[Any] | None]:
+    """Actions as numbers from 0, and the arms' names, where there are any: texts, or ids that are no places."""
+    try:
+        array = np.asarray(actions)
+    except ValueError:  # rankings of several lengths
+        raise LogError(["actions must be one table (n, L): fill up shorter rankings with -1"]) from None
+    if array.ndim != 2:
+        raise LogError([f"actions has shape {array.shape}, expected (n, L): one arm for each slot"])
+    if array.dtype.kind in "OUS":
+        kept = (
+            list(names) if names is not None else sorted({str(a) for a in array.flat if a is not None and a != ABSENT})
+        )
+        numbers = placed(np.array([a if a is None or a == ABSENT else str(a) for a in array.flat], object),
+                         [str(name) for name in kept]).reshape(array.shape)  # fmt: skip
+        unknown = (numbers < 0) & np.array([a is not None and a != ABSENT for a in array.flat]).reshape(array.shape)
+        if unknown.any():
+            row, slot = np.argwhere(unknown)[0]
+            raise LogError([f"row {row}, slot {slot}: the arm is {str(array[row, slot])!r}, which is not in arm_names"])
+        return numbers, kept
+    values = floats("actions", array)
+    if not (np.isfinite(values) & (values == np.floor(values))).all():
+        row, slot = np.argwhere(~(np.isfinite(values) & (values == np.floor(values))))[0]
+        raise LogError([f"row {row}, slot {slot}: actions has {values[row, slot]}, expected a whole number"])
+    whole = values.astype(np.int64)
+    ids = labels_of(np.unique(whole[whole != ABSENT]).tolist()) if n_arms is None and names is None else None
+    if ids is not None:  # categories, not "as many arms as the largest"
+        return placed(whole.ravel(), ids).reshape(whole.shape), ids
+    return whole, None if names is None else list(names)
