@@ -59,6 +59,11 @@ def decisions(engine: Engine, name: str, n: int = 400) -> tuple[float, float]:
     return statistics.median(times), statistics.quantiles(times, n=100)[98]
 
 
+def say(engine: Engine, name: str) -> None:
+    at = engine.reading.journal.last()[0]
+    print(f"at {at:9} events: a decision takes %.2f ms (p99 %.2f)" % decisions(engine, name))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--events", type=int, default=1_000_000)
@@ -74,11 +79,17 @@ def main() -> None:
 
         engine = open_engine()
         n = fill(engine, 1000, 0)
-        print(f"at {engine._reader.last()[0]:9} events: a decision takes %.2f ms (p99 %.2f)" % decisions(engine, "s"))
+        print(
+            f"at {engine.reading.journal.last()[0]:9} events: a decision takes %.2f ms (p99 %.2f)"
+            % decisions(engine, "s")
+        )
         started = time.perf_counter()
         n = fill(engine, args.events - 1000, n)
         rate = args.events / (time.perf_counter() - started)
-        print(f"at {engine._reader.last()[0]:9} events: a decision takes %.2f ms (p99 %.2f)" % decisions(engine, "l"))
+        print(
+            f"at {engine.reading.journal.last()[0]:9} events: a decision takes %.2f ms (p99 %.2f)"
+            % decisions(engine, "l")
+        )
         print(f"filled and learnt at {rate:.0f} events/s; the journal has {path.stat().st_size / 1e6:.0f} MB")
         engine.stop()
         for what, extra in (("after a clean stop", 0), ("with 10000 events after the last snapshot", 10_000)):

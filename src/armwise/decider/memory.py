@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import math
 import operator
-import os
 import random
 import threading
 import time
@@ -21,6 +20,7 @@ from armwise.decider.home import APP, Given, receipt
 from armwise.features.arms import ArmColumns, check_id
 from armwise.features.scaling import Scaling
 from armwise.features.tokens import Stack, Tail, part
+from armwise.serve.engine.ids import chances
 from armwise.serve.errors import Conflict, Unknown
 from armwise.serve.journal.append import canonical
 from armwise.serve.journal.events import LARGEST, Creation, Decision, Expiry, Lessons, Reward, Row
@@ -101,7 +101,7 @@ class Memory:
         self._rule, self._default = settings.rule, settings.default
         self._unbounded = not creation.rewards and model.agent.reward_range == (-math.inf, math.inf)
         self._plays = model.plays  # decisions are drawn and begun in one call
-        self._assumed = model._taken(settings.default, settings.rule)
+        self._assumed = model.taken(settings.default, settings.rule)
         self._clock, self._random = clock, random.Random(seed).random
         self._lock: threading.Lock | _Closed = threading.Lock()
         self._made: dict[str, _Made] = {}
@@ -129,7 +129,7 @@ class Memory:
             if not self._plays and len(requests) > 1:
                 for asked in requests:  # nothing is decided if one is refused
                     self._model.choose(asked.context, asked.arms, 0.5, asked.tokens)
-                self._model._twin = None
+                self._model.draws.begin_again()
             return [self._decide(asked, now) for asked in requests]
 
     def decide_one(self, asked: Asked) -> Decided:
@@ -184,8 +184,8 @@ class Memory:
     def _decide(self, asked: Asked, now: int) -> Decided:
         context, arms, id = asked.context, asked.arms, asked.id
         if id is None:
-            if not self._chance:  # asking the system for each costs more than the rest of an id
-                self._chance = _chances()
+            if not self._chance:
+                self._chance = chances(256)
             if now != self._instant[0]:
                 self._instant = now, f"{now:012x}"
             id = self._instant[1] + self._chance.pop()
@@ -265,7 +265,7 @@ class Memory:
         if self._plays and seen is not None and event.lesson is not None:
             lesson = event.lesson
             if not self._unbounded:
-                lesson = model.agent._read_reward(model._taken(lesson, made.rule))
+                lesson = model.agent._read_reward(model.taken(lesson, made.rule))
             model.settle_played(seen, made.seq, self._assumed, lesson)
         else:
             model.settle(event, made.journaled(), None if self._plays else seen)
@@ -329,9 +329,3 @@ class Memory:
         ValueError: this Decider is closed
         """
         self._lock = _Closed()
-
-
-def _chances() -> list[str]:
-    """What makes ids differ, for many of them."""
-    fresh = os.urandom(256 * 10).hex()
-    return [fresh[i : i + 20] for i in range(0, len(fresh), 20)]

@@ -39,7 +39,7 @@ def test_a_jump_forward_and_back_leaves_no_trace_in_the_journal() -> None:
     engine.decide("shop", b"{}", ARMS, id="afterwards")
     machine.passes(11.0)
     engine.expire()
-    assert engine._reader.connection.execute("SELECT count(*) FROM decisions WHERE closed = 0")[0][0] == 0
+    assert engine.reading.journal.connection.execute("SELECT count(*) FROM decisions WHERE closed = 0")[0][0] == 0
     assert engine.clock_jumps == 2
     engine.stop()
 
@@ -76,5 +76,5 @@ def test_a_journal_ahead_of_the_clock_goes_on(tmp_path: Path) -> None:
     again.start()
     machine.passes(15.0)
     again.expire()
-    assert again._reader.connection.execute("SELECT count(*) FROM decisions WHERE closed = 0")[0][0] == 0
+    assert again.reading.journal.connection.execute("SELECT count(*) FROM decisions WHERE closed = 0")[0][0] == 0
     again.stop()

@@ -428,10 +428,11 @@ def test_changes_reach_every_database_and_lessons_one(
     assert shards.model("shop").lessons == 1, "a retry teaches nothing more"
     settled: list[str] = []
     for engine in shards.each:
-        engine._reader.connection.settle = lambda: settled.append("settled")  # type: ignore[method-assign]
+        engine.reading.journal.connection.settle = lambda: settled.append("settled")  # type: ignore[method-assign]
     key, asked_for = "v1\x1fteach\x1fk", "SELECT seq FROM requests"
     homes = sorted(
-        shards.engines, key=lambda h: len(list(shards.engines[h]._reader.named(asked_for, "request", [("shop", key)])))
+        shards.engines,
+        key=lambda h: len(list(shards.engines[h].reading.journal.named(asked_for, "request", [("shop", key)]))),
     )
     monkeypatch.setattr(type(shards.members), "homes", lambda *_: homes[-2:])  # as if a database had been added since
     shards.teach("shop", Lessons([asked], [1.0]), request=key)

@@ -96,11 +96,11 @@ def test_windows_close_in_batches_between_which_decisions_are_taken(tmp_path: An
     engine.writer.run(lambda journal: None)
     clock.now += 60.0
     more: list[bool] = []
-    engine.writer.run(lambda journal: more.append(engine._expire(journal)))
-    open_ = engine._reader.connection.execute("SELECT count(*) FROM decisions WHERE closed = 0")[0][0]
+    engine.writer.run(lambda journal: more.append(engine.expire_some(journal)))
+    open_ = engine.reading.journal.connection.execute("SELECT count(*) FROM decisions WHERE closed = 0")[0][0]
     assert more == [True] and open_ == 600  # 500 per turn, and the turn says that there is more
     engine.expire()
-    assert engine._reader.connection.execute("SELECT count(*) FROM decisions WHERE closed = 0")[0][0] == 0
+    assert engine.reading.journal.connection.execute("SELECT count(*) FROM decisions WHERE closed = 0")[0][0] == 0
     engine.stop()
 
 

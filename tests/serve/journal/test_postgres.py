@@ -310,7 +310,7 @@ def test_reads_while_the_database_is_away_are_503_without_its_address(url: str) 
     def away(sql: str, values: Any = ()) -> list[Any]:
         raise store.errors[0](f"connection to {here} refused")
 
-    running.service.engine._reader.connection.execute = away  # type: ignore[method-assign]
+    running.service.engine.reading.journal.connection.execute = away  # type: ignore[method-assign]
     for path in ("/v1/decisions/e1", "/metrics"):
         answer = client.get(path)
         assert (answer.status_code, answer.headers["retry-after"]) == (503, "1"), path

@@ -129,8 +129,8 @@ def test_an_outcome_of_before_the_alarm_counts_as_its_decision_does() -> None:
         model.version = 1
         model.assume(asked)
     early.settle(Reward(1.0, 1, lesson=1.0), asked)
-    early._forget()
-    late._forget()
+    early.forget()
+    late.forget()
     late.settle(Reward(1.0, 1, lesson=1.0), asked)
     (one, _), (two, _) = (model.estimate(b"{}", read_arms([b'"a"'])) for model in (early, late))
     np.testing.assert_allclose(one, two, atol=1e-12)

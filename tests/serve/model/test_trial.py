@@ -198,7 +198,7 @@ def test_one_application_that_cannot_be_served_leaves_the_others(tmp_path: Path,
     ask(engine, "before")
     engine.reward("shop", "before", 1.0)
     prepared = [engine.prepare("shop", b'{"x": 1}', ARMS, id="e"), engine.prepare_reward("shop", "e", 1.0)]
-    engine._journal_change("shop", broken_model(part))
+    engine.journal_change("shop", broken_model(part))
     for write in prepared:
         engine.writer.write([write])
     for round in range(3):  # as it happens, and after two restarts: with a snapshot of the others and without any
@@ -227,9 +227,9 @@ def test_one_application_that_cannot_be_served_leaves_the_others(tmp_path: Path,
 
 def test_events_that_cannot_be_folded_are_reported(tmp_path: Path) -> None:
     engine = two(tmp_path)
-    engine._journal_change("shop", broken_model("scaler"))
+    engine.journal_change("shop", broken_model("scaler"))
     engine.writer.write([engine.prepare("news", b"{}", ARMS, id="e1")])
-    engine._journal_change("shop", Import("AAAA"))
+    engine.journal_change("shop", Import("AAAA"))
     engine.stop()
     problems = verify(engine.open_journal()).problems
     assert len(problems) == 1
@@ -253,7 +253,7 @@ def test_over_http_the_others_answer(tmp_path: Path) -> None:
     applications = {"shop": Application(**SMALL), "news": Application(**SMALL)}
     config = Config(storage=str(tmp_path), applications=applications)
     running = Running(Service(config))
-    running.service.engine._journal_change("shop", broken_model("_model"))
+    running.service.engine.journal_change("shop", broken_model("_model"))
     running.stop()
     running = Running(Service(config))
     body = {"arms": ["a", "b"]}

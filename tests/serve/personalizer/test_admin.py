@@ -195,7 +195,7 @@ def test_a_model_without_exploration_leaves_the_configured_one(run: Callable[...
     running = run()
     engine = running.service.engine
     plain = build_model(Creation(agent={"class": "LinUCB"}))  # as a journal of before may hold one
-    engine._journal_change("default", Import.of(persist.dumps(plain)))
+    engine.journal_change("default", Import.of(persist.dumps(plain)))
     admin(running).reset_model()
     assert engine.models["default"].agent.epsilon == 0.1
 

@@ -160,7 +160,7 @@ def test_ai_on_pypi_retries_and_nothing_happens_twice(losing: Any) -> None:
     engine = losing.service.engine
     _, _, status = engine.find("default", ranked["eventId"])
     assert status.n == 1
-    assert engine._reader.connection.execute("SELECT count(*) FROM decisions") == [(1,)]
+    assert engine.reading.journal.connection.execute("SELECT count(*) FROM decisions") == [(1,)]
 
 
 # ---------------------------------------------------------------------- npm
@@ -223,7 +223,7 @@ def test_npm_rest_client_retries_and_nothing_happens_twice(losing: Any, node: Ca
     check(ranked["body"])
     seen = losing.service.seen
     assert len(seen) == 2 and seen[0] == seen[1] != ""
-    assert losing.service.engine._reader.connection.execute("SELECT count(*) FROM decisions") == [(1,)]
+    assert losing.service.engine.reading.journal.connection.execute("SELECT count(*) FROM decisions") == [(1,)]
 
 
 def test_npm_rest_client_administers(service: Any, node: Callable[..., Any]) -> None:

@@ -34,9 +34,9 @@ def make_alike(engine: Engine, pattern: Engine) -> None:
             engine.apply({app: made}, only=False)
         mine, own = engine.learner.models[app], last_made(engine, app)
         if own is None or _parts(own) != _parts(made):
-            engine._journal_change(app, msgspec.structs.replace(made, train=False), id="reset")
+            engine.journal_change(app, msgspec.structs.replace(made, train=False), id="reset")
         elif (change := _difference(mine, there)) is not None:
-            engine._journal_change(app, change)
+            engine.journal_change(app, change)
         mine = engine.learner.models[app]
         if type(mine.agent) is not type(there.agent) or persist.differences(mine.agent.params(), there.agent.params()):
             raise ValueError(
@@ -47,9 +47,9 @@ def make_alike(engine: Engine, pattern: Engine) -> None:
 
 def last_made(engine: Engine, app: str) -> Creation | None:
     """What an application was last made of, by whomever."""
-    with engine._reading, contextlib.suppress(Damaged):
-        seq = engine._reader.connection.execute(_MADE, (app,))[0][0]
-        event = engine._reader.row(seq).event if seq is not None else None
+    with engine.reading as journal, contextlib.suppress(Damaged):
+        seq = journal.connection.execute(_MADE, (app,))[0][0]
+        event = journal.row(seq).event if seq is not None else None
         return event if isinstance(event, Creation) else None
     return None
 

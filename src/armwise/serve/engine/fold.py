@@ -181,11 +181,11 @@ def _run(
 
 
 def _recalled(model: Model, made: Decision, stack: Stack | None, replay: Replayed | None) -> Seen:
-    """``Model.recall`` with the tokens that are at hand."""
+    """``Sight.recall`` with the tokens that are at hand."""
     if replay is None:
-        return model.recall(made, stack_of(made) if stack is None else stack)
-    if not model.reads_one_row:
-        return model.recall(made, replay.stack)
+        return model.sight.recall(made, stack_of(made) if stack is None else stack)
+    if not model.sight.reads_one_row:
+        return model.sight.recall(made, replay.stack)
     return Seen(model.encoder.rows(replay.drawn, replay.scaling), None, replay.scaling, replay.stack, True)
 
 

@@ -13,7 +13,7 @@ from armwise.features.scaling import Scaler
 from armwise.features.tokens import InvalidInput
 from armwise.serve.journal.events import Creation
 from armwise.serve.model.build import build_model
-from armwise.serve.model.inside import copied, within
+from armwise.serve.model.inside import copied, counts_choices
 from armwise.serve.model.model import Model
 
 
@@ -27,7 +27,7 @@ def check_merges(app: str, creation: Creation) -> None:
     armwise.features.tokens.InvalidInput: applications.shop: LinUCB cannot be spread over several databases: ...
     """
     agent = build_model(creation).agent
-    if agent.merges and not any(each.choosing_changes for each in within(agent)):
+    if agent.merges and not counts_choices(agent):
         return
     why = agent._why_not_merged() if not agent.merges else "choosing changes it, and several choose at once"
     raise InvalidInput(
@@ -54,7 +54,8 @@ def merge(parts: list[Model]) -> list[Model]:
     views = []
     for part in [*parts, parts[0]]:
         view = Model(agent, part.encoder, part.arms, part.rewards)
-        view.scaler, view.settings, view._plain = scaler, part.settings, part._plain
+        view.scaler, view.settings = scaler, part.settings
+        view.draws.share(part.draws)
         view.version, view.since, view.roster, view.name = part.version, part.since, part.roster, part.name
         view.lessons, view.refused = sum(p.lessons for p in parts), sum(p.refused for p in parts)
         view.drift, view.reward_ends = part.drift, part.reward_ends

@@ -104,9 +104,9 @@ class Together:
         homes = self.members.homes(asked_by(request) if request else self.new_id())
         for home in homes[1:]:
             engine = self.working(home)
-            with engine._reading:
-                if list(engine._reader.named("SELECT seq FROM requests", "request", [(app, request)])):
-                    engine._reader.connection.settle()  # it is acknowledged now
+            with engine.reading as journal:
+                if list(journal.named("SELECT seq FROM requests", "request", [(app, request)])):
+                    journal.connection.settle()  # it is acknowledged now
                     return
         self.working(homes[0]).teach(app, lessons, request)
         self.merge()

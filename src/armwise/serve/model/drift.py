@@ -104,6 +104,37 @@ class Drift(Saved):
             alarm |= self.add(self.open.pop(first)[0], self.earned.pop(first), low, high)
         return alarm
 
+    def surprised(self, decision: int, taken: float, ends: list[float]) -> bool:
+        """``settle`` of a reward as the agent takes it; ``ends`` are what rewards were between, and grow with it.
+
+        >>> drift, ends = Drift(), [0.0, 1.0]
+        >>> drift.watch(7, 0.5, 1000); drift.surprised(7, 2.0, ends), ends
+        (False, [0.0, 2.0])
+        """
+        if not self.open:
+            return False
+        if not ends[0] <= taken <= ends[1]:
+            ends[:] = [min(ends[0], taken), max(ends[1], taken)]
+        return self.settle(decision, taken, ends[0], ends[1])
+
+    def sound(self, version: int, kept: float) -> None:
+        """Remember an alarm, at an event, after which what was learnt before counts ``kept`` of what it did.
+
+        >>> drift = Drift(); drift.sound(9, 0.25); drift.alarms
+        [[9, 0.25]]
+        """
+        self.alarms = [*self.alarms, [version, kept]][-MOST_ALARMS:]
+
+    def faded(self, decision: int, before: float, after: float) -> float:
+        """The outcome of a decision of which what was assumed (``before``) has faded since.
+
+        >>> drift = Drift(); drift.sound(9, 0.25); drift.faded(7, 0.0, 1.0), drift.faded(10, 0.0, 1.0)
+        (0.25, 1.0)
+        """
+        for alarm, kept in self.alarms:
+            after = before + kept * (after - before) if decision <= alarm else after
+        return after
+
     @property
     def evidence(self) -> float:
         """How far it is to an alarm: 0, nothing speaks for drift; 1, the alarm.

@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 
 from armwise.agent import Agent
-from armwise.linear.linucb import LinUCB
-from armwise.reduction.explore import Explore
 
 
 def within(agent: Agent) -> list[Agent]:
@@ -62,14 +60,11 @@ def reseed(agent: Agent, seed: int) -> None:
         each._rng = np.random.default_rng([place, seed])
 
 
-def optimist(agent: Agent) -> int:
-    """Whether one compiled call can decide for an agent over named arms: 2 of ``Explore`` around a ``LinUCB`` over the
-    arms' features, 1 of a ``LinUCB`` itself, 0 of any other.
+def counts_choices(agent: Agent) -> bool:
+    """Whether choosing changes an agent, or one inside it: a budget, a pace, a promise.
 
     >>> import armwise
-    >>> optimist(armwise.Explore(armwise.LinUCB(dim=2, lam=1.0), epsilon=0.1)), optimist(armwise.SquareCB(dim=2))
-    (2, 0)
+    >>> counts_choices(armwise.LinUCB(dim=2))
+    False
     """
-    inner = agent.agent if type(agent) is Explore else agent
-    plain = type(inner) is LinUCB and inner.n_arms is None and inner.lam is not None and not inner._model.forgets
-    return 0 if not plain else 2 if inner is not agent else 1
+    return any(each.choosing_changes for each in within(agent))

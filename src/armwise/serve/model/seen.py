@@ -29,6 +29,14 @@ class Seen(msgspec.Struct, frozen=True, gc=False):
     stack: Stack | None
     drawn: bool = False  # the view has the row of the arm that was drawn, and no other
 
+    def place(self, arm: int) -> int:
+        """Where in the view the arm is that was drawn, by its place among those offered.
+
+        >>> Seen(None, [1, 0], Scaling.of(""), None).place(0)
+        1
+        """
+        return 0 if self.drawn else arm if self.positions is None else self.positions[arm]
+
 
 def stack_of(decision: Decision) -> Stack:
     """The tokens of a journaled decision.

@@ -1,0 +1,69 @@
+"""A session with the journal for questions."""
+
+from __future__ import annotations
+
+import threading
+
+from armwise.serve.engine.writer import STALL, Writer
+from armwise.serve.errors import Unavailable
+from armwise.serve.journal.append import Journal
+
+
+class Reading:
+    """The journal, for one who asks at a time; Unavailable where it does not answer: nobody waits for it without end.
+
+    >>> from armwise.serve.engine.engine import Engine
+    >>> from armwise.serve.journal.sqlite import SQLite
+    >>> engine = Engine(SQLite.temporary(), {}); engine.start()
+    >>> with engine.reading as journal:
+    ...     journal.last()[0]
+    0
+    >>> engine.stop()
+    """
+
+    def __init__(self, writer: Writer) -> None:
+        self._writer, self._lock = writer, threading.Lock()
+        self._journal: Journal | None = None
+
+    def open(self, journal: Journal) -> None:
+        """Ask this journal from now on, which has no other user.
+
+        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> reading = Reading(None); reading.open(Journal(SQLite(":memory:").connect())); reading.close()
+        """
+        journal.connection.patience = STALL
+        self._journal = journal
+
+    def close(self) -> None:
+        """End the session, if there is one.
+
+        >>> Reading(None).close()
+        """
+        if self._journal is not None:
+            self._journal.connection.close()
+            self._journal = None
+
+    @property
+    def journal(self) -> Journal:
+        """The journal without the lock, for whoever is alone with it.
+
+        >>> Reading(None).journal
+        Traceback (most recent call last):
+        ...
+        armwise.serve.errors.Unavailable: the journal is not open
+        """
+        if self._journal is None:
+            raise Unavailable("the journal is not open")
+        return self._journal
+
+    def __enter__(self) -> Journal:
+        if not (self._writer.moving and self._lock.acquire(timeout=STALL)):
+            raise Unavailable("the journal does not answer now: try again")
+        try:
+            return self.journal
+        except Unavailable:
+            self._lock.release()
+            raise
+
+    def __exit__(self, *error: object) -> None:
+        self._lock.release()

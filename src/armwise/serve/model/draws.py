@@ -1,0 +1,118 @@
+"""Draws arms for an agent, as many at once as ask for one."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from armwise.agent import Agent, Floats, make_choice
+from armwise.features.tokens import InvalidInput
+from armwise.numerics.choice import draw
+from armwise.serve.model.inside import copied, counts_choices, reseed
+from armwise.serve.model.seen import restricted
+from armwise.serve.model.underway import Held, Underway
+
+
+class Draws:
+    """Draws from an agent's distribution; where the agent has something to note, a twin of it draws.
+
+    >>> import armwise, numpy as np
+    >>> Draws(armwise.LinUCB(dim=2)).draw(np.eye(2), None, 0.7)[:2]
+    (array([0.5, 0.5]), 1)
+    """
+
+    def __init__(self, agent: Agent) -> None:
+        self._agent = agent
+        self._lock = threading.Lock()
+        self._twin: Agent | None = None
+        self._plain = [False]  # whether the agent is known to have nothing to note; copies share what one finds out
+        self.counts = counts_choices(agent)
+        # The encoder's rows are finite and of the right shape, so they need not be checked again.
+        self.direct = agent.sees in ("features", "shared") and agent.plain_input
+
+    def share(self, other: Draws) -> None:
+        """Know what another found out that draws for an agent like this one.
+
+        >>> import armwise
+        >>> Draws(armwise.LinUCB(dim=2)).share(Draws(armwise.LinUCB(dim=2)))
+        """
+        self._plain = other._plain
+
+    def begin_again(self) -> None:
+        """The agent has learnt something, which its twin does not know.
+
+        >>> import armwise
+        >>> Draws(armwise.LinUCB(dim=2)).begin_again()
+        """
+        self._twin = None
+
+    def draw(
+        self, view: Any, positions: list[int] | None, u: float, underway: Underway | None = None, version: int = 0
+    ) -> tuple[Floats, int, Any, Held | None]:
+        """The distribution over the offered arms, the arm that ``u`` draws, the agent's note, and what counts it while
+        it is under way, where choosing counts: ``version`` is the last event that the agent knows then.
+
+        >>> import armwise
+        >>> Draws(armwise.UCB1(n_arms=2)).draw(None, [1], 0.7)[:2]
+        (array([1.]), 0)
+        """
+        agent = self._agent
+        if self.counts and underway is not None:
+            return self._draw_counted(underway, version, view, positions, u)
+        if self._plain[0]:
+            known = self.direct and agent.n_arms in (None, len(view))
+            p = agent._probabilities(view) if known else agent.probabilities(view)
+            if positions is not None:
+                p = restricted(p, positions)
+            return p, draw(p, u), None, None
+        with self._lock:
+            # The draw is the agent's own, since it has something to note; a twin makes it, with randomness that is the
+            # event's own, so that deciding never changes what has been learnt.
+            if self._twin is None:
+                self._twin = copied(agent)
+            found = self._draw_from(self._twin, view, positions, u)
+        if found is None:
+            return self.draw(view, positions, u)
+        return *found, None
+
+    def _draw_counted(
+        self, underway: Underway, version: int, view: Any, positions: list[int] | None, u: float
+    ) -> tuple[Floats, int, Any, Held]:
+        """Draw where choosing counts: every decision that is under way is counted, whichever copy drew it."""
+        with underway.lock:
+            try:
+                twin = underway.twin(self._agent, version)
+                found = None if self._plain[0] else self._draw_from(twin, view, positions, u)
+                if found is None:
+                    underway.begin_again()  # a choice without a note was another draw
+                    twin = underway.twin(self._agent, version)
+                    p = restricted(twin.probabilities(view), positions)
+                    found = p, draw(p, u), None
+            except BaseException:
+                underway.begin_again()
+                raise
+            p, arm, note = found
+            choice = make_choice((arm if positions is None else positions[arm], p.item(arm), note, None))
+            if note is None:
+                twin._chose(view, choice)
+            return p, arm, note, underway.hold(view, choice)
+
+    def _draw_from(
+        self, twin: Agent, view: Any, positions: list[int] | None, u: float
+    ) -> tuple[Floats, int, Any] | None:
+        """The twin's own draw; None if it has nothing to note: then it never has, and its distribution says all."""
+        agent = self._agent
+        reseed(twin, int(u * 2.0**53))
+        p = twin.probabilities(view)
+        choice = twin.choose(view)
+        if choice.note is None:
+            self._plain[0] = True
+            return None
+        p = restricted(p, positions)
+        if positions is not None and sorted(positions) != list(range(agent._count_arms(view))):
+            raise InvalidInput(f"{type(agent).__name__} needs all its arms in every request, got {len(positions)}")
+        arm = choice.arm if positions is None else positions.index(choice.arm)
+        if choice.probability is None or abs(p[arm] - choice.probability) > 1e-9:
+            raise InvalidInput(f"{type(agent).__name__} drew an arm with {choice.probability}, but says {p[arm]}")
+        p[arm] = choice.probability
+        return p, arm, choice.note

@@ -1,0 +1,151 @@
+"""What an agent sees of a request, now and of one that is journaled."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from armwise.agent import Agent, Choice, make_choice
+from armwise.features.arms import read_arm
+from armwise.features.hashed import HashedRows
+from armwise.features.scaling import Scaling
+from armwise.features.tokens import InvalidInput, Stack, Tail, part, read_json
+from armwise.serve.journal.events import Decision
+from armwise.serve.model.inside import counts_choices
+from armwise.serve.model.seen import Seen, offered, stack_of
+
+
+class Sight:
+    """Turns JSON into what an agent declares that it ``sees``; ``arms`` are the names of fixed ones.
+
+    >>> import armwise
+    >>> Sight(armwise.LinUCB(dim=8, lam=1.0), HashedRows(8)).reads_one_row
+    True
+    >>> Sight(armwise.LinUCB(dim=8, lam=1.0), HashedRows(16))
+    Traceback (most recent call last):
+    ...
+    armwise.features.tokens.InvalidInput: agent: dim is 8, but the features have 16
+    """
+
+    def __init__(self, agent: Agent, encoder: HashedRows, arms: Sequence[str] = ()) -> None:
+        if agent.sees not in ("features", "nothing", "shared", "key", "advice"):
+            raise InvalidInput(f"agent: the service cannot give what {type(agent).__name__} sees: {agent.sees}")
+        if agent.sees in ("features", "shared") and agent.dim not in (None, encoder.dim):
+            raise InvalidInput(f"agent: dim is {agent.dim}, but the features have {encoder.dim}")
+        if len(set(arms)) != len(arms):
+            raise InvalidInput(f"arms: {max(arms, key=list(arms).count)!r} is named twice")
+        if arms and agent.n_arms != len(arms):
+            raise InvalidInput(f"arms: {len(arms)} are named, but the agent has {agent.n_arms}")
+        self._agent, self._encoder, self._arms = agent, encoder, arms
+        self._by_itself = not (arms or agent.n_costs or counts_choices(agent)) and (
+            agent.sees == "features" and agent.plain_input
+        )  # each arm's row stands for itself: where the agent reads one alone, the others need not be made
+
+    def see(self, context: bytes, stack: Stack, ids: Sequence[str], scaling: Scaling) -> Seen:
+        """What the agent sees of a request, whose tokens are ``stack``.
+
+        >>> import armwise
+        >>> stack = Stack(part(b"{}", "c"), Tail(1, read_arm(b'"a"').words))
+        >>> Sight(armwise.LinUCB(dim=8, lam=1.0), HashedRows(8)).see(b"{}", stack, ["a"], Scaling.of("")).view.shape
+        (1, 8)
+        """
+        if self._agent.sees == "features" and not self._arms:
+            return Seen(self._encoder.rows(stack, scaling), None, scaling, stack)
+        positions = self._positions(ids)
+        return Seen(self._view(context, stack, positions, scaling), positions, scaling, stack)
+
+    def _positions(self, ids: Sequence[str]) -> list[int]:
+        """Which of the agent's arms are offered."""
+        if self._arms:
+            try:
+                return [self._arms.index(id) for id in ids]
+            except ValueError:
+                strange = next(id for id in ids if id not in self._arms)
+                raise InvalidInput(f"this application has fixed arms, and {strange!r} is not one of them") from None
+        if len(ids) != (self._agent.n_arms or len(ids)):
+            raise InvalidInput(f"this application has {self._agent.n_arms} arms, got {len(ids)}")
+        return list(range(len(ids)))
+
+    def _view(self, context: bytes, stack: Stack, positions: list[int], scaling: Scaling) -> Any:
+        agent, encoder = self._agent, self._encoder
+        if agent.sees == "features":  # with weights of each arm's own, so that its row has a place of its own
+            if sorted(positions) != list(range(len(self._arms))):
+                named = [self._arms[k] for k in positions]
+                raise InvalidInput(f"{type(agent).__name__} needs all its arms in every request, got {named}")
+            return encoder.rows(stack, scaling)[np.argsort(positions)]
+        if agent.sees == "nothing":
+            return None
+        if agent.sees == "shared":
+            return encoder.shared(stack, scaling)
+        decoded = read_json(context)
+        if agent.sees == "key":
+            return msgspec.json.encode(decoded, order="sorted").decode()
+        advice = decoded.get("advice") if isinstance(decoded, dict) else None
+        if advice is None:
+            raise InvalidInput(
+                "context must hold the experts' advice: one distribution over the arms for each, as 'advice'"
+            )
+        try:
+            return np.array(advice, np.float64)
+        except (ValueError, TypeError):
+            raise InvalidInput("context.advice must be a table of numbers") from None
+
+    @property
+    def reads_one_row(self) -> bool:
+        """Whether all that the agent learns of a decision is in the row of the arm that was drawn.
+
+        >>> import armwise
+        >>> Sight(armwise.UCB1(n_arms=2), HashedRows(8)).reads_one_row
+        False
+        """
+        return self._by_itself and self._agent.one_row
+
+    def recall(self, decision: Decision, at_hand: Seen | Stack | None = None) -> Seen:
+        """What the agent saw when a journaled decision was made, or the part that it learns from: where it
+        ``reads_one_row``, that of the arm that was drawn. ``at_hand`` spares reading it again.
+
+        >>> import armwise
+        >>> asked = Decision(msgspec.Raw(b"{}"), [msgspec.Raw(b'"a"')], [1.0], 0, 0, 1, 0.0)
+        >>> Sight(armwise.LinUCB(dim=8, lam=1.0), HashedRows(8)).recall(asked).view.shape
+        (1, 8)
+        """
+        if isinstance(at_hand, Seen):
+            return at_hand
+        scaling = Scaling.of(decision.scaling)
+        if self.reads_one_row:
+            context = part(bytes(decision.context), "c") if at_hand is None else at_hand.context
+            alone = Stack(context, Tail(1, read_arm(bytes(decision.arms[decision.arm])).words))
+            return Seen(self._encoder.rows(alone, scaling), None, scaling, at_hand, True)
+        if at_hand is not None and self._agent.sees == "features" and not self._arms:
+            return Seen(self._encoder.rows(at_hand, scaling), None, scaling, at_hand)
+        return self.see(bytes(decision.context), stack_of(decision), offered(decision).ids, scaling)
+
+    def recall_choice(self, decision: Decision, at_hand: Seen | Stack | None, name: str) -> tuple[Any, Choice]:
+        """What the agent saw when a journaled decision was made, and its choice; ``name`` is the agent's as a version.
+
+        >>> import armwise
+        >>> asked = Decision(msgspec.Raw(b"{}"), [msgspec.Raw(b'"a"')], [0.5], 0, 0, 1, 0.0)
+        >>> Sight(armwise.LinUCB(dim=8, lam=1.0), HashedRows(8)).recall_choice(asked, None, "")[1].probability
+        0.5
+        """
+        seen = self.recall(decision, at_hand)
+        note = decision.note if decision.drawn_by in ("", name) else None  # another version's says nothing here
+        return seen.view, make_choice((seen.place(decision.arm), decision.p[decision.arm], note, None))
+
+    def kept(self, seen: Seen, arm: int) -> Seen | None:
+        """Of what was seen of a decision, what is worth its memory until it is learnt: a row; None: nothing.
+
+        >>> import armwise
+        >>> sight, arms = Sight(armwise.LinUCB(dim=8, lam=1.0), HashedRows(8)), Tail(1, read_arm(b'"a"').words)
+        >>> seen = sight.see(b"{}", Stack(part(b"{}", "c"), arms), ["a"], Scaling.of(""))
+        >>> sight.kept(seen, 0).view.shape
+        (1, 8)
+        """
+        if seen.drawn:
+            return seen
+        if not self.reads_one_row:
+            return None
+        return Seen(seen.view[arm : arm + 1].copy(), None, seen.scaling, seen.stack, True)
