@@ -3,25 +3,46 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+RACES := $(VENV)/.races
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: setup native stubs sanitize run test coverage check docs bench bakeoff torture check-wheel
+.PHONY: setup native native-here stubs sanitize run test coverage check docs bench bakeoff torture check-wheel
 setup: $(STAMP) native
 
-# Editable: Python is read from src, and `native` builds the kernels there, again whenever a source of theirs changes.
-$(STAMP): pyproject.toml
+$(BIN)/python:
 	tools/system-packages c++=g++ $$($(PYTHON) -c 'import sysconfig; print(sysconfig.get_path("include"))')/Python.h=python3-dev
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check scikit-build-core
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation -C wheel.cmake=false -e '.[all,dev]'
+	$(PYTHON) -m venv $(VENV)
+
+# Editable: Python is read from src, and `native` builds the kernels there, again whenever a source of theirs changes.
+EDITABLE := --no-build-isolation --config-settings wheel.cmake=false --editable
+$(STAMP): pyproject.toml | $(BIN)/python
+	$(PIP) scikit-build-core
+	$(PIP) $(EDITABLE) '.[all,dev]'
 	touch $(STAMP)
 
+# What a race needs, and no more: CMake only where the machine has none, and no bytecode of modules, most of which are
+# never imported; Python compiles those that are.
+$(RACES): pyproject.toml | $(BIN)/python
+	$(PIP) --no-compile scikit-build-core
+	$(PIP) --no-compile $(EDITABLE) ".[race,native$$(cmake -P tools/enough.cmake >/dev/null 2>&1 || echo ,cmake)]"
+	touch $(RACES)
+
 # The compiled kernels, built in place; with nothing to do it takes a tenth of a second.
-native: export PATH := $(abspath $(BIN)):$(PATH)
+BUILD := build/native
+CONFIGURE = test -f $(BUILD)/build.ninja || cmake -S . -B $(BUILD) -G Ninja -DPython_EXECUTABLE=$(abspath $(BIN))/python >/dev/null
+native native-here: export PATH := $(abspath $(BIN)):$(PATH)
 native: $(STAMP)
-	test -f build/native/build.ninja || cmake -S . -B build/native -G Ninja -DPython_EXECUTABLE=$(abspath $(BIN))/python >/dev/null
-	cmake --build build/native
-	cmake --install build/native --prefix src >/dev/null
+	$(CONFIGURE)
+	cmake --build $(BUILD)
+	cmake --install $(BUILD) --prefix src >/dev/null
+
+# The one variant that this processor takes: half of the time of all.
+WHICH = $$(python -c 'import sys; sys.path.append("$(BUILD)"); import _processor; print(_processor.best_variant())')
+native-here: $(RACES)
+	$(CONFIGURE)
+	cmake --build $(BUILD) --target _processor
+	cmake --build $(BUILD) --target _$(WHICH)
+	for part in processor $(WHICH); do cmake --install $(BUILD) --prefix src --component $$part >/dev/null || exit 1; done
 
 # The kernels' tests under the address and undefined-behaviour sanitisers, once in each variant. tools/sanitize sees to it
 # that every process of the run takes the sanitised kernels, or the run fails. Python itself is not instrumented, so the
@@ -50,8 +71,11 @@ stubs: native
 	$(BIN)/ruff format --quiet src/armwise/numerics/_baseline
 	$(BIN)/ruff check --quiet --fix src/armwise/numerics/_baseline
 
-run: setup
-	$(BIN)/armwise race
+# From a fresh clone: install and compile what the races need; where everything is installed, it is kept up to date. One
+# thread for linear algebra: a race's matrices are small, and a second one waits for them in a loop that takes a core.
+run: export PYTHONDONTWRITEBYTECODE :=
+run: $(if $(wildcard $(STAMP)),setup,native-here)
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/armwise race
 
 check: setup
 	$(BIN)/ruff check .

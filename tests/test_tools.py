@@ -47,3 +47,23 @@ def test_ordinary_kernels_are_not_taken_for_sanitised_ones(tmp_path, monkeypatch
     elsewhere, without_asan, without_ubsan = import_module("sanitized").complaints(_baseline, tmp_path)
     assert elsewhere == f"{Path(_baseline.__file__).resolve()} is not in {tmp_path}"
     assert without_asan.endswith("does not call __asan_report_load8") and "__ubsan_handle" in without_ubsan
+
+
+def makes(home: Path, target: str) -> str:
+    """What make would do for a target in an environment, without doing it."""
+    asked = ["make", "--dry-run", f"VENV={home}", f"BUILD={home}/build", target]
+    return subprocess.run(asked, cwd=TOOLS.parent, text=True, capture_output=True, check=True).stdout
+
+
+def test_a_race_installs_and_builds_what_it_needs(tmp_path):
+    """From a fresh clone make run is to take a minute; where everything is installed, all of it is kept up to date."""
+    fresh = makes(tmp_path, "run")
+    assert ".[race,native" in fresh and "all,dev" not in fresh and "cmake --build" in fresh
+    assert all("--target _" in line for line in fresh.splitlines() if "cmake --build" in line)
+    assert fresh.rstrip().endswith(f"{tmp_path}/bin/armwise race")
+    assert "all,dev" in makes(tmp_path, "check") and "all,dev" in makes(tmp_path, "test")
+    (tmp_path / "bin").mkdir()
+    for name in ("bin/python", ".installed"):
+        (tmp_path / name).touch()
+    later = makes(tmp_path, "run")
+    assert f"cmake --build {tmp_path}/build\n" in later and "--target" not in later and "pip install" not in later

@@ -3,16 +3,19 @@
 import doctest
 import inspect
 import os
+import platform
 import subprocess
 import sys
 from importlib import import_module
+from importlib.util import find_spec
 from types import ModuleType
 
 import numpy as np
 import pytest
 
 import variants_more  # noqa: F401 - registers its recipes
-from armwise.numerics import _native
+from armwise import numerics
+from armwise.numerics import _native, _processor
 from variants import RECIPES
 
 MODULES = {name: import_module(f"armwise.numerics._{name}") for name in _native.VARIANTS}
@@ -28,8 +31,11 @@ def kernels(room: ModuleType) -> dict[str, object]:
     return found
 
 
-def test_a_processor_with_avx2_has_two_variants():
-    assert _native.VARIANTS[0] == "baseline" and _native.VARIANT in _native.VARIANTS
+def test_every_variant_of_the_architecture_is_here_to_be_compared():
+    """make run builds one alone, make setup all of them: without both, nothing below would compare anything."""
+    expected = ["baseline", "v3"] if platform.machine() in ("x86_64", "AMD64") else ["baseline"]
+    taken = os.environ.get("ARMWISE_SIMD") or _processor.best_variant()
+    assert list(_native.VARIANTS) == expected and taken == _native.VARIANT
     assert len(ROOMS) >= 16
 
 
@@ -80,6 +86,58 @@ def test_an_unknown_variant_is_refused():
         env={**os.environ, "ARMWISE_SIMD": "v9"}, capture_output=True, text=True,
     )  # fmt: skip
     assert done.returncode == 1 and "ARMWISE_SIMD is 'v9'; this build of armwise has baseline" in done.stderr
+
+
+ONLY = """
+import importlib.util, sys
+find = importlib.util.find_spec
+def hidden(name, *package):
+    return None if name == "armwise.numerics._{hidden}" else find(name, *package)
+importlib.util.find_spec = hidden
+from armwise.numerics import _processor
+_processor.best_variant = lambda: "{best}"
+from armwise.numerics import _native
+assert "armwise.numerics._{hidden}" not in sys.modules
+print(_native.VARIANT, *_native.VARIANTS)
+"""
+
+
+@pytest.mark.skipif(len(MODULES) < 2, reason="this architecture has one variant")
+@pytest.mark.parametrize(
+    ("hidden", "best", "asked", "answer"),
+    [
+        ("baseline", "v3", "", "v3 v3"),
+        ("v3", "v3", "", "baseline baseline"),
+        (
+            "baseline",
+            "baseline",
+            "",
+            "this processor runs 'baseline'; this build of armwise has v3 (in a clone, make native",
+        ),
+        (
+            "baseline",
+            "v3",
+            "baseline",
+            "ARMWISE_SIMD is 'baseline'; this build of armwise has v3 (in a clone, make native",
+        ),
+        ("v3", "v3", "v3", "ARMWISE_SIMD is 'v3'; this build of armwise has baseline (in a clone, make native"),
+    ],
+)
+def test_where_one_variant_is_built(hidden, best, asked, answer):
+    """After make run alone. What the processor runs is taken, or the message says what to do; no other is loaded."""
+    done = subprocess.run(
+        [sys.executable, "-c", ONLY.format(hidden=hidden, best=best)],
+        env={**os.environ, "ARMWISE_SIMD": asked}, capture_output=True, text=True,
+    )  # fmt: skip
+    assert answer in (done.stdout if done.returncode == 0 else done.stderr)
+
+
+def test_a_folder_of_stubs_is_no_variant(tmp_path, monkeypatch):
+    """_baseline/ holds the kernels' types: to Python a folder, which would import as an empty package."""
+    (tmp_path / "_v9").mkdir()
+    monkeypatch.setattr(numerics, "__path__", [*numerics.__path__, str(tmp_path)])
+    assert find_spec("armwise.numerics._v9") is not None
+    assert _native._is_built(_native.VARIANT) and not _native._is_built("v9")
 
 
 @pytest.mark.parametrize("variant", MODULES)

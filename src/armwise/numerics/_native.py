@@ -10,14 +10,24 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from armwise.numerics import _baseline
+from armwise.numerics import _processor
 
-VARIANTS = ("baseline", *(v for v in ("v3",) if find_spec(f"armwise.numerics._{v}")))  # those that were built
-VARIANT = os.environ.get("ARMWISE_SIMD") or _baseline.best_variant()
+
+def _is_built(variant: str) -> bool:
+    spec = find_spec(f"armwise.numerics._{variant}")
+    return spec is not None and spec.origin is not None  # a folder of stubs alone has no origin
+
+
+VARIANTS = tuple(variant for variant in ("baseline", "v3") if _is_built(variant))
+_asked = os.environ.get("ARMWISE_SIMD")
+VARIANT = _asked or _processor.best_variant()
+if not _asked and VARIANT not in VARIANTS and "baseline" in VARIANTS:
+    VARIANT = "baseline"  # which every processor runs
 if VARIANT not in VARIANTS:
-    if "ARMWISE_SIMD" in os.environ:
-        raise ImportError(f"ARMWISE_SIMD is {VARIANT!r}; this build of armwise has {', '.join(VARIANTS)}")
-    VARIANT = "baseline"
+    raise ImportError(
+        f"{'ARMWISE_SIMD is' if _asked else 'this processor runs'} {VARIANT!r}; this build of armwise has "
+        f"{', '.join(VARIANTS) or 'no variant'} (in a clone, make native builds them all)"
+    )
 
 if TYPE_CHECKING:
     from armwise.numerics._baseline import choice as choice

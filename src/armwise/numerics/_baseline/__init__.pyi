@@ -73,5 +73,3 @@ from armwise.numerics._baseline import (
 from armwise.numerics._baseline import (
     winning as winning,
 )
-
-def best_variant() -> str: ...

@@ -87,6 +87,13 @@ template <class T, int N> struct View {
     }
 };
 
+// The array that an argument is, or, where the kernel does not write into it, a copy of it in the right layout (then owned
+// by `made`); null if it is none. Not inline, nor is the next: every argument of every binding would be a copy of it.
+PyArrayObject* read_array(PyObject* object, int dtype, int dimensions, bool writes, bool converts, PyObject*& made) noexcept;
+
+// A new array, uninitialised.
+PyObject* make_array(int dimensions, const npy_intp* shape, int dtype);
+
 // Arguments. The caster below fills them; the array they came from lives as long as the call.
 template <class T, int N> struct Array : View<T, N> {};
 template <class T, int N> struct Const : View<const T, N> {};
@@ -99,8 +106,7 @@ template <class T, int N> struct New {
     template <class... Sizes> explicit New(Sizes... sizes) {
         static_assert(sizeof...(sizes) == N);
         npy_intp shape[N] = {static_cast<npy_intp>(sizes)...};
-        object = nb::steal(PyArray_SimpleNew(N, shape, Dtype<T>::number));
-        if (!object.is_valid()) throw nb::python_error();
+        object = nb::steal(make_array(N, shape, Dtype<T>::number));
         view.data = static_cast<T*>(PyArray_DATA(reinterpret_cast<PyArrayObject*>(object.ptr())));
         for (int i = 0; i < N; ++i) view.shape[i] = shape[i];
     }
@@ -142,19 +148,11 @@ template <class T, int N, bool Writes, class Kind> struct array_caster {
     NB_TYPE_CASTER(Kind, const_name("numpy.typing.NDArray[") + armwise::Dtype<T>::name + const_name("]"))
 
     bool from_python(handle source, uint8_t flags, cleanup_list*) noexcept {
-        PyObject* object = source.ptr();
-        if (!PyArray_Check(object) || !exact(reinterpret_cast<PyArrayObject*>(object))) {
-            // Another layout of the same numbers is always copied; other numbers only where that is allowed and loses
-            // nothing.
-            if (Writes || (!(flags & (uint8_t)cast_flags::convert) && !same_numbers(object))) return false;
-            object = PyArray_FROMANY(object, armwise::Dtype<T>::number, N, N, NPY_ARRAY_CARRAY_RO);
-            if (!object) {
-                PyErr_Clear();
-                return false;
-            }
-            converted_ = steal(object);
-        }
-        auto* array = reinterpret_cast<PyArrayObject*>(object);
+        const bool converts = !Writes && (flags & (uint8_t)cast_flags::convert);
+        PyObject* made = nullptr;
+        PyArrayObject* array = armwise::read_array(source.ptr(), armwise::Dtype<T>::number, N, Writes, converts, made);
+        if (!array) return false;
+        converted_ = steal(made);
         value.data = static_cast<T*>(PyArray_DATA(array));
         for (int i = 0; i < N; ++i) value.shape[i] = PyArray_DIM(array, i);
         return true;
@@ -164,15 +162,6 @@ template <class T, int N, bool Writes, class Kind> struct array_caster {
 
   private:
     object converted_;
-
-    static bool same_numbers(PyObject* object) {
-        auto* array = reinterpret_cast<PyArrayObject*>(object);
-        return PyArray_Check(object) && PyArray_TYPE(array) == armwise::Dtype<T>::number && PyArray_NDIM(array) == N;
-    }
-    static bool exact(PyArrayObject* array) {
-        return PyArray_TYPE(array) == armwise::Dtype<T>::number && PyArray_NDIM(array) == N &&
-               (Writes ? PyArray_ISCARRAY(array) : PyArray_ISCARRAY_RO(array));
-    }
 };
 
 template <class T, int N>

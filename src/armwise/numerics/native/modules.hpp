@@ -30,5 +30,5 @@
     bind(requests) \
     bind(decisions)
 
-#define ARMWISE_DECLARE(name) void bind_##name(nanobind::module_&);
+#define ARMWISE_DECLARE(name) [[gnu::cold]] void bind_##name(nanobind::module_&);
 ARMWISE_MODULES(ARMWISE_DECLARE)

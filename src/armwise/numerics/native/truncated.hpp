@@ -3,6 +3,7 @@
 
 #include "eigen.hpp"
 #include "scratch.hpp"
+#include "simd.hpp"
 
 #include <vector>
 

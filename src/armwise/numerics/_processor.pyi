@@ -1,0 +1,2 @@
+def best_variant() -> str:
+    """The variant that this machine's processor runs fastest."""
