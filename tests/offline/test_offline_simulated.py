@@ -26,9 +26,9 @@ def thompson(seed, curve=0.0, n=800):
 
 def test_the_interval_covers_where_the_plain_mean_does_not():
     # LinUCB knows no probabilities, and none are needed. Binomial: .95 of 45 is below .84 once in 500 times. A failure
-    # means that the law of the errors is not taken from the agent's own adaptivity.
+    # means that the law of the errors is not taken from the agent's own adaptivity. One log in five is refused.
     held, plain = [], []
-    for seed in range(50):
+    for seed in range(56):
         rng = np.random.default_rng([seed, 1])
         x, agent = rng.uniform(-1, 1, (300, 2)), aw.LinUCB(2, n_arms=3, seed=seed)
         played = agent.play(x, (rng.random((300, 3)) < 0.5 + 2 * x @ SLOPES.T).astype(float))

@@ -143,3 +143,13 @@ def test_parquet_is_read_without_importing_pandas(frame, tmp_path):
         "assert len(rows[0].arms) and 'pandas' not in sys.modules and 'scipy.stats' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", run], check=True)
+
+
+def test_an_option_that_does_not_exist_is_named_with_the_one_that_does(tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text("treatment,spend\n1,0.5\n0,0.0\n")
+    for wrong, right in (("arm", "arms"), ("reward", "rewards"), ("probability", "probabilities")):
+        with pytest.raises(TypeError, match=f"there is no option '{wrong}': did you mean {right}=?"):
+            Log.from_csv(path, **{wrong: "treatment"})
+    with pytest.raises(TypeError, match="there is no option 'zzz': which column is what is said with contexts, arms"):
+        Log.from_csv(path, zzz=1)

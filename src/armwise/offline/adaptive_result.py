@@ -9,7 +9,7 @@ from armwise.agent import Floats
 from armwise.offline.adaptive_scores import Scores
 from armwise.offline.result import Estimate, Evaluation
 from armwise.offline.simulated import Simulation
-from armwise.offline.views import lines_of, number
+from armwise.offline.views import ends_of, lines_of, number
 
 _PLAIN = "a plain mean of adaptive data is biased, its interval too narrow"
 
@@ -35,9 +35,9 @@ class AdaptiveEvaluation(Evaluation):
         rows = []
         for name, e in self.items():
             plain = self.plain.get(name)
-            rows.append([name, number(e.value), _ends(e), number(e.std_error),
+            rows.append([name, number(e.value), ends_of(e), number(e.std_error),
                          "-" if math.isnan(e.ess) else f"{e.ess:,.0f}",
-                         number(plain.value) if plain else "", _ends(plain) if plain else ""])  # fmt: skip
+                         number(plain.value) if plain else "", ends_of(plain) if plain else ""])  # fmt: skip
         return head, rows
 
     def table(self) -> str:
@@ -107,8 +107,3 @@ class AdaptiveEvaluation(Evaluation):
         if name not in self._scores:
             raise ValueError(f"name is {name!r}, expected one of {', '.join(self._scores)}")
         return self._scores[name].path(self.interval, self.level)
-
-
-def _ends(e: Estimate) -> str:
-    places = len(number(e.value).partition(".")[2]) if math.isfinite(e.value) else 4
-    return " to ".join(f"{end:.{places}f}" if math.isfinite(end) else "-" for end in (e.low, e.high))

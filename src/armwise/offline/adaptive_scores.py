@@ -43,6 +43,15 @@ class Scores:
         """The effective number of rows behind the weights."""
         return float(self.w.sum() ** 2 / max((self.w**2).sum(), np.finfo(float).tiny))
 
+    @property
+    def worth(self) -> float:
+        """The effective rows of weights like these that average 1, as they should.
+
+        Whether a normal interval is trusted must not depend on how often chance took these decisions: where it did so
+        seldom, the other interval covers almost always, and one of the two by turns covers too often.
+        """
+        return float(len(self.w) * self.w.sum() / max((self.w**2).sum(), np.finfo(float).tiny))
+
     def weaknesses(self) -> list[str]:
         """Why a normal interval is not to be trusted here: it needs a chance for every arm, and many effective rows."""
         n, found = len(self.w), []
@@ -63,9 +72,9 @@ class Scores:
         elif mean > 1 + max(4 * error, 0.02):
             found.append(f"the weights average {mean:.3g}, not 1: the logged probabilities are wrong")
         found += rare_rewards(self.rewards[self.w > 0])
-        if self.w.any() and self.ess < FEW:
+        if self.w.any() and self.worth < FEW:
             found.append(
-                f"too few rows answer the question: effective sample size {self.ess:,.0f} of {n:,} (decisions taken "
+                f"too few rows answer the question: effective sample size {self.worth:,.0f} of {n:,} (decisions taken "
                 f"with probabilities down to {least:.2g}; an Explore around the agent raises them)"
             )
         return found

@@ -18,6 +18,7 @@ from armwise.offline.rows import ColumnNames, Ints, LogBlock, LogError, labels_o
 
 Block = dict[str, np.ndarray]  # one array a column; a column of lists is an array of objects, or 2-d
 _SAMPLE, _FEWEST = 1 << 15, 200  # rows to look for outcomes in
+_OPTIONS = ("contexts", "arms", "rewards", "probabilities", "timestamps", "arm_features", "available")
 _MANY = 1000  # different strings in a context column: more than that is an identifier, not a feature
 
 
@@ -46,8 +47,13 @@ class Columns:
         timestamps: str | None = None,
         arm_features: Sequence[str] | str = (),
         available: str | None = None,
+        **unknown: Any,
     ) -> Columns:
         """The mapping that a user gave, checked against the columns that exist."""
+        for name in unknown:
+            near = difflib.get_close_matches(name, _OPTIONS, n=1)
+            raise TypeError(f"there is no option {name!r}" + (f": did you mean {near[0]}=?" if near else
+                            f": which column is what is said with {', '.join(_OPTIONS)}"))  # fmt: skip
         constant = None
         if not isinstance(probabilities, (str, type(None))):
             constant, probabilities = fraction("probabilities", probabilities, one=True), None

@@ -28,9 +28,20 @@ def number(value: float, digits: int = 4) -> str:
 def cells(e: Estimate) -> list[str]:
     """One line of a table of estimates."""
     ess = "-" if math.isnan(e.ess) else f"{e.ess:,.0f}"
-    places = len(number(e.value).partition(".")[2]) if math.isfinite(e.value) else 4
-    ends = " to ".join(f"{end:.{places}f}" if math.isfinite(end) else "-" for end in (e.low, e.high))
-    return [e.name, number(e.value), ends, number(e.std_error), f"{e.n:,}", ess]
+    return [e.name, number(e.value), ends_of(e), number(e.std_error), f"{e.n:,}", ess]
+
+
+def ends_of(e: Any) -> str:
+    """An interval, with as many places as its value and its width need: that of a value of 0 is none of zeros.
+
+    >>> from types import SimpleNamespace as Of
+    >>> ends_of(Of(value=0.5, low=0.4, high=0.6)), ends_of(Of(value=0.0, low=0.0, high=0.0249))
+    ('0.4000 to 0.6000', '0.00000 to 0.02490')
+    """
+    sizes = [abs(e.value), e.high - e.low]
+    size = max((each for each in sizes if math.isfinite(each)), default=0.0)
+    places = len(number(size).partition(".")[2]) if size > 0 else 4
+    return " to ".join(f"{end:.{places}f}" if math.isfinite(end) else "-" for end in (e.low, e.high))
 
 
 def lines_of(head: list[str], body: list[list[str]], left: Container[int] = (0, 2)) -> list[str]:

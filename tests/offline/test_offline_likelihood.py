@@ -1,0 +1,67 @@
+"""Empirical likelihood on logs of agents: when it is taken, and by how much it is corrected for skewed weights."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import armwise as aw
+from armwise.offline import Log, adaptive
+from armwise.offline.likelihood import critical, heavier
+
+
+def test_which_interval_is_taken_does_not_depend_on_how_often_chance_played_an_arm():
+    # An arm of probability 1/30 is played 33 times in 1,000 rounds, or 25. Before, fewer than 30 plays meant the
+    # likelihood, which covers almost always just there, while the normal one covered what was left: .977 of the logs.
+    kinds = []
+    for plays in (25, 33, 42):
+        arms = np.zeros(1000, int)
+        arms[:: 1000 // plays][:plays] = 1
+        arms[np.flatnonzero(arms)[plays:]] = 0
+        rewards = (np.arange(1000) % 7 < 3).astype(float)
+        log = Log(arms=arms, rewards=rewards, probabilities=np.where(arms == 1, 1 / 30, 29 / 30), n_arms=2)
+        kinds.append(adaptive(log, warn=False)["arm 1"].interval)
+    assert kinds == ["normal"] * 3
+
+
+def test_squarecbs_logs_average_more_than_one_as_seldom_as_is_said():
+    # 80 logs, three arms each: a share with a standard error of about .035. A failure means that the correction, which
+    # rests on this share, is for another law of the weights than that of an agent that all but drops arms.
+    above, said = [], []
+    for seed in range(80):
+        rng = np.random.default_rng([seed, 31_000])
+        x = rng.uniform(-1, 1, (1000, 2))
+        agent = aw.SquareCB(2, n_arms=3, seed=seed)
+        played = agent.play(x, (rng.random((1000, 3)) < 0.5 + 0.2 * x[:, :1] * [1.0, -0.5, -0.5]).astype(float))
+        for arm in range(3):
+            w = (played.arms == arm) / played.probabilities
+            above.append(w.mean() > 1.0)
+            said.append(heavier(w))
+    assert np.mean(said) == pytest.approx(np.mean(above), abs=0.08)
+    assert np.mean(above) < 0.5
+
+
+def test_skewed_weights_lower_the_critical_value_and_even_ones_do_not():
+    rng = np.random.default_rng(3)
+    even, rare = 1.0 + rng.random(2000), 500.0 * (rng.random(2000) < 1 / 500)
+    assert heavier(even) == pytest.approx(0.5, abs=0.005)
+    assert 0.3 <= heavier(rare) < 0.46
+    assert heavier(np.ones(10)) == 0.5
+    spread = np.diag([0.5, 0.5])
+    assert critical(spread, 0.95) > critical(spread, 1 - 0.05 * 0.5 / heavier(rare)) > 1.3
+
+
+def test_epsilon_greedys_intervals_cover_as_often_as_they_say():
+    # 300 logs, arm 2 and the lift together: .95 within 3 standard errors of 600 (.92 to .977); before .98.
+    held = []
+    for seed in range(300):
+        rng = np.random.default_rng([seed, 20_260])
+        means = np.array([0.5, 0.45, 0.4])
+        agent = aw.EpsilonGreedy(n_arms=3, epsilon=0.1, seed=seed)
+        played = agent.play(None, (rng.random((1000, 3)) < means).astype(float))
+        log = Log(arms=played.arms, rewards=played.rewards, probabilities=played.probabilities, n_arms=3)
+        found = adaptive(log, control=1, warn=False)
+        lift = means[played.arms].mean() - means[1]
+        held += [found["arm 2"].low <= 0.4 <= found["arm 2"].high]
+        held += [found["agent - control"].low <= lift <= found["agent - control"].high]
+    assert 0.925 <= np.mean(held) <= 0.975
