@@ -88,8 +88,10 @@ def evaluation(
         error = float(centre.std(ddof=1)) / math.sqrt(n) if n > 1 else math.nan
         half = float(stdtrit(freedom(centre), 0.5 + level / 2)) * error
         middle = float(centre.mean())
-        counting = [] if rewards is None or scored.weights is None else rewards[scored.weights != 0.0]
-        warnings = (*_weaknesses(scored.weights), *rare_rewards(np.asarray(counting)), *scored.warnings)
+        against = _weaknesses(scored.weights)
+        if rewards is not None and scored.weights is not None and not against:  # few rows have few rewards anyway
+            against = rare_rewards(rewards[scored.weights != 0.0])
+        warnings = (*against, *scored.warnings)
         estimates[name] = Estimate(
             name, value, middle - half, middle + half, error, n, _ess(scored.weights), warnings, "normal", level,
             scored.parameter,
