@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from offline_worlds import K, draw_arms, expected, logging, make
 from scipy import stats
@@ -145,3 +146,58 @@ def test_bad_input():
     negative = Log(arms=[0, 1] * 20, rewards=[-1.0] * 40, probabilities=[0.5] * 40, n_arms=2)
     with pytest.raises(ValueError, match=r"row \d+: reward is -1.0"):
         replay(negative, aw.UCB1(n_arms=2))
+
+
+def by_context(n=4000, seed=0):
+    """Arms that follow the context, both worth .5: whoever takes the log for uniform is misled."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(n, 1))
+    p = 1.0 / (1.0 + np.exp(-3.0 * x[:, 0]))
+    arms = (rng.random(n) < p).astype(int)
+    rewards = (rng.random(n) < np.where(arms == 1, p, 1.0 - p)).astype(float)
+    return {"contexts": x, "arms": arms, "rewards": rewards, "n_arms": 2}, np.where(arms == 1, p, 1 - p)
+
+
+def test_a_log_without_probabilities_whose_arms_follow_the_context_is_not_taken_for_uniform_in_silence():
+    # Both arms are equally frequent, so their counts say nothing; the contexts of the two differ.
+    columns, p = by_context()
+    agent = aw.EpsilonGreedy(2, seed=1)
+    with pytest.warns(WeakLogWarning, match="its arms differ in context 0"):
+        found = replay(Log(**columns), agent, runs=0)
+    assert found.low > 0.5  # the truth is outside: without the warning this would be a false answer
+    assert "differ in context 0" in found.table()
+    assert "differ in context 0" in " ".join(found.to_dict()["warnings"])
+    assert "differ in context 0" in found._repr_html_()
+    with pytest.warns(WeakLogWarning, match="its arms differ in context 0"):
+        aw.offline.compare_learners(Log(**columns), agent, aw.UCB1(2), runs=2)
+    with pytest.warns(WeakLogWarning, match="rows match the agent's choices"):  # few are left, which it says
+        assert "differ in" not in replay(Log(**columns, probabilities=p), agent, runs=0).table()
+
+
+def test_what_replay_takes_for_granted_is_said_in_every_view(tmp_path):
+    log = uniform_log(600, 1, probabilities=False)
+    found = replay(log, learner(0))
+    assert found.warnings == ()
+    for text in (found.table(), found._repr_html_(), str(found.to_dict())):
+        assert "taken to be uniform" in text
+    both = aw.offline.compare_learners(log, learner(0), aw.UCB1(K), runs=2)
+    assert "taken to be uniform" in both.table()
+    assert "taken to be uniform" in str(both.to_dict())
+    known = replay(uniform_log(600, 1), learner(0))
+    assert "taken to be uniform" not in known.table()
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_a_short_file_is_replayed_as_often_as_a_frame(tmp_path, kind):
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame({"arm": rng.integers(0, 2, 600), "reward": rng.integers(0, 2, 600), "probability": 0.5})
+    path = tmp_path / f"log.{kind}"
+    frame.to_csv(path, index=False) if kind == "csv" else frame.to_parquet(path)
+    here = replay(Log.from_pandas(frame), aw.UCB1(2, seed=1))
+    there = replay(Log.read(path), aw.UCB1(2, seed=1))
+    assert here.runs == 20
+    assert (there.runs, there.low, there.high) == (here.runs, here.low, here.high)
+    assert replay(Log.read(path), aw.UCB1(2, seed=1), horizon=60).runs == 20
+    longer = pd.concat([frame] * 6)
+    longer.to_csv(path, index=False) if kind == "csv" else longer.to_parquet(path)
+    assert replay(Log.read(path), aw.UCB1(2, seed=1), horizon=60).runs == 0

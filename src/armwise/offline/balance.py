@@ -184,18 +184,18 @@ class Balance:
         copies = self.copies()
         if copies:
             found.append(
-                f"{_listed(copies)} nearly determine{'s' if len(copies) == 1 else ''} the reward: an outcome is no "
+                f"{listed(copies)} nearly determine{'s' if len(copies) == 1 else ''} the reward: an outcome is no "
                 "context, leave it out of contexts"
             )
         implying = [name for name in self.implying() if name not in copies]
         if implying:
             found.append(
-                f"{_listed(implying)}: not zero only where the reward is not: an outcome is no context, leave it out "
+                f"{listed(implying)}: not zero only where the reward is not: an outcome is no context, leave it out "
                 "of contexts"
             )
         off = [(name, z, arm) for name, z, arm in self.worst() if z > _OFF and name not in (*copies, *implying)]
         if off:
-            shown = _listed([f"{name} (arm {arm}, {z:.0f} standard errors)" for name, z, arm in off])
+            shown = listed([f"{name} (arm {arm}, {z:.0f} standard errors)" for name, z, arm in off])
             found.append(
                 f"the arms, weighted by 1/p, differ in {shown}: the probabilities are wrong, or the column is an "
                 "outcome, known only after the arm was played"
@@ -215,5 +215,6 @@ def _counted(rows: LogBlock) -> LogBlock:
     return rows.take(np.flatnonzero((number < _FULL) | ((number >> 12) % 16 == 0)))
 
 
-def _listed(names: list[str], most: int = 4) -> str:
+def listed(names: list[str], most: int = 4) -> str:
+    """Some names, and how many more there are."""
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")

@@ -13,6 +13,7 @@ from scipy.special import chdtrc, stdtr, stdtrit
 
 from armwise.agent import Agent, Choice, Floats, count, fraction
 from armwise.offline import intervals
+from armwise.offline.balance import Balance, listed
 from armwise.offline.diagnostics import WeakLogWarning
 from armwise.offline.log import Log
 from armwise.offline.progress import bar
@@ -116,15 +117,17 @@ def replay(
 ) -> Replay:
     """Let a copy of ``agent`` choose in every logged round; where it picks the logged arm, it learns the reward.
 
-    On a log whose arms were drawn uniformly (equal probabilities, or none given) the matching rounds are what the
-    agent would have lived through. With other probabilities p a match is accepted with probability floor / p
-    (``floor`` at most the smallest p, which it is by default), so that every arm is as likely to be accepted as every
-    other. A round that does not match leaves the agent as it was, apart from its random stream. ``horizon`` stops
-    after so many matches; how many a log yields depends on the agent, so fix it when agents are compared.
+    On a log whose arms were drawn uniformly (equal probabilities) the matching rounds are what the agent would have
+    lived through. A log without probabilities is taken to be such a one, which the result says; it warns where the
+    arms' frequencies or the contexts of their rows speak against it. With other probabilities p a match is accepted
+    with probability floor / p (``floor`` at most the smallest p, which it is by default), so that every arm is as
+    likely to be accepted as every other. A round that does not match leaves the agent as it was, apart from its random
+    stream. ``horizon`` stops after so many matches; how many a log yields depends on the agent, so fix it when agents
+    are compared.
 
     What one run earns depends on the log and on what the agent happened to learn from it. The interval covers both: it
-    rests on ``runs`` further replays, each on a resampled log with another seed (by default 20 where the log is short
-    enough, else none, and the result says that its interval is of this one run).
+    rests on ``runs`` further replays, each on a resampled log with another seed (by default 20 where the log has at
+    most 3,000 rows, else none, and the result says that its interval is of this one run).
 
     >>> import armwise as aw
     >>> rng = np.random.default_rng(0)
@@ -151,9 +154,9 @@ def replay(
             if horizon is not None and len(rewards) == horizon:
                 break
     if runs is None:
-        runs = 20 if n <= _SHORT and not log.streamed else 0
+        runs = 20 if _is_short(log) else 0
     again = [_resampled(log, [agent], limit, horizon, seed, run)[0] for run in range(count("runs", runs, least=0))]
-    result = _result(rewards, matched, n, notes, limit, level, learner, again)
+    result = _result(rewards, matched, n, notes, _method(log, limit), level, learner, again)
     return replace(result, columns=log.columns_used, logged=earned / n if n else math.nan)
 
 
@@ -195,7 +198,7 @@ def compare_learners(
         warnings.warn(WeakLogWarning("; ".join(notes)), stacklevel=2)
     return LearnerComparison((type(first).__name__, type(second).__name__), (float(both[:, 0].mean()),
                              float(both[:, 1].mean())), value, value - z * spread, value + z * spread, p_value, runs,
-                             level, tuple(notes))  # fmt: skip
+                             level, tuple(notes), _method(log, limit))  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -215,6 +218,7 @@ class LearnerComparison:
     runs: int
     level: float
     warnings: tuple[str, ...]
+    method: str = "every match"
 
     @property
     def better(self) -> str:
@@ -229,6 +233,7 @@ class LearnerComparison:
             f"second, {self.names[1]}: {number(self.values[1])}",
             f"difference: {number(self.value)} ({self.level:.0%} interval {ends}, {self.runs} resampled logs)",
             f"better: {self.better} (p = {self.p_value:.2g})",
+            f"rows that count: {self.method}",
         ]
         return "\n".join([*lines, *(f"WARNING: {text}" for text in self.warnings)])
 
@@ -319,15 +324,7 @@ def _floor(log: Log, floor: float | None) -> tuple[float | None, list[str]]:
     if not log.has_probabilities:
         if floor is not None:
             raise ValueError("floor is given, but the log has no probabilities to compare it with")
-        counts = np.zeros(log.n_arms)
-        for rows in log.batches(contexts=False):
-            counts += np.bincount(rows.arms, minlength=log.n_arms)
-        even = counts.mean()
-        if even > 0 and chdtrc(len(counts) - 1, ((counts - even) ** 2).sum() / even) < 1e-6:
-            return None, [
-                "the log has no probabilities and its arms are not equally frequent: replay needs a uniform log"
-            ]
-        return None, []
+        return None, _against_uniform(log)
     least, most = np.inf, 0.0
     for rows in log.batches(contexts=False):
         assert rows.probabilities is not None
@@ -339,8 +336,43 @@ def _floor(log: Log, floor: float | None) -> tuple[float | None, list[str]]:
     return (least if floor is None else float(floor)), []
 
 
+def _against_uniform(log: Log) -> list[str]:
+    """What speaks against a log without probabilities having drawn its arms uniformly: counts, contexts by arm."""
+    counts, balance = np.zeros(log.n_arms), Balance(log.n_arms, log.context_names)
+    for rows in log.batches():
+        counts += np.bincount(rows.arms, minlength=log.n_arms)
+        balance.add(replace(rows, probabilities=np.full(len(rows), 1.0 / log.n_arms)))
+    even = counts.mean()
+    if even > 0 and chdtrc(len(counts) - 1, ((counts - even) ** 2).sum() / even) < 1e-6:
+        return ["the log has no probabilities and its arms are not equally frequent: replay needs a uniform log, or "
+                "the probabilities (Log(..., probabilities=...), or PropensityModel().fill(log))"]  # fmt: skip
+    differing = balance.unequal()
+    if differing:
+        return [f"the log has no probabilities and its arms differ in {listed(differing)}: they follow the context, so "
+                "this is not what the agent would earn; replay needs a uniform log, or the probabilities "
+                "(Log(..., probabilities=...), or PropensityModel().fill(log))"]  # fmt: skip
+    return []
+
+
+def _method(log: Log, limit: float | None) -> str:
+    """Which matches count, and what is taken for granted."""
+    if not log.has_probabilities:
+        return "every match; the log has no probabilities and is taken to be uniform"
+    return "every match" if limit is None else f"matches accepted with probability {limit:.3g} / p"
+
+
+def _is_short(log: Log) -> bool:
+    """Whether the log, in memory or not, has few enough rows to replay it again and again."""
+    n = 0
+    for rows in log.batches(_SHORT + 1, contexts=False):
+        n += len(rows)
+        if n > _SHORT:
+            return False
+    return True
+
+
 def _result(
-    rewards: list[float], matched: list[int], n: int, notes: list[str], limit: float | None, level: float,
+    rewards: list[float], matched: list[int], n: int, notes: list[str], method: str, level: float,
     agent: Agent, again: list[float],
 ) -> Replay:  # fmt: skip
     got, m = np.array(rewards), len(rewards)
@@ -366,6 +398,5 @@ def _result(
         low, high = max(min(low, value - slack), 0.0), min(max(high, value + slack), 1.0)
     if notes:
         warnings.warn(WeakLogWarning("; ".join(notes)), stacklevel=3)
-    method = "every match" if limit is None else f"matches accepted with probability {limit:.3g} / p"
     return Replay(value, float(low), float(high), error, m, n, got, np.array(matched, np.int64), method, level,
                   tuple(notes), agent, len(others))  # fmt: skip
