@@ -138,6 +138,21 @@ def test_every_interval_that_can_be_split_is_the_same(cluster, parquet, interval
         assert client.status == "running"  # the caller's own: left open
 
 
+@pytest.mark.parametrize("interval", ["auto", "bootstrap"])
+def test_policies_whose_estimates_share_nothing_or_everything_are_the_same(cluster, tmp_path, interval):
+    # Rounding turns the eigenvectors of a correlation that is 0 or 1 between the policies; the level must not turn.
+    pq.write_table(table(600), tmp_path / "log.parquet")
+    log, every = Log.from_parquet(tmp_path / "log.parquet", **MAPPING), np.eye(K)
+    for policies in (
+        {"a": every[0], "b": every[1]},
+        {"a": every[0], "again": every[0], "b": every[1] / 2 + every[0] / 2},
+    ):
+        asked = {"interval": interval, "baseline": "logged", "resamples": 50, "warn": False}
+        same(
+            evaluate(log, policies, EVERY, **asked), evaluate(log, policies, EVERY, **asked, engine=f"dask://{cluster}")
+        )
+
+
 def test_clusters_clips_and_comparisons_are_the_same(cluster, parquet):
     log = Log.from_parquet(parquet, **MAPPING)
     engine = f"dask://{cluster}"

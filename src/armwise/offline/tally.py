@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtr, ndtri
 
 from armwise.agent import Floats, count
 from armwise.offline import intervals
@@ -20,9 +19,9 @@ from armwise.offline.intervals import Clusters
 from armwise.offline.result import Estimate
 from armwise.offline.rows import LogBlock
 from armwise.offline.settings import Settings
+from armwise.offline.simultaneous import simultaneous_level
 from armwise.offline.sums import Sums
 from armwise.offline.targets import Target, unsupported
-from armwise.streams import stream
 
 _DISAGREE = 4.0  # standard errors between the weights' answer and the model's that chance does not explain
 
@@ -362,25 +361,12 @@ class Tally:
         return high - low
 
     @np.errstate(over="ignore", invalid="ignore")
-    def simultaneous_level(self, gradients: list[Floats], level: float, seed: int, draws: int = 20_000) -> float:
-        """The level at which single intervals cover all of these at once: the quantile of their largest deviation."""
+    def simultaneous_level(self, gradients: list[Floats], level: float, seed: int) -> float:
+        """The level at which single intervals cover all of these at once."""
         if len(gradients) < 2:
             return level
         each = np.stack(gradients)
-        covariance = each @ self.covariance @ each.T
-        spread = np.sqrt(np.maximum(np.diag(covariance), 0.0))
-        moving = np.isfinite(spread) & (spread > 0)
-        if moving.sum() < 2:
-            return level
-        correlation = (covariance / np.outer(np.where(moving, spread, 1.0), np.where(moving, spread, 1.0)))[moving][
-            :, moving
-        ]
-        values, vectors = np.linalg.eigh(correlation)
-        root = vectors * np.sqrt(np.maximum(values, 0.0))
-        z = stream(seed, "simultaneous").standard_normal((draws, len(values))) @ root.T
-        quantile = float(np.quantile(np.abs(z).max(axis=1), level))
-        quantile = min(quantile, float(-ndtri((1.0 - level) / (2.0 * len(gradients)))))  # Bonferroni is never beaten
-        return 1.0 - 2.0 * float(ndtr(-quantile))
+        return simultaneous_level(each @ self.covariance @ each.T, level, seed)
 
 
 def _hull(one: tuple[float, float], other: tuple[float, float]) -> tuple[float, float]:
