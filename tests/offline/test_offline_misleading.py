@@ -253,3 +253,24 @@ def test_pages_say_what_is_shown(tmp_path):
     assert page.count("<details>") == 6 and "<h1>Offline evaluation of 6 policies</h1>" in page
     adaptive(log, warn=False).report(tmp_path / "own.html")
     assert "no probabilities" not in (tmp_path / "own.html").read_text()
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize("rows", [2, 399, 800])
+@pytest.mark.parametrize("what", ["by", "cluster"])
+def test_a_column_of_the_wrong_length_is_refused(tmp_path, what, rows, streamed):
+    # by=[1, 2] on 400 rows used to print two segments of one row each, and to drop the others.
+    log, _ = make(400, seed=1)
+    if streamed:
+        pd.DataFrame({"arm": log.arms, "reward": log.rewards, "probability": log.probabilities}).to_csv(
+            tmp_path / "log.csv", index=False
+        )
+        log = Log.from_csv(tmp_path / "log.csv", n_arms=log.n_arms)
+    values = np.arange(rows) % 2
+    with pytest.raises(ValueError, match=f"{what} has {rows} values, but the log has 400 rows"):
+        evaluate(log, aw.Constant(0), "ips", **{what: values})
+    if what == "cluster":
+        with pytest.raises(ValueError, match=f"cluster has {rows} values, but the log has 400 rows"):
+            compare(log, aw.Constant(0), aw.Constant(1), "ips", cluster=values)
+    with pytest.raises(ValueError, match=rf"{what} has shape \(400, 1\), expected one value per row"):
+        evaluate(log, aw.Constant(0), "ips", **{what: np.zeros((400, 1))})

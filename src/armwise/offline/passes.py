@@ -62,7 +62,7 @@ class Pass:
         self._targets = list(dict.fromkeys(t for _, t in pairs))
         self._pairs = [*pairs, *((e, self._targets[0]) for e in reported)]
         self._needs_model = any(e.needs_model for e, _ in pairs)
-        self._by, self._cluster = by, cluster
+        self._by, self._cluster = _column("by", by, job.log), _column("cluster", cluster, job.log)
         self.whole = self._tally()
         self.segments: dict[str, Tally] = {}
         self.balance = Balance(job.log.n_arms, job.log.context_names)
@@ -76,6 +76,8 @@ class Pass:
             self._check(engine)
         with bar(self._job.log, 1 + self._needs_model, progress) as advance:
             found = self._here(advance) if engine is None else self._on_cluster(engine, advance)
+        for name, values in (("by", self._by), ("cluster", self._cluster)):
+            _check_length(name, values, self.whole.sums.n)
         self.balance = found.balance
         least = self.whole.least_probability
         self.whole.finish(self.balance, least)
@@ -94,7 +96,7 @@ class Pass:
         for rows in self._batches(model):
             answers = {target: target.answers(rows) for target in self._targets}
             q = None if model is None else model.predict(rows)
-            clusters = _values(self._cluster, rows)
+            clusters = _values("cluster", self._cluster, rows)
             self.whole.add(rows, answers, q, clusters)
             if self._by is not None:
                 self._add_segments(rows, answers, q, clusters)
@@ -108,7 +110,7 @@ class Pass:
         yield from self._job.batches(needed, extra)
 
     def _add_segments(self, rows: LogBlock, answers: Any, q: Any, clusters: Any) -> None:
-        labels, which = np.unique(np.asarray(_values(self._by, rows)).astype(str), return_inverse=True)
+        labels, which = np.unique(np.asarray(_values("by", self._by, rows)).astype(str), return_inverse=True)
         for i, label in enumerate(labels.tolist()):
             if label not in self.segments:
                 self.segments[label] = self._tally()
@@ -241,17 +243,39 @@ def _check_segments(segments: dict[str, Any]) -> None:
         raise ValueError(f"by has more than {_SEGMENTS} different values: group them into fewer first")
 
 
+def _column(name: str, source: Any, log: Log) -> Any:
+    """A column's name as it is; an array checked: how many rows a file has may only be known when they were read."""
+    if source is None or isinstance(source, str):
+        return source
+    values = np.asarray(source)
+    if values.ndim != 1:
+        raise ValueError(f"{name} has shape {values.shape}, expected one value per row, or the name of a column")
+    if log.counted:
+        _check_length(name, values, len(log))
+    return values
+
+
+def _check_length(name: str, values: Any, n: int) -> None:
+    if isinstance(values, np.ndarray) and len(values) != n:
+        raise ValueError(f"{name} has {len(values):,} values, but the log has {n:,} rows: expected one per row")
+
+
 def _whole_column(log: Log, source: Any) -> Any:
     if not isinstance(source, str):
         return source
-    return np.concatenate([_values(source, rows) for rows in log.batches(extra=(source,))])
+    return np.concatenate([_values("", source, rows) for rows in log.batches(extra=(source,))])
 
 
-def _values(source: Any, rows: LogBlock) -> Any:
+def _values(name: str, source: Any, rows: LogBlock) -> Any:
     """The values of a column, or of an (n,) array, in these rows."""
     if source is None:
         return None
     if isinstance(source, str):
         assert rows.extra is not None
         return rows.extra[source]
-    return np.asarray(source)[rows.start : rows.start + len(rows)]
+    last = rows.start + len(rows)
+    if last > len(source):
+        raise ValueError(
+            f"{name} has {len(source):,} values, but the log has {last:,} rows or more: expected one per row"
+        )
+    return source[rows.start : last]
