@@ -274,3 +274,43 @@ def test_a_column_of_the_wrong_length_is_refused(tmp_path, what, rows, streamed)
             compare(log, aw.Constant(0), aw.Constant(1), "ips", cluster=values)
     with pytest.raises(ValueError, match=rf"{what} has shape \(400, 1\), expected one value per row"):
         evaluate(log, aw.Constant(0), "ips", **{what: np.zeros((400, 1))})
+
+
+def test_a_reward_model_that_answers_nan_is_refused():
+    # It used to give a value of "-" with an interval, and to blame "the squares of these rewards".
+    log, _ = make(400, seed=1)
+    table = np.full((400, log.n_arms), 0.5)
+    table[17, 2] = np.nan
+
+    class Answers:
+        def predict(self, contexts):
+            return np.where(np.arange(400)[:, None] == 17, np.inf, np.full((len(contexts), log.n_arms), 0.5))
+
+    class Regressor:
+        def fit(self, X, y):
+            return self
+
+        def predict(self, X):
+            return np.full(len(X), np.nan)
+
+    for judge in (evaluate, aw.offline.scores):
+        with pytest.raises(ValueError, match="reward_model, row 17, arm 2: nan, expected finite numbers"):
+            judge(log, aw.Constant(0), "dr", reward_model=table)
+        with pytest.raises(ValueError, match="reward_model, row 17, arm 0: inf, expected finite numbers"):
+            judge(log, aw.Constant(0), "dr", reward_model=Answers())
+        with pytest.raises(ValueError, match="reward_model, row 0, arm 0: nan, expected finite numbers"):
+            judge(log, aw.Constant(0), "dr", reward_model=Regressor())
+
+
+@pytest.mark.parametrize("interval", ["auto", "bernstein", "betting", "sequence"])
+def test_a_largest_weight_that_is_not_the_largest_is_refused(interval):
+    log = Log(arms=[0, 1] * 100, rewards=[1, 0] * 100, probabilities=[0.1, 0.9] * 100, n_arms=2)
+    with pytest.raises(
+        ValueError, match=r"row 0: the weight is 10, above max_weight \(0.1\), which the interval rests on"
+    ):
+        evaluate(log, [1.0, 0.0], ["ips", "dr"], interval=interval, max_weight=0.1)
+    with pytest.raises(ValueError, match="above max_weight"):
+        compare(log, [1.0, 0.0], [0.0, 1.0], "ips", interval=interval, max_weight=5.0)
+    # weights as they are used count: a cap or a clip makes them smaller
+    evaluate(log, [1.0, 0.0], "ips", interval=interval, max_weight=4.0, cap=4.0, warn=False)
+    evaluate(log, [1.0, 0.0], "ips", interval=interval, max_weight=10.0, warn=False)

@@ -214,7 +214,15 @@ class Crossfit:
             mine = np.flatnonzero(fold == f)
             if mine.size:
                 q[mine] = model.predict(rows.take(mine))
-        return q
+        return _finite(q, rows.start)
+
+
+def _finite(q: Floats, start: int) -> Floats:
+    """The same expected rewards, if all of them are numbers; ``start`` is the number of their first row."""
+    if not np.isfinite(q).all():
+        row, arm = np.argwhere(~np.isfinite(q))[0]
+        raise ValueError(f"reward_model, row {start + row}, arm {arm}: {q[row, arm]}, expected finite numbers")
+    return q
 
 
 def _fresh(model: Any) -> Any:
@@ -244,6 +252,7 @@ class Given:
                     f"reward_model has shape {self._table.shape}, expected ({len(log)}, {log.n_arms}): an expected "
                     "reward for every arm in every row"
                 )
+            _finite(self._table, 0)
 
     def predict(self, rows: LogBlock) -> Floats:
         """(n, K) expected rewards."""
@@ -251,12 +260,11 @@ class Given:
             return self._table[rows.start : rows.start + len(rows)]
         contexts = rows.contexts if rows.contexts is not None else np.empty((len(rows), 0))
         q = np.asarray(self._model.predict(contexts), np.float64)
-        if q.shape != (len(rows), rows.n_arms) or not np.isfinite(q).all():
+        if q.shape != (len(rows), rows.n_arms):
             raise ValueError(
-                f"reward_model.predict answered an array of shape {q.shape}, expected finite numbers of shape "
-                f"({len(rows)}, {rows.n_arms})"
+                f"reward_model.predict answered an array of shape {q.shape}, expected ({len(rows)}, {rows.n_arms})"
             )
-        return q
+        return _finite(q, rows.start)
 
 
 def fitted_model(model: Any, log: Log, folds: int, seed: int, progress: Any = None) -> Model:

@@ -91,6 +91,12 @@ class Settings:
                 weights = target / np.maximum(rows.probabilities, self.clip)
             if self.cap is not None:
                 weights = np.minimum(weights, self.cap)
+            if self.given_weight is not None and len(rows) and weights.max() > self.given_weight * (1.0 + 1e-9):
+                row = int(weights.argmax())
+                raise ValueError(
+                    f"row {rows.start + row}: the weight is {weights[row]:g}, above max_weight "
+                    f"({self.given_weight:g}), which the interval rests on: leave max_weight out, or give the largest that is possible"
+                )
         if q is None:
             return Facts(rewards, weights), raw
         every = np.arange(len(rows))
