@@ -41,7 +41,7 @@ def test_a_journal_gives_the_same_account_again(tmp_path):
         before = shop.agent.spent.tolist()
     with aw.Decider(tmp_path / "journal", agent=HARD, seed=1) as again:
         assert again.agent.spent.tolist() == before
-        assert again.agent._aside.tolist() == pytest.approx([0.0])
+        assert again.agent.set_aside.tolist() == pytest.approx([0.0])
 
 
 def test_a_baseline_in_the_configuration_of_an_application():

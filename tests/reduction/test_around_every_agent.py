@@ -77,10 +77,10 @@ def test_a_choice_that_a_copy_made_sets_aside_what_that_choice_may_cost(name):
     choices = [copy.choose(context) for copy in copies]
     for choice in choices:
         agent._chose(context, choice)
-    np.testing.assert_allclose(agent.agent._aside, np.sum([choice.note[0] for choice in choices], axis=0))
+    np.testing.assert_allclose(agent.agent.set_aside, np.sum([choice.note[0] for choice in choices], axis=0))
     for choice in choices:
         agent.learn(context, choice, 0.0, [0.0, 0.0])
-    np.testing.assert_allclose(agent.agent._aside, 0.0, atol=1e-12)
+    np.testing.assert_allclose(agent.agent.set_aside, 0.0, atol=1e-12)
 
 
 @pytest.mark.parametrize(

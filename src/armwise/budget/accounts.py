@@ -6,11 +6,76 @@ from typing import Any
 
 import numpy as np
 
+from armwise import persist
 from armwise.agent import Floats
 from armwise.arguments import as_floats
 
-# Sums of many costs round: an account that must not be overdrawn stays this share of it below.
-ROUNDING = 1e-12
+_BITS = 1074  # every finite double is a whole number of 2^-1074
+
+
+class ExactSums(persist.Saved):
+    """Sums of amounts, one per resource, that never round, however many amounts there are and in whatever order.
+
+    An account that must not be overdrawn cannot be a rounded sum: a thousand times 0.1 would be 100 or a little less
+    or more, by the order of the additions. (The double 0.1 is above a tenth, so that a thousand of them are above 100.)
+
+    >>> sums = ExactSums(1)
+    >>> for _ in range(1000): sums.add([0.1])
+    >>> sums.rounded, sums.fits([100.0])
+    (array([100.]), False)
+    """
+
+    _learnt = ("units",)
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.units = [0] * size
+
+    def add(self, values: Any, times: int = 1) -> None:
+        """Add amounts, as often as said (-1 takes them away).
+
+        >>> sums = ExactSums(2)
+        >>> sums.add([0.1, 0.5], times=3); sums.add([0.1, 0.5], times=-2); sums.rounded
+        array([0.1, 0.5])
+        """
+        self.units = [mine + times * _units(value) for mine, value in zip(self.units, values)]
+
+    def fits(self, limits: Any) -> bool:
+        """Whether every sum is at most its limit.
+
+        >>> sums = ExactSums(1)
+        >>> sums.add([0.25], times=4); sums.fits([1.0])
+        True
+        """
+        return all(mine <= _units(limit) for mine, limit in zip(self.units, limits))
+
+    def rest(self, limits: Any) -> Floats:
+        """What is left of each limit, as the largest double not above it: an amount fits if it is at most this.
+
+        >>> sums = ExactSums(1)
+        >>> sums.add([0.1]); sums.rest([0.3])                        # the double 0.3 is below three tenths
+        array([0.2])
+        """
+        return np.array([_below(_units(limit) - mine) for mine, limit in zip(self.units, limits)])
+
+    @property
+    def rounded(self) -> Floats:
+        """The sums, each as the double nearest to it.
+
+        >>> ExactSums(2).rounded
+        array([0., 0.])
+        """
+        return np.array([mine / (1 << _BITS) for mine in self.units])
+
+
+def _units(value: float) -> int:
+    numerator, denominator = float(value).as_integer_ratio()
+    return numerator << (_BITS + 1 - denominator.bit_length())
+
+
+def _below(units: int) -> float:
+    near = units / (1 << _BITS)  # rounded to nearest, once
+    return near if _units(near) <= units else float(np.nextafter(near, -np.inf))
 
 
 class BudgetSpent(ValueError):
@@ -55,3 +120,19 @@ def refuse_negative(name: str, values: Floats | tuple[float, ...]) -> None:
     lowest = float(np.min(values))
     if lowest < 0.0:
         raise ValueError(f"{name} must not be negative, got {lowest}")
+
+
+def offered(name: str, arm: int, n_arms: int) -> int:
+    """The arm itself, or a ValueError where the round does not have it: no other arm may take its place.
+
+    >>> offered("fallback", 2, 2)
+    Traceback (most recent call last):
+    ...
+    ValueError: fallback is arm 2, but this round has arms 0 to 1: offer it in every round, or name one that is
+    """
+    if arm >= n_arms:
+        raise ValueError(
+            f"{name} is arm {arm}, but this round has arms 0 to {n_arms - 1}: offer it in every round, or name one "
+            "that is"
+        )
+    return arm

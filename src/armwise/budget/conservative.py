@@ -12,6 +12,7 @@ import numpy as np
 
 from armwise.agent import Agent, Choice, Floats, Seed, Theory, count, fraction, positive
 from armwise.around import expect_agent, teach
+from armwise.budget.accounts import offered
 from armwise.budget.means import BoundedMeans
 from armwise.numerics.choice import draw
 from armwise.policies.answers import distribution
@@ -111,7 +112,7 @@ class Conservative(Wrapper):
     def _baseline(self, context: Any, n_arms: int) -> Floats:
         if isinstance(self.baseline, int):
             p = np.zeros(n_arms)
-            p[min(self.baseline, n_arms - 1)] = 1.0
+            p[offered("baseline", self.baseline, n_arms)] = 1.0
             return p
         return distribution(self.baseline, context, n_arms)
 

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from armwise.agent import Agent, Choice, Floats, Seed, Theory, count, positive
 from armwise.arguments import as_floats
 from armwise.around import expect_agent, teach
-from armwise.budget.accounts import ROUNDING, BudgetSpent, amounts, plain, refuse_negative
+from armwise.budget.accounts import BudgetSpent, ExactSums, amounts, offered, plain, refuse_negative
 from armwise.numerics.choice import draw
 from armwise.reduction.wrapper import Wrapper
 
@@ -32,6 +32,8 @@ class HardStop(Wrapper):
 
     The promise: spend <= budget on every path, in any order of choices and costs, if no cost is above ``max_cost``. One
     that is above has been paid: it is counted in full, with a warning, and spend <= budget + the sum of what was above.
+    Sums are exact, so that what fits to the last bit is allowed: ten decisions of 1.0 in a budget of 10.0. (Ten of 0.1
+    do not fit in 1.0, because the double 0.1 is a little above a tenth: count in cents or tokens where that matters.)
     In a service all decisions of one process are counted as they are drawn, before they are journaled.
 
     >>> import armwise as aw
@@ -49,7 +51,7 @@ class HardStop(Wrapper):
         reference="Badanidiyuru, Kleinberg, Slivkins 2013 (stopping); Slivkins, Sankararaman, Foster 2023",
         exponent=1.0,
     )
-    _learnt = ("_spent", "_aside", "_n_chosen")
+    _learnt = ("_paid", "_held", "_n_chosen")
 
     def __init__(
         self,
@@ -80,7 +82,7 @@ class HardStop(Wrapper):
                           or agent.n_arms not in (None, len(most))):  # fmt: skip
             raise ValueError(f"max_cost must be a number, one per arm, or (K, {self.n_costs}), got shape {most.shape}")
         self._most = None if most.ndim == 0 else np.broadcast_to(most, (len(most), self.n_costs)).copy()
-        self._limits = np.array(limits) * (1.0 - ROUNDING)
+        self._limits = limits
         self.horizon = None if horizon is None else count("horizon", horizon)
         if self.fallback is None and horizon is not None:
             raise ValueError(f"horizon is {horizon!r:.80}, and without a fallback nothing is kept for later decisions")
@@ -88,13 +90,15 @@ class HardStop(Wrapper):
         if set_aside.any():
             if self.horizon is None:
                 raise ValueError(f"horizon is needed: the fallback may cost {set_aside} per decision")
-            if (self.horizon * set_aside > self._limits).any():
+            needed = ExactSums(self.n_costs)
+            needed.add(set_aside, times=self.horizon)
+            if not needed.fits(limits):
                 raise ValueError(
                     f"budget {budget!r:.80} cannot be promised: {self.horizon} decisions of the fallback may cost "
                     f"{self.horizon * set_aside}"
                 )
         self.choosing_changes = True
-        self._spent, self._aside, self._n_chosen = np.zeros(self.n_costs), np.zeros(self.n_costs), 0
+        self._paid, self._held, self._n_chosen = ExactSums(self.n_costs), ExactSums(self.n_costs), 0
 
     @property
     def spent(self) -> Floats:
@@ -104,31 +108,46 @@ class HardStop(Wrapper):
         >>> HardStop(aw.UCB1(2), budget=1.0, max_cost=0.1, fallback=0).spent
         array([0.])
         """
-        return self._spent.copy()
+        return self._paid.rounded
+
+    @property
+    def set_aside(self) -> Floats:
+        """What is kept for decisions whose cost is not known yet, per resource.
+
+        >>> import armwise as aw
+        >>> agent = HardStop(aw.UCB1(2), budget=1.0, max_cost=0.25)
+        >>> _ = agent.choose(), agent.choose(); agent.set_aside
+        array([0.5])
+        """
+        return self._held.rounded
 
     def _largest(self, n_arms: int) -> Floats:
         """(K, m): the most that each arm can cost."""
+        if self.fallback is not None:
+            offered("fallback", self.fallback, n_arms)
         if self._most is not None:
             if n_arms > len(self._most):
                 raise ValueError(f"max_cost names {len(self._most)} arms, and this round has {n_arms}")
             return self._most[:n_arms]
         most = np.full((n_arms, self.n_costs), float(self.max_cost))
         if self.fallback is not None:
-            most[min(self.fallback, n_arms - 1)] = 0.0
+            most[self.fallback] = 0.0
         return most
 
     def _kept(self, most: Floats) -> Floats:
         """What is kept for each later decision: the most that the fallback can cost."""
-        return np.zeros(self.n_costs) if self.fallback is None else most[min(self.fallback, len(most) - 1)]
+        return np.zeros(self.n_costs) if self.fallback is None else most[self.fallback]
 
     def _affordable(self, n_arms: int) -> Any:
         """Which arms the rest of the budget covers, with the fallback for every decision after this one."""
         most = self._largest(n_arms)
-        later = 0 if self.horizon is None else max(self.horizon - self._n_chosen - 1, 0)
         kept = self._kept(most)
-        covered: Any = (self._spent + self._aside + later * kept + most <= self._limits).all(axis=1)
+        promised = ExactSums(self.n_costs)
+        promised.units = [paid + held for paid, held in zip(self._paid.units, self._held.units)]
+        promised.add(kept, times=0 if self.horizon is None else max(self.horizon - self._n_chosen - 1, 0))
+        covered: Any = (most <= promised.rest(self._limits)).all(axis=1)
         if self.fallback is not None and not kept.any():
-            covered[min(self.fallback, n_arms - 1)] = True  # free
+            covered[self.fallback] = True  # free
         elif not covered.any():
             why = ""
             if self.fallback is not None:
@@ -138,9 +157,9 @@ class HardStop(Wrapper):
                     if over
                     else ("costs above max_cost took what was set aside, and ")
                 )
-            aside = f" ({self._aside.tolist()} set aside for costs to come)" if self._aside.any() else ""
+            aside = f" ({self.set_aside.tolist()} set aside for costs to come)" if any(self._held.units) else ""
             raise BudgetSpent(
-                f"{why}the budget {self.budget} does not cover another decision: {self._spent.tolist()} spent{aside}"
+                f"{why}the budget {self.budget} does not cover another decision: {self.spent.tolist()} spent{aside}"
             )
         return covered
 
@@ -152,8 +171,7 @@ class HardStop(Wrapper):
         total = p.sum()
         if total > 0.0:
             return np.asarray(p / total)
-        kept = None if self.fallback is None else min(self.fallback, len(p) - 1)
-        p[kept if kept is not None and covered[kept] else int(np.argmax(covered))] = 1.0
+        p[self.fallback if self.fallback is not None and covered[self.fallback] else int(np.argmax(covered))] = 1.0
         return p
 
     def _probabilities(self, context: Any) -> Floats:
@@ -175,7 +193,7 @@ class HardStop(Wrapper):
         return choice
 
     def _account(self, choice: Choice) -> None:
-        self._aside = self._aside + np.array(choice.note[0])
+        self._held.add(choice.note[0])
         self._n_chosen += 1
 
     def _chose(self, context: Any, choice: Choice) -> None:
@@ -188,15 +206,18 @@ class HardStop(Wrapper):
     def _learn(self, context: Any, choice: Choice, reward: float) -> None:
         aside, note = choice.note if choice.note is not None else ([0.0] * self.n_costs, None)
         paid, most = np.array(choice.cost), self._largest(self._count_arms(context))[choice.arm]
-        if (paid > most * (1.0 + 1e-9)).any():
+        if (paid > most).any():
             warnings.warn(
                 f"HardStop: arm {choice.arm} cost {paid.tolist()}, more than its max_cost {most.tolist()}: the budget "
                 "cannot be promised; declare a larger max_cost",
                 RuntimeWarning,
                 stacklevel=4,
             )
-        self._aside = np.maximum(self._aside - np.array(aside), 0.0)
-        self._spent += paid
+        self._held.add(aside, times=-1)
+        self._held.units = [
+            max(held, 0) for held in self._held.units
+        ]  # a choice that is learnt twice was set aside once
+        self._paid.add(paid)
         teach(self.agent, context, choice._replace(note=note), reward)
 
     def _estimates(self, context: Any) -> tuple[Floats, Floats | None]:
@@ -211,6 +232,13 @@ class HardStop(Wrapper):
         table = Agent._read_costs(self, costs, shape)
         refuse_negative("costs", table)
         return table
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        for name, before in (("_paid", "_spent"), ("_held", "_aside")):  # files from before sums were exact
+            if before in state:
+                state[name] = ExactSums(self.n_costs)
+                state[name].add(state.pop(before))
+        super()._restore(state)
 
     def _check_choice(self, choice: Any, n_arms: int) -> None:
         Agent._check_choice(self, choice, n_arms)

@@ -9,7 +9,7 @@ import numpy as np
 
 from armwise.agent import Agent, Choice, Floats, Seed, Theory, count, positive
 from armwise.around import expect_agent, teach
-from armwise.budget.accounts import refuse_negative
+from armwise.budget.accounts import offered, refuse_negative
 from armwise.numerics.choice import draw
 from armwise.reduction.wrapper import Wrapper
 
@@ -83,8 +83,9 @@ class Pacing(Wrapper):
         n[:known], totals[:known] = self._counts[:known], self._totals[:known]
         usual = self._totals.sum() / self._counts.sum() if self._counts.sum() else self._per_decision()
         means = np.where(n > 0, totals / np.maximum(n, 1.0), usual)
-        if n[min(self.cheap, n_arms - 1)] == 0:
-            means[min(self.cheap, n_arms - 1)] = 0.0
+        cheap = offered("cheap", self.cheap, n_arms)
+        if n[cheap] == 0:
+            means[cheap] = 0.0
         return np.asarray(means)
 
     def _per_decision(self) -> float:
@@ -101,7 +102,7 @@ class Pacing(Wrapper):
 
     def _theta(self, own: Floats, now: float) -> float:
         costs = self._costs(len(own))
-        cheap = float(costs[min(self.cheap, len(own) - 1)])
+        cheap = float(costs[self.cheap])
         here = self._per_decision() if self.per is not None else self.rate
         behind = self._allowed(now) - (here if self.per is None else 0.0) - self._spent - self._expected
         target, agents = here + behind / self.window, float(own @ costs)
@@ -112,7 +113,7 @@ class Pacing(Wrapper):
     def _mixed(self, own: Floats, now: float) -> Floats:
         theta = self._theta(own, now)
         p = theta * own
-        p[min(self.cheap, len(p) - 1)] += 1.0 - theta
+        p[self.cheap] += 1.0 - theta
         return np.asarray(p)
 
     def _probabilities(self, context: Any) -> Floats:

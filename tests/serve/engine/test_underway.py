@@ -70,7 +70,7 @@ def test_many_decisions_of_one_call_and_draws_that_come_to_nothing(engine):
     assert arms.count("paid") + first.count("paid") == PAID
     engine.writer.write(writes)
     engine.wait_learnt()
-    assert engine.model("shop").agent._aside.tolist() == [PAID * COST]
+    assert engine.model("shop").agent.set_aside.tolist() == [PAID * COST]
     assert all(engine.decide("shop", b"{}", ARMS).arm == "free" for _ in range(20))
 
 
