@@ -1,4 +1,4 @@
-"""Conservative: at every moment at least (1 - alpha) of a baseline's reward, around any agent.
+"""Conservative: at every moment at least (1 - alpha) of a baseline's reward.
 
 Kazerouni, Ghavamzadeh, Abbasi-Yadkori, Van Roy 2017 (linear rewards); Wu, Shariff, Lattimore, Szepesvari 2016 (arms).
 """
@@ -16,11 +16,17 @@ from armwise.budget.accounts import offered
 from armwise.budget.means import BoundedMeans
 from armwise.numerics.choice import draw
 from armwise.policies.answers import distribution
-from armwise.reduction.wrapper import Wrapper
+from armwise.reduction.wrapper import RowsWrapper
 from armwise.ridge import Ridge
 
+_LINEAR = ("nothing", "features", "shared")
+_INSTEAD = {  # of an agent that sees no features
+    "key": "make one promise per context, PerContext(Conservative(...))",
+    "advice": "give it its experts, Conservative(Advised(...))",
+}
 
-class Conservative(Wrapper):
+
+class Conservative(RowsWrapper):
     """Take the agent's arm only where that keeps the promise even under the worst model that the rewards allow.
 
     With x_s the features of the arm played in round s and y_s those of the baseline's arm, the promise
@@ -30,6 +36,9 @@ class Conservative(Wrapper):
     every moment, for expected rewards in [0, 1] that are linear in the features; one model per arm (with a constant)
     over a shared context. Where nothing is seen and rewards lie in [0, 1] nothing else is assumed: the worst model has
     the means of the arms at those ends of their bounds (``BoundedMeans``) that hurt.
+
+    The bounds are the wrapper's own: the agent is any that sees nothing, features or a shared context, whatever it
+    assumes of rewards itself.
 
     ``baseline`` is an arm, or a policy (any function of a context to an arm or a distribution). ``noise`` is the
     sub-Gaussian constant of the rewards, ``norm`` bounds ||theta||. Probabilities are exact: the mass of the arms that
@@ -49,7 +58,7 @@ class Conservative(Wrapper):
         reference="Kazerouni, Ghavamzadeh, Abbasi-Yadkori, Van Roy 2017; Wu, Shariff, Lattimore, Szepesvari 2016",
         high_probability=True,
     )
-    _learnt = ("_model", "_means", "_balance", "_n_chosen", "_n_baseline")
+    _learnt = ("_model", "_means", "_balance", "_n_chosen", "_n_baseline", "dim")
 
     def __init__(
         self,
@@ -66,10 +75,14 @@ class Conservative(Wrapper):
         super().__init__(expect_agent("agent", agent), seed=seed)
         self.agent = agent
         self._around(agent)
-        if agent.sees not in ("nothing", "features", "shared") or (agent.sees != "nothing" and agent.dim is None):
+        if agent.sees not in _LINEAR:
             raise ValueError(
-                f"agent must see nothing, features or a shared context of a known dim; {type(agent).__name__} sees "
-                f"{agent.sees!r}"
+                f"agent must see nothing, features or a shared context, in which rewards are linear; "
+                f"{type(agent).__name__} sees {agent.sees!r}: {_INSTEAD[agent.sees]}"
+            )
+        if agent.sees == "shared" and agent.n_arms is None:
+            raise ValueError(
+                f"agent must have been made with n_arms, since each arm has a model here, got {agent!r:.80}"
             )
         if isinstance(baseline, (int, np.integer)) and not isinstance(baseline, bool):
             baseline = count("baseline", baseline, least=0)
@@ -81,13 +94,20 @@ class Conservative(Wrapper):
         self.alpha, self.delta = fraction("alpha", alpha, one=True), fraction("delta", delta)
         self.noise, self.norm, self.lam = positive("noise", noise), positive("norm", norm), positive("lam", lam)
         self.choosing_changes = True
-        width = {"nothing": 1, "features": agent.dim, "shared": (agent.dim or 0) + 1}[agent.sees]
-        models = 1 if agent.sees == "features" else agent.n_arms
-        self._model = Ridge(width or 1, self.lam, models or 1)
-        bounded = agent.sees == "nothing" and agent.reward_range == (0.0, 1.0)
-        self._means = BoundedMeans(models or 1, self.delta) if bounded else None
-        self._balance = np.zeros((models or 1, width or 1))  # sum of x_s - (1 - alpha) y_s, per model
         self._n_chosen = self._n_baseline = 0
+        self._begin(agent.dim or 1)
+
+    def _begin(self, dim: int) -> None:
+        width = {"nothing": 1, "features": dim, "shared": dim + 1}[self.sees]
+        models = 1 if self.sees == "features" else self._count()
+        self._model = Ridge(width, self.lam, models)
+        bounded = self.sees == "nothing" and self.reward_range == (0.0, 1.0)
+        self._means = BoundedMeans(models, self.delta) if bounded else None
+        self._balance = np.zeros((models, width))  # sum of x_s - (1 - alpha) y_s, per model
+
+    def _take_dim(self, dim: int) -> None:
+        self.dim = dim
+        self._begin(dim)
 
     @property
     def baseline_share(self) -> float:
@@ -146,12 +166,13 @@ class Conservative(Wrapper):
 
     def _probabilities(self, context: Any) -> Floats:
         _, base, safe = self._parts(context)
-        return self._mixed(self.agent._probabilities(context), base, safe)
+        return self._mixed(self.agent._probabilities(self._for_inner(context)), base, safe)
 
     def _choose(self, context: Any) -> Choice:
         rows, base, safe = self._parts(context)
-        every = self.agent._probabilities(context)  # before the agent's own draw moves its stream on
-        own = self.agent._choose(context)
+        inside = self._for_inner(context)
+        every = self.agent._probabilities(inside)  # before the agent's own draw moves its stream on
+        own = self.agent._choose(inside)
         arm, refused = own.arm, not safe[own.arm]
         if refused:
             arm = draw(base, self._rng.random())
@@ -170,7 +191,7 @@ class Conservative(Wrapper):
         rows, base, safe = self._parts(context)
         self._account(rows, base, choice.arm, bool(base[choice.arm] > 0.0 and not safe[choice.arm]))
         if self.agent.choosing_changes:
-            self.agent._chose(context, choice)
+            self.agent._chose(self._for_inner(context), choice)
 
     def _learn(self, context: Any, choice: Choice, reward: float) -> None:
         rows = self._rows(context)[choice.arm]
@@ -179,7 +200,7 @@ class Conservative(Wrapper):
             self._means.add(choice.arm, reward)
         else:
             self._model.update(rows[model], reward, model)
-        teach(self.agent, context, choice, reward)
+        teach(self.agent, self._for_inner(context), choice, reward)
 
     def _estimates(self, context: Any) -> tuple[Floats, Floats | None]:
-        return self.agent._estimates(context)
+        return self.agent._estimates(self._for_inner(context))

@@ -76,7 +76,7 @@ class Corral(Several):
         own = proposals[base]
         share = float(mixture[base])
         remembered = [share, None if own.probability is None else share * own.probability]
-        return Choice(own.arm, float(p[own.arm]) if known else None, [base, remembered, own.note])
+        return Choice(own.arm, min(float(p[own.arm]), 1.0) if known else None, [base, remembered, own.note])
 
     def _learn(self, context: Any, choice: Choice, reward: float) -> None:
         base, remembered, note = self._note(choice)

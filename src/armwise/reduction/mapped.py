@@ -1,4 +1,4 @@
-"""Mapped: any agent over features of the columns instead of the columns themselves."""
+"""Mapped: an agent over features of the columns instead of the columns themselves."""
 
 from __future__ import annotations
 
@@ -44,15 +44,21 @@ class Mapped(Around):
             raise ValueError(f"features must be a feature map, such as features.Columns(), got {features!r:.80}")
         if not features.columns:
             raise ValueError("features has seen no rows yet: call features.fit(rows) first")
-        if agent.dim != features.size:
+        if agent.dim not in (None, features.size):
             raise ValueError(f"agent must be made for dim={features.size}, the size of features, got {agent.dim}")
+        self._same = (
+            agent.plain_input and agent.dim is not None
+        )  # otherwise it reads rows its own way, also mapped ones
         self.features = features
         self.sees, self.reward_range, self.n_arms = agent.sees, agent.reward_range, agent.n_arms
         self.dim, self.compiled, self.choosing_changes = features.columns, agent.compiled, agent.choosing_changes
         self.revises, self.fades, self.n_costs = agent.revises, agent.fades, agent.n_costs
 
-    def _map(self, context: Floats) -> Floats:
-        return self.features._transform(context) if context.ndim == 2 else self.features._transform(context[None])[0]
+    def _map(self, context: Floats) -> Any:
+        """The mapped rows, as the agent reads them."""
+        mapped = self.features._transform(context if context.ndim == 2 else context[None])
+        mapped = mapped if context.ndim == 2 else mapped[0]
+        return mapped if self._same else self.agent._read(mapped)
 
     def _check_choice(self, choice: Any, n_arms: int) -> None:
         self.agent._check_choice(choice, n_arms)
@@ -75,7 +81,7 @@ class Mapped(Around):
     def _play(self, contexts: Floats, rewards: Floats) -> Played:
         rows = contexts.reshape(-1, contexts.shape[-1])
         mapped = self.features._transform(rows).reshape(*contexts.shape[:-1], -1)
-        played = self.agent._play(mapped, rewards)
+        played = self.agent._play(mapped if self._same else self.agent._read_block(mapped, len(rewards)), rewards)
         self._n_learnt += len(rewards)
         return played
 
