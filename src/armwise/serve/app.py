@@ -271,12 +271,13 @@ class Service:
         return reply({"status": "ok"})
 
     async def _readiness(self, call: Call) -> Response:
-        """Ready if decisions would be taken now: a probe write says so after a failure, without a client's help.
+        """Ready if decisions would be taken now: where nothing was written lately, or it failed, a probe write says so.
 
         An application that cannot be served is named, and is no reason to send the others' clients elsewhere.
         """
         if self.ready:
             self.retain()  # of a database that has come since
+            self.engine.writer.doubt()
         wrong = {
             "starting or stopping": not self.ready,
             "the journal cannot be written": not (isinstance(self.engine, Shards) or self.engine.writer.healthy),
@@ -371,13 +372,15 @@ async def _send(send: Send, receive: Receive, response: Response, head: bool) ->
         await send({"type": "http.response.body", "body": b"" if head else response.body})
         return
     await send({"type": "http.response.start", "status": response.status, "headers": headers})
-    if not head:
-        await _stream(send, receive, response.body)
+    if head:
+        await response.body.aclose()
+    elif not await _stream(send, receive, response.body):
+        return  # the server closes the connection: no reader takes what it got for the whole
     await send({"type": "http.response.body", "body": b""})
 
 
-async def _stream(send: Send, receive: Receive, pieces: AsyncGenerator[bytes, None]) -> None:
-    """Send pieces as they come, until there are no more or the reader is gone."""
+async def _stream(send: Send, receive: Receive, pieces: AsyncGenerator[bytes, None]) -> bool:
+    """Send pieces as they come, until there are no more or the reader is gone; False if they cannot be had any more."""
     gone = asyncio.ensure_future(_gone(receive))
     step: asyncio.Future[bytes] | None = None
     try:
@@ -385,11 +388,14 @@ async def _stream(send: Send, receive: Receive, pieces: AsyncGenerator[bytes, No
             step = asyncio.ensure_future(anext(pieces))
             await asyncio.wait({step, gone}, return_when=asyncio.FIRST_COMPLETED)
             if gone.done():
-                return
+                return True
             try:
                 piece = step.result()
             except StopAsyncIteration:
-                return
+                return True
+            except Exception as error:
+                log.error("an answer broke off while it was sent: %s", error)
+                return False
             await send({"type": "http.response.body", "body": piece, "more_body": True})
     finally:
         gone.cancel()

@@ -109,3 +109,37 @@ def test_a_decision_takes_so_many_rewards_and_no_more() -> None:
     status.n = MOST_REWARDS
     with pytest.raises(Conflict, match="decision e1 has 1000 rewards already"):
         check(Reward(1.0), status, "e1", time=5)
+
+
+def test_late_rewards_are_limited_too(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are kept and change no status: 1,503 were taken for one decision."""
+    monkeypatch.setattr("armwise.serve.journal.append.MOST_REWARDS", 5)
+    clock = Clock()
+    engine = Engine(SQLite(tmp_path / "journal.db"), {"shop": Creation(settings=Settings(window=10.0))}, clock=clock)
+    engine.start()
+    engine.decide("shop", b"{}", ARMS, id="e1")
+    engine.reward("shop", "e1", 1.0)
+    clock.now += 60.0
+    for _ in range(4):
+        engine.reward("shop", "e1", 1.0)
+    with pytest.raises(Conflict, match="which is the most it takes"):
+        engine.reward("shop", "e1", 1.0)
+    [[kept]] = engine.reading.journal.connection.execute("SELECT count(*) FROM events WHERE kind = 'reward'")
+    assert kept == 5
+    engine.stop()
+
+
+def test_a_journal_that_nobody_writes_to_is_tried_when_somebody_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A full disk was found out by the first client whose decision it refused."""
+    monkeypatch.setattr("armwise.serve.engine.writer.PROVED", 0.0)
+    journal = Failing()
+    writer = Writer(lambda: journal, now=lambda: 0, pause=0.01)
+    writer.start()
+    journal.full = True
+    time.sleep(0.1)
+    assert writer.healthy  # nobody asked
+    writer.doubt()
+    _until(lambda: not writer.healthy)
+    journal.full = False
+    _until(lambda: writer.healthy)  # without being asked again
+    writer.stop()

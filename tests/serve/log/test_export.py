@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import httpx
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
@@ -241,3 +242,21 @@ def test_what_is_exported_was_durable_when_it_was_read() -> None:
     assert any("kind = 'reward'" in sql for sql in did)
     journal.connection.close()
     engine.stop()
+
+
+def test_a_log_that_cannot_be_read_is_no_success(run: Callable[..., Any], caplog: pytest.LogCaptureFixture) -> None:
+    """It was 200 with nothing in it, and a traceback in the service's log."""
+    running = run()
+    for k in range(1000):
+        running.service.engine.decide("default", b"{}", ARMS, id=f"e{k}")
+    damage = "UPDATE events SET body = CAST('{' AS BLOB) WHERE id = ?"
+    path = Path(running.service.config.storage) / "journal.db"
+    SQLite(path).connect().execute(damage, ("e900",))
+    with pytest.raises(httpx.RemoteProtocolError):  # the connection is closed before the end
+        running.client.get("/v1/log")
+    assert "broke off while it was sent" in caplog.text
+    assert "Traceback" not in caplog.text
+    SQLite(path).connect().execute(damage, ("e0",))
+    for kind in ("json", "dsjson", "parquet"):
+        refused = running.client.get("/v1/log", params={"format": kind})
+        assert (refused.status_code, "(decision) is damaged" in refused.text) == (503, True), refused.text

@@ -36,6 +36,16 @@ def test_an_application_is_made_changed_and_retired_by_request(run: Callable[...
     assert client.delete("/v1/apps/default").status_code == 409
     assert client.delete("/v1/apps/news").status_code == 204
     assert client.post("/apps/news/v1/decisions", json={"arms": ["a", "b"]}).status_code == 404
+    assert client.put("/v1/apps/news", json={}).status_code == 200  # and it comes back, with what it had learnt
+
+
+def test_an_application_of_the_file_has_one_master(run: Callable[..., Any]) -> None:
+    """A request made it one that a request may delete: then every path without a name answered 404."""
+    client = run().client
+    refused = client.put("/v1/apps/default", json={"window": 60.0})
+    assert (refused.status_code, "SIGHUP" in refused.text, "/v1/settings" in refused.text) == (409, True, True)
+    assert client.delete("/v1/apps/default").status_code == 409
+    assert client.post("/v1/decisions", json={"arms": ["a", "b"]}).status_code == 201
 
 
 def test_policies_and_limits_made_by_request_survive_a_restart(run: Callable[..., Any]) -> None:

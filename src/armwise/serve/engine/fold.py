@@ -57,7 +57,7 @@ def fold(
     writes, recent = writes or {}, {} if recent is None else recent
     read: dict[int, Replayed] = {}  # decisions that somebody else wrote, with their tokens
     for row in rows:
-        if row.kind == "decision":
+        if row.is_a(Decision):
             if row.at_hand is None and (replay := replayed(row)) is not None:
                 row.at_hand, read[row.seq] = replay.decision, replay
             try:
@@ -66,7 +66,7 @@ def fold(
                 continue
             if isinstance(made, Decision):
                 recent[row.seq] = made, _row_of(writes[row.seq].seen) if row.seq in writes else None
-    sequels = [row for row in rows if row.kind != "decision"]  # of which a decision is none
+    sequels = [row for row in rows if not row.is_a(Decision)]  # of which a decision is none
     lessons = {row.seq: decision for row in sequels if (decision := _teaches(row, broken is None))}
     unread = [decision for decision in lessons.values() if decision not in recent]
     for seq, row in (journal.rows(unread) if unread else {}).items():
@@ -88,8 +88,8 @@ def fold(
             at += len(run)
             continue
         at += 1
-        anew = row.kind in ("create", "import")
-        if broken is not None and row.app not in models and row.kind != "create":
+        anew = row.is_a(Creation, Import)
+        if broken is not None and row.app not in models and not row.is_a(Creation):
             broken.setdefault(row.app, f"event {row.seq} is for it, but it has no model")
             continue
         try:
@@ -161,7 +161,7 @@ def _run(
         return []
     since, found = max(model.since, model.roster), []
     for row in itertools.islice(rows, at, None):
-        if row.kind != "decision" or row.app != app or row.seq not in recent:
+        if not row.is_a(Decision) or row.app != app or row.seq not in recent:
             break
         made, _ = recent[row.seq]
         if made.learn != PROVISIONAL or made.deferred or made.apprentice:
@@ -223,7 +223,7 @@ def train(model: Model, journal: Journal, app: str, upto: int) -> None:
     for row in journal.events(model.settings.forgotten):
         if row.seq >= upto:
             return
-        if row.app != app or row.kind in ("create", "configure", "import", "version"):
+        if row.app != app or row.is_a(Creation, Change, Import, Version):
             continue
         try:
             if isinstance(event := row.event, Decision):

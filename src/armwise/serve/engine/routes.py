@@ -149,6 +149,11 @@ class Routes:
         """Whether every database can be written to."""
         return not self._shards.down()
 
+    def doubt(self) -> None:
+        """Find out soon whether each can be written, where nothing has been for some seconds."""
+        for engine in self._shards.engines.values():
+            engine.writer.doubt()
+
     @property
     def moving(self) -> bool:
         """Whether at least one database answers."""

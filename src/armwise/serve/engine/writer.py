@@ -21,6 +21,7 @@ Done = Callable[[Appended], None]
 Via = Callable[[Callable[[], None]], object]  # runs a function elsewhere, such as ``loop.call_soon_threadsafe``
 MOST = 512  # groups in one commit
 STALL = 5.0  # seconds that a commit may take before those who wait are refused
+PROVED = 3.0  # seconds for which a write says that there can be another
 
 _Submitted = tuple[Sequence[Write], Done, Via | None]
 
@@ -79,6 +80,8 @@ class Writer:
         self._thread: threading.Thread | None = None
         self._open = False
         self.healthy = True
+        self._proved = 0.0  # when the journal was last written
+        self._doubted = False  # whether somebody asked after so long that only a write can tell
         self.commits = 0
         self.commit_seconds = 0.0
         self.commit_times = [0] * (len(BUCKETS) + 1)  # how many took at most so long, and longer
@@ -115,6 +118,13 @@ class Writer:
         """
         since = self._busy_since
         return not since or time.monotonic() - since < self._stall
+
+    def doubt(self) -> None:
+        """Find out soon whether the journal can be written, where nothing has been for some seconds.
+
+        >>> Writer(lambda: None, now=lambda: 0).doubt()
+        """
+        self._doubted = time.monotonic() - self._proved > PROVED
 
     def stop(self) -> None:
         """Commit what was submitted, then end; what comes after is refused.
@@ -232,9 +242,12 @@ class Writer:
             self._guarded(lambda journal: more.append(idle(journal)), journal)
             if not more:
                 return False
-        if not self.healthy and self._guarded(lambda journal: journal.probe(), journal):
-            log.info("the journal can be written again")
-            self.healthy = True
+        if not self.healthy or self._doubted:
+            was, self._doubted = self.healthy, False
+            if self._guarded(lambda journal: journal.probe(), journal):
+                self.healthy, self._proved = True, time.monotonic()
+                if not was:
+                    log.info("the journal can be written again")
         return bool(more and more[0])
 
     def _commit(self, journal: Journal, groups: list[_Submitted]) -> None:
@@ -242,7 +255,7 @@ class Writer:
         started = time.perf_counter()
         try:
             outcomes: Sequence[Appended] = journal.append([group for group, _, _ in groups], self._now(), self._more)
-            self.healthy = True
+            self.healthy, self._proved = True, time.monotonic()
             self.commits += 1
             took = time.perf_counter() - started
             self.commit_seconds += took

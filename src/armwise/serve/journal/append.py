@@ -26,7 +26,7 @@ from armwise.serve.journal.bodies import MANY, hashed, pack, pack_arms, together
 from armwise.serve.journal.events import Change, Creation, Decision, Event, Reward, Row, Sequel, Version, kind_of
 from armwise.serve.journal.records import STATUSES, Records, as_status, chunks, marks
 from armwise.serve.journal.records import Base as Base
-from armwise.serve.journal.rules import Status, check, happen
+from armwise.serve.journal.rules import MOST_REWARDS, Status, check, happen, too_many
 from armwise.serve.journal.store import SharedConnection, Statement
 
 T = TypeVar("T")
@@ -404,9 +404,19 @@ class Journal(Records):
         if write.look and status is None:
             raise Unknown(f"no decision has the id {write.id}")
         check(write.event, status, write.id, batch.time)
+        if status is not None and isinstance(write.event, Reward) and batch.time > status.deadline:
+            self._limit_late(batch, write)
         again = status is not None and isinstance(write.event, Decision)
         if again and not _same(self._row(batch, status.seq), write.event):  # type: ignore[union-attr]
             raise Conflict(f"event {write.id} was decided with other content")
+
+    def _limit_late(self, batch: _Batch, write: Write) -> None:
+        """Late rewards change no status, which counts the others: they are counted where they are kept."""
+        sql = "SELECT count(*) FROM events WHERE kind = 'reward' AND app = ? AND id = ?"
+        [[kept]] = self.connection.execute(sql, (write.app, write.id))
+        taken = sum(isinstance(w.event, Reward) and (w.app, w.id) == (write.app, write.id) for _, w in batch.rows)
+        if kept + taken >= MOST_REWARDS:
+            raise too_many(write.id)
 
     def _take_new(self, batch: _Batch, write: Write) -> Written:
         """``_take_one`` of a decision that nothing before it can have to do with."""

@@ -319,6 +319,7 @@ KINDS: dict[str, type[Event]] = {
     "erase": Erasure,
 }
 _arms = msgspec.json.Decoder(list[msgspec.Raw])
+SEQUELS: tuple[type[Event], ...] = get_args(Sequel)
 _KIND_OF: dict[type[Event], str] = {cls: kind for kind, cls in KINDS.items()}
 _DECODERS = {kind: msgspec.json.Decoder(cls) for kind, cls in KINDS.items()}
 assert set(get_args(Event)) == set(_KIND_OF)
@@ -370,6 +371,14 @@ class Row(msgspec.Struct, gc=False):  # no cycle goes through it
             self.at_hand = event
         return self.at_hand
 
+    def is_a(self, *types: type[Event]) -> bool:
+        """Whether it is an event of one of these types, which is known before its body is read.
+
+        >>> Row(7, 0, "shop", "reward", "e1", b"{").is_a(Decision, Reward)
+        True
+        """
+        return KINDS.get(self.kind) in types
+
     def _catalogued(self, decision: Decision) -> list[msgspec.Raw]:
         """The arms of a decision that are stored apart, in the order in which it has them."""
         if self.arms is None:
@@ -385,7 +394,7 @@ class Row(msgspec.Struct, gc=False):  # no cycle goes through it
         >>> Row(2, 0, "shop", "activate", "e1", b'{"decision":1,"shown":true}').teaches
         1
         """
-        if self.kind in _SEQUELS and isinstance(event := self.event, Sequel):
+        if self.is_a(*SEQUELS) and isinstance(event := self.event, Sequel):
             begins = isinstance(event, Activation) and event.shown
             return event.decision if begins or event.lesson is not None else 0
         return 0
@@ -397,12 +406,9 @@ class Row(msgspec.Struct, gc=False):  # no cycle goes through it
         >>> Row(2, 0, "shop", "expire", "e1", b'{"decision":1,"lesson":0.0}').lesson
         (1, 0.0)
         """
-        if self.kind in _SEQUELS and isinstance(event := self.event, Sequel) and event.lesson is not None:
+        if self.is_a(*SEQUELS) and isinstance(event := self.event, Sequel) and event.lesson is not None:
             return event.decision, event.lesson
         return None
-
-
-_SEQUELS = {_KIND_OF[cls] for cls in get_args(Sequel)}
 
 
 def decided(row: Row) -> Decision:

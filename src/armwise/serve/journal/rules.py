@@ -160,7 +160,16 @@ def check(event: Event, status: Status | None, id: str, time: int) -> None:
     if isinstance(event, Expiry) and status is not None and (status.closed or status.deadline >= time):
         raise Conflict(f"event {id} is not to be closed")
     if isinstance(event, Reward) and status is not None and status.n >= MOST_REWARDS:
-        raise Conflict(f"decision {id} has {MOST_REWARDS} rewards already, which is the most it takes")
+        raise too_many(id)
+
+
+def too_many(id: str) -> Conflict:
+    """Why a decision takes no more rewards.
+
+    >>> too_many("e1")
+    Conflict('decision e1 has 1000 rewards already, which is the most it takes')
+    """
+    return Conflict(f"decision {id} has {MOST_REWARDS} rewards already, which is the most it takes")
 
 
 def happen(event: Event, status: Status | None, time: int) -> Event:

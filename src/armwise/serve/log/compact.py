@@ -7,7 +7,7 @@ import msgspec
 from armwise import persist
 from armwise.serve.engine.fold import fold, restore
 from armwise.serve.journal.append import Journal, link
-from armwise.serve.journal.events import CONFIG, Change, Creation, Row, Settings
+from armwise.serve.journal.events import CONFIG, KINDS, SEQUELS, Change, Creation, Decision, Row, Settings
 from armwise.serve.journal.records import Base
 from armwise.serve.log.subjects import Subjects
 from armwise.serve.log.verify import Statuses, base_models, chained, expected, explained
@@ -64,7 +64,7 @@ def compact(journal: Journal, before: int) -> int:
             last, chain = row.seq, chain_stored
             if subjects.erased(row):
                 erased.add((row.app, row.id))
-        elif row.kind in ("reward", "activate", "expire"):
+        elif row.is_a(*SEQUELS):
             later.add((row.app, row.id))
     limit = {app: max(aged, deleted.get(app, 0)) for app in models}
     keep = {
@@ -77,7 +77,7 @@ def compact(journal: Journal, before: int) -> int:
 
     def dropped(seq: int, app: str, kind: str, id: str) -> bool:
         if (app, id) in apart:
-            return kind != "decision" and seq <= limit[app]
+            return KINDS.get(kind) is not Decision and seq <= limit[app]
         return (app, id) not in keep
 
     journal.connection.begin()

@@ -93,7 +93,7 @@ def entries(journal: Records, app: str, after: int = 0) -> Iterator[Entry]:
 def _pages(journal: Records, app: str, after: int) -> Iterator[tuple[list[Row], dict[str, Status]]]:
     while rows := journal.after(after):
         after = rows[-1].seq
-        mine = [row for row in rows if row.app == app and row.kind == "decision"]
+        mine = [row for row in rows if row.app == app and row.is_a(Decision)]
         statuses = journal.statuses([(app, row.id) for row in mine])
         journal.connection.settle()  # they are later than the rows, and what they say is to be durable too
         yield mine, {status.id: status for status in statuses}

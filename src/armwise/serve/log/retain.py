@@ -23,6 +23,7 @@ from armwise.serve.errors import Unavailable
 from armwise.serve.journal import bases
 from armwise.serve.journal.append import Journal, Write
 from armwise.serve.journal.bodies import catalogue_of
+from armwise.serve.journal.events import KINDS, SEQUELS, Decision, Import, Lessons
 from armwise.serve.journal.records import Base, chunks
 from armwise.serve.journal.rules import happen
 from armwise.serve.log.subjects import Subjects, erasure
@@ -32,7 +33,6 @@ log = logging.getLogger("armwise.serve")
 EVERY = 600.0  # seconds between two turns
 BATCH = 200  # decisions that go in one transaction
 MOST = 100_000  # decisions that are looked up before they go
-_SEQUELS = ("reward", "activate", "expire")
 T = TypeVar("T")
 Key = tuple[str, str]
 
@@ -174,7 +174,7 @@ class Retention:
         chain = bytes.fromhex(old.chain)
         for row, chain in chained(journal, old.seq, until=seq):  # noqa: B007
             total += weight(row)
-            if (status := opened.get((row.app, row.id))) is not None and row.kind in _SEQUELS:
+            if (status := opened.get((row.app, row.id))) is not None and row.is_a(*SEQUELS):
                 happen(row.event, status, row.time)
         return Base(seq, chain.hex(), list(opened.values()), sum_of(total))
 
@@ -200,7 +200,7 @@ class Retention:
                         "SELECT seq, app, kind, id FROM events WHERE seq > ?", (looked,)
                     ):
                         looked = max(looked, seq)
-                        if kind in _SEQUELS:
+                        if KINDS.get(kind) in SEQUELS:
                             later.add((app, id))
                     return _drop_some(writing, chunk, later)
 
@@ -223,14 +223,14 @@ class Retention:
             erased = {seq for seq, row in journal.rows(suspects).items() if turn.subjects.erased(row)}
             for seq, at, app, kind, id in rows:
                 goes = at < turn.before or seq <= turn.deleted.get(app, 0) or seq in erased
-                if kind == "decision" and goes:
+                if KINDS.get(kind) is Decision and goes:
                     if len(found) < MOST:
                         found[app, id] = [seq]
                     elif again < 0:
                         again = seq - 1
-                elif kind in _SEQUELS and (app, id) in found:
+                elif KINDS.get(kind) in SEQUELS and (app, id) in found:
                     found[app, id].append(seq)
-                elif kind in ("teach", "import") and goes and seq > start:
+                elif KINDS.get(kind) in (Lessons, Import) and goes and seq > start:
                     alone.append(seq)
             time.sleep(0.001)
         return found, alone, again

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from armwise.serve.errors import Damaged
-from armwise.serve.journal.events import Decision, Erasure, Lessons, Row
+from armwise.serve.journal.events import KINDS, Decision, Erasure, Lessons, Row
 from armwise.serve.journal.records import Records
 
 
@@ -60,7 +60,7 @@ class Subjects:
         >>> Subjects(Records(SQLite(":memory:").connect())).concerns("shop", "decision", 1)
         False
         """
-        return kind in ("decision", "teach") and app in self.erasures and seq < max(self.erasures[app])
+        return KINDS.get(kind) in (Decision, Lessons) and app in self.erasures and seq < max(self.erasures[app])
 
     def erased(self, row: Row) -> bool:
         """Whether a decision, or lessons of others, are of a subject whose decisions are to go.

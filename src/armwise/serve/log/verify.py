@@ -22,7 +22,7 @@ from armwise.serve.errors import Conflict, Unknown
 from armwise.serve.journal.append import Journal, link
 from armwise.serve.journal.bases import base_of
 from armwise.serve.journal.bodies import hashed, together, unpack_arms
-from armwise.serve.journal.events import Decision, Event, Reward, Row, Sequel
+from armwise.serve.journal.events import Creation, Decision, Event, Reward, Row, Sequel
 from armwise.serve.journal.records import Base
 from armwise.serve.journal.rules import Status, check, happen
 from armwise.serve.journal.tail import missing
@@ -145,7 +145,7 @@ def _check_retained(report: Report, journal: Journal, base: Base, secret: bytes)
         report.events += 1
         digest, total = link(digest, row), total + weight(row)
         if (row.app, row.id) in was_open:
-            report.decisions += row.kind == "decision"  # its other events are gone, or in its status
+            report.decisions += row.is_a(Decision)  # its other events are gone, or in its status
         else:
             _check_rules(report, statuses, row, secret)
     if base.retained and base.retained not in (digest.hex(), sum_of(total)):
@@ -166,7 +166,7 @@ class _Replay:
         self._stored = {seq for (seq,) in stored if seq > base.seq}
 
     def take(self, row: Row) -> None:
-        if row.app not in self._lost or row.kind == "create":
+        if row.app not in self._lost or row.is_a(Creation):
             try:
                 fold(self._models, [row], self._journal)
                 self._lost.discard(row.app)

@@ -287,8 +287,16 @@ async def change_settings(call: Call) -> Response:
 
 
 async def put_application(call: Call) -> Response:
-    """``PUT /v1/apps/{name}``: make an application, or change one; in force, here and everywhere, without a restart."""
+    """``PUT /v1/apps/{name}``: make an application, or change one that was made so; in force everywhere at once.
+
+    Those of the configuration file are changed there: two masters would take each other's changes back.
+    """
     name = _application_name(call)
+    if (known := call.engine.creations.get(name)) is not None and not known.settings.by_request:
+        raise Conflict(
+            f"application {name} is in the configuration file: change it there and send SIGHUP, or change its settings "
+            "with PATCH /v1/settings"
+        )
     try:
         application = msgspec.json.decode(call.body or b"{}", type=Application)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
@@ -335,7 +343,19 @@ async def log(call: Call) -> Response:
             await asyncio.to_thread(parquet.check)
         except parquet.Missing as error:
             raise Problem(501, "NotImplemented", str(error)) from None
-    return Response(200, stream(engines, call.application, kind, after, limit), FORMATS[kind])
+    pieces = stream(engines, call.application, kind, after, limit)
+    first = await anext(pieces, b"")  # before the status is sent: what cannot be read at all is no 200
+    return Response(200, continued(first, pieces), FORMATS[kind])
+
+
+async def continued(first: bytes, rest: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
+    """A stream whose first piece is at hand."""
+    try:
+        yield first
+        async for piece in rest:
+            yield piece
+    finally:
+        await rest.aclose()
 
 
 async def stream(engines: Sequence[Engine], app: str, kind: str, after: int, limit: int) -> AsyncGenerator[bytes, None]:
