@@ -31,7 +31,7 @@ from armwise.serve.web.page.watch import Watch
 log = logging.getLogger("armwise.serve")
 _PUBLIC = {("healthz",), ("readyz",), ("openapi.json",), ("",)}  # say nothing of what is stored
 _WHOLE = {"metrics", "v1/agents"}  # tell of all applications: one that cannot be served is no reason to refuse them
-_ALONE = [*versions.ROUTES, *evaluations.ROUTES, *page.ROUTES[1:]]  # what is not made for several databases
+_ALONE = [*versions.ROUTES]  # what is not made for several databases
 _DRAINED = 256 << 20  # bytes of a body too large that are read and thrown away
 SLOWEST = 20.0  # seconds between two pieces of a body
 _SCHEME = re.compile("^https?://")

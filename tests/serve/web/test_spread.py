@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import cast
 
 import httpx
+import numpy as np
 import psycopg
 import pyarrow.parquet as pq
 import pytest
@@ -125,10 +126,9 @@ def test_what_concerns_all_databases_is_answered_from_all(
     assert asked == [201] * 9
     assert client.patch("/v1/settings", json={"window": 5}).json()["window"] == 5
     assert client.get("/v1/agents").json()["agents"][0]["lessons"] == 24
-    for method, path in (("GET", "/v1/versions"), ("GET", "/v1/live"), ("GET", "/personalizer/v1.0/evaluations")):
-        answer = client.request(method, path)
-        assert answer.status_code == 501 and "several" in answer.text, path
-    assert client.put("/personalizer/v1.0/model", content=b"x").status_code == 501
+    answer = client.get("/v1/versions")
+    assert answer.status_code == 501 and "several" in answer.text
+    assert client.put("/personalizer/v1.0/model", content=b"x").status_code == 400
     erased = client.post("/v1/erasures", json={"key": "user", "value": "u1"}).json()
     assert erased["deleted"] >= 48, "what is settled goes, in every database"
     slots = {"actions": [{"id": "a", "features": []}, {"id": "b", "features": []}],
@@ -160,3 +160,99 @@ def test_a_database_is_added_by_reading_the_configuration_again(urls: list[str],
     with pytest.raises(ValueError, match="cannot be taken away"):
         service.reload(config(urls[:2]))
     assert len(service.retain()) == 3
+
+
+def test_the_page_shows_what_all_databases_have_and_goes_on_without_a_lost_one(
+    urls: list[str], serve: Callable[..., Running]
+) -> None:
+    running = serve(urls, window=3600.0)
+    client, shards = running.client, cast(Shards, running.service.engine)
+    values = {id: float(k % 4 == 0) for k, id in enumerate(decide(client, 40))}
+    for id, value in values.items():
+        client.post(f"/v1/decisions/{id}/reward", json={"value": value})
+    shards.wait_learnt()
+    with client.stream("GET", "/v1/live") as answer:
+        first = next(line for line in answer.iter_lines() if line.startswith("data: "))
+    seen = json.loads(first.removeprefix("data: "))
+    assert (seen["rewards"]["n"], seen["rewards"]["mean"]) == (40, 0.25), "each database has only its share of them"
+    times = [shown["time"] for shown in seen["decisions"]]
+    assert len(times) == 12 and times == sorted(times, reverse=True), "the newest first, whichever database has them"
+    homes = {shards.members.owner(shown["id"]) for shown in seen["decisions"]}
+    assert len(homes) > 1, "e28 to e39 belong to several databases"
+    assert all(shown["reward"] == values[shown["id"]] for shown in seen["decisions"])
+    assert seen["uplift"]["random"]["n"] == 40 and seen["health"]["lessons"] == 40
+    assert (seen["health"]["databases"], seen["health"]["read"], seen["health"]["unread"]) == (3, 3, 0)
+    watch = running.service.watch("shop")
+    allow(urls[1], False)
+    try:
+        end = time.monotonic() + 20.0
+        while (seen := watch.look())["health"]["read"] != 2:
+            assert time.monotonic() < end, "the lost database was never noticed"
+            time.sleep(0.1)
+        fresh = client.post("/v1/decisions", json=ASKED).json()["id"]
+        client.post(f"/v1/decisions/{fresh}/reward", json={"value": 1})
+        while watch.look()["rewards"]["n"] != 41:
+            assert time.monotonic() < end, "the page stopped with one database of three"
+            time.sleep(0.1)
+    finally:
+        allow(urls[1], True)
+    end = time.monotonic() + 20.0
+    while watch.look()["health"]["read"] != 3:
+        assert time.monotonic() < end, "it did not heal by itself"
+        time.sleep(0.1)
+    assert shards.model("shop").lessons == 41 and watch.look()["rewards"]["n"] == 41, "nothing is counted twice"
+
+
+def test_an_evaluation_judges_the_decisions_of_all_databases(urls: list[str], serve: Callable[..., Running]) -> None:
+    running = serve(urls, window=3600.0)
+    client = running.client
+    for k, id in enumerate(decide(client, 60)):
+        client.post(f"/v1/decisions/{id}/reward", json={"value": float(k % 3 == 0)})
+    body = {"name": "all", "startTime": "2020-01-01", "endTime": "2999-01-01", "policies": []}
+    where = client.post("/personalizer/v1.0/evaluations", json=body).headers["location"]
+    end = time.monotonic() + 30.0
+    while (found := client.get(where).json())["status"] == "pending":
+        assert time.monotonic() < end, "the evaluation never ended"
+        time.sleep(0.1)
+    assert found["status"] == "completed", found
+    lines = [json.loads(line) for line in client.get("/v1/log").text.splitlines()]
+    results = {result["name"]: result["totalSummary"] for result in found["policyResults"]}
+    assert results["Online"]["ipsEstimatorDenominator"] == len(lines) == 60
+    assert results["Online"]["averageReward"] == pytest.approx(20 / 60)
+    terms = [(line["index"] == 0) / line["probability"] for line in lines]
+    earned = sum(term * line["reward"] for term, line in zip(terms, lines))
+    assert results["Baseline"]["ipsEstimatorNumerator"] == pytest.approx(earned), "inverse propensities, over all"
+
+
+def test_an_imported_model_counts_once_whatever_the_databases_have_learnt(
+    urls: list[str], serve: Callable[..., Running]
+) -> None:
+    running = serve(urls, window=3600.0)
+    client, shards = running.client, cast(Shards, running.service.engine)
+    ids = decide(client, 30)
+    for id in ids[:15]:
+        client.post(f"/v1/decisions/{id}/reward", json={"value": 1})
+    shards.wait_learnt()
+    exported = client.get("/personalizer/v1.0/model").content
+    before, rows = shards.model("shop"), np.eye(8)
+    client.patch("/v1/settings", json={"window": 1800.0})
+    for id in ids[15:]:
+        client.post(f"/v1/decisions/{id}/reward", json={"value": 0})
+    shards.wait_learnt()
+    assert client.put("/personalizer/v1.0/model", content=exported).status_code == 204
+    after = shards.model("shop")
+    for mine, theirs in zip(after.agent.estimate(rows), before.agent.estimate(rows)):
+        np.testing.assert_allclose(np.array(mine), np.array(theirs), rtol=1e-9, atol=1e-12)
+    assert (after.lessons, after.settings.window) == (15, 1800.0), "settings are the application's, not the model's"
+    assert [engine.learner.served["shop"].lessons for engine in shards.each] == [15, 0, 0]
+    fresh = client.post("/v1/decisions", json=ASKED).json()["id"]
+    client.post(f"/v1/decisions/{fresh}/reward", json={"value": 1})
+    shards.wait_learnt()
+    learnt = shards.model("shop")
+    assert learnt.lessons == 16
+    running.stop()
+    again = cast(Shards, serve(urls, window=3600.0).service.engine)
+    again.wait_learnt()
+    for mine, theirs in zip(again.model("shop").agent.estimate(rows), learnt.agent.estimate(rows)):
+        np.testing.assert_allclose(np.array(mine), np.array(theirs), rtol=1e-9, atol=1e-12)
+    assert main(["journal", "verify", *[word for url in urls for word in ("--storage", url)]]) == 0

@@ -213,8 +213,10 @@ def test_what_is_remembered_of_a_decision_does_not_grow_with_its_arms(engines: C
         if k % 2:
             engine.reward("shop", f"e{k}", 1.0)
     watch.look()
-    assert len(watch._waiting) == 3
-    held = pickle.dumps([watch._waiting, watch._recent, watch._to_judge, watch._series])
+    [source] = watch._feed.sources
+    assert len(source.waiting) == 3
+    shown, to_judge = [each for _, each in watch._recent], [each for _, *each in watch._to_judge]
+    held = pickle.dumps([source.waiting, source.rows, shown, to_judge, watch._series])
     assert len(held) < 5000
     watch.close()
 

@@ -25,24 +25,29 @@ def make_alike(engine: Engine, pattern: Engine) -> None:
     """
     if engine is pattern:
         return
-    for app, there in pattern.learner.served.items():
-        made = last_made(pattern, app)
-        if made is None:
-            continue
-        made = msgspec.structs.replace(made, settings=_settings(there))
-        if app not in engine.learner.models:
-            engine.apply({app: made}, only=False)
-        mine, own = engine.learner.models[app], last_made(engine, app)
-        if own is None or _parts(own) != _parts(made):
-            engine.journal_change(app, msgspec.structs.replace(made, train=False), id="reset")
-        elif (change := _difference(mine, there)) is not None:
-            engine.journal_change(app, change)
-        mine = engine.learner.models[app]
-        if type(mine.agent) is not type(there.agent) or persist.differences(mine.agent.params(), there.agent.params()):
-            raise ValueError(
-                f"the model of {app} in {pattern.store} is not made as it was created (it was imported, or promoted): "
-                f"make it so in the configuration, which trains it, before a database is added; it is {there.agent}"
-            )
+    for app in pattern.learner.served:
+        make_one_alike(engine, pattern, app)
+
+
+def make_one_alike(engine: Engine, pattern: Engine, app: str, anew: bool = False) -> None:
+    """The same of one application; ``anew``: its model in ``engine`` has learnt nothing then."""
+    there, made = pattern.learner.served[app], last_made(pattern, app)
+    if made is None:
+        return
+    made = msgspec.structs.replace(made, settings=_settings(there))
+    if app not in engine.learner.models:
+        engine.apply({app: made}, only=False)
+    own = last_made(engine, app)
+    if anew or own is None or _parts(own) != _parts(made):
+        engine.journal_change(app, msgspec.structs.replace(made, train=False), id="reset")
+    if (change := _difference(engine.learner.models[app], there)) is not None:
+        engine.journal_change(app, change)
+    mine = engine.learner.models[app]
+    if type(mine.agent) is not type(there.agent) or persist.differences(mine.agent.params(), there.agent.params()):
+        raise ValueError(
+            f"the model of {app} in {pattern.store} is not made as it was created (it was imported, or promoted): "
+            f"make it so in the configuration, which trains it, before a database is added; it is {there.agent}"
+        )
 
 
 def last_made(engine: Engine, app: str) -> Creation | None:

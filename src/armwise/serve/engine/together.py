@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from armwise import persist
 from armwise.features.arms import ArmColumns
+from armwise.serve.engine.alike import make_one_alike
 from armwise.serve.engine.counts import Counts
 from armwise.serve.engine.draw import Answer
 from armwise.serve.engine.merged import check_merges
@@ -112,8 +113,14 @@ class Together:
         self.merge()
 
     def replace(self, app: str, model: bytes) -> None:
-        """A model from outside cannot be taken apart."""
-        raise Unsupported("a model cannot be imported where decisions are spread over several databases: teach lessons")
+        """Put a model from outside in the place of what all have learnt: the first database takes it, and the others
+        begin anew, so that it counts once."""
+        with self._merging:
+            first, *others = self.each
+            first.replace(app, model)
+            for engine in others:
+                make_one_alike(engine, first, app, anew=True)
+            self.merge()
 
     def export(self, app: str) -> bytes:
         """The merged model as bytes."""

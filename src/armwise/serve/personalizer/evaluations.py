@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import collections
+import contextlib
 import datetime
 import hashlib
+import heapq
 import threading
 import time
+from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote
 
@@ -21,12 +24,11 @@ import msgspec
 from armwise.features.arms import check_id
 from armwise.features.tokens import InvalidInput
 from armwise.serve.engine.engine import Engine
-from armwise.serve.journal.append import Journal
 from armwise.serve.journal.events import Change, Decision, Row
 from armwise.serve.log.export import decisions, earned, stamp
 from armwise.serve.log.judge import Distribution, followed, judged, missed
 from armwise.serve.model.build import build_model
-from armwise.serve.personalizer.admin import agent_of, anew, changing, read_policy, reading, use_policy
+from armwise.serve.personalizer.admin import agent_of, anew, changing, read_policy, use_policy
 from armwise.serve.personalizer.rank import DATED, EARLY, everywhere
 from armwise.serve.personalizer.shapes import (
     ChosenPolicy,
@@ -208,7 +210,7 @@ def moment(text: str) -> int:
 def _work(engine: Engine, app: str, record: dict[str, Any], start: int, end: int) -> None:
     try:
         with _turn:
-            found = reading(engine, lambda journal: measure(engine, journal, app, record["policies"], start, end))
+            found = measure(engine, app, record["policies"], start, end)
     except Exception as error:
         found = {"status": "Failed", "description": f"{type(error).__name__}: {error}"[:1000]}
     try:
@@ -219,18 +221,29 @@ def _work(engine: Engine, app: str, record: dict[str, Any], start: int, end: int
         _running.discard((id_of(engine), app, record["id"]))
 
 
-def measure(
-    engine: Engine, journal: Journal, app: str, policies: list[dict[str, str]], start: int, end: int
-) -> dict[str, Any]:
+def settled(engine: Engine, app: str, start: int, end: int) -> Iterator[tuple[Row, Decision, float]]:
+    """The decisions of a time with what they earned, the oldest first, from every database that has some."""
+    with contextlib.ExitStack() as sessions:
+
+        def found(each: Engine) -> Iterator[tuple[Row, Decision, float]]:
+            journal = each.open_journal()
+            sessions.callback(journal.connection.close)
+            for row, decision, status in decisions(journal, app, each.forgotten(app)):
+                reward = earned(status)
+                if start <= row.time <= end and reward is not None:
+                    yield row, decision, reward
+
+        yield from heapq.merge(*map(found, engine.each), key=lambda each: each[0].time)
+
+
+def measure(engine: Engine, app: str, policies: list[dict[str, str]], start: int, end: int) -> dict[str, Any]:
     """Judge all policies on the settled decisions of a time; status, description and results."""
     extra = engine.model(app).settings.extra
     newest: collections.deque[tuple[Row, Decision, float]] = collections.deque(maxlen=MOST_EVENTS)
     n = 0
-    for row, decision, status in decisions(journal, app, engine.forgotten(app)):
-        reward = earned(status)
-        if start <= row.time <= end and reward is not None:
-            newest.append((row, decision, reward))
-            n += 1
+    for each in settled(engine, app, start, end):
+        newest.append(each)
+        n += 1
     if not newest:
         return {"status": "Failed", "description": "no decision of this time has its reward settled"}
     rounds = list(newest)

@@ -1,4 +1,4 @@
-"""What the web page shows, kept up to date from the journal while somebody looks: numbers, and no decisions.
+"""What the web page shows, kept up to date from the journals while somebody looks: numbers, and no decisions.
 
 Memory and work are bounded whatever the applications are like. Of a decision that waits for its reward a few numbers
 are remembered; the policies to compare with read theirs again from the journal, as many as ``WORK`` seconds allow per
@@ -20,16 +20,14 @@ from armwise.serve.engine.application import rivals
 from armwise.serve.engine.engine import Engine
 from armwise.serve.engine.roster import versions
 from armwise.serve.errors import Unknown
-from armwise.serve.journal.append import Journal
 from armwise.serve.journal.events import EARLIEST, Creation, Decision, Row
-from armwise.serve.web.page.rivals import Made, Rival, Tally, at_random, made, the_first
+from armwise.serve.web.page.feed import Feed, Source
+from armwise.serve.web.page.rivals import Rival, Tally, at_random, made, the_first
 from armwise.serve.web.page.series import Series, radius
 
-BACK = 20_000  # events that are read when the first one looks
 SHOWN = 12  # decisions in the list
 WINDOW = 500  # settled decisions of the windowed rate
 JUDGED = 2_000  # settled decisions that wait for the policies to compare with
-PIECE = 50  # events that are read at once
 WORK = 0.3  # seconds of processor time for reading, and again for judging, per look
 
 
@@ -49,26 +47,24 @@ class Watch:
     def __init__(self, engine: Engine, app: str) -> None:
         self._engine, self._app = engine, app
         self._lock = threading.Lock()
-        self._journal: Journal = engine.open_journal()
+        self._feed = Feed(engine, app)
         self._begin()
 
     def _begin(self) -> None:
-        """Know nothing yet; of a log that was deleted, nothing is ever read."""
+        """Know nothing yet."""
         model = self._engine.model(self._app)
         self._settings = model.settings
-        self._seq = max(model.settings.forgotten, self._journal.last()[0] - BACK)
-        self._waiting: dict[int, Made] = {}  # decisions without their lesson yet
-        self._recent: collections.deque[dict[str, Any]] = collections.deque(maxlen=SHOWN)
+        self._recent: collections.deque[tuple[Source, dict[str, Any]]] = collections.deque(maxlen=SHOWN)
         self._arms: collections.deque[str] = collections.deque(maxlen=2000)
         self._series = Series()
         self._window: collections.deque[float] = collections.deque(maxlen=WINDOW)
         bounds = model.settings.rule == EARLIEST and model.rewards  # a sum may lie beyond
         self._range = list(bounds or [0.0, 1.0])
         self._random, self._first = Tally("at random", self._range), Tally("always the first arm", self._range)
-        creation = self._engine.configured(self._app)[1] or Creation()
+        creation = self._feed.sources[0].engine.configured(self._app)[1] or Creation()
         built = rivals(msgspec.structs.replace(creation, settings=model.settings))
         self._rivals = [Rival(name, each, self._range) for name, each in built.items()]
-        self._to_judge: collections.deque[tuple[int, float]] = collections.deque(maxlen=JUDGED)
+        self._to_judge: collections.deque[tuple[Source, int, float]] = collections.deque(maxlen=JUDGED)
         self._skipped = 0
         self._looked_at = 0.0
         self._answer: dict[str, Any] = {}
@@ -76,51 +72,45 @@ class Watch:
     def look(self) -> dict[str, Any]:
         """Everything that the page shows; read anew at most about once a second, for however many look."""
         with self._lock:
-            settings = self._engine.model(self._app).settings
-            if settings.forgotten > self._settings.forgotten or settings.policies != self._settings.policies:
+            policies = self._engine.model(self._app).settings.policies
+            if self._feed.forgotten or policies != self._settings.policies:
+                self._feed.close()
+                self._feed = Feed(self._engine, self._app)
                 self._begin()
             if not self._answer or time.monotonic() - self._looked_at > 0.8:
+                self._feed.look()
                 self._read(time.thread_time() + WORK)
                 self._judge(time.thread_time() + WORK)
                 self._answer, self._looked_at = self._shown(), time.monotonic()
             return self._answer
 
     def close(self) -> None:
-        """Let go of the journal."""
+        """Let go of the journals."""
         with self._lock:
-            self._journal.connection.close()
+            self._feed.close()
 
     # ------------------------------------------------------------------ reading
 
     def _read(self, until: float) -> None:
-        last = self._journal.last()[0]
-        if last - self._seq > 2 * BACK:  # more comes than can be read: what is shown is the newest
-            self._seq = last - BACK
-            self._waiting.clear()
-        while time.thread_time() < until and (rows := self._journal.after(self._seq, PIECE)):
-            self._seq = rows[-1].seq
-            for row in rows:
-                if row.app == self._app:
-                    with contextlib.suppress(ValueError):  # what is damaged is said elsewhere
-                        self._take(row)
-            while len(self._waiting) > BACK:
-                del self._waiting[next(iter(self._waiting))]
+        for source, row in self._feed.rows(until):
+            with contextlib.suppress(ValueError):  # what is damaged is said elsewhere
+                self._take(source, row)
 
-    def _take(self, row: Row) -> None:
+    def _take(self, source: Source, row: Row) -> None:
         if isinstance(decision := row.event, Decision):
             arm = read_arm(bytes(decision.arms[decision.arm])).id
-            self._waiting[row.seq] = made(row.time, decision)
+            source.waiting[row.seq] = made(row.time, decision)
             shown = {"seq": row.seq, "id": row.id.replace("\x1f", " "), "time": row.time, "arm": arm,
                      "p": decision.p[decision.arm], "reward": None, "deferred": decision.deferred}  # fmt: skip
-            self._recent.append(shown)
+            self._recent.append((source, shown))
             self._arms.append(arm)
             return
         lesson = row.lesson
-        if lesson is None or (it := self._waiting.pop(lesson[0], None)) is None:
+        if lesson is None or (it := source.waiting.pop(lesson[0], None)) is None:
             return
         seq, reward = lesson
-        for shown in self._recent:
-            if shown["seq"] == seq:
+        for of, shown in self._recent:
+            if of is source and shown["seq"] == seq:
                 shown["reward"] = reward
         self._range = [min(self._range[0], reward), max(self._range[1], reward)]
         self._series.add(row.time, reward)
@@ -129,14 +119,17 @@ class Watch:
         self._first.add(the_first(it), reward)
         if self._rivals:
             self._skipped += len(self._to_judge) == JUDGED
-            self._to_judge.append((seq, reward))
+            self._to_judge.append((source, seq, reward))
 
     def _judge(self, until: float) -> None:
         """Let the policies to compare with take settled decisions in, in order, as long as there is time."""
         while self._rivals and self._to_judge and time.thread_time() < until:
-            seq, reward = self._to_judge.popleft()
+            source, seq, reward = self._to_judge.popleft()
+            if source not in self._feed.sources:  # it cannot be read now
+                self._skipped += 1
+                continue
             try:
-                decision = self._journal.row(seq).event
+                decision = source.journal.row(seq).event
             except (Unknown, ValueError):  # compacted away meanwhile, or damaged
                 continue
             if isinstance(decision, Decision):
@@ -151,19 +144,21 @@ class Watch:
         room = radius(series.n, low, high) if series.n else high - low
         window = list(self._window)
         policies = [self._live()] if series.n else []
+        sources = self._feed.sources
         policies += [tally.shown(series.mean) for tally in self._tallies() if tally.uplift.n or tally.unanswered]
         return {
             "application": self._app,
             "health": {
                 "writes": engine.writer.healthy, "learns": engine.learning, "leader": engine.leader,
-                "lag": max(0, self._seq - engine.learner.published), "version": model.version,
+                "lag": sum(max(0, each.seq - each.engine.learner.published) for each in sources),
+                "version": model.version, "databases": len(engine.started), "read": len(sources),
                 "lessons": model.lessons, "refused": model.refused, "agent": repr(model.agent),
-                "unread": max(0, self._journal.last()[0] - self._seq),
+                "unread": sum(each.unread for each in sources),
             },
             "uplift": {"random": _over(self._random), "first": _over(self._first)},
             "drift": self._drift(),
             "versions": versions(engine, self._app),
-            "decisions": list(self._recent)[::-1],
+            "decisions": [shown for _, shown in self._recent][::-1],
             "rewards": {
                 "n": series.n, "mean": series.mean if series.n else None, "range": [low, high],
                 "low": max(series.mean - room, low) if series.n else low,
@@ -186,13 +181,15 @@ class Watch:
                 "ess": float(n), "warning": few}  # fmt: skip
 
     def _drift(self) -> dict[str, Any]:
-        model = self._engine.model(self._app)
-        alarms = []
-        for seq, kept in model.drift.alarms[-3:]:
-            moment = None
-            with contextlib.suppress(Unknown, ValueError):
-                moment = self._journal.row(int(seq)).time
-            alarms.append({"event": int(seq), "time": moment, "kept": kept})
+        model, alarms = self._engine.model(self._app), []
+        for source in self._feed.sources:  # each counts its own events
+            own = source.engine.learner.served.get(self._app, model)
+            for seq, kept in own.drift.alarms[-3:]:
+                moment = None
+                with contextlib.suppress(Unknown, ValueError):
+                    moment = source.journal.row(int(seq)).time
+                alarms.append({"event": int(seq), "time": moment, "kept": kept})
+        alarms = sorted(alarms, key=lambda alarm: alarm["time"] or 0)[-3:]
         return {"setting": model.settings.drift, "evidence": model.drift.evidence, "alarms": alarms}
 
     def _shares(self) -> list[dict[str, Any]]:
