@@ -31,9 +31,12 @@ def _tool(name: str) -> str:
 
 
 class Server:
-    """Runs while the ``with`` lasts; it refuses to run as root, so another user runs it then."""
+    """Runs while the ``with`` lasts; it refuses to run as root, so another user runs it then.
 
-    def __init__(self) -> None:
+    With ``room`` it has a disk of its own, of so many megabytes, for ``fill``: whoever mounts that must be root.
+    """
+
+    def __init__(self, room: int = 0) -> None:
         self._folder = pathlib.Path(tempfile.mkdtemp(prefix="armwise-pg-"))
         user = pwd.getpwuid(os.getuid()).pw_name
         self._become: dict[str, Any] = {}
@@ -47,7 +50,15 @@ class Server:
         self._options = (
             f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={self._folder} -c max_connections=60"
         )
-        self._run(_tool("initdb"), "-D", self._data, "-U", user, "-A", "trust", "--no-sync", "--locale=C", "-E", "UTF8")
+        words = ["-D", self._data, "-U", user, "-A", "trust", "--no-sync", "--locale=C", "-E", "UTF8"]
+        self._room, self._filler = room, pathlib.Path(self._data) / "filler"
+        if room:  # a log in short pieces, so that a full disk stops it soon
+            os.mkdir(self._data)
+            mounted = f"size={room}m,mode=0700,uid={self._become.get('user', os.getuid())}"
+            subprocess.run(["mount", "-t", "tmpfs", "-o", mounted, "tmpfs", self._data], check=True)
+            self._options += " -c min_wal_size=2MB -c max_wal_size=8MB"
+            words.append("--wal-segsize=1")
+        self._run(_tool("initdb"), *words)
 
     def _run(self, *words: str) -> None:
         quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": self._folder}
@@ -57,6 +68,22 @@ class Server:
         """``pg_ctl``, such as ``restart -m immediate``."""
         log = str(self._folder / "log")
         self._run(_tool("pg_ctl"), "-D", self._data, "-o", self._options, "-w", "-t", "60", "-l", log, *words)
+
+    def fill(self, leave: int = 0) -> None:
+        """Take all that is left of its disk but for some bytes: with less than a piece of its log needs, that ends."""
+        with self._filler.open("ab", buffering=0) as file, contextlib.suppress(OSError):
+            while (room := shutil.disk_usage(self._data).free - leave) > 0:
+                file.write(b"\0" * min(room, 1 << 20))
+
+    def free(self) -> None:
+        """Give it back."""
+        self._filler.unlink(missing_ok=True)
+
+    @property
+    def runs(self) -> bool:
+        """Whether there is a server: one whose log cannot be written ends itself."""
+        words = [_tool("pg_ctl"), "-D", self._data, "status"]
+        return not subprocess.run(words, stdout=subprocess.DEVNULL, cwd=self._folder, **self._become).returncode
 
     def signal(self, number: int) -> None:
         """Send a signal to the server and all of its sessions: SIGSTOP lets it hang, SIGCONT lets it go on."""
@@ -78,5 +105,8 @@ class Server:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self.control("stop", "-m", "immediate")
+        if self.runs:
+            self.control("stop", "-m", "immediate")
+        if self._room:
+            subprocess.run(["umount", self._data], check=True)
         shutil.rmtree(self._folder, ignore_errors=True)

@@ -14,6 +14,7 @@ import os
 import random
 import resource
 import signal
+import subprocess
 import tempfile
 import threading
 import time
@@ -27,7 +28,7 @@ from database import Server, free_port
 from torture import _FORKING, _wait_ready, _warm_up, check
 
 from armwise.serve.config import Config
-from armwise.serve.engine import engine as engines
+from armwise.serve.engine import journaling
 from armwise.serve.engine.application import Application
 from armwise.serve.engine.clock import TrustedClock
 from armwise.serve.engine.writer import STALL
@@ -45,7 +46,8 @@ def serve(
         def __init__(self) -> None:
             super().__init__(wall=lambda: time.time() + offset.value)
 
-    setattr(engines, "TrustedClock", Wild)  # noqa: B010  (this process only: its clock is wild)
+    assert vars(journaling)["TrustedClock"] is TrustedClock, "else the clock would not be wild"
+    setattr(journaling, "TrustedClock", Wild)  # noqa: B010  (this process only)
 
     def disk() -> None:
         while True:
@@ -153,21 +155,23 @@ class Fleet:
         _wait_ready(process, port)
         return process
 
+    def ready(self, i: int) -> bool:
+        """Whether a process says that it is ready."""
+        connection, status = HTTPConnection("127.0.0.1", self.ports[i], timeout=2), 0
+        with suppress(OSError, HTTPException):
+            connection.request("GET", "/readyz")
+            with connection.getresponse() as response:  # else its socket would stay open
+                status = response.status
+        connection.close()
+        return status == 200
+
     def ready_after(self, i: int, pause: bool = False) -> float:
         """Seconds until a process says that it is ready; with ``pause`` no client asks anything meanwhile."""
         began = time.monotonic()
         for client in self.clients if pause else ():
             client.go.clear()
-        while time.monotonic() - began < 60.0:
-            connection = HTTPConnection("127.0.0.1", self.ports[i], timeout=2)
-            with suppress(OSError, HTTPException):
-                connection.request("GET", "/readyz")
-                with connection.getresponse() as response:  # else its socket would stay open
-                    if response.status == 200:
-                        break
-            connection.close()
+        while time.monotonic() - began < 60.0 and not self.ready(i):
             time.sleep(0.05)
-        connection.close()
         for client in self.clients:
             client.go.set()
         return time.monotonic() - began
@@ -298,6 +302,45 @@ def two_on_several(
         return fleet.end() | worst
 
 
+def two_on_full_postgres(rounds: int, seed: int = 1, say: Any = print) -> dict[str, Any]:
+    """The disk of PostgreSQL itself is full for a while, under load; where its log cannot be written, it ends itself.
+
+    Then it is started again, as an init system would: that fails until there is room.
+    """
+    chance, worst, starts, refused = random.Random(seed), 0.0, 0, 0
+    with Server(room=160) as server:
+        fleet, halt = Fleet(server.new_database(), 2), threading.Event()
+
+        def keep_up() -> None:
+            nonlocal starts
+            while not halt.wait(0.1):
+                if not server.runs:
+                    starts += 1
+                    with suppress(subprocess.CalledProcessError):
+                        server.control("start")
+
+        keeper = threading.Thread(target=keep_up, daemon=True)
+        keeper.start()
+        for k in range(rounds):
+            time.sleep(chance.uniform(0.3, 1.0))
+            before = sum(len(client.moments) for client in fleet.clients)
+            server.fill(leave=(k % 2) * 700_000)  # room for rows, and none for the next piece of its log
+            fleet.storm(0, 500 * (k % 2))
+            time.sleep(chance.uniform(1.0, 6.0))
+            well = all(map(fleet.ready, range(2)))
+            refused += not well
+            server.free()
+            ready = max(fleet.ready_after(i, pause=True) for i in range(2))
+            worst, taken = max(worst, ready), sum(len(client.moments) for client in fleet.clients) - before
+            say(f"round {k + 1}: the database's disk was full, {taken} answers came from there on, at its end "
+                f"{'both were still' if well else 'one was not'} ready; ready again after {ready:.1f} s")  # fmt: skip
+            assert ready < READY, f"round {k + 1}: ready again after {ready:.1f} s"
+        halt.set()
+        keeper.join()
+        assert refused, "no round filled the disk so far that a process was not ready: nothing was tried"
+        return fleet.end() | {"ready": worst, "refused": refused, "starts": starts}
+
+
 def one_on_sqlite(folder: str, rounds: int, say: Any = print) -> dict[str, int]:
     """A clock that jumps forward and back, and a disk that is full for a while."""
     fleet = Fleet(folder, 1)
@@ -322,6 +365,7 @@ def main() -> None:
     args = parser.parse_args()
     print(json.dumps(two_on_postgres(args.freezes, restarts=6, storm=20_000)))
     print(json.dumps(two_on_several(hangs=max(args.freezes // 10, 1))))
+    print(json.dumps(two_on_full_postgres(rounds=max(args.freezes // 5, 1))))
     with tempfile.TemporaryDirectory() as folder:
         print(json.dumps(one_on_sqlite(str(Path(folder) / "data"), rounds=10)))
     print("nothing lost, nothing doubled, nothing changed; the models equal a replay")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
-from ordeal import one_on_sqlite, two_on_postgres, two_on_several
+import pytest
+from ordeal import one_on_sqlite, two_on_full_postgres, two_on_postgres, two_on_several
 
 
 def test_two_processes_live_through_a_freeze_a_restart_a_storm_and_a_roll_out() -> None:
@@ -19,6 +21,13 @@ def test_two_processes_live_through_a_database_of_two_that_hangs() -> None:
     """
     result = two_on_several(hangs=1, seed=11, length=(7.0, 7.0), silence=5.0)
     assert result["decisions"] > 50
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can mount a disk for PostgreSQL that is small enough to fill")
+def test_two_processes_live_through_a_full_disk_of_the_database() -> None:
+    """A failure would mean that something acknowledged was lost, or that a freed disk needs somebody's help."""
+    result = two_on_full_postgres(rounds=2, seed=11)
+    assert result["decisions"] > 20 and result["refused"] > 0
 
 
 def test_one_process_lives_through_a_wild_clock_and_a_full_disk(tmp_path: Path) -> None:
