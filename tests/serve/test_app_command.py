@@ -63,7 +63,7 @@ def test_a_stopped_folder_and_a_configuration(run: Callable[..., Any], capsys: C
         (["share", "shop", "bold"], "share needs --share"),
         (["list", "--url", "ftp://x"], "--url must begin with http"),
         (["list", "--url", "http://127.0.0.1:1"], "cannot be reached"),
-        (["list", "--stopped", "no-such-file.toml"], "No such file"),
+        (["list", "--stopped", "no-such-file.toml"], "there is no no-such-file.toml: expected a TOML file"),
     ],
 )
 def test_what_is_wrong_is_said_in_one_line(words: list[str], why: str, capsys: Captured) -> None:

@@ -57,7 +57,7 @@ def test_the_first_lines_work_and_it_ends_within_seconds(tmp_path: Path) -> None
     [
         (["--listen", "0.0.0.0:1"], "there are no keys"),
         (["--listen", "127.0.0.1:x"], "address:port"),
-        (["no-such.toml"], "No such file"),
+        (["no-such.toml"], "there is no no-such.toml: expected a TOML file, or a folder"),
         (["--storage", "postgresql://nobody@127.0.0.1:1/none?connect_timeout=1"], "127.0.0.1"),
     ],
 )

@@ -44,7 +44,7 @@ def key(name: str = "k", secret: str = "s", **rest: Any) -> Key:
         (NEWS + 'features = {interactions = "no"}', "applications.news: features: interactions must be true or false"),
         (NEWS + 'arms = ["a", ""]\nagent = {class = "UCB1", n_arms = 2}', "applications.news: an arm's id must have"),
         (NEWS + 'agent = {class = "Explore", epsilon = 0.1, agent = {alpha = 1}}', "applications.news: agent: .*alpha"),
-        (NEWS + "colour = 1", "applications.news: Object contains unknown field `colour`"),
+        (NEWS + "colour = 1", "applications.news: there is no setting 'colour'$"),
         (NEWS + "features = {dims = 3}", "applications.news: features: .*dims"),
         (NEWS + "features = {dim = 1000000000}", "applications.news: features: dim must be at most 8192.*1000000000"),
         (NEWS + 'agent = {class = "LinUCB", dim = 99999999}', "applications.news: agent: dim must be .* to 8192"),
@@ -79,7 +79,7 @@ def key(name: str = "k", secret: str = "s", **rest: Any) -> Key:
         (KEY + 'applications = ["shpo"]\n[applications.shop]', "key 'site' is for the application 'shpo'.*only shop"),
         (KEY + KEY.replace(digest("x"), digest("y")), "two keys have the name 'site'"),
         (KEY + KEY.replace("site", "other"), "the keys 'site' and 'other' have the same sha256"),
-        (KEY.replace("name", "nmae"), r"keys\[0\]: Object contains unknown field `nmae`"),
+        (KEY.replace("name", "nmae"), r"keys\[0\]: there is no setting 'nmae'; did you mean 'name'\?"),
         ('storage = "postgresq://user:hunter2@host/db"', "storage must be a folder.*got postgresq://..."),
         ('storage = ""', "storage must be a folder.*got nothing"),
         ("listen = ", "Invalid value"),
@@ -103,7 +103,7 @@ def test_what_is_wrong_is_said_with_its_place_and_nothing_is_stored(
 
 def test_a_file_that_is_not_text(tmp_path: Path) -> None:
     (tmp_path / "shop.toml").write_bytes(b"\xff\xfe")
-    with pytest.raises(ValueError, match=r"shop.toml: .*utf-8"):
+    with pytest.raises(ValueError, match=r"shop.toml: expected a TOML file, .* byte 0 is not"):
         load_config(tmp_path / "shop.toml")
 
 

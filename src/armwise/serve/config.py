@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import ipaddress
 import math
 import re
@@ -197,10 +198,17 @@ def load_config(path: str | Path) -> Config:
     >>> load_config("/no/such.toml")
     Traceback (most recent call last):
     ...
-    FileNotFoundError: [Errno 2] No such file or directory: '/no/such.toml'
+    FileNotFoundError: there is no /no/such.toml: expected a TOML file, or a folder that a Decider or a service wrote
     """
     try:
-        raw = tomllib.loads(Path(path).read_text("utf-8"))
+        text = Path(path).read_text("utf-8")
+    except FileNotFoundError:
+        expected = "expected a TOML file, or a folder that a Decider or a service wrote"
+        raise FileNotFoundError(f"there is no {path}: {expected}") from None
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path}: expected a TOML file, which is UTF-8 text; byte {error.start} is not") from None
+    try:
+        raw = tomllib.loads(text)
         if isinstance(described := raw.get("applications"), dict):
             raw["applications"] = {name: _application(name, table) for name, table in described.items()}
         config = msgspec.convert(raw, Config, strict=False)
@@ -227,5 +235,15 @@ def _reason(error: Exception) -> str:
     """An error with the place where it is in front, instead of behind in another notation."""
     found = re.fullmatch(r"(.*) - at `\$\.?(.*)`", str(error), re.DOTALL)
     if found is None or not found[2]:
-        return str(error) if found is None else found[1]
-    return f"{found[2]}: {found[1]}"
+        return _named(str(error) if found is None else found[1])
+    return f"{found[2]}: {_named(found[1])}"
+
+
+def _named(said: str) -> str:
+    """What is said of a name that is not known, with the one that may have been meant."""
+    strange = re.fullmatch(r"Object contains unknown field `(.*)`", said, re.DOTALL)
+    if strange is None:
+        return said
+    known = [name for kind in (Config, Application, Key) for name in kind.__struct_fields__]
+    near = difflib.get_close_matches(strange[1], known, 1)
+    return f"there is no setting {strange[1]!r}" + (f"; did you mean {near[0]!r}?" if near else "")
