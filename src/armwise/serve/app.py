@@ -16,7 +16,6 @@ import msgspec
 from armwise.serve.config import Config, is_loopback, names_loopback
 from armwise.serve.engine.engine import Engine
 from armwise.serve.engine.shards import Shards
-from armwise.serve.errors import Unsupported
 from armwise.serve.log.retain import Retention
 from armwise.serve.personalizer import admin, evaluations, rank, slots
 from armwise.serve.web import audit, many, page, shapes, v1, versions
@@ -31,7 +30,6 @@ from armwise.serve.web.page.watch import Watch
 log = logging.getLogger("armwise.serve")
 _PUBLIC = {("healthz",), ("readyz",), ("openapi.json",), ("",)}  # say nothing of what is stored
 _WHOLE = {"metrics", "v1/agents"}  # tell of all applications: one that cannot be served is no reason to refuse them
-_ALONE = [*versions.ROUTES]  # what is not made for several databases
 _DRAINED = 256 << 20  # bytes of a body too large that are read and thrown away
 SLOWEST = 20.0  # seconds between two pieces of a body
 _SCHEME = re.compile("^https?://")
@@ -218,8 +216,6 @@ class Service:
             raise Problem(403, "Forbidden", "this key does not allow that")
         if not self.ready:
             raise Problem(503, "Unavailable", "the service is starting or stopping", RETRY)
-        if route in _ALONE and isinstance(self.engine, Shards):
-            raise Unsupported(f"{route.method} {route.path} needs one database: decisions are spread over several")
         if call.application not in self.engine.models and (named or route.path not in _WHOLE):
             self.engine.model(call.application)  # says why not
         return route, call

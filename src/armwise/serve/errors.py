@@ -43,16 +43,6 @@ class Stale(Unavailable):
     """
 
 
-class Unsupported(Exception):
-    """Possible with one database, and not with several.
-
-    >>> raise Unsupported("versions need one database")
-    Traceback (most recent call last):
-    ...
-    armwise.serve.errors.Unsupported: versions need one database
-    """
-
-
 class Damaged(ValueError):
     """An event of the journal cannot be read; its application cannot be served, the others can.
 

@@ -126,8 +126,6 @@ def test_what_concerns_all_databases_is_answered_from_all(
     assert asked == [201] * 9
     assert client.patch("/v1/settings", json={"window": 5}).json()["window"] == 5
     assert client.get("/v1/agents").json()["agents"][0]["lessons"] == 24
-    answer = client.get("/v1/versions")
-    assert answer.status_code == 501 and "several" in answer.text
     assert client.put("/personalizer/v1.0/model", content=b"x").status_code == 400
     erased = client.post("/v1/erasures", json={"key": "user", "value": "u1"}).json()
     assert erased["deleted"] >= 48, "what is settled goes, in every database"

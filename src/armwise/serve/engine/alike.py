@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from armwise import persist
 from armwise.serve.errors import Damaged
-from armwise.serve.journal.events import Change, Creation
+from armwise.serve.journal.events import Change, Creation, Version
 from armwise.serve.model.model import Model
+from armwise.serve.model.versions import by_role, role
 
 if TYPE_CHECKING:
     from armwise.serve.engine.engine import Engine
 
+_VERSIONS = "SELECT seq FROM events WHERE app = ? AND kind = 'version' ORDER BY seq DESC"
 _MADE = "SELECT max(seq) FROM events WHERE app = ? AND kind = 'create' AND kind IN ('create', 'configure')"
 
 
@@ -40,6 +42,7 @@ def make_one_alike(engine: Engine, pattern: Engine, app: str, anew: bool = False
     own = last_made(engine, app)
     if anew or own is None or _parts(own) != _parts(made):
         engine.journal_change(app, msgspec.structs.replace(made, train=False), id="reset")
+    _make_versions_alike(engine, pattern, app)
     if (change := _difference(engine.learner.models[app], there)) is not None:
         engine.journal_change(app, change)
     mine = engine.learner.models[app]
@@ -48,6 +51,51 @@ def make_one_alike(engine: Engine, pattern: Engine, app: str, anew: bool = False
             f"the model of {app} in {pattern.store} is not made as it was created (it was imported, or promoted): "
             f"make it so in the configuration, which trains it, before a database is added; it is {there.agent}"
         )
+
+
+def _make_versions_alike(engine: Engine, pattern: Engine, app: str) -> None:
+    there = pattern.learner.served[app]
+    wanted = by_role(there, also_leader=True)
+
+    def mine() -> Model:
+        return engine.learner.models[app]
+
+    def change(name: str, **what: Any) -> None:
+        engine.journal_change(app, Version(name, **what))
+
+    for name in filter(role, wanted.values()):
+        if name not in (mine().name, *mine().versions) and (made := _version_made(pattern, app, name)) is not None:
+            change(name, made=made, share=0.0)
+    own = by_role(mine(), also_leader=True)
+    lead = next(key for key, name in wanted.items() if name == there.name)
+    if own.get(lead, mine().name) != mine().name:
+        change(own[lead], promote=True)
+    for key, name in own.items():
+        if key not in wanted and name in mine().versions:
+            change(name, remove=True)
+    for key, name in by_role(mine()).items():
+        other = there.versions.get(wanted.get(key, ""))
+        if other is not None and not other.broken and mine().versions[name].share != other.share:
+            change(name, share=other.share)
+    if (role(mine().name), set(by_role(mine()))) != (role(there.name), set(by_role(there))):
+        raise ValueError(
+            f"{app} has versions in {pattern.store} that cannot be made elsewhere: {', '.join(there.versions)}; drop "
+            "them, then add databases"
+        )
+
+
+def _version_made(engine: Engine, app: str, name: str) -> Creation | None:
+    """What a version was made of, if the journal still has that."""
+    with engine.reading as journal:
+        seqs = journal.connection.execute(
+            "SELECT seq FROM events WHERE app = ? AND kind = 'version' ORDER BY seq", (app,)
+        )
+        for (seq,) in reversed(seqs):
+            with contextlib.suppress(Damaged):
+                event = journal.row(seq).event
+                if isinstance(event, Version) and event.name == name and event.made is not None:
+                    return event.made
+    return None
 
 
 def last_made(engine: Engine, app: str) -> Creation | None:

@@ -7,7 +7,6 @@ from collections.abc import Callable
 
 import msgspec
 
-from armwise import persist
 from armwise.features.arms import ArmColumns, read_arms
 from armwise.features.tokens import InvalidInput
 from armwise.serve.engine.journaling import Journaling
@@ -17,7 +16,7 @@ from armwise.serve.journal.append import Write
 from armwise.serve.journal.events import Change, Creation, Event, Import, Lessons
 from armwise.serve.journal.store import Database
 from armwise.serve.model.model import Model
-from armwise.serve.model.trial import check_creation, check_import
+from armwise.serve.model.trial import check_creation, check_import, exported
 
 
 class Applications(Journaling):
@@ -212,9 +211,7 @@ class Applications(Journaling):
         >>> engine.start(); engine.export("shop")[:8]; engine.stop()
         b'ARMWISE!'
         """
-        alone = self.model(app).copy()
-        alone.versions = {}
-        return persist.dumps(alone)
+        return exported(self.model(app))
 
     def journal_change(self, app: str, event: Event, id: str = "", request: str = "") -> None:
         """Journal an event that changes an application, unchecked; returns when it is learnt.

@@ -7,6 +7,7 @@ the copies. So learning never blocks deciding, and the models are a function of 
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable
 
@@ -53,6 +54,7 @@ class Journaling:
         )
         self.alone = True  # False: one of several databases, whose models are merged (``shards``)
         self.merged: dict[str, Model] | None = None  # what decisions are made from then
+        self.merging = contextlib.nullcontext()  # held while several databases are changed, one after the other
         self.writer = Writer(self._telling_journal, self.now, self.expire_some)
         self.reading = Reading(self.writer)
         self.counts = Counts()

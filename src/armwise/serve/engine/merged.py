@@ -15,6 +15,8 @@ from armwise.serve.journal.events import Creation
 from armwise.serve.model.build import build_model
 from armwise.serve.model.inside import copied, counts_choices
 from armwise.serve.model.model import Model
+from armwise.serve.model.uplift import Uplift
+from armwise.serve.model.versions import Challenger, by_role, role
 
 
 def check_merges(app: str, creation: Creation) -> None:
@@ -39,14 +41,36 @@ def check_merges(app: str, creation: Creation) -> None:
 def merge(parts: list[Model]) -> list[Model]:
     """A view for each database, in order, and one of the whole; ValueError if the models were not made alike.
 
+    Versions are merged as the leading one is; what each earns more than that is known from all decisions together.
+
     >>> one, two = build_model(Creation()), build_model(Creation())
     >>> one.version, two.version = 7, 5
     >>> [view.version for view in merge([one, two])]
     [7, 5, 12]
     """
-    agent, scaler = parts[0].agent, parts[0].scaler
+    roles = [by_role(part) for part in parts]
+    if any(role(part.name) != role(parts[0].name) for part in parts) or any(set(r) != set(roles[0]) for r in roles):
+        raise ValueError("they have other versions")
+    scaler = parts[0].scaler if len(parts) == 1 else merged_scaler([part.scaler for part in parts])
+    views = _views(parts, scaler)
+    for key in sorted(roles[0], key=lambda each: list(parts[0].versions).index(roles[0][each])):
+        own = [part.versions[each[key]] for part, each in zip(parts, roles)]
+        broken = max(one.broken for one in own)
+        if not broken and any(one.share != own[0].share for one in own):
+            raise ValueError("their versions have other shares")
+        uplift, unanswered = Uplift.of([one.uplift for one in own]), sum(one.unanswered for one in own)
+        for view, model in zip(views, _views([one.model for one in own], scaler)):
+            view.versions[model.name] = beside = Challenger(model)
+            beside.uplift, beside.unanswered, beside.broken = uplift, unanswered, broken
+            beside.share = 0.0 if broken else own[0].share
+    return views
+
+
+def _views(parts: list[Model], scaler: Scaler) -> list[Model]:
+    """The same of models that have no versions beside them."""
+    agent = parts[0].agent
     if len(parts) > 1:
-        agent, scaler = copied(agent), merged_scaler([part.scaler for part in parts])
+        agent = copied(agent)
         for part in parts[1:]:
             if (part.encoder.dim, part.encoder.interactions) != (parts[0].encoder.dim, parts[0].encoder.interactions):
                 raise ValueError("their features differ")
@@ -56,7 +80,8 @@ def merge(parts: list[Model]) -> list[Model]:
         view = Model(agent, part.encoder, part.arms, part.rewards)
         view.scaler, view.settings = scaler, part.settings
         view.draws.share(part.draws)
-        view.version, view.since, view.roster, view.name = part.version, part.since, part.roster, part.name
+        view.version, view.since, view.roster = part.version, part.since, part.roster
+        view.name, view.previous = part.name, part.previous
         view.lessons, view.refused = sum(p.lessons for p in parts), sum(p.refused for p in parts)
         view.drift, view.reward_ends = part.drift, part.reward_ends
         views.append(view)

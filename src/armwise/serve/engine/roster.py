@@ -1,32 +1,31 @@
 """The named versions of an application's model: make one, give it a share of the decisions, promote, roll back, remove.
 
-Each is one event in the journal; whoever folds it has the same versions. Two changes at the same time are a Conflict,
-for the event that a change was made after is part of its idempotency key.
+Each is one event in the journal (of every database); whoever folds it has the same versions. Two changes at the same
+time are a Conflict, for the event that a change was made after is part of its idempotency key.
 """
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from armwise.features.arms import check_id
 from armwise.features.tokens import InvalidInput
+from armwise.serve.engine.merged import check_merges
 from armwise.serve.errors import Conflict, Unknown
 from armwise.serve.journal.append import Write
 from armwise.serve.journal.events import Creation, Version
 from armwise.serve.model.build import build_model
 from armwise.serve.model.trial import check_creation
-from armwise.serve.model.versions import MOST
+from armwise.serve.model.versions import MOST, by_role, role
 
 if TYPE_CHECKING:
     from armwise.serve.engine.engine import Engine
+    from armwise.serve.engine.shards import Shards
 
-_OURS = re.compile(r"v\d+")  # what is not named is called after the event that it began with
 
-
-def versions(engine: Engine, app: str) -> list[dict[str, Any]]:
+def versions(engine: Engine | Shards, app: str) -> list[dict[str, Any]]:
     """All versions, the leading one first; of the others, how much more each earns per decision than it.
 
     >>> from armwise.serve.engine.engine import Engine
@@ -51,7 +50,7 @@ def _shown(model: Any) -> dict[str, Any]:
             "refused": model.refused}  # fmt: skip
 
 
-def add_version(engine: Engine, app: str, name: str, creation: Creation, share: float = 0.0) -> None:
+def add_version(engine: Engine | Shards, app: str, name: str, creation: Creation, share: float = 0.0) -> None:
     """Train a version on what the journal has of the application, beside the one that leads.
 
     >>> from armwise.serve.engine.engine import Engine
@@ -63,7 +62,7 @@ def add_version(engine: Engine, app: str, name: str, creation: Creation, share: 
     """
     leader = engine.model(app)
     check_id("the version's name", name)
-    if _OURS.fullmatch(name):
+    if not role(name):
         raise InvalidInput(f"name must not be v and a number, which are those of unnamed versions, got {name!r}")
     if name in leader.versions:
         raise Conflict(f"{app} has a version {name} already: remove it first, or take another name")
@@ -74,6 +73,8 @@ def add_version(engine: Engine, app: str, name: str, creation: Creation, share: 
     _check_share(leader, name, share)
     made = msgspec.structs.replace(creation, settings=_neutral(creation, leader))
     check_creation(made)
+    if len(engine.each) > 1:
+        check_merges(app, made)
     _change(engine, app, Version(name, made=made, share=share))
 
 
@@ -83,7 +84,7 @@ def _neutral(creation: Creation, leader: Any) -> Any:
     return leader.settings if able else msgspec.structs.replace(leader.settings, learn="")
 
 
-def share_version(engine: Engine, app: str, name: str, share: float) -> None:
+def share_version(engine: Engine | Shards, app: str, name: str, share: float) -> None:
     """Let a version make a share of the decisions from now on; with 0 it is only asked (shadow mode)."""
     leader = engine.model(app)
     _found(engine, app, name)
@@ -91,7 +92,7 @@ def share_version(engine: Engine, app: str, name: str, share: float) -> None:
     _change(engine, app, Version(name, share=share))
 
 
-def promote(engine: Engine, app: str, name: str) -> None:
+def promote(engine: Engine | Shards, app: str, name: str) -> None:
     """Let a version lead from now on; the one that led stays beside it, learns on, and can be promoted again.
 
     >>> from armwise.serve.engine.engine import Engine
@@ -110,7 +111,7 @@ def promote(engine: Engine, app: str, name: str) -> None:
     _change(engine, app, Version(name, promote=True))
 
 
-def roll_back(engine: Engine, app: str) -> str:
+def roll_back(engine: Engine | Shards, app: str) -> str:
     """Let the version lead again that led before the last promotion; its name."""
     leader = engine.model(app)
     previous = leader.previous
@@ -120,13 +121,13 @@ def roll_back(engine: Engine, app: str) -> str:
     return str(previous)
 
 
-def remove_version(engine: Engine, app: str, name: str) -> None:
+def remove_version(engine: Engine | Shards, app: str, name: str) -> None:
     """Let a version that does not lead go, with what it learnt; the journal can train it again."""
     _found(engine, app, name)
     _change(engine, app, Version(name, remove=True))
 
 
-def _found(engine: Engine, app: str, name: str) -> Any:
+def _found(engine: Engine | Shards, app: str, name: str) -> Any:
     leader = engine.model(app)
     if name == leader.name:
         raise Conflict(f"version {name} leads: promote another first")
@@ -141,8 +142,14 @@ def _check_share(leader: Any, name: str, share: float) -> None:
         raise InvalidInput(f"share must lie in [0, {1.0 - others:g}], what other versions leave, got {share}")
 
 
-def _change(engine: Engine, app: str, event: Version) -> None:
-    leader = engine.model(app)
-    after = max(leader.since, leader.roster)
-    written = engine.writer.write([Write(app, "", event, f"version {after}")])
-    engine.wait_learnt(written[0].row.seq)
+def _change(engine: Engine | Shards, app: str, event: Version) -> None:
+    """Journal it in every database; one that was reached before takes it as done when it is asked for again."""
+    roles = {name: key for key, name in by_role(engine.model(app), also_leader=True).items()}
+    with engine.merging:  # a change that has not reached all of them is not merged
+        for each in engine.each:
+            own = each.learner.served[app]  # the model of its own journal, which knows the newest change there
+            name = by_role(own, also_leader=True).get(roles.get(event.name, ""), event.name)
+            after = max(own.since, own.roster)
+            write = Write(app, "", msgspec.structs.replace(event, name=name), f"version {after}")
+            each.wait_learnt(each.writer.write([write])[0].row.seq)
+        engine.merge()

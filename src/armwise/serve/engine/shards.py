@@ -53,7 +53,7 @@ class Shards(Together):
         self.unmerged: dict[str, str] = {}  # why the parts of an application cannot be added up
         self._made_of: dict[str, tuple[Any, ...]] = {}
         self.writer = Routes(self)
-        self._looking, self._merging = threading.RLock(), threading.RLock()
+        self._looking, self.merging = threading.RLock(), threading.RLock()
         self._waiting: list[tuple[int, Callable[[], None], Callable[[Exception], None]]] = []
         self._said = ""  # of what is wrong with the databases, which is not said every second
         self._news, self._ending = threading.Event(), threading.Event()
@@ -161,9 +161,6 @@ class Shards(Together):
         engine.alone = False
         try:
             engine.start()
-            for app, model in engine.learner.models.items():
-                if model.versions:
-                    raise ValueError(f"{app} has versions beside the one that leads: drop them, then add databases")
         except BaseException:
             engine.stop()
             raise
@@ -193,8 +190,9 @@ class Shards(Together):
     def _align(self) -> None:
         """Let the applications of all databases be what those of the first one are."""
         pattern = self.engines[min(self.members.newest or self._desks)]
-        for engine in self.engines.values():
-            make_alike(engine, pattern)
+        with self.merging:  # not before all are alike
+            for engine in self.engines.values():
+                make_alike(engine, pattern)
 
     # ------------------------------------------------------------------ the threads
 
@@ -261,7 +259,7 @@ class Shards(Together):
 
     def merge(self) -> None:
         """Add up what the databases' learners have published, where it is new."""
-        with self._merging:
+        with self.merging:
             engines = [self.engines[identity] for identity in sorted(self.engines)]  # everywhere in the same order
             own = [engine.learner.served for engine in engines]
             views: list[dict[str, Model]] = [dict(engine.merged or {}) for engine in engines]

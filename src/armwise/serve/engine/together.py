@@ -9,18 +9,18 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from armwise import persist
 from armwise.features.arms import ArmColumns
 from armwise.serve.engine.alike import make_one_alike
 from armwise.serve.engine.counts import Counts
 from armwise.serve.engine.draw import Answer
 from armwise.serve.engine.merged import check_merges
 from armwise.serve.engine.routes import asked_by, key_of
-from armwise.serve.errors import Unavailable, Unknown, Unsupported
+from armwise.serve.errors import Unavailable, Unknown
 from armwise.serve.journal.events import Change, Creation, Decision, Lessons, Row
 from armwise.serve.journal.rules import Status
 from armwise.serve.journal.store import Database
 from armwise.serve.model.model import Model
+from armwise.serve.model.trial import exported
 
 if TYPE_CHECKING:
     from armwise.serve.engine.engine import Engine
@@ -43,7 +43,7 @@ class Together:
     creations: dict[str, Creation]
     stores: list[Database]
     store: Database
-    _merging: threading.RLock
+    merging: threading.RLock
 
     if TYPE_CHECKING:
 
@@ -66,7 +66,7 @@ class Together:
 
     def configure(self, app: str, change: Change) -> None:
         """Change settings, from now on; returns when they are in force."""
-        with self._merging:  # a change that has not reached all of them is not merged
+        with self.merging:  # a change that has not reached all of them is not merged
             for engine in self.each:
                 engine.configure(app, change)
             self.merge()
@@ -75,7 +75,7 @@ class Together:
         """Serve these applications from now on; as ``Engine.apply``."""
         for app, creation in creations.items():
             check_merges(app, creation)
-        with self._merging:
+        with self.merging:
             for engine in self.each:
                 engine.apply(creations, only)
             for app in [app for app, made in self.creations.items() if only and not made.settings.by_request]:
@@ -85,7 +85,7 @@ class Together:
 
     def retire(self, app: str) -> None:
         """Serve an application that was made by request no longer."""
-        with self._merging:
+        with self.merging:
             for engine in self.each:
                 engine.retire(app)
             self.creations.pop(app, None)
@@ -95,7 +95,7 @@ class Together:
         """Begin the application's model anew."""
         if creation is not None:
             check_merges(app, creation)
-        with self._merging:
+        with self.merging:
             for engine in self.each:
                 engine.reset(app, creation)
             self.merge()
@@ -115,7 +115,7 @@ class Together:
     def replace(self, app: str, model: bytes) -> None:
         """Put a model from outside in the place of what all have learnt: the first database takes it, and the others
         begin anew, so that it counts once."""
-        with self._merging:
+        with self.merging:
             first, *others = self.each
             first.replace(app, model)
             for engine in others:
@@ -124,7 +124,7 @@ class Together:
 
     def export(self, app: str) -> bytes:
         """The merged model as bytes."""
-        return persist.dumps(self.model(app).copy())
+        return exported(self.model(app))
 
     def expire(self) -> None:
         """Close the windows that are over."""
@@ -209,10 +209,6 @@ class Together:
     def creation(self, app: str) -> Creation:
         """What an application is made of."""
         return self.creations.get(app) or self.each[0].creation(app)
-
-    def forgotten(self, app: str) -> int:
-        """Events are counted by each database: there is no number for all."""
-        raise Unsupported("events are counted by each database where there are several")
 
     def uniform(self, app: str, id: str) -> float:
         """The number that an event's arm is drawn with: the databases share their secret."""

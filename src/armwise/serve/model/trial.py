@@ -86,6 +86,17 @@ def check_creation(creation: Creation) -> None:
 # ---------------------------------------------------------------------- models from outside
 
 
+def exported(model: Model) -> bytes:
+    """A model by itself, without the versions beside it.
+
+    >>> exported(build_model(Creation()))[:8]
+    b'ARMWISE!'
+    """
+    alone = model.copy()
+    alone.versions = {}
+    return persist.dumps(alone)
+
+
 def check_import(data: bytes, current: Model) -> None:
     """InvalidInput unless ``data`` holds a model that can take the place of ``current``.
 

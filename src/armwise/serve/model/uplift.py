@@ -19,6 +19,7 @@ their stitched boundary (10): it holds at all times at once, for the mean uplift
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from armwise.persist import Saved
@@ -97,6 +98,25 @@ class Uplift(Saved):
             self.squares[side] += (x - predicted) ** 2
         self.n += 1
         self.mean += (reward - self.mean) / (self.n + 1)  # the middle of the range counts as one
+
+    @classmethod
+    def of(cls, parts: Sequence[Uplift]) -> Uplift:
+        """What several know together of the same two policies, each from decisions of its own.
+
+        A term deviates from what its own part's past predicts, which is in the past of all: the sums stay below the
+        same boundary, in whatever order the parts' decisions were settled.
+
+        >>> one = Uplift(); one.add(Weighed(2.0, 2.0), Weighed(0.0, 2.0), 1.0)
+        >>> Uplift.of([one, one]).n
+        2
+        """
+        whole = cls(parts[0].low, parts[0].high)
+        whole.n = sum(part.n for part in parts)
+        whole.mean = sum(part.mean * (part.n + 1) for part in parts) / (whole.n + len(parts))
+        whole.ends = [min(part.ends[0] for part in parts), max(part.ends[1] for part in parts)]
+        whole.sums = [sum(part.sums[side] for part in parts) for side in (0, 1)]
+        whole.squares = [sum(part.squares[side] for part in parts) for side in (0, 1)]
+        return whole
 
     def interval(self, delta: float = 0.05) -> tuple[float, float, float]:
         """The uplift per decision so far, and the two ends that hold it at all times but for a chance of ``delta``.

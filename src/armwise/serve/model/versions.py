@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import logging
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -29,6 +30,34 @@ from armwise.serve.model.uplift import Uplift, Weighed
 
 log = logging.getLogger("armwise.serve")
 MOST = 8  # versions beside the one that leads
+
+
+_OURS = re.compile(r"v\d+")  # what is not named is called after the event that it began with
+
+
+def role(name: str) -> str:
+    """A version's name, where it was given one: events are counted by each journal for itself.
+
+    >>> role("bold"), role("v17")
+    ('bold', '')
+    """
+    return "" if _OURS.fullmatch(name) else name
+
+
+def by_role(leader: Model, also_leader: bool = False) -> dict[str, str]:
+    """The names of the versions beside one that leads (and its own), by what they are called in every database.
+
+    Those that were not named are told apart by their order, which is the same everywhere.
+
+    >>> from armwise.serve.journal.events import Creation
+    >>> from armwise.serve.model.build import build_model
+    >>> leader = build_model(Creation()); leader.name = "bold"
+    >>> leader.versions = {"v12": None, "v3": None, "shy": None}; by_role(leader)
+    {'shy': 'shy', 'unnamed 0': 'v3', 'unnamed 1': 'v12'}
+    """
+    names = [*leader.versions, leader.name] if also_leader else list(leader.versions)
+    unnamed = sorted((name for name in names if name and not role(name)), key=lambda name: int(name[1:]))
+    return {name: name for name in names if role(name)} | {f"unnamed {k}": name for k, name in enumerate(unnamed)}
 
 
 class Challenger(persist.Saved):

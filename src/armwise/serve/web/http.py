@@ -14,7 +14,7 @@ import msgspec
 from armwise.budget.accounts import BudgetSpent
 from armwise.features.tokens import InvalidInput, read_json
 from armwise.serve.engine.engine import Engine
-from armwise.serve.errors import Conflict, Damaged, Unavailable, Unknown, Unsupported
+from armwise.serve.errors import Conflict, Damaged, Unavailable, Unknown
 from armwise.serve.journal.append import Appended, Write, Written
 from armwise.serve.web.keys import ANYONE, Key
 
@@ -73,7 +73,6 @@ PROBLEMS: dict[type[Exception], tuple[int, str, Headers]] = {
     Conflict: (409, "Conflict", ()),
     Unavailable: (503, "Unavailable", RETRY),
     Damaged: (503, "Unavailable", RETRY),
-    Unsupported: (501, "NotImplemented", ()),
 }
 
 
