@@ -3,8 +3,9 @@
 On one machine the load generators, PostgreSQL and all services share the cores, so two processes can at best use what
 one leaves idle. With ``--quota Q`` each service process is held to that share of a core by a control group, as if it
 were alone on a (slow) machine of its own, so that the service is what limits: that shows whether they get into each
-other's way. The quota is given out in short periods, since a process that has used up its share stands still until the
-next one, with whatever lock it holds. Turns of the settings alternate; ratios are those of neighbours.
+other's way. The quota is given out in the shortest periods that the kernel allows (1 ms of processor in each), since a
+process that has used up its share stands still until the next one, with whatever lock it holds, and with it the other
+one: no machine of its own would do that. Turns of the settings alternate; ratios are those of neighbours.
 
     python -m benchmarks.serve_processes [--quota 0.3] [--connections 64] [--seconds 5] [--turns 4] [--sqlite]
 """
@@ -27,7 +28,7 @@ from benchmarks import common
 from benchmarks.serve_load import SCRIPT, bodies, cpu
 from benchmarks.serve_shards import backends, start
 
-PERIOD = 5_000  # microseconds
+SLICE = 1_000  # microseconds of processor in a period: the kernel takes no shorter one
 OLD, NEW = Path("/sys/fs/cgroup/cpu"), Path("/sys/fs/cgroup")  # control groups, version 1 and 2
 
 
@@ -38,6 +39,7 @@ def held(pids: list[int], quota: float) -> Iterator[None]:
         yield
         return
     made: list[Path] = []
+    period = round(SLICE / quota)
     old = (OLD / "cpu.cfs_quota_us").exists()
     try:
         for pid in pids:
@@ -45,10 +47,10 @@ def held(pids: list[int], quota: float) -> Iterator[None]:
             group.mkdir()
             made.append(group)
             if old:
-                (group / "cpu.cfs_period_us").write_text(str(PERIOD))
-                (group / "cpu.cfs_quota_us").write_text(str(int(PERIOD * quota)))
+                (group / "cpu.cfs_period_us").write_text(str(period))
+                (group / "cpu.cfs_quota_us").write_text(str(SLICE))
             else:
-                (group / "cpu.max").write_text(f"{int(PERIOD * quota)} {PERIOD}")
+                (group / "cpu.max").write_text(f"{SLICE} {period}")
             (group / "cgroup.procs").write_text(str(pid))
         yield
     finally:

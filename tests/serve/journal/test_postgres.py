@@ -75,6 +75,30 @@ def test_the_journal_keeps_its_promises_here_too(url: str) -> None:
     journal.connection.close()
 
 
+def test_a_new_decision_is_written_the_same_alone_and_among_others(url: str) -> None:
+    # Batches of nothing but new decisions have a statement of their own. A failure would mean that where a decision
+    # stands depends on what it was committed with.
+    engine = Engine(open_store(url), {"shop": Creation(features={"dim": 16})})
+    engine.start()
+    engine.decide("shop", b"{}", ARMS, id="rewarded")
+    first, second = (engine.prepare("shop", b'{"x": 1}', ARMS) for _ in range(2))
+    alone = engine.writer.write([first])[0]
+    other = engine.prepare_reward("shop", "rewarded", 1.0)
+    among = engine.writer.write([second, other])[0]
+    engine.wait_learnt()
+    columns = "rule, fallback, active, n, total, value, closed, learn, deadline - e.time"
+    rows = [
+        engine._reader.connection.execute(
+            f"SELECT {columns}, kind, d.seq = e.seq, length(chain) FROM decisions d JOIN events e ON e.id = d.id "
+            "WHERE e.kind = 'decision' AND e.id = ?", (written.row.id,)
+        )
+        for written in (alone, among)
+    ]  # fmt: skip
+    assert rows[0] == rows[1] == [("earliest", 0.0, 1, 0, 0.0, 0.0, 0, "provisional", 600_000, "decision", True, 16)]
+    assert verify(engine._reader).problems == []
+    engine.stop()
+
+
 def test_a_journal_here_is_verified_exported_and_forgotten_too(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     creation = Creation(features={"dim": 16})
     engine = Engine(open_store(url), {"shop": creation, "site": creation})

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import itertools
 import operator
 import secrets
 import struct
@@ -27,7 +28,7 @@ from armwise.serve.journal.events import Change, Creation, Decision, Event, Rewa
 from armwise.serve.journal.records import STATUSES, Records, as_status, chunks, marks
 from armwise.serve.journal.records import Base as Base
 from armwise.serve.journal.rules import MOST_REWARDS, Status, check, happen, too_many
-from armwise.serve.journal.store import SharedConnection, Statement
+from armwise.serve.journal.store import Rows, SharedConnection, Statement
 
 T = TypeVar("T")
 _NO_STATUS = (None,) * 10
@@ -153,15 +154,26 @@ class _Batch:
     def inserted(self, rows: Sequence[tuple[tuple[Row, Write], bytes]]) -> Statement:
         """What puts rows into ``sqlite.ENTRIES``."""
         if all(write.new for (_, write), _ in rows):
-            return f"INSERT INTO made VALUES {marks(rows, 11)}", self.made_entries(rows)
+            return f"INSERT INTO made VALUES {marks(rows, 11)}", [*itertools.chain(*self.made_entries(rows))]
         return f"INSERT INTO entries VALUES {marks(rows, 18)}", self.entries(rows)
 
-    def made_entries(self, rows: Sequence[tuple[tuple[Row, Write], bytes]]) -> list[Any]:
-        """The values of rows of new decisions, one after the other."""
-        values: list[Any] = []
+    def tables(self) -> dict[str, Rows]:
+        """The rows of each table, for where others append too."""
+        rows = list(zip(self.rows, self.links()))
+        if all(write.new for _, write in self.rows):
+            return {"made": self.made_entries(rows)}
+        return {
+            "events": [(r.seq, r.time, r.app, r.kind, r.id, r.body, chain) for (r, _), chain in rows],
+            "decisions": [_columns(self.known[key]) for key in self.dirty],
+            "requests": self.asked,
+        }
+
+    def made_entries(self, rows: Sequence[tuple[tuple[Row, Write], bytes]]) -> list[tuple[Any, ...]]:
+        """Rows of new decisions."""
+        values = []
         for (r, _), chain in rows:
             s = self.known[r.app, r.id]
-            values += (r.seq, r.time, r.app, r.id, r.body, chain, s.deadline, s.rule, s.default, s.active, s.learn)
+            values.append((r.seq, r.time, r.app, r.id, r.body, chain, s.deadline, s.rule, s.default, s.active, s.learn))
         return values
 
     def entries(self, rows: Sequence[tuple[tuple[Row, Write], bytes]]) -> list[Any]:
@@ -294,15 +306,8 @@ class Journal(Records):
             all_groups = [*groups, *more()] if more is not None else groups
             outcomes = [self._take(batch, group) for group in all_groups]
             new = [hash for hash in batch.catalogues if hash not in there]
-            connection.close_batch(
-                [_put_arms(hash, together(batch.catalogues[hash]), batch.time) for hash in new],
-                [
-                    (r.seq, r.time, r.app, r.kind, r.id, r.body, chain)
-                    for (r, _), chain in zip(batch.rows, batch.links())
-                ],
-                [_columns(batch.known[key]) for key in batch.dirty],
-                batch.asked,
-            )
+            arms = [_put_arms(hash, together(batch.catalogues[hash]), batch.time) for hash in new]
+            connection.close_batch(arms, batch.tables())
         except BaseException:
             connection.rollback()
             raise

@@ -102,6 +102,7 @@ _COLUMNS: dict[str, tuple[Any, ...]] = {
     "events": (_I, _I, _T, _T, _T, _B, _B),
     "decisions": (_T, _T, _I, _I, _T, _R, _I, _I, _R, _R, _I, _T),
     "requests": (_T, _T, _I),
+    "made": (_I, _I, _T, _T, _B, _B, _I, _T, _R, _I, _T),  # new decisions, without an idempotency key, as most are
 }
 
 
@@ -117,6 +118,15 @@ INTO = {
         "total = excluded.total, value = excluded.value, closed = excluded.closed",
     ),
     "requests": _into("requests"),
+    "made": (  # both rows of each, and no look for one that is there
+        "WITH written AS (INSERT INTO events SELECT seq, time, app, 'decision', id, body, chain FROM unnest("
+        "$1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::bytea[], $6::bytea[]) "
+        "AS e (seq, time, app, id, body, chain)) "
+        f"INSERT INTO decisions ({STATUS}) "
+        "SELECT app, id, seq, deadline, rule, fallback, active, 0, 0.0, 0.0, 0, learn FROM unnest("
+        "$1::bigint[], $3::text[], $4::text[], $7::bigint[], $8::text[], $9::float8[], $10::bigint[], $11::text[]) "
+        "AS d (seq, app, id, deadline, rule, fallback, active, learn)"
+    ),
 }  # fmt: skip
 
 

@@ -7,7 +7,7 @@ import functools
 import itertools
 import select
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import psycopg
@@ -29,7 +29,7 @@ _KEEPALIVE = {
 # A batch is committed before the disk has it, which frees the lock; the transaction that follows it writes next to
 # nothing, and returns when the log is durable up to there, on replicas too where commits wait for them. A reader needs
 # one if it may have seen what is not.
-_SOON = "SELECT set_config('synchronous_commit', 'off', true)"
+_SOON = ", set_config('synchronous_commit', 'off', true)"
 _SETTLE = "SELECT pg_logical_emit_message(true, 'armwise', '')"
 _SETTLE_IF_ANY = (
     "SELECT CASE WHEN pg_current_wal_flush_lsn() < pg_current_wal_insert_lsn() "
@@ -111,15 +111,11 @@ class Session:
             self._inside = True
 
     def open_batch(self, lock: str, asked: Sequence[Statement], meanwhile: Callable[[], None]) -> list[list[Any]]:
-        return self._at_once([(_BEGIN, ()), (lock, ()), *asked], meanwhile)[2:]
+        return self._at_once([(_BEGIN, ()), (lock + _SOON, ()), *asked], meanwhile)[2:]
 
-    def close_batch(self, also: Sequence[Statement], events: Rows, decisions: Rows, requests: Rows) -> None:
-        writing = [
-            (INTO[table], packed(table, rows))
-            for table, rows in (("events", events), ("decisions", decisions), ("requests", requests))
-            if rows
-        ]
-        self._at_once([*also, *writing, (_SOON, ()), ("COMMIT", ()), (_SETTLE, ())])
+    def close_batch(self, also: Sequence[Statement], tables: Mapping[str, Rows]) -> None:
+        writing = [(INTO[table], packed(table, rows)) for table, rows in tables.items() if rows]
+        self._at_once([*also, *writing, ("COMMIT", ()), (_SETTLE, ())])
         self._inside = False
 
     def _at_once(self, statements: Sequence[Statement], meanwhile: Callable[[], None] | None = None) -> list[list[Any]]:

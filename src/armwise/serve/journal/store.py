@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from armwise.serve.journal.tail import Tail
@@ -84,8 +84,9 @@ class SharedConnection(Connection, Protocol):
         """Begin, take the lock, and ask: the answers. ``meanwhile`` is called once that is sent."""
         ...
 
-    def close_batch(self, also: Sequence[Statement], events: Rows, decisions: Rows, requests: Rows) -> None:
-        """Write these rows of the tables, and what else there is, and commit; returns when all is durable."""
+    def close_batch(self, also: Sequence[Statement], tables: Mapping[str, Rows]) -> None:
+        """Write rows of ``events``, ``decisions`` and ``requests``, or of new decisions as ``sqlite.ENTRIES`` has them
+        (``made``), and what else there is, and commit; returns when all is durable."""
         ...
 
 
