@@ -5,10 +5,16 @@ before the reply) and ``armwise serve``, both asked by wrk from a process of its
 The ratio is what counts: the machine is the same, the disk is the same.
 
     python -m benchmarks.serve_load [--seconds 1] [--turns 15] [--connections 64]
+
+With ``--arms N`` the service alone is asked for N arms in each request, another choice from a catalogue of a fifth more
+every time; with ``--catalogue`` the arms are sent once and named by their hash.
+
+    python -m benchmarks.serve_load --arms 1000 --connections 8 [--catalogue]
 """
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import json
 import os
@@ -46,17 +52,26 @@ end
 """
 
 
-def bodies(path: Path, arms: int = 10, features: int = 20, n: int = 20_000) -> None:
-    """Requests with arms from a catalogue of 200; more of them than the service remembers contexts or sets of arms."""
-    chance = random.Random(1)
-    catalogue = [
+def items(chance: random.Random, n: int, features: int = 20) -> list[dict[str, object]]:
+    """Arms, each with features of its own."""
+    return [
         {"id": f"item-{i}", "features": {f"f{j}": round(chance.gauss(0, 1), 4) for j in range(features)}}
-        for i in range(200)
+        for i in range(n)
     ]
+
+
+def bodies(path: Path, arms: int = 10, features: int = 20, n: int = 20_000, catalogue: str = "") -> None:
+    """Requests with arms from a catalogue of 200; more of them than the service remembers contexts or sets of arms.
+
+    Of many arms it is as many and a fifth; ``catalogue`` names one that the service has instead.
+    """
+    chance = random.Random(1)
+    every = items(chance, max(200, arms * 6 // 5), features)
     with path.open("w") as file:
         for _ in range(n):
             context = {"hour": chance.randrange(24), "age": chance.randrange(90), "city": chance.choice("abcdefgh")}
-            file.write(json.dumps({"context": context, "arms": chance.sample(catalogue, arms)}) + "\n")
+            chosen = {"catalogue": catalogue} if catalogue else {"arms": chance.sample(every, arms)}
+            file.write(json.dumps({"context": context, **chosen}) + "\n")
 
 
 def bare(port: int, folder: str) -> None:
@@ -143,6 +158,36 @@ def cpu(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+def many(args: argparse.Namespace) -> None:
+    """The service alone, asked for many arms."""
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        port = free_port()
+        process = start("armwise", port, folder)
+        try:
+            name = ""
+            if args.catalogue:
+                sent = json.dumps({"arms": items(random.Random(1), args.arms)}).encode()
+                address = urllib.request.Request(f"http://127.0.0.1:{port}/v1/catalogues", sent)
+                with urllib.request.urlopen(address) as answer:
+                    name = json.loads(answer.read())["catalogue"]
+            bodies(Path(folder) / "bodies", args.arms, n=20_000 if name else 200, catalogue=name)
+            script = Path(folder) / "ask.lua"
+            script.write_text(SCRIPT % (Path(folder) / "bodies"))
+            for turn in range(-1, args.turns):
+                row = measure(process.pid, port, str(script), args.seconds, args.connections)
+                assert not row[2], f"{row[2]} requests failed"
+                if turn >= 0:  # the first one warms
+                    rows.append(row)
+                    print(f"{row[0]:6.0f} decisions/s, p99 {row[1]:6.1f} ms, {row[3]:5.0f} us of processor", flush=True)
+        finally:
+            process.terminate()
+            process.wait()
+    rate, p99, _, used = (statistics.median(column) for column in zip(*rows))
+    how = "named by a catalogue" if args.catalogue else "in each request"
+    print(f"median, {args.arms} arms {how}: {rate:.0f} decisions/s, p99 {p99:.1f} ms, {used:.0f} us of processor each")
+
+
 def main() -> None:
     if len(sys.argv) > 1 and sys.argv[1] == "--bare":
         bare(int(sys.argv[2]), sys.argv[3])
@@ -151,9 +196,14 @@ def main() -> None:
     parser.add_argument("--seconds", type=int, default=1)
     parser.add_argument("--turns", type=int, default=15)
     parser.add_argument("--connections", type=int, default=64)
+    parser.add_argument("--arms", type=int, default=0, help="the service alone, asked for so many")
+    parser.add_argument("--catalogue", action="store_true", help="with --arms: they are named by their hash")
     args = parser.parse_args()
     if not shutil.which("wrk"):
         sys.exit("wrk is needed (Debian: wrk)")
+    if args.arms:
+        many(args)
+        return
     results: dict[str, list[tuple[float, float, float]]] = {"bare": [], "armwise": []}
     running: dict[str, tuple[subprocess.Popen[bytes], int]] = {}
     with tempfile.TemporaryDirectory() as folder:
