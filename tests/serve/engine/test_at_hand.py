@@ -213,3 +213,26 @@ def test_decisions_begun_together_are_those_begun_one_by_one(
     assert together.lessons == 84
     assert len(together.drift.open) > 50
     assert persist.dumps(together) == persist.dumps(apart)
+
+
+def test_a_follower_asks_once_whether_there_is_something_new() -> None:
+    # It asks about ten times per second. A failure would mean that every time costs several round trips.
+    store = SQLite.temporary()
+    learner = Learner(store, lambda: Journal(store.connect()), save=lambda *_: None)
+    learner.recover()
+    journal = learner._journal
+    assert journal is not None
+    journal.append([[Write("shop", "", Creation(features={"dim": 8}))]], now=5)
+    learner.catch_up()
+    journal.put_snapshots([("shop", 1, persist.dumps(learner.masters["shop"]))], upto=1)
+    asked: list[str] = []
+    execute = journal.connection.execute
+    journal.connection.execute = lambda sql, values=(): (asked.append(sql), execute(sql, values))[1]  # type: ignore[assignment, func-returns-value]
+    learner.leader, learner._tried_at = False, 1e18  # another leads
+    learner._follow()
+    assert len(asked) == 1
+    learner.position = 0  # as if it had not seen that snapshot
+    learner._follow()
+    assert learner.position == 1 and "shop" in learner.masters
+    learner.stop()
+    store.close()

@@ -275,6 +275,9 @@ class Learner:
                 log.warning("this process leads now", extra={"data": {"position": self.position}})
                 self.recover()
                 return
+        published = self._journal.published()  # often, so one short question
+        if published is not None and published <= self.position:
+            return
         newest = self._journal.saved()
         if newest is not None and newest.seq > self.position:
             self.masters, self.position = restore(self._journal, self.masters)

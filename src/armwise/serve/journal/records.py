@@ -261,8 +261,9 @@ class Records:
         >>> Records(SQLite(":memory:").connect()).due(10**15)
         []
         """
-        sql = f"SELECT {STATUS} FROM decisions WHERE closed = 0 AND deadline < ? ORDER BY deadline, seq LIMIT ?"
-        return [as_status(raw) for raw in self.connection.execute(sql, (self.now(now), limit))]
+        until, values = (f"({self._clock})", (limit,)) if self._clock else ("?", (now, limit))
+        sql = f"SELECT {STATUS} FROM decisions WHERE closed = 0 AND deadline < {until} ORDER BY deadline, seq LIMIT ?"
+        return [as_status(raw) for raw in self.connection.execute(sql, values)]
 
     def configured(self, app: str) -> tuple[int, Creation | None]:
         """What its configuration last made an application of, and the event that said so.
@@ -312,6 +313,16 @@ class Records:
         sql = "SELECT seq, data FROM snapshots WHERE app = ? ORDER BY seq DESC LIMIT 1"
         rows = self.connection.execute(sql, (app,))
         return (rows[0][0], bytes(rows[0][1])) if rows else None
+
+    def published(self) -> int | None:
+        """The event up to which the newest snapshots are said to be complete, if it is said; ``saved`` looks closer.
+
+        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> Records(SQLite(":memory:").connect()).published() is None
+        True
+        """
+        [(seq,)] = self.connection.execute("SELECT max(seq) FROM snapshots WHERE app = ?", (_ALL,))
+        return None if seq is None else int(seq)
 
     def saved(self) -> Saved | None:
         """Up to where the snapshots are complete; None if there are none that fit the journal.
