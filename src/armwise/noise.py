@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Protocol
 
 from armwise import persist
@@ -16,14 +17,15 @@ class Model(Protocol):
 
     discount: float
 
-    def noise(self, squares: float, n: float) -> float: ...
+    def noise(self, squares: float, n: float, changed: Iterable[int] | None = None) -> float: ...
 
 
 class Noise(persist.Saved):
     """A running estimate of the rewards' standard deviation around the model, in the rewards' own units.
 
     The estimate is renewed after 1, 2, 3, ... rewards, then whenever they have grown by a tenth (or by 1000), and
-    stands still in between: a block of rounds can be played with it, and the cost of O(d^2) per model is shared.
+    stands still in between: a block of rounds can be played with it, and the cost of O(d^3) per model that learnt is
+    shared.
 
     >>> import numpy as np
     >>> model, noise = Ridge(dim=1, lam=1e-9), Noise()
@@ -40,6 +42,9 @@ class Noise(persist.Saved):
         self.deviation = 0.0  # nothing is known of the rewards' size, and all arms tie
         self._n, self._at, self._next = 0, 0, 1
         self._squares = self._weight = 0.0
+        self._changed: set[int] | None = (
+            set()
+        )  # models that learnt since the last estimate; None: it is not known which
 
     @property
     def rounds_left(self) -> int:
@@ -50,18 +55,22 @@ class Noise(persist.Saved):
         """
         return self._next - self._n
 
-    def add(self, reward: float, model: Model) -> bool:
-        """One reward that the model has just learnt; whether the estimate was renewed.
+    def add(self, reward: float, model: Model, arm: int | None = None) -> bool:
+        """One reward that the model has just learnt, of this arm; whether the estimate was renewed.
 
         >>> Noise().add(0.0, Ridge(dim=1))
         True
         """
+        if arm is None:
+            self._changed = None
+        elif self._changed is not None:
+            self._changed.add(arm)
         self._n += 1
         self._squares = model.discount * self._squares + reward * reward
         self._weight = model.discount * self._weight + 1.0
         if self._n < self._next:
             return False
-        self.renew(model)
+        self._estimate(model, self._changed)
         return True
 
     def renew(self, model: Model) -> None:
@@ -72,10 +81,13 @@ class Noise(persist.Saved):
         >>> noise.deviation
         0.0
         """
+        self._estimate(model, None)
+
+    def _estimate(self, model: Model, changed: set[int] | None) -> None:
         squares, weight = self._squares, self._weight
         if isinstance(model, Ridge) and model.window:
             squares, weight = model.recent_squares()
-        self.deviation = model.noise(squares, weight)
+        self.deviation, self._changed = model.noise(squares, weight, changed), set()
         self._at, self._next = self._n, self._n + min(max(1, self._n // 10), _LONGEST)
 
     def merge(self, other: Noise, model: Model) -> None:

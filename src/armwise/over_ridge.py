@@ -59,8 +59,9 @@ class OverRidge(Agent):
                 model.learn_many(block[now], choices.arms[now], rewards[now])
                 self._n_learnt += len(rewards[now])
                 if self._noise is not None:
-                    for reward in rewards[now].tolist():  # one by one, so that loop and block agree to the bit
-                        self._noise.add(reward, model)
+                    # One by one, so that loop and block agree to the bit.
+                    for reward, arm in zip(rewards[now].tolist(), choices.arms[now].tolist()):
+                        self._noise.add(reward, model, arm)
                 self._settle()
             done = min(now.stop, len(rewards))
         return None

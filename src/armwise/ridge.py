@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -10,12 +12,16 @@ from numpy.typing import ArrayLike
 from armwise import persist
 from armwise.agent import Floats, count, fraction, positive
 from armwise.arguments import as_floats, wanted_numbers
+from armwise.least_squares import every_explained, explained, fit_rows
 from armwise.numerics import ridge, thompson
 from armwise.numerics.choice import all_within
 from armwise.numerics.simd import aligned_zeros, padded
 from armwise.reading import dense_pieces, dense_row
 
 LIGHT = 0.05  # lam of ``lam=None``, in squared lengths of a row: chosen on development sets (docs/choose.md)
+NOTHING = 1e-290  # a mean squared length that says no more of the features' size than 0 does
+_MIXED = 1e-10  # of the squares of rows, against the ridge: beyond it sums have lost too much of the ridge to rounding
+_LOST = 1e-24  # beyond it the rows themselves have lost it too: their root is known to four digits here
 _PRIOR = 1.0  # rounds that the noise is taken for the rewards' own size, before residuals are known
 
 
@@ -82,6 +88,8 @@ class Ridge(persist.Saved):
     def _begin(self, lam: float | None) -> None:
         """An untaught model with this ridge (1 as long as it is not known: means are 0, widths ||x|| all the same)."""
         self.ridge, in_use, d = lam, lam or 1.0, self.dim
+        self._fits: Floats | None = None  # what each model explains, as ``noise`` last worked it out; None: none yet
+        self._slid: set[int] = set()  # models that the window has changed since
         self.models[:, range(d), range(d)] = 1.0 / np.sqrt(in_use)
         self.models[:, -1, :d] = self.prior_means
         size = d if self.forgets else 0
@@ -111,7 +119,9 @@ class Ridge(persist.Saved):
         return self.discount < 1.0 or self.window is not None
 
     def size_up(self, X: Floats) -> None:
-        """Settle ``ridge`` on the first rows to be learnt, where ``lam`` left it open; rows of zeros say nothing.
+        """Settle ``ridge`` on the first rows to be learnt, where ``lam`` left it open.
+
+        Rows of zeros say nothing, nor do rows so small that a row of length 1 would overflow over their ridge.
 
         >>> model = Ridge(dim=2)
         >>> model.size_up(np.array([[3.0, 4.0]]))
@@ -123,13 +133,14 @@ class Ridge(persist.Saved):
             size = float(squares.sum()) / len(squares)
             if not np.isfinite(size):
                 raise ValueError("context must be finite (and its square must not overflow)")
-            if size > 0.0:
+            if size > NOTHING:
                 self._begin(LIGHT * size)
 
     def _restore(self, state: dict[str, Any]) -> None:
         self.models[:] = state["models"]  # keeps the alignment
         self.ridge, self._recent, self._seen = state["ridge"], state["_recent"], state["_seen"]
         self._grams, self._moments = state["_grams"], state["_moments"]
+        self._fits = None
 
     @property
     def raw(self) -> tuple[Floats, Floats, Floats, float, float]:
@@ -208,13 +219,48 @@ class Ridge(persist.Saved):
         >>> model.theta
         array([[0.5]])
         """
-        self.size_up(X)
-        X, row = dense_row(X, row)
-        if self.window is not None:
-            self._slide(X[row], reward, model)
-        else:
-            lam = self.ridge or 1.0
-            ridge.learn(self.models, self._grams, self._moments, model, X, row, reward, lam, self.discount)
+        with self.refusals_named(), self._unchanged_if_refused():
+            self.size_up(X)
+            X, row = dense_row(X, row)
+            if self.window is not None:
+                self._slide(X[row], reward, model)
+            else:
+                lam = self.ridge or 1.0
+                ridge.learn(self.models, self._grams, self._moments, model, X, row, reward, lam, self.discount)
+
+    @contextmanager
+    def _unchanged_if_refused(self) -> Iterator[None]:
+        """A row that cannot be learnt leaves everything as it was: the ridge open, and sums that fade not faded."""
+        was_open, fades = self.ridge is None, self.discount < 1.0
+        before = (self.models.copy(), self._grams.copy(), self._moments.copy()) if fades else None
+        try:
+            yield
+        except ValueError:
+            if before is not None:
+                self.models[:], self._grams[:], self._moments[:] = before
+            if was_open:
+                self._begin(None)
+            raise
+
+    @contextmanager
+    def refusals_named(self) -> Iterator[None]:
+        """Say what is wrong with a row, where a kernel can only say that the sums with it have no factor.
+
+        >>> with Ridge(dim=1, lam=0.5).refusals_named():
+        ...     raise ValueError("A must be positive definite")
+        Traceback (most recent call last):
+        ...
+        ValueError: context is too large for a ridge of 0.5 and for what was learnt before, which is lost beside it ...
+        """
+        try:
+            yield
+        except ValueError as error:
+            if "positive definite" not in str(error):
+                raise
+            raise ValueError(
+                f"context is too large for a ridge of {self.ridge or 1.0:g} and for what was learnt before, which is "
+                "lost beside it to rounding: scale the features to a common size, or give a larger lam"
+            ) from None
 
     def revise(self, X: Floats, row: int, change: float, model: int = 0) -> None:
         """Change a reward that was learnt with a row of X, here called x: b += change x, so theta += change A^-1 x.
@@ -235,26 +281,49 @@ class Ridge(persist.Saved):
         place = self._seen % self.window
         leaving = self._recent[place].copy()
         sums: dict[int, tuple[Floats, Floats]] = {}  # A and b of the models that change
+        afresh: set[int] = set()  # models whose sums are taken again: what was added and taken away leaves its rounding
         if self._seen >= self.window and leaving[0] >= 0:
-            sums[int(leaving[0])] = self._counted(int(leaving[0]), leaving[2:], leaving[1], -1.0, sums)
+            gone = int(leaving[0])
+            sums[gone] = self._counted(gone, leaving[2:], leaving[1], -1.0, sums)
+            if _MIXED * (leaving[2:] @ leaving[2:]) > (self.ridge or 1.0):
+                afresh.add(gone)
         sums[model] = self._counted(model, x, reward, 1.0, sums)
         self._recent[place] = np.concatenate([[model, reward], x])
-        if place == self.window - 1:  # what was added and taken away again leaves its rounding behind
-            for m in range(self.n_models):
-                mine = self._recent[self._recent[:, 0] == m]
-                gram = (self.ridge or 1.0) * np.eye(self.dim) + mine[:, 2:].T @ mine[:, 2:]
-                sums[m] = gram, (self.ridge or 1.0) * self.prior_means[m] + mine[:, 1] @ mine[:, 2:]
+        if place == self.window - 1:
+            afresh.update(range(self.n_models))
+        for m in afresh:
+            mine = self._in_window(m)
+            gram = (self.ridge or 1.0) * np.eye(self.dim) + mine[:, 2:].T @ mine[:, 2:]
+            sums[m] = gram, (self.ridge or 1.0) * self.prior_means[m] + mine[:, 1] @ mine[:, 2:]
         changed = list(sums)
         before = self.models[changed]
         try:
             for m in changed:
-                ridge.refit(self.models[m], *sums[m])
+                self._refit(m, *sums[m])
         except ValueError:
             self.models[changed], self._recent[place] = before, leaving
             raise ValueError(f"context is too large for a ridge of {self.ridge or 1.0:g}: sums overflow") from None
         for m in changed:
             self._grams[m], self._moments[m] = sums[m]
         self._seen += 1
+        self._slid.update(changed)
+
+    def _in_window(self, model: int) -> Floats:
+        """The rows of the window that a model has learnt, as they are kept."""
+        recent = self._recent[: self._seen + 1]  # with the one that is just entering
+        rows: Floats = recent[recent[:, 0] == model]
+        return rows
+
+    def _refit(self, model: int, gram: Floats, moment: Floats) -> None:
+        """A model of the window from its sums, or from its rows where some are so large that sums lose the others."""
+        lam, size = self.ridge or 1.0, float(np.trace(gram))
+        if _MIXED * size <= lam or not _LOST * size <= lam:
+            ridge.refit(self.models[model], gram, moment)
+            return
+        mine = self._in_window(model)
+        W, theta = fit_rows(mine[:, 2:], mine[:, 1], lam, self.prior_means[model])
+        self.models[model] = 0.0
+        self.models[model, : self.dim, : self.dim], self.models[model, -1, : self.dim] = W, theta
 
     def _counted(
         self, model: int, x: Floats, reward: float, sign: float, sums: dict[int, tuple[Floats, Floats]]
@@ -276,11 +345,12 @@ class Ridge(persist.Saved):
         rewards = recent[recent[:, 0] >= 0, 1]  # -1: of a model that was removed
         return float(rewards @ rewards), float(rewards.size)
 
-    def noise(self, squares: float, n: float) -> float:
+    def noise(self, squares: float, n: float, changed: Iterable[int] | None = None) -> float:
         """The residual standard deviation, of n rewards whose squares sum to ``squares`` (weighed as the models do).
 
         (sum r^2 - theta' A theta + m) / (n - df + 1), with df the degrees of freedom that the fits use up and m the
-        mean square: before there are residuals, the noise is taken to be of the rewards' own size.
+        mean square: before there are residuals, the noise is taken to be of the rewards' own size. ``changed`` are the
+        models that learnt since this was last asked (None: any of them), so that the others need not be looked at.
 
         >>> model = Ridge(dim=1, lam=1e-9)
         >>> for reward in (1.0, 3.0, 1.0, 3.0):
@@ -288,11 +358,18 @@ class Ridge(persist.Saved):
         >>> round(model.noise(squares=20.0, n=4.0), 9)  # residuals 4, degrees of freedom 3, mean square 5
         1.5
         """
-        explained = used = 0.0
-        for m in range(self.n_models):
-            mine = self.explained(m)
-            explained, used = explained + mine[0], used + mine[1]
-        spread = max(0.0, squares - explained) + _PRIOR * squares / max(n, 1.0)
+        if self._fits is None or changed is None or self.discount < 1.0:
+            priors = None if self.prior_mean is None else self.prior_means
+            factors = self.models[:, : self.dim, : self.dim]
+            self._fits = every_explained(factors, self.theta, self.ridge or 1.0, priors)
+        else:
+            for m in {0} if self.n_models == 1 else {*changed, *self._slid}:
+                self._fits[m] = self.explained(m)
+        self._slid.clear()
+        fit, used = self._fits.cumsum(axis=0)[
+            -1
+        ].tolist()  # in order: whichever way the models came about, the same bits
+        spread = max(0.0, squares - fit) + _PRIOR * squares / max(n, 1.0)
         return float(np.sqrt(spread / (max(0.0, n - used) + _PRIOR)))
 
     def explained(self, model: int = 0) -> tuple[float, float]:
@@ -301,12 +378,8 @@ class Ridge(persist.Saved):
         >>> Ridge(dim=1, lam=1.0).explained()
         (0.0, 0.0)
         """
-        W, lam, prior = self.factor(model), self.ridge or 1.0, self.prior_mean
-        root = np.linalg.solve(W.T, self.theta[model])  # A = W^-1 W^-T
-        fit = float(root @ root)
-        if prior is not None:
-            fit -= lam * float(self.prior_means[model] @ self.prior_means[model])
-        return fit, self.dim - lam * float(np.einsum("ij,ij->", W, W))
+        prior = None if self.prior_mean is None else self.prior_means[model]
+        return explained(self.factor(model), self.theta[model], self.ridge or 1.0, prior)
 
     # ------------------------------------------------------------------ models that are added up, come and go
 
@@ -354,6 +427,7 @@ class Ridge(persist.Saved):
         if self.forgets:
             raise ValueError("a model that forgets by itself is not to be faded")
         lam = self.ridge or 1.0
+        self._fits = None
         for m in range(self.n_models):
             A, b = self.learnt(m)
             ridge.refit(self.models[m], lam * np.eye(self.dim) + keep * A, lam * self.prior_means[m] + keep * b)
@@ -396,7 +470,7 @@ class Ridge(persist.Saved):
         owner[owner > model] -= 1
 
     def _resize(self, models: Floats) -> None:
-        self.n_models = len(models)
+        self.n_models, self._fits = len(models), None
         self.models = aligned_zeros(*models.shape)
         self.models[:] = models
 
@@ -421,7 +495,8 @@ class Ridge(persist.Saved):
         array([[0.75]])
         """
         lam = self.ridge or 1.0
-        ridge.learn_many(self.models, self._grams, self._moments, contexts, arms, rewards, lam, self.discount)
+        with self.refusals_named():
+            ridge.learn_many(self.models, self._grams, self._moments, contexts, arms, rewards, lam, self.discount)
 
     def optimistic(self, X: Floats, alpha: float, noise: float, delta: float) -> Floats:
         """Mean + multiplier x width, of each row (one model) or of each model (one row, as (1, d)).
@@ -443,7 +518,9 @@ class Ridge(persist.Saved):
         (array([0, 0]), array([1., 1.]), array([1., 1.]))
         """
         models, grams, moments, lam, discount = self.raw
-        return ridge.play_optimistic(models, grams, moments, contexts, rewards, lam, discount, alpha, noise, delta, rng)
+        settings = lam, discount, alpha, noise, delta
+        with self.refusals_named():
+            return ridge.play_optimistic(models, grams, moments, contexts, rewards, *settings, rng)
 
     def play_sampled(
         self,
@@ -464,7 +541,8 @@ class Ridge(persist.Saved):
         """
         models, grams, moments, lam, discount = self.raw
         schedule = (lam, discount, first, v, coefficient, delta, draws)
-        return thompson.play(models, grams, moments, contexts, rewards, *schedule, rng)
+        with self.refusals_named():
+            return thompson.play(models, grams, moments, contexts, rewards, *schedule, rng)
 
     def sample(self, z: Floats, scale: float, model: int = 0) -> Floats:
         """theta + scale W'z: with z standard normal, a draw from N(theta, scale^2 A^-1).

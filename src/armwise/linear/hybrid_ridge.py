@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import ArrayLike
 from armwise import persist
 from armwise.agent import Floats, count
 from armwise.numerics import ridge as kernels
-from armwise.ridge import LIGHT, Ridge, read_mean
+from armwise.ridge import LIGHT, NOTHING, Ridge, read_mean
 
 _PRIOR = 1.0  # rounds that the noise is taken for the rewards' own size, as in Ridge
 
@@ -84,7 +85,7 @@ class HybridRidge(persist.Saved):
             size = float(np.einsum("ai,ai->", X, X)) / len(X)
             if not np.isfinite(size):
                 raise ValueError("context must be finite (and its square must not overflow)")
-            if size > 0.0:
+            if size > NOTHING:
                 self._begin(LIGHT * size)
         z, x = X[arm, : self.shared], np.ascontiguousarray(X[arm, self.shared :])
         W = self._arms.factor(arm)
@@ -98,8 +99,10 @@ class HybridRidge(persist.Saved):
         self._arms.update(x, reward, arm)
         self._C[arm] += np.outer(gain, u)  # as phi moves by gain (r - x.phi)
 
-    def noise(self, squares: float, n: float) -> float:
+    def noise(self, squares: float, n: float, changed: Iterable[int] | None = None) -> float:
         """The residual standard deviation, as ``Ridge.noise``: b' A^-1 b and tr(A^-1) of the joint matrix, by blocks.
+
+        Every arm's block changes with the shared one, whichever arm learnt.
 
         >>> HybridRidge(shared=1, own=1, n_arms=1, lam=1.0).noise(squares=4.0, n=1.0)
         2.0

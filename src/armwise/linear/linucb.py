@@ -181,7 +181,7 @@ class LinUCB(RidgeAgent, IndexAgent):
         """
         if cost is None and type(choice) is Choice and self._optimist.learn(context, choice, reward):
             self._n_learnt += 1
-            if self._noise is not None and self._noise.add(float(reward), self._model):
+            if self._noise is not None and self._noise.add(float(reward), self._model, choice.arm):
                 self._set_width()
         else:
             super().learn(context, choice, reward, cost)
@@ -193,7 +193,7 @@ class LinUCB(RidgeAgent, IndexAgent):
     def _learn(self, context: Floats, choice: Choice, reward: float) -> None:  # lines 11-12
         if not self._optimist.learn(context, choice, reward):
             super()._learn(context if is_sparse(context) else self._read(context), choice, reward)
-        elif self._noise is not None and self._noise.add(reward, self._model):
+        elif self._noise is not None and self._noise.add(reward, self._model, choice.arm):
             self._set_width()
 
     def _choose_many(self, contexts: Any, n: int) -> Choices:

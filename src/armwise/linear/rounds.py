@@ -94,7 +94,7 @@ class RidgeAgent(OverRidge):
         else:
             self._model.learn(context[None], 0, reward, choice.arm)
         if self._noise is not None:
-            self._noise.add(reward, self._model)
+            self._noise.add(reward, self._model, choice.arm)
         self._set_width()
 
     def _revise(self, context: Floats, choice: Choice, before: float, after: float) -> None:
@@ -128,8 +128,9 @@ class RidgeAgent(OverRidge):
                 pieces.append(played)
                 self._n_learnt += len(played.rewards)
                 if self._noise is not None:
-                    for reward in played.rewards.tolist():  # one by one, so that loop and block agree to the bit
-                        self._noise.add(reward, self._model)
+                    # One by one, so that loop and block agree to the bit.
+                    for reward, arm in zip(played.rewards.tolist(), played.arms.tolist()):
+                        self._noise.add(reward, self._model, arm)
                 self._set_width()
             done += len(pieces[-1].rewards)
         return joined(pieces)

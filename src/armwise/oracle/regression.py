@@ -150,8 +150,9 @@ class RegressionAgent(OverRidge):
                 pieces.append(Played(*self._play_ridge(self._model, block[now], rewards[now])))
                 self._n_learnt += len(pieces[-1].rewards)
                 if self._noise is not None:
-                    for reward in pieces[-1].rewards.tolist():  # one by one, so that loop and block agree to the bit
-                        self._noise.add(reward, self._model)
+                    # One by one, so that loop and block agree to the bit.
+                    for reward, arm in zip(pieces[-1].rewards.tolist(), pieces[-1].arms.tolist()):
+                        self._noise.add(reward, self._model, arm)
             done += len(pieces[-1].rewards)
         return joined(pieces)
 
@@ -191,6 +192,6 @@ class RegressionAgent(OverRidge):
         if isinstance(self._model, Ridge):
             self._model.learn(X, row, reward, model)
             if self._noise is not None:
-                self._noise.add(reward, self._model)
+                self._noise.add(reward, self._model, choice.arm)
         else:
             self._model[model].add(X[row : row + 1].copy(), np.array([reward]), np.ones(1))

@@ -160,7 +160,9 @@ class EpsilonGreedy(Agent):
             block = contexts[done:] if self.sees == "features" else contexts[done:, None]
             models, grams, moments, lam, discount = self.model.raw
             settings = (lam, discount, self.epsilon, self.decay, self._n_learnt)
-            pieces.append(Played(*regression.greedy_play(models, grams, moments, *settings, block, rest, self._rng)))
+            with self.model.refusals_named():
+                played = regression.greedy_play(models, grams, moments, *settings, block, rest, self._rng)
+            pieces.append(Played(*played))
         self._n_learnt += len(rest)
         return joined(pieces)
 
