@@ -7,7 +7,7 @@ import sys
 from typing import Any
 
 from armwise.cli.evaluate import labels_of, read_policy, reward_model, reward_range, some_of
-from armwise.cli.logs import add_log_options, open_log, quietly
+from armwise.cli.logs import add_log_options, open_log, quietly, write
 from armwise.cli.shared import BadInput, command_parser, show
 
 _EXAMPLE = (
@@ -51,7 +51,8 @@ def run(args: argparse.Namespace) -> None:
             f"say which two policies, as in --first 'arm:{one}' --second 'arm:{other}' (the arms are {some_of(log)}); "
             "armwise evaluate judges each arm on its own"
         )
-    first, second = (read_policy(text, args, log) for text in (args.first, args.second))
+    first = read_policy(args.first, args, log, "--first")
+    second = read_policy(args.second, args, log, "--second")
     result = quietly(
         lambda: offline.compare(
             log, first, second, args.estimator, reward_model(args.reward_model, args.seed), None, args.interval,
@@ -59,8 +60,5 @@ def run(args: argparse.Namespace) -> None:
             progress=sys.stderr.isatty(), engine=args.engine,
         )
     )  # fmt: skip
-    if args.plot:
-        result.plot(args.plot)
-    if args.report:
-        result.report(args.report)
+    write(args, result)
     show(args, result.table(), result.to_dict())

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from armwise.cli.logs import add_log_options, number_list, open_log, quietly, same_file
+from armwise.cli.logs import add_log_options, number_list, open_log, quietly, same_file, write
 from armwise.cli.shared import BadInput, command_parser, show
 
 _KNOWN = "uniform, arm:NAME, column:NAME, columns:p_{arm}, or a .aw or .npy file"
@@ -78,10 +78,7 @@ def run(args: argparse.Namespace) -> None:
     )  # fmt: skip
     if len(policies) == 1:
         result.target = next(iter(policies))
-    if args.plot:
-        result.plot(args.plot)
-    if args.report:
-        result.report(args.report)
+    write(args, result)
     show(args, result.table(), result.to_dict())
 
 
@@ -113,19 +110,19 @@ def labels_of(log: Any) -> list[str]:
     return [str(label) for label in (log.arm_names if log.arm_names is not None else range(log.n_arms))]
 
 
-def read_policy(text: str, args: argparse.Namespace, log: Any) -> Any:
-    """The policy that a text names."""
+def read_policy(text: str, args: argparse.Namespace, log: Any, option: str = "--policy") -> Any:
+    """The policy that a text names; ``option`` is where it was said."""
     kind, _, rest = text.partition(":")
     if text == "uniform":
         return _uniform(log)
     if kind == "arm" and rest:
-        return _constant(rest, log)
+        return _constant(rest, log, option)
     if kind == "column" and rest:
         return same_file(args, log, contexts=[], arms=rest).arms
     if kind == "columns" and rest:
         names = [rest.replace("{arm}", label) for label in labels_of(log)]
         if len(set(names)) != log.n_arms:
-            raise BadInput(f"--policy {text!r} must hold {{arm}}, as in columns:p_{{arm}}")
+            raise BadInput(f"{option} {text!r} must hold {{arm}}, as in columns:p_{{arm}}")
         return same_file(args, log, contexts=names).contexts
     path = Path(text)
     if path.suffix in (".aw", ".npy") and not path.exists():
@@ -139,7 +136,7 @@ def read_policy(text: str, args: argparse.Namespace, log: Any) -> Any:
 
         return load(path)
     if log.arm_names is not None and text in log.arm_names:
-        return _constant(text, log)
+        return _constant(text, log, option)
     arms = "" if log.arm_names is None else f"; the arms are {some_of(log)}"
     raise BadInput(f"cannot read policy {text!r}: expected {_KNOWN}{arms}")
 
@@ -156,7 +153,7 @@ def _uniform(log: Any) -> Any:
     return Uniform(log.n_arms)
 
 
-def _constant(name: str, log: Any) -> Any:
+def _constant(name: str, log: Any, option: str) -> Any:
     from armwise.offline.dsjson import Events
     from armwise.policies import Constant
 
@@ -166,9 +163,9 @@ def _constant(name: str, log: Any) -> Any:
         if (arms >= 0).all():
             return arms
         if (arms >= 0).any():
-            raise BadInput(f"--policy arm:{name}: {(arms < 0).sum()} of {len(arms)} decisions did not offer it")
+            raise BadInput(f"{option} arm:{name}: {(arms < 0).sum()} of {len(arms)} decisions did not offer it")
     if name not in labels:
-        raise BadInput(f"--policy arm:{name}: the arms are {some_of(log)}")
+        raise BadInput(f"{option} arm:{name}: the arms are {some_of(log)}")
     return Constant(labels.index(name))
 
 

@@ -1,4 +1,4 @@
-"""What ``evaluate`` and ``replay`` share: options that name a log and its columns, and the verdict on stderr."""
+"""What ``evaluate``, ``compare`` and ``replay`` share: the log and its columns, the verdict, what is written."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import argparse
 import sys
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from armwise.cli.shared import BadInput, Parser
@@ -30,9 +31,15 @@ def add_log_options(parser: Parser) -> None:
 
 
 def open_log(args: argparse.Namespace) -> Any:
-    """The log that the options describe."""
+    """The log that the options describe; what cannot be written later is said before anything is read."""
     from armwise import offline
 
+    for name in ("plot", "report", "save"):
+        path = Path(getattr(args, name, None) or "-")
+        if path.is_dir():
+            raise BadInput(f"--{name} {path}: this is a folder, expected a file")
+        if not path.parent.is_dir():
+            raise BadInput(f"--{name} {path}: there is no folder {str(path.parent)!r}")
     kind = _kind(args)
     if kind == "dsjson":
         return offline.Log.from_dsjson(_path(args))
@@ -103,6 +110,14 @@ def same_file(args: argparse.Namespace, log: Any, **changes: Any) -> Any:
 
 def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def write(args: argparse.Namespace, result: Any) -> None:
+    """The picture and the page that were asked for."""
+    if args.plot:
+        result.plot(args.plot)
+    if args.report:
+        result.report(args.report)
 
 
 def number_list(text: str) -> list[str]:

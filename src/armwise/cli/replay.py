@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from armwise.cli.logs import add_log_options, open_log, quietly
+from armwise.cli.logs import add_log_options, open_log, quietly, write
 from armwise.cli.shared import BadInput, command_parser, match, show
 
 
@@ -44,10 +44,7 @@ def run(args: argparse.Namespace) -> None:
     )  # fmt: skip
     if args.save:
         result.agent.save(args.save)
-    if args.plot:
-        result.plot(args.plot)
-    if args.report:
-        result.report(args.report)
+    write(args, result)
     show(args, result.table(), {"agent": repr(agent), **result.to_dict()})
 
 
