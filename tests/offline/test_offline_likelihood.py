@@ -7,6 +7,7 @@ import pytest
 
 import armwise as aw
 from armwise.offline import Log, adaptive
+from armwise.offline.diagnostics import rare_rewards
 from armwise.offline.likelihood import critical, heavier
 
 
@@ -65,3 +66,28 @@ def test_epsilon_greedys_intervals_cover_as_often_as_they_say():
         held += [found["arm 2"].low <= 0.4 <= found["arm 2"].high]
         held += [found["agent - control"].low <= lift <= found["agent - control"].high]
     assert 0.925 <= np.mean(held) <= 0.975
+
+
+def test_seven_of_twenty_rewards_are_not_rare_and_seven_of_a_hundred_are():
+    assert rare_rewards(np.r_[np.ones(7), np.zeros(13)]) == []
+    assert "only 7 of the 100 rows" in rare_rewards(np.r_[np.ones(7), np.zeros(93)])[0]
+    assert "only 4 of the 10 rows" in rare_rewards(np.r_[np.ones(4), np.zeros(6)])[0]
+    assert rare_rewards(np.r_[np.ones(10), np.zeros(990)]) == []
+
+
+def test_weights_below_one_by_chance_are_not_taken_for_decisions_without_a_chance():
+    # 23 plays where 33.3 are to be expected are 1.8 standard errors too few (a standard error is sqrt(29 / 1000)); by
+    # the spread of the weights that came they are 2.2.
+    arms = np.zeros(1000, int)
+    arms[20:1000:42] = 1
+    assert arms.sum() == 24
+    arms[20] = 0
+    log = Log(arms=arms, rewards=(np.arange(1000) % 5 < 2) * 1.0, probabilities=np.where(arms == 1, 1 / 30, 29 / 30),
+              n_arms=2)  # fmt: skip
+    found = adaptive(log, {"one": 1}, warn=False)
+    assert found["one"].interval == "normal" and found.verdict == ""
+    arms[500:] = 0  # and 11 are too few: the verdict says so
+    log = Log(arms=arms, rewards=(np.arange(1000) % 5 < 2) * 1.0, probabilities=np.where(arms == 1, 1 / 30, 29 / 30),
+              n_arms=2)  # fmt: skip
+    few = adaptive(log, {"one": 1}, warn=False)
+    assert few["one"].interval == "likelihood" and "the weights average 0.33" in few.verdict

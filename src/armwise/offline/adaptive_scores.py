@@ -55,7 +55,7 @@ class Scores:
     def weaknesses(self) -> list[str]:
         """Why a normal interval is not to be trusted here: it needs a chance for every arm, and many effective rows."""
         n, found = len(self.w), []
-        mean, error = float(self.w.mean()), float(self.w.std()) / math.sqrt(n)
+        mean, error, own = float(self.w.mean()), self._error, float(self.w.std()) / math.sqrt(n)
         least = float(1.0 / self.w.max()) if self.w.max() > 0 else 0.0
         if self.no_chance > 0.001:
             found.append(
@@ -69,7 +69,7 @@ class Scores:
                 "in some rounds the agent gave these decisions (almost) no chance; none was taken with a probability "
                 f"below {least:.2g} (put an Explore around the agent)"
             )
-        elif mean > 1 + max(4 * error, 0.02):
+        elif mean > 1 + max(4 * own, 0.02):
             found.append(f"the weights average {mean:.3g}, not 1: the logged probabilities are wrong")
         found += rare_rewards(self.rewards[self.w > 0])
         if self.w.any() and self.worth < FEW:
@@ -82,8 +82,13 @@ class Scores:
     @property
     def short(self) -> bool:
         """Whether the weights certainly average less than 1: some decisions had (almost) no chance."""
-        error = float(self.w.std()) / math.sqrt(len(self.w))
-        return self.no_chance > 0.001 or float(self.w.mean()) < 1 - max(2 * error, 0.02)
+        return self.no_chance > 0.001 or float(self.w.mean()) < 1 - max(2 * self._error, 0.02)
+
+    @property
+    def _error(self) -> float:
+        """The standard error of the mean of weights like these that average 1: what chance alone would explain."""
+        mean, second = float(self.w.mean()), float((self.w**2).mean())
+        return math.sqrt(max(second / mean - 1.0, 0.0) / len(self.w)) if mean > 0 else 0.0
 
     def betting(self, level: float) -> tuple[float, float]:
         """The betting interval from w r and w (high - r): right for any length and any probabilities, zero too.

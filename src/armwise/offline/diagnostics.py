@@ -14,6 +14,7 @@ from armwise.offline.rows import SURE, LogBlock
 
 _TOP = 5  # largest weights shown
 _TAIL = 4096  # largest weights that the fit of their tail may use
+_COMMON = 0.2  # share of the rows from which on a reward is no rare one
 _FEW = 10  # rewards that differ from the commonest, below which no interval is to be relied on
 _SURELY = 500  # rows of one reward, beyond which an interval of 3/n says enough
 _HEAVY = 0.5  # Pareto k of the weights above which they have no variance, which every normal interval rests on
@@ -349,7 +350,7 @@ def rare_rewards(rewards: Floats) -> list[str]:
         return []
     counts = np.unique(rewards, return_counts=True)[1]
     other = int(counts.sum() - counts.max())
-    if other >= _FEW:
+    if other >= _FEW or (other >= _FEW / 2 and other >= _COMMON * len(rewards)):  # seven of twenty are not rare
         return []
     return [f"only {other} of the {len(rewards):,} rows that count have a reward other than the commonest: what is "
             "rarer than that they cannot say"]  # fmt: skip
