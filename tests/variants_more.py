@@ -254,7 +254,7 @@ def feature_maps(module: Any) -> object:
 def nested_models(module: Any) -> object:
     n, width, ends = module.nested, 40, np.array([8, 24, 40])
     prior = np.abs(numbers(width)) + 0.1
-    factors, thetas, state = np.tile(np.diag(prior), (3, 1, 1)), np.zeros((3, 3, width)), np.zeros(20)
+    factors, thetas, state = np.tile(np.diag(prior), (3, 1, 1)), np.zeros((3, 3, width)), np.zeros(21)
     model = (factors, thetas, ends, prior)
     n.learn_rows(*model, state, numbers(T, width), np.arange(T) % 3, numbers(T, seed=2))
     n.learn(*model, state, numbers(width, seed=3), 1, 0.7)

@@ -23,7 +23,7 @@ def classes(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 def test_every_prefix_is_the_ridge_fit_of_its_features() -> None:
     rng = np.random.default_rng(1)
     D, ends, prior = 24, np.array([8, 16, 24]), rng.uniform(0.5, 2.0, 24)
-    factors, thetas, state = np.diag(prior)[None].copy(), np.zeros((1, 3, D)), np.zeros(20)
+    factors, thetas, state = np.diag(prior)[None].copy(), np.zeros((1, 3, D)), np.zeros(21)
     X, r = rng.normal(size=(60, D)), rng.normal(size=60)
     nested.learn_rows(factors, thetas, ends, prior, state, X, np.zeros(60, np.int64), r)
     for b, end in enumerate(ends):
@@ -134,6 +134,41 @@ def test_linear_rewards_with_a_model_per_arm_do_not_strand_an_arm() -> None:
               "linucb": lambda seed: aw.LinUCB(5, 0.4, 0.1, n_arms=5, seed=seed)}  # fmt: skip
     found = regrets(aw.environments.Linear(5, 5, noise=0.1, disjoint=True), agents, 3000, range(110, 118))
     assert found["auto"] <= 1.3 * found["linucb"]
+
+
+def test_a_constant_that_cannot_tell_the_arms_apart_does_not_decide() -> None:
+    # Four worlds in which the arms bring the same on average and a weak context decides. For some thousand rewards a
+    # constant per arm predicts best; when it decided (for up to half of the rounds) it cost 2.1 times LinUCB's regret.
+    agents = {"auto": lambda seed: aw.Auto(5, 5, seed=seed),
+              "linucb": lambda seed: aw.LinUCB(5, 0.4, 0.3, n_arms=5, seed=seed)}  # fmt: skip
+    world, found = aw.environments.Linear(5, 5, noise=0.25, disjoint=True), {"auto": 0.0, "linucb": 0.0}
+    for seed in (1002, 1009, 1010, 1034):
+        for name, regret in regrets(world, agents, 5000, range(seed, seed + 1)).items():
+            found[name] += regret
+    assert found["auto"] <= 1.3 * found["linucb"]
+
+
+def test_how_far_constants_lie_apart_is_the_analysis_of_variance() -> None:
+    rng = np.random.default_rng(3)
+    n, means, prior = np.array([4, 9, 2, 0]), np.array([0.2, 0.5, 0.9, 0.0]), np.ones(8)
+    factors, thetas, state = np.tile(np.diag(prior), (4, 1, 1)), np.zeros((4, 1, 8)), np.zeros(11)
+    arms = rng.permutation(np.repeat(np.arange(4), n))
+    rows = np.tile(np.eye(8)[0], (n.sum(), 1))
+    nested.learn_rows(factors, thetas, np.array([8]), prior, state, rows, arms, means[arms])
+    fitted = n * means / (n + 1)  # a prior of one reward of 0
+    between = (n * (fitted - (n * fitted).sum() / n.sum()) ** 2).sum()
+    variance = (0.1 + state[6]) / (2.0 + state[2])
+    assert state[-1] == pytest.approx((between / variance - 3) / np.sqrt(6))
+
+
+def test_a_longer_prefix_does_not_decide_by_chance() -> None:
+    # Linear rewards of rows that describe arms: with evidence that fades, an additive model decided in 27 to 49 % of
+    # the rounds of these runs, at twice the regret.
+    for seed in (1001, 1009, 1016, 1017, 1030, 1032):
+        block = next(aw.environments.Linear(5, 5, noise=0.25).blocks(horizon=5000, seed=seed))
+        agent = aw.Auto(5, seed=seed)
+        agent.play(block.view("features"), block.rewards)
+        assert agent.explain()["shares"]["linear"] > 0.85, seed
 
 
 def test_optimism_is_wider_where_rewards_take_more_than_two_values() -> None:
@@ -247,6 +282,27 @@ def test_rows_not_met_before_are_answered_as_rows_that_are_known() -> None:
     np.testing.assert_allclose(known.scores(X[2:7]), other.scores(X[2:7]), rtol=1e-6)
 
 
+def test_rows_decide_from_the_first_that_comes_back() -> None:
+    # Ten arms in twenty contexts: another model chose until every row had come twice on average, and what it chose told
+    # the process less: 1.44 times the regret of a process that knows the kernel in these ten runs, 2.0 in some.
+    kernel = aw.kernels.RBF(length_scale=0.5)
+    agents = {"auto": lambda seed: aw.Auto(4, seed=seed),
+              "right": lambda seed: aw.GPUCB(kernel, noise=0.1, beta=2.0, dim=4, seed=seed)}  # fmt: skip
+    world = aw.environments.GaussianProcess(10, 2, length_scale=0.5, n_contexts=20, context_dim=2)
+    found = regrets(world, agents, 600, range(1000, 1010))
+    assert found["auto"] <= 1.3 * found["right"]
+
+
+def test_rows_of_which_one_alone_comes_back_are_soon_left_to_the_models() -> None:
+    # One row in every round, three that are new: the process stops at 64 rows with rewards, far from full.
+    rng = np.random.default_rng(4)
+    process, fixed = DistinctRows(2, 1024), np.zeros((1, 2))
+    for t in range(66):
+        X = np.concatenate([fixed, rng.normal(size=(3, 2))])
+        process.learn(X, 0 if t == 0 else 3, float(rng.normal()))
+        assert process.returns == (1 <= t < 64), t
+
+
 def test_rows_of_many_contexts_are_worth_less_to_know() -> None:
     # Forty rows, four on offer: 16/40 of the rounds that a fixed arm has before it; up to four contexts, all of them.
     rng = np.random.default_rng(5)
@@ -346,7 +402,7 @@ def test_a_file_of_another_layout_names_its_version() -> None:
     old = aw.Auto(2, 2, seed=1)
     for state, version in (({"layout": 1, "version": "0.0.9"}, "0.0.9"), ({}, "0.1.0 or earlier")):
         before = {k: v for k, v in old._state().items() if k not in ("layout", "version")}
-        with pytest.raises(persist.LoadError, match=f"saved by armwise {version} .layout 1.*reads layout 3"):
+        with pytest.raises(persist.LoadError, match=f"saved by armwise {version} .layout 1.*reads layout 4"):
             aw.Auto(2, 2, seed=1)._restore(before | state)
     assert persist.loads(persist.dumps(old)).explain() == old.explain()
 

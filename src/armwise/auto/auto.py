@@ -67,7 +67,7 @@ class Auto(Agent):
     SMOOTH: ClassVar[int] = 512  # features at most beside the columns, for the estimate of what the models need
     LARGEST: ClassVar[int] = 2**31  # bytes of the models: a width by mistake must not take the machine's memory
     ROWS: ClassVar[int] = 256  # different rows that the process holds
-    LAYOUT: ClassVar[int] = 3  # of what is saved; raised whenever a file of before would mean something else
+    LAYOUT: ClassVar[int] = 4  # of what is saved; raised whenever a file of before would mean something else
 
     def __init__(
         self, dim: int, n_arms: int | None = None, *, floor: float = 0.0, drift: bool = False, seed: Seed = None

@@ -73,7 +73,7 @@ class NestedModel(persist.Saved):
         self._ends, self._prior = ends, prior
         self._factors, self._thetas = np.zeros((M, D, D)), np.zeros((M, B, D))
         self._factors[:, np.arange(D), np.arange(D)] = prior
-        self._evidence = np.zeros(5 + 5 * B)
+        self._evidence = np.zeros(6 + 5 * B)
 
     def refit(self) -> None:
         """Fit maps and range to the rewards in memory, and learn them again.
@@ -113,9 +113,9 @@ class NestedModel(persist.Saved):
                 prior.append(np.full(smooth, self.SCALE))
                 self._fourier = Fourier(smooth).fit(mapped)
         self._begin(np.array(ends, np.int64), np.concatenate(prior))
-        self._evidence[-1] = self.MORE if len(np.unique(rewards)) > 2 else 0.0
+        self._evidence[-2] = self.MORE if len(np.unique(rewards)) > 2 else 0.0
         nested.learn_rows(*self._model, self._map(rows), models, (rewards - self._center) / self._unit)
-        self._evidence[-2] = 0.0  # these errors were counted when the rewards came
+        self._evidence[-3] = 0.0  # these errors were counted when the rewards came
 
     @property
     def _model(self) -> tuple[Floats, Floats, NDArray[np.int64], Floats, Floats]:
@@ -162,7 +162,7 @@ class NestedModel(persist.Saved):
             self.refit()
 
     def _total_loss(self) -> float:
-        return self._loss + float(self._evidence[-2]) * self._unit**2
+        return self._loss + float(self._evidence[-3]) * self._unit**2
 
     def take_loss(self) -> float:
         """The squared errors of its predictions since this was last asked.
@@ -170,7 +170,7 @@ class NestedModel(persist.Saved):
         >>> NestedModel(dim=1, n_arms=2, memory=64).take_loss()
         0.0
         """
-        loss, self._loss, self._evidence[-2] = self._total_loss(), 0.0, 0.0
+        loss, self._loss, self._evidence[-3] = self._total_loss(), 0.0, 0.0
         return loss
 
     def until_refit(self) -> int:

@@ -17,10 +17,13 @@ _NOISES = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0, 3.0)  # noise variance o
 _KINDS = ("separate", "linear", *(f"smooth {length:g}" for length in _LENGTHS))
 AHEAD, MORE = 180.0, 0.05  # rounds to come in which what is found out now is worth something: 180 + n / 20
 FEW = 4.0  # contexts: with more, the rows of one are on offer in few of those rounds
-IN_PLAY = 12  # models at most
+IN_PLAY = (18, 12)  # models at most; from MANY rows, the second number
 TEMPER = 2.0  # of the likelihood ratio: few rewards, of rows that were chosen for them, must not decide alone
+WIDER = 2  # noises, in units of the variance, below a kernel's likeliest: what larger variances are in play
 CHANCE = 6.0  # of the log likelihood: models further behind the likeliest are out of play
-_BEHIND = {"separate": 3.0, "smooth 0.1": 2.0, "smooth 0.2": 1.0}  # of the log likelihood: where rough kernels begin
+# Of the log likelihood, where rough kernels begin: under them every row that was not tried is worth a try.
+_BEHIND = {"separate": 4.0, "smooth 0.1": 3.0, "smooth 0.2": 2.0, "smooth 0.4": 1.0, "smooth 0.57": 0.5}
+EARLY = 64  # rows with rewards: as long as there are no more, one row that came back is enough
 GROWTH, MANY = 8, 64  # the models are fitted anew when the rewards have grown by one in so many; from MANY rows, 4
 
 
@@ -113,12 +116,17 @@ class DistinctRows(persist.Saved):
 
     @property
     def returns(self) -> bool:
-        """Whether it has room, and a row came at least twice on average.
+        """Whether it has room, and a row came at least twice on average; as long as few have rewards, any of them.
+
+        It decides from the first row that comes back: rewards that another model chose tell it less. Where most rows
+        turn out to be new, it stops before they are many, and before asking it is dear.
 
         >>> DistinctRows(dim=1, most=8).returns
         False
         """
-        return not self.full and 0 < 2 * len(self.rows) <= self.offered
+        seen = len(self.rows)
+        early = seen < self.offered and np.count_nonzero(self.counts) <= EARLY
+        return not self.full and (early or 0 < 2 * seen <= self.offered)
 
     @property
     def kernel(self) -> str:
@@ -234,13 +242,16 @@ class DistinctRows(persist.Saved):
             logs -= np.log(n).sum()
             costs = 0.5 * ((total + 2.0) * np.log(s) + logs + (total - len(n)) * np.log(g)) + _BEHIND.get(name, 0.0)
             likeliest = int(costs.argmin())
-            found += [(float(costs[i]), float(kind), _NOISES[i], float(s[i])) for i in range(likeliest + 1)]
+            found += [
+                (float(costs[i]), float(kind), _NOISES[i], float(s[i]))
+                for i in range(max(0, likeliest - WIDER), likeliest + 1)
+            ]
         found.sort()
         least = found[0][0]
         rest = [model for model in found[1:] if model[0] - least < CHANCE]
         # Those that allow most: far from certain, and wide.
         rest.sort(key=lambda model: -math.sqrt((CHANCE - (model[0] - least)) * model[3]))
-        found = [found[0], *sorted(rest[: IN_PLAY - 1])]
+        found = [found[0], *sorted(rest[: IN_PLAY[len(n) >= MANY] - 1])]
         self.models = np.array([model[1:] for model in found])
         self.behind = np.array([model[0] - least for model in found])
         self._means, self._covariances = np.zeros((0, 0)), np.zeros((0, 0, 0))

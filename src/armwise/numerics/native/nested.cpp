@@ -25,7 +25,7 @@ Nested as_nested(const View<double, 3>& factors, const View<double, 3>& thetas, 
 }
 
 Evidence as_evidence(const View<double, 1>& state, const Nested& model) {
-    require(state.size() == Evidence::size(model.B), "state must have 5 + 5 B numbers");
+    require(state.size() == Evidence::size(model.B), "state must have 6 + 5 B numbers");
     return {state.data, model.B, model.M};
 }
 
@@ -74,6 +74,7 @@ void learn_row(const Nested& model, Evidence& evidence, Index m, const double* x
     const Index level = evidence.level();
     learn_nested(model, m, x, errors, growth);
     evidence.learn(errors, growth, level);
+    if (evidence.per_arm()) evidence.apart() = apart(model, evidence.variance(0));
 }
 
 }  // namespace
@@ -119,18 +120,18 @@ void bind_nested(nb::module_& m) {
 
 >>> factors, thetas = np.eye(8)[None].copy(), np.zeros((1, 1, 8))
 >>> X = np.eye(8)[:1] * [[1.0], [2.0]]
->>> one, two = scores(factors, thetas, np.array([8]), np.ones(8), np.zeros(10), X)
+>>> one, two = scores(factors, thetas, np.array([8]), np.ones(8), np.zeros(11), X)
 >>> bool(one > 0.0), round(float(two / one), 9)
 (True, 2.0))");
 
     m.def("level", [](Array<double, 1> state, int64_t prefixes, int64_t models) {
-        require(prefixes > 0 && state.size() == Evidence::size(prefixes), "state must have 5 + 5 B numbers");
+        require(prefixes > 0 && state.size() == Evidence::size(prefixes), "state must have 6 + 5 B numbers");
         const Evidence evidence{state.data, prefixes, models};
         const Index level = evidence.level();
         return std::make_tuple(int64_t(level), evidence.radius(level), evidence.noise(level));
     }, "state"_a, "prefixes"_a, "models"_a, R"(The prefix in charge, by how many widths it is optimistic, and the noise, all in units of the rewards' range.
 
->>> level(np.zeros(15), 2, 3)
+>>> level(np.zeros(16), 2, 3)
 (1, 0.15, 0.5))");
 
     m.def("learn_rows", [](Array<double, 3> factors, Array<double, 3> thetas, Ends ends, Const<double, 1> prior,
@@ -151,7 +152,7 @@ void bind_nested(nb::module_& m) {
     }, "factors"_a, "thetas"_a, "ends"_a, "prior"_a, "state"_a, "X"_a, "models"_a, "rewards"_a,
           R"(Learn rows one after the other, each into its model, with the evidence of what each prefix predicted before.
 
->>> factors, thetas, state = np.eye(8)[None].copy(), np.zeros((1, 1, 8)), np.zeros(10)
+>>> factors, thetas, state = np.eye(8)[None].copy(), np.zeros((1, 1, 8)), np.zeros(11)
 >>> learn_rows(factors, thetas, np.array([8]), np.ones(8), state, np.eye(8)[:1], np.array([0]), np.array([1.0]))
 >>> thetas[0, 0, 0], state[0]
 (np.float64(0.5), np.float64(1.0)))");
@@ -166,7 +167,7 @@ void bind_nested(nb::module_& m) {
     }, "factors"_a, "thetas"_a, "ends"_a, "prior"_a, "state"_a, "x"_a, "model"_a, "reward"_a,
           R"(Learn one row into one model; the same as `learn_rows` of it, without a copy of the model.
 
->>> factors, thetas, state = np.eye(8)[None].copy(), np.zeros((1, 1, 8)), np.zeros(10)
+>>> factors, thetas, state = np.eye(8)[None].copy(), np.zeros((1, 1, 8)), np.zeros(11)
 >>> learn(factors, thetas, np.array([8]), np.ones(8), state, np.eye(8)[0], 0, 1.0)
 >>> thetas[0, 0, 0]
 np.float64(0.5))");
@@ -215,6 +216,6 @@ np.float64(0.5))");
 >>> factors, thetas = np.tile(np.eye(8), (2, 1, 1)), np.zeros((2, 1, 8))
 >>> rng = np.random.default_rng(0)
 >>> x, r = np.tile(np.eye(8)[:1], (20, 1, 1)), np.tile([0.0, 1.0], (20, 1))
->>> int(play(factors, thetas, np.array([8]), np.ones(8), np.zeros(10), x, r, 0.3, 1.0, 0.0, rng)[0][-1])
+>>> int(play(factors, thetas, np.array([8]), np.ones(8), np.zeros(11), x, r, 0.3, 1.0, 0.0, rng)[0][-1])
 1)");
 }

@@ -85,16 +85,19 @@ inline void learn_nested(const Nested& model, Index m, const double* x, const do
     }
 }
 
-// What the errors of one step ahead say; rewards are measured in units of their range. `state` is (5 + 5 B): rewards
+// What the errors of one step ahead say; rewards are measured in units of their range. `state` is (6 + 5 B): rewards
 // learnt, faded sum of squared errors of the prefix in charge, faded number of them; then per prefix the faded sum of
 // (longest's squared error - its own), that of this difference squared, how many rewards were learnt while it was in
 // charge, and the faded sums of error^2 / growth and of ln growth; at last the squared errors of the prefixes in
-// charge, a sum that does not fade, for who compares several models; and what who fits the models adds to NARROW.
+// charge, a sum that does not fade, for who compares several models; what who fits the models adds to NARROW; and how
+// far the arms' constants lie apart (see `apart`).
 //
 // One model per arm: an arm's model sees contexts of every kind, and little optimism is enough. One model for rows that
 // describe arms: rows that were never chosen are known by the model alone, which must not be trusted before the rewards
 // speak for it. There the prefix of the largest marginal likelihood decides, and the longest adds to its width as long
-// as the likelihood leaves it a chance.
+// as the likelihood leaves it a chance. Evidence that fades no longer grows against a prefix that is too long, as ln t
+// does: such a prefix would decide by chance now and then for ever, with weights that are noise. So a longer one must be
+// likelier by EXTRA, once there are rewards enough to tell.
 struct Evidence {
     double* state;
     Index B, M;
@@ -102,10 +105,12 @@ struct Evidence {
     static constexpr double MEMORY = 0.5, START = 20.0;     // errors fade at rate 1 / (MEMORY t + START)
     static constexpr double CONSTANT = 3.0, SHORTER = 0.25;  // how sure, in standard errors
     static constexpr double PATIENCE = 30.0;                // rewards per arm before the context is given up
+    static constexpr double APART = 1.0;                    // deviations by which constants must tell arms apart
     static constexpr double WIDE = 1.0, NARROW = 0.3;       // standard errors of optimism: a constant, a longer prefix
     static constexpr double ROWS = 0.8;                     // posterior deviations, of one model for all rows
     static constexpr double FIRST = 2.0, SQUARES = 0.1;     // rewards, and their squared errors, before the first
     static constexpr double TEMPER = 3.0;                   // of the likelihood ratio that still widens
+    static constexpr double EXTRA = 3.0, ENOUGH = 300.0;    // of -2 ln(likelihood), and rewards until half of it counts
 
     double* gaps() const { return state + 3; }
     double* squares() const { return state + 3 + B; }
@@ -114,7 +119,8 @@ struct Evidence {
     double* logs() const { return state + 3 + 4 * B; }
     double& loss() const { return state[3 + 5 * B]; }
     double more() const { return state[4 + 5 * B]; }
-    static Index size(Index B) { return 5 + 5 * B; }
+    double& apart() const { return state[5 + 5 * B]; }
+    static Index size(Index B) { return 6 + 5 * B; }
     bool per_arm() const { return M > 1; }
 
     // -2 ln(marginal likelihood), the noise integrated out: .22 of the rewards' range, as if two rewards had shown it.
@@ -125,13 +131,15 @@ struct Evidence {
 
     Index likeliest() const {
         Index chosen = B - 1;
+        const double extra = EXTRA * state[0] / (ENOUGH + state[0]);
         for (Index b = B - 2; b >= 1; --b)
-            if (cost(b) < cost(chosen)) chosen = b;
+            if (cost(b) < cost(chosen) + extra) chosen = b;
         return chosen;
     }
     // The longest prefix, unless a shorter one did better, by a quarter of the difference's standard error; of two such
     // the better. The first prefix is a constant per arm: it needs strong evidence, because an arm that is never tried
-    // again cannot speak for itself.
+    // again cannot speak for itself. And where it does not tell the arms apart it is no help, however well it predicts:
+    // who follows it learns nothing of what a weak context says.
     Index level_per_arm() const {
         Index chosen = B - 1;
         double best = 0.0;
@@ -139,7 +147,7 @@ struct Evidence {
             const double value = gaps()[b] - SHORTER * std::sqrt(squares()[b] + 0.25);
             if (value >= best) best = value, chosen = b;
         }
-        if (B > 1 && state[0] > PATIENCE * double(M) && gaps()[0] > gaps()[chosen] &&
+        if (B > 1 && state[0] > PATIENCE * double(M) && apart() > APART && gaps()[0] > gaps()[chosen] &&
             gaps()[0] > CONSTANT * std::sqrt(squares()[0] + 0.25))
             return 0;
         return chosen;
@@ -171,6 +179,19 @@ struct Evidence {
         charge()[in_charge] += 1.0;
     }
 };
+
+// How far the constants of the arms lie apart: the sum of their squared distances from the common mean, each in its own
+// standard errors, less what chance alone makes of it, in deviations of that.
+inline double apart(const Nested& model, double variance) {
+    double rewards = 0.0, sum = 0.0, squares = 0.0;
+    for (Index m = 0; m < model.M; ++m) {
+        const double w = model.factor(m)[0] / model.prior[0], mean = model.theta(m, 0)[0];
+        const double n = 1.0 / (w * w) - 1.0;  // of arm m; with a prior of 1, as many as were learnt
+        rewards += n, sum += n * mean, squares += n * mean * mean;
+    }
+    const double chance = double(model.M - 1);
+    return rewards > 0.0 ? ((squares - sum * sum / rewards) / variance - chance) / std::sqrt(2.0 * chance) : 0.0;
+}
 
 // Optimistic scores of K arms: mean + radius x width, of one row under each model or of each row under the one model.
 // An arm that cannot win even with the width of an arm never played keeps that upper bound as its score.
