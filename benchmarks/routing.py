@@ -2,11 +2,12 @@
 
 FOLDER holds ``four_models_costs.parquet``: columns ``prompt`` and, per model, ``reward MODEL`` and ``cost MODEL``. Each
 budget is a mean cost per prompt, spaced evenly (in logarithms) between the cheapest and the dearest model. The agent
-sees hashed words of the prompt and learns from the model it chose, once (``--times``) through all prompts of the table
-in a random order. It knows a price list beforehand, and nothing else. Beside it: the best fixed mixture of models that
+sees what ``examples/router`` sees of a prompt (its shape and hashed words) and learns from the model it chose, once
+(``--times``) through all prompts of the table in a random order. It knows a price list beforehand, and nothing else; a
+dearer model is expected to be better until answers say otherwise. Beside it: the best fixed mixture of models that
 costs as much as the agent spent, by LP on the whole table (it knows every mean beforehand), and the same agent without
-the words, which says what context buys. Two errors of the lead: over the orders, and over the prompts (one order's lead
-as a mean over prompts).
+the prompt, which says what context buys. Two errors of the lead: over the orders, and over the prompts (one order's
+lead as a mean over prompts).
 
 ``--journals N`` asks the router of ``examples/router`` instead: N journals of its own, and how often the intervals
 of what-if questions cover the truth. ``--nine`` reads ``nine_models_scores.parquet``, which has no costs.
@@ -29,13 +30,14 @@ import armwise as aw
 # answers, this says 0.015, 0.45, 0.75 and 10: a list that is too low by a tenth to a half, as lists are.
 PRICE_LIST = np.array([0.05, 1.5, 2.5, 10.0])
 ANSWER = np.array([300.0, 300.0, 300.0, 1000.0])
-MARGIN = 0.96  # share of the budget that the prices aim at: costs have long tails
-
+BUDGET, AIM = 0.99, 0.97  # of the target, and of that: costs have long tails
+DEARER = 0.15  # what a model ten times as dear is expected to be better by
 
 # What ridge regression believes before it has seen anything is the scale of its features, in deviations of the noise:
-# a level that all models share, one of each model, what words do to all models alike, and to each model. Chosen on
-# worlds made of the other table (nine models, costs invented), never on the one that is reported.
-BELIEFS = 3.0, 0.7, 0.3, 0.3
+# a level that all models share, one of each model, what words do to all models alike, and to each model. These and the
+# constants above were chosen on worlds made of the other table (nine models, costs invented) and on orders from 100 on
+# of this one; the orders that are reported chose nothing.
+BELIEFS = 3.0, 0.5, 0.3, 0.3
 
 
 def router_example() -> Any:
@@ -61,10 +63,10 @@ def described(prompts: list[str]) -> np.ndarray:
     ])  # fmt: skip
 
 
-def nested(words: np.ndarray, n_models: int, level: float = BELIEFS[0]) -> np.ndarray:
+def nested(words: np.ndarray, n_models: int) -> np.ndarray:
     """(n, K, d): features per model whose ridge regression starts as one mean, and lets models and words in later."""
     (n, d), K = words.shape, n_models
-    _, each, alike, own = BELIEFS
+    level, each, alike, own = BELIEFS
     rows = np.zeros((n, K, 1 + K + d + K * d))
     rows[:, :, 0] = level
     rows[:, :, 1 + K : 1 + K + d] = alike * words[:, None]
@@ -88,21 +90,21 @@ def read_table(folder: Path) -> tuple[list[str], list[str], np.ndarray, np.ndarr
 def router(dim: int, horizon: int, rate: float, seed: int) -> aw.Agent:
     """The agent of this benchmark: a level, then models, then words; a price list; little exploration."""
     expected = PRICE_LIST * ANSWER / 1e6
-    oracle = aw.LinUCB(dim, alpha=1.0, lam=1.0)
-    budget = MARGIN * rate * horizon
-    return aw.LagrangeCB(oracle, horizon, budget, weighting="wins", prior=0.5, expected_costs=expected, seed=seed)
+    return aw.LagrangeCB(
+        aw.LinUCB(dim, alpha=1.0, lam=1.0), horizon, BUDGET * rate * horizon, aim=AIM, weighting="wins", scale=1.2,
+        prior=0.5 + DEARER * np.log10(expected / expected.max()), expected_costs=expected, seed=seed,
+    )  # fmt: skip
 
 
-def four(folder: Path, first: int, orders: int, times: int, picture: Path | None, shape: bool) -> None:
+def four(folder: Path, first: int, orders: int, times: int, picture: Path | None) -> None:
     prompts, _, rewards, costs = read_table(folder)
     T, K = rewards.shape
-    known = described(prompts) if shape else hashed(prompts, 32)
-    level = 10.0 if shape else BELIEFS[0]
-    words, plain = nested(known, K, level), nested(known[:, :0], K, level)
+    known = described(prompts)
+    words, plain = nested(known, K), nested(known[:, :0], K)
     each, paid = rewards.mean(axis=0), costs.mean(axis=0)
     rates = np.geomspace(paid.min(), paid.max(), 9)[1:-1]
     print(f"{T:,} prompts {times}x, {K} models; {orders} orders from {first}; mean ± standard error, orders (prompts)")
-    print("budget $/1000  spent $/1000 (most)   reward          mixture   lead                         without words")
+    print("budget $/1000  spent $/1000 (most)   reward          mixture   lead                         without prompt")
     points = []
     for rate in rates:
         rows = []
@@ -208,7 +210,6 @@ def main() -> None:
     parser.add_argument("--orders", type=int, default=5)
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--times", type=int, default=1, help="how often the agent goes through the table")
-    parser.add_argument("--shape", action="store_true", help="what prompts look like beside their words")
     parser.add_argument("--nine", action="store_true")
     parser.add_argument("--journals", type=int, default=0)
     parser.add_argument("--explore", type=float, default=0.1, help="share of the prompts of --journals to any model")
@@ -219,7 +220,7 @@ def main() -> None:
     elif given.nine:
         nine(given.folder, given.first, given.orders)
     else:
-        four(given.folder, given.first, given.orders, given.times, given.picture, given.shape)
+        four(given.folder, given.first, given.orders, given.times, given.picture)
 
 
 if __name__ == "__main__":

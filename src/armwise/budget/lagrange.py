@@ -22,6 +22,7 @@ from armwise.oracle.squarecb import LEAST_NOISE, PRACTICAL, SquareCB
 _WINS = 0.5  # deviations of the estimates, of ``weighting="wins"``
 _Alike = tuple[Floats, list[Floats | None]]  # rounds with equally many arms: outcomes (n, 1 + m, K), and widths
 _RECENT = 32  # rounds over which the prices are solved for
+_MADE_UP = 8  # the aim of the budget may be missed for this part of the horizon
 _PRICES = np.concatenate([[0.0], np.geomspace(1e-4, 1e3, 141)])  # in rewards per unit of the rate
 
 
@@ -31,23 +32,27 @@ class LagrangeCB(Agent):
     ``oracle`` is an agent that estimates (SquareCB, LinUCB, Auto, ...): clones of it learn the rewards and, one per
     resource, the costs, in units of the rate budget / horizon. The arm is drawn by inverse-gap weighting, or, with
     ``weighting="wins"`` (an oracle over a ridge model, as LinUCB), with the chance that it is the best if estimates
-    are off by half their deviations (times ``scale``); either way probabilities are exact. ``budget`` is what the
-    ``horizon`` decisions may cost in all, per resource; where ``covering`` is true it is what they must come to at
-    least. With practical prices the next ``horizon`` decisions have as much again, and what the ones before left over.
+    are off by half their deviations (times ``scale``), and by less as the decisions that are left, which alone can use
+    what is learnt, become few; either way probabilities are exact. ``budget`` is what the ``horizon`` decisions may
+    cost in all, per resource; where ``covering`` is true it is what they must come to at least. With practical prices
+    the next ``horizon`` decisions have as much again, and what the ones before left over.
 
     The practical prices (``dual="resolve"``) are the lowest at which the recent rounds, by their estimates and drawn
     as they would be now (what exploring costs included), keep to what is left of the budget per decision that is left;
     with one resource, a share of the decisions is made at the next lower price, so that what is left is used and not
-    saved up, as the LP's optimum mixes two policies.
+    saved up, as the LP's optimum mixes two policies. ``aim`` is the share of the budget that they aim at: what is spent
+    above it is made up for slowly, within an eighth of the horizon, what would be above the budget at once. Costs with
+    long tails need that room: without it the last decisions pay for every tail with the cheapest arm.
     ``dual="gradient"`` is the paper's: a step along the slack of every round, up to ``ceiling``;
     ``LagrangeCB.theoretical`` has its constants. With ``max_cost``, the most that a decision can cost, estimates are
     clipped to what can be: rewards to [0, 1], costs to [0, ``max_cost``]. The budget is held on average: put
     ``HardStop`` around it where it must never be passed.
 
-    ``prior`` is what an arm that was never played is expected to bring: with 1 every arm is tried (for an oracle whose
-    features have a constant). ``expected_costs``, (K,) or (K, m), is what it is expected to cost, as by a price list:
-    without it an arm must be paid for once to be known as dear. With it the models learn by which factor costs differ
-    from the list, so that what makes an answer long is learnt from cheap arms for dear ones too (if features are).
+    ``prior`` is what an arm that was never played is expected to bring, one number, or (K,) where something is known
+    beforehand: with 1 every arm is tried (for an oracle whose features have a constant). ``expected_costs``, (K,) or
+    (K, m), is what it is expected to cost, as by a price list: without it an arm must be paid for once to be known as
+    dear. With it the models learn by which factor costs differ from the list, so that what makes an answer long is
+    learnt from cheap arms for dear ones too (if features are).
 
     >>> import armwise as aw
     >>> agent = LagrangeCB(aw.SquareCB(dim=1, n_arms=2), horizon=1000, budget=250.0, seed=1)
@@ -85,7 +90,8 @@ class LagrangeCB(Agent):
         dual: Literal["resolve", "gradient"] = "resolve",
         ceiling: float = 1.0,
         max_cost: float | None = None,
-        prior: float = 0.0,
+        prior: float | ArrayLike = 0.0,
+        aim: float = 1.0,
         expected_costs: ArrayLike | None = None,
         seed: Seed = None,
     ) -> None:
@@ -108,7 +114,8 @@ class LagrangeCB(Agent):
         if dual not in ("resolve", "gradient"):
             raise ValueError(f"dual must be 'resolve' or 'gradient', got {dual!r}")
         self.dual: Literal["resolve", "gradient"] = dual
-        self.ceiling, self.prior = positive("ceiling", ceiling), fraction("prior", prior, zero=True, one=True)
+        self.ceiling, self.aim = positive("ceiling", ceiling), fraction("aim", aim, one=True)
+        self.prior: Any = _prior(prior, oracle.n_arms)
         self.max_cost = None if max_cost is None else positive("max_cost", max_cost)
         self.sees, self.dim, self.n_arms, self.n_experts = oracle.sees, oracle.dim, oracle.n_arms, oracle.n_experts
         self.plain_input = oracle.plain_input
@@ -131,14 +138,17 @@ class LagrangeCB(Agent):
 
     def _first_guesses(self, covered: Any) -> Floats:
         """(1 + m, 1 or K): reward and costs of an arm that was never played; the models learn what differs."""
+        prior = np.atleast_1d(self.prior)
         if self.expected_costs is None:  # optimism: what is paid is nothing, a covering resource brings twice its rate
-            return np.concatenate([[self.prior], np.where(covered, 2.0, 0.0)])[:, None]
+            return np.stack([prior, *(np.full(len(prior), 2.0 * each) for each in covered)])
         costs = self.expected_costs[:, None] if self.expected_costs.ndim == 1 else self.expected_costs
         if costs.ndim != 2 or costs.shape[1] != self.n_costs or len(costs) != (self.n_arms or len(costs)):
             shape = f"({self.n_arms or 'K'}, {self.n_costs})"
             raise ValueError(f"expected_costs must be one number per arm, or {shape}, got {self.expected_costs.shape}")
         refuse_negative("expected_costs", costs)
-        return np.concatenate([np.full((1, len(costs)), self.prior), (costs / self._rates).T])
+        if len(prior) not in (1, len(costs)):
+            raise ValueError(f"prior has {len(prior)} numbers, and expected_costs names {len(costs)} arms")
+        return np.concatenate([np.broadcast_to(prior, (1, len(costs))), (costs / self._rates).T])
 
     @classmethod
     def theoretical(
@@ -182,7 +192,8 @@ class LagrangeCB(Agent):
         """(1 + m, K): the estimated reward of each arm, then its costs in units of the rates."""
         table = np.stack([model._estimates(context)[0] for model in self._models])
         if self._offsets.shape[1] not in (1, table.shape[1]):
-            raise ValueError(f"expected_costs names {self._offsets.shape[1]} arms, and this round has {table.shape[1]}")
+            named = "prior" if self.expected_costs is None else "expected_costs"
+            raise ValueError(f"{named} names {self._offsets.shape[1]} arms, and this round has {table.shape[1]}")
         table = self._offsets + self._units * table
         if self.expected_costs is not None:
             np.maximum(table[1:], 0.0, out=table[1:])
@@ -198,11 +209,14 @@ class LagrangeCB(Agent):
     def _weighted(self, outcomes: Floats, widths: Floats | None, prices: Floats, t: int) -> Floats:
         """The distribution over arms by the Lagrangian at these prices."""
         lagrangian = np.ascontiguousarray(outcomes[0] - (self._signs * prices) @ outcomes[1:])
-        return regression.inverse_gap(lagrangian, self._gamma(t)) if widths is None else self._wins(lagrangian, widths)
+        if widths is None:
+            return regression.inverse_gap(lagrangian, self._gamma(t))
+        return self._wins(lagrangian, widths, t)
 
-    def _wins(self, lagrangian: Floats, widths: Floats) -> Floats:
-        """How often each arm would be the best of draws as wide as what is not known yet."""
-        p = winning.gaussian(lagrangian, np.diag((_WINS * self.scale * self._noise() * widths) ** 2))
+    def _wins(self, lagrangian: Floats, widths: Floats, t: int) -> Floats:
+        """How often each arm would be the best of draws as wide as what is not known yet, while that can be used."""
+        left = 1.0 - ((t - 1) % self.horizon) / self.horizon
+        p = winning.gaussian(lagrangian, np.diag((_WINS * self.scale * left**0.25 * self._noise() * widths) ** 2))
         assert p is not None  # independent
         return p
 
@@ -266,7 +280,7 @@ class LagrangeCB(Agent):
         """The lowest prices at which these rounds keep to what is left per decision, resource by resource."""
         done = self._n_learnt + 1
         end = self.horizon * (done // self.horizon + 1)  # of the period that the next decision belongs to
-        targets = np.maximum((end - self._spent) / (end - done), 0.0)
+        targets = self._allowed(done, end)
         prices, recent = self._prices.copy(), _alike(rounds)
         for _ in range(1 if self.n_costs == 1 else 4):
             for i, (sign, target) in enumerate(zip(self._signs, self._signs * targets)):
@@ -283,18 +297,41 @@ class LagrangeCB(Agent):
             if cheaper < target < dearer:
                 self._lower, self._share = lower, float((target - cheaper) / (dearer - cheaper))
 
+    def _allowed(self, done: int, end: int) -> Floats:
+        """What a decision may cost, in units of the rates, so that the aim is met slowly and the budget at the end."""
+        left = end - done
+        limit = (end - self._spent) / left
+        ahead = self.aim * done - self._spent  # below 0: more is spent than the aim allows
+        aimed = self.aim + ahead / np.where(ahead < 0.0, max(left, self.horizon / _MADE_UP), left)
+        return np.asarray(np.maximum(np.where(self._signs < 0.0, limit, np.minimum(aimed, limit)), 0.0))
+
     def _mean_cost(self, recent: list[_Alike], prices: Floats, resource: int) -> float:
         """What these rounds would cost, drawn as they would be now at these prices."""
-        total, n, gamma = 0.0, 0, self._gamma(self._n_learnt + 2)
+        total, n, t = 0.0, 0, self._n_learnt + 2
         for outcomes, widths in recent:
             lagrangian = outcomes[:, 0] - (self._signs * prices) @ outcomes[:, 1:]
             if self.weighting == "gaps":
-                p = _inverse_gaps(lagrangian, gamma)
+                p = _inverse_gaps(lagrangian, self._gamma(t))
             else:
-                p = np.stack([self._wins(row, each) for row, each in zip(lagrangian, widths) if each is not None])
+                p = np.stack([self._wins(row, each, t) for row, each in zip(lagrangian, widths) if each is not None])
             total += float(np.vdot(p, outcomes[:, 1 + resource]))
             n += len(p)
         return total / n
+
+
+def _prior(value: Any, n_arms: int | None) -> Any:
+    """What arms are expected to bring: a number in 0 to 1, or one per arm."""
+    if not np.ndim(value):
+        return fraction("prior", value, zero=True, one=True)
+    each = as_floats("prior", value)
+    if (
+        each.ndim != 1
+        or not each.size
+        or len(each) != (n_arms or len(each))
+        or not ((each >= 0.0) & (each <= 1.0)).all()
+    ):
+        raise ValueError(f"prior must be a number from 0 to 1, or one per arm, got {value!r:.80}")
+    return each
 
 
 def _alike(rounds: list[tuple[Floats, Floats | None]]) -> list[_Alike]:
