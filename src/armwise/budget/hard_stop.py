@@ -34,7 +34,8 @@ class HardStop(Wrapper):
     that is above has been paid: it is counted in full, with a warning, and spend <= budget + the sum of what was above.
     Sums are exact, so that what fits to the last bit is allowed: ten decisions of 1.0 in a budget of 10.0. (Ten of 0.1
     do not fit in 1.0, because the double 0.1 is a little above a tenth: count in cents or tokens where that matters.)
-    In a service all decisions of one process are counted as they are drawn, before they are journaled.
+    In a service all decisions of one process are counted as they are drawn, before they are journaled; those of other
+    processes on the same journal (PostgreSQL) before the next one is journaled, which is drawn again if it missed any.
 
     >>> import armwise as aw
     >>> agent = HardStop(aw.UCB1(n_arms=3, seed=1), budget=10.0, max_cost=1.0, fallback=0, seed=1)

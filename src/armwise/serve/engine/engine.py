@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from armwise.features.arms import ArmColumns, check_id, read_arms
-from armwise.features.tokens import Part
+from armwise.features.tokens import Part, Stack
 from armwise.serve.engine.applications import Applications
 from armwise.serve.engine.draw import Answer, answer, drawn, uniform
 from armwise.serve.errors import Unknown
@@ -15,6 +15,7 @@ from armwise.serve.journal.events import Activation, Decision, Reward, Row, deci
 from armwise.serve.journal.events import Creation as Creation
 from armwise.serve.journal.rules import Status
 from armwise.serve.model.seen import Seen
+from armwise.serve.model.underway import Held
 
 
 class Engine(Applications):
@@ -75,13 +76,21 @@ class Engine(Applications):
         """
         read = arms if isinstance(arms, ArmColumns) else read_arms(arms)
         named = (check_id("the event id", id) if id is not None else self.new_id(now)) + slot
-        model = self.model(app)
-        decision, seen, held = drawn(model, context, read, excluded, self.uniform(app, named), tokens)
-        decision.deferred, decision.by = deferred, by
-        kept: Seen | None = None  # an apprentice's decision is learnt unscaled
-        if not decision.apprentice:
-            kept = model.sight.kept(seen, decision.arm) or (seen if keep else None)
-        return Write(app, named, decision, request, id is None, seen.stack, kept, read.ids, held, catalogue)
+
+        def made(strange: Sequence[Row] = ()) -> tuple[Decision, Stack | None, Seen | None, Held | None]:
+            model = self.model(app)
+            if strange:
+                model.know_of(strange)
+            decision, seen, held = drawn(model, context, read, excluded, self.uniform(app, named), tokens)
+            decision.deferred, decision.by = deferred, by
+            kept: Seen | None = None  # an apprentice's decision is learnt unscaled
+            if not decision.apprentice:
+                kept = model.sight.kept(seen, decision.arm) or (seen if keep else None)
+            return decision, seen.stack, kept, held
+
+        decision, stack, kept, held = made()
+        again = made if held is not None and self.store.shared and self.merged is None else None
+        return Write(app, named, decision, request, id is None, stack, kept, read.ids, held, again, catalogue)
 
     def decide(self, app: str, context: bytes, arms: Sequence[bytes], **options: Any) -> Answer:
         """Decide and wait until it is durable; options as for ``prepare``.

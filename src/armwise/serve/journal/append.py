@@ -38,7 +38,12 @@ _HERE = (  # the time, the last event, and what else a batch must know, in one q
     "SELECT ({clock}), e.seq, e.time, e.chain, m.value, (SELECT value FROM meta WHERE key = 'spread') FROM meta m "
     "LEFT JOIN LATERAL (SELECT seq, time, chain FROM events ORDER BY seq DESC LIMIT 1) e ON true WHERE m.key = 'base'"
 )
+_MADE = "SELECT seq FROM events WHERE app = ? AND kind = 'decision' AND seq > ? ORDER BY seq"
 _HELD = 2047  # bytes that are hashed without giving the interpreter away, for which a busy writer would wait long
+
+
+# From decisions of other processes: the decision, and ``stack``, ``seen`` and ``held`` of its ``Write``.
+Again = Callable[[Sequence[Row]], tuple[Decision, Any, Any, Any]]
 
 
 class Write(msgspec.Struct, gc=False):  # no cycle goes through it
@@ -57,6 +62,7 @@ class Write(msgspec.Struct, gc=False):  # no cycle goes through it
     seen: Any = None  # all that the agent saw of a decision (``model.Seen``), where that is worth its memory
     names: tuple[str, ...] = ()  # a decision's arms, in the order they were sent
     held: Any = None  # counts a decision while it is under way (``model.underway.Held``), where its agent counts them
+    again: Again | None = None  # draws it again, where its agent counts decisions and other processes make some too
     catalogue: bytes = b""  # the hash of its arms, where the request named it
     home: str = ""  # the database that a decision was drawn for, where there are several
     spread: int = 0  # how often databases had been added, as far as was known when it was brought here (``members``)
@@ -118,6 +124,7 @@ class _Batch:
     catalogues: dict[bytes, list[msgspec.Raw]] = field(default_factory=dict)  # arms to store apart, by hash
     made: dict[int, bytes] = field(default_factory=dict)  # bodies of decisions, by the identity of the write
     hash_of: Callable[[list[msgspec.Raw]], bytes] = field(default_factory=_Hashes)
+    strange: dict[str, list[Row]] = field(default_factory=dict)  # decisions that those of this batch did not count
 
     def append(self, write: Write, event: Event) -> Row:
         self.seq += 1
@@ -294,6 +301,12 @@ class Journal(Records):
         asked = [(_HERE.format(clock=self._clock), ()), *self.naming(STATUSES, "id", ids)]
         at, asked = len(asked), [*asked, *self.naming(_REQUESTS, "request", keys)]
         until, asked = len(asked), [*asked, *map(self._asking_arms, chunks(hashes))]
+        counted: dict[str, list[Write]] = {}
+        for write in made:
+            if write.again is not None:
+                counted.setdefault(write.app, []).append(write)
+        since = [(app, min(write.held.version for write in some)) for app, some in counted.items()]
+        rest, asked = len(asked), [*asked, *((_MADE, each) for each in since)]
         try:
             found = connection.open_batch(self._lock, asked, (lambda: None) if large else encode)
             now, batch.seq, time, batch.chain = self._here(*found[0][0])
@@ -302,7 +315,8 @@ class Journal(Records):
                 batch.known[status.app, status.id] = status
             for app, request, seq in (raw for rows in found[at:until] for raw in rows):
                 batch.requests[app, request] = seq
-            there = {bytes(hash) for rows in found[until:] for (hash,) in rows}
+            there = {bytes(hash) for rows in found[until:rest] for (hash,) in rows}
+            self._look_around(batch, counted, found[rest:])
             all_groups = [*groups, *more()] if more is not None else groups
             outcomes = [self._take(batch, group) for group in all_groups]
             new = [hash for hash in batch.catalogues if hash not in there]
@@ -311,7 +325,30 @@ class Journal(Records):
         except BaseException:
             connection.rollback()
             raise
+        for some in counted.values():
+            for write in some:
+                write.again = None  # it is drawn
         return batch, outcomes
+
+    def _look_around(self, batch: _Batch, counted: dict[str, list[Write]], found: Sequence[Sequence[Any]]) -> None:
+        """What other processes decided since the decisions of this batch were drawn; these are then drawn again.
+
+        Nobody appends meanwhile, so each decision of an application that counts them knows of all before it.
+        """
+        for (app, some), rows in zip(counted.items(), found):
+            seqs = [int(seq) for (seq,) in rows]
+            if strange := {seq for write in some for seq in write.held.unknown(seqs)} if seqs else None:
+                there = self.rows(sorted(strange))
+                batch.strange[app] = [there[seq] for seq in sorted(strange)]
+                for write in some:
+                    write.held = None  # or the next one would count it beside its own new draw
+                    batch.made.pop(id(write), None)
+
+    def _draw_again(self, batch: _Batch, write: Write) -> None:
+        """Draw a decision again that did not know of others, unless it was made before."""
+        there = (write.app, write.request) in batch.requests or (write.app, write.id) in batch.known
+        if write.again is not None and write.app in batch.strange and not there:
+            write.event, write.stack, write.seen, write.held = write.again(batch.strange[write.app])
 
     def _here(
         self, now: int, seq: int | None, time: int | None, chain: bytes | None, base: bytes, spread: bytes | None
@@ -381,6 +418,12 @@ class Journal(Records):
             batch.requests[app, request] = seq
 
     def _take(self, batch: _Batch, group: Sequence[Write]) -> Appended:
+        if batch.strange:
+            try:
+                for write in group:
+                    self._draw_again(batch, write)
+            except Exception as error:  # as if it had been drawn a moment later: the budget is spent, say
+                return error
         if len(group) == 1 and group[0].new and group[0].spread == self._spread:
             return [self._take_new(batch, group[0])]
         if any(write.spread != self._spread and isinstance(write.event, Decision) for write in group):
@@ -467,7 +510,7 @@ def joins(group: Sequence[Write]) -> bool:
     """
     return all(
         isinstance(write.event, Decision) and write.fresh and not write.request and not write.catalogue
-        and _size(write.event) < MANY
+        and write.again is None and _size(write.event) < MANY
         for write in group
     )  # fmt: skip
 

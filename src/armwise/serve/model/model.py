@@ -29,6 +29,7 @@ from armwise.serve.journal.events import (
     Row,
     Sequel,
     Settings,
+    decided,
 )
 from armwise.serve.model.chooser import Chooser
 from armwise.serve.model.drift import KEEP, Drift
@@ -251,6 +252,18 @@ class Model(Chooser):
         if self.draws.counts and not decision.apprentice:
             self.agent._chose(*self.sight.recall_choice(decision, at_hand, self.name))
             self.draws.begin_again()
+
+    def know_of(self, rows: Sequence[Row]) -> None:
+        """Count decisions that other processes journaled and this model does not know yet, while they are under way.
+
+        >>> from armwise.serve.journal.events import Creation
+        >>> from armwise.serve.model.build import build_model
+        >>> build_model(Creation()).know_of([])
+        """
+        for row in rows:
+            decision = decided(row)
+            if self.underway is not None and not decision.apprentice:
+                self.underway.meet(row.seq, *self.sight.recall_choice(decision, None, self.name))
 
     def begins_with(self, seen: Seen) -> bool:
         """Whether ``begin`` can take a decision in of which this was seen.

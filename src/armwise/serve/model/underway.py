@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import weakref
+from collections.abc import Iterable
 from typing import Any
 
 from armwise.agent import Agent, Choice
@@ -17,10 +18,22 @@ class Held:
     0
     """
 
-    __slots__ = ("__weakref__", "_underway", "choice", "place", "view")
+    __slots__ = ("__weakref__", "_met", "_underway", "choice", "place", "version", "view")
 
     def __init__(self, underway: Underway, place: int, view: Any, choice: Choice) -> None:
         self._underway, self.place, self.view, self.choice = underway, place, view, choice
+        self.version, self._met = underway.version, frozenset(underway.met)  # all that it was drawn with
+
+    def unknown(self, seqs: Iterable[int]) -> list[int]:
+        """Those of the application's decisions, by event, that this draw has not counted: other processes made them.
+
+        >>> underway = Underway()
+        >>> held = underway.hold(None, Choice(0, 1.0)); held.journaled(3); underway.meet(4, None, Choice(0, 1.0))
+        >>> held.unknown([3, 4]), underway.hold(None, Choice(0, 1.0)).unknown([3, 4])
+        ([4], [])
+        """
+        known = self._met | self._underway.own()
+        return [seq for seq in seqs if seq > self.version and seq not in known]
 
     def journaled(self, seq: int) -> None:
         """It is durable as event ``seq``: it counts until a model that knows that event is drawn from.
@@ -37,7 +50,8 @@ class Underway:
 
     A published model is a moment old. Decisions that are drawn meanwhile, by whatever thread, are all drawn from one
     twin of the newest model, which counts each as it is drawn; a newer model's twin begins with those that the model
-    does not know yet. A draw that comes to nothing (refused, not journaled) no longer counts once it is dropped.
+    does not know yet. A draw that comes to nothing (refused, not journaled) no longer counts once it is dropped. What
+    other processes decide on the same journal counts from the moment that this one meets it there.
 
     >>> import armwise
     >>> underway, agent = Underway(), armwise.HardStop(armwise.UCB1(2), budget=1.0, max_cost=1.0, fallback=0)
@@ -52,8 +66,9 @@ class Underway:
         self._durable: list[tuple[int, Held]] = []
         self._drawn: dict[int, weakref.ref[Held]] = {}  # in the order of drawing
         self._n_drawn = 0
+        self.met: dict[int, tuple[Any, Choice]] = {}  # what other processes decided, by event
         self._agent: Agent | None = None  # of the newest model that was drawn from
-        self._version = -1
+        self.version = -1  # the last event that it knows
         self._twin: Agent | None = None
 
     def __len__(self) -> int:
@@ -66,14 +81,17 @@ class Underway:
         >>> Underway().twin(armwise.UCB1(n_arms=2), 0).n_arms
         2
         """
-        if version > self._version or self._agent is None:
-            self._agent, self._version, self._twin = agent, version, None
+        if version > self.version or self._agent is None:
+            self._agent, self.version, self._twin = agent, version, None
             for seq, held in self._durable:
                 if seq <= version:
                     self._drawn.pop(held.place, None)
             self._durable = [(seq, held) for seq, held in self._durable if seq > version]
+            self.met = {seq: made for seq, made in self.met.items() if seq > version}
         if self._twin is None:
             self._twin = copied(self._agent)
+            for view, choice in self.met.values():
+                self._twin._chose(view, choice)
             for held in [each for ref in list(self._drawn.values()) if (each := ref()) is not None]:
                 self._twin._chose(held.view, held.choice)
         return self._twin
@@ -99,10 +117,31 @@ class Underway:
         1
         """
         with self.lock:
-            if seq > self._version:
+            if seq > self.version:
                 self._durable.append((seq, held))
             else:  # the learner was quicker
                 self._drop(held.place)
+
+    def own(self) -> set[int]:
+        """The events of this process that are journaled, and that the newest model does not know.
+
+        >>> Underway().own()
+        set()
+        """
+        with self.lock:
+            return {seq for seq, _ in self._durable}
+
+    def meet(self, seq: int, view: Any, choice: Choice) -> None:
+        """Count what another process decided as event ``seq``, until a model that knows the event is drawn from.
+
+        >>> underway = Underway()
+        >>> underway.meet(3, None, Choice(0, 1.0)); len(underway.met)
+        1
+        """
+        with self.lock:
+            if seq > self.version:
+                self.met[seq] = view, choice
+                self._twin = None
 
     def begin_again(self) -> None:
         """The twin has counted what was not drawn after all.

@@ -1,0 +1,141 @@
+"""One hard budget, several processes on one PostgreSQL: whoever decides knows of all decisions before."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from database import Server
+from serving import Running
+
+import armwise as aw
+from armwise.serve.app import Service
+from armwise.serve.config import Config, open_store
+from armwise.serve.engine.application import Application
+from armwise.serve.engine.engine import Engine
+from armwise.serve.journal.append import Journal
+from armwise.serve.journal.events import Creation
+from armwise.serve.log.verify import verify
+
+BUDGET, PAID = 5.5, 5  # five paid decisions fit
+REFUSES = {"class": "HardStop", "agent": {"class": "UCB1", "n_arms": 1}, "budget": BUDGET, "max_cost": 1.0}
+FREE = {"class": "HardStop", "agent": {"class": "Exp3", "n_arms": 2, "gamma": 1.0}, "budget": BUDGET, "max_cost": 1.0,
+        "fallback": 0}  # fmt: skip
+BY_FEATURES = {"class": "HardStop", "agent": {"class": "LagrangeCB", "oracle": {"class": "SquareCB"}, "horizon": 100,
+                                              "budget": 50.0}, "budget": BUDGET, "max_cost": 1.0}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with Server() as server:
+        yield server
+
+
+@contextlib.contextmanager
+def two(server: Server, agent: dict[str, Any], arms: list[str]) -> Iterator[list[Engine]]:
+    """Two engines on one database, as two processes have them: they share nothing else. Their journal is verified."""
+    url = server.new_database()
+    engines = [Engine(open_store(url), {"dollars": Creation(agent=agent, arms=arms)}) for _ in range(2)]
+    try:
+        for engine in engines:
+            engine.start()
+        assert [engine.leader for engine in engines] == [True, False]
+        yield engines
+    finally:
+        for engine in engines:
+            engine.stop()
+    journal = Journal(open_store(url).connect())
+    assert verify(journal).problems == []
+    journal.connection.close()
+
+
+def asked(engine: Engine, arms: list[bytes], **options: Any) -> str:
+    """The arm that was drawn, or that it was refused."""
+    try:
+        return engine.decide("dollars", b'{"x": 1}', arms, **options).arm
+    except aw.BudgetSpent:
+        return "refused"
+
+
+@pytest.mark.parametrize("first", [0, 1], ids=["the leader first", "the follower first"])
+def test_what_one_has_set_aside_the_other_cannot_spend(server: Server, first: int) -> None:
+    with two(server, REFUSES, ["ask"]) as engines:
+        one, other = engines[first], engines[1 - first]
+        said = [asked(one, [b'"ask"']) for _ in range(3)] + [asked(other, [b'"ask"']) for _ in range(4)]
+        said += [asked(one, [b'"ask"'])]
+        assert said.count("ask") == PAID and said[:PAID] == ["ask"] * PAID
+
+
+@pytest.mark.parametrize(
+    ("agent", "names", "arms"),
+    [
+        (REFUSES, ["ask"], [b'"ask"']),
+        (FREE, ["free", "paid"], [b'"free"', b'"paid"']),
+        (BY_FEATURES, [], [b'"paid"', b'{"id": "ask", "features": {"y": 2}}']),
+    ],
+    ids=["refused", "a free arm", "arms with features"],
+)
+def test_both_at_once_never_overspend(
+    server: Server, agent: dict[str, Any], names: list[str], arms: list[bytes]
+) -> None:
+    """Four threads in each of two, before any cost is known; then costs come, and what they leave may be spent."""
+    with two(server, agent, names) as engines:
+        said: list[tuple[str, str]] = []
+
+        def decide(engine: Engine, k: int) -> None:
+            for i in range(8):
+                said.append((f"{k}-{i}", asked(engine, arms, id=f"{k}-{i}")))
+
+        threads = [threading.Thread(target=decide, args=(engines[k % 2], k)) for k in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        paid = [id for id, arm in said if arm in ("ask", "paid")]
+        assert len(said) == 64 and len(paid) == PAID
+        for id in paid:
+            engines[0].reward("dollars", id, 1.0, cost=0.2)
+        engines[0].wait_learnt()
+        more = [asked(engines[k % 2], arms) for k in range(60)]
+        assert sum(arm in ("ask", "paid") for arm in more) <= 4  # of the 4.5 that are left
+
+
+def test_the_same_decision_asked_again_of_the_other_is_the_same_answer(server: Server) -> None:
+    """It is no other decision, so it needs no budget, though none is left."""
+    with two(server, REFUSES, ["ask"]) as engines:
+        for k in range(PAID):
+            assert asked(engines[0], [b'"ask"'], id=f"e{k}") == "ask"
+        again = engines[1].decide("dollars", b'{"x": 1}', [b'"ask"'], id="e1")
+        assert again.again and asked(engines[1], [b'"ask"'], id="e9") == "refused"
+
+
+def test_two_services_refuse_with_402_what_both_together_cannot_pay(server: Server) -> None:
+    url = server.new_database()
+    services = [
+        Running(Service(Config(storage=url, applications={"dollars": Application(agent=REFUSES, arms=["ask"])})))
+        for _ in range(2)
+    ]
+    said: list[str] = []
+
+    def client(address: str) -> None:
+        with aw.Client(address) as one:
+            for _ in range(4):
+                try:
+                    said.append(one.decide({}, arms=["ask"]).arm)
+                except aw.BudgetSpent as error:
+                    said.append(str(error))
+
+    try:
+        threads = [threading.Thread(target=client, args=(services[k % 2].url,)) for k in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        for service in services:
+            service.stop()
+    assert len(said) == 24 and said.count("ask") == PAID
+    assert all("does not cover another decision" in each for each in said if each != "ask")
