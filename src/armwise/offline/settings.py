@@ -95,7 +95,8 @@ class Settings:
                 row = int(weights.argmax())
                 raise ValueError(
                     f"row {rows.start + row}: the weight is {weights[row]:g}, above max_weight "
-                    f"({self.given_weight:g}), which the interval rests on: leave max_weight out, or give the largest that is possible"
+                    f"({self.given_weight:g}), which the interval rests on: leave max_weight out, or give the largest "
+                    "that is possible"
                 )
         if q is None:
             return Facts(rewards, weights), raw

@@ -227,7 +227,7 @@ def test_a_follower_asks_once_whether_there_is_something_new() -> None:
     journal.put_snapshots([("shop", 1, persist.dumps(learner.masters["shop"]))], upto=1)
     asked: list[str] = []
     execute = journal.connection.execute
-    journal.connection.execute = lambda sql, values=(): (asked.append(sql), execute(sql, values))[1]  # type: ignore[assignment, func-returns-value]
+    journal.connection.execute = lambda sql, values=(): (asked.append(sql), execute(sql, values))[1]  # type: ignore[method-assign, func-returns-value]
     learner.leader, learner._tried_at = False, 1e18  # another leads
     learner._follow()
     assert len(asked) == 1

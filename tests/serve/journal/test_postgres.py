@@ -88,14 +88,14 @@ def test_a_new_decision_is_written_the_same_alone_and_among_others(url: str) -> 
     engine.wait_learnt()
     columns = "rule, fallback, active, n, total, value, closed, learn, deadline - e.time"
     rows = [
-        engine._reader.connection.execute(
+        engine.reading.journal.connection.execute(
             f"SELECT {columns}, kind, d.seq = e.seq, length(chain) FROM decisions d JOIN events e ON e.id = d.id "
             "WHERE e.kind = 'decision' AND e.id = ?", (written.row.id,)
         )
         for written in (alone, among)
     ]  # fmt: skip
     assert rows[0] == rows[1] == [("earliest", 0.0, 1, 0, 0.0, 0.0, 0, "provisional", 600_000, "decision", True, 16)]
-    assert verify(engine._reader).problems == []
+    assert verify(engine.reading.journal).problems == []
     engine.stop()
 
 
