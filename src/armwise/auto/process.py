@@ -19,10 +19,10 @@ AHEAD, MORE = 180.0, 0.05  # rounds to come in which what is found out now is wo
 FEW = 4.0  # contexts: with more, the rows of one are on offer in few of those rounds
 IN_PLAY = (18, 12)  # models at most; from MANY rows, the second number
 TEMPER = 2.0  # of the likelihood ratio: few rewards, of rows that were chosen for them, must not decide alone
-WIDER = 2  # noises, in units of the variance, below a kernel's likeliest: what larger variances are in play
 CHANCE = 6.0  # of the log likelihood: models further behind the likeliest are out of play
-# Of the log likelihood, where rough kernels begin: under them every row that was not tried is worth a try.
-_BEHIND = {"separate": 4.0, "smooth 0.1": 3.0, "smooth 0.2": 2.0, "smooth 0.4": 1.0, "smooth 0.57": 0.5}
+# Where kernels begin, behind the likeliest: length scales are log-normal about 0.8. Under rough kernels every row that
+# was not tried is worth a try, and very smooth ones are sure of rows that nobody tried.
+_BEHIND = (4.0, 1.0, *(math.log(length / 0.8) ** 2 for length in _LENGTHS))
 EARLY = 64  # rows with rewards: as long as there are no more, one row that came back is enough
 GROWTH, MANY = 8, 64  # the models are fitted anew when the rewards have grown by one in so many; from MANY rows, 4
 
@@ -236,16 +236,13 @@ class DistinctRows(persist.Saved):
         prior = 2.0 * max(size - (float(self.sums.sum()) / total) ** 2, 1e-12 * size, 1e-300)
         products, roots, g = _products(self._standard(self.rows[learnt])), np.sqrt(n), np.array(_NOISES)
         found: list[tuple[float, float, float, float]] = []
-        for kind, name in enumerate(_KINDS):
+        for kind in range(len(_KINDS)):
             forms, logs = mixture.forms(_kernel(kind, products), roots, roots * m, g)
             s = (forms + within / g + prior) / (total + 2.0)
             logs -= np.log(n).sum()
-            costs = 0.5 * ((total + 2.0) * np.log(s) + logs + (total - len(n)) * np.log(g)) + _BEHIND.get(name, 0.0)
+            costs = 0.5 * ((total + 2.0) * np.log(s) + logs + (total - len(n)) * np.log(g)) + _BEHIND[kind]
             likeliest = int(costs.argmin())
-            found += [
-                (float(costs[i]), float(kind), _NOISES[i], float(s[i]))
-                for i in range(max(0, likeliest - WIDER), likeliest + 1)
-            ]
+            found += [(float(costs[i]), float(kind), _NOISES[i], float(s[i])) for i in range(likeliest + 1)]
         found.sort()
         least = found[0][0]
         rest = [model for model in found[1:] if model[0] - least < CHANCE]
