@@ -125,7 +125,7 @@ class DistinctRows(persist.Saved):
         False
         """
         seen = len(self.rows)
-        early = seen < self.offered and np.count_nonzero(self.counts) <= EARLY
+        early = seen < self.offered and int(np.count_nonzero(self.counts)) <= EARLY
         return not self.full and (early or 0 < 2 * seen <= self.offered)
 
     @property
