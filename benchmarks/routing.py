@@ -9,6 +9,7 @@ costs as much as the agent spent, by LP on the whole table (it knows every mean 
 the prompt, which says what context buys. Two errors of the lead: over the orders, and over the prompts (one order's
 lead as a mean over prompts).
 
+``--example`` does the same with the router of ``examples/router`` as it is, with a price list and without.
 ``--journals N`` asks the router of ``examples/router`` instead: N journals of its own, and how often the intervals
 of what-if questions cover the truth. ``--nine`` reads ``nine_models_scores.parquet``, which has no costs.
 """
@@ -170,6 +171,36 @@ def nine(folder: Path, first: int, orders: int) -> None:
         )
 
 
+def example(folder: Path, first: int, orders: int) -> None:
+    """The router of ``examples/router`` as its users have it, with a price list and without."""
+    prompts, models, rewards, costs = read_table(folder)
+    each, paid = rewards.mean(axis=0), costs.mean(axis=0)
+    prices = dict(zip(models, (PRICE_LIST * ANSWER / 1e3).tolist()))
+    print(f"examples/router, {len(prompts):,} prompts; {orders} orders from {first}; mean ± standard error over orders")
+    print("budget $/1000   with prices: spent (most)  lead                without: spent (most)  lead")
+    for rate in np.geomspace(paid.min(), paid.max(), 9)[1:-1]:
+        said = f"{1000 * rate:12.4f}"
+        for listed in (prices, None):
+            found = []
+            for order in range(first, first + orders):
+                router = router_example().Router(
+                    models, 1000 * rate, prompts=len(prompts), prices=listed, seed=order + 1
+                )
+                now, got = np.random.default_rng([20, order]).permutation(len(prompts)), []
+                for i in now:
+                    decided = router.route(prompts[i])
+                    arm = models.index(decided.arm)
+                    router.outcome(decided.id, rewards[i, arm], costs[i, arm])
+                    got.append((rewards[i, arm], costs[i, arm]))
+                earned, spent = np.mean(got, axis=0)
+                best = aw.budget_optimum(each[None], paid[None], max(spent, paid.min() * (1 + 1e-12))).value
+                found.append([earned - best, spent / rate])
+            lead, spent = np.mean(found, axis=0)
+            error = np.std(found, axis=0, ddof=1)[0] / np.sqrt(orders)
+            said += f"   {spent:.3f} ({max(row[1] for row in found):.3f})  {lead:+.4f} ± {error:.4f}   "
+        print(said, flush=True)
+
+
 def journals(folder: Path, runs: int, first: int, explore: float) -> None:
     """The router of the example, a journal per run: how often what-if intervals of 95 % cover the truth."""
     make_router = router_example().Router
@@ -211,12 +242,15 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--times", type=int, default=1, help="how often the agent goes through the table")
     parser.add_argument("--nine", action="store_true")
+    parser.add_argument("--example", action="store_true", help="the router of examples/router as it is")
     parser.add_argument("--journals", type=int, default=0)
     parser.add_argument("--explore", type=float, default=0.1, help="share of the prompts of --journals to any model")
     parser.add_argument("--picture", type=Path)
     given = parser.parse_args()
     if given.journals:
         journals(given.folder, given.journals, given.first, given.explore)
+    elif given.example:
+        example(given.folder, given.first, given.orders)
     elif given.nine:
         nine(given.folder, given.first, given.orders)
     else:

@@ -67,12 +67,25 @@ def features(prompt: str) -> dict[str, float]:
     return shape(prompt) | {f"w{i}": 0.5 * value for i, value in enumerate(words) if value}
 
 
-def agent_of(dollars: float, prompts: int, explore: float = 0.0) -> dict[str, Any]:
-    """The agent, as a configuration has it: a mean of ``dollars`` per thousand over this many prompts, less 3 %."""
+def agent_of(
+    dollars: float, prompts: int, explore: float = 0.0, prices: Sequence[float] | None = None
+) -> dict[str, Any]:
+    """The agent, as a configuration has it: a mean of ``dollars`` per thousand over this many prompts, less 4 %.
+
+    ``prices`` are what a thousand answers of each model are expected to cost, in dollars, in the order in which models
+    are offered, always the same ones: a model ten times as dear is then expected to be better by 0.15, until answers
+    say otherwise. Without, every model is tried, and paid for, before it is known as dear.
+
+    >>> agent_of(4.0, 1000, prices=[0.5, 50.0])["prior"]
+    [0.2, 0.5]
+    """
     agent: dict[str, Any] = {
-        "class": "LagrangeCB", "oracle": {"class": "SquareCB"}, "horizon": prompts, "scale": 0.5, "prior": 0.96,
-        "budget": 0.97 * dollars * prompts / 1000.0,
+        "class": "LagrangeCB", "oracle": {"class": "LinUCB", "alpha": 1.0, "lam": 10.0}, "horizon": prompts,
+        "budget": 0.99 * dollars * prompts / 1000.0, "aim": 0.97, "weighting": "wins", "scale": 1.2, "prior": 0.96,
     }  # fmt: skip
+    if prices is not None:
+        better = [max(0.5 + 0.15 * math.log10(price / max(prices)), 0.0) for price in prices]
+        agent |= {"expected_costs": [price / 1000.0 for price in prices], "prior": [round(each, 9) for each in better]}
     return {"class": "Explore", "agent": agent, "epsilon": explore} if explore else agent
 
 
@@ -122,7 +135,8 @@ class Router:
     whose application (``application``, where it has several) has such an agent (see ``agent_of``), the journal is
     there. ``embed`` turns a prompt into numbers of its own. ``prompts`` is how many the budget is for. A share
     ``explore`` of the prompts goes to any model: what another rule would have earned can be told only from models that
-    were tried.
+    were tried. ``prices`` are what a thousand answers of each model are expected to cost, by name, in dollars: nothing
+    is then spent to learn what is dear. The models are those, all of them for every prompt.
     """
 
     def __init__(
@@ -137,6 +151,7 @@ class Router:
         embed: Callable[[str], Sequence[float]] | None = None,
         prompts: int = 100_000,
         explore: float = 0.0,
+        prices: Mapping[str, float] | None = None,
         seed: int = 1,
     ) -> None:
         if isinstance(models, str) or not models or not all(isinstance(name, str) for name in models):
@@ -147,8 +162,12 @@ class Router:
         if isinstance(prompts, bool) or not isinstance(prompts, int) or prompts < 1:
             raise ValueError(f"prompts must be a whole number from 1 on, got {prompts!r:.80}")
         self.models, self.embed = list(models), embed
+        self.priced = None if prices is None else list(models)
+        listed = None if prices is None else prices_of(prices, models)
+        if listed is not None and service is not None:
+            raise ValueError("prices are for the agent of a router of its own: give those of a service to agent_of")
         self.decider: aw.Decider | aw.Client = (
-            aw.Decider(storage, agent=agent_of(dollars, prompts, explore), seed=seed)
+            aw.Decider(storage, agent=agent_of(dollars, prompts, explore, listed), seed=seed)
             if service is None
             else aw.Client(service, key=key, app=application)
         )
@@ -166,7 +185,12 @@ class Router:
             for i, value in enumerate(values):
                 is_number(f"number {i} of the prompt's embedding", value)
             context = {f"e{i}": float(value) for i, value in enumerate(values)}
-        return self.decider.decide(context, arms=self.models if models is None else models)
+        offered = self.models if models is None else models
+        if self.priced is not None and list(offered) != self.priced:
+            raise ValueError(
+                f"prices were given for {', '.join(self.priced)}: a router whose models come and go has none"
+            )
+        return self.decider.decide(context, arms=offered)
 
     def outcome(self, id: str, quality: float, dollars: float) -> None:
         """What came of it, now or days later; the first outcome of a decision counts."""
@@ -232,6 +256,21 @@ def is_number(name: str, value: Any) -> None:
     """ValueError if this is no finite number."""
     if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not math.isfinite(value):
         raise ValueError(f"{name} must be a finite number, got {value!r:.80}")
+
+
+def prices_of(prices: Any, models: Sequence[str]) -> list[float]:
+    """The prices in the order of the models; ValueError says what is wrong with them.
+
+    >>> prices_of({"large": 15.0, "small": 0.03}, ["small", "large"])
+    [0.03, 15.0]
+    """
+    if not isinstance(prices, Mapping) or set(prices) != set(models):
+        raise ValueError(f"prices must be dollars per thousand answers for each of {list(models)}, got {prices!r:.80}")
+    for name, price in prices.items():
+        is_number(f"the price of {name!r:.80}", price)
+        if not price > 0.0:
+            raise ValueError(f"the price of {name!r:.80} must be above 0, got {price!r}")
+    return [float(prices[name]) for name in models]
 
 
 def shares_of(rule: str, table: Any, models: Sequence[str], names: Sequence[str]) -> np.ndarray:

@@ -196,6 +196,59 @@ def test_router_takes_an_embedding_and_models_that_come_and_go(monkeypatch):
         chooser.outcome(decided.id, 0.5, 0.001)
 
 
+def spend_of(chooser, models, T, seed):
+    """Dollars and quality per prompt, of four models whose answers cost from 0.03 to 15 dollars per thousand."""
+    quality, dollars = np.array([0.79, 0.925, 0.93, 0.935]), np.array([0.03, 0.5, 0.9, 15.0]) / 1000.0
+    rng, words, rows = (
+        np.random.default_rng(seed),
+        "add two numbers prove it for every group of (order) 8 ?".split(),
+        [],
+    )
+    for _ in range(T):
+        decided = chooser.route(" ".join(rng.choice(words, size=rng.integers(3, 40))))
+        arm = models.index(decided.arm)
+        good, paid = np.clip(rng.normal(quality[arm], 0.1), 0.0, 1.0), dollars[arm] * rng.lognormal(-0.32, 0.8)
+        chooser.outcome(decided.id, good, paid)
+        rows.append((paid, good))
+    return np.mean(rows, axis=0)
+
+
+def test_router_keeps_to_a_budget_that_few_answers_of_a_dear_model_would_spend(monkeypatch):
+    """600 prompts for 0.18 dollars, of which 12 answers of the dearest model are all: with a price list it is held, and
+    nearly the best mixture of the two cheap models is earned; without, what was tried costs no more than half as much
+    again. (SquareCB as its oracle spent 2.6 times the budget.)"""
+    monkeypatch.syspath_prepend(str(EXAMPLES / "router"))
+    import router
+
+    models, T = ["tiny", "small", "middle", "large"], 600
+    prices = {"large": 10.0, "middle": 0.8, "small": 0.4, "tiny": 0.02}  # too low, as lists are
+    for seed in range(2):
+        spent, earned = spend_of(router.Router(models, 0.3, prompts=T, prices=prices, seed=seed), models, T, seed)
+        best = aw.budget_optimum([[0.79, 0.925, 0.93, 0.935]], [[0.03, 0.5, 0.9, 15.0]], 1000 * spent).value
+        assert spent <= 0.3e-3 and earned > best - 0.015, (seed, spent, earned, best)
+        assert spend_of(router.Router(models, 0.3, prompts=T, seed=seed), models, T, seed)[0] < 1.5 * 0.3e-3
+
+
+def test_router_says_what_is_wrong_with_prices(monkeypatch):
+    monkeypatch.syspath_prepend(str(EXAMPLES / "router"))
+    import router
+
+    models = ["small", "large"]
+    for prices in ({"small": 1.0}, [1.0, 2.0], {"small": 1.0, "large": 2.0, "other": 3.0}, {}):
+        with pytest.raises(ValueError, match=r"^prices must be dollars per thousand answers for each of \['small'"):
+            router.Router(models, 4.0, prices=prices)
+    for price in (0.0, -1.0, float("nan"), "1", True):
+        with pytest.raises(ValueError, match="the price of 'large' must be"):
+            router.Router(models, 4.0, prices={"small": 1.0, "large": price})
+    with pytest.raises(ValueError, match="give those of a service to agent_of"):
+        router.Router(models, 4.0, service="http://127.0.0.1:1", prices={"small": 1.0, "large": 2.0})
+    chooser = router.Router(models, 4.0, prices={"small": 1.0, "large": 2.0})
+    for offered in (["small"], ["large", "small"], ["small", "large", "new"]):
+        with pytest.raises(ValueError, match="prices were given for small, large"):
+            chooser.route("hello", offered)
+    assert chooser.route("hello").arm in models
+
+
 def test_router_says_what_is_wrong(monkeypatch):
     """Each message names the argument; a negative cost would give money back, a NaN would be no feature at all."""
     monkeypatch.syspath_prepend(str(EXAMPLES / "router"))
