@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 import numpy as np
 import pandas
 import polars
 import pytest
 
 import armwise as aw
+from armwise import persist
+from armwise.cli.main import main
 from armwise.offline import Log, LogError, evaluate
 
 
@@ -57,9 +62,138 @@ def test_integer_ids_are_categories():
     log = Log(arms=arms, rewards=rewards, probabilities=np.full(len(arms), 1 / 3))
     assert log.n_arms == 3
     assert log.arm_names == [299_999_991, 300_000_017, 300_000_402]
-    assert evaluate(log, aw.Constant(1), "snips")["snips"].value == pytest.approx(0.75, abs=0.05)
-    assert Log(arms=[0, 2, 1, 4], rewards=np.zeros(4)).n_arms == 5  # places with a gap stay places
-    assert Log(arms=[0, 2, 1, 4], rewards=np.zeros(4)).arm_names is None
+    assert evaluate(log, aw.Constant(300_000_017), "snips")["snips"].value == pytest.approx(0.75, abs=0.05)
+    places = Log(arms=[0, 2, 1, 4], rewards=np.zeros(4), n_arms=5)  # as many arms as that: numbers are places
+    assert (places.n_arms, places.arm_names, places.arms.tolist()) == (5, None, [0, 2, 1, 4])
+
+
+@pytest.mark.parametrize(
+    "names",
+    [[1, 2, 3], [0, 2, 3], [-1, 1], [2**63 + 1, 2**63 + 7, 2**64 - 1], [5], [-(2**40), 0, 7, 2**40]],
+    ids=["from 1", "a gap", "negative", "above 2^63", "one", "far apart"],
+)
+def test_the_rule_is_the_same_for_small_and_large_ids_and_for_every_source(tmp_path, names):
+    rng = np.random.default_rng(4)
+    drawn = rng.integers(0, len(names), 300)
+    arms = np.array(names)[drawn]
+    frame = pandas.DataFrame({"arm": arms, "reward": rng.random(300), "probability": 1 / len(names)})
+    frame.to_parquet(tmp_path / "log.parquet")
+    logs = [Log(arms=arms, rewards=frame.reward, probabilities=frame.probability), Log.from_pandas(frame)]
+    logs += [Log.from_parquet(tmp_path / "log.parquet"), Log.from_polars(polars.read_parquet(tmp_path / "log.parquet"))]
+    if max(names) < 2**63:  # a CSV does not say that a number is meant to be so large
+        frame.to_csv(tmp_path / "log.csv", index=False)
+        logs.append(Log.from_csv(tmp_path / "log.csv"))
+    for log in logs:
+        assert (log.n_arms, log.arm_names) == (len(names), names)
+        assert log.arms.tolist() == drawn.tolist()
+        for arm, name in enumerate(names):
+            by_hand = frame.reward[drawn == arm].mean()
+            shares = np.eye(len(names))[arm]
+            alike = [lambda x, name=name: name, np.full(300, name), pandas.Series(np.full(300, name)), shares,
+                     lambda x, name=name: {name: 1.0}, lambda x, name=name: str(name), Asked(name)]  # fmt: skip
+            alike += [aw.Constant(name)] if 0 <= name < 2**63 else []
+            for policy in alike:
+                found = evaluate(log, policy, "snips", warn=False)["snips"]
+                assert found.value == pytest.approx(by_hand, rel=1e-12), policy
+
+
+class Asked:
+    """A policy with ``many``, which answers ids."""
+
+    def __init__(self, name):
+        self.name = name
+
+    def many(self, contexts):
+        return np.full(len(contexts), self.name)
+
+
+def test_a_number_that_is_no_id_is_refused_and_the_policy_named():
+    log = Log(arms=[1, 2, 3] * 100, rewards=np.zeros(300), probabilities=1 / 3)
+
+    def zero(context):
+        return 0
+
+    for policy in (zero, np.zeros(300, int), aw.Constant(0), Asked(0)):
+        with pytest.raises(ValueError, match=r"row 0: .* 0, expected one of 1, 2, 3") as refused:
+            evaluate(log, policy, "ips")
+        assert "lambda" not in str(refused.value)
+    with pytest.raises(ValueError, match="zero answered 0, expected one of"):
+        evaluate(log, zero, "ips")
+    with pytest.raises(ValueError, match="answered 'x', expected one of 1, 2, 3"):
+        evaluate(log, lambda x: {1: 0.5, "x": 0.5}, "ips")
+    places = Log(arms=[0, 1] * 50, rewards=np.zeros(100), probabilities=0.5, n_arms=2)
+    with pytest.raises(ValueError, match="a function answered 2, expected 0 to 1"):
+        evaluate(places, lambda x: 2, "ips")
+
+
+def test_a_policy_may_answer_a_dictionary_of_names(trial):
+    expected = evaluate(trial, [0.5, 0.5, 0.0], "ips")["ips"].value
+    assert evaluate(trial, lambda x: {"Mens": 0.5, "No": 0.5}, "ips")["ips"].value == expected
+    with pytest.raises(ValueError, match=r"row 0: the probabilities must be non-negative and sum to 1"):
+        evaluate(trial, lambda x: {"Mens": 0.5, "No": 0.4}, "ips")
+
+
+def test_names_that_are_numbers_as_text_are_ids_too():
+    log = Log(arms=["7", "8", "9"] * 100, rewards=[1.0, 0.0, 0.0] * 100, probabilities=1 / 3)
+    assert evaluate(log, lambda x: 7, "snips", warn=False)["snips"].value == 1.0
+    assert evaluate(log, np.full(300, 8), "snips", warn=False)["snips"].value == 0.0
+
+
+def test_what_is_learnt_from_a_log_of_ids_answers_ids(tmp_path):
+    rng = np.random.default_rng(5)
+    x, drawn = rng.normal(size=(3000, 1)), rng.integers(0, 2, 3000)
+    rewards = (rng.random(3000) < np.where(drawn == (x[:, 0] > 0), 0.9, 0.1)).astype(float)
+    log = Log(contexts=x, arms=np.array([1, 2])[drawn], rewards=rewards, probabilities=0.5)
+    fitted = aw.offline.fit(log, aw.LinearOracle(dim=1))
+    assert fitted.policy.many([[-1.0], [1.0]]).tolist() == [1, 2]
+    assert fitted.policy([1.0]) == 2
+    assert evaluate(log, fitted.policy, "snips")["snips"].value > 0.85
+    again: Any = persist.loads(persist.dumps(fitted.policy))
+    assert again.many([[-1.0], [1.0]]).tolist() == [1, 2]
+
+
+def test_the_command_line_judges_ids(tmp_path, capsys):
+    # ids 1, 2, 3 used to have an arm 0 beside them: a uniform policy put a quarter on it
+    rng = np.random.default_rng(6)
+    arms, path = rng.integers(1, 4, 900), str(tmp_path / "log.csv")
+    frame = pandas.DataFrame({"arm": arms, "reward": (rng.random(900) < 0.2 * arms) * 1.0, "probability": 1 / 3})
+    frame["other"] = 4 - arms
+    frame.to_csv(path, index=False)
+    for policy, expected in (("uniform", frame.reward.mean()), ("arm:3", frame.reward[arms == 3].mean()),
+                             ("column:other", frame.reward[arms == 2].mean())):  # fmt: skip
+        main(["evaluate", path, "--policy", policy, "--estimators", "snips", "--contexts", "", "--json"])
+        assert json.loads(capsys.readouterr().out)["estimates"]["snips"]["value"] == pytest.approx(expected)
+    main(["evaluate", path, "--contexts", "", "--estimators", "ips"])
+    out = capsys.readouterr().out
+    assert "arm:1" in out
+    assert "arm:0" not in out
+    main(["compare", path, "--contexts", "", "--first", "arm:3", "--second", "arm:1", "--estimator", "snips"])
+    assert "first, always 3" in capsys.readouterr().out
+
+
+def test_whole_numbers_only_are_ids(tmp_path):
+    for arms in ([1.5, 2.5] * 10, [1.0, float("inf")] * 10):
+        row, wrong = (0, 1.5) if arms[0] == 1.5 else (1, float("inf"))
+        for n_arms in (None, 3):
+            options = {"n_arms": n_arms}
+            with pytest.raises(LogError, match=f"row {row}: arm is {wrong}, expected a whole number or a name"):
+                Log(arms=arms, rewards=np.zeros(20), n_arms=n_arms)
+            with pytest.raises(LogError, match=f"row {row}: arm is {wrong} in column 'arm', expected a whole number"):
+                Log.from_pandas(pandas.DataFrame({"arm": arms, "reward": 0.0}), **options)
+
+
+def test_rankings_of_ids_follow_the_same_rule():
+    log = aw.offline.SlateLog(actions=[[1, 2], [2, 1]], rewards=[1.0, 0.0], probabilities=[[0.5, 1.0]] * 2)
+    assert (log.n_arms, log.arm_names, log.actions.tolist()) == (2, [1, 2], [[0, 1], [1, 0]])
+    assert (log.arm(1), log.arm(2), log.arm(0)) == (0, 1, None)
+    seen: list[list[int]] = []
+
+    def in_order(x, above):
+        seen.append(above)
+        return 2 if above == [1] else 1
+
+    aw.offline.evaluate_slates(log, in_order, "sips", warn=False)
+    assert seen == [[], [1], [], [2]]
 
 
 def test_integer_ids_of_files_and_frames_are_categories(tmp_path):

@@ -147,7 +147,7 @@ def test_all_problems_are_reported_with_their_rows(tmp_path):
     found = "\n".join(caught.value.problems)
     for text in ("row 1: reward is nan", "row 2: arm is 9", "row 2: probability is 0.0", "row 3: arm is -1",
                  "row 3: reward is inf", "row 3: probability is 2.0", "row 4: probability is nan", "row 4: contexts",
-                 "row 5: arm is -1"):  # fmt: skip
+                 "row 5: arm is 0.5"):  # fmt: skip
         assert text in found
     assert len(caught.value.problems) == 9
 

@@ -108,7 +108,7 @@ def test_policies_may_answer_the_names_of_arms(frame):
     assert evaluate(log, lambda x: "c" if x[0] > 0 else "a", "ips")["ips"].value == by_number.value
     assert evaluate(log, InNames(), "ips")["ips"].value == by_number.value
     assert evaluate(log, np.where(frame["age"] > 0, "c", "a"), "ips")["ips"].value == by_number.value
-    with pytest.raises(ValueError, match="policy answered 'd', expected one of a, b, c"):
+    with pytest.raises(ValueError, match="row 0: a function answered 'd', expected one of a, b, c"):
         evaluate(log, lambda x: "d", "ips")
 
 
@@ -153,3 +153,27 @@ def test_an_option_that_does_not_exist_is_named_with_the_one_that_does(tmp_path)
             Log.from_csv(path, **{wrong: "treatment"})
     with pytest.raises(TypeError, match="there is no option 'zzz': which column is what is said with contexts, arms"):
         Log.from_csv(path, zzz=1)
+
+
+@pytest.mark.parametrize("arms", [[1, None, 2] * 5, ["a", None, "b"] * 5], ids=["numbers", "texts"])
+def test_a_missing_arm_or_probability_is_said_by_its_column_with_the_remedy(tmp_path, arms):
+    table = pd.DataFrame({"item": arms, "reward": 1.0, "p": [0.5, 0.5, float("nan")] * 5})
+    table.to_parquet(tmp_path / "log.parquet")
+    table.to_csv(tmp_path / "log.csv", index=False)
+    nullable = table.convert_dtypes()
+    columns = {"arms": "item", "probabilities": "p", "contexts": []}
+    for source in (table, nullable, polars.from_pandas(table), tmp_path / "log.parquet", tmp_path / "log.csv"):
+        with pytest.raises(LogError) as refused:
+            Log.read(source, **columns).validate()
+        first, second = refused.value.problems[:2]
+        assert first.startswith("row 1: arm is ")
+        assert "in column 'item', expected a whole number or a name: leave out decisions without an arm" in first
+        assert second.startswith("row 2: probability is nan in column 'p', expected a number in (0, 1]: leave such")
+
+
+def test_a_log_without_rows_is_refused_as_such(tmp_path, capsys):
+    (tmp_path / "log.csv").write_text("arm,reward,probability\n")
+    assert main(["evaluate", str(tmp_path / "log.csv"), "--policy", "arm:X"]) == 2
+    assert "log.csv has no rows: there is nothing to judge on" in capsys.readouterr().err
+    with pytest.raises(ValueError, match="expected a path, or several, got an empty list"):
+        Log.read([])

@@ -118,7 +118,9 @@ def read_policy(text: str, args: argparse.Namespace, log: Any, option: str = "--
     if kind == "arm" and rest:
         return _constant(rest, log, option)
     if kind == "column" and rest:
-        return same_file(args, log, contexts=[], arms=rest).arms
+        import numpy as np
+
+        return np.array(labels_of(log), object)[same_file(args, log, contexts=[], arms=rest).arms]
     if kind == "columns" and rest:
         names = [rest.replace("{arm}", label) for label in labels_of(log)]
         if len(set(names)) != log.n_arms:
@@ -135,7 +137,7 @@ def read_policy(text: str, args: argparse.Namespace, log: Any, option: str = "--
         from armwise import load
 
         return load(path)
-    if log.arm_names is not None and text in log.arm_names:
+    if log.arm_names is not None and text in labels_of(log):
         return _constant(text, log, option)
     arms = "" if log.arm_names is None else f"; the arms are {some_of(log)}"
     raise BadInput(f"cannot read policy {text!r}: expected {_KNOWN}{arms}")
@@ -155,7 +157,7 @@ def _uniform(log: Any) -> Any:
 
 def _constant(name: str, log: Any, option: str) -> Any:
     from armwise.offline.dsjson import Events
-    from armwise.policies import Constant
+    from armwise.offline.targets import Always
 
     labels = labels_of(log)
     if name not in labels and isinstance(log._source, Events):  # there, it may have another place in every row
@@ -166,7 +168,7 @@ def _constant(name: str, log: Any, option: str) -> Any:
             raise BadInput(f"{option} arm:{name}: {(arms < 0).sum()} of {len(arms)} decisions did not offer it")
     if name not in labels:
         raise BadInput(f"{option} arm:{name}: the arms are {some_of(log)}")
-    return Constant(labels.index(name))
+    return Always(labels.index(name))
 
 
 def reward_model(name: str, seed: int) -> Any:

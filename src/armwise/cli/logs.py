@@ -27,19 +27,28 @@ def add_log_options(parser: Parser) -> None:
                          "in 1/3, is that of every row: a randomised trial")  # fmt: skip
     columns.add_argument("--delimiter", metavar="CHARACTER", help="of a CSV file; by default, found from its header")
     columns.add_argument("--arm-features", metavar="PATTERN,...", help="one column per arm, as in price_{arm}")
-    columns.add_argument("--n-arms", type=int, help="how many arms there are, if more than the log shows")
+    columns.add_argument("--n-arms", type=int,
+                         help="how many arms there are; numbers in the arm column then count them from 0 (without it "
+                         "they are ids, and the arms are those that the log shows)")  # fmt: skip
 
 
 def open_log(args: argparse.Namespace) -> Any:
     """The log that the options describe; what cannot be written later is said before anything is read."""
-    from armwise import offline
-
     for name in ("plot", "report", "save"):
         path = Path(getattr(args, name, None) or "-")
         if path.is_dir():
             raise BadInput(f"--{name} {path}: this is a folder, expected a file")
         if not path.parent.is_dir():
             raise BadInput(f"--{name} {path}: there is no folder {str(path.parent)!r}")
+    log = _opened(args)
+    if next(iter(log.batches(1, contexts=False)), None) is None:
+        raise BadInput(f"{', '.join(args.log)} has no rows: there is nothing to judge on")
+    return log
+
+
+def _opened(args: argparse.Namespace) -> Any:
+    from armwise import offline
+
     kind = _kind(args)
     if kind == "dsjson":
         return offline.Log.from_dsjson(_path(args))
@@ -104,7 +113,8 @@ def same_file(args: argparse.Namespace, log: Any, **changes: Any) -> Any:
     if _kind(args) == "dsjson" or isinstance(log._source, Events):
         raise BadInput("a policy from columns needs a Parquet or CSV log")
     reader = offline.Log.from_parquet if _kind(args) == "parquet" else offline.Log.from_csv
-    numbering = {"n_arms": log.n_arms, "arm_names": log.arm_names}
+    # by names, or by ids: both say it all; with n_arms beside them, numbers would be places
+    numbering = {"n_arms": log.n_arms} if log.arm_names is None else {"n_arms": None, "arm_names": log.arm_names}
     return reader(_path(args), **(mapping(args) | numbering | changes))
 
 

@@ -20,7 +20,7 @@ _HOMES = {
     "propensities": ("PropensityModel",),
     "reward_models": ("Crossfit", "CrossfitRidge"),
     "playback": ("LearnerComparison", "Replay", "compare_learners", "replay"),
-    "fitting": ("Fitted", "fit"),
+    "fitting": ("ById", "Fitted", "fit"),
     "continuous": ("ContinuousLog", "evaluate_continuous"),
     "slate_log": ("SlateLog",),
     "slates": ("evaluate_slates",),
@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from armwise.offline.evaluation import compare as compare
     from armwise.offline.evaluation import evaluate as evaluate
     from armwise.offline.evaluation import scores as scores
+    from armwise.offline.fitting import ById as ById
     from armwise.offline.fitting import Fitted as Fitted
     from armwise.offline.fitting import fit as fit
     from armwise.offline.intervals import ConfidenceSequence as ConfidenceSequence

@@ -14,7 +14,8 @@ import numpy as np
 from armwise.agent import Floats, count, fraction
 from armwise.offline.balance import Balance
 from armwise.offline.diagnostics import WeakLogWarning
-from armwise.offline.rows import ColumnNames, Ints, LogBlock, LogError, labels_of, padded, placed
+from armwise.offline.labels import Ints, are_ids, labels_of, whole
+from armwise.offline.rows import ColumnNames, LogBlock, LogError, padded, places_of
 
 Block = dict[str, np.ndarray]  # one array a column; a column of lists is an array of objects, or 2-d
 _SAMPLE, _FEWEST = 1 << 15, 200  # rows to look for outcomes in
@@ -227,9 +228,10 @@ class TableSource:
         if arm_names is None and named:
             arm_names = sorted(seen[c.arms], key=str)
         elif arm_names is None and n_arms is None and not self._per_arm:
-            arm_names = labels_of(list(seen[c.arms]))
-            most = max(seen[c.arms], default=0) + 1
+            arm_names = labels_of(seen[c.arms])
+            most = len(seen[c.arms])
         self.arm_names = arm_names
+        self._ids = n_arms is None and are_ids(arm_names)  # whether numbers are ids: otherwise they are places
         if self.arm_names is not None and n_arms is not None and n_arms != len(self.arm_names):
             raise ValueError(f"n_arms is {n_arms}, but the arms are {self.arm_names!r:.200}")
         self.n_arms = count("n_arms", n_arms or (len(self.arm_names) if self.arm_names is not None else max(most, 1)))
@@ -265,7 +267,7 @@ class TableSource:
 
     def _rows(self, block: Block, start: int, contexts: bool, labels: list[Any]) -> LogBlock:
         c = self._columns
-        arms = self._arms(block[c.arms], start)
+        arms, no_arms = self._arms(block[c.arms], start)
         n = len(arms)
         matrix, available = self._contexts(block, n) if contexts and c.contexts else (None, None)
         features = None
@@ -277,7 +279,7 @@ class TableSource:
             arms=arms, rewards=_number(c.rewards, block[c.rewards], start), n_arms=self.n_arms, contexts=matrix,
             probabilities=self._probabilities(block, start, n),
             arm_features=features, available=available, start=start,
-            timestamps=block[c.timestamps] if c.timestamps else None, names=self._names,
+            timestamps=block[c.timestamps] if c.timestamps else None, names=self._names, no_arms=no_arms,
         )  # fmt: skip
 
     def _probabilities(self, block: Block, start: int, n: int) -> Floats | None:
@@ -286,18 +288,11 @@ class TableSource:
             return np.full(n, c.constant)
         return _number(c.probabilities, block[c.probabilities], start) if c.probabilities else None
 
-    def _arms(self, values: np.ndarray, start: int) -> Ints:
-        if self.arm_names is None:
-            if values.dtype.kind in "iu":
-                return values.astype(np.int64, copy=False)
-            numbers = _number(self._columns.arms, values, start)
-            with np.errstate(invalid="ignore"):
-                return np.where(numbers == np.floor(numbers), numbers, -1.0).astype(np.int64)
-        arms = placed(values, self.arm_names)
-        if (arms < 0).any():
-            raise LogError([f"row {start + i}: arm is {values[i]!r}, expected one of {self.arm_names!r:.200}"
-                            for i in np.flatnonzero(arms < 0)])  # fmt: skip
-        return arms
+    def _arms(self, values: np.ndarray, start: int) -> tuple[Ints, dict[int, str]]:
+        """The places of the arms, and what stands where there is none."""
+        if not (_is_words(values) and self.arm_names is not None) and values.dtype.kind not in "biu":
+            values = _number(self._columns.arms, values, start)
+        return places_of(values, self.arm_names, ids=self._ids, column=self._columns.arms)
 
     def _contexts(self, block: Block, n: int) -> tuple[Any, Any]:
         names = self._columns.contexts
@@ -323,14 +318,12 @@ class TableSource:
 
 
 def _distinct(values: np.ndarray) -> set[int]:
-    """The different whole numbers in a column; what is missing or no number is for the check of the rows."""
-    if values.dtype.kind not in "iu":
-        numbers = np.nan_to_num(values.astype(np.float64), nan=-1.0, posinf=-1.0, neginf=-1.0)
-        values = numbers.astype(np.int64)
-    values = values[values >= 0]
-    if values.size and values.max() < 1 << 20:
-        return set(np.flatnonzero(np.bincount(values)).tolist())
-    return set(np.unique(values).tolist())
+    """The different whole numbers in a column; what is missing or no whole number is for the check of the rows."""
+    numbers, wrong = whole(values if values.dtype.kind in "biuf" else values.astype(np.float64))
+    numbers = numbers[~wrong] if wrong.any() else numbers
+    if numbers.size and numbers.min() >= 0 and numbers.max() < 1 << 20:
+        return set(np.flatnonzero(np.bincount(numbers.astype(np.int64, copy=False))).tolist())
+    return set(np.unique(numbers).tolist())
 
 
 def _matrix(columns: list[np.ndarray]) -> Floats:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -11,11 +11,13 @@ import numpy as np
 from armwise.agent import Floats, fraction
 from armwise.extras import needs
 from armwise.offline.evaluation import evaluate
+from armwise.offline.labels import ArmNames
 from armwise.offline.log import Log
 from armwise.offline.result import Evaluation
 from armwise.offline.reward_models import fitted_model
 from armwise.offline.rows import ndim
 from armwise.offline.targets import Target
+from armwise.policies import Policy
 from armwise.streams import row_uniforms
 
 _CHOICE_FOLDS = 3  # parts of the training rows that choose the method and the learner
@@ -100,6 +102,25 @@ class Chosen:
         return self.oracle.act(self.policy, contexts)
 
 
+class ById(Policy):
+    """A policy that counts arms from 0, answering the ids of a log's arms.
+
+    >>> import armwise as aw
+    >>> ById(aw.Constant(1), [5, 7]).many([[0.0]])
+    array([7])
+    """
+
+    _namespace = "offline."
+
+    def __init__(self, policy: Any, ids: Sequence[int]) -> None:
+        self.policy, self.ids = policy, list(ids)
+
+    def many(self, contexts: Any) -> Any:
+        """The ids of the arms in n contexts, or distributions over the arms."""
+        answer = np.asarray(self.policy.many(contexts))
+        return np.array(self.ids)[answer] if answer.ndim == 1 else answer
+
+
 class ArmFeatures:
     """The policy that plays the arm with the largest linear score of its own features: contexts of shape (n, K, d).
 
@@ -147,7 +168,8 @@ def fit(
     Without an ``oracle`` it is weighted logistic regression on scaled contexts, or, where that is better by more than a
     standard error in the same cross-validation, on radial features of them; where contexts are (n, K, d) it is a linear
     score of the arms' own features. Choosing the best overfits its own estimate, so only the other rows judge it; then
-    it is learnt again from all rows, which is the ``policy`` of the result. ``evaluation`` goes to ``evaluate``.
+    it is learnt again from all rows, which is the ``policy`` of the result; in a log of ids it answers ids (``ById``),
+    otherwise the places of arms, as oracles do. ``evaluation`` goes to ``evaluate``.
     ``clip`` steadies the learning alone: clipped weights would take from the arms that are rare in the log.
 
     >>> import armwise as aw
@@ -175,13 +197,15 @@ def fit(
         raise ValueError(
             f"held_out is {held_out}: of {len(log)} rows, {int(test.sum())} are held out; both parts need some"
         )
+    ids = ArmNames(log.arm_names, log.n_arms).ids  # oracles count arms from 0; in a log of ids a number is an id
     learners = [_Learner("", oracle)] if oracle is not None else _ARM_FEATURES if per_arm else _SHARED
 
     def table(rows: np.ndarray, by: str) -> Floats:
         return _reward_table(log.take(rows), by, _part(reward_model, rows), clip, folds, seed)
 
     def learnt(rows: np.ndarray, how: _How) -> Any:
-        return how[1].learnt(log.take(rows).contexts, table(rows, how[0]))
+        policy = how[1].learnt(log.take(rows).contexts, table(rows, how[0]))
+        return policy if ids is None else ById(policy, ids)
 
     train = ~test
     methods = ("ips", "dr") if method == "auto" else (str(method),)

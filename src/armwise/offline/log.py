@@ -42,9 +42,11 @@ class Log(Readers):
 
     ``contexts`` is (n, d) where a round has one vector, (n, K, d) or a list of (K_t, d) arrays where each arm
     has its own, (n,) for keys, or None. ``arm_features`` ((K, d) or (n, K, d)) stands beside a shared context.
-    ``available`` (n, K) says which arms a round offered, if not all. ``probabilities`` are those with which the
-    logged arms were drawn; ``support`` (n, K) says which arms had any, where that is known, so that an evaluation
-    can tell how much of a policy the log never tries. ``costs`` is what each row's arm cost (see ``tradeoff``).
+    ``arms`` are names, or whole numbers: with ``n_arms`` (or anything that has one entry per arm) places from 0,
+    without it ids, which are categories as names are (``arm_names``). ``available`` (n, K) says which arms a round
+    offered, if not all. ``probabilities`` are those with which the logged arms were drawn; ``support`` (n, K) says
+    which arms had any, where that is known, so that an evaluation can tell how much of a policy the log never tries.
+    ``costs`` is what each row's arm cost (see ``tradeoff``).
     Readers: ``from_pandas``, ``from_polars``, ``from_arrow``,
     ``from_parquet``, ``from_csv``, ``from_obp``, ``from_dsjson``; Parquet and CSV files are streamed, and read into
     memory only if an attribute such as ``rewards`` is asked for.
@@ -128,7 +130,7 @@ class Log(Readers):
         if named is not None:
             yield from named()
             return
-        names = [str(i) for i in range(self.n_arms)] if self.arm_names is None else list(self.arm_names)
+        names = [str(name) for name in (range(self.n_arms) if self.arm_names is None else self.arm_names)]
         for rows in self.batches():
             for i, arm in enumerate(rows.arms.tolist()):
                 context = {} if rows.contexts is None else {f"x{j}": x for j, x in enumerate(rows.contexts[i].tolist())}

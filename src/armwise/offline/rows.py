@@ -10,10 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from armwise.agent import Floats, count
+from armwise.offline.labels import Ints as Ints
+from armwise.offline.labels import are_ids, as_places, labels_of, placed, whole
 
-Ints = NDArray[np.int64]
 SURE = 1.0 - 1e-9  # a logged probability this large leaves nothing for other arms
 _LARGEST, _SMALLEST = 1e150, 1e-100  # a reward, a probability: their squares must be numbers
+_UNKNOWN = ": leave such decisions out, or read the log without probabilities and estimate them (PropensityModel)"
 _SHOWN = 20  # problems printed by an error; all of them are in its attribute
 
 
@@ -67,6 +69,7 @@ class LogBlock:
     extra: dict[str, Any] | None = None  # other columns by name, where they were asked for
     start: int = 0
     names: ColumnNames | None = None
+    no_arms: dict[int, str] | None = None  # what stands where an arm should (its number is -1), for ``problems``
 
     def __len__(self) -> int:
         return len(self.arms)
@@ -79,7 +82,7 @@ class LogBlock:
         if features is not None and features.ndim == 3:
             features = features[which]
         extra = None if self.extra is None else {name: values[which] for name, values in self.extra.items()}
-        return replace(self, **per_row, arm_features=features, extra=extra, start=moved)
+        return replace(self, **per_row, arm_features=features, extra=extra, start=moved, no_arms=None)
 
     def features(self) -> Floats:
         """What an agent that sees ``features`` sees: (n, K, d), shared features repeated before an arm's own."""
@@ -118,41 +121,6 @@ def floats(name: str, values: Any) -> Floats:
         raise LogError([f"{name} must be numbers, got {values!r:.80}"]) from None
 
 
-def labels_of(ids: Sequence[int]) -> list[int] | None:
-    """Whole numbers that name arms rather than number them; None where they are places 0, 1, ... with few gaps.
-
-    >>> labels_of([0, 1, 3]), labels_of([300000017, 300000005])
-    (None, [300000005, 300000017])
-    """
-    names = sorted(int(i) for i in ids)
-    return names if names and names[0] >= 0 and names[-1] >= max(2 * len(names), 2) else None
-
-
-def placed(values: np.ndarray, names: Sequence[Any]) -> Ints:
-    """The place of each value among the names, -1 where it is not one of them.
-
-    >>> placed(np.array([7, 5, 6]), [5, 7])
-    array([ 1,  0, -1])
-    """
-    if values.dtype.kind in "iu" and all(isinstance(name, (int, np.integer)) for name in names):
-        order = np.argsort(np.asarray(names, np.int64), kind="stable")
-        ids = np.asarray(names, np.int64)[order]
-        at = np.minimum(np.searchsorted(ids, values), len(ids) - 1)
-        return np.where(ids[at] == values, order[at], -1).astype(np.int64)
-    index = {name: i for i, name in enumerate(names)}
-    return np.array([index.get(v, -1) for v in values.tolist()], dtype=np.int64)
-
-
-def _whole(values: Any) -> Ints:
-    """Arms as integers; what is not a whole number becomes -1, which the check then reports."""
-    array = np.asarray(values)
-    if array.dtype.kind in "biu":
-        return array.astype(np.int64)
-    numbers = floats("arms", values)
-    with np.errstate(invalid="ignore"):
-        return np.where(numbers == np.floor(numbers), numbers, -1.0).astype(np.int64)
-
-
 def as_rows(
     contexts: Any, arms: Any, rewards: Any, probabilities: Any, n_arms: int | None, arm_features: Any,
     available: Any, timestamps: Any, support: Any = None, arm_names: Sequence[Any] | None = None,
@@ -172,7 +140,7 @@ def as_rows(
         shapes += [features.shape[-2]] if features is not None and features.ndim > 1 else []
         shapes += [contexts.shape[1]] if ndim(contexts) == 3 else []
         n_arms = shapes[0] if shapes else None
-    arm_numbers, names = _numbered(arms, n_arms, arm_names)
+    arm_numbers, names, no_arms = _numbered(arms, n_arms, arm_names)
     if n_arms is None:
         n_arms = len(names) if names is not None else int(arm_numbers.max(initial=0)) + 1
     if mask is not None and mask.shape == (len(arm_numbers), n_arms) and mask.all():
@@ -184,7 +152,7 @@ def as_rows(
         probabilities=None if probabilities is None else _probabilities(probabilities, len(arm_numbers)),
         arm_features=features, available=mask,
         support=None if support is None else np.asarray(support, dtype=bool),
-        timestamps=None if timestamps is None else np.asarray(timestamps),
+        timestamps=None if timestamps is None else np.asarray(timestamps), no_arms=no_arms,
     )  # fmt: skip
     return rows, names
 
@@ -194,22 +162,61 @@ def _probabilities(values: Any, n: int) -> Floats:
     return np.full(n, float(values)) if np.ndim(values) == 0 else floats("probabilities", values)
 
 
-def _numbered(arms: Any, n_arms: int | None, names: Sequence[Any] | None) -> tuple[Ints, list[Any] | None]:
-    """The arms as places 0, ..., K - 1. Strings are names, and so are whole numbers with large gaps."""
+def _numbered(
+    arms: Any, n_arms: int | None, names: Sequence[Any] | None
+) -> tuple[Ints, list[Any] | None, dict[int, str]]:
+    """The arms as places, their names (texts, and numbers where nothing says how many arms there are), and no arms."""
     array = np.asarray(arms)
     if array.dtype.kind in "UO" and array.ndim == 1 and all(isinstance(a, str) for a in array.tolist()):
         found = list(names) if names is not None else sorted(set(array.tolist()))
-        places = placed(array, found)
-        if (places < 0).any():
-            wrong = np.flatnonzero(places < 0)
-            raise LogError([f"row {i}: arm is {str(array[i])!r}, expected one of {found!r:.200}" for i in wrong])
-        return places, found
-    numbers = _whole(arms)
-    if n_arms is None and names is None and numbers.ndim == 1 and numbers.size:
-        ids = labels_of(np.unique(numbers).tolist())
-        if ids is not None:
-            return placed(numbers, ids), ids
-    return numbers, list(names) if names is not None else None
+        places, no_arms = places_of(array, found, ids=False)
+        return places, found, no_arms
+    array = array if array.dtype.kind in "biu" else floats("arms", arms)
+    if array.ndim == 1 and n_arms is None and names is None:
+        numbers, wrong = whole(array)
+        names = labels_of(np.unique(numbers[~wrong]).tolist())
+    places, no_arms = places_of(array.ravel(), names, ids=n_arms is None and are_ids(names))
+    return places.reshape(array.shape), list(names) if names is not None else None, no_arms
+
+
+def places_of(
+    values: np.ndarray, names: Sequence[Any] | None, *, ids: bool, column: str | None = None
+) -> tuple[Ints, dict[int, str]]:
+    """The places of arms called by names, by ids or by their places; what stands where there is no arm (place -1).
+
+    >>> places_of(np.array([5.0, 7.0, np.nan]), [5, 7], ids=True)[0]
+    array([ 0,  1, -1])
+    """
+    if values.dtype.kind in "biuf":
+        numbers, wrong = whole(values)
+        if not ids or names is None:
+            return as_places(numbers), {int(i): not_an_arm(values[i], column) for i in np.flatnonzero(wrong)}
+        places = np.where(wrong, -1, placed(numbers, names)) if wrong.any() else placed(numbers, names)
+    else:
+        places = placed(values, names or ())
+    where = "" if column is None else f" in column {column!r}"
+    no_arms = {}
+    for i in np.flatnonzero(places < 0) if len(places) and places.min() < 0 else ():
+        value = values[i : i + 1].tolist()[0]
+        known = isinstance(value, (str, int)) or (isinstance(value, float) and value.is_integer())
+        no_arms[int(i)] = (
+            f"arm is {value!r}{where}, expected one of {list(names or ())!r:.200}"
+            if known
+            else not_an_arm(value, column)
+        )
+    return places, no_arms
+
+
+def not_an_arm(value: Any, column: str | None = None) -> str:
+    """What to say of an arm that is neither a whole number nor a name, with the column it stands in.
+
+    >>> not_an_arm(1.5)
+    'arm is 1.5, expected a whole number or a name (give texts, if such numbers are names)'
+    """
+    missing = value is None or value != value
+    remedy = ": leave out decisions without an arm" if missing else " (give texts, if such numbers are names)"
+    where = "" if column is None else f" in column {column!r}"
+    return f"arm is {'missing' if value is None else value}{where}, expected a whole number or a name{remedy}"
 
 
 def padded(contexts: Sequence[Any]) -> tuple[Floats, NDArray[np.bool_]]:
@@ -268,7 +275,9 @@ def problems(rows: LogBlock) -> list[str]:
 
     arms, rewards, p = rows.arms, rows.rewards, rows.probabilities
     if n and not (arms.min() >= 0 and arms.max() < K):
-        report((arms < 0) | (arms >= K), lambda i: f"arm is {arms[i]}, expected a whole number from 0 to {K - 1}")
+        no_arms = rows.no_arms or {}
+        report((arms < 0) | (arms >= K),
+               lambda i: no_arms.get(i) or f"arm is {arms[i]}, expected a whole number from 0 to {K - 1}")  # fmt: skip
     if n and not (rewards.min() >= -_LARGEST and rewards.max() <= _LARGEST):  # NaN fails, too
         remedy = ": leave out decisions without an outcome, or fill in what no outcome is worth" if rows.names else ""
         of = f" in column {rows.names.rewards!r}" if rows.names else ""
@@ -276,7 +285,9 @@ def problems(rows: LogBlock) -> list[str]:
         large = np.isfinite(rewards) & (np.abs(rewards) > _LARGEST)
         report(large, lambda i: f"reward is {rewards[i]}, expected one of at most {_LARGEST:g} in magnitude")
     if p is not None and n and not (p.min() > _SMALLEST and p.max() <= 1.0 + 1e-9):
-        report(~((p > _SMALLEST) & (p <= 1 + 1e-9)), lambda i: f"probability is {p[i]}, expected a number in (0, 1]")
+        of_p = f" in column {rows.names.probabilities!r}" if rows.names and rows.names.probabilities else ""
+        report(~((p > _SMALLEST) & (p <= 1 + 1e-9)), lambda i: f"probability is {p[i]}{of_p}, expected a number in "
+               f"(0, 1]{_UNKNOWN if of_p and np.isnan(p[i]) else ''}")  # fmt: skip
     for name in ("contexts", "arm_features"):
         values = getattr(rows, name)
         if ndim(values) > 1 and not np.isfinite(values.sum()) and len(values) == n:

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from armwise.agent import Floats, count
-from armwise.offline.rows import LogError, floats, labels_of, placed
+from armwise.offline.labels import ArmNames, as_places, labels_of, placed, whole
+from armwise.offline.rows import LogError, floats
 
 ABSENT = -1  # the action of a slot that a shorter ranking does not have
 
@@ -38,6 +39,7 @@ class SlateLog:
         self.actions, self.arm_names = _numbered(actions, n_arms, arm_names)
         known = int(self.actions.max(initial=0)) + 1 if self.arm_names is None else len(self.arm_names)
         self.n_arms = count("n_arms", known if n_arms is None else n_arms)
+        self._labels = ArmNames(self.arm_names, self.n_arms)
         self.present = self.actions != ABSENT
         self.rewards = floats("rewards", rewards)
         self.contexts = np.empty((len(self.actions), 0)) if contexts is None else floats("contexts", contexts)
@@ -89,9 +91,15 @@ class SlateLog:
         >>> SlateLog(actions=[["b", "a"]], rewards=[1.0], probabilities=[[0.5, 1.0]]).arm("b")
         1
         """
-        if isinstance(answer, (int, np.integer)) and not isinstance(answer, bool) and 0 <= answer < self.n_arms:
-            return int(answer)
-        return self.arm_names.index(answer) if self.arm_names is not None and answer in self.arm_names else None
+        return None if isinstance(answer, bool) else self._labels.place(answer)
+
+    def labels(self, places: Sequence[int]) -> list[Any]:
+        """These arms as a policy calls them: by their ids, where the log has some, otherwise by their numbers.
+
+        >>> SlateLog(actions=[[7, 5]], rewards=[1.0], probabilities=[[0.5, 1.0]]).labels([0, 1])
+        [5, 7]
+        """
+        return [places[i] if self._labels.ids is None else self._labels.ids[places[i]] for i in range(len(places))]
 
     @classmethod
     def from_dsjson(cls, path: Any, **options: Any) -> SlateLog:
@@ -144,12 +152,13 @@ def _numbered(
             row, slot = np.argwhere(unknown)[0]
             raise LogError([f"row {row}, slot {slot}: the arm is {str(array[row, slot])!r}, which is not in arm_names"])
         return numbers, kept
-    values = floats("actions", array)
-    if not (np.isfinite(values) & (values == np.floor(values))).all():
-        row, slot = np.argwhere(~(np.isfinite(values) & (values == np.floor(values))))[0]
+    values = array if array.dtype.kind in "biu" else floats("actions", array)
+    numbers, wrong = whole(values.ravel())
+    if wrong.any():
+        row, slot = np.argwhere(wrong.reshape(array.shape))[0]
         raise LogError([f"row {row}, slot {slot}: actions has {values[row, slot]}, expected a whole number"])
-    whole = values.astype(np.int64)
-    ids = labels_of(np.unique(whole[whole != ABSENT]).tolist()) if n_arms is None and names is None else None
+    shown = numbers[numbers != ABSENT] if numbers.dtype.kind == "i" else numbers
+    ids = labels_of(np.unique(shown).tolist()) if n_arms is None and names is None else None
     if ids is not None:  # categories, not "as many arms as the largest"
-        return placed(whole.ravel(), ids).reshape(whole.shape), ids
-    return whole, None if names is None else list(names)
+        return placed(numbers, ids).reshape(array.shape), ids
+    return as_places(numbers).reshape(array.shape), None if names is None else list(names)

@@ -125,7 +125,7 @@ def _asked(log: SlateLog, policy: Any) -> Floats:
         for slot in range(L):
             if not log.present[i, slot]:
                 continue
-            answer = policy(log.contexts[i], log.actions[i, :slot].tolist())
+            answer = policy(log.contexts[i], log.labels(log.actions[i, :slot].tolist()))
             if np.ndim(answer) == 0:
                 arm = log.arm(answer)
                 if arm is None:

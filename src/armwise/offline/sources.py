@@ -55,7 +55,9 @@ def kind_of(path: Any) -> str:
     >>> kind_of("s3://bucket/logs/day=1/*.parquet"), kind_of("a.csv.gz"), kind_of("events.dsjson")
     ('parquet', 'csv', 'dsjson')
     """
-    name = os.fspath(path[0] if isinstance(path, (list, tuple)) and path else path)
+    if isinstance(path, (list, tuple)) and not path:
+        raise ValueError("there is no file to read: expected a path, or several, got an empty list")
+    name = os.fspath(path[0] if isinstance(path, (list, tuple)) else path)
     suffixes = {suffix.lower() for suffix in Path(name).suffixes}
     if suffixes & {".dsjson", ".json", ".jsonl"}:
         return "dsjson"
@@ -103,6 +105,11 @@ def from_frame(frame: Any, *, n_arms: int | None = None, arm_names: Sequence[Any
 
 
 def _array(column: Any) -> np.ndarray:
+    if type(column).__module__.startswith("pandas") and column.hasnans:  # pandas.NA is neither a number nor a text
+        kind = getattr(column.dtype, "kind", "O")
+        numbers = kind in "iuf"
+        if numbers or kind == "O":
+            return np.asarray(column.to_numpy(np.float64 if numbers else object, na_value=np.nan if numbers else None))
     array = np.asarray(column.to_numpy())
     # pandas' own types for strings, categories and missing values all turn into objects
     return array if array.dtype.kind in "biufMO" else array.astype(object)

@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from armwise.agent import Agent, Floats
+from armwise.offline.labels import ArmNames
 from armwise.offline.log import Log
-from armwise.offline.rows import SURE, LogBlock, ndim, placed
-from armwise.policies import Constant, Uniform, distributions
+from armwise.offline.rows import SURE, LogBlock, ndim
+from armwise.policies import Constant, Uniform
 
 _TOTAL = 1e-6  # how far from 1 the probabilities of a row may sum: they often come from files in single precision
+
+
+@dataclass(frozen=True)
+class Always:
+    """The policy that always plays the arm at this place, whatever it is called.
+
+    >>> log = Log(arms=[5, 7], rewards=[1, 0], probabilities=0.5)
+    >>> Target(Always(1), log).answers(log.rows), Target(Always(1), log).name
+    (array([1, 1]), 'always 7')
+    """
+
+    place: int
 
 
 class Target:
@@ -30,12 +44,15 @@ class Target:
         if isinstance(policy, Agent):
             self.needs_contexts = policy.sees != "nothing"
             self._answer: Callable[[LogBlock], np.ndarray] = lambda rows: _frozen(policy, rows)
+        elif isinstance(policy, Always):
+            self.needs_contexts = False
+            self._answer = lambda rows: np.full(len(rows), policy.place)
         elif callable(policy) or hasattr(policy, "many"):
             self.needs_contexts = not isinstance(policy, (Constant, Uniform))
             self.name = getattr(policy, "__name__", self.name)
-            names = _arm_names(log)  # and not the log: targets travel to the workers of a cluster
-            asked = policy if hasattr(policy, "many") else _by_place(policy, names)
-            self._answer = lambda rows: _asked(asked, rows, names)
+            # and not the log: targets travel to the workers of a cluster
+            asked = _Asked(policy, _title(policy, log, self.name), ArmNames(log.arm_names, log.n_arms))
+            self._answer = asked.answers
         else:
             table = _from_array(policy, log)
             self.needs_contexts = False
@@ -56,10 +73,10 @@ class Target:
 
 def _title(policy: Any, log: Log, otherwise: str) -> str:
     """What a policy is called in tables and pictures: by the arm it plays, what it is, or its function's name."""
-    if isinstance(policy, Constant) and log.arm_names is not None and policy.arm < log.n_arms:
-        return f"always {log.arm_names[policy.arm]}"
-    if isinstance(policy, Constant):
-        return f"always arm {policy.arm}"
+    if isinstance(policy, (Constant, Always)):
+        number = policy.arm if isinstance(policy, Constant) else policy.place
+        place = ArmNames(log.arm_names, log.n_arms).place(number) if isinstance(policy, Constant) else number
+        return f"always arm {number}" if log.arm_names is None or place is None else f"always {log.arm_names[place]}"
     if isinstance(policy, (np.ndarray, list, tuple)) or hasattr(policy, "to_numpy"):
         return "the given probabilities" if np.ndim(policy) == 2 else "the given policy"
     return "a function" if otherwise == "<lambda>" else otherwise
@@ -108,10 +125,11 @@ def _from_array(values: Any, log: Log) -> np.ndarray:
         array = np.asarray(values)
     except ValueError:
         array = np.asarray("?")
+    names = ArmNames(log.arm_names, log.n_arms)
     if array.ndim == 1 and _are_names(array):
         if len(array) != len(log):
             raise ValueError(f"policy has {len(array)} arms, expected {len(log)}, one per row")
-        return _named_arms(array, _arm_names(log))
+        return _arms(array, names)
     if array.dtype.kind not in "biuf" or array.ndim not in (1, 2):
         raise ValueError(
             f"policy must be a policy, an agent, or an (n, K) array of probabilities, got {type(values).__name__}"
@@ -125,7 +143,7 @@ def _from_array(values: Any, log: Log) -> np.ndarray:
                 f"policy is an array of shape {array.shape}: expected ({len(log)}, {log.n_arms}) probabilities, "
                 f"({log.n_arms},) probabilities for all rows, or ({len(log)},) whole numbers, the arms"
             )
-        return _arms(array, log.n_arms)
+        return _arms(array, names)
     return _distributions(array, len(log), log.n_arms)
 
 
@@ -148,43 +166,19 @@ def _are_names(array: np.ndarray) -> bool:
     return array.dtype.kind == "U" or (array.dtype == object and all(isinstance(a, str) for a in array.tolist()))
 
 
-def _arm_names(log: Log) -> list[str]:
-    return [str(name) for name in log.arm_names or range(log.n_arms)]
-
-
-def _named_arms(array: np.ndarray, names: list[str]) -> np.ndarray:
-    """Arms by their names."""
-    places = placed(array.astype(object), names)
+def _arms(array: np.ndarray, names: ArmNames, start: int = 0) -> np.ndarray:
+    """Arms by their names or numbers, as places."""
+    if not _are_names(array) and array.dtype.kind not in "biu":
+        raise ValueError(f"policy, row {start}: it answered {array[0]!r}, expected a whole number or an arm's name")
+    places = names.places(array)
     if (places < 0).any():
         row = int(np.argmin(places))
-        raise ValueError(f"policy, row {row}: the arm is {str(array[row])!r}, expected one of {', '.join(names)[:200]}")
+        raise ValueError(f"policy, row {start + row}: the arm is {array.tolist()[row]!r}, expected "
+                         f"{names.expected}")  # fmt: skip
     return places
 
 
-def _by_place(policy: Any, names: list[str]) -> Any:
-    """The same policy, answering the places of arms where it answers their names."""
-
-    def place(answer: Any) -> Any:
-        if not isinstance(answer, str):
-            return answer
-        if answer not in names:
-            raise ValueError(f"policy answered {answer!r}, expected one of {', '.join(names)[:200]}")
-        return names.index(answer)
-
-    return lambda context: place(policy(context))
-
-
-def _arms(arms: np.ndarray, n_arms: int) -> np.ndarray:
-    if arms.dtype.kind not in "biu":
-        raise ValueError(f"policy answered {arms[0]!r}: an arm must be a whole number")
-    arms = arms.astype(np.int64, copy=False)
-    if len(arms) and not (arms.min() >= 0 and arms.max() < n_arms):
-        row = int(np.argmax((arms < 0) | (arms >= n_arms)))
-        raise ValueError(f"policy, row {row}: the arm is {arms[row]}, expected 0 to {n_arms - 1}")
-    return arms
-
-
-def _distributions(table: np.ndarray, n: int, n_arms: int) -> Floats:
+def _distributions(table: np.ndarray, n: int, n_arms: int, start: int = 0) -> Floats:
     if table.shape != (n, n_arms):
         raise ValueError(f"policy has shape {table.shape}, expected ({n}, {n_arms}): one distribution a row")
     table = table.astype(np.float64, copy=False)
@@ -193,35 +187,78 @@ def _distributions(table: np.ndarray, n: int, n_arms: int) -> Floats:
     if not right.all():
         row = int(np.argmin(right))
         raise ValueError(
-            f"policy, row {row}: the probabilities must be non-negative and sum to 1, got {table[row]} "
+            f"policy, row {start + row}: the probabilities must be non-negative and sum to 1, got {table[row]} "
             f"(sum {totals[row]:.6g}; {int((~right).sum())} such rows)"
         )
     return table
 
 
-def _asked(policy: Any, rows: LogBlock, names: list[str]) -> np.ndarray:
-    def ask(contexts: Any, n_arms: int) -> np.ndarray:
-        if not hasattr(policy, "many"):
-            return distributions(policy, contexts, n_arms)
-        answer = np.asarray(policy.many(contexts))
+class _Asked:
+    """A function of a context, or a policy with ``many``, whose answers are arms by name, id or place, or shares."""
+
+    def __init__(self, policy: Any, name: str, names: ArmNames) -> None:
+        self._policy, self._name, self._names = policy, name, names
+
+    def answers(self, rows: LogBlock) -> np.ndarray:
+        contexts = rows.contexts if rows.contexts is not None else rows.arm_features
+        if contexts is None:
+            contexts = np.empty((len(rows), 0))
+        elif rows.contexts is None and ndim(contexts) == 2:
+            contexts = np.broadcast_to(contexts, (len(rows), *contexts.shape))
+        if isinstance(self._policy, (Constant, Uniform)):  # they do not look: what they want of arms that a row does
+            return self._ask(contexts, None, rows)  # not offer is shared out
+        return _by_offer(lambda some, arms: self._ask(some, arms, rows), contexts, rows)
+
+    def _ask(self, contexts: Any, arms: np.ndarray | None, rows: LogBlock) -> np.ndarray:
+        names = self._names if arms is None else self._names.of(arms.tolist())
+        if not hasattr(self._policy, "many"):
+            return self._one_by_one(contexts, names, rows.start)
+        answer = np.asarray(self._policy.many(contexts))
         if len(answer) != len(contexts):
             raise ValueError(f"policy answered {len(answer)} rows to {len(contexts)} contexts")
-        if answer.ndim == 1 and _are_names(answer):
-            return _named_arms(answer, names)
-        return _arms(answer, n_arms) if answer.ndim == 1 else _distributions(answer, len(contexts), n_arms)
+        if answer.ndim == 1:
+            return _arms(answer, names, rows.start) if len(answer) else np.empty(0, np.int64)
+        return _distributions(answer, len(contexts), len(names), rows.start)
 
-    contexts = rows.contexts if rows.contexts is not None else rows.arm_features
-    if contexts is None:
-        contexts = np.empty((len(rows), 0))
-    elif rows.contexts is None and ndim(contexts) == 2:
-        contexts = np.broadcast_to(contexts, (len(rows), *contexts.shape))
-    if isinstance(policy, (Constant, Uniform)):  # they do not look: what they want of arms not on offer is shared out
-        return ask(contexts, rows.n_arms)
-    return _by_offer(ask, contexts, rows)
+    def _one_by_one(self, contexts: Any, names: ArmNames, start: int) -> np.ndarray:
+        answers = [self._read(self._policy(context), names, start + i) for i, context in enumerate(contexts)]
+        if all(isinstance(answer, int) for answer in answers):
+            return np.array(answers, np.int64)
+        one_hot = np.eye(len(names))
+        table = np.stack([one_hot[answer] if isinstance(answer, int) else answer for answer in answers])
+        return _distributions(table, len(answers), len(names), start)
+
+    def _read(self, answer: Any, names: ArmNames, row: int) -> int | Floats:
+        """One answer: the place of an arm, or a share for each."""
+        said, wanted = f"policy, row {row}: {self._name} answered", f"expected {names.expected}"
+        if isinstance(answer, Mapping):
+            try:
+                return names.shares(answer)
+            except KeyError as unknown:
+                raise ValueError(f"{said} {unknown.args[0]!r}, {wanted}") from None
+            except (TypeError, ValueError):
+                raise ValueError(f"{said} {answer!r:.80}, expected a probability for each of its arms") from None
+        if isinstance(answer, (str, bool, int, np.integer, np.bool_)) or (np.ndim(answer) == 0 and _is_whole(answer)):
+            place = names.place(answer if isinstance(answer, str) else int(answer))
+            if place is None:
+                raise ValueError(f"{said} {answer!r:.80}, {wanted}: no other arm is in the log")
+            return place
+        try:
+            shares = np.asarray(answer, np.float64)
+        except (TypeError, ValueError):
+            shares = np.empty(0)
+        if shares.shape != (len(names),):
+            raise ValueError(f"{said} {answer!r:.80}: expected an arm, {names.expected}, or {len(names)} probabilities")
+        return shares
+
+
+def _is_whole(answer: Any) -> bool:
+    return getattr(getattr(answer, "dtype", None), "kind", "") in "biu"
 
 
 def _frozen(agent: Agent, rows: LogBlock) -> np.ndarray:
-    def ask(contexts: Any, n_arms: int) -> np.ndarray:
+    def ask(contexts: Any, arms: np.ndarray | None) -> np.ndarray:
+        n_arms = rows.n_arms if arms is None else len(arms)
         if not len(contexts):
             return np.empty((0, n_arms))
         return _distributions(np.stack([agent.probabilities(context) for context in contexts]), len(contexts), n_arms)
@@ -249,15 +286,15 @@ def views(sees: str, rows: LogBlock) -> Any:
     raise ValueError(f"the agent sees {sees!r}, contexts of shape {wanted}, but the log has {came}")
 
 
-def _by_offer(ask: Callable[[Any, int], np.ndarray], contexts: Any, rows: LogBlock) -> np.ndarray:
+def _by_offer(ask: Callable[[Any, np.ndarray | None], np.ndarray], contexts: Any, rows: LogBlock) -> np.ndarray:
     """Ask once for all rows, or once for each set of arms on offer where arms have features of their own."""
     if rows.available is None or ndim_of(contexts) != 3:
-        return ask(contexts, rows.n_arms)
+        return ask(contexts, None)
     table = np.zeros((len(rows), rows.n_arms))
     patterns, which = np.unique(rows.available, axis=0, return_inverse=True)
     for i, pattern in enumerate(patterns):
         where, arms = np.flatnonzero(which.ravel() == i), np.flatnonzero(pattern)
-        answer = ask(contexts[np.ix_(where, arms)], len(arms))
+        answer = ask(contexts[np.ix_(where, arms)], arms)
         table[np.ix_(where, arms)] = as_table(answer, len(arms))
     return table
 
