@@ -201,7 +201,7 @@ def spend_of(chooser, models, T, seed):
     quality, dollars = np.array([0.79, 0.925, 0.93, 0.935]), np.array([0.03, 0.5, 0.9, 15.0]) / 1000.0
     rng, words, rows = (
         np.random.default_rng(seed),
-        "add two numbers prove it for every group of (order) 8 ?".split(),
+        ["add", "two", "numbers", "prove", "it", "for", "every", "group", "of", "(order)", "8", "?"],
         [],
     )
     for _ in range(T):

@@ -24,7 +24,7 @@ from armwise.serve.app import Service
 from armwise.serve.config import Config
 from armwise.serve.engine.application import Application
 from armwise.serve.journal.append import Journal
-from armwise.serve.journal.events import Change, Creation, Import
+from armwise.serve.journal.events import RULES, Change, Creation, Import
 from armwise.serve.log.verify import verify
 from armwise.serve.model.build import build_model
 from armwise.serve.personalizer.admin import duration, seconds
@@ -72,6 +72,9 @@ def test_configuration_is_in_force_and_survives_a_restart(tmp_path: Path) -> Non
     assert running.service.engine.models["default"].agent.epsilon == 0.25  # type: ignore[attr-defined]
     shown = running.client.post("/personalizer/v1.0/rank", json={"actions": ACTIONS[::-1]}).json()
     assert [(each["id"], each["probability"]) for each in shown["ranking"]] == [("bad", 1.0), ("good", 0.0)]
+    for rule in RULES:  # the service's own too: what GET says, PUT takes
+        assert client.update_service_configuration({"rewardAggregation": rule})["rewardAggregation"] == rule
+    answer = client.update_service_configuration(wanted)
     running.stop()
     running = Running(Service(config))
     assert admin(running).get_service_configuration() == answer

@@ -20,7 +20,7 @@ from armwise.features.tokens import InvalidInput, read_json
 from armwise.serve.engine.engine import Engine
 from armwise.serve.errors import Unknown
 from armwise.serve.journal.append import Journal
-from armwise.serve.journal.events import Change, Creation
+from armwise.serve.journal.events import RULES, Change, Creation
 from armwise.serve.log.export import stamp
 from armwise.serve.personalizer.rank import everywhere
 from armwise.serve.personalizer.shapes import LogsProperties, ModelProperties, PolicyContract, ServiceConfiguration
@@ -150,8 +150,8 @@ def read_configuration(sent: dict[str, Any]) -> dict[str, Any]:
             raise _invalid("defaultReward must lie in [-1, 1]")
     if "rewardAggregation" in given:
         changes["rule"] = str(given["rewardAggregation"]).lower()
-        if changes["rule"] not in ("earliest", "sum"):
-            raise _invalid("rewardAggregation must be earliest or sum")
+        if changes["rule"] not in RULES:  # Personalizer's two, and the others, which its GET may say
+            raise _invalid(f"rewardAggregation must be {', '.join(RULES[:-1])} or {RULES[-1]}")
     if "explorationPercentage" in given:
         changes["epsilon"] = finite(given["explorationPercentage"], "explorationPercentage")
         if not 0.0 <= changes["epsilon"] <= 1.0:

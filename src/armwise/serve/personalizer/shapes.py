@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import msgspec
 
+from armwise.serve.journal.events import RULES
 from armwise.serve.web.shapes import Name, said
 
 Unset = msgspec.UnsetType
@@ -50,7 +51,7 @@ class ServiceConfiguration(msgspec.Struct, forbid_unknown_fields=True):
 
     rewardWaitTime: Duration | Unset | None = msgspec.UNSET
     defaultReward: Reward | Unset | None = msgspec.UNSET
-    rewardAggregation: Annotated[str, said(description="earliest or sum")] | Unset | None = msgspec.UNSET
+    rewardAggregation: Annotated[str, said(description=" or ".join(RULES))] | Unset | None = msgspec.UNSET
     explorationPercentage: Annotated[float, said(minimum=0, maximum=1)] | Unset | None = msgspec.UNSET
     learningMode: Annotated[str, said(enum=["Online", "Apprentice"])] | Unset | None = msgspec.UNSET
     logMirrorEnabled: Annotated[bool, said(const=False)] | Unset | None = msgspec.UNSET

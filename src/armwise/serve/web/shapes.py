@@ -341,29 +341,3 @@ class Status(msgspec.Struct):
     reasons: list[str] | Unset = msgspec.UNSET
     unavailable: list[str] | Unset = msgspec.UNSET
     databases: dict[str, str] | Unset = msgspec.UNSET
-
-
-EXAMPLES: dict[str, Any] = {
-    "DecisionRequest": {
-        "context": {"hour": 9, "device": "phone"},
-        "arms": ["pasta", {"id": "salad", "features": {"fresh": True, "price": 7.5}}],
-    },
-    "DecisionAnswer": {
-        "id": "0199d4c1c2a47be81bcf9e0b2d0e9a51", "arm": "salad", "probability": 0.95, "version": 41,
-        "probabilities": [{"arm": "pasta", "probability": 0.05}, {"arm": "salad", "probability": 0.95}],
-    },
-    "RewardRequest": {"value": 1.0},
-    "RewardAnswer": {"id": "0199d4c1c2a47be81bcf9e0b2d0e9a51", "late": False, "learnt": True, "repeated": False},
-    "DecisionsRequest": {"decisions": [{"arms": ["a", "b"]}, {"context": {"hour": 9}, "arms": ["a", "b"]}]},
-    "RewardsRequest": {"rewards": [{"id": "e1", "value": 1.0}, {"id": "e2", "value": 0.0}]},
-    "LessonsRequest": {
-        "rows": [{"context": {"hour": 9}, "arms": ["a", "b"], "arm": "a", "probability": 0.5, "reward": 1.0}]
-    },
-    "CatalogueRequest": {"arms": ["pasta", {"id": "salad", "features": {"fresh": True}}]},
-    "ErasureRequest": {"key": "user", "value": "u7"},
-    "SettingsChange": {"window": 3600, "drift": "alert"},
-    "Application": {"agent": {"class": "LinUCB", "alpha": 1.0}, "window": 3600},
-    "VersionRequest": {"name": "bold", "agent": {"class": "LinUCB", "alpha": 2.0}, "share": 0.1},
-    "ShareRequest": {"share": 0.2},
-    "Error": {"error": {"code": "BadArgument", "message": "arms must not be empty"}},
-}  # fmt: skip
