@@ -162,7 +162,12 @@ def test_versions_are_compared_on_the_page(run: Callable[..., Any], browser: Bro
     page.goto(service.url)
     expect(page.locator("#each tr")).to_have_count(2, timeout=30_000)
     assert "bold" in page.inner_text("#each") and "50.0 %" in page.inner_text("#each")
-    expect(page.locator("#each tr").nth(1).locator("td").nth(3)).to_contain_text("…", timeout=30_000)
+    interval = page.locator("#each tr").nth(1).locator("td").nth(3)
+    expect(interval).to_contain_text("…", timeout=30_000)
+    page.set_viewport_size({"width": 400, "height": 900})
+    assert page.evaluate("i => i.getBoundingClientRect().right <= innerWidth", interval.element_handle()), (
+        "it is cut off"
+    )
     page.close()
 
 

@@ -23,6 +23,7 @@ from armwise.serve.model.versions import MOST, by_role, role
 if TYPE_CHECKING:
     from armwise.serve.engine.engine import Engine
     from armwise.serve.engine.shards import Shards
+    from armwise.serve.model.model import Model
 
 
 def versions(engine: Engine | Shards, app: str) -> list[dict[str, Any]]:
@@ -143,13 +144,27 @@ def _check_share(leader: Any, name: str, share: float) -> None:
 
 
 def _change(engine: Engine | Shards, app: str, event: Version) -> None:
-    """Journal it in every database; one that was reached before takes it as done when it is asked for again."""
+    """Journal it in every database, after what it was asked for; one that was reached before has it done already."""
     roles = {name: key for key, name in by_role(engine.model(app), also_leader=True).items()}
     with engine.merging:  # a change that has not reached all of them is not merged
         for each in engine.each:
-            own = each.learner.served[app]  # the model of its own journal, which knows the newest change there
-            name = by_role(own, also_leader=True).get(roles.get(event.name, ""), event.name)
-            after = max(own.since, own.roster)
-            write = Write(app, "", msgspec.structs.replace(event, name=name), f"version {after}")
-            each.wait_learnt(each.writer.write([write])[0].row.seq)
+            known = each.model(app)
+            name = by_role(known, also_leader=True).get(roles.get(event.name, ""), event.name)
+            change = msgspec.structs.replace(event, name=name)
+            write = Write(app, "", change, f"version {max(known.since, known.roster)}")
+            try:
+                each.wait_learnt(each.writer.write([write])[0].row.seq)
+            except Conflict:
+                if len(engine.each) == 1 or not _done(each.learner.served[app], change):
+                    raise
         engine.merge()
+
+
+def _done(leader: Model, event: Version) -> bool:
+    """Whether a change has nothing to change any more."""
+    there = leader.versions.get(event.name)
+    if event.promote:
+        return leader.name == event.name
+    if event.remove:
+        return there is None
+    return there is not None and (event.share is msgspec.UNSET or there.share == event.share)
