@@ -92,7 +92,7 @@ def router(dim: int, horizon: int, rate: float, seed: int) -> aw.Agent:
     """The agent of this benchmark: a level, then models, then words; a price list; little exploration."""
     expected = PRICE_LIST * ANSWER / 1e6
     return aw.LagrangeCB(
-        aw.LinUCB(dim, alpha=1.0, lam=1.0), horizon, BUDGET * rate * horizon, aim=AIM, weighting="wins", scale=1.2,
+        aw.LinUCB(dim, alpha=1.0, lam=1.0), horizon, BUDGET * rate * horizon, aim=AIM, weighting="wins", scale=2.0,
         prior=0.5 + DEARER * np.log10(expected / expected.max()), expected_costs=expected, seed=seed,
     )  # fmt: skip
 

@@ -308,7 +308,9 @@ class Proxy:
                     raise Failure(400, "invalid_request_error", str(error)) from None
                 self.offer(self.models | {name: model})
                 await respond(send, 200, dataclasses.asdict(self.models[name]))
-            case "DELETE", _ if name in self.models:
+            case "DELETE", _ if path != name and name:
+                if name not in self.models:
+                    raise Failure(404, "model_not_found", f"no model is called {name!r:.80}: see /v1/models")
                 self.offer({each: model for each, model in self.models.items() if each != name})
                 await respond(send, 200, {"id": name, "deleted": True})
             case "POST", "/v1/what-if":

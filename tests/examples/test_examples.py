@@ -275,3 +275,15 @@ def test_router_says_what_is_wrong(monkeypatch):
         chooser.embed = lambda prompt, answer=answer: answer
         with pytest.raises(ValueError, match=r"embed must give|embedding must be"):
             chooser.route("hello")
+
+
+def test_the_service_of_the_router_s_page_has_the_router_s_agent(monkeypatch):
+    monkeypatch.syspath_prepend(str(EXAMPLES / "router"))
+    import tomllib
+
+    import router
+
+    page = (EXAMPLES.parent / "docs" / "router.md").read_text()
+    config = tomllib.loads(page.split("```toml\n")[1].split("```")[0])
+    assert config["applications"]["router"]["agent"] == router.agent_of(4.0, 100_000)
+    assert config["applications"]["dollars"]["agent"] == router.budget_of(25.0, 0.05)

@@ -249,6 +249,8 @@ def test_what_one_model_refuses_another_may_answer(make):
 def test_no_model_at_all_is_said(make):
     app = make({"small": StandIn()})
     ask(app, ("DELETE", "/v1/models/small", None))
+    (again,) = ask(app, ("DELETE", "/v1/models/small", None))
+    assert again.status_code == 404 and again.json()["error"]["message"] == "no model is called 'small': see /v1/models"
     (answer,) = chat(app)
     assert answer.status_code == 503 and "no model" in answer.json()["error"]["message"]
 
