@@ -11,6 +11,7 @@ import pytest
 from offline_worlds import make
 
 import armwise as aw
+from armwise.cli.main import main
 from armwise.offline import Log, PropensityModel, WeakLogWarning, adaptive, compare, evaluate, replay
 from armwise.offline.bounded import Reach, cressie_read
 
@@ -314,3 +315,26 @@ def test_a_largest_weight_that_is_not_the_largest_is_refused(interval):
     # weights as they are used count: a cap or a clip makes them smaller
     evaluate(log, [1.0, 0.0], "ips", interval=interval, max_weight=4.0, cap=4.0, warn=False)
     evaluate(log, [1.0, 0.0], "ips", interval=interval, max_weight=10.0, warn=False)
+
+
+@pytest.mark.parametrize("kind", ["frame", "csv", "parquet"])
+def test_columns_of_a_table_are_there_after_its_probabilities_were_estimated(tmp_path, kind, capsys):
+    frame, _ = trial(1500)
+    frame["user"] = np.arange(1500) // 2
+    frame = frame.drop(columns=["visit", "conversion"])
+    path = tmp_path / f"log.{kind}"
+    frame.to_csv(path, index=False) if kind == "csv" else frame.to_parquet(path) if kind == "parquet" else None
+    columns = {"arms": "treatment", "rewards": "spend", "contexts": ["history"]}
+    log = Log.read(frame if kind == "frame" else path, **columns)
+    filled = PropensityModel().fill(log)
+    asked = {"estimators": "snips", "warn": False}
+    found = evaluate(filled, [1.0, 0.0, 0.0], by="channel", cluster="user", **asked)
+    arrays = evaluate(filled, [1.0, 0.0, 0.0], by=frame["channel"], cluster=frame["user"], **asked)
+    assert found.to_json() == arrays.to_json()
+    some = np.flatnonzero(frame["history"] > 200)
+    part = evaluate(filled.take(some), [1.0, 0.0, 0.0], by="channel", **asked)
+    assert part.to_json() == evaluate(filled.take(some), [1.0, 0.0, 0.0], by=frame["channel"][some], **asked).to_json()
+    if kind != "frame":
+        main(["evaluate", str(path), "--arm", "treatment", "--reward", "spend", "--contexts", "history",
+              "--estimate-probabilities", "--by", "channel", "--cluster", "user", "--policy", "arm:Mens"])  # fmt: skip
+        assert "Phone: dr" in capsys.readouterr().out

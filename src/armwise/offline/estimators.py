@@ -49,6 +49,7 @@ class Estimator:
     name: ClassVar[str]
     needs_model: ClassVar[bool] = False
     needs_weights: ClassVar[bool] = True
+    by_dr: ClassVar[bool] = False  # whether its interval is that of DR, whose scores are its first column
     reference: ClassVar[str] = ""
 
     def columns(self, facts: Facts) -> list[Floats]:
@@ -220,6 +221,7 @@ class _Tuned(Estimator):
     """
 
     needs_model: ClassVar[bool] = True
+    by_dr: ClassVar[bool] = True
     grid: ClassVar[tuple[float, ...]] = ()
 
     def _fixed(self) -> float | None:
@@ -265,6 +267,7 @@ class _Settled(Estimator):
     tuned: _Tuned
     column: int
     needs_model: ClassVar[bool] = True
+    by_dr: ClassVar[bool] = True
 
     @property
     def name(self) -> str:  # type: ignore[override]

@@ -191,7 +191,8 @@ class _Answers:
         found = {}
         for name, pair in pairs.items():
             d = tally.difference(pair, base, level, self._resamples, self._seed)
-            found[name] = Lift(self._baseline, known[best], d.value, d.low, d.high, d.p_value, self._level)
+            value = min(max(d.value, d.low), d.high)  # cut, as its interval is, to what the rewards' range allows
+            found[name] = Lift(self._baseline, known[best], value, d.low, d.high, d.p_value, self._level, d.kind)
         return found
 
 
@@ -227,6 +228,9 @@ def compare(
     'first'
     """
     [chosen] = named(estimator)
+    if interval == "cressie-read":
+        raise ValueError("interval='cressie-read' is for single values: for a difference ask for 'auto' (normal), "
+                         "'bootstrap', 'bernstein', 'betting' or 'sequence'")  # fmt: skip
     job = Settings(log, clip, interval, level, reward_range, max_weight, folds, cap, cluster is not None)
     targets = [Target(first, log), Target(second, log)]
     run = Pass(job, [(chosen, target) for target in targets], reward_model, folds, seed, None, cluster)

@@ -251,7 +251,7 @@ def bernstein_p(value: float, variance: float, n: int, spread: float) -> float:
 def bootstrap_p(
     blocks: Blocks | Clusters, value: Callable[[Floats], Any], *, resamples: int = 1000, seed: int = 0
 ) -> float:
-    """The p-value that goes with ``bootstrap``: twice the smaller share of resamples on one side of 0.
+    """The p-value that goes with ``bootstrap``: the smallest 1 - level whose interval misses 0 (2 / B of B resamples).
 
     >>> blocks = Blocks(1)
     >>> blocks.add(np.tile([[-1.0], [1.0]], (500, 1)))
@@ -259,10 +259,12 @@ def bootstrap_p(
     True
     """
     drawn = np.asarray(value(np.concatenate(list(_resampled(blocks.sums, blocks.counts, resamples, seed)))))
-    drawn = drawn[np.isfinite(drawn)]
+    drawn = np.sort(drawn[np.isfinite(drawn)])
     if not drawn.size:
         return math.nan
-    return float(min(1.0, 2.0 * (1 + min((drawn <= 0).sum(), (drawn >= 0).sum())) / (drawn.size + 1)))
+    # where 0 lies among the quantiles, between two resamples as np.quantile has it
+    share = float(np.interp(0.0, drawn, np.linspace(0.0, 1.0, drawn.size), left=0.0, right=1.0))
+    return min(1.0, max(2.0 * min(share, 1.0 - share), 2.0 / (drawn.size + 1)))
 
 
 def bernstein(value: Any, variance: Any, n: int, level: float = 0.95, *, spread: Any) -> tuple[Any, Any]:

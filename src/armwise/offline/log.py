@@ -57,6 +57,7 @@ class Log(Readers):
     """
 
     costs: Floats | None = None  # what each row's arm cost, where the log says so
+    _origin: tuple[Any, Any] | None = None  # the table that rows in memory were taken from, and which of its rows
 
     def __init__(
         self,
@@ -146,6 +147,12 @@ class Log(Readers):
         >>> [len(rows) for rows in log.batches(2)]
         [2, 1]
         """
+        if extra and self._origin is not None and self._rows is not None:
+            columns = {name: self._column(name) for name in extra}
+            for rows in self.batches(size):
+                within = slice(rows.start - self._rows.start, rows.start - self._rows.start + len(rows))
+                yield replace(rows, extra={name: values[within] for name, values in columns.items()})
+            return
         if extra and not hasattr(self._source, "columns_used"):
             raise ValueError(f"this log has no column {extra[0]!r}: give an array with one value per row")
         if self._rows is not None and not extra:
@@ -158,6 +165,12 @@ class Log(Readers):
             if found:
                 raise LogError(found)
             yield rows
+
+    def _column(self, name: str) -> Any:
+        """A column of the table that the rows were taken from."""
+        source, which = self._origin  # type: ignore[misc]
+        values = np.concatenate([rows.extra[name] for rows in source.batches(BATCH, False, (name,))])
+        return values if which is None else values[which]
 
     def validate(self) -> None:
         """Read every row and raise one ``LogError`` with all that is wrong, row by row.
@@ -268,7 +281,7 @@ class Log(Readers):
         >>> Log(arms=[0, 1, 1], rewards=[0, 0, 1]).take([2]).rewards
         array([1.])
         """
-        taken = self._like(replace(self.rows.take(which), start=0))
+        taken = self._like(replace(self.rows.take(which), start=0), which)
         taken.costs = None if self.costs is None else self.costs[which]
         return taken
 
@@ -290,8 +303,9 @@ class Log(Readers):
         """
         if self._rows is not None:
             log = self._like(self._rows.take(slice(first, last)))
+            log._origin = None  # and not the table itself, which does not travel
             log.costs = None if self.costs is None else self.costs[first:last]
-            log._described = Described(self.columns_used, self.context_names)  # and not the table itself
+            log._described = Described(self.columns_used, self.context_names)
             return log
         if not hasattr(self._source, "part"):
             raise ValueError(
@@ -314,8 +328,13 @@ class Log(Readers):
         log.costs = self.costs
         return log
 
-    def _like(self, rows: LogBlock) -> Log:
+    def _like(self, rows: LogBlock, which: Any = None) -> Log:
+        """These rows (``which`` of this log's own, or all) as a log like this one."""
         log = Log.__new__(Log)
+        source, before = self._origin or (self._source, None)
+        if hasattr(source, "columns_used"):
+            every = np.arange(len(self)) if before is None else before
+            log._origin = (source, before if which is None else every[which])
         log._rows, log._source, log.n_arms, log.arm_names = rows, None, self.n_arms, self.arm_names
         log._described = self._described
         return log

@@ -214,7 +214,9 @@ def several_fragment(results: Evaluations) -> str:
     return (
         _alarm(results.verdict)
         + _table(["policy", *header(first.level)], rows)
-        + _list([*earned, *lifts, *first.notes])
+        + _list(
+            [*earned, *lifts, *next((each.notes for each in results.values() if each.lift is not None), first.notes)]
+        )
         + _segments(dict(results))
     )
 

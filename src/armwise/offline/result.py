@@ -33,6 +33,7 @@ class Lift:
     high: float
     p_value: float  # NaN where the kind of interval has none
     level: float = 0.95
+    kind: str = "normal"  # of the interval
 
     @property
     def better(self) -> bool:
@@ -91,7 +92,10 @@ class Estimate:
             verdicts = (*verdicts, f"outside its interval, which knows that the weights should average 1 (they average "
                                    f"{diagnostics.mean_weight:.3g}): take snips or sndr")  # fmt: skip
         if getattr(estimator, "tuned", None) is not None:
-            verdicts = (*verdicts, "tuned: the interval is that of dr, which has no bias from the choice")
+            verdicts = (
+                *verdicts,
+                "tuned: the interval is that of dr, which has no bias from the choice (and reaches to the value)",
+            )
         error = math.sqrt(variance / n) if variance >= 0 else math.nan
         return cls(estimator.name, value, float(low), float(high), error, n, ess, verdicts, interval, level,
                    getattr(estimator, "parameter", None))  # fmt: skip
@@ -172,7 +176,7 @@ class Evaluation(Mapping[str, Estimate]):
         'dm rests on the reward model alone, whose bias the interval does not know'
         """
         found = [f"columns: {self.columns}"] if self.columns else []
-        found.append(f"intervals: {self._kinds()}")
+        found.append(f"intervals: {self._kinds()}" + (f"; of lifts: {self.lift.kind}" if self.lift is not None else ""))
         for word in (MODEL_ALONE, "outside", "tuned"):
             found += [f"{e.name} {w}" if word == MODEL_ALONE else f"{e.name}: {w}"
                       for e in self._estimates.values() for w in e.warnings if w.startswith(word)]  # fmt: skip

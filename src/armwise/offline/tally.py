@@ -14,7 +14,7 @@ from armwise.offline import intervals
 from armwise.offline.balance import Balance
 from armwise.offline.bounded import Bets, Reach, cressie_read
 from armwise.offline.diagnostics import Diagnostics, Weighing
-from armwise.offline.estimators import DM, IPS, SNDR, SNIPS, Estimator, Facts
+from armwise.offline.estimators import DM, DR, IPS, SNDR, SNIPS, Estimator, Facts
 from armwise.offline.intervals import Clusters
 from armwise.offline.result import Estimate
 from armwise.offline.rows import LogBlock
@@ -310,8 +310,8 @@ class Tally:
         return cressie_read(self.n, mean, covariance, low, high, level, units=self.units)
 
     def _spread(self, estimator: Estimator, columns: list[int]) -> float:
-        low, high = self._score_range(estimator)
-        ends = [self.sums.columns[i] for i in columns]
+        low, high = self._score_range(DR() if estimator.by_dr else estimator)
+        ends = [self.sums.columns[i] for i in (columns[:1] if estimator.by_dr else columns)]
         seen = sum(end.high - end.low for end in ends)  # a model may answer outside the range
         return max(high - low, seen)
 
@@ -350,7 +350,34 @@ class Tally:
             p_value = intervals.bernstein_p(value, variance, self.n, reach)
         else:
             kind = "normal"
+        if kind in ("normal", "bootstrap"):
+            low, high, p_value = self._open_still(one, other, low, high, p_value, level)
+        if self.bounded:  # no difference is larger than that of the rewards
+            width = self._job.high - self._job.low
+            low, high = min(max(low, -width), width), max(min(high, width), -width)
         return Difference(value, float(low), float(high), variance, p_value, kind)
+
+    def _open_still(
+        self, one: int, other: int, low: float, high: float, p_value: float, level: float
+    ) -> tuple[float, float, float]:
+        """Where all rows that count for a policy have one reward, they have no spread, and yet do not make it sure."""
+
+        def slack(share: float) -> tuple[float, float]:
+            (e, t), (f, u) = self.pairs[one], self.pairs[other]
+            a, b = self.value(one), self.value(other)
+            (down, up), (less, more) = self._unseen(t, a, a, share, e), self._unseen(u, b, b, share, f)
+            return (a - down) + (more - b), (up - a) + (b - less)
+
+        below, above = slack(0.5 + level / 2.0)  # half of the failures for each policy
+        if not (below > 0.0 or above > 0.0):
+            return low, high, p_value
+        low, high = low - below, high + above
+        if low > 0.0 or high < 0.0:  # the p-value that goes with it: where slack alone reaches 0
+            gap = low + below if low > 0.0 else -(high - above)
+            shares = np.geomspace(1e-12, 1.0 - level, 200)
+            reach = np.array([max(slack(1.0 - share / 2.0)) for share in shares])
+            return low, high, max(p_value, float(shares[int(np.argmax(reach < gap))]))
+        return low, high, max(p_value, 1.0 - level)
 
     def _score_range(self, estimator: Estimator) -> tuple[float, float]:
         job = self._job

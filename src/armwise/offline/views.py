@@ -69,6 +69,7 @@ def text_table(result: Evaluation) -> str:
         best = list(inside.values())[-1]
         lift = "" if inside.lift is None else f", lift {_signed(inside.lift.value)} ({_ends(inside.lift)})"
         lines.append(f"{segment}: {best.name} {number(best.value)} ({_ends(best)}) in {best.n:,} rows{lift}")
+        lines += [f"  WARNING, {segment}: {inside.verdict}"] if inside.verdict else []
     lines += result.notes
     lines += [f"WARNING: {result.verdict}"] if result.verdict else []
     return "\n".join(lines)
@@ -80,7 +81,7 @@ def lift_line(result: Evaluation) -> str:
     assert lift is not None
     over = "what the log earned" if lift.baseline == "logged" else lift.baseline
     p = f", p = {lift.p_value:.2g}" if math.isfinite(lift.p_value) else ""
-    return f"lift over {over}: {_signed(lift.value)} ({_ends(lift)}{p}; {lift.estimator}, paired)"
+    return f"lift over {over}: {_signed(lift.value)} ({_ends(lift)}{p}; {lift.estimator}, paired, {lift.kind})"
 
 
 def several_table(results: Evaluations) -> str:
@@ -101,7 +102,9 @@ def several_table(results: Evaluations) -> str:
                 rows.append([segment, name, number(e.value), _ends(e), f"{e.n:,}", change])
         head = [results.by, "policy", e.name, f"{first.level:.0%} interval", "rows", "lift"]
         lines += ["", *lines_of(head, rows, left={0, 1, 3, 5}), ""]
-    lines += first.notes
+        lines += [f"WARNING, {segment}, {name}: {each.segments[segment].verdict}" for segment in first.segments
+                  for name, each in results.items() if each.segments[segment].verdict]  # fmt: skip
+    lines += next((each.notes for each in results.values() if each.lift is not None), first.notes)
     lines += [f"WARNING: {results.verdict}"] if results.verdict else []
     return "\n".join(lines)
 
