@@ -8,7 +8,8 @@ import json
 import numpy as np
 import pytest
 
-from armwise.offline import Log, LogError, SlateLog, evaluate_slates
+from armwise.cli.main import main
+from armwise.offline import Log, LogError, SlateLog, WeakLogWarning, evaluate_slates
 
 K, L = 4, 3
 BASE = np.array([0.1, 0.3, 0.5, 0.7])
@@ -204,7 +205,9 @@ def test_ccb_logs_are_read_with_their_slots(tmp_path):
     assert log.contexts.tolist() == [[30.0], [30.0]]
     value = evaluate_slates(log, lambda x, above: "c" if not above else "a", "rips", warn=False)["rips"].value
     assert value == pytest.approx((1.0 / 0.5) / 2)
-    with pytest.raises(LogError, match=r"line 1: a decision of several slots: read the file with .*SlateLog"):
+    with pytest.raises(
+        LogError, match=r"first is line 1.* are decisions of several slots: read the file with .*SlateLog"
+    ):
         Log.from_dsjson(path)
 
 
@@ -355,3 +358,23 @@ def test_policies_that_answer_something_else_are_named(policy, options, message)
     log = SlateLog(actions=A, rewards=R, probabilities=P, n_arms=4 if policy is best_first else 2)
     with pytest.raises(ValueError, match=message):
         evaluate_slates(log, policy, **options)
+
+
+def test_a_file_of_both_kinds_of_decisions_says_what_is_left_out(tmp_path, capsys):
+    slot = {"_label_cost": -1.0, "_a": [1, 0], "_p": [0.75, 0.25]}
+    ranking = {"c": {"_multi": [{"x": 1}, {"x": 2}], "_slots": [{}]}, "_outcomes": [slot]}
+    single = {"_label_cost": -1.0, "_label_probability": 0.5, "_labelIndex": 0, "a": [1, 2], "p": [0.5, 0.5],
+              "c": {"_multi": [{"x": 1}, {"x": 2}]}}  # fmt: skip
+    path = tmp_path / "both.dsjson"
+    path.write_text("".join(json.dumps(line) + "\n" for line in [ranking, single, ranking, single, single]))
+    with pytest.warns(WeakLogWarning, match="3 of 5 decisions are of single arms, and left out"):
+        log = SlateLog.from_dsjson(path)
+    assert len(log) == 2
+    path.write_text(json.dumps(single) + "\n")
+    with pytest.raises(LogError, match="holds no ranking: its decisions are of single arms"):
+        SlateLog.from_dsjson(path)
+    path.write_text((json.dumps(ranking) + "\n") * 30)
+    assert main(["evaluate", str(path), "--policy", "uniform"]) == 2
+    said = capsys.readouterr().err
+    assert said.count("SlateLog.from_dsjson") == 1
+    assert "evaluate_slates" in said

@@ -22,6 +22,10 @@ from armwise.offline import service
 from armwise.offline.log import Log
 from armwise.offline.rows import Ints, LogBlock, LogError
 
+_SLOTS = (
+    "decisions of several slots: read the file with armwise.offline.SlateLog.from_dsjson, and judge a policy with "
+    "armwise.offline.evaluate_slates"
+)
 _MOST = 20_000_000  # numbers in a block of arm features
 
 
@@ -62,7 +66,11 @@ class Events:
         tags: list[Any] | None = []
         costs: list[float] = []
         problems: list[str] = []
+        slots: list[int] = []  # lines of several slots
         for number, event, wrong in self._events():
+            if wrong == _SLOTS:
+                slots.append(number)
+                continue
             if wrong:
                 problems.append(f"line {number}: {wrong}")
                 continue
@@ -83,6 +91,9 @@ class Events:
                         f"{path} has more than {max_features:,} different features: read it with features=False, or "
                         "give max_features="
                     )
+        if slots:  # the same of every such line
+            problems.append(f"{len(slots):,} of {len(slots) + n_rows + len(problems):,} lines (the first is line "
+                            f"{slots[0]}) are {_SLOTS}")  # fmt: skip
         if problems:
             raise LogError(problems)
         self.n_rows = n_rows
@@ -221,7 +232,7 @@ def _wrong(event: Any) -> str:
     if not isinstance(event["c"]["_multi"], list) or not event["c"]["_multi"]:
         return "'_multi' must list at least one action"
     if "_outcomes" in event:
-        return "a decision of several slots: read the file with armwise.offline.SlateLog.from_dsjson"
+        return _SLOTS
     if not _is_number(event.get("_label_cost")):
         return "no '_label_cost', the negative of the reward"
     if event.get("pdrop"):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,10 +17,12 @@ from typing import Any
 import numpy as np
 
 from armwise.offline import service
+from armwise.offline.diagnostics import WeakLogWarning
 from armwise.offline.dsjson import _is_number, flatten
 from armwise.offline.rows import LogError
 from armwise.offline.slate_log import SlateLog
 
+_SINGLE = "a decision of a single arm"
 _MARK = "\x1f"  # between the event's id and the slot's number, in the service's log
 
 
@@ -32,17 +35,26 @@ class _Ranking:
 
 
 def read(path: Any, *, features: bool = True, skip: bool = False) -> SlateLog:
-    """The rankings of a file in memory; ``skip`` passes over lines that are none, which are errors otherwise."""
-    rankings, problems = [], []
+    """The rankings of a file in memory; ``skip`` passes over lines that are none, which are errors otherwise.
+
+    Decisions of a single arm, which a service's log has beside them, are left out and counted in a warning.
+    """
+    rankings, problems, single = [], [], 0
     for number, ranking in _rankings(Path(path)):
         if isinstance(ranking, _Ranking):
             rankings.append(ranking)
+        elif ranking is _SINGLE:
+            single += 1
         elif not skip:
             problems.append(f"line {number}: {ranking}")
     if problems:
         raise LogError(problems)
     if not rankings:
-        raise LogError([f"{path} holds no ranking"])
+        other = ": its decisions are of single arms, read it with armwise.offline.Log.from_dsjson" if single else ""
+        raise LogError([f"{path} holds no ranking{other}"])
+    if single:
+        warnings.warn(WeakLogWarning(f"{single:,} of {single + len(rankings):,} decisions are of single arms, and left "
+                                     "out (armwise.offline.Log.from_dsjson reads them)"), stacklevel=3)  # fmt: skip
     return _log(rankings, features)
 
 
@@ -82,6 +94,13 @@ def _from_vw(line: Any) -> _Ranking | str:
         return line
     context = line.get("c") if isinstance(line, dict) else None
     outcomes = line.get("_outcomes") if isinstance(line, dict) else None
+    if (
+        isinstance(context, dict)
+        and outcomes is None
+        and "_slots" not in context
+        and _is_number(line.get("_label_cost"))
+    ):
+        return _SINGLE
     if not isinstance(context, dict) or not isinstance(context.get("_multi"), list) or not isinstance(outcomes, list):
         return "not a ranking: expected an object with 'c', its '_multi' and '_slots', and '_outcomes'"
     actions, slots = context["_multi"], context.get("_slots", [])
