@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from armwise.agent import Floats
-from armwise.arguments import as_floats
+from armwise.arguments import as_floats, short
 from armwise.extras import needs
 
 
@@ -42,8 +42,14 @@ def budget_optimum(rewards: ArrayLike, costs: ArrayLike, rate: Any, covering: An
     paid = paid[:, :, None] if paid.ndim == 2 else paid
     if paid.ndim != 3 or paid.shape[:2] != worth.shape:
         raise ValueError(f"costs must have the shape of rewards, {worth.shape}, got shape {paid.shape[:2]}")
+    for name, numbers in (("rewards", worth), ("costs", paid)):
+        if not np.isfinite(numbers).all():
+            raise ValueError(f"{name} must be finite numbers, got NaN or infinity")
     (n, K), m = worth.shape, paid.shape[2]
-    rates = np.broadcast_to(np.asarray(rate, np.float64), (m,))
+    wanted = np.atleast_1d(as_floats("rate", rate))
+    if wanted.shape not in ((1,), (m,)) or not np.isfinite(wanted).all():
+        raise ValueError(f"rate must be a finite number, or one per resource ({m}), got {short(rate)}")
+    rates = np.broadcast_to(wanted, (m,))
     signs = np.where(np.broadcast_to(np.asarray(covering, bool), (m,)), -1.0, 1.0)
     unit = np.where(rates > 0.0, rates, 1.0)  # costs in multiples of their rate: HiGHS likes numbers near 1
     limits: Any = sparse.csr_array((signs / unit)[:, None] * paid.reshape(n * K, m).T / n)

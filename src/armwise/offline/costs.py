@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armwise.agent import Floats
+from armwise.agent import Floats, fraction
+from armwise.arguments import as_floats, short
 from armwise.budget.optimum import budget_optimum
 from armwise.display import html_table, text_table
 from armwise.extras import needs
@@ -41,17 +42,45 @@ class Interval:
 
 @dataclass(frozen=True)
 class Judged:
-    """One policy: value and cost per decision, cost per reward, and whether another is at least as good in both."""
+    """One policy: value and costs per decision, costs per reward, and whether another is at least as good in all.
+
+    ``costs`` and ``costs_per_reward`` have one entry per resource; ``cost`` and ``cost_per_reward`` are those of a log
+    with one.
+    """
 
     name: str
     value: Estimate
-    cost: Estimate
-    cost_per_reward: Interval
+    costs: tuple[Estimate, ...]
+    costs_per_reward: tuple[Interval, ...]
     dominated: bool
+
+    @property
+    def cost(self) -> Estimate:
+        """What it costs per decision, in the one resource that the log has."""
+        return _only("cost", self.costs)
+
+    @property
+    def cost_per_reward(self) -> Interval:
+        """What a unit of reward costs, in the one resource that the log has."""
+        return _only("cost_per_reward", self.costs_per_reward)
+
+    def beats(self, other: Judged) -> bool:
+        """Whether it earns at least as much for at most as much of everything, and not the same, by the estimates."""
+        mine, theirs = [each.value for each in self.costs], [each.value for each in other.costs]
+        no_worse = self.value.value >= other.value.value and all(m <= t for m, t in zip(mine, theirs))
+        return no_worse and (self.value.value > other.value.value or mine != theirs)
+
+
+def _only(name: str, each: tuple[Any, ...]) -> Any:
+    if len(each) != 1:
+        raise ValueError(
+            f"{name} is one number, and the log has {len(each)} resources: see its plural, one per resource"
+        )
+    return each[0]
 
 
 class Tradeoff:
-    """Policies by what they earn and what they cost.
+    """Policies by what they earn and what they cost; ``resources`` names what they cost in.
 
     >>> log = Log(arms=[0, 1] * 50, rewards=[0.0, 1.0] * 50, probabilities=[0.5] * 100, n_arms=2, costs=[0, 2] * 50)
     >>> result = tradeoff(log, {"first": [1.0, 0.0], "second": [0.0, 1.0]})
@@ -59,26 +88,27 @@ class Tradeoff:
     (2.0, ['first', 'second'])
     """
 
-    def __init__(self, judged: list[Judged]) -> None:
-        self.policies = {each.name: each for each in judged}
+    def __init__(self, judged: list[Judged], resources: Sequence[str] = ("cost",)) -> None:
+        self.policies, self.resources = {each.name: each for each in judged}, list(resources)
 
     def __getitem__(self, name: str) -> Judged:
         return self.policies[name]
 
     @property
     def front(self) -> list[str]:
-        """The policies that no other beats in both, by their estimates, the cheapest first."""
+        """The policies that no other beats in everything, by their estimates, the cheapest (in the first) first."""
         best = [each for each in self.policies.values() if not each.dominated]
-        return [each.name for each in sorted(best, key=lambda each: each.cost.value)]
+        return [each.name for each in sorted(best, key=lambda each: each.costs[0].value)]
 
     def _cells(self) -> tuple[list[str], list[list[str]]]:
-        shown = sorted(self.policies.values(), key=lambda each: each.cost.value)
+        shown = sorted(self.policies.values(), key=lambda each: each.costs[0].value)
         rows = [
-            [each.name, *(f"{x.value:.4g} [{x.low:.4g}, {x.high:.4g}]" for x in (each.value, each.cost,
-             each.cost_per_reward)), "" if each.dominated else "yes"]
+            [each.name, *(f"{x.value:.4g} [{x.low:.4g}, {x.high:.4g}]" for x in (each.value, *each.costs,
+             *each.costs_per_reward)), "" if each.dominated else "yes"]
             for each in shown
         ]  # fmt: skip
-        return ["policy", "value", "cost", "cost per reward", "on the front"], rows
+        per_reward = [f"{name} per reward" for name in self.resources]
+        return ["policy", "value", *self.resources, *per_reward, "on the front"], rows
 
     @property
     def weaknesses(self) -> list[str]:
@@ -89,8 +119,9 @@ class Tradeoff:
         'first: too few rows answer the question: effective sample size 9 of 18, where an interval needs about 30'
         """
         found = [(name, warning) for name, each in self.policies.items()
-                 for warning in dict.fromkeys((*each.value.warnings, *map(_of_costs, each.cost.warnings)))]  # fmt: skip
-        return [f"{name}: {warning}" for name, warning in found]
+                 for cost in each.costs
+                 for warning in (*each.value.warnings, *map(_of_costs, cost.warnings))]  # fmt: skip
+        return [f"{name}: {warning}" for name, warning in dict.fromkeys(found)]
 
     def __str__(self) -> str:
         return "\n".join([text_table(*self._cells()), *self.weaknesses])
@@ -108,64 +139,95 @@ class Tradeoff:
         with needs("offline"):
             from matplotlib.figure import Figure as Canvas
 
-        figure = Canvas(figsize=(6, 4), layout="constrained")
-        axes = figure.subplots()
+        panels = len(self.resources)
+        figure = Canvas(figsize=(6 * panels, 4), layout="constrained")
+        for i, axes in enumerate(np.atleast_1d(figure.subplots(1, panels, sharey=True))):
+            self._draw(axes, i)
+        if path is not None:
+            figure.savefig(path, dpi=150)
+        return figure
+
+    def _draw(self, axes: Any, i: int) -> None:
+        """Value over what is paid in resource i."""
         for each in self.policies.values():
-            x, y = each.cost, each.value
+            x, y = each.costs[i], each.value
             sides = [[x.value - x.low], [x.high - x.value]], [[y.value - y.low], [y.high - y.value]]
             colour = "#0b6fa4" if each.name in self.front else "#5f6c7b"  # dominated ones are grey
             axes.errorbar([x.value], [y.value], xerr=np.abs(sides[0]), yerr=np.abs(sides[1]), fmt="o", capsize=2,
                           color=colour)  # fmt: skip
             axes.annotate(each.name, (x.value, y.value), textcoords="offset points", xytext=(6, -14), color="#1f2933")
-        front = [self[name] for name in self.front]
-        axes.plot([each.cost.value for each in front], [each.value.value for each in front], color="0.6", zorder=0)
+        if len(self.resources) == 1:
+            front = [self[name] for name in self.front]
+            axes.plot([each.cost.value for each in front], [each.value.value for each in front], color="0.6", zorder=0)
         axes.margins(x=0.12)
         axes.grid(color="#d9dee3", linewidth=0.8)
         axes.set_axisbelow(True)
         for side in ("top", "right"):
             axes.spines[side].set_visible(False)
-        axes.set_xlabel("cost per decision")
-        axes.set_ylabel("value per decision")
-        axes.set_title("the line is the Pareto front", loc="left", fontsize=11)
-        if path is not None:
-            figure.savefig(path, dpi=150)
-        return figure
+        axes.set_xlabel(f"{self.resources[i]} per decision")
+        if i == 0:
+            axes.set_ylabel("value per decision")
+            title = (
+                "the line is the Pareto front" if len(self.resources) == 1 else "no other beats the blue ones in all"
+            )
+            axes.set_title(title, loc="left", fontsize=11)
 
 
 def tradeoff(
-    log: Log, policies: Mapping[str, Any], *, estimator: str = "snips", level: float = 0.95, **options: Any
-) -> Tradeoff:
+    log: Log, policies: Mapping[str, Any], *, estimator: str = "snips", level: float = 0.95,
+    resources: Sequence[str] | None = None, **options: Any,
+) -> Tradeoff:  # fmt: skip
     """What each policy would have earned and cost per decision, with intervals, from a log that has ``costs``.
 
     Values and costs are judged alike, by ``estimator`` (see ``evaluate``, which takes ``options``); cost per reward is
     the ratio of the weighted sums. Its interval, and that of costs unless ``options`` or another estimator are given,
     is by bootstrap-t: costs have long tails, and a normal interval from few rows ends too low. How long the tail of an
     arm's cost is, relative to its mean, is looked for in the rows of all arms: those of a dear arm are few. A policy is
-    dominated where another earns at least as much for at most as much, by the estimates.
+    dominated where another earns at least as much for at most as much of everything, by the estimates. In several
+    resources (``log.costs`` is (n, m)) each has its columns, called ``resources`` or cost 1, cost 2, ...
 
     >>> log = Log(arms=[0, 1] * 50, rewards=[0.0, 1.0] * 50, probabilities=[0.5] * 100, n_arms=2, costs=[1, 2] * 50)
     >>> print(tradeoff(log, {"first": [1.0, 0.0], "second": [0.0, 1.0]})["second"].cost_per_reward.value)
     2.0
     """
     paid = _costs(log)
-    priced = _with_rewards(log, paid)
-    usual, judged = _usual(log.arms, paid), []
-    for name, policy in policies.items():
+    names = _resources(resources, paid.shape[1])
+    judged = []
+    for name, policy in _policies(policies).items():
         value = evaluate(log, policy, [estimator], level=level, warn=False, **options)[estimator]
-        # Dollars that lie between 0 and 1 are not bounded by 1: their interval assumes no bound.
-        costing = {"interval": "normal"} | options
-        cost = evaluate(priced, policy, [estimator], level=level, warn=False, **costing)[estimator]
         weights = _weights(log, policy)
-        if estimator == "snips" and not options and np.isfinite(cost.value):
-            mean = _ratio(weights, paid, np.ones_like(paid), level, usual)
-            cost = replace(cost, low=mean.low, high=mean.high, interval="bootstrap-t")
-        judged.append((name, value, cost, _ratio(weights, paid, log.rewards, level)))
-    return Tradeoff([
-        Judged(name, value, cost, ratio, any(
-            v.value >= value.value and c.value <= cost.value and (v.value > value.value or c.value < cost.value)
-            for _, v, c, _ in judged))
-        for name, value, cost, ratio in judged
-    ])  # fmt: skip
+        costs = tuple(_cost(log, column, policy, weights, estimator, level, options) for column in paid.T)
+        per_reward = tuple(_ratio(weights, column, log.rewards, level) for column in paid.T)
+        judged.append(Judged(name, value, costs, per_reward, dominated=False))
+    return Tradeoff([replace(one, dominated=any(other.beats(one) for other in judged)) for one in judged], names)
+
+
+def _cost(log: Log, paid: Floats, policy: Any, weights: Floats, estimator: str, level: float, options: Any) -> Estimate:
+    """What a policy would have paid in one resource per decision."""
+    # Dollars that lie between 0 and 1 are not bounded by 1: their interval assumes no bound.
+    costing = {"interval": "normal"} | options
+    cost: Estimate = evaluate(
+        _with_rewards(log, paid), policy, [estimator], level=level, warn=False, **costing
+    )[estimator]  # fmt: skip
+    if estimator == "snips" and not options and np.isfinite(cost.value):
+        mean = _ratio(weights, paid, np.ones_like(paid), level, _usual(log.arms, paid))
+        cost = replace(cost, low=mean.low, high=mean.high, interval="bootstrap-t")
+    return cost
+
+
+def _policies(policies: Any) -> Mapping[str, Any]:
+    if not isinstance(policies, Mapping) or not policies:
+        raise ValueError(f"policies must be a dictionary with at least one policy by its name, got {short(policies)}")
+    return policies
+
+
+def _resources(names: Any, n: int) -> list[str]:
+    if names is None:
+        return ["cost"] if n == 1 else [f"cost {i + 1}" for i in range(n)]
+    found = list(names) if isinstance(names, (list, tuple)) else [names]
+    if len(found) != n or not all(isinstance(name, str) for name in found):
+        raise ValueError(f"resources must be {n} names, one per resource of the log's costs, got {short(names)}")
+    return found
 
 
 @dataclass(frozen=True)
@@ -182,12 +244,17 @@ class Mixture:
     shares: dict[str, float]
 
 
-def best_mixture(log: Log, policies: Mapping[str, Any], rate: float, *, level: float = 0.95) -> Mixture:
+def best_mixture(
+    log: Log, policies: Mapping[str, Any], rate: float | Sequence[float], *, level: float = 0.95
+) -> Mixture:
     """What the best mix of these policies would have earned per decision, at a mean cost of at most ``rate``.
+
+    ``rate`` is a number, or one per resource. ValueError if no mix keeps to it, by the estimated costs. Where all
+    rewards of the log lie in [0, 1] the interval does too.
 
     The value is the LP's over the policies' estimated values and costs (self-normalised weights), which flatters a
     little: it picks what the log happened to favour. The interval does not. With the LP's price of a unit of cost,
-    what policy k earns less what it pays, v_k - price (c_k - rate), is at most the optimum for every k, and is the
+    what policy k earns less what it pays, v_k - price . (c_k - rate), is at most the optimum for every k, and is the
     optimum on average over the best mix. So no mix that the log calls affordable earns more than the optimum if every
     policy is lowered by its half-width, all m at once (Bonferroni); and the largest upper end of a policy is above it.
 
@@ -198,46 +265,67 @@ def best_mixture(log: Log, policies: Mapping[str, Any], rate: float, *, level: f
     """
     from scipy.special import ndtri
 
-    paid, names = _costs(log), list(policies)
+    paid, names = _costs(log), list(_policies(policies))
+    rates = _rates(rate, paid.shape[1])
+    tail = (1.0 - fraction("level", level)) / 2.0
     weights = np.stack([_weights(log, policies[name]) for name in names], axis=1)
     total = weights.sum(axis=0)
     if not total.all():
         never = names[int(np.argmin(total))]
         raise ValueError(f"policies: the log has no decision that {never!r} would have made, so it cannot be judged")
-    values, costs = log.rewards @ weights / total, paid @ weights / total
-    rate = max(rate, float(costs.min()) * (1 + 1e-9))
-    best = budget_optimum(values[None], costs[None], rate)
-    price = _price(values, costs, rate)
-    less_paid = log.rewards - price * (paid - rate)
+    values, costs = log.rewards @ weights / total, (weights.T @ paid) / total[:, None]
+    least = costs.min(axis=0)
+    if (least - rates > 1e-9 * np.abs(least)).any():
+        raise ValueError(f"rate {rate!r:.80}: no mix keeps to it, since the cheapest of these policies costs {least}")
+    rates = np.maximum(rates, least)  # what a mean of equal costs rounds to may be above them
+    best = budget_optimum(values[None], costs[None], rates)
+    less_paid = log.rewards - (paid - rates) @ _prices(values, costs - rates)
     means = less_paid @ weights / total
     squares = ((weights * (less_paid[:, None] - means)) ** 2).sum(axis=0)
     unseen = weights.max(axis=0) * np.ptp(less_paid)  # three answers, all good, say little: one more could be the worst
     errors = np.sqrt(squares + unseen**2) / total
-    tail = (1.0 - level) / 2.0
     lowered = values + ndtri(tail / len(names)) * errors
-    low = budget_optimum(lowered[None], costs[None], rate).value
-    high = float((means - ndtri(tail) * errors).max())
-    return Mixture(best.value, low, high, dict(zip(names, best.policy[0].tolist())))
+    low = budget_optimum(lowered[None], costs[None], rates).value
+    found = np.array([best.value, low, (means - ndtri(tail) * errors).max()])
+    if log.rewards.min() >= 0.0 and log.rewards.max() <= 1.0:
+        found = found.clip(0.0, 1.0)
+    return Mixture(*found.tolist(), shares=dict(zip(names, best.policy[0].tolist())))
 
 
-def _price(values: Floats, costs: Floats, rate: float) -> float:
-    """The LP's price of a unit of cost: max_k v_k - price (c_k - rate) is least at 0 or where two lines cross."""
-    gaps = costs[:, None] - costs
-    with np.errstate(divide="ignore", invalid="ignore"):
-        crossings = (values[:, None] - values) / gaps
-    prices = np.append(0.0, crossings[(gaps != 0.0) & (crossings > 0.0)])
-    return float(prices[np.argmin((values - prices[:, None] * (costs - rate)).max(axis=1))])
+def _rates(rate: Any, n: int) -> Floats:
+    rates = np.atleast_1d(as_floats("rate", rate))
+    if rates.shape not in ((1,), (n,)) or not np.isfinite(rates).all():
+        raise ValueError(
+            f"rate must be a finite number, or {n}, one per resource of the log's costs, got {short(rate)}"
+        )
+    return np.broadcast_to(rates, (n,))
+
+
+def _prices(values: Floats, excess: Floats) -> Floats:
+    """The LP's price of a unit of each resource: the prices >= 0 at which max_k v_k - price . (c_k - rate) is least."""
+    with needs():
+        from scipy.optimize import linprog
+
+    (K, m), unit = excess.shape, np.maximum(np.abs(excess).max(axis=0), 1e-300)
+    above = np.hstack([-np.ones((K, 1)), -excess / unit])  # v_k - price . excess_k - s <= 0
+    bounds = [(None, None), *[(0.0, None)] * m]
+    found = linprog(np.append(1.0, np.zeros(m)), A_ub=above, b_ub=-values, bounds=bounds, method="highs")
+    if found.status != 0:
+        raise ValueError(f"the price of the budget was not found: {found.message}")
+    return np.asarray(found.x[1:] / unit)
 
 
 def _costs(log: Log) -> Floats:
+    """(n, m): what each row cost, per resource."""
     if log.costs is None:
         raise ValueError("log has no costs: Log(..., costs=...), one number per row")
-    unknown = int(np.isnan(log.costs).sum())
+    paid = log.costs[:, None] if log.costs.ndim == 1 else log.costs
+    unknown = int(np.isnan(paid).any(axis=1).sum())
     if unknown:
         raise ValueError(
             f"{unknown} of the {len(log.costs)} rows of the log have no cost: say it with log.with_costs(...)"
         )
-    return log.costs
+    return paid
 
 
 def _of_costs(warning: str) -> str:

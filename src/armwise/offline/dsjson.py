@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from armwise.agent import Floats
 from armwise.offline import service
 from armwise.offline.log import Log
 from armwise.offline.rows import Ints, LogBlock, LogError
@@ -46,7 +47,7 @@ def from_parquet(paths: Sequence[str]) -> Log:
 
 def _log(source: Events) -> Log:
     log = Log.from_source(source, source.arm_names)
-    log.costs = None if np.isnan(source.costs).all() else source.costs
+    log.costs = None if np.isnan(source.costs).all() else source.costs  # of an empty table, too
     return log
 
 
@@ -64,7 +65,7 @@ class Events:
         self.n_rows: int | None
         n_rows = 0
         tags: list[Any] | None = []
-        costs: list[float] = []
+        costs: list[list[float]] = []
         problems: list[str] = []
         slots: list[int] = []  # lines of several slots
         for number, event, wrong in self._events():
@@ -98,10 +99,10 @@ class Events:
             raise LogError(problems)
         self.n_rows = n_rows
         self.arm_names = _names(tags)
-        self.costs = np.array(costs)  # NaN where nobody said what a decision cost
+        self.costs = _table(costs)  # NaN where nobody said what a decision cost
 
     def decisions(self) -> Iterator[dict[str, Any]]:
-        """Every row with the names it was logged with: context, arms, arm, probability, reward."""
+        """Every row with the names it was logged with: context, arms, arm, probability, reward, and cost if known."""
         for _, event, _ in self._events():
             yield _named(event)
 
@@ -180,13 +181,21 @@ class _Table(Events):
         return service.parquet_lines(self._paths)
 
 
-def _cost(event: dict[str, Any]) -> float:
-    """What a decision cost, in one resource, where its outcomes within the window say so; otherwise NaN."""
+def _cost(event: dict[str, Any]) -> list[float]:
+    """What a decision cost, per resource, where all its outcomes within the window say so; otherwise nothing."""
     outcomes = [o for o in event.get("o") or () if isinstance(o, dict) and not o.get("late")]
     costs = [o["cost"] for o in outcomes if o.get("cost") is not None]
-    numbers = [cost[0] if isinstance(cost, list) and len(cost) == 1 else cost for cost in costs]
-    known = [float(cost) for cost in numbers if isinstance(cost, (int, float)) and not isinstance(cost, bool)]
-    return sum(known) if known and len(known) == len(numbers) else math.nan
+    rows = [cost if isinstance(cost, list) else [cost] for cost in costs]
+    if len({len(row) for row in rows}) != 1 or not all(_is_number(number) for row in rows for number in row):
+        return []
+    return [float(sum(numbers)) for numbers in zip(*rows)]
+
+
+def _table(costs: list[list[float]]) -> Floats:
+    """(n,) or, in several resources, (n, m); a row in fewer resources than others is not known."""
+    m = max(map(len, costs), default=0)
+    table = np.array([row if len(row) == m else [np.nan] * m for row in costs]).reshape(len(costs), m)
+    return table[:, 0] if m == 1 else table
 
 
 def _named(event: dict[str, Any]) -> dict[str, Any]:
@@ -203,11 +212,11 @@ def _named(event: dict[str, Any]) -> dict[str, Any]:
             if isinstance(features.get(written), dict) and set(features) <= {"i", "id", written}:
                 features = features[written]
         arms.append({"id": str(action.get("_tag") or i), "features": features})
-    arm = _arm(event)
+    arm, cost = _arm(event), _cost(event)
     return {
         "context": own, "arms": arms, "arm": arms[arm]["id"], "probability": _probability(event),
         "reward": 0.0 - float(event["_label_cost"]),
-    }  # fmt: skip
+    } | ({} if not cost else {"cost": cost[0] if len(cost) == 1 else cost})  # fmt: skip
 
 
 def _agreed(tags: list[Any] | None, actions: Sequence[Any]) -> list[Any] | None:
@@ -301,7 +310,7 @@ def flatten(features: Any, prefix: str = "") -> dict[str, float]:
 
 def line(
     *, event_id: str, arm: int, reward: float, probabilities: Sequence[float], context: dict[str, Any],
-    actions: Sequence[dict[str, Any]], timestamp: str | None = None, cost: float | None = None,
+    actions: Sequence[dict[str, Any]], timestamp: str | None = None, cost: float | list[float] | None = None,
 ) -> str:  # fmt: skip
     """One event as VW reads it. The labels come first: VW ignores without a word those that follow the features.
 
@@ -318,7 +327,7 @@ def line(
         "_label_probability": float(probabilities[arm]),
         "_label_Action": arm + 1,
         "_labelIndex": arm,
-        "o": [{"v": float(reward), "EventId": event_id} | ({} if cost is None or cost != cost else {"cost": cost})],
+        "o": [{"v": float(reward), "EventId": event_id} | ({} if cost is None else {"cost": cost})],
     }
     if timestamp is not None:
         event["Timestamp"] = timestamp
@@ -341,11 +350,13 @@ def write(log: Log, path: Any) -> None:
     with opener(path, "wt", encoding="utf-8") as file:
         for rows in log.batches():
             for i in range(len(rows)):
-                cost = None if log.costs is None else float(log.costs[rows.start + i])
+                cost = None if log.costs is None else log.costs[rows.start + i].tolist()
+                if np.isnan(np.asarray(cost, np.float64)).any():  # of a log that says it of some rows only
+                    cost = None
                 file.write(_row_line(rows, i, log.arm_names, cost) + "\n")
 
 
-def _row_line(rows: LogBlock, i: int, names: list[Any] | None, cost: float | None) -> str:
+def _row_line(rows: LogBlock, i: int, names: list[Any] | None, cost: float | list[float] | None) -> str:
     offered = np.arange(rows.n_arms) if rows.available is None else np.flatnonzero(rows.available[i])
     arm = int(np.searchsorted(offered, rows.arms[i]))
     p = float(rows.probabilities[i])  # type: ignore[index]

@@ -46,8 +46,7 @@ class Log(Readers):
     without it ids, which are categories as names are (``arm_names``). ``available`` (n, K) says which arms a round
     offered, if not all. ``probabilities`` are those with which the logged arms were drawn; ``support`` (n, K) says
     which arms had any, where that is known, so that an evaluation can tell how much of a policy the log never tries.
-    ``costs`` is what each row's arm cost (see ``tradeoff``).
-    Readers: ``from_pandas``, ``from_polars``, ``from_arrow``,
+    ``costs`` is what each row's arm cost (see ``tradeoff``), (n,), or (n, m) for m resources. Readers: ``from_pandas``, ``from_polars``, ``from_arrow``,
     ``from_parquet``, ``from_csv``, ``from_obp``, ``from_dsjson``; Parquet and CSV files are streamed, and read into
     memory only if an attribute such as ``rewards`` is asked for.
 
@@ -56,7 +55,7 @@ class Log(Readers):
     (2, 2)
     """
 
-    costs: Floats | None = None  # what each row's arm cost, where the log says so
+    costs: Floats | None = None  # what each row's arm cost, where the log says so; (n, m) in several resources
     _origin: tuple[Any, Any] | None = None  # the table that rows in memory were taken from, and which of its rows
 
     def __init__(
@@ -126,6 +125,8 @@ class Log(Readers):
         >>> log = Log(contexts=[[0.5]], arms=[1], rewards=[1.0], probabilities=[0.8], n_arms=2)
         >>> next(log.decisions())
         {'context': {'x0': 0.5}, 'arms': ['0', '1'], 'arm': '1', 'probability': 0.8, 'reward': 1.0}
+
+        What a decision cost is there too, as ``cost``, where the log says so.
         """
         named = getattr(self._source, "decisions", None)
         if named is not None:
@@ -138,7 +139,15 @@ class Log(Readers):
                 offered = names if rows.available is None else [n for n, on in zip(names, rows.available[i]) if on]
                 p = None if rows.probabilities is None else float(rows.probabilities[i])
                 reward = float(rows.rewards[i])
-                yield {"context": context, "arms": offered, "arm": names[arm], "probability": p, "reward": reward}
+                cost = {} if self.costs is None else {"cost": self.costs[rows.start + i].tolist()}
+                yield {
+                    "context": context,
+                    "arms": offered,
+                    "arm": names[arm],
+                    "probability": p,
+                    "reward": reward,
+                    **cost,
+                }
 
     def batches(self, size: int = BATCH, *, contexts: bool = True, extra: tuple[str, ...] = ()) -> Iterator[LogBlock]:
         """The rows in order, at most ``size`` at a time, each block checked; ``extra`` names further columns to bring.
@@ -347,6 +356,7 @@ class Log(Readers):
 
 def _costs(costs: Any, n: int) -> Floats:
     values = floats("costs", costs)
-    if values.shape != (n,) or not np.isfinite(values).all():
-        raise LogError([f"costs must be {n} finite numbers, one per row, got shape {values.shape}"])
-    return values
+    if values.ndim not in (1, 2) or len(values) != n or 0 in values.shape[1:] or not np.isfinite(values).all():
+        wanted = "one per row, or a row of one per resource"
+        raise LogError([f"costs must be {n} finite numbers, {wanted}, got shape {values.shape}"])
+    return values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values
