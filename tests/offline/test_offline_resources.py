@@ -23,8 +23,8 @@ def logged(n: int, seed: int) -> Log:
 
 
 def test_a_log_takes_a_row_of_costs_per_decision():
-    log = logged(10, 1)
-    assert log.costs is not None and log.costs.shape == (10, 2)
+    log: Any = logged(10, 1)
+    assert log.costs.shape == (10, 2)
     assert log.take([3, 5]).costs.tolist() == log.costs[[3, 5]].tolist()
     assert log.part(2, 5).costs.tolist() == log.costs[2:5].tolist()
     assert log.with_costs(log.costs[:, :1]).costs.shape == (10,)
@@ -122,7 +122,8 @@ def test_what_has_no_answer_is_refused():
         with pytest.raises(ValueError, match=r"no mix keeps to it, since the cheapest of these policies costs \[0.01"):
             best_mixture(log, both, rate)
     assert best_mixture(log, both, 0.01).value == 0.0  # just the cheapest
-    for rate in (np.nan, "x", [1.0, 2.0]):
+    no_rates: list[Any] = [np.nan, "x", [1.0, 2.0]]
+    for rate in no_rates:
         with pytest.raises(ValueError, match="rate must be"):
             best_mixture(log, both, rate)
     with pytest.raises(ValueError, match="level must"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -22,6 +22,8 @@ from armwise.offline.targets import Target
 _RESAMPLES = 1000
 _MANY = 5_000  # rows from which on a mean is normal enough: a dear arm may be one in fifty of them
 _LEAST = 0.05  # of the error: resamples of three rows that are all the same one say nothing
+
+_Judgement = TypeVar("_Judgement")
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -71,7 +73,7 @@ class Judged:
         return no_worse and (self.value.value > other.value.value or mine != theirs)
 
 
-def _only(name: str, each: tuple[Any, ...]) -> Any:
+def _only(name: str, each: tuple[_Judgement, ...]) -> _Judgement:
     if len(each) != 1:
         raise ValueError(
             f"{name} is one number, and the log has {len(each)} resources: see its plural, one per resource"
@@ -102,11 +104,11 @@ class Tradeoff:
 
     def _cells(self) -> tuple[list[str], list[list[str]]]:
         shown = sorted(self.policies.values(), key=lambda each: each.costs[0].value)
-        rows = [
-            [each.name, *(f"{x.value:.4g} [{x.low:.4g}, {x.high:.4g}]" for x in (each.value, *each.costs,
-             *each.costs_per_reward)), "" if each.dominated else "yes"]
-            for each in shown
-        ]  # fmt: skip
+        rows = []
+        for each in shown:
+            numbers: tuple[Estimate | Interval, ...] = (each.value, *each.costs, *each.costs_per_reward)
+            cells = [f"{x.value:.4g} [{x.low:.4g}, {x.high:.4g}]" for x in numbers]
+            rows.append([each.name, *cells, "" if each.dominated else "yes"])
         per_reward = [f"{name} per reward" for name in self.resources]
         return ["policy", "value", *self.resources, *per_reward, "on the front"], rows
 
@@ -289,7 +291,8 @@ def best_mixture(
     found = np.array([best.value, low, (means - ndtri(tail) * errors).max()])
     if log.rewards.min() >= 0.0 and log.rewards.max() <= 1.0:
         found = found.clip(0.0, 1.0)
-    return Mixture(*found.tolist(), shares=dict(zip(names, best.policy[0].tolist())))
+    value, low, high = found.tolist()
+    return Mixture(value, low, high, dict(zip(names, best.policy[0].tolist())))
 
 
 def _rates(rate: Any, n: int) -> Floats:
@@ -312,7 +315,8 @@ def _prices(values: Floats, excess: Floats) -> Floats:
     found = linprog(np.append(1.0, np.zeros(m)), A_ub=above, b_ub=-values, bounds=bounds, method="highs")
     if found.status != 0:
         raise ValueError(f"the price of the budget was not found: {found.message}")
-    return np.asarray(found.x[1:] / unit)
+    solved: Any = found.x
+    return np.asarray(solved[1:] / unit)
 
 
 def _costs(log: Log) -> Floats:
