@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from armwise import persist
+from armwise import arguments, persist
 from armwise.arguments import as_floats, count
 from armwise.numerics import maps
 from armwise.streams import stream
@@ -169,12 +169,9 @@ class Fourier(FeatureMap):
         seed: int = 0,
         scales: Sequence[float] = (1.0,),
     ) -> None:
-        self.count, self.length_scale, self.seed = int(count), length_scale, int(seed)
+        self.count, self.seed = arguments.count("count", count), arguments.count("seed", seed, least=0)
+        self.length_scale = None if length_scale is None else arguments.positive("length_scale", length_scale)
         self.scales = tuple(float(scale) for scale in scales)
-        if self.count < 1:
-            raise ValueError(f"count must be at least 1, got {count}")
-        if length_scale is not None and not 0.0 < length_scale < np.inf:
-            raise ValueError(f"length_scale must be positive, got {length_scale}")
         if not 1 <= len(self.scales) <= self.count or not all(0.0 < scale < np.inf for scale in self.scales):
             raise ValueError(f"scales must be 1 to count={self.count} positive numbers, got {scales!r:.80}")
 
@@ -228,6 +225,11 @@ def median_distance(rows: Floats) -> float:
     1.0
     """
     some = rows[np.linspace(0, len(rows) - 1, min(len(rows), _PAIRS)).astype(np.int64)]
+    size = float(np.abs(some).max()) if some.size else 0.0
+    if size > 0.0 and not 1e-3 < size < 1e6:  # squares of rows of 1e200 overflow, and of 1e-9 would pass for none
+        unit = 2.0 ** np.floor(np.log2(size))
+        distance = median_distance(some / unit)
+        return float(distance * unit) if (some != some[0]).any() else 1.0
     norms = np.einsum("ij,ij->i", some, some)
     squares = (norms[:, None] + norms[None, :] - 2.0 * (some @ some.T))[np.triu_indices(len(some), 1)]
     median = float(np.sqrt(max(float(np.median(squares)), 0.0))) if len(squares) else 0.0

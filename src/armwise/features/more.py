@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from armwise.arguments import count
+from armwise.arguments import count, short
 from armwise.features.maps import FeatureMap, Floats
 
 
@@ -137,7 +137,12 @@ def hashed_text(texts: Iterable[str], size: int = 256, seed: int = 0) -> Floats:
     >>> bool((rows[0] == rows[1]).all()), round(float(rows[0] @ rows[0]), 6)
     (True, 1.0)
     """
-    wide, key = count("size", size), int(seed).to_bytes(8, "little", signed=True)
+    wide = count("size", size)
+    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or not -(2**63) <= seed < 2**63:
+        raise ValueError(f"seed must be a whole number of at most 64 bits, got {short(seed)}")
+    key = int(seed).to_bytes(8, "little", signed=True)
+    if isinstance(texts, (str, bytes)) or not isinstance(texts, Iterable):
+        raise ValueError(f"texts must be a list of strings, one per row, got {short(texts)}: put one text in a list")
     rows = []
     for i, text in enumerate(texts):
         if not isinstance(text, str):
