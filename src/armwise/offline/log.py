@@ -46,9 +46,9 @@ class Log(Readers):
     without it ids, which are categories as names are (``arm_names``). ``available`` (n, K) says which arms a round
     offered, if not all. ``probabilities`` are those with which the logged arms were drawn; ``support`` (n, K) says
     which arms had any, where that is known, so that an evaluation can tell how much of a policy the log never tries.
-    ``costs`` is what each row's arm cost (see ``tradeoff``), (n,), or (n, m) for m resources. Readers: ``from_pandas``, ``from_polars``, ``from_arrow``,
-    ``from_parquet``, ``from_csv``, ``from_obp``, ``from_dsjson``; Parquet and CSV files are streamed, and read into
-    memory only if an attribute such as ``rewards`` is asked for.
+    ``costs`` is what each row's arm cost (see ``tradeoff``), (n,), or (n, m) for m resources. Readers:
+    ``from_pandas``, ``from_polars``, ``from_arrow``, ``from_parquet``, ``from_csv``, ``from_obp``, ``from_dsjson``;
+    Parquet and CSV files are streamed, and read into memory only if an attribute such as ``rewards`` is asked for.
 
     >>> log = Log(contexts=[[0.1], [0.7]], arms=[0, 1], rewards=[1.0, 0.0], probabilities=[0.5, 0.5], n_arms=2)
     >>> len(log), log.n_arms
