@@ -37,3 +37,10 @@ def test_the_length_scale_follows_rows_of_any_size(size: float):
     rows = np.random.default_rng(1).normal(size=(60, 3))
     assert median_distance(size * rows) == pytest.approx(size * median_distance(rows), rel=1e-9)
     assert median_distance(np.full((4, 2), size)) == 1.0
+
+
+def test_products_that_overflow_are_refused():
+    rows = np.array([[1.0, 2.0, 3.0], [2.0, 1.0, 1.0]])
+    cross = aw.features.Cross(2).fit(rows)
+    with pytest.raises(ValueError, match="too large to be crossed"):
+        cross.transform([[1e200, 1.0, 1e200]])

@@ -117,7 +117,10 @@ class Cross(FeatureMap):
         self.size = self.context * (rows.shape[1] - self.context)
 
     def _transform(self, rows: Floats) -> Floats:
-        products: Floats = rows[:, : self.context, None] * rows[:, None, self.context :]
+        with np.errstate(over="ignore"):
+            products: Floats = rows[:, : self.context, None] * rows[:, None, self.context :]
+        if not np.isfinite(products).all():
+            raise ValueError("rows are too large to be crossed: products of context and arm overflow; scale them first")
         return products.reshape(len(rows), -1)
 
 
