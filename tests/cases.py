@@ -63,7 +63,7 @@ CASES = [
     ),
     Case(
         "Conservative, features",
-        lambda s: aw.Conservative(aw.LinUCB(D, 0.5, 0.3, seed=s), 1, 0.5, noise=0.1, seed=s),
+        lambda s: aw.Conservative(aw.LinUCB(D, 0.5, 0.3, seed=s), 0, 0.5, noise=0.1, seed=s),
         symmetric=False,
         horizon=2000,
     ),
