@@ -11,7 +11,10 @@ namespace armwise {
 
 class Points {
   public:
-    explicit Points(Index dim = 0) : dim_(dim) {}
+    explicit Points(Index dim = 0) : dim_(dim), factors_(size_t(dim)) {
+        uint64_t factor = 0x9E3779B97F4A7C15u;
+        for (uint64_t& odd : factors_) odd = factor, factor *= 0xBF58476D1CE4E5B9u;
+    }
 
     Index size() const { return n_; }
     Index dim() const { return dim_; }
@@ -28,7 +31,7 @@ class Points {
         if (n_ == 0) return -1;
         for (size_t slot = hash(x) & mask();; slot = (slot + 1) & mask()) {
             const Index i = slots_[slot] - 1;
-            if (i < 0 || std::equal(x, x + dim_, (*this)[i])) return i;
+            if (i < 0 || same(x, (*this)[i])) return i;
         }
     }
 
@@ -38,7 +41,7 @@ class Points {
         if (found >= 0) return found;
         rows_.insert(rows_.end(), x, x + dim_);
         ++n_;
-        if (2 * size_t(n_) > slots_.size()) {
+        if (4 * size_t(n_) > slots_.size()) {
             slots_.assign(std::max<size_t>(16, 2 * slots_.size()), 0);
             for (Index i = 0; i < n_; ++i) enter(i);
         } else {
@@ -49,20 +52,27 @@ class Points {
 
   private:
     Index dim_, n_ = 0;
+    std::vector<uint64_t> factors_;  // of the columns, in the hash
     std::vector<double> rows_;
-    std::vector<Index> slots_;  // open addressing: 1 + the row's number, 0 where empty; at least half of them are
+    std::vector<Index> slots_;  // open addressing: 1 + the row's number, 0 where empty; three of four are
 
     size_t mask() const { return slots_.size() - 1; }
+    // A sum of products, none of which waits for another: every row of every round is looked up by it.
     size_t hash(const double* x) const {
-        uint64_t h = 0x9E3779B97F4A7C15u;
+        uint64_t h = 0;
         for (Index c = 0; c < dim_; ++c) {
             const double entry = x[c] + 0.0;  // -0 equals 0
             uint64_t bits;
             std::memcpy(&bits, &entry, sizeof bits);
-            h = (h ^ bits) * 0xBF58476D1CE4E5B9u;
-            h ^= h >> 32;
+            h += (bits ^ (bits >> 32)) * factors_[c];
         }
-        return size_t(h);
+        h = (h ^ (h >> 32)) * 0x94D049BB133111EBu;
+        return size_t(h ^ (h >> 29));
+    }
+    bool same(const double* x, const double* y) const {
+        Index differ = 0;  // to the end, without a branch: most rows that are compared are equal
+        for (Index c = 0; c < dim_; ++c) differ += x[c] != y[c];
+        return differ == 0;
     }
     void enter(Index i) {
         size_t slot = hash((*this)[i]) & mask();
