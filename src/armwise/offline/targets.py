@@ -52,7 +52,8 @@ class Target:
             self.name = getattr(policy, "__name__", self.name)
             # and not the log: targets travel to the workers of a cluster
             asked = _Asked(policy, _title(policy, log, self.name), ArmNames(log.arm_names, log.n_arms))
-            self._answer = asked.answers
+            # a function, as for all others, which only cloudpickle takes: policies registered with it travel by value
+            self._answer = lambda rows: asked.answers(rows)
         else:
             table = _from_array(policy, log)
             self.needs_contexts = False
