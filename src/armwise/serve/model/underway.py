@@ -54,9 +54,11 @@ class Underway:
     other processes decide on the same journal counts from the moment that this one meets it there.
 
     >>> import armwise
-    >>> underway, agent = Underway(), armwise.HardStop(armwise.UCB1(2), budget=1.0, max_cost=1.0, fallback=0)
-    >>> held = underway.hold(None, underway.twin(agent, 0).choose())
-    >>> underway.twin(agent, 1).probabilities() if held.choice.arm else None
+    >>> underway, agent = Underway(), armwise.HardStop(armwise.UCB1(2, seed=1), budget=1.0, max_cost=1.0, fallback=0)
+    >>> held = underway.hold(None, underway.twin(agent, 0).choose()); held.choice.arm
+    1
+    >>> underway.twin(agent, 1).probabilities()  # what the first one may cost is set aside
+    array([1., 0.])
     >>> del held; len(underway)
     0
     """
