@@ -38,8 +38,9 @@ def is_sparse(context: Any) -> bool:
     >>> is_sparse(csr_array((2, 3))), is_sparse(np.eye(2))
     (True, False)
     """
-    sparse = sys.modules.get("scipy.sparse")  # whoever has a sparse matrix has imported it
-    return sparse is not None and bool(sparse.issparse(context))
+    sparse = sys.modules.get("scipy.sparse")  # whoever has a sparse matrix has imported it, to its end
+    issparse = getattr(sparse, "issparse", None)  # another thread may be importing it now
+    return issparse is not None and bool(issparse(context))
 
 
 def read_csr(name: str, context: Any) -> csr_array[Any, Any]:

@@ -111,3 +111,17 @@ def test_a_prior_for_other_arms():
     for aim in (0.0, 1.2):
         with pytest.raises(ValueError, match="aim"):
             agent_of(100, 1.0, 1, aim=aim)
+
+
+@pytest.mark.parametrize(
+    ("oracle", "why"),
+    [
+        (lambda: aw.LogisticThompson(3), "estimates chances"),
+        (lambda: aw.BetaThompson(3), "estimates chances"),
+        (lambda: aw.PerContext(aw.UCB1(3)), "reads keys"),
+    ],
+)
+def test_an_oracle_that_cannot_regress_costs_is_refused_when_it_is_made(oracle, why):
+    """They were taken, and failed inside the first round, or learnt costs as if they were chances."""
+    with pytest.raises(ValueError, match=f"oracle must regress .*{why}"):
+        aw.LagrangeCB(oracle(), 100, 50.0)

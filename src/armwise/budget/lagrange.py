@@ -14,10 +14,12 @@ from armwise.agent import Agent, Choice, Floats, Seed, Theory, count, fraction, 
 from armwise.arguments import as_floats
 from armwise.around import expect_agent
 from armwise.budget.accounts import amounts, plain, refuse_negative
+from armwise.linear.logistic import LogisticThompson
 from armwise.linear.rounds import RidgeAgent
 from armwise.numerics import regression, winning
 from armwise.numerics.choice import TIE
 from armwise.oracle.squarecb import LEAST_NOISE, PRACTICAL, SquareCB
+from armwise.reduction.thompson import BetaThompson
 
 _WINS = 0.5  # deviations of the estimates, of ``weighting="wins"``
 _Alike = tuple[Floats, list[Floats | None]]  # rounds with equally many arms: outcomes (n, 1 + m, K), and widths
@@ -99,6 +101,11 @@ class LagrangeCB(Agent):
         self.oracle = expect_agent("oracle", oracle)
         if type(oracle)._estimates is Agent._estimates:
             raise ValueError(f"oracle must estimate rewards, as SquareCB or Auto do; {type(oracle).__name__} does not")
+        if isinstance(oracle, (LogisticThompson, BetaThompson)) or oracle.sees == "key":
+            raise ValueError(
+                "oracle must regress rewards and costs of any size on rows of numbers, as LinUCB, SquareCB or Auto do; "
+                f"{type(oracle).__name__} {'reads keys' if oracle.sees == 'key' else 'estimates chances'}"
+            )
         self.horizon = count("horizon", horizon)
         rates = amounts("budget", budget)
         self.budget, self.n_costs = plain(rates), len(rates)

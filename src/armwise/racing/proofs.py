@@ -9,7 +9,7 @@ import numpy as np
 from armwise.certify import Certificate, Rounds, certificate
 from armwise.certify.rounds import Block
 from armwise.environments.base import BEST_ARM_EACH_ROUND
-from armwise.racing.run import Heat, Run, world_seed
+from armwise.racing.run import Heat, Run, one_thread_each, world_seed
 
 _POINTS = 6  # rounds at which a curve is drawn, each twice the one before
 
@@ -40,4 +40,5 @@ def certify(heat: Heat, run: Run | None, delta: float) -> Certificate | str:
 
     rounds = Rounds(make, T, heat.world.n_arms)
     at = sorted({max(1, T >> i) for i in range(_POINTS)})
-    return certificate(rounds, delta=delta, at=at, **assumed)
+    with one_thread_each():  # its matrices are small: a second thread would wait for them in a loop
+        return certificate(rounds, delta=delta, at=at, **assumed)

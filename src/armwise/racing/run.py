@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from armwise.agent import Agent, Floats
 from armwise.environments.base import Block, Environment
+from armwise.extras import needs
 from armwise.streams import purpose_seed
 
 _BINS = 48  # stretches of the horizon in which arms are counted
@@ -267,3 +268,15 @@ def _warm(agent: Agent, contexts: Any, rewards: Floats, costs: Floats | None) ->
         _warmed.add(known)
         first = None if costs is None else costs[:2]
         agent.clone(seed=0).play(None if contexts is None else contexts[:2], rewards[:2], first)
+
+
+def one_thread_each() -> Any:
+    """Linear algebra on one thread: workers do not fight for cores, and sums do not depend on their number.
+
+    >>> with one_thread_each():
+    ...     pass
+    """
+    with needs("race"):
+        from threadpoolctl import threadpool_limits
+
+    return threadpool_limits(limits=1)

@@ -14,7 +14,7 @@ from armwise.extras import needs
 from armwise.progress import progress_bar
 from armwise.racing.result import Result
 from armwise.racing.results import Results
-from armwise.racing.run import Heat, Run, Stretch, play_seed
+from armwise.racing.run import Heat, Run, Stretch, one_thread_each, play_seed
 from armwise.racing.store import Store
 from armwise.racing.workers import side_by_side
 
@@ -184,7 +184,7 @@ def race_all(
     done, tasks = _plan(heats, numbers, workers, store)
     left = sum(len(names) for _, names, _ in tasks)
     bar = progress_bar(left + sum(map(len, done)), "run", show=progress, initial=sum(map(len, done)))
-    with _one_thread_each():
+    with one_thread_each():
         for index, runs in work([(heats[i], names, seed) for i, names, seed in tasks], workers):
             i = tasks[index][0]
             for run in runs:
@@ -296,16 +296,8 @@ def _dask(tasks: list[Task], where: str | Client | Cluster) -> Iterator[tuple[in
 
 
 def _numbered(index: int, heat: Heat, names: list[str], seed: int) -> tuple[int, list[Run]]:
-    with _one_thread_each():
+    with one_thread_each():
         return index, play_seed(heat, names, seed)
-
-
-def _one_thread_each() -> Any:
-    """Linear algebra on one thread: workers do not fight for cores, and sums do not depend on their number."""
-    with needs("race"):
-        from threadpoolctl import threadpool_limits
-
-    return threadpool_limits(limits=1)
 
 
 def _complain(results: Sequence[Result]) -> None:

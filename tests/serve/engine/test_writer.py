@@ -47,6 +47,19 @@ def _until(condition: Any, seconds: float = 10.0) -> None:
         time.sleep(0.01)
 
 
+def test_a_disk_that_stays_full_does_not_fill_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    """A traceback for each commit that failed made a thousand lines of a full disk."""
+    journal = Failing()
+    writer = Writer(lambda: journal, now=lambda: 5, pause=1e9)
+    writer.start()
+    journal.full = True
+    for _ in range(3):
+        with pytest.raises(Unavailable):
+            writer.write([Write("shop", "", Change())])
+    writer.stop()
+    assert [bool(record.exc_info) for record in caplog.records] == [True, False, False]
+
+
 def test_health_returns_by_itself_when_the_disk_is_free_again() -> None:
     journal = Failing()
     writer = Writer(lambda: journal, now=lambda: 5, pause=0.02)

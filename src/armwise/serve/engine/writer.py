@@ -260,9 +260,13 @@ class Writer:
             took = time.perf_counter() - started
             self.commit_seconds += took
             self.commit_times[bisect.bisect_left(BUCKETS, took)] += 1
-        except Exception:
-            # Rolled back: nobody was told anything, so nothing was promised. The reason may name hosts: the log has it.
-            log.exception("commit failed")
+        except Exception as error:
+            # Rolled back: nobody was told anything, so nothing was promised. The reason may name hosts: the log has it,
+            # with all of its frames when it begins, in a line while it lasts.
+            if self.healthy:
+                log.exception("commit failed")
+            else:
+                log.error("commit failed again: %s", error)
             self.healthy = False
             outcomes = [Unavailable("the journal cannot be written now: try again")] * len(groups)
         with self._answering:
