@@ -57,6 +57,12 @@ def test_it_writes_both_pages_and_goes_on_where_it_stopped(folder, run):
     assert "<td>LinUCB</td>" in page and "VW best of 36" in page
 
 
+def test_a_file_that_cannot_be_read_is_named_and_the_others_are_played(folder, run):
+    (folder / "empty.csv").write_text("")
+    said = run("UCB1, blind")
+    assert "left out: empty.csv" in said and "2/2" in said
+
+
 def test_a_set_that_changed_runs_again_and_so_does_a_failed_row(folder, run):
     run("UCB1, blind")
     rows = json.loads((folder / "rows.json").read_text())
