@@ -47,8 +47,8 @@ VW_NAMES = {"default": "VW default", "default_squarecb": "VW SquareCB", "best": 
 
 BASES = (aw.LinUCB, aw.SquareCB, aw.RegCB)  # of D3RB and ED2RB
 
-# d counts the constant. Every agent that learns from one context and a model or policy per arm, over all rows of all sets;
-# those over features of arms and kernels need crossed columns and take hours: benchmarks.defaults has them on fewer rows.
+# d counts the constant. Every agent that learns from one context and a model or policy per arm, over all rows of all
+# sets; those over features of arms and kernels need crossed columns and take hours: benchmarks.defaults has them.
 AGENTS: dict[str, Callable[[int, int, int], aw.Agent]] = {
     "Auto": lambda d, K, seed: aw.Auto(d - 1, n_arms=K, seed=seed),
     "LinUCB": lambda d, K, seed: aw.LinUCB(d, n_arms=K, seed=seed),
