@@ -51,7 +51,7 @@ def test_ordinary_kernels_are_not_taken_for_sanitised_ones(tmp_path, monkeypatch
 
 def makes(home: Path, target: str) -> str:
     """What make would do for a target in an environment, without doing it."""
-    asked = ["make", "--dry-run", f"VENV={home}", f"BUILD={home}/build", target]
+    asked = ["make", "--no-print-directory", "--dry-run", f"VENV={home}", f"BUILD={home}/build", target]
     return subprocess.run(asked, cwd=TOOLS.parent, text=True, capture_output=True, check=True).stdout
 
 

@@ -251,6 +251,7 @@ class Applications(Journaling):
         Traceback (most recent call last):
         ...
         armwise.serve.errors.Unknown: no catalogue has the hash 00000000000000000000000000000000: send its arms again
+        >>> engine.stop()
         """
         with self._looking:
             arms = self._catalogues.pop(name, None)

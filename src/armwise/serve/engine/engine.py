@@ -170,6 +170,7 @@ class Engine(Applications):
         Traceback (most recent call last):
         ...
         armwise.serve.errors.Unknown: no decision has the id e1
+        >>> engine.stop()
         """
         first = 0 if deleted else self.forgotten(app)
         with self.reading as journal:

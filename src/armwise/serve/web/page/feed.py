@@ -21,7 +21,7 @@ def errors_of(engine: Engine) -> tuple[type[Exception], ...]:
     """What is raised where a database cannot be read.
 
     >>> from armwise.serve.journal.sqlite import SQLite
-    >>> Unavailable in errors_of(Engine(SQLite.temporary(), {}))
+    >>> Unavailable in errors_of(Engine(SQLite(":memory:"), {}))
     True
     """
     return (Unavailable, *engine.store.errors)
