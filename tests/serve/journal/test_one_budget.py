@@ -16,6 +16,7 @@ from armwise.serve.app import Service
 from armwise.serve.config import Config, open_store
 from armwise.serve.engine.application import Application
 from armwise.serve.engine.engine import Engine
+from armwise.serve.errors import Conflict
 from armwise.serve.journal.append import Journal
 from armwise.serve.journal.events import Creation
 from armwise.serve.log.verify import verify
@@ -139,3 +140,43 @@ def test_two_services_refuse_with_402_what_both_together_cannot_pay(server: Serv
             service.stop()
     assert len(said) == 24 and said.count("ask") == PAID
     assert all("does not cover another decision" in each for each in said if each != "ask")
+
+
+@pytest.mark.parametrize("named", [{"id": "e1"}, {"request": "r1"}], ids=["its id", "its idempotency key"])
+def test_a_decision_that_was_made_is_answered_again_when_the_budget_is_known_to_be_spent(
+    server: Server, named: dict[str, str]
+) -> None:
+    """A client that did not get its answer asks again: what was set aside for it is not refused to it."""
+    with two(server, REFUSES, ["ask"]) as engines:
+        first = engines[0].decide("dollars", b'{"x": 1}', [b'"ask"', b'"b"'], excluded=["b"], **named)
+        for _ in range(PAID - 1):
+            assert asked(engines[0], [b'"ask"']) == "ask"
+        for engine in engines:
+            assert asked(engine, [b'"ask"']) == asked(engine, [b'"ask"'], id="e9") == "refused"
+            again = engine.decide("dollars", b'{"x":1}', [b'"ask"', b'"b"'], excluded=["b"], **named)
+            assert again.again and (again.id, again.arm, again.seq) == (first.id, "ask", first.seq)
+            with pytest.raises(Conflict):
+                engine.decide("dollars", b'{"x": 2}', [b'"ask"', b'"b"'], excluded=["b"], **named)
+        assert asked(engines[1], [b'"ask"'], request="r9") == "refused"
+
+
+def test_slots_that_are_drawn_again_stay_one_request(server: Server) -> None:
+    """What another process decided meanwhile changes what is drawn; never that each slot shows an action of its own."""
+    url, path = server.new_database(), "/personalizer/v1.1-preview.3/multislot/rank"
+    config = Config(storage=url, applications={"default": Application(agent={**BY_FEATURES, "budget": 1000.0})})
+    services = [Running(Service(config)) for _ in range(2)]
+    body = {"actions": [{"id": id, "features": []} for id in "abc"],
+            "slots": [{"id": f"s{k}", "baselineAction": id} for k, id in enumerate("abc")]}  # fmt: skip
+    try:
+        for k in range(12):  # each has not heard of what the other has just made
+            for n, service in enumerate(services):
+                sent = {**body, "eventId": f"e{k}-{n}"}
+                answer = service.client.post(path, json=sent)
+                assert answer.status_code == 201, answer.text
+                shown = [slot["rewardActionId"] for slot in answer.json()["slots"]]
+                assert sorted(shown) == ["a", "b", "c"]
+                assert [slot["id"] for slot in answer.json()["slots"]] == ["s0", "s1", "s2"]
+                assert services[1 - n].client.post(path, json=sent).json() == answer.json()
+    finally:
+        for service in services:
+            service.stop()

@@ -97,6 +97,21 @@ def drawn(
     return decision, choice.seen, None if settings.apprentice else choice.held
 
 
+def undrawn(model: Model, context: bytes, arms: ArmColumns, excluded: Sequence[str], deferred: bool) -> Decision:
+    """What a request asks for that no arm can be drawn for now: to be compared with one that was made before.
+
+    >>> from armwise.features.arms import read_arms
+    >>> from armwise.serve.journal.events import Creation
+    >>> from armwise.serve.model.build import build_model
+    >>> undrawn(build_model(Creation()), b"{}", read_arms([b'"a"', b'"b"']), ["a"], False).p
+    [0.0]
+    """
+    order = order_of(arms.ids, excluded) if excluded else []
+    sent = arms.picked(order) if excluded else arms
+    p = [0.0] * (len(arms.ids) - len(set(excluded)))
+    return Decision(msgspec.Raw(context), sent.journal, p, 0, model.version, 0, 0.0, deferred=deferred, order=order)
+
+
 def uniform(secret: bytes, app: str, id: str) -> float:
     """See ``Engine.uniform``.
 

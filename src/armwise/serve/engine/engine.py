@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from armwise.budget.accounts import BudgetSpent
 from armwise.features.arms import ArmColumns, check_id, read_arms
 from armwise.features.tokens import Part, Stack
 from armwise.serve.engine.applications import Applications
-from armwise.serve.engine.draw import Answer, answer, drawn, uniform
+from armwise.serve.engine.draw import Answer, answer, drawn, undrawn, uniform
 from armwise.serve.errors import Unknown
 from armwise.serve.journal.append import Write, Written
 from armwise.serve.journal.events import Activation, Decision, Reward, Row, decided
@@ -88,7 +89,14 @@ class Engine(Applications):
                 kept = model.sight.kept(seen, decision.arm) or (seen if keep else None)
             return decision, seen.stack, kept, held
 
-        decision, stack, kept, held = made()
+        try:
+            decision, stack, kept, held = made()
+        except BudgetSpent as spent:
+            if id is None and not request:
+                raise
+            # It may have been made before, which needs no budget: the journal says.
+            decision = undrawn(self.model(app), context, read, excluded, deferred)
+            return Write(app, named, decision, request, id is None, names=read.ids, look=True, refusal=spent)
         again = made if held is not None and self.store.shared and self.merged is None else None
         return Write(app, named, decision, request, id is None, stack, kept, read.ids, held, again, catalogue)
 

@@ -67,6 +67,7 @@ class Write(msgspec.Struct, gc=False):  # no cycle goes through it
     home: str = ""  # the database that a decision was drawn for, where there are several
     spread: int = 0  # how often databases had been added, as far as was known when it was brought here (``members``)
     look: bool = False  # only ask what would come of it: a decision that is not there yet is Unknown
+    refusal: Exception | None = None  # or refused with this, where it could not be drawn
 
     @property
     def new(self) -> bool:
@@ -430,7 +431,8 @@ class Journal(Records):
             return Stale("a database was added that this process does not know of: name it in its storage")
         try:
             for write in group:
-                self._refuse(batch, write)
+                if (refusal := self._refuse(batch, write)) is not None:
+                    return refusal
         except (Conflict, Unknown) as error:
             return error
         except Damaged as error:  # of what came before with the same id: no reason to refuse the others of this batch
@@ -439,17 +441,19 @@ class Journal(Records):
             return []
         return [self._take_one(batch, write) for write in group]
 
-    def _refuse(self, batch: _Batch, write: Write) -> None:
-        """Raise if this write contradicts one before; nothing is changed yet."""
+    def _refuse(self, batch: _Batch, write: Write) -> Exception | None:
+        """Raise if this write contradicts one before; say why it is refused if none came before; nothing is changed."""
         seq = batch.requests.get((write.app, write.request)) if write.request else None
         if seq is not None:
             row = self._row(batch, seq)
             if (row.id != write.id and not write.fresh) or not _same(row, write.event):
                 key = write.request.rpartition("\x1f")[2]  # as it was sent
                 raise Conflict(f"request {key} came before with other content")
-            return
+            return None
         status = batch.known.get((write.app, write.id))
         if write.look and status is None:
+            if write.refusal is not None:
+                return write.refusal
             raise Unknown(f"no decision has the id {write.id}")
         check(write.event, status, write.id, batch.time)
         if status is not None and isinstance(write.event, Reward) and batch.time > status.deadline:
@@ -457,6 +461,7 @@ class Journal(Records):
         again = status is not None and isinstance(write.event, Decision)
         if again and not _same(self._row(batch, status.seq), write.event):  # type: ignore[union-attr]
             raise Conflict(f"event {write.id} was decided with other content")
+        return None
 
     def _limit_late(self, batch: _Batch, write: Write) -> None:
         """Late rewards change no status, which counts the others: they are counted where they are kept."""

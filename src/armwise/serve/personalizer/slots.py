@@ -8,9 +8,10 @@ slot k of event e has the id e, ``0x1F``, k: no event of a client can have it.
 from __future__ import annotations
 
 import asyncio
+import functools
 import hashlib
 from collections.abc import Sequence
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -20,7 +21,7 @@ from armwise.features.arms import ArmColumns, check_id, read_arm
 from armwise.features.tokens import InvalidInput, part, read_json
 from armwise.serve.engine.draw import answer
 from armwise.serve.journal.append import Write
-from armwise.serve.journal.events import Activation, Decision, Reward, decided
+from armwise.serve.journal.events import Activation, Decision, Reward, Row, decided
 from armwise.serve.personalizer.rank import (
     Actions,
     Optional,
@@ -117,8 +118,12 @@ def draw(call: Call, asked: Asked) -> list[Write]:
     event = sent.eventId if isinstance(sent.eventId, str) else ""
     event = event if named else call.engine.new_id(request=retry_key(call, "multislot 0"))
     writes: list[Write] = []
-    free = np.ones(len(ids), np.bool_)
-    for k, slot in enumerate(sent.slots):
+
+    def made(k: int) -> Write:
+        slot, free = sent.slots[k], np.ones(len(ids), np.bool_)
+        for before in writes[:k]:
+            shown = decision_of(before)
+            free[ids.index(read_arm(bytes(shown.arms[shown.arm])).id)] = False
         offer = choosable(asked.allowed[k:], free)
         baseline = ids.index(slot.baselineAction)
         order = sorted(range(len(ids)), key=lambda i: i != baseline)  # the baseline stands first
@@ -127,14 +132,35 @@ def draw(call: Call, asked: Asked) -> list[Write]:
             excluded=[ids[i] for i in order if not offer[i]], deferred=sent.deferActivation is True,
             request=retry_key(call, f"multislot {k}"), by=call.key.name,
         )  # fmt: skip
-        decision = write.event
-        assert isinstance(decision, Decision)
+        decision = decision_of(write)
         decision.asked, write.fresh = asked.digest, not named
         if k == 0:
             decision.slots = [each.id for each in sent.slots]
-        free[ids.index(read_arm(bytes(decision.arms[decision.arm])).id)] = False
-        writes.append(write)
+        if write.again is not None:
+            write.again = functools.partial(again, k)
+        return write
+
+    def again(k: int, strange: Sequence[Row]) -> tuple[Decision, Any, Any, Any]:
+        """Slot k, once those before it were drawn again: what they show now is no longer free."""
+        call.engine.model(call.application).know_of(strange)
+        write = made(k)
+        if write.refusal is not None:
+            raise write.refusal
+        return decision_of(write), write.stack, write.seen, write.held
+
+    for k in range(len(sent.slots)):
+        writes.append(made(k))
     return writes
+
+
+def decision_of(write: Write) -> Decision:
+    """The decision that a write asks to append.
+
+    >>> decision_of(Write("shop", "e1", Decision(msgspec.Raw(b"{}"), [], [], 0, 0, 1, 0.0))).rule
+    'earliest'
+    """
+    assert isinstance(write.event, Decision)
+    return write.event
 
 
 def read_slots(slots: Sequence[Slot], ids: Sequence[str]) -> np.ndarray:
