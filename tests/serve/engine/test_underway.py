@@ -9,17 +9,21 @@ from serving import Running
 
 import armwise as aw
 from armwise.agent import Choice
+from armwise.features.arms import read_arms
 from armwise.serve.app import Service
 from armwise.serve.config import Config
 from armwise.serve.engine.application import Application
 from armwise.serve.engine.engine import Engine
 from armwise.serve.journal.events import Creation
 from armwise.serve.journal.sqlite import SQLite
+from armwise.serve.model.build import build_model
 from armwise.serve.model.underway import Underway
+from armwise.serve.model.versions import Challenger, draw_among
 
 BUDGET, COST, PAID = 5.5, 1.0, 5  # five paid decisions fit
 AGENT = {"class": "HardStop", "agent": {"class": "Exp3", "n_arms": 2, "gamma": 1.0}, "budget": BUDGET,
          "max_cost": COST, "fallback": 0}  # fmt: skip
+PLAIN = AGENT["agent"]
 ASKED = {"arms": ["free", "paid"]}
 ARMS = [b'"free"', b'"paid"']
 
@@ -157,3 +161,30 @@ def test_concurrent_requests_over_http_never_overspend(tmp_path):
         thread.join()
     running.stop()
     assert len(arms) == 40 and arms.count("paid") == PAID
+
+
+@pytest.mark.parametrize(("first", "second"), [(AGENT, PLAIN), (PLAIN, AGENT), (AGENT, AGENT)])
+def test_versions_count_the_arm_that_was_drawn_whoever_drew_it(first: dict[str, Any], second: dict[str, Any]) -> None:
+    """Before any of it is learnt: a budget of the version that leads, or of the one beside it, or of both.
+
+    A failure would mean that a version spends again what another has spent a moment ago.
+    """
+    model = build_model(Creation(agent=first, arms=ASKED["arms"]))
+    bold = build_model(Creation(agent=second, arms=ASKED["arms"]))
+    model.name, bold.name, model.underway = "v1", "bold", Underway()
+    bold.underway = Underway(model.underway)
+    model.versions["bold"] = Challenger(bold)
+    model.versions["bold"].share = 0.5
+    kept: list[Any] = []
+
+    def draws(u: float) -> str:
+        choice, _, _ = draw_among(model, b"{}", read_arms(ARMS), u, None)
+        kept.append(choice.held)
+        return ASKED["arms"][choice.arm]
+
+    budgets = [version.draws.counts for version in (model, bold)]
+    assert [draws(0.4) for _ in range(PAID)] == ["paid"] * PAID  # by the one beside; alone the first would be free
+    for seq, held in enumerate(kept, 1):
+        held.journaled(seq)
+    assert draws(0.4) == ("free" if budgets[1] else "paid")
+    assert draws(0.9) == ("free" if budgets[0] else "paid")

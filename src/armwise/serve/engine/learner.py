@@ -72,7 +72,8 @@ class Learner:
         self._thread: threading.Thread | None = None
         self._journal: Journal | None = None
         self._committed: deque[tuple[Row, Write]] = deque()
-        self._underway: dict[str, Underway] = {}  # outlives the models: what is drawn counts, whoever recovers
+        # By application and version; outlives the models: what is drawn counts, whoever recovers.
+        self._underway: dict[tuple[str, str], Underway] = {}
         self._recent: dict[int, Recent] = {}  # decisions whose rewards may come soon
         self._saving = threading.Lock()
         self._stored: dict[str, int] = {}  # the version of each model whose snapshot is stored
@@ -337,11 +338,17 @@ class Learner:
             except Exception as error:
                 give_up(self.masters, self.broken, app, f"its model cannot be copied: {error}")
             else:
-                models[app].underway = self._underway.setdefault(app, Underway())
+                self._share_underway(app, models[app])
         with self._changed:
             self.models, self.published, self._published_at = models, self.position, time.monotonic()
             self.served = self._to_serve()
             self._changed.notify_all()
+
+    def _share_underway(self, app: str, model: Model) -> None:
+        """Let a model, and the versions beside it, count what is under way, whichever copy drew it."""
+        leading = model.underway = self._underway.setdefault((app, ""), Underway())
+        for name, challenger in model.versions.items():
+            challenger.model.underway = self._underway.setdefault((app, name), Underway(leading))
 
     def _to_serve(self) -> dict[str, Model]:
         names = None if self._applications is None else set(self._applications)

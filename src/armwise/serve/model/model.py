@@ -123,7 +123,10 @@ class Model(Pupil):
         for row in rows:
             decision = decided(row)
             if self.underway is not None and not decision.apprentice:
-                self.underway.meet(row.seq, *self.sight.recall_choice(decision, None, self.name))
+                if self.draws.counts:
+                    self.underway.meet(row.seq, *self.sight.recall_choice(decision, None, self.name))
+                for challenger in self.versions.values():
+                    challenger.know_of(row.seq, decision)
 
     def begins_with(self, seen: Seen) -> bool:
         """Whether ``begin`` can take a decision in of which this was seen.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from armwise.agent import Agent, Choice
@@ -18,11 +18,33 @@ class Held:
     0
     """
 
-    __slots__ = ("__weakref__", "_met", "_underway", "choice", "place", "version", "view")
+    __slots__ = ("__weakref__", "_met", "_underway", "beside", "choice", "place", "version", "view")
 
     def __init__(self, underway: Underway, place: int, view: Any, choice: Choice) -> None:
         self._underway, self.place, self.view, self.choice = underway, place, view, choice
-        self.version, self._met = underway.version, frozenset(underway.met)  # all that it was drawn with
+        self.version: int = underway.version
+        self._met = frozenset(underway.met)  # all that it was drawn with
+        self.beside: Sequence[Held] = ()  # the same decision as other versions of the model count it
+
+    def instead(self, choice: Choice) -> None:
+        """Another arm was drawn than this model's own: versions are drawn from together.
+
+        >>> held = Underway().hold(None, Choice(0, 1.0)); held.instead(Choice(1, 0.5)); held.choice.arm
+        1
+        """
+        with self._underway.lock:
+            self.choice = choice
+            self._underway.begin_again()
+
+    def along(self, beside: Sequence[Held]) -> None:
+        """Let what other versions hold of the same decision count for as long as this.
+
+        >>> held, other = (Underway().hold(None, Choice(0, 1.0)) for _ in range(2))
+        >>> held.along([other]); len(held.beside)
+        1
+        """
+        self.beside = beside
+        self.version = min(self.version, *(each.version for each in beside))
 
     def unknown(self, seqs: Iterable[int]) -> list[int]:
         """Those of the application's decisions, by event, that this draw has not counted: other processes made them.
@@ -33,6 +55,8 @@ class Held:
         ([4], [])
         """
         known = self._met | self._underway.own()
+        for each in self.beside:
+            known &= each._met | each._underway.own()
         return [seq for seq in seqs if seq > self.version and seq not in known]
 
     def journaled(self, seq: int) -> None:
@@ -42,7 +66,8 @@ class Held:
         >>> held = underway.hold(None, Choice(0, 1.0)); held.journaled(3); len(underway)
         1
         """
-        self._underway.keep(seq, self)
+        for each in (self, *self.beside):
+            each._underway.keep(seq, each)
 
 
 class Underway:
@@ -63,8 +88,9 @@ class Underway:
     0
     """
 
-    def __init__(self) -> None:
-        self.lock = threading.RLock()  # a draw that is dropped may be so while the lock is held
+    def __init__(self, beside: Underway | None = None) -> None:
+        # A draw that is dropped may be so while the lock is held; versions that are drawn from together share one.
+        self.lock: threading.RLock = threading.RLock() if beside is None else beside.lock
         self._durable: list[tuple[int, Held]] = []
         self._drawn: dict[int, weakref.ref[Held]] = {}  # in the order of drawing
         self._n_drawn = 0

@@ -19,13 +19,14 @@ import msgspec
 import numpy as np
 
 from armwise import persist
-from armwise.agent import Floats
+from armwise.agent import Floats, make_choice
 from armwise.features.arms import ArmColumns
 from armwise.features.tokens import Part
 from armwise.numerics.choice import draw
 from armwise.serve.journal.events import CLOSE, PROVISIONAL, Decision, Lessons, Row, Sequel, Share, Version
 from armwise.serve.model.model import Model
 from armwise.serve.model.seen import Drawn
+from armwise.serve.model.underway import Held
 from armwise.serve.model.uplift import Uplift, Weighed
 
 log = logging.getLogger("armwise.serve")
@@ -126,6 +127,19 @@ class Challenger(persist.Saved):
                 if event.lesson is not None:
                     self._judge(decision, event.lesson, leader)
 
+    def know_of(self, seq: int, decision: Decision) -> None:
+        """Count a decision that another process journaled, while it is under way.
+
+        >>> from armwise.serve.journal.events import Creation
+        >>> from armwise.serve.model.build import build_model
+        >>> asked = Decision(msgspec.Raw(b"{}"), [msgspec.Raw(b'"a"')], [1.0], 0, 0, 1, 0.0)
+        >>> Challenger(build_model(Creation())).know_of(7, asked)
+        """
+        underway, name = self.model.underway, self.model.name
+        if underway is not None and self.model.draws.counts and not self.broken:
+            with contextlib.suppress(ValueError, ArithmeticError):  # arms that it cannot have, say
+                underway.meet(seq, *self.model.sight.recall_choice(self._own(decision), None, name))
+
     def _own(self, decision: Decision) -> Decision:
         """A decision as this version learns it: notes are their maker's; what it cannot revise it learns when known."""
         note = decision.note if decision.drawn_by == self.model.name else None
@@ -208,6 +222,16 @@ def draw_among(
     >>> drawn.p, among["v1"]
     (array([0.5, 0.5]), Share(share=1.0, p=0.5, weight=1.0, covered=1.0))
     """
+    every = [leader, *(challenger.model for challenger in leader.versions.values())]
+    if leader.underway is None or not any(model.draws.counts for model in every):
+        return _draw_among(leader, context, arms, u, tokens)
+    with leader.underway.lock:  # what each counts is known when all have answered
+        return _draw_among(leader, context, arms, u, tokens)
+
+
+def _draw_among(
+    leader: Model, context: bytes, arms: ArmColumns, u: float, tokens: Part | None
+) -> tuple[Drawn, dict[str, Share], str]:
     answers: dict[str, tuple[float, Drawn]] = {}
     begin = 0.0
     for name, challenger in leader.versions.items():
@@ -240,7 +264,20 @@ def draw_among(
     seen = lead.seen
     if seen.drawn:  # of the arm that the leading version would have played, which need not be the one that is
         seen = leader.see(context, arms, tokens)
-    return Drawn(int(arm), p, note, seen, lead.held), among, by
+    return Drawn(int(arm), p, note, seen, _held(answers, int(arm), p.item(arm), by)), among, by
+
+
+def _held(answers: dict[str, tuple[float, Drawn]], arm: int, p: float, by: str) -> Held | None:
+    """What counts a decision in each version that counts them: the arm that was drawn, whoever drew it."""
+    counted = []
+    for name, (_, one) in answers.items():
+        if one.held is not None:
+            note = one.note if name == by else None
+            one.held.instead(make_choice((one.seen.place(arm), p, note, None)))
+            counted.append(one.held)
+    if len(counted) > 1:
+        counted[0].along(counted[1:])
+    return counted[0] if counted else None
 
 
 def _share(share: float, own: Floats, p: Floats, arm: int) -> Share:
