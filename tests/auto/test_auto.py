@@ -460,3 +460,19 @@ class TestMaps:
 def test_a_width_that_would_take_the_memory_is_refused(dim, n_arms):
     with pytest.raises(ValueError, match=f"dim must be smaller: the models of dim = {dim}"):
         aw.Auto(dim, n_arms)
+
+
+@pytest.mark.parametrize(("dim", "n_arms", "named"), [(2, 1100, "n_arms"), (2, 10**9, "n_arms"),
+                                                      (1000, 100, "n_arms or dim")])  # fmt: skip
+def test_too_many_arms_are_called_so(dim, n_arms, named):
+    with pytest.raises(ValueError, match=f"^{named} must be smaller: .*describe the arms by features"):
+        aw.Auto(dim, n_arms)
+
+
+@pytest.mark.parametrize("given", [{"drift": "no"}, {"drift": 1}, {"drift": None}, {"floor": []}, {"floor": ""},
+                                   {"floor": None}, {"floor": False}])  # fmt: skip
+def test_what_is_neither_yes_nor_no_and_no_share_is_refused(given):
+    ((name, _),) = given.items()
+    with pytest.raises(ValueError, match=f"^{name} must be"):
+        aw.Auto(2, **given)
+    assert aw.Auto(2, floor=0, drift=False).floor == 0.0

@@ -125,3 +125,15 @@ def test_an_oracle_that_cannot_regress_costs_is_refused_when_it_is_made(oracle, 
     """They were taken, and failed inside the first round, or learnt costs as if they were chances."""
     with pytest.raises(ValueError, match=f"oracle must regress .*{why}"):
         aw.LagrangeCB(oracle(), 100, 50.0)
+
+
+@pytest.mark.parametrize(("given", "message"), [
+    ({"expected_costs": [0.0, np.nan]}, "expected_costs must be finite numbers"),
+    ({"expected_costs": [0.0, np.inf]}, "expected_costs must be finite numbers"),
+    ({"covering": "no"}, "covering must be True or False, or 1, one per resource"),
+    ({"covering": None}, "covering must be True or False"),
+    ({"covering": [True, False]}, "covering must be True or False"),
+])  # fmt: skip
+def test_what_cannot_be_is_refused_by_its_name(given, message):
+    with pytest.raises(ValueError, match=message):
+        aw.LagrangeCB(aw.SquareCB(dim=1, n_arms=2), horizon=100, budget=10.0, **given)

@@ -319,7 +319,7 @@ def test_views_show_the_plain_mean_beside(tmp_path):
         ({"interval": "bootstrap"}, "interval is 'bootstrap'"),
         ({"propensities": np.full((2, 2), 0.5)}, "propensities must be probabilities of shape"),
         ({"control": "x"}, "there is no arm 'x'"),
-        ({"control": 7}, "arm is 7, expected a whole number from 0 to 1"),
+        ({"control": 7}, "there is no arm 7: expected 0 to 1"),
         ({"policies": {}}, "policies is empty"),
         ({"interval": "sequence", "reward_range": (0, 0.5)}, "reward_range"),
     ],

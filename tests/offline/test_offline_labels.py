@@ -11,7 +11,7 @@ import polars
 import pytest
 
 import armwise as aw
-from armwise import persist
+from armwise import offline, persist
 from armwise.cli.main import main
 from armwise.offline import Log, LogError, evaluate
 
@@ -215,3 +215,57 @@ def test_names_that_do_not_fit_are_refused():
         Log(arms=["a", "c"], rewards=[0, 1], arm_names=["a", "b"])
     with pytest.raises(LogError, match="arm_names has 3 names, but there are 2 arms"):
         Log(arms=[0, 1], rewards=[0, 1], arm_names=["a", "b", "c"], n_arms=2)
+
+
+def test_large_ids_do_not_become_one_another():
+    """As floats 2^53 and 2^53 + 1 are one number: whole numbers stay whole, and floats of that size are refused."""
+    large = [2**53, 2**53 + 1, 7, 2**53]
+    for arms in (large, np.array(large), np.array(large, object)):
+        assert Log(arms=arms, rewards=np.ones(4)).arm_names == [7, 2**53, 2**53 + 1]
+    hashed = [5, 2**64 - 1, 2**64 - 2, 5]  # NumPy makes floats of such a list
+    for arms in (hashed, np.array(hashed, object), np.array(hashed, np.uint64)):
+        log = Log(arms=arms, rewards=np.ones(4), probabilities=0.5)
+        assert log.arm_names == [5, 2**64 - 2, 2**64 - 1] and log.arms.tolist() == [0, 2, 1, 0]
+    with pytest.raises(LogError, match=r"row 0: arm is 9007199254740992\.0.*may have been any of several"):
+        Log(arms=np.array([2.0**53, 1.0]), rewards=[1, 0])
+    with pytest.raises(LogError, match=r"row 0: arm is 9007199254740992\.0.*may have been any of several"):
+        Log.from_pandas(pandas.DataFrame({"arm": [2.0**53, 1.0], "reward": [1, 0]})).validate()
+
+
+@pytest.mark.parametrize("answer", [0.7, 1.0, 1.9, np.float64(1.0), float("nan"), None, b"1", 1j])
+def test_answers_that_are_no_arm_are_refused(answer):
+    """A chance of 0.7 was read as arm 0: an answer that is neither a whole number nor a name is none."""
+    log = Log(contexts=np.zeros((4, 1)), arms=[0, 1, 2, 1], rewards=[1, 0, 1, 0], probabilities=0.5, n_arms=3)
+    with pytest.raises(ValueError, match=r"policy, row 0: a function answered .*expected an arm, 0 to 2"):
+        evaluate(log, lambda x: answer, "snips", warn=False)
+
+
+def test_a_table_whose_columns_may_be_arms_or_places_is_refused():
+    """Texts sort as texts, 0, 1, 10, 2, ...: a column called 2 is the arm 2, or the third of the log, which is 10."""
+    arms = np.array([str(i) for i in range(11)] * 4)
+    log = Log(arms=arms, rewards=np.arange(44.0), probabilities=1 / 11)
+    frame = pandas.DataFrame(np.tile(np.eye(11)[2], (44, 1)))
+    with pytest.raises(ValueError, match="columns 0 to 10 may be arms or places"):
+        evaluate(log, frame, "snips", warn=False)
+    by_name = evaluate(log, frame.rename(columns=str), "snips", warn=False)["snips"].value
+    assert by_name == pytest.approx(log.rewards[arms == "2"].mean())
+    by_place = evaluate(log, frame.to_numpy(), "snips", warn=False)["snips"].value
+    assert by_place == pytest.approx(log.rewards[arms == "10"].mean())
+
+
+@pytest.mark.parametrize("kind", [int, str])
+def test_an_agents_log_reads_a_number_as_an_id_alone(kind):
+    """In a log of the arms 1, 5, 7 there is no arm 0, and 1 is the arm 1, also where the ids are texts."""
+    rng = np.random.default_rng(3)
+    arms = np.array([1, 5, 7])[rng.integers(3, size=300)]
+    log = Log(arms=arms.astype(kind), rewards=rng.random(300), probabilities=1 / 3)
+    for arm in (1, 5, 7):
+        share = np.eye(3)[(1, 5, 7).index(arm)]
+        expected = offline.adaptive(log, {"it": share}, warn=False)["it"].value
+        for said in (arm, np.int64(arm), str(arm)):
+            assert offline.adaptive(log, {"it": said}, warn=False)["it"].value == expected
+    for said in (0, 2, "0"):
+        with pytest.raises(ValueError, match=r"there is no arm .*: expected one of 1, 5, 7"):
+            offline.adaptive(log, {"it": said}, warn=False)
+        with pytest.raises(ValueError, match="there is no arm"):
+            offline.adaptive(log, control=said, warn=False)

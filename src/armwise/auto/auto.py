@@ -13,6 +13,7 @@ import numpy as np
 
 from armwise import __version__, persist
 from armwise.agent import Agent, Choice, Floats, Played, Seed, Theory, count, fraction, joined, make_choice
+from armwise.arguments import short
 from armwise.auto.nested_model import NestedModel, chosen
 from armwise.auto.process import DistinctRows
 from armwise.numerics.choice import best_arms, draw, tied_probabilities
@@ -75,17 +76,13 @@ class Auto(Agent):
         super().__init__(seed=seed)
         self.dim = count("dim", dim)
         self.n_arms = None if n_arms is None else count("n_arms", n_arms)
-        self.floor = fraction("floor", floor) if floor else 0.0
+        self.floor = fraction("floor", floor, zero=True)
+        if not isinstance(drift, (bool, np.bool_)):
+            raise ValueError(f"drift must be True or False, got {short(drift)}")
         self.drift = bool(drift)
         self.sees = "features" if n_arms is None else "shared"
         memories = self.MEMORIES if self.drift else (self.MEMORY,)
-        wanted = 8 * len(memories) * (self.n_arms or 1) * (2 * self.dim + self.SMOOTH) ** 2
-        if wanted > self.LARGEST:
-            raise ValueError(
-                f"dim must be smaller: the models of dim = {self.dim} and n_arms = {self.n_arms} may need "
-                f"{wanted / 2**30:.3g} GiB, at most {self.LARGEST / 2**30:.3g} are allowed; hash the features into "
-                "fewer columns (features.hashed_text, features.Encoder), or take LogisticThompson (linear in dim)"
-            )
+        self._refuse_large(8 * len(memories))
         self._models = [
             NestedModel(self.dim, self.n_arms, memory, forgets=self.drift, smooth=memory == self.MEMORY)
             for memory in memories
@@ -93,6 +90,27 @@ class Auto(Agent):
         self._losses, self._leader = np.zeros(len(memories)), len(memories) - 1
         self._process = DistinctRows(self.dim, self.ROWS) if n_arms is None and not self.drift else None
         self._history: list[dict[str, Any]] = []
+
+    def _refuse_large(self, bytes_each: int) -> None:
+        """A ValueError where the models need too much memory, which names what makes them large."""
+        dim, arms = self.dim or 1, self.n_arms or 1
+        alone, narrow, wanted = (
+            bytes_each * k * (2 * d + self.SMOOTH) ** 2 for k, d in ((1, dim), (arms, 1), (arms, dim))
+        )
+        if wanted <= self.LARGEST:
+            return
+        # One arm alone, or one column alone, may be too much already.
+        named = "dim" if alone > self.LARGEST else "n_arms" if narrow > self.LARGEST else "n_arms or dim"
+        remedies = {
+            "dim": "hash the features into fewer columns (features.hashed_text, features.Encoder), or take "
+            "LogisticThompson (linear in dim)",
+            "n_arms": "describe the arms by features, which share one model (Auto without n_arms)",
+        }
+        raise ValueError(
+            f"{named} must be smaller: the models of dim = {self.dim} and n_arms = {self.n_arms} may need "
+            f"{wanted / 2**30:.3g} GiB, at most {self.LARGEST / 2**30:.3g} are allowed; "
+            + ", or ".join(remedies[name] for name in named.split(" or "))
+        )
 
     def _state(self) -> dict[str, Any]:
         return super()._state() | {"layout": self.LAYOUT, "version": __version__}

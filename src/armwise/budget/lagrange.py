@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from armwise import bounds, hypotheses
 from armwise.agent import Agent, Choice, Floats, Seed, Theory, count, fraction, positive
-from armwise.arguments import as_floats
+from armwise.arguments import as_floats, short
 from armwise.around import expect_agent
 from armwise.budget.accounts import amounts, plain, refuse_negative
 from armwise.linear.logistic import LogisticThompson
@@ -109,7 +109,12 @@ class LagrangeCB(Agent):
         self.horizon = count("horizon", horizon)
         rates = amounts("budget", budget)
         self.budget, self.n_costs = plain(rates), len(rates)
-        covered = np.broadcast_to(np.asarray(covering, bool), (self.n_costs,))
+        each = np.asarray(covering)
+        if each.dtype != np.bool_ or each.shape not in ((), (self.n_costs,)):
+            raise ValueError(
+                f"covering must be True or False, or {self.n_costs}, one per resource, got {short(covering)}"
+            )
+        covered = np.broadcast_to(each, (self.n_costs,))
         self.covering = [bool(each) for each in covered]
         self.gamma = None if gamma is None else positive("gamma", gamma)
         self.exponent, self.scale = positive("exponent", exponent, zero=True), positive("scale", scale)
@@ -152,6 +157,8 @@ class LagrangeCB(Agent):
         if costs.ndim != 2 or costs.shape[1] != self.n_costs or len(costs) != (self.n_arms or len(costs)):
             shape = f"({self.n_arms or 'K'}, {self.n_costs})"
             raise ValueError(f"expected_costs must be one number per arm, or {shape}, got {self.expected_costs.shape}")
+        if not np.isfinite(costs).all():
+            raise ValueError(f"expected_costs must be finite numbers, got {short(self.expected_costs.tolist())}")
         refuse_negative("expected_costs", costs)
         if len(prior) not in (1, len(costs)):
             raise ValueError(f"prior has {len(prior)} numbers, and expected_costs names {len(costs)} arms")

@@ -20,6 +20,7 @@ from armwise.agent import Agent, Floats, count, fraction
 from armwise.offline.adaptive_result import AdaptiveEvaluation
 from armwise.offline.adaptive_scores import Scores, mixture_boundary, recent
 from armwise.offline.diagnostics import WeakLogWarning
+from armwise.offline.labels import ArmNames
 from armwise.offline.likelihood import likelihood
 from armwise.offline.log import Log
 from armwise.offline.past_models import predicted_from_the_past
@@ -165,15 +166,13 @@ def _targets(policies: Any, log: Log) -> dict[str, Any]:
 
 def _one(policy: Any, log: Log) -> Any:
     """An arm's number or name as the distribution that always plays it; anything else as it is."""
-    names = list(log.arm_names) if log.arm_names is not None else []
-    if isinstance(policy, str) and policy not in names:
-        raise ValueError(f"there is no arm {policy!r}: the arms are {names or list(range(log.n_arms))!r:.200}")
-    if isinstance(policy, (int, np.integer, str)) and not isinstance(policy, bool):
-        arm = names.index(policy) if policy in names else int(policy)
-        if not 0 <= arm < log.n_arms:
-            raise ValueError(f"arm is {arm}, expected a whole number from 0 to {log.n_arms - 1}")
-        return np.eye(log.n_arms)[arm]
-    return policy
+    if not isinstance(policy, (int, np.integer, str)) or isinstance(policy, bool):
+        return policy
+    names = ArmNames(log.arm_names, log.n_arms)
+    place = names.place(policy)
+    if place is None:
+        raise ValueError(f"there is no arm {policy!r}: expected {names.expected}")
+    return np.eye(log.n_arms)[place]
 
 
 def _propensities(values: Any, rows: LogBlock) -> Floats:

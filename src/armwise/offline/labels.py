@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Ints = NDArray[np.int64]
-_LONGEST = 2.0**63  # a float from here on is no int64
+EXACT = 2.0**53  # from here on a float stands for several whole numbers: nobody knows which id it was
 
 
 def labels_of(ids: Iterable[int]) -> list[int] | None:
@@ -48,7 +48,7 @@ def whole(values: np.ndarray) -> tuple[np.ndarray, NDArray[np.bool_]]:
     if values.dtype.kind == "b":
         return values.astype(np.int64), np.zeros(len(values), np.bool_)
     with np.errstate(invalid="ignore"):
-        right = (values == np.floor(values)) & (np.abs(values) < _LONGEST)
+        right = (values == np.floor(values)) & (np.abs(values) < EXACT)
     return np.where(right, values, -1.0).astype(np.int64), ~right
 
 

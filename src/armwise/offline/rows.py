@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from armwise.agent import Floats, count
+from armwise.offline.labels import EXACT, are_ids, as_places, labels_of, placed, whole
 from armwise.offline.labels import Ints as Ints
-from armwise.offline.labels import are_ids, as_places, labels_of, placed, whole
 
 SURE = 1.0 - 1e-9  # a logged probability this large leaves nothing for other arms
 _LARGEST, _SMALLEST = 1e150, 1e-100  # a reward, a probability: their squares must be numbers
@@ -171,12 +171,24 @@ def _numbered(
         found = list(names) if names is not None else sorted(set(array.tolist()))
         places, no_arms = places_of(array, found, ids=False)
         return places, found, no_arms
-    array = array if array.dtype.kind in "biu" else floats("arms", arms)
+    if array.dtype.kind not in "biu":
+        array = _numbers(arms)
     if array.ndim == 1 and n_arms is None and names is None:
         numbers, wrong = whole(array)
         names = labels_of(np.unique(numbers[~wrong]).tolist())
     places, no_arms = places_of(array.ravel(), names, ids=n_arms is None and are_ids(names))
     return places.reshape(array.shape), list(names) if names is not None else None, no_arms
+
+
+def _numbers(arms: Any) -> np.ndarray:
+    """Numbers of any kind; whole ones stay whole, since as floats large ids would become one another."""
+    if not isinstance(arms, np.ndarray) or arms.dtype == object:
+        array = np.array(arms, dtype=object)
+        if array.size and all(isinstance(a, (int, np.integer)) and not isinstance(a, bool) for a in array.flat):
+            for kind in (np.int64, np.uint64):
+                if np.iinfo(kind).min <= min(array.flat) and max(array.flat) <= np.iinfo(kind).max:
+                    return array.astype(kind)
+    return floats("arms", arms)
 
 
 def places_of(
@@ -198,7 +210,9 @@ def places_of(
     no_arms = {}
     for i in np.flatnonzero(places < 0) if len(places) and places.min() < 0 else ():
         value = values[i : i + 1].tolist()[0]
-        known = isinstance(value, (str, int)) or (isinstance(value, float) and value.is_integer())
+        known = isinstance(value, (str, int)) or (
+            isinstance(value, float) and abs(value) < EXACT and value.is_integer()
+        )
         no_arms[int(i)] = (
             f"arm is {value!r}{where}, expected one of {list(names or ())!r:.200}"
             if known
@@ -215,6 +229,8 @@ def not_an_arm(value: Any, column: str | None = None) -> str:
     """
     missing = value is None or value != value
     remedy = ": leave out decisions without an arm" if missing else " (give texts, if such numbers are names)"
+    if isinstance(value, float) and not missing and abs(value) >= EXACT:
+        remedy = " (as a float it may have been any of several: give whole numbers, or texts)"
     where = "" if column is None else f" in column {column!r}"
     return f"arm is {'missing' if value is None else value}{where}, expected a whole number or a name{remedy}"
 

@@ -152,6 +152,13 @@ def _columns_in_order(frame: Any, log: Log) -> np.ndarray:
     """The probabilities of a frame with one column per arm, in the order of the log's arms."""
     names = list(frame.columns)
     if names == list(range(log.n_arms)):  # a frame made of a plain array: nothing has a name
+        ids = ArmNames(log.arm_names, log.n_arms).ids
+        if ids is not None and ids != names and sorted(ids) == names:
+            raise ValueError(
+                f"policy is a table whose columns 0 to {names[-1]} may be arms or places, since the log's arms are "
+                f"{', '.join(map(str, ids))[:200]}, in this order: name them by texts, or give policy.to_numpy() if "
+                "they are in the order of the log"
+            )
         return np.asarray(frame.to_numpy())
     arms = [str(name) for name in (log.arm_names if log.arm_names is not None else range(log.n_arms))]
     if len(names) != len(arms) or {str(name) for name in names} != set(arms):
@@ -254,7 +261,7 @@ class _Asked:
 
 
 def _is_whole(answer: Any) -> bool:
-    return getattr(getattr(answer, "dtype", None), "kind", "") in "biu"
+    return getattr(getattr(answer, "dtype", None), "kind", "none") in ("b", "i", "u")
 
 
 def _frozen(agent: Agent, rows: LogBlock) -> np.ndarray:
