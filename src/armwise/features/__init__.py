@@ -14,4 +14,6 @@ from armwise.features.more import Bins as Bins
 from armwise.features.more import Chain as Chain
 from armwise.features.more import Cross as Cross
 from armwise.features.more import Join as Join
-from armwise.features.more import hashed_text as hashed_text
+from armwise.features.scale import Scale as Scale
+from armwise.features.text import HashedText as HashedText
+from armwise.features.text import hashed_text as hashed_text

@@ -61,6 +61,19 @@ class FeatureMap(persist.Saved):
             raise ValueError(f"rows must have {self.columns} columns, as those of fit had, got {table.shape[1]}")
         return self._transform(table)
 
+    @property
+    def settled(self) -> bool:
+        """Whether the map changes no more; False while it still takes in rows that an agent learns from (``Scale``).
+
+        >>> Columns().fit([[0.0], [1.0]]).settled
+        True
+        """
+        return True
+
+    def _watch(self, rows: Floats) -> bool:
+        """Take in rows that an agent learns from; whether the features of a row are other ones now."""
+        return False
+
     @abstractmethod
     def _fit(self, rows: Floats) -> None: ...
 
@@ -69,12 +82,28 @@ class FeatureMap(persist.Saved):
 
 
 def _table(name: str, rows: Any) -> Floats:
-    table = as_floats(name, rows)
+    try:
+        table = as_floats(name, rows)
+    except ValueError:
+        if _has_text(rows):
+            raise ValueError(
+                f"{name} must be numbers, got text: number the categories (Columns gives each whole number an "
+                "indicator), or take features.Encoder for rows with names and text, features.HashedText for prose"
+            ) from None
+        raise
     if table.ndim != 2:
         raise ValueError(f"{name} must have two dimensions, one row per example, got shape {table.shape}")
     if not np.isfinite(table).all():
         raise ValueError(f"{name} must be finite, got NaN or infinity in row {np.argwhere(~np.isfinite(table))[0][0]}")
     return table
+
+
+def _has_text(rows: Any) -> bool:
+    try:
+        cells = np.asarray(rows, object).ravel()
+    except ValueError:  # of different lengths, which as_floats says
+        return False
+    return any(isinstance(cell, (str, bytes)) for cell in cells)
 
 
 class Columns(FeatureMap):

@@ -1,15 +1,14 @@
-"""Maps from maps (``Chain``, ``Join``), and three small ones: quantile bins, crosses, hashed words."""
+"""Maps from maps (``Chain``, ``Join``), and two small ones: quantile bins and crosses."""
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from armwise.arguments import count, short
+from armwise.arguments import count
 from armwise.features.maps import FeatureMap, Floats
 
 
@@ -36,11 +35,30 @@ class Chain(FeatureMap):
 
     def __init__(self, maps: Sequence[FeatureMap]) -> None:
         self.maps = _maps(maps)
+        if all(before.size == after.columns for before, after in pairwise(self.maps)):
+            self.columns, self.size = self.maps[0].columns, self.maps[-1].size  # 0 of those that need a fit
 
     def _fit(self, rows: Floats) -> None:
         for each in self.maps:
             rows = each.fit(rows).transform(rows)
         self.size = self.maps[-1].size
+
+    @property
+    def settled(self) -> bool:
+        """Whether no map of it changes any more.
+
+        >>> from armwise.features.scale import Scale
+        >>> Chain([Scale(), Bins()]).fit(np.eye(3)).settled
+        False
+        """
+        return all(each.settled for each in self.maps)
+
+    def _watch(self, rows: Floats) -> bool:
+        changed = False
+        for each in self.maps:
+            changed |= each._watch(rows)
+            rows = each.transform(rows)
+        return changed
 
     def _transform(self, rows: Floats) -> Floats:
         for each in self.maps:
@@ -61,9 +79,26 @@ class Join(FeatureMap):
 
     def __init__(self, maps: Sequence[FeatureMap], constant: bool = True) -> None:
         self.maps, self.constant = _maps(maps), bool(constant)
+        known = {each.columns for each in self.maps}
+        if len(known) == 1 and known != {0}:  # as Scale(dim) is, or what was fitted before: no fit is needed
+            self.columns, self.size = known.pop(), sum(each.size for each in self.maps) + int(self.constant)
 
     def _fit(self, rows: Floats) -> None:
         self.size = sum(each.fit(rows).size for each in self.maps) + int(self.constant)
+
+    @property
+    def settled(self) -> bool:
+        """Whether no map of it changes any more.
+
+        >>> from armwise.features.scale import Scale
+        >>> Join([Scale(), Bins()]).fit(np.eye(3)).settled
+        False
+        """
+        return all(each.settled for each in self.maps)
+
+    def _watch(self, rows: Floats) -> bool:
+        changed = [each._watch(rows) for each in self.maps]  # all of them, also after one that changes
+        return any(changed)
 
     def _transform(self, rows: Floats) -> Floats:
         parts = [np.ones((len(rows), int(self.constant))), *(each.transform(rows) for each in self.maps)]
@@ -128,32 +163,3 @@ def _at_least_two(value: int) -> int:
     if count("count", value) < 2:
         raise ValueError(f"count must be at least 2, got {value}")
     return int(value)
-
-
-def hashed_text(texts: Iterable[str], size: int = 256, seed: int = 0) -> Floats:
-    """One row of ``size`` numbers per text: its words, and pairs of neighbours, each in the place its hash says.
-
-    Words are runs of letters and digits, in lower case. BLAKE2b under ``seed`` gives the place and the sign, so that
-    any process gives the same row; a row has length 1, or is 0 if the text has no word.
-
-    >>> rows = hashed_text(["Red shoes", "red SHOES!", "a blue hat"], size=64)
-    >>> bool((rows[0] == rows[1]).all()), round(float(rows[0] @ rows[0]), 6)
-    (True, 1.0)
-    """
-    wide = count("size", size)
-    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or not -(2**63) <= seed < 2**63:
-        raise ValueError(f"seed must be a whole number of at most 64 bits, got {short(seed)}")
-    key = int(seed).to_bytes(8, "little", signed=True)
-    if isinstance(texts, (str, bytes)) or not isinstance(texts, Iterable):
-        raise ValueError(f"texts must be a list of strings, one per row, got {short(texts)}: put one text in a list")
-    rows = []
-    for i, text in enumerate(texts):
-        if not isinstance(text, str):
-            raise ValueError(f"texts[{i}] must be a string, got {text!r:.80}")
-        row = np.zeros(wide)
-        words = "".join(c if c.isalnum() else " " for c in text.lower()).split()
-        for token in words + [f"{one} {two}" for one, two in pairwise(words)]:
-            code = int.from_bytes(hashlib.blake2b(token.encode(), digest_size=8, key=key).digest(), "little")
-            row[code % (1 << 63) % wide] += -1.0 if code >> 63 else 1.0
-        rows.append(row / max(float(np.linalg.norm(row)), 1e-300))
-    return np.array(rows).reshape(-1, wide)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
-from armwise.agent import Agent, Choice, Floats, Played, Seed, Theory
+import numpy as np
+
+from armwise.agent import Agent, Choice, Floats, Played, Seed, Theory, joined
 from armwise.around import Around, expect_agent, teach
 from armwise.features.maps import FeatureMap
+from armwise.persist import Saved
 
 
 class Mapped(Around):
@@ -15,12 +19,22 @@ class Mapped(Around):
     The map is fixed once it is fitted, so means, widths, probabilities and bounds are the agent's own in the mapped
     space, exactly; the map is saved with the agent.
 
+    A map that is not ``settled`` (``features.Scale``) takes in the rows of every context whose reward is learnt. When
+    it changes, the agent begins anew, its random streams apart, and learns all rewards so far again in their order, so
+    that means and widths are exact in the space of the new map; once the map is settled the rewards are let go, and all
+    is as with any other map. Until then ``play`` runs round by round. ``features`` stays as it was given, ``fitted`` is
+    the map of now. Such an agent takes no revisions (``revises``) and does not fade (``fades``).
+
     >>> import armwise as aw, numpy as np
     >>> rows = np.random.default_rng(1).normal(size=(2000, 2))
     >>> features = aw.features.Join([aw.features.Fourier(64)]).fit(rows[:200])
     >>> agent = Mapped(aw.LinUCB(features.size, n_arms=2, seed=1), features)
     >>> inside = (rows**2).sum(axis=1) < 1.4                      # no linear rule of the columns knows this
     >>> agent.play(rows, np.stack([inside, ~inside], axis=1)).rewards[-500:].mean() > 0.9
+    np.True_
+
+    >>> agent = Mapped(aw.LinUCB(3, n_arms=2, seed=1), aw.features.Join([aw.features.Scale(2)]))
+    >>> agent.play(rows * [1e-3, 1e6], np.stack([rows[:, 0] > 0, rows[:, 0] <= 0], axis=1)).rewards[-500:].mean() > 0.9
     np.True_
     """
 
@@ -46,17 +60,44 @@ class Mapped(Around):
             raise ValueError("features has seen no rows yet: call features.fit(rows) first")
         if agent.dim not in (None, features.size):
             raise ValueError(f"agent must be made for dim={features.size}, the size of features, got {agent.dim}")
+        if agent.choosing_changes and not features.settled:
+            raise ValueError(
+                f"features still changes while the agent learns, and {type(agent).__name__} cannot learn its rewards "
+                "again, since its choices change it too: call features.fit(rows) with enough rows first"
+            )
         self._same = (
             agent.plain_input and agent.dim is not None
         )  # otherwise it reads rows its own way, also mapped ones
         self.features = features
+        self._fitted = features if features.settled else copy.deepcopy(features)  # a clone begins with it as given
+        self._before = None if features.settled else copy.deepcopy(agent)
+        self._kept: list[tuple[Floats, tuple[Any, ...], float]] = []  # contexts, choices, rewards until it is settled
         self.sees, self.reward_range, self.n_arms = agent.sees, agent.reward_range, agent.n_arms
-        self.dim, self.compiled, self.choosing_changes = features.columns, agent.compiled, agent.choosing_changes
-        self.revises, self.fades, self.n_costs = agent.revises, agent.fades, agent.n_costs
+        self.dim, self.choosing_changes, self.n_costs = features.columns, agent.choosing_changes, agent.n_costs
+        self.compiled, self.revises, self.fades = (
+            each and features.settled for each in (agent.compiled, agent.revises, agent.fades)
+        )
+
+    @property
+    def fitted(self) -> FeatureMap:
+        """The map of now: ``features``, or what it became by what was learnt.
+
+        >>> import armwise as aw
+        >>> agent = Mapped(aw.LinUCB(1, n_arms=2, seed=1), aw.features.Scale(1, rows=2))
+        >>> _ = agent.play([[1.0], [3.0]], [[0.0, 1.0], [0.0, 1.0]])
+        >>> agent.fitted.settled, agent.fitted.transform([[4.0]]), agent.features.settled
+        (True, array([[2.]]), False)
+        """
+        return self._fitted
+
+    def _state(self) -> dict[str, Any]:
+        if self.features.settled:  # then the map is among the parameters, and nothing is kept
+            return super()._state()
+        return super()._state() | {"_fitted": self._fitted, "_before": self._before, "_kept": self._kept}
 
     def _map(self, context: Floats) -> Any:
         """The mapped rows, as the agent reads them."""
-        mapped = self.features._transform(context if context.ndim == 2 else context[None])
+        mapped = self._fitted._transform(context if context.ndim == 2 else context[None])
         mapped = mapped if context.ndim == 2 else mapped[0]
         return mapped if self._same else self.agent._read(mapped)
 
@@ -76,14 +117,41 @@ class Mapped(Around):
         self.agent._chose(self._map(context), choice)
 
     def _learn(self, context: Floats, choice: Choice, reward: float) -> None:
-        teach(self.agent, self._map(context), choice, reward)
+        teach(self.agent, self._map(context), choice, reward)  # what it refuses is not kept
+        if self._before is None:
+            return
+        self._kept.append((np.array(context), tuple(choice), reward))
+        if self._fitted._watch(np.atleast_2d(context)):
+            self._learn_again(self._before)
+        if self._fitted.settled:
+            self._before, self._kept = None, []
+
+    def _learn_again(self, before: Agent) -> None:
+        """The agent as it was in the beginning, taught all that was kept, in the features of now."""
+        live = dict(vars(self.agent))
+        fresh = copy.deepcopy(vars(before), {id(before): self.agent})  # the same object: somebody may hold it
+        _keep_streams(fresh, live, set())
+        vars(self.agent).clear()
+        vars(self.agent).update(fresh)
+        for context, choice, reward in self._kept:
+            teach(self.agent, self._map(context), Choice(*choice), reward)
 
     def _play(self, contexts: Floats, rewards: Floats) -> Played:
+        if self._before is not None:
+            return self._play_unsettled(contexts, rewards)
         rows = contexts.reshape(-1, contexts.shape[-1])
-        mapped = self.features._transform(rows).reshape(*contexts.shape[:-1], -1)
+        mapped = self._fitted._transform(rows).reshape(*contexts.shape[:-1], -1)
         played = self.agent._play(mapped if self._same else self.agent._read_block(mapped, len(rewards)), rewards)
         self._n_learnt += len(rewards)
         return played
+
+    def _play_unsettled(self, contexts: Floats, rewards: Floats) -> Played:
+        """Round by round until the map is settled, the others at once."""
+        parts, t, T = [], 0, len(rewards)
+        while t < T and self._before is not None:
+            parts.append(self._loop(contexts[t : t + 1], rewards[t : t + 1], None))
+            t += 1
+        return joined([*parts, self._play(contexts[t:], rewards[t:])] if t < T else parts)
 
     def _fade(self, keep: float) -> None:
         self.agent._fade(keep)
@@ -93,3 +161,16 @@ class Mapped(Around):
 
     def _revise(self, context: Floats, choice: Choice, before: float, after: float) -> None:
         self.agent._revise(self._map(context), choice, before, after)
+
+
+def _keep_streams(fresh: dict[str, Any], live: dict[str, Any], done: set[int]) -> None:
+    """Put the random streams of ``live`` into ``fresh``: one that began anew would draw what was drawn before."""
+    for name, value in live.items():
+        if isinstance(value, np.random.Generator):
+            fresh[name] = value
+            continue
+        inside, others = (each if isinstance(each, (list, tuple)) else [each] for each in (value, fresh.get(name)))
+        for one, other in zip(inside, others):
+            if isinstance(one, Saved) and type(one) is type(other) and id(one) not in done:
+                done.add(id(one))
+                _keep_streams(vars(other), vars(one), done)

@@ -1,0 +1,88 @@
+"""Hashed words: rows of numbers from texts."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from itertools import pairwise
+from typing import Any, ClassVar
+
+import numpy as np
+
+from armwise import persist
+from armwise.arguments import count, short
+from armwise.features.maps import Floats
+
+
+class HashedText(persist.Saved):
+    """``hashed_text`` with its settings kept: one row of ``dim`` numbers per text, saved and loaded like a map.
+
+    Agents and other maps read numbers, so texts become rows first: ``rows = text.transform(texts)``, beside other
+    columns with ``np.hstack([rows, others])``, and then the agent or the map takes them. There is nothing to fit.
+
+    >>> text = HashedText(dim=32, seed=4)
+    >>> rows = np.hstack([text.transform(["Red shoes", "a blue hat"]), [[9.5], [3.0]]])
+    >>> rows.shape
+    (2, 33)
+    >>> import armwise as aw
+    >>> aw.LinUCB(dim=33, seed=1).choose(rows).probability
+    0.5
+    """
+
+    _namespace: ClassVar[str] = "features."
+
+    def __init__(self, dim: int = 256, seed: int = 0) -> None:
+        self.dim, self.seed = count("dim", dim), _seed(seed)
+
+    @property
+    def size(self) -> int:
+        """Numbers per row: ``dim``, as a feature map says it.
+
+        >>> HashedText(dim=32).size
+        32
+        """
+        return self.dim
+
+    def params(self) -> dict[str, Any]:
+        return super().params() | {"seed": self.seed}  # the seed is what the rows are
+
+    def transform(self, texts: Iterable[str]) -> Floats:
+        """One row per text; see ``hashed_text``.
+
+        >>> HashedText(dim=8).transform(["red shoes", ""]).shape
+        (2, 8)
+        """
+        return hashed_text(texts, self.dim, self.seed)
+
+
+def hashed_text(texts: Iterable[str], size: int = 256, seed: int = 0) -> Floats:
+    """One row of ``size`` numbers per text: its words, and pairs of neighbours, each in the place its hash says.
+
+    Words are runs of letters and digits, in lower case. BLAKE2b under ``seed`` gives the place and the sign, so that
+    any process gives the same row; a row has length 1, or is 0 if the text has no word.
+
+    >>> rows = hashed_text(["Red shoes", "red SHOES!", "a blue hat"], size=64)
+    >>> bool((rows[0] == rows[1]).all()), round(float(rows[0] @ rows[0]), 6)
+    (True, 1.0)
+    """
+    wide = count("size", size)
+    key = _seed(seed).to_bytes(8, "little", signed=True)
+    if isinstance(texts, (str, bytes)) or not isinstance(texts, Iterable):
+        raise ValueError(f"texts must be a list of strings, one per row, got {short(texts)}: put one text in a list")
+    rows = []
+    for i, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise ValueError(f"texts[{i}] must be a string, got {text!r:.80}")
+        row = np.zeros(wide)
+        words = "".join(c if c.isalnum() else " " for c in text.lower()).split()
+        for token in words + [f"{one} {two}" for one, two in pairwise(words)]:
+            code = int.from_bytes(hashlib.blake2b(token.encode(), digest_size=8, key=key).digest(), "little")
+            row[code % (1 << 63) % wide] += -1.0 if code >> 63 else 1.0
+        rows.append(row / max(float(np.linalg.norm(row)), 1e-300))
+    return np.array(rows).reshape(-1, wide)
+
+
+def _seed(seed: int) -> int:
+    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or not -(2**63) <= seed < 2**63:
+        raise ValueError(f"seed must be a whole number of at most 64 bits, got {short(seed)}")
+    return int(seed)
