@@ -7,13 +7,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from database import Server
 from serving import Clock, Running
 
 from armwise.serve.app import Service
-from armwise.serve.config import Config
+from armwise.serve.config import Config, open_store
 from armwise.serve.engine.application import Application
 from armwise.serve.engine.engine import Engine
+from armwise.serve.engine.shards import Shards
 from armwise.serve.journal.append import Journal
+from armwise.serve.journal.events import Creation
 from armwise.serve.journal.sqlite import SQLite
 
 
@@ -62,4 +65,32 @@ def run(tmp_path: Path) -> Iterator[Callable[..., Running]]:
 
     yield start
     for one in running:
+        one.stop()
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    """A PostgreSQL for the tests of one file."""
+    with Server() as server:
+        yield server
+
+
+@pytest.fixture
+def urls(server: Server) -> list[str]:
+    return [server.new_database() for _ in range(3)]
+
+
+@pytest.fixture
+def spread() -> Iterator[Callable[..., Shards]]:
+    """Starts engines over several databases; all are stopped at the end."""
+    made: list[Shards] = []
+
+    def start(urls: list[str], creation: Creation | None = None) -> Shards:
+        creation = creation or Creation(features={"dim": 16})
+        made.append(Shards([open_store(url) for url in urls], {"shop": creation}))
+        made[-1].start()
+        return made[-1]
+
+    yield start
+    for one in made:
         one.stop()

@@ -5,14 +5,13 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
 import numpy as np
 import psycopg
 import pytest
-from database import Server
 
 from armwise import persist
 from armwise.features.tokens import InvalidInput
@@ -31,31 +30,6 @@ from armwise.serve.model.model import Model
 
 ARMS = [b'"a"', b'{"id": "b", "features": {"x": 2}}', b'"c"']
 SHOP = Creation(features={"dim": 16})
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with Server() as server:
-        yield server
-
-
-@pytest.fixture
-def urls(server: Server) -> list[str]:
-    return [server.new_database() for _ in range(3)]
-
-
-@pytest.fixture
-def spread() -> Iterator[Callable[..., Shards]]:
-    made: list[Shards] = []
-
-    def start(urls: list[str], creation: Creation = SHOP) -> Shards:
-        made.append(Shards([open_store(url) for url in urls], {"shop": creation}))
-        made[-1].start()
-        return made[-1]
-
-    yield start
-    for one in made:
-        one.stop()
 
 
 def lose(url: str, lost: bool = True) -> None:

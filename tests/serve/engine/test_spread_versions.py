@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 import pytest
-from database import Server
 
 from armwise import persist
 from armwise.features.tokens import InvalidInput
@@ -24,31 +23,6 @@ from armwise.serve.model.model import Model
 ARMS = [b'"a"', b'{"id": "b", "features": {"x": 2}}', b'"c"']
 SHOP = Creation(features={"dim": 16})
 BOLD = Creation({"class": "LinUCB", "alpha": 2.0, "lam": 1.0}, {"dim": 16})
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with Server() as server:
-        yield server
-
-
-@pytest.fixture
-def urls(server: Server) -> list[str]:
-    return [server.new_database() for _ in range(3)]
-
-
-@pytest.fixture
-def spread() -> Iterator[Callable[..., Shards]]:
-    made: list[Shards] = []
-
-    def start(urls: list[str], creation: Creation = SHOP) -> Shards:
-        made.append(Shards([open_store(url) for url in urls], {"shop": creation}))
-        made[-1].start()
-        return made[-1]
-
-    yield start
-    for one in made:
-        one.stop()
 
 
 def live(shards: Shards, n: int, seed: int) -> list[str]:

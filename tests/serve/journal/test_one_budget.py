@@ -29,12 +29,6 @@ BY_FEATURES = {"class": "HardStop", "agent": {"class": "LagrangeCB", "oracle": {
                                               "budget": 50.0}, "budget": BUDGET, "max_cost": 1.0}  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with Server() as server:
-        yield server
-
-
 @contextlib.contextmanager
 def two(server: Server, agent: dict[str, Any], arms: list[str]) -> Iterator[list[Engine]]:
     """Two engines on one database, as two processes have them: they share nothing else. Their journal is verified."""

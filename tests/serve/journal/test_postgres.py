@@ -8,7 +8,6 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import httpx
@@ -35,12 +34,6 @@ from armwise.serve.log.verify import verify
 from armwise.serve.personalizer.admin import _forget_logs
 
 ARMS = [b'"a"', b'{"id": "b", "features": {"x": 2}}', b'"c"']
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with Server() as server:
-        yield server
 
 
 @pytest.fixture

@@ -13,7 +13,6 @@ import numpy as np
 import psycopg
 import pyarrow.parquet as pq
 import pytest
-from database import Server
 from serving import Running
 
 from armwise.cli.main import main
@@ -23,17 +22,6 @@ from armwise.serve.engine.application import Application
 from armwise.serve.engine.shards import Shards
 
 ASKED = {"context": {"x": 1, "user": "u1"}, "arms": ["a", "b"]}
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with Server() as server:
-        yield server
-
-
-@pytest.fixture
-def urls(server: Server) -> list[str]:
-    return [server.new_database() for _ in range(3)]
 
 
 def config(urls: list[str], **settings: object) -> Config:
