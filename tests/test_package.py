@@ -31,6 +31,11 @@ def test_an_agent_needs_only_the_core_dependencies():
     assert not imported_by("import armwise as aw; aw.LinUCB(2); aw.Exp4P; aw.GPUCB; aw.ILoveToConBandits") & heavy
 
 
+def test_a_race_waits_for_no_package_that_only_its_tables_pictures_and_proofs_need():
+    """Each of its workers would import it too."""
+    assert not imported_by("import armwise.racing") & {"scipy", "sklearn", "pandas", "pyarrow", "matplotlib", "dask"}
+
+
 def test_the_core_depends_on_two_packages_alone():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert {re.split(r"[<>=]", d)[0] for d in project["dependencies"]} == {"numpy", "msgspec"}

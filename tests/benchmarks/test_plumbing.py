@@ -2,6 +2,7 @@
 
 import json
 import os
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -18,23 +19,31 @@ ENVIRONMENT = os.environ | {"PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"}
 MODULES = sorted({"benchmarks", *(f"benchmarks.{part.module}" for part in page.PARTS)})
 
 
+def started(module, *words):
+    """What ``python -m`` does with these words, and the code it ends with; in this process, which has the imports."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", ["", *words])
+        for known in (module, f"{module}.__main__"):
+            patch.delitem(sys.modules, known, raising=False)
+        with pytest.raises(SystemExit) as end:
+            runpy.run_module(module, run_name="__main__", alter_sys=True)
+    return end.value.code
+
+
 @pytest.mark.parametrize("module", MODULES)
-def test_help(module):
-    done = subprocess.run(
-        [sys.executable, "-m", module, "--help"], env=ENVIRONMENT, cwd=ROOT, capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr
-    assert f"python -m {module}" in done.stdout  # the first lines of a module are its help
+def test_help(module, capsys):
+    code = started(module, "--help")
+    printed = capsys.readouterr()
+    assert code in (0, None), printed.err
+    assert f"python -m {module}" in printed.out  # the first lines of a module are its help
 
 
-def test_arguments_of_every_part_are_understood():
+def test_arguments_of_every_part_are_understood(capsys):
     """Each part's command line ends in --help, so that an argument its module does not know fails first."""
     for part in page.PARTS:
         takes = {"data": ["--data", "."], "peers": ["--peers-python", "python"]}
         words = [*part.arguments, *(word for name in part.takes for word in takes[name])]
-        command = [sys.executable, "-m", f"benchmarks.{part.module}", *words, "--help"]
-        done = subprocess.run(command, env=ENVIRONMENT, cwd=ROOT, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
+        assert started(f"benchmarks.{part.module}", *words, "--help") in (0, None), capsys.readouterr().err
 
 
 def test_unknown_parts_are_refused():

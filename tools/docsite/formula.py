@@ -3,48 +3,54 @@
 from __future__ import annotations
 
 import html
-import io
-import itertools
 import re
 from functools import cache
+from typing import Any
 
 import matplotlib
-from matplotlib.figure import Figure
+import numpy as np
+from matplotlib.path import Path
+from matplotlib.textpath import TextPath
+from matplotlib.transforms import Bbox
+from numpy.typing import NDArray
 
 _POINTS = 12.0
-_places = itertools.count()
+_MARGIN = 2.2  # points on every side
+_LETTERS = {Path.MOVETO: "M", Path.LINETO: "L", Path.CURVE3: "Q", Path.CURVE4: "C"}
+_STEPS = 100  # whole numbers in a path are shorter than points
 
 
+@cache
 def svg(tex: str) -> str:
     """One formula; its TeX is the label for those who cannot see it. Raises ValueError on what mathtext cannot draw.
 
     >>> svg(r"\\alpha^2").startswith("<svg")
     True
     """
-    text, prefix = _drawn(tex), f"f{next(_places)}"
-    for name in set(re.findall(r'id="([^"]+)"', text)):  # glyphs are named alike in every formula
-        text = text.replace(f'id="{name}"', f'id="{prefix}-{name}"').replace(f'"#{name}"', f'"#{prefix}-{name}"')
-    return text
-
-
-@cache
-def _drawn(tex: str) -> str:
-    buffer = io.StringIO()
-    with matplotlib.rc_context({"svg.fonttype": "path", "mathtext.fontset": "cm", "svg.hashsalt": tex}):
-        figure = Figure(figsize=(0.01, 0.01))
-        figure.text(0, 0, f"${tex}$", fontsize=_POINTS)
-        figure.savefig(buffer, format="svg", transparent=True, bbox_inches="tight", pad_inches=0.03)
-    text = buffer.getvalue()
-    text = text[text.index("<svg") :]
-    text = re.sub(r"<metadata>.*?</metadata>|<style[^>]*>.*?</style>|<!--.*?-->", "", text, flags=re.DOTALL)
-    size = {side: float(value) for side, value in re.findall(r' (width|height)="([\d.]+)pt"', text)}
-    width, height = 1.05 * size["width"] / _POINTS, 1.05 * size["height"] / _POINTS
-    text = re.sub(r' (width|height)="[\d.]+pt"', "", text, count=2)
+    with matplotlib.rc_context({"mathtext.fontset": "cm"}):
+        drawn = TextPath((0.0, 0.0), f"${tex}$", size=_POINTS)
+    codes, places = np.asarray(drawn.codes), np.asarray(drawn.vertices)
+    ends = places[codes != Path.CLOSEPOLY]  # a curve lies among the points that bend it
+    box = Bbox([ends.min(axis=0), ends.max(axis=0)]).padded(_MARGIN)
+    width, height = 1.05 * box.width / _POINTS, 1.05 * box.height / _POINTS
     style = f"width:{width:.2f}em;height:{height:.2f}em;min-width:{0.8 * width:.2f}em"
-    label = html.escape(tex.replace("\\,", " "))
-    text = text.replace("<svg", f'<svg role="img" aria-label="{label}" fill="currentColor" style="{style}"', 1)
-    text = re.sub(r'<g id="(figure|patch|text|axes)[^"]*"', "<g", text)
-    return re.sub(r"\s*\n\s*", " ", text).strip()
+    return (
+        f'<svg role="img" aria-label="{html.escape(tex.replace(chr(92) + ",", " "))}" fill="currentColor" '
+        f'style="{style}" viewBox="0 0 {_STEPS * box.width:.0f} {_STEPS * box.height:.0f}">'
+        f'<path d="{_outline(codes, places - [box.x0, box.y1])}"/></svg>'
+    )
+
+
+def _outline(codes: NDArray[Any], places: NDArray[Any]) -> str:
+    """A path in SVG's words, in hundredths of a point from its upper left corner; a letter holds until the next."""
+    words, last = [], None
+    for code, (x, y) in zip(codes.tolist(), (places * [_STEPS, -_STEPS]).round().astype(int).tolist()):
+        if code == Path.CLOSEPOLY:
+            words.append("Z")
+        else:
+            words.append(f"{x} {y}" if code == last != Path.MOVETO else f"{_LETTERS[code]}{x} {y}")
+        last = code
+    return " ".join(words)
 
 
 def rendered(markdown: str) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter
+from matplotlib.ticker import FuncFormatter, LogFormatter, MaxNLocator, NullFormatter
 
 from armwise.figure import Figure
 
@@ -23,6 +24,7 @@ _DASHES: tuple[Any, ...] = ("-", (0, (6, 2)), (0, (6, 2, 1.5, 2)), (0, (1.5, 1.5
 _DOTS: Any = (0, (1, 2))
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 _SIZE = (4.3, 3.4)
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 Kind = Literal["regret", "loglog", "bounds", "arms", "time", "cost"]
 
 
@@ -109,8 +111,7 @@ def _loglog(result: Result) -> Figure:
             half = result.rounds >= result.horizon / 30
             line = mean[-1] * (result.rounds[half] / result.horizon) ** theory.exponent
             axes.plot(result.rounds[half], line, color=drawn_as["color"], linewidth=0.8, alpha=0.9)
-    axes.set_xscale("log")
-    axes.set_yscale("log")
+    _logarithmic(axes)
     if np.isfinite(lowest):
         axes.set_ylim(bottom=max(lowest * 0.8, axes.get_ylim()[1] / 1e6))
     powers = " or ".join(f"T^{power:g}" for power in sorted(drawn))
@@ -121,7 +122,7 @@ def _loglog(result: Result) -> Figure:
 
 def _bounds(result: Result) -> Figure:
     """Each agent's bound (dotted) and certificate (thin) beside its measured regret; the worst seed as a marker."""
-    figure, axes = _axes("round", "cumulative regret and what is proved")
+    figure, axes = _axes("round", "regret and what is proved")
     some = certified = False
     for name in _ranked(result):
         regret = result.regret(name)
@@ -140,8 +141,7 @@ def _bounds(result: Result) -> Figure:
         if not isinstance(proved, str):
             certified = True
             axes.plot(proved.rounds, proved.curve, color=drawn_as["color"], linewidth=0.9, marker="1", markersize=5)
-    axes.set_xscale("log")
-    axes.set_yscale("log")
+    _logarithmic(axes)
     finals = [float(result.regret(name)[:, -1].mean()) for name in result.finishers]
     # Bounds may lie far above: the measured curves must stay in sight all the same.
     axes.set_ylim(bottom=max(0.1, 0.1 * min((final for final in finals if final > 0), default=1.0)))
@@ -250,9 +250,36 @@ def _axes(xlabel: str, ylabel: str) -> tuple[Figure, Axes]:
 def log_axes(xlabel: str, ylabel: str) -> tuple[Figure, Axes]:
     """Empty logarithmic axes in the style of all pictures."""
     figure, axes = _axes(xlabel, ylabel)
+    _logarithmic(axes)
+    return figure, axes
+
+
+def _logarithmic(axes: Axes) -> None:
     axes.set_xscale("log")
     axes.set_yscale("log")
-    return figure, axes
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter(_Powers())
+        axis.set_minor_formatter(_Powers())
+
+
+class _Powers(LogFormatter):
+    """Labels in plain text, where matplotlib's own are formulas: a page can search it, and no parser reads it."""
+
+    def __call__(self, x: float, pos: int | None = None) -> str:
+        return power(x) if super().__call__(x, pos) else ""  # it chooses which ticks have a label
+
+
+def power(x: float) -> str:
+    """A number on a logarithmic axis.
+
+    >>> [power(x) for x in (0.02, 1.0, 20.0, 10_000.0, 1e6, 5e-7)]
+    ['0.02', '1', '20', '10,000', '10⁶', '5·10⁻⁷']
+    """
+    if 1e-4 < x < 0.9e6:
+        return f"{x:,g}" if x < 1.0 else f"{x:,.0f}"
+    exponent = math.floor(math.log10(x) + 1e-9)
+    digit, raised = f"{x / 10.0**exponent:.0f}", str(exponent).translate(_RAISED)
+    return f"10{raised}" if digit == "1" else f"{digit}·10{raised}"
 
 
 def plain(axes: Axes) -> None:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from armwise.agent import Agent, fraction
-from armwise.certify import Certificate
 from armwise.display import html_table, text_table
 from armwise.environments.base import Environment
 from armwise.extras import needs
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
+    from armwise.certify import Certificate
     from armwise.racing.pictures import Kind
 
 
