@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
 import threading
 import time
 
@@ -20,3 +23,20 @@ def test_workers_ended_while_tasks_wait_raise_nothing_in_any_thread(monkeypatch,
     assert failures == []
     assert [str(warning.message) for warning in recwarn] == []
     assert sorted(side_by_side(pow, [(2, n) for n in range(9)], workers=2, backend="loky")) == [2**n for n in range(9)]
+
+
+HELD = """
+import signal
+from armwise.racing.workers import side_by_side
+print(*side_by_side(signal.pthread_sigmask, [(signal.SIG_BLOCK, ())] * 2, workers=2, backend="loky"))
+print(signal.pthread_sigmask(signal.SIG_BLOCK, ()))
+"""
+
+
+def test_workers_are_deaf_to_ctrl_c_from_their_first_moment():
+    """In a new process, whose first worker brings helpers of its own: one of those let Ctrl-C through again.
+
+    A failure would mean that a worker which is still importing when Ctrl-C comes prints a traceback.
+    """
+    done = subprocess.run([sys.executable, "-c", HELD], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == [f"{{{signal.SIGINT!r}}} {{{signal.SIGINT!r}}}", "set()"], done.stderr

@@ -36,7 +36,7 @@ def side_by_side(
         parallel = joblib.Parallel(n_jobs=workers, backend=backend, batch_size=1, pre_dispatch="2*n_jobs",
                                    return_as="generator_unordered")  # fmt: skip
         task = functools.partial(_deaf, function) if backend == "loky" else function
-        with _interrupts_held():
+        with _interrupts_held() if backend == "loky" else contextlib.nullcontext():
             answers = parallel(joblib.delayed(task)(*each) for each in arguments)
         with _ended_quietly():
             yield from answers
@@ -76,6 +76,10 @@ def _interrupts_held() -> Iterator[None]:
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
+    from multiprocessing import resource_tracker
+
+    # The first worker brings this process, which lets Ctrl-C through again when it has started, for those after it too.
+    resource_tracker.ensure_running()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
