@@ -29,7 +29,7 @@ class Points {
     // Where the row is, or -1.
     Index find(const double* x) const {
         if (n_ == 0) return -1;
-        for (size_t slot = hash(x) & mask();; slot = (slot + 1) & mask()) {
+        for (size_t slot = hash(x) >> shift_;; slot = (slot + 1) & mask()) {
             const Index i = slots_[slot] - 1;
             if (i < 0 || same(x, (*this)[i])) return i;
         }
@@ -42,7 +42,8 @@ class Points {
         rows_.insert(rows_.end(), x, x + dim_);
         ++n_;
         if (4 * size_t(n_) > slots_.size()) {
-            slots_.assign(std::max<size_t>(16, 2 * slots_.size()), 0);
+            --shift_;
+            slots_.assign(size_t(1) << (64 - shift_), 0);
             for (Index i = 0; i < n_; ++i) enter(i);
         } else {
             enter(n_ - 1);
@@ -54,11 +55,13 @@ class Points {
     Index dim_, n_ = 0;
     std::vector<uint64_t> factors_;  // of the columns, in the hash
     std::vector<double> rows_;
+    int shift_ = 61;            // a row belongs where the upper bits of its hash say
     std::vector<Index> slots_;  // open addressing: 1 + the row's number, 0 where empty; three of four are
 
     size_t mask() const { return slots_.size() - 1; }
-    // A sum of products, none of which waits for another: every row of every round is looked up by it.
-    size_t hash(const double* x) const {
+    // A sum of products, none of which waits for another: every row of every round is looked up by it. What a product
+    // mixes best are its upper bits, and the only ones used.
+    uint64_t hash(const double* x) const {
         uint64_t h = 0;
         for (Index c = 0; c < dim_; ++c) {
             const double entry = x[c] + 0.0;  // -0 equals 0
@@ -66,8 +69,7 @@ class Points {
             std::memcpy(&bits, &entry, sizeof bits);
             h += (bits ^ (bits >> 32)) * factors_[c];
         }
-        h = (h ^ (h >> 32)) * 0x94D049BB133111EBu;
-        return size_t(h ^ (h >> 29));
+        return h;
     }
     bool same(const double* x, const double* y) const {
         Index differ = 0;  // to the end, without a branch: most rows that are compared are equal
@@ -75,7 +77,7 @@ class Points {
         return differ == 0;
     }
     void enter(Index i) {
-        size_t slot = hash((*this)[i]) & mask();
+        size_t slot = hash((*this)[i]) >> shift_;
         while (slots_[slot]) slot = (slot + 1) & mask();
         slots_[slot] = i + 1;
     }
