@@ -87,7 +87,7 @@ def test_what_was_expected_wrongly_is_forgotten():
 def test_little_is_tried_when_little_is_left():
     """The same estimates, early and at the end of a period: the arm that looks worse has less chance at the end."""
     agent = agent_of(1000, 2.0, 1, prior=[0.5, 0.6, 0.7])
-    outcomes, widths = agent._outcomes(np.eye(3)), agent._widths(np.eye(3))
+    outcomes, widths = agent._estimated(np.eye(3))
     agent._errors[:] = 1.0, 25.0
     p = [agent._weighted(outcomes, widths, np.zeros(1), t) for t in (1, 500, 1000, 1001)]
     assert p[0][0] > p[1][0] > p[2][0] and p[3].tolist() == p[0].tolist()

@@ -382,7 +382,7 @@ def test_the_bound_of_lagrange_is_claimed_for_its_own_constants_only():
     assert letters["lam"] == 1.0 and aw.bounds.lagrange(1000, **letters) > 0.0
     for _ in range(30):
         agent.learn([1.0, 0.0], aw.Choice(1, 1.0), 1.0, 1.0)
-    outcomes = agent._outcomes(np.array([40.0, -40.0]))
+    outcomes = agent._estimated(np.array([40.0, -40.0]))[0]
     assert outcomes[0].max() == 1.0 and outcomes[1:].max() == 1.0 / 0.8 and outcomes.min() == 0.0
     other = aw.LagrangeCB(aw.SquareCB(2, n_arms=3, lam=1.0), 1000, 800.0, gamma=3.0, exponent=0.0, dual="gradient")
     assert "clipped" in aw.LagrangeCB.theory.hypotheses(other, world, 1000)

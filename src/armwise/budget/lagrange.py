@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -14,6 +15,7 @@ from armwise.agent import Agent, Choice, Floats, Seed, Theory, count, fraction, 
 from armwise.arguments import as_floats, short
 from armwise.around import expect_agent
 from armwise.budget.accounts import amounts, plain, refuse_negative
+from armwise.budget.prices import PRICES, lowest
 from armwise.linear.logistic import LogisticThompson
 from armwise.linear.rounds import RidgeAgent
 from armwise.numerics import regression, winning
@@ -22,10 +24,10 @@ from armwise.oracle.squarecb import LEAST_NOISE, PRACTICAL, SquareCB
 from armwise.reduction.thompson import BetaThompson
 
 _WINS = 0.5  # deviations of the estimates, of ``weighting="wins"``
-_Alike = tuple[Floats, list[Floats | None]]  # rounds with equally many arms: outcomes (n, 1 + m, K), and widths
+_Estimated = tuple[Floats, Floats | None]  # of one round: outcomes (1 + m, K), and widths
+_Alike = tuple[Floats, list[Floats | None], Any]  # different rounds with equally many arms, and which one each round is
 _RECENT = 32  # rounds over which the prices are solved for
 _MADE_UP = 8  # the aim of the budget may be missed for this part of the horizon
-_PRICES = np.concatenate([[0.0], np.geomspace(1e-4, 1e3, 141)])  # in rewards per unit of the rate
 
 
 class LagrangeCB(Agent):
@@ -146,7 +148,8 @@ class LagrangeCB(Agent):
         self._solve_at = 1
         if self.expected_costs is not None and dual == "resolve":
             # Of arms that are expected to bring as much, the cheapest comes first.
-            self._solve([(self._offsets, np.ones(self._offsets.shape[1]) if weighting == "wins" else None)])
+            widths = np.ones(self._offsets.shape[1]) if weighting == "wins" else None
+            self._solve(_alike([(self._offsets, widths)], [0]))
 
     def _first_guesses(self, covered: Any) -> Floats:
         """(1 + m, 1 or K): reward and costs of an arm that was never played; the models learn what differs."""
@@ -202,9 +205,13 @@ class LagrangeCB(Agent):
 
     # ------------------------------------------------------------------ the primal: inverse-gap weighting
 
-    def _outcomes(self, context: Any) -> Floats:
-        """(1 + m, K): the estimated reward of each arm, then its costs in units of the rates."""
-        table = np.stack([model._estimates(context)[0] for model in self._models])
+    def _estimated(self, context: Any) -> _Estimated:
+        """(1 + m, K): the estimated reward of each arm, then its costs in units of the rates.
+
+        And how far each reward may be off, in deviations of the noise (None: gaps do not ask).
+        """
+        every = [model._estimates(context) for model in self._models]
+        table = np.array([means for means, _ in every])
         if self._offsets.shape[1] not in (1, table.shape[1]):
             named = "prior" if self.expected_costs is None else "expected_costs"
             raise ValueError(f"{named} names {self._offsets.shape[1]} arms, and this round has {table.shape[1]}")
@@ -214,11 +221,7 @@ class LagrangeCB(Agent):
         if self.max_cost is not None:
             np.clip(table[0], 0.0, 1.0, out=table[0])
             np.clip(table[1:], 0.0, self.max_cost / self._rates[:, None], out=table[1:])
-        return np.asarray(table)
-
-    def _widths(self, context: Any) -> Floats | None:
-        """How far each arm's estimated reward may be off, in deviations of the noise; None: gaps do not ask."""
-        return None if self.weighting == "gaps" else self._models[0]._estimates(context)[1]
+        return table, None if self.weighting == "gaps" else every[0][1]
 
     def _weighted(self, outcomes: Floats, widths: Floats | None, prices: Floats, t: int) -> Floats:
         """The distribution over arms by the Lagrangian at these prices."""
@@ -243,14 +246,14 @@ class LagrangeCB(Agent):
         return regression.gap_scale(t, scale / self.scale, self.exponent)
 
     def _probabilities(self, context: Any) -> Floats:
-        outcomes, widths = self._outcomes(context), self._widths(context)
+        outcomes, widths = self._estimated(context)
         p = self._weighted(outcomes, widths, self._prices, self.t)
         if self._share > 0.0:
             p = (1.0 - self._share) * p + self._share * self._weighted(outcomes, widths, self._lower, self.t)
         return p
 
     def _estimates(self, context: Any) -> tuple[Floats, Floats | None]:
-        return self._outcomes(context)[0], None
+        return self._estimated(context)[0][0], None
 
     def estimate_costs(self, context: Any = None) -> Floats:
         """(K, m): what each arm is estimated to cost, per resource.
@@ -260,14 +263,14 @@ class LagrangeCB(Agent):
         array([[0.],
                [0.]])
         """
-        return np.ascontiguousarray((self._outcomes(self._read(context))[1:] * self._rates[:, None]).T)
+        return np.ascontiguousarray((self._estimated(self._read(context))[0][1:] * self._rates[:, None]).T)
 
     # ------------------------------------------------------------------ learning, and the dual
 
     def _learn(self, context: Any, choice: Choice, reward: float) -> None:
-        outcomes, paid = self._outcomes(context), np.array(choice.cost) / self._rates
+        (outcomes, widths), paid = self._estimated(context), np.array(choice.cost) / self._rates
         error = (reward - outcomes[0, choice.arm]) ** 2
-        if (widths := self._widths(context)) is not None:
+        if widths is not None:
             error /= 1.0 + widths[choice.arm] ** 2  # the estimate's own is not noise
         column = min(choice.arm, self._offsets.shape[1] - 1)
         differs = (np.append(reward, paid) - self._offsets[:, column]) / self._units[:, column]
@@ -286,30 +289,32 @@ class LagrangeCB(Agent):
             self._solve(self._forecast())
             self._solve_at = self._n_learnt + 1 + min(max(1, self._n_learnt // 20), 16)
 
-    def _forecast(self) -> list[tuple[Floats, Floats | None]]:
-        """The recent rounds by the estimates of now."""
-        return [(self._outcomes(context), self._widths(context)) for context in self._recent]
+    def _forecast(self) -> list[_Alike]:
+        """The recent rounds by the estimates of now; contexts that recur are worked out once."""
+        places: dict[Any, int] = {}
+        keys = [None if context is None else (context.shape, context.tobytes()) for context in self._recent]
+        which = [places.setdefault(key, len(places)) for key in keys]
+        first = [which.index(place) for place in range(len(places))]
+        return _alike([self._estimated(self._recent[i]) for i in first], which)
 
-    def _solve(self, rounds: list[tuple[Floats, Floats | None]]) -> None:
+    def _solve(self, recent: list[_Alike]) -> None:
         """The lowest prices at which these rounds keep to what is left per decision, resource by resource."""
         done = self._n_learnt + 1
         end = self.horizon * (done // self.horizon + 1)  # of the period that the next decision belongs to
-        targets = self._allowed(done, end)
-        prices, recent = self._prices.copy(), _alike(rounds)
+        prices, targets = self._prices.copy(), self._signs * self._allowed(done, end)
         for _ in range(1 if self.n_costs == 1 else 4):
-            for i, (sign, target) in enumerate(zip(self._signs, self._signs * targets)):
-                low, high = 0, len(_PRICES) - 1
-                while low < high:  # cost falls as its price rises: the lowest price that holds the rate
-                    prices[i] = _PRICES[(low + high) // 2]
-                    holds = sign * self._mean_cost(recent, prices, i) <= target
-                    low, high = (low, (low + high) // 2) if holds else ((low + high) // 2 + 1, high)
-                prices[i] = _PRICES[low]
+            before = prices.copy()
+            for i, target in enumerate(targets):
+                costs = self._costs(recent, prices, i)
+                low = lowest(costs, target, float(prices[i]))
+                prices[i] = PRICES[low]
+            if (prices == before).all():  # as they would be after another turn
+                break
         self._prices, self._share = prices, 0.0
         if self.n_costs == 1 and low > 0:
-            lower = _PRICES[low - 1 : low]
-            cheaper, dearer = (sign * self._mean_cost(recent, each, 0) for each in (prices, lower))
+            cheaper, dearer = costs(low), costs(low - 1)
             if cheaper < target < dearer:
-                self._lower, self._share = lower, float((target - cheaper) / (dearer - cheaper))
+                self._lower, self._share = PRICES[low - 1 : low], float((target - cheaper) / (dearer - cheaper))
 
     def _allowed(self, done: int, end: int) -> Floats:
         """What a decision may cost, in units of the rates, so that the aim is met slowly and the budget at the end."""
@@ -319,17 +324,28 @@ class LagrangeCB(Agent):
         aimed = self.aim + ahead / np.where(ahead < 0.0, max(left, self.horizon / _MADE_UP), left)
         return np.asarray(np.maximum(np.where(self._signs < 0.0, limit, np.minimum(aimed, limit)), 0.0))
 
+    def _costs(self, recent: list[_Alike], prices: Floats, resource: int) -> Callable[[int], float]:
+        """What these rounds would cost in one resource at other prices of it (less than 0 where it must be covered)."""
+
+        @cache
+        def costs(place: int) -> float:
+            tried = prices.copy()
+            tried[resource] = PRICES[place]
+            return float(self._signs[resource] * self._mean_cost(recent, tried, resource))
+
+        return costs
+
     def _mean_cost(self, recent: list[_Alike], prices: Floats, resource: int) -> float:
         """What these rounds would cost, drawn as they would be now at these prices."""
         total, n, t = 0.0, 0, self._n_learnt + 2
-        for outcomes, widths in recent:
+        for outcomes, widths, which in recent:
             lagrangian = outcomes[:, 0] - (self._signs * prices) @ outcomes[:, 1:]
             if self.weighting == "gaps":
                 p = _inverse_gaps(lagrangian, self._gamma(t))
             else:
                 p = np.stack([self._wins(row, each, t) for row, each in zip(lagrangian, widths) if each is not None])
-            total += float(np.vdot(p, outcomes[:, 1 + resource]))
-            n += len(p)
+            total += float(np.vdot(p[which], outcomes[which, 1 + resource]))
+            n += len(which)
         return total / n
 
 
@@ -348,12 +364,17 @@ def _prior(value: Any, n_arms: int | None) -> Any:
     return each
 
 
-def _alike(rounds: list[tuple[Floats, Floats | None]]) -> list[_Alike]:
-    """Rounds with equally many arms together."""
-    groups: dict[int, list[tuple[Floats, Floats | None]]] = {}
-    for outcomes, widths in rounds:
-        groups.setdefault(outcomes.shape[1], []).append((outcomes, widths))
-    return [(np.stack([outcomes for outcomes, _ in some]), [w for _, w in some]) for some in groups.values()]
+def _alike(different: list[_Estimated], which: list[int]) -> list[_Alike]:
+    """Rounds with equally many arms together; ``which`` of the different ones each round is."""
+    groups: dict[int, list[int]] = {}
+    for place in which:
+        groups.setdefault(different[place][0].shape[1], []).append(place)
+    alike = []
+    for rounds in groups.values():
+        places = sorted(set(rounds))
+        outcomes, widths = zip(*(different[place] for place in places))
+        alike.append((np.array(outcomes), list(widths), np.searchsorted(places, rounds)))
+    return alike
 
 
 def _inverse_gaps(lagrangian: Floats, gamma: float) -> Floats:
