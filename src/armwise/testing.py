@@ -8,17 +8,18 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
-from itertools import count, islice
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from armwise import persist
 from armwise.agent import Agent, Choice, Choices, Floats, Played, Sees, Theory
+from armwise.copies import copies
 
 __all__ = ["CHECKS", "Case", "check_agent"]
 
@@ -208,42 +209,11 @@ def choose_and_probabilities_agree(case: Case) -> None:
         data.teach(agent, t, choice)
     context, draws = data.context(0), 600
     p, counts = np.zeros(arms_of(agent)), np.zeros(arms_of(agent))
-    for twin in islice(_copies(agent), draws):  # a fresh stream, and the same state: an agent may count its choices
+    for twin in islice(copies(agent), draws):  # a fresh stream, and the same state: an agent may count its choices
         p += twin.probabilities(context) / draws
         counts[twin.choose(context).arm] += 1
     slack = 5 * np.sqrt(np.clip(p * (1 - p), 0, 1) / draws) + 0.01
     assert np.all(np.abs(counts / draws - p) < slack), (counts / draws, p)
-
-
-def _inside(agent: Agent) -> Iterator[Any]:
-    """The agent and what it is made of."""
-    seen, queue = set(), [agent]
-    while queue:
-        thing = queue.pop()
-        if id(thing) in seen:
-            continue
-        seen.add(id(thing))
-        yield thing
-        if isinstance(thing, (Agent, persist.Saved)):
-            queue.extend(vars(thing).values())
-        elif isinstance(thing, dict):
-            queue.extend(thing.values())
-        elif isinstance(thing, (list, tuple)):
-            queue.extend(thing)
-
-
-def _copies(agent: Agent) -> Iterator[Agent]:
-    """Copies without end, each agent inside with a stream of its own.
-
-    The generators, most of what a copy costs, are not copied: those of agents are replaced, others go on drawing.
-    """
-    kept = {id(thing): thing for thing in _inside(agent) if isinstance(thing, np.random.Generator)}
-    for i in count():
-        twin = copy.deepcopy(agent, kept.copy())
-        for place, thing in enumerate(_inside(twin), start=1):
-            if isinstance(thing, Agent):
-                thing._rng = np.random.default_rng([11, i, place])
-        yield twin
 
 
 def same_seed_same_arms(case: Case) -> None:
