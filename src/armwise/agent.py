@@ -399,16 +399,17 @@ class Agent(persist.Saved, ABC):
         """A block, round by round; ``costs`` where the agent keeps account of them."""
         T = len(rewards)
         arms, probabilities, got = np.empty(T, np.int64), np.full(T, np.nan), np.empty(T)
+        paid = None if costs is None else costs.reshape(*rewards.shape, -1)
         for t in range(T):
             context = None if contexts is None else contexts[t]
             choice = self._choose(context)
-            arms[t] = choice.arm
+            arms[t] = arm = choice.arm
             if choice.probability is not None:
                 probabilities[t] = choice.probability
-            got[t] = rewards[t, choice.arm]
-            if costs is not None:
-                choice = choice._replace(cost=tuple(np.atleast_1d(costs[t, choice.arm]).tolist()))
-            self._learn(context, choice, float(got[t]))
+            got[t] = reward = rewards.item(t, arm)
+            if paid is not None:
+                choice = choice._replace(cost=tuple(paid[t, arm].tolist()))
+            self._learn(context, choice, reward)
             self._n_learnt += 1
         return Played(arms, probabilities, got)
 

@@ -273,11 +273,12 @@ class LagrangeCB(Agent):
         if widths is not None:
             error /= 1.0 + widths[choice.arm] ** 2  # the estimate's own is not noise
         column = min(choice.arm, self._offsets.shape[1] - 1)
-        differs = (np.append(reward, paid) - self._offsets[:, column]) / self._units[:, column]
+        differs = (np.array([reward, *paid]) - self._offsets[:, column]) / self._units[:, column]
         for model, value in zip(self._models, differs.tolist()):
             model._learn(context, choice, value)
             model._n_learnt += 1
-        self._errors += error, 1.0
+        self._errors[0] += error
+        self._errors[1] += 1.0
         self._spent += paid
         if self.dual == "gradient":  # the dual regret of online gradient descent: see bounds.lagrange
             step = self.ceiling / math.sqrt(self.horizon)

@@ -145,7 +145,7 @@ class LinCBwK(IndexAgent):
         paid = np.array(choice.cost) / self.max_cost
         for ridge, noise, value in zip([self._reward, *self._costs], self._noise, [reward, *paid.tolist()]):
             ridge.learn(X, row, value, model)
-            noise.add(value, ridge)
+            noise.add(value, ridge, model)
         self._gains += paid - self._rates
         if self._Z is None:
             self._seen.append(np.array(context))

@@ -48,9 +48,13 @@ class BoundedMeans(persist.Saved):
             return -fits > limit
 
         centre = min(max(total / n, 1e-9), 1.0 - 1e-9)
-        # Every moment's bounds hold, so the tightest so far do: they never widen.
-        self.low[arm] = max(self.low[arm], _edge(passed, 0.0, centre))
-        self.high[arm] = min(self.high[arm], _edge(passed, 1.0, centre))
+        # Every moment's bounds hold, so the tightest so far do: they never widen. What has not passed there has not
+        # further inside.
+        low, high = float(self.low[arm]), float(self.high[arm])
+        if low == 0.0 or passed(low):
+            self.low[arm] = max(low, _edge(passed, 0.0, centre))
+        if high == 1.0 or passed(high):
+            self.high[arm] = min(high, _edge(passed, 1.0, centre))
 
 
 def _edge(passed: Callable[[float], bool], outside: float, inside: float) -> float:
