@@ -43,7 +43,7 @@ print(json.dumps(answers))
 """
 
 REFUSED = {
-    "budget_optimum": "aw.budget_optimum([[0.0, 1.0]], [[0.0, 1.0]], rate=0.5)",
+    "budget_optimum of two resources": "aw.budget_optimum([[0.0, 1.0]], [[[0.0, 0.0], [1.0, 1.0]]], rate=[0.5, 0.6])",
     "a certificate": "aw.certificate",
     "offline evaluation": "aw.offline.evaluate",
     "the fit of a kernel": "agent = aw.GPUCB(aw.kernels.RBF()); from armwise.kernel.fit import fit; "
@@ -56,7 +56,8 @@ for _ in range(20):
     decision = shop.decide({"device": "phone"}, arms=["red", {"id": "blue", "price": 3}])
     shop.reward(decision.id, 1.0)
 exact = aw.BetaThompson(5, draws=2, seed=1).play(None, np.ones((30, 5))).probabilities
-print(json.dumps([decision.arm in ("red", "blue"), bool(np.all(exact > 0.0))]))
+best = aw.budget_optimum([[0.0, 1.0]], [[0.0, 1.0]], rate=0.5).value
+print(json.dumps([decision.arm in ("red", "blue"), bool(np.all(exact > 0.0)), best]))
 """
 
 
@@ -79,7 +80,7 @@ def test_what_needs_scipy_names_the_extra(what: str) -> None:
     assert last == f"armwise.extras.MissingExtra: {MESSAGE}"
 
 
-def test_a_decider_and_exact_probabilities_need_none() -> None:
+def test_a_decider_exact_probabilities_and_the_optimum_of_one_budget_need_none() -> None:
     done = without_scipy(DECIDED)
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout) == [True, True]
+    assert json.loads(done.stdout) == [True, True, 0.5]
