@@ -181,9 +181,8 @@ def read_block(agent: Any, contexts: Any, T: int) -> Any:
             agent._read(block[0])  # the shape of every row is the shape of the first
         except ValueError as error:
             raise ValueError(f"contexts, row 0: {error}") from None
-    if agent.sees == "advice":
-        for t in range(T):
-            _read_advice(agent, block[t])
+    if agent.sees == "advice" and not (distributed := _distributed(block).all(axis=1)).all():
+        _read_advice(agent, block[int(np.argmin(distributed))])  # which says what is wrong with it
     return block
 
 
@@ -282,14 +281,21 @@ def _read_advice(agent: Reader, context: Any) -> Floats:
             f"advice must have shape ({agent.n_experts}, {agent.n_arms}), one distribution over the arms for "
             f"each expert, got shape {advice.shape}"
         )
-    totals = advice.sum(axis=1)
-    if not (np.all(advice >= 0.0) and np.all(np.abs(totals - 1.0) <= 1e-9)):  # False for NaN
-        row = int(np.argmax(~((advice >= 0.0).all(axis=1) & (np.abs(totals - 1.0) <= 1e-9))))
+    distributed = _distributed(advice)
+    if not distributed.all():
+        row = int(np.argmin(distributed))
         raise ValueError(
             f"advice row {row} must be a distribution: non-negative and summing to 1, got {advice[row]} "
-            f"(sum {totals[row]})"
+            f"(sum {advice[row].sum()})"
         )
     return advice
+
+
+def _distributed(advice: Floats) -> np.ndarray:
+    """Whether each row along the last axis is a distribution; one with a NaN is none."""
+    valid: np.ndarray = np.abs(advice.sum(axis=-1) - 1.0) <= 1e-9
+    positive = advice >= 0.0
+    return valid if positive.all() else valid & positive.all(axis=-1)
 
 
 _READERS: dict[Sees, Callable[[Reader, Any], Any]] = {

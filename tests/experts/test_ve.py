@@ -37,7 +37,7 @@ def test_after_tau_rounds_it_is_exp4p_on_the_representatives(kind):
         assert (choice.probability, choice.note) == (0.5, None)
         agent.learn(x[t], choice, rewards[t, choice.arm])
     found = agent.representatives
-    assert len(found) == len({tuple(row) for row in found.votes(x[: agent.tau]).T})
+    assert len(found) == len({row.tobytes() for row in found.votes(x[: agent.tau]).T})
     plain = aw.Exp4P(len(found), 2, 400 - agent.tau, 0.05)  # half of delta, as in the proof
     for t in range(agent.tau, 400):
         advice = np.eye(2)[found.votes(x[t : t + 1])[0]]

@@ -1,4 +1,4 @@
-"""The four agents against naive ones that keep every reward and invert the whole matrix every round."""
+"""The four agents against naive ones that keep every reward and solve with the whole matrix every round."""
 
 from __future__ import annotations
 
@@ -17,31 +17,30 @@ from armwise.agent import joined
 RBF = kernels.RBF(0.5)
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(autouse=True, scope="module")
 def _one_thread():
-    """The naive inverses are small: on a busy machine threads would only wait for each other."""
+    """The naive matrices are small: on a busy machine threads would only wait for each other."""
     with threadpool_limits(1):
         yield
 
 
 class Naive:
-    """mean + width(K, t, gain) * deviation over the whole history, by explicit inverse."""
+    """mean + width(K, t, gain) * deviation over the whole history, by solving with its whole matrix."""
 
     def __init__(self, kernel, noise, width):
         self.kernel, self.noise, self.width = kernel, noise, width
-        self.points, self.rewards = [], []
+        self.points, self.rewards, self.gram = [], [], np.empty((0, 0))
 
     def estimate(self, X):
         if not self.points:
             return np.zeros(len(X)), np.sqrt(np.diag(self.kernel(X)))
-        points = np.array(self.points)
-        inverse = np.linalg.inv(self.kernel(points) + self.noise * np.eye(len(points)))
-        cross = self.kernel(X, points)
-        return cross @ inverse @ self.rewards, np.sqrt(np.diag(self.kernel(X) - cross @ inverse @ cross.T).clip(0.0))
+        cross = self.kernel(X, np.array(self.points))
+        noisy = self.gram + self.noise * np.eye(len(self.gram))
+        solved = np.linalg.solve(noisy, np.column_stack([self.rewards, cross.T]))
+        return cross @ solved[:, 0], np.sqrt(np.diag(self.kernel(X) - cross @ solved[:, 1:]).clip(0.0))
 
     def gain(self):
-        gram = self.kernel(np.array(self.points)) / self.noise if self.points else np.zeros((1, 1))
-        return 0.5 * np.linalg.slogdet(np.eye(len(gram)) + gram)[1]
+        return 0.5 * np.linalg.slogdet(np.eye(len(self.gram)) + self.gram / self.noise)[1]
 
     def scores(self, X):
         mean, deviation = self.estimate(X)
@@ -50,6 +49,8 @@ class Naive:
     def learn(self, x, reward):
         self.points.append(x)
         self.rewards.append(reward)
+        row = self.kernel(x[None], np.array(self.points))
+        self.gram = np.block([[self.gram, row[:, :-1].T], [row]])
 
 
 PRODUCT = kernels.Columns(kernels.RBF(0.8), 0, 2) * kernels.Columns(kernels.Matern(1.0, nu=1.5) + 0.5, 2)

@@ -111,21 +111,33 @@ class VE(Agent):
 
     def _learn(self, x: Floats, choice: Choice, reward: float) -> None:
         if self.representatives is None:
-            self._contexts = np.concatenate([self._contexts, x[None]])
-            if len(self._contexts) == self.tau:
-                found = self.policy_class.representatives(self._contexts, self.n_arms, self._rng)
-                self.representatives, self._log_weights = found, np.zeros(len(found))
-                self._contexts = self._contexts[:0]
+            self._gather(x[None])
             return
         assert choice.probability is not None
         p = np.full(self.n_arms, 1.0 / self.n_arms) if choice.note is None else np.array(choice.note)
         votes = self.representatives.votes(x[None])[0]
         experts.voted_learn(self._log_weights, votes, *self._schedule(), p, choice.arm, choice.probability, reward)
 
+    def _gather(self, contexts: Floats) -> None:
+        """Contexts of uniform rounds; the last of tau brings the representatives."""
+        self._contexts = np.concatenate([self._contexts, contexts])
+        if len(self._contexts) == self.tau:
+            found = self.policy_class.representatives(self._contexts, self.n_arms, self._rng)
+            self.representatives, self._log_weights = found, np.zeros(len(found))
+            self._contexts = self._contexts[:0]
+
+    def _play_uniform(self, contexts: Floats, rewards: Floats) -> Played:
+        T, K = rewards.shape
+        p = np.full(K, 1.0 / K)
+        arms = np.minimum(np.searchsorted(np.cumsum(p), self._rng.random(T), side="right"), K - 1)  # as `draw` does
+        self._gather(contexts)
+        self._n_learnt += T
+        return Played(arms, p[arms], rewards[np.arange(T), arms])
+
     def _play(self, contexts: Any, rewards: Floats) -> Played:
         uniform = self.tau - len(self._contexts) if self.representatives is None else 0
-        parts = [super()._play(contexts[:uniform], rewards[:uniform])]
-        start = len(parts[0].arms)
+        parts = [self._play_uniform(contexts[:uniform], rewards[:uniform])]
+        start = uniform
         while start < len(rewards):
             assert self.representatives is not None
             stop = start + max(1, _VOTES // len(self.representatives))

@@ -71,8 +71,14 @@ class Splits(Representatives):
 
     def votes(self, contexts: Floats) -> Ints:
         sides = self._above(contexts)
-        constants = np.broadcast_to(np.arange(self.n_arms), (len(contexts), self.n_arms))
-        return np.concatenate([constants, *(np.where(sides, b, a) for a, b in self._arm_pairs())], axis=1)
+        votes = np.empty((len(contexts), len(self)), np.int64)
+        votes[:, : self.n_arms] = np.arange(self.n_arms)
+        for i, (low, high) in enumerate(self._arm_pairs()):
+            start = self.n_arms + i * self.n_splits
+            part = votes[:, start : start + self.n_splits]
+            part[:] = low
+            np.copyto(part, high, where=sides)
+        return votes
 
 
 class StumpSplits(Splits):

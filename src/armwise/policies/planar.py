@@ -21,18 +21,24 @@ def orientation(p: Floats, q: Floats, x: Floats) -> Ints:
     >>> orientation(np.array([0.0, 0.0]), np.array([0.1, 0.3]), np.array([[0.2, 0.6], [0.3, 0.9], [0.0, 1.0]]))
     array([0, 1, 1])
     """
-    p, q, x = np.broadcast_arrays(p, q, x)
     up = (q[..., 0] - p[..., 0]) * (x[..., 1] - p[..., 1])
     down = (q[..., 1] - p[..., 1]) * (x[..., 0] - p[..., 0])
     det = up - down
     sign = np.sign(det).astype(np.int64)
-    same = (x == p).all(axis=-1) | (x == q).all(axis=-1) | (p == q).all(axis=-1)
+    same = _same(x, p) | _same(x, q) | _same(p, q)
     sign[same] = 0
-    for at in zip(*np.nonzero((np.abs(det) <= _SURE * (np.abs(up) + np.abs(down))) & ~same)):
-        (px, py), (qx, qy), (cx, cy) = (map(Fraction, point[at].tolist()) for point in (p, q, x))
+    unsure = np.nonzero((np.abs(det) <= _SURE * (np.abs(up) + np.abs(down))) & ~same)
+    points = np.broadcast_arrays(p, q, x)
+    for at in zip(*unsure):
+        (px, py), (qx, qy), (cx, cy) = (map(Fraction, point[at].tolist()) for point in points)
         exact = (qx - px) * (cy - py) - (qy - py) * (cx - px)
         sign[at] = (exact > 0) - (exact < 0)
     return sign
+
+
+def _same(a: Floats, b: Floats) -> np.ndarray:
+    found: np.ndarray = (a[..., 0] == b[..., 0]) & (a[..., 1] == b[..., 1])
+    return found
 
 
 def above(p: Floats, q: Floats, x: Floats) -> np.ndarray:
@@ -45,6 +51,8 @@ def above(p: Floats, q: Floats, x: Floats) -> np.ndarray:
     array([ True,  True,  True, False])
     """
     side = orientation(p, q, x)
+    if side.all():
+        return side > 0
     flat = np.abs(q[..., 0] - p[..., 0]) >= np.abs(q[..., 1] - p[..., 1])
     # Along a line one coordinate orders the points exactly.
     pivot, ahead, point = (np.where(flat, v[..., 0], v[..., 1]) for v in (p, q, x))

@@ -32,7 +32,7 @@ void advised(View<const double, 1> log_weights, View<const double, 2> advice, do
 
 // Take out the largest: only differences matter, and near 0 they keep all their digits for ever.
 void recentre(View<double, 1> log_weights) {
-    const double top = *std::max_element(log_weights.begin(), log_weights.end());
+    const double top = largest(log_weights.data, log_weights.size());
     for (double& each : log_weights) each -= top;
 }
 
@@ -60,9 +60,16 @@ void voted(View<const double, 1> log_weights, View<const int64_t, 1> votes, doub
     q.resize(log_weights.size());
     normalised(log_weights.data, log_weights.size(), q.data());
     std::fill(p.begin(), p.end(), 0.0);
-    for (Index i = 0; i < votes.size(); ++i) {
-        require_index(votes[i], p.size(), "votes must be arms");
-        p[votes[i]] += q[i];
+    for (Index i = 0; i < votes.size(); ++i) require_index(votes[i], p.size(), "votes must be arms");
+    if (p.size() == 2) {  // sums in registers: in memory each would wait for the one before to be written
+        double first = 0.0, second = 0.0;
+        for (Index i = 0; i < votes.size(); ++i) {
+            const double one = double(votes[i]);
+            first += (1.0 - one) * q[i], second += one * q[i];
+        }
+        p[0] = first, p[1] = second;
+    } else {
+        for (Index i = 0; i < votes.size(); ++i) p[votes[i]] += q[i];
     }
     add_floor(p, p_min);
 }

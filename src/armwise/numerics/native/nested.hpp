@@ -57,6 +57,23 @@ inline void predict(const Nested& model, Index m, const double* x, double* means
     for (Index b = 0; b < model.B; ++b) means[b] = prefix_dot(model.theta(m, b), x, model.ends[b]);
 }
 
+constexpr Index TURNED = 4;  // rows of W that learn at once: their coefficients fit into the registers
+
+// Carlson's step for TURNED rows of W, one after the other: row = keep row + take k, k += add (row before). Done for all
+// of them at each place, k is read and written once.
+inline void turn(double* rows, Index D, Index width, const double* keep, const double* take, const double* add,
+                 double* k) {
+    for (Index j = 0; j < width; j += LANES / 2) {
+        Half sofar = load_half(k + j);
+        for (Index r = 0; r < TURNED; ++r) {
+            const Half w = load_half(rows + r * D + j);
+            store_half(rows + r * D + j, splat_half(keep[r]) * w + splat_half(take[r]) * sofar);
+            sofar = splat_half(add[r]) * w + sofar;
+        }
+        store_half(k + j, sofar);
+    }
+}
+
 // A += x x', b += r x for every prefix at once; `errors` are r minus what each predicted before.
 // `growth` becomes 1 + (the squared width of x) of each prefix, before.
 inline void learn_nested(const Nested& model, Index m, const double* x, const double* errors, double* growth) {
@@ -66,21 +83,19 @@ inline void learn_nested(const Nested& model, Index m, const double* x, const do
     require(is_finite(project_prefix(W, D, D, x, p)), "context must be finite (and its square must not overflow)");
     double before = 1.0;
     Index b = 0;
-    for (Index i = 0; i < D; ++i) {
-        const double after = before + p[i] * p[i], root = std::sqrt(before * after);
-        const Lanes keep = splat(before / root), take = splat(-p[i] / root), add = splat(p[i]);
-        double* row = W + i * D;
-        for (Index j = 0; j < i + 1; j += LANES) {
-            const Lanes w = load(row + j), sofar = load(k + j);
-            store(row + j, keep * w + take * sofar);
-            store(k + j, add * w + sofar);
+    for (Index i = 0; i < D; i += TURNED) {
+        double keep[TURNED], take[TURNED];
+        for (Index r = 0; r < TURNED; ++r) {
+            const double after = before + p[i + r] * p[i + r], root = std::sqrt(before * after);
+            keep[r] = before / root, take[r] = -p[i + r] / root;
+            before = after;
         }
-        before = after;
-        for (; b < model.B && i + 1 == model.ends[b]; ++b) {
+        turn(W + i * D, D, (i / LANES + 1) * LANES, keep, take, p + i, k);
+        for (; b < model.B && i + TURNED == model.ends[b]; ++b) {
             growth[b] = before;
             const Lanes step = splat(errors[b] / before);
             double* theta = model.theta(m, b);
-            for (Index j = 0; j <= i; j += LANES) store(theta + j, step * load(k + j) + load(theta + j));
+            for (Index j = 0; j < model.ends[b]; j += LANES) store(theta + j, step * load(k + j) + load(theta + j));
         }
     }
 }
