@@ -10,7 +10,9 @@ import armwise as aw
 
 
 def totals(table, rounds):
-    return np.array([sum(e for i, a, e in rounds if table[i, h] == a) for h in range(table.shape[1])])
+    """Of each policy, over rounds (row of the table, arm, estimate)."""
+    rows, arms, estimates = np.array(rounds).reshape(-1, 3).T
+    return estimates @ (table[rows.astype(int)] == arms[:, None])
 
 
 def mean_inverse(table, rows, P, mu, K):

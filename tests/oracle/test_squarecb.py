@@ -321,42 +321,54 @@ def test_over_scikit_learn_it_learns_and_saves(kind, tmp_path):
 # ---------------------------------------------------------------------- OnlineCover
 
 
-def naive_cover(x, learnt, size, psi, lam, n_arms, policies, estimator):
-    """The pseudo-rewards that each policy has been taught, replayed over the history; votes by the best total."""
-    totals = np.zeros((size, len(policies)))
-    contexts, arms, got = [], [], []
+class NaiveCover:
+    """The pseudo-rewards that each policy has been taught, in totals; votes by the best total."""
 
-    def vote(i, context):
-        best = np.flatnonzero(totals[i] >= totals[i].max() - 1e-12)
-        p = np.zeros(n_arms)
+    def __init__(self, size, psi, lam, n_arms, policies, estimator):
+        self.size, self.psi, self.lam, self.n_arms = size, psi, lam, n_arms
+        self.policies, self.estimator = policies, estimator
+        self.totals = np.zeros((size, len(policies)))
+        self.contexts, self.arms, self.got = [], [], []
+
+    def vote(self, i, context):
+        best = np.flatnonzero(self.totals[i] >= self.totals[i].max() - 1e-12)
+        p = np.zeros(self.n_arms)
         for h in best:
-            p[policies[h](context)] += 1 / len(best)
+            p[self.policies[h](context)] += 1 / len(best)
         return p
 
-    for t, (context, choice, reward) in enumerate(learnt, start=1):
-        row = np.append(context, 1.0)
-        if estimator == "dm":  # the model knows this round's reward already
-            contexts, arms, got = [*contexts, context], [*arms, choice.arm], [*got, reward]
-        f = np.zeros(n_arms)
-        for a in range(n_arms):
-            X = np.array([np.append(c, 1.0) for c, b in zip(contexts, arms) if b == a]).reshape(-1, row.size)
-            y = np.array([r for r, b in zip(got, arms) if b == a])
-            f[a] = row @ np.linalg.solve(lam * np.eye(row.size) + X.T @ X, X.T @ y)
-        if estimator != "dm":
-            contexts, arms, got = [*contexts, context], [*arms, choice.arm], [*got, reward]
-            f = f if estimator == "dr" else np.zeros(n_arms)
-            f = f + np.where(np.arange(n_arms) == choice.arm, (reward - f) / choice.probability, 0.0)
-        r_hat = f
-        epsilon = min(1 / n_arms, 1 / math.sqrt(n_arms * t))
-        votes = []
-        for i in range(size):
-            q = np.mean(votes, axis=0) if i else np.zeros(n_arms)
-            bonus = psi * epsilon / (epsilon + (1 - n_arms * epsilon) * q) if i else np.zeros(n_arms)
-            for h, policy in enumerate(policies):
-                totals[i, h] += (r_hat + bonus)[policy(context)]
-            votes.append(vote(i, context))
-    epsilon = min(1 / n_arms, 1 / math.sqrt(n_arms * (len(learnt) + 1)))
-    return (1 - n_arms * epsilon) * np.mean([vote(i, x) for i in range(size)], axis=0) + epsilon
+    def epsilon(self, t):
+        return min(1 / self.n_arms, 1 / math.sqrt(self.n_arms * t))
+
+    def predicted(self, context):
+        """What ridge regression over the rewards so far says of each arm."""
+        row, f = np.append(context, 1.0), np.zeros(self.n_arms)
+        for a in range(self.n_arms):
+            X = np.array([np.append(c, 1.0) for c, b in zip(self.contexts, self.arms) if b == a]).reshape(-1, row.size)
+            y = np.array([r for r, b in zip(self.got, self.arms) if b == a])
+            f[a] = row @ np.linalg.solve(self.lam * np.eye(row.size) + X.T @ X, X.T @ y)
+        return f
+
+    def learn(self, context, choice, reward):
+        before = self.predicted(context)
+        self.contexts, self.arms, self.got = [*self.contexts, context], [*self.arms, choice.arm], [*self.got, reward]
+        if self.estimator == "dm":  # the model knows this round's reward already
+            r_hat = self.predicted(context)
+        else:
+            f = before if self.estimator == "dr" else np.zeros(self.n_arms)
+            r_hat = f + np.where(np.arange(self.n_arms) == choice.arm, (reward - f) / choice.probability, 0.0)
+        epsilon, votes = self.epsilon(len(self.got)), []
+        for i in range(self.size):
+            q = np.mean(votes, axis=0) if i else np.zeros(self.n_arms)
+            bonus = self.psi * epsilon / (epsilon + (1 - self.n_arms * epsilon) * q) if i else np.zeros(self.n_arms)
+            for h, policy in enumerate(self.policies):
+                self.totals[i, h] += (r_hat + bonus)[policy(context)]
+            votes.append(self.vote(i, context))
+
+    def probabilities(self, x):
+        epsilon = self.epsilon(len(self.got) + 1)
+        share = np.mean([self.vote(i, x) for i in range(self.size)], axis=0)
+        return (1 - self.n_arms * epsilon) * share + epsilon
 
 
 @pytest.mark.parametrize("estimator", ["dm", "dr", "ips"])
@@ -364,17 +376,16 @@ def test_online_cover_equals_its_formula(estimator):
     policies = [aw.Constant(0), aw.Constant(1), aw.Constant(2), aw.Stump(0, 0.5, 0, 1), aw.Stump(1, 0.3, 2, 0)]
     rng = np.random.default_rng(12)
     agent = aw.OnlineCover(policies, n_arms=3, size=3, psi=0.4, estimator=estimator, lam=0.7, seed=13)
-    learnt, late = [], []
+    naive, late = NaiveCover(3, 0.4, 0.7, 3, policies, estimator), []
     for _ in range(60):
         x = rng.random(2)
-        p = agent.probabilities(x)
-        assert np.abs(p - naive_cover(x, learnt, 3, 0.4, 0.7, 3, policies, estimator)).max() < 1e-9
+        assert np.abs(agent.probabilities(x) - naive.probabilities(x)).max() < 1e-9
         late.append((x, agent.choose(x)))
         if len(late) > 3:
             row, choice = late.pop(rng.integers(len(late)))
             reward = float(rng.random() < (0.8 if choice.arm == int(row[0] > 0.5) else 0.2))
             agent.learn(row, choice, reward)
-            learnt.append((row, choice, reward))
+            naive.learn(row, choice, reward)
 
 
 @pytest.mark.parametrize("kind", ["finite", "linear", "sklearn"])

@@ -52,12 +52,13 @@ class LeastGap:
         self.flat = 4.0 * sample.n_arms
         self._tilt = gaps / math.sqrt(self.flat / c) - 1.0 if c > 0.0 else np.full(gaps.size, -1.0)
         N, leader = gaps.size, int(gaps.argmin())
-        self.P = np.zeros(N)
-        self.P[leader] = 1.0
+        self.P = self._leader = np.zeros(N)
+        self._leader[leader] = 1.0
         self.lower, self.steps = float(gaps.min()), 0
         self._start = np.full(N, 1.0 / N) if start is None else 0.5 * start + 0.5 / N
         self._z = 0.0
         self._names = [-1, leader]  # the columns of the linear program: the centre, then single policies
+        self._acts = np.ascontiguousarray(sample.table[:, [leader]].T)  # what each of these policies plays
         self._cuts: list[Cut] = []
         self._A = np.empty((0, len(self._names)))  # a row for each cut
 
@@ -99,9 +100,11 @@ class LeastGap:
 
     def _propose(self) -> tuple[Floats, float]:
         """Solve over the cuts and columns so far, add columns, and raise the lower bound."""
+        if not self._cuts:
+            return self._leader, 0.0
         while True:
             found = self._linear_program()
-            prices = -found.ineqlin.marginals if self._cuts else np.zeros(0)
+            prices = -found.ineqlin.marginals
             reduced = self.gaps - float(found.eqlin.marginals[0]) - self._worth(prices)
             # Weak duality: no distribution can do better than this, whatever the columns still missing.
             self.lower = max(self.lower, float(found.fun) + min(0.0, float(reduced.min())))
@@ -109,9 +112,9 @@ class LeastGap:
             if not new or found.fun - self.lower < 0.1 * self.gap:
                 break
             self._names += new
-            acts = self.sample.table[:, new]
-            added = [[-float(cut.slope @ (acts[:, i] == cut.acts)) for i in range(len(new))] for cut in self._cuts]
-            self._A = np.column_stack([self._A, np.array(added).reshape(-1, len(new))])
+            acts = np.ascontiguousarray(self.sample.table[:, new].T)
+            self._acts = np.concatenate([self._acts, acts])
+            self._A = np.column_stack([self._A, [_agreement(acts, cut.acts, cut.slope) for cut in self._cuts]])
         P = found.x[0] * self._centre
         np.add.at(P, self._names[1:], found.x[1:-1])
         if len(self._cuts) > _MOST_CUTS:
@@ -125,12 +128,9 @@ class LeastGap:
 
         costs = np.array([self._centre @ self.gaps, *self.gaps[self._names[1:]], 0.0])
         n = costs.size - 1
-        binding: dict[str, Any] = {}
-        if self._cuts:
-            tilts = [cut.tilt for cut in self._cuts]
-            binding = {"A_ub": np.column_stack([self._A, np.negative(tilts)]), "b_ub": [cut.rhs for cut in self._cuts]}
+        cuts, limits = np.column_stack([self._A, [-cut.tilt for cut in self._cuts]]), [cut.rhs for cut in self._cuts]
         bounds = [(0.0, None)] * n + [(0.0, self.flat)]
-        found = linprog(costs, A_eq=np.append(np.ones(n), 0.0)[None], b_eq=[1.0], bounds=bounds, **binding)
+        found = linprog(costs, cuts, limits, np.append(np.ones(n), 0.0)[None], [1.0], bounds)
         if found.status != 0:
             raise RuntimeError(f"the linear program of RandomizedUCB could not be solved: {found.message}")
         return found
@@ -200,6 +200,14 @@ class LeastGap:
             rhs = self.flat - float(v[h]) - float(slope @ masses[rows, acts])
             scale = float(slope.sum())  # up to 1 / mu^2, which a linear program would not like
             slope, rhs = slope / scale, rhs / scale
-            agree = [-float(slope @ (sample.table[:, name] == acts)) for name in self._names[1:]]
             self._cuts.append(Cut(acts, slope, float(self._tilt[h]) / scale, rhs))
-            self._A = np.vstack([self._A, [-float(slope @ self._centre_masses[rows, acts]), *agree]])
+            row = [-float(slope @ self._centre_masses[rows, acts]), *_agreement(self._acts, acts, slope)]
+            self._A = np.vstack([self._A, row])
+
+
+def _agreement(policies: np.ndarray, acts: np.ndarray, slope: Floats) -> list[float]:
+    """The place in a cut of each of some policies, given by what they play: -slope . (where it is what the cut's does).
+
+    Each is a product of its own, so that its bits do not depend on how many there are.
+    """
+    return [-float(slope @ same) for same in (policies == acts).astype(float)]

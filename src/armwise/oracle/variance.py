@@ -7,7 +7,6 @@ v_P(h) = mean_x 1 / W'(x, h(x)) bounds the variance of h's estimated reward.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -113,15 +112,16 @@ def violation(gaps: Floats, v: Floats, flat: float, c: float) -> float:
 def _upper_hull(x: Floats, y: Floats) -> tuple[Floats, Floats]:
     """The corners of the upper hull, from left to right, x strictly increasing (Andrew's monotone chain)."""
     order = np.lexsort((-y, x))
-    hull: list[int] = []
-    for i in order:
-        if hull and x[i] == x[hull[-1]]:
+    hull: list[tuple[float, float]] = []
+    for point in zip(x[order].tolist(), y[order].tolist()):
+        if hull and point[0] == hull[-1][0]:
             continue
-        while len(hull) > 1 and _turns_left(x, y, hull[-2], hull[-1], i):
+        while len(hull) > 1 and _turns_left(hull[-2], hull[-1], point):
             hull.pop()
-        hull.append(int(i))
-    return x[hull], y[hull]
+        hull.append(point)
+    corners = np.array(hull)
+    return corners[:, 0].copy(), corners[:, 1].copy()
 
 
-def _turns_left(x: Floats, y: Floats, a: int, b: int, c: Any) -> bool:
-    return bool((x[b] - x[a]) * (y[c] - y[a]) >= (y[b] - y[a]) * (x[c] - x[a]))
+def _turns_left(a: tuple[float, float], b: tuple[float, float], c: tuple[float, float]) -> bool:
+    return (b[0] - a[0]) * (c[1] - a[1]) >= (b[1] - a[1]) * (c[0] - a[0])
