@@ -187,6 +187,15 @@ def policies(module: Any) -> object:
     return found
 
 
+@recipe("likelihood.largest")
+def likelihood(module: Any) -> object:
+    u, s, counts = np.abs(numbers(301)), numbers(301, seed=2), 1.0 + np.arange(301) % 3
+    return [
+        module.likelihood.largest(u, t, s + shift, counts, enough)
+        for t in np.linspace(0.0, 2.0, 23) for shift in (-0.5, 0.0, 0.5) for enough in (5.0, np.inf)
+    ]  # fmt: skip
+
+
 @recipe("sequences.advance_lower")
 def sequences(module: Any) -> object:
     state, bounds = np.zeros(module.sequences.STATE), np.empty(300)

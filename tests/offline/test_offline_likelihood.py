@@ -50,6 +50,9 @@ def test_skewed_weights_lower_the_critical_value_and_even_ones_do_not():
     assert heavier(np.ones(10)) == 0.5
     spread = np.diag([0.5, 0.5])
     assert critical(spread, 0.95) > critical(spread, 1 - 0.05 * 0.5 / heavier(rare)) > 1.3
+    levels = [-0.2, 0.0, 1e-6, 0.1, 0.5, 0.95, 1 - 1e-9]  # so low a level that nothing of it is left, and any other
+    found = [critical(spread, level) for level in levels]
+    assert 0.0 < found[0] == found[1] < 1e-9 and all(np.diff(found[1:]) > 0)
 
 
 def test_epsilon_greedys_intervals_cover_as_often_as_they_say():

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from armwise.numerics._baseline import gp_budget as gp_budget
     from armwise.numerics._baseline import kary as kary
     from armwise.numerics._baseline import kernels as kernels
+    from armwise.numerics._baseline import likelihood as likelihood
     from armwise.numerics._baseline import logistic as logistic
     from armwise.numerics._baseline import maps as maps
     from armwise.numerics._baseline import mixture as mixture

@@ -14,9 +14,11 @@ from scipy.optimize import brentq
 from scipy.special import ndtri
 
 from armwise.agent import Floats
+from armwise.numerics.likelihood import largest
 
 _FINE = 1e-4  # of the range: how exact the ends are, outwards
 _ANGLES = (np.arange(720) + 0.5) * (math.pi / 360.0)
+_LEAST = 1e-12  # not 0: the best values tie
 _UNSEEN, _RAREST = 2.5, 0.3  # the law's skewness over that of a log, which lacks the rarest rows; the least share
 
 
@@ -39,10 +41,10 @@ def likelihood(
     z = critical(_spread(up, down, weights), 1.0 - (1.0 - level) * 0.5 / heavier(weights))
     budget = 0.5 * max(z, float(ndtri(level)) if short else 0.0) ** 2
     up, down, counts = _merged(up, down, weights)
-    most = np.column_stack([np.zeros_like(up), up + down - cap])
-    budget += _largest(most, counts)
-    low = _lowest(up, most[:, 1], counts, limits, budget)
-    return low, cap - _lowest(down, most[:, 1], counts, (cap - limits[1], cap - limits[0]), budget)
+    most = up + down - cap
+    budget += largest(np.zeros_like(up), 0.0, most, counts, math.inf)
+    low = _lowest(up, most, counts, limits, budget)
+    return low, cap - _lowest(down, most, counts, (cap - limits[1], cap - limits[0]), budget)
 
 
 def heavier(weights: Floats) -> float:
@@ -70,7 +72,7 @@ def _lowest(u: Floats, s: Floats, counts: Floats, limits: tuple[float, float], b
     low, high = limits
 
     def excess(t: float) -> float:
-        return _largest(np.column_stack([u - t, s]), counts, budget + 4.0) - budget
+        return largest(u, t, s, counts, budget + 4.0) - budget
 
     if excess(low) < 0.0:
         return low
@@ -78,37 +80,6 @@ def _lowest(u: Floats, s: Floats, counts: Floats, limits: tuple[float, float], b
         return high
     fine = (high - low) * _FINE
     return max(low, float(brentq(excess, low, high, xtol=fine)) - fine)
-
-
-def _largest(Z: Floats, counts: Floats, enough: float = math.inf) -> float:
-    """max over lam >= 0 of sum_i counts_i ln(1 + lam . Z_i): minus the log likelihood ratio of E[Z] <= 0 (the dual).
-
-    Newton's method on the coordinates that are free; a step that leaves the domain is halved. What exceeds ``enough``
-    need not be known better.
-    """
-    lam, best = np.zeros(2), 0.0
-    for _ in range(50):
-        B = Z / (1.0 + Z @ lam)[:, None]
-        slope = counts @ B
-        free = np.flatnonzero((lam > 0.0) | (slope > 0.0))
-        if not len(free):
-            break
-        curve = (B[:, free] * counts[:, None]).T @ B[:, free]
-        curve[np.diag_indices(len(free))] += 1e-10 * max(float(np.trace(curve)), 1e-300)
-        step = np.zeros(2)
-        step[free] = np.linalg.solve(curve, slope[free])
-        length, found = 1.0, -math.inf
-        while found <= best and length > 1e-7:
-            there = np.maximum(lam + length * step, 0.0)
-            inside = 1.0 + Z @ there
-            found = float(counts @ np.log(inside)) if inside.min() > 1e-12 else -math.inf
-            length /= 2.0
-        if found <= best:
-            break
-        gained, lam, best = found - best, there, found
-        if gained < 1e-6 or best > enough:
-            break
-    return best
 
 
 def _merged(up: Floats, down: Floats, weights: Floats) -> tuple[Floats, Floats, Floats]:
@@ -142,6 +113,8 @@ def critical(covariance: Floats, level: float = 0.95) -> float:
     >>> round(critical(unequal), 2), round(critical(alike), 2)
     (1.51, 1.96)
     """
+    if level <= 0.0:  # a low level, of which ``heavier`` leaves nothing: what fits the log best, and no more
+        return _LEAST
     values, vectors = np.linalg.eigh(covariance)
     values = np.maximum(values, 1e-9 * values.max())
     root = vectors * np.sqrt(values)
@@ -150,11 +123,12 @@ def critical(covariance: Floats, level: float = 0.95) -> float:
     beyond = np.maximum(Z.sum(axis=1), 0.0) ** 2 / S.sum()
     k = np.maximum(_to_cone(Z, S), _to_cone(Z[:, ::-1], S[::-1, ::-1])) - beyond
     k = np.maximum(k, 1e-12)
-    low, high = 0.0, float(ndtri(0.5 + level / 2.0)) + 1.0
-    for _ in range(40):
-        z = (low + high) / 2
-        low, high = (z, high) if float(np.exp(-z * z / (2.0 * k)).mean()) > 1.0 - level else (low, z)
-    return high
+    rate = -0.5 / k
+
+    def beyond_z(z: float) -> float:
+        return float(np.exp(z * z * rate).mean()) - (1.0 - level)
+
+    return float(brentq(beyond_z, 0.0, float(ndtri(0.5 + level / 2.0)) + 1.0, xtol=1e-12))
 
 
 def _to_cone(Z: Floats, S: Floats) -> Floats:

@@ -26,6 +26,9 @@ from armwise.numerics._baseline import (
     kernels as kernels,
 )
 from armwise.numerics._baseline import (
+    likelihood as likelihood,
+)
+from armwise.numerics._baseline import (
     logistic as logistic,
 )
 from armwise.numerics._baseline import (

@@ -20,6 +20,7 @@
     bind(logistic) \
     bind(experts) \
     bind(policies) \
+    bind(likelihood) \
     bind(sequences) \
     bind(spectral) \
     bind(nested) \
