@@ -14,7 +14,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from armwise.agent import Floats
-from armwise.offline.rows import LogBlock, ndim
+from armwise.offline.rows import LogBlock, by_group, ndim
 
 _FULL = 1 << 16  # rows that all count; of those after them one run of 4,096 in 16 does
 _CHUNK = 8192  # rows whose moments stay in the cache
@@ -42,6 +42,7 @@ class Balance:
         self._n_arms, self._names = n_arms, names
         self._centre: Floats | None = None
         self._n = 0
+        self._worst: list[tuple[str, float, int]] | None = None  # until more rows come
 
     def add(self, rows: LogBlock) -> None:
         """Take in a block of rows (those without shared contexts or probabilities say nothing)."""
@@ -53,6 +54,7 @@ class Balance:
         rows = _counted(rows)
         if not len(rows):
             return
+        self._worst = None
         for first in range(0, len(rows), _CHUNK):
             self._add(rows.take(slice(first, first + _CHUNK)))
         self._n += len(rows)
@@ -67,7 +69,7 @@ class Balance:
         np.square(squares, out=powers[:, 2 * d :])
         inverse = 1.0 / rows.probabilities
         excess = (inverse - 1.0) ** 2 - 1.0  # the square of a row's factor, beyond that of rows with other arms
-        order = np.argsort(rows.arms, kind="stable")
+        order = by_group(rows.arms, self._n_arms)
         ends = np.concatenate([[0], np.bincount(rows.arms, minlength=self._n_arms).cumsum()])
         by_arm: list[Any] = [csr_array((w[order], order, ends), shape=(self._n_arms, n)) for w in (inverse, excess)]
         weighted, exceeding = (by_arm[0] @ powers)[:, : 2 * d], by_arm[1] @ powers
@@ -95,6 +97,7 @@ class Balance:
         """Take in the rows that another, scaled alike, has seen."""
         if not other._n:
             return
+        self._worst = None
         for mine, theirs in zip(self._by_arm, other._by_arm, strict=True):
             mine += theirs
         self._all += other._all
@@ -103,11 +106,10 @@ class Balance:
 
     def _against_reward(self, rows: LogBlock) -> None:
         """Count where a column and the reward are not zero: a column that agrees is the reward by another name."""
-        there, paid = rows.contexts != 0.0, rows.rewards != 0.0
-        n, d = there.shape
-        both = np.count_nonzero(there[paid], axis=0)
-        counts = np.count_nonzero(there, axis=0), np.full(d, np.count_nonzero(paid)), np.full(d, n)
-        self._reward += np.stack([both, *counts])
+        there, paid = (rows.contexts != 0.0).astype(np.float64), rows.rewards != 0.0
+        of_rows = np.stack([paid, np.ones(len(rows))]) @ there  # whole numbers: exact in any order
+        self._reward[:2] += of_rows
+        self._reward[2:] += [[np.count_nonzero(paid)], [len(rows)]]
 
     def errors(self) -> Floats:
         """(K, 2 d): by how many standard errors each moment (the columns, then their squares) is off, for each arm."""
@@ -129,13 +131,13 @@ class Balance:
 
     def worst(self) -> list[tuple[str, float, int]]:
         """For each column the largest error over arms and moments, with its arm; the worst first."""
-        z = np.abs(self.errors())
-        d = z.shape[1] // 2
-        if not d:
-            return []
-        both = np.maximum(z[:, :d], z[:, d:])
-        found = [(self.name(j), float(both[:, j].max()), int(both[:, j].argmax())) for j in range(d)]
-        return sorted(found, key=lambda item: -item[1])
+        if self._worst is None:
+            z = np.abs(self.errors())
+            d = z.shape[1] // 2
+            both = np.maximum(z[:, :d], z[:, d:])
+            found = [(self.name(j), float(both[:, j].max()), int(both[:, j].argmax())) for j in range(d)]
+            self._worst = sorted(found, key=lambda item: -item[1])
+        return list(self._worst)
 
     def name(self, column: int) -> str:
         """The name of a context's column."""

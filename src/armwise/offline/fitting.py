@@ -200,26 +200,23 @@ def fit(
     ids = ArmNames(log.arm_names, log.n_arms).ids  # oracles count arms from 0; in a log of ids a number is an id
     learners = [_Learner("", oracle)] if oracle is not None else _ARM_FEATURES if per_arm else _SHARED
 
-    def table(rows: np.ndarray, by: str) -> Floats:
-        return _reward_table(log.take(rows), by, _part(reward_model, rows), clip, folds, seed)
-
-    def learnt(rows: np.ndarray, how: _How) -> Any:
-        policy = how[1].learnt(log.take(rows).contexts, table(rows, how[0]))
-        return policy if ids is None else ById(policy, ids)
+    def lessons(rows: np.ndarray) -> _Lessons:
+        return _Lessons(log.take(rows), _part(reward_model, rows), clip, folds, seed, ids)
 
     train = ~test
+    taught = lessons(train)
     methods = ("ips", "dr") if method == "auto" else (str(method),)
     hows = [(by, learner) for learner in learners for by in methods if by in learner.methods]
     how = hows[0]
     if len(hows) > 1:
-        scores = table(train, "dr")  # of every arm in every row: what any policy would have earned, up to noise
-        how = _best(hows, scores, _cross_validated(log, train, hows, learnt, seed))
+        scores = taught.rewards("dr")  # of every arm in every row: what any policy would have earned, up to noise
+        how = _best(hows, scores, _cross_validated(log, train, hows, lessons, seed))
     judge = "dr" if method == "auto" else str(method)
     estimators = evaluation.pop("estimators", [judge, "snips"])
     held, model = log.take(test), _part(reward_model, test)
-    judged: Evaluation = evaluate(held, learnt(train, how), estimators, model, folds=folds, seed=seed, **evaluation)
+    judged: Evaluation = evaluate(held, taught.learnt(how), estimators, model, folds=folds, seed=seed, **evaluation)
     judged.target = how[1].name or judged.target
-    policy = learnt(np.ones(len(log), bool), how)
+    policy = lessons(np.ones(len(log), bool)).learnt(how)
     return Fitted(policy, judged, judge, int(train.sum()), int(test.sum()), how[0], how[1].name)
 
 
@@ -240,8 +237,29 @@ class _Learner:
 _How = tuple[str, _Learner]  # by whose estimated rewards, and by what
 
 
+class _Lessons:
+    """Some rows to learn from; their estimated rewards are worked out once, however many learn from them."""
+
+    def __init__(
+        self, log: Log, reward_model: Any, clip: float | None, folds: int, seed: int, ids: Sequence[int] | None
+    ) -> None:
+        self._log, self._settings, self._ids = log, (reward_model, clip, folds, seed), ids
+        self._tables: dict[str, Floats] = {}
+
+    def rewards(self, by: str) -> Floats:
+        """(n, K) rewards as IPS or DR estimates them."""
+        if by not in self._tables:
+            self._tables[by] = _reward_table(self._log, by, *self._settings)
+        return self._tables[by]
+
+    def learnt(self, how: _How) -> Any:
+        """The policy; a learner may write into what it is given."""
+        policy = how[1].learnt(self._log.contexts.copy(), self.rewards(how[0]).copy())
+        return policy if self._ids is None else ById(policy, self._ids)
+
+
 def _cross_validated(
-    log: Log, train: np.ndarray, hows: list[_How], learnt: Callable[[np.ndarray, _How], Any], seed: int
+    log: Log, train: np.ndarray, hows: list[_How], lessons: Callable[[np.ndarray], _Lessons], seed: int
 ) -> np.ndarray:
     """(learners, training rows) arms, each played by a policy that was learnt from other training rows."""
     fold = (row_uniforms(0, len(log), seed, "choice of a method") * _CHOICE_FOLDS).astype(np.int64)
@@ -249,8 +267,11 @@ def _cross_validated(
     for part in range(_CHOICE_FOLDS):
         inner, rest = train & (fold == part), train & (fold != part)
         if inner.any() and rest.any():
+            inner = np.flatnonzero(inner)
+            taught, asked = lessons(rest), log.rows.take(inner)
             for i, how in enumerate(hows):
-                arms[i, inner] = Target(learnt(rest, how), log).table(log.rows.take(inner)).argmax(axis=1)
+                answers = Target(taught.learnt(how), log).answers(asked)
+                arms[i, inner] = answers if answers.ndim == 1 else answers.argmax(axis=1)
     return arms[:, train]
 
 
@@ -315,8 +336,9 @@ def _reward_table(log: Log, method: str, reward_model: Any, clip: float | None, 
         table[:] = fitted_model(reward_model, log, folds, seed).predict(rows)
     assert rows.probabilities is not None
     p = rows.probabilities if clip is None else np.maximum(rows.probabilities, clip)
-    played = (np.arange(len(rows)), rows.arms)
-    table[played] += (rows.rewards - table[played]) / p
+    flat, played = table.reshape(-1), np.arange(len(rows)) * rows.n_arms + rows.arms
+    own = flat[played]
+    flat[played] = own + (rows.rewards - own) / p
     return table
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from armwise.agent import Floats
 from armwise.offline.readers import Readers
-from armwise.offline.rows import Ints, LogBlock, LogError, as_rows, floats, joined, problems
+from armwise.offline.rows import Ints, LogBlock, LogError, as_rows, floats, joined, problems, row_numbers
 
 BATCH = 65_536  # rows a batch: large enough to vectorise, small enough to stay in the cache
 _KEPT = 10_000  # problems kept by an error, so that a hopeless file does not fill the memory
@@ -290,6 +290,7 @@ class Log(Readers):
         >>> Log(arms=[0, 1, 1], rewards=[0, 0, 1]).take([2]).rewards
         array([1.])
         """
+        which = row_numbers(which, len(self))
         taken = self._like(replace(self.rows.take(which), start=0), which)
         taken.costs = None if self.costs is None else self.costs[which]
         return taken

@@ -80,7 +80,7 @@ class PropensityModel:
                 table[there, seen[0]] = 1.0
                 advance(int(there.sum()))
                 continue
-            model = _fresh(self._default() if self.classifier is None else self.classifier)
+            model = self._default() if self.classifier is None else _fresh(self.classifier)
             model.fit(X[~there], rows.arms[~there])
             table[np.ix_(np.flatnonzero(there), np.asarray(model.classes_, np.int64))] = model.predict_proba(X[there])
             advance(int(there.sum()))
@@ -141,15 +141,19 @@ def _corrected(table: Floats, temperature: float, uniform: float) -> Floats:
 
 def _correction(table: Floats, arms: np.ndarray) -> tuple[float, float]:
     """The temperature and the uniform share with the largest likelihood of the logged arms."""
-    logs, rows, K = np.log(np.maximum(table, 1e-12)), np.arange(len(arms)), table.shape[1]
+    n, K = table.shape
+    logs = np.ascontiguousarray(np.log(np.maximum(table, 1e-12)).T)  # (K, n): sums over few arms run along the rows
+    played = arms * n + np.arange(n)
+    own_log, softmax = logs.reshape(-1)[played], np.empty_like(logs)
 
     def loss(z: Floats) -> tuple[float, Floats]:
         power, uniform = np.exp(-z[0]), expit(z[1])
-        softmax = np.exp(power * logs)
-        softmax /= softmax.sum(axis=1, keepdims=True)
-        own, mean_log = softmax[rows, arms], np.einsum("nk,nk->n", softmax, logs)
+        np.exp(np.multiply(logs, power, out=softmax), out=softmax)
+        total = softmax.sum(axis=0)
+        np.divide(softmax, total, out=softmax)
+        own, mean_log = softmax.reshape(-1)[played], np.einsum("kn,kn->n", softmax, logs)
         p = (1.0 - uniform) * own + uniform / K
-        by_power = np.mean((1.0 - uniform) * own * (logs[rows, arms] - mean_log) / p)
+        by_power = np.mean((1.0 - uniform) * own * (own_log - mean_log) / p)
         by_uniform = np.mean((1.0 / K - own) / p)
         return -float(np.log(p).mean()), np.array([by_power * power, -by_uniform * uniform * (1.0 - uniform)])
 

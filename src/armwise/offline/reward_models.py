@@ -11,7 +11,7 @@ from armwise.agent import Floats, count, positive
 from armwise.extras import needs
 from armwise.offline.arm_inputs import arm_inputs, encoding_of, per_arm
 from armwise.offline.log import Log
-from armwise.offline.rows import Ints, LogBlock, ndim
+from armwise.offline.rows import Ints, LogBlock, by_group, ndim
 from armwise.streams import row_hashes
 
 _CHUNK = 8192  # rows whose features stay in the cache
@@ -47,8 +47,8 @@ class RidgeSums:
             dim = X.shape[1]
             self.gram, self.moment = np.zeros((*shape, dim, dim)), np.zeros((*shape, dim))
         group = folds * shape[1] + models
-        order = np.argsort(group, kind="stable")
-        X, rewards, group = X[order], rewards[order], group[order]
+        order = by_group(group, shape[0] * shape[1])
+        X, rewards, group = X.take(order, axis=0), rewards[order], group[order]
         starts = np.flatnonzero(np.r_[True, group[1:] != group[:-1]])
         for start, end in zip(starts, np.r_[starts[1:], len(group)], strict=True):
             part, place = X[start:end], divmod(int(group[start]), shape[1])

@@ -77,11 +77,12 @@ class LogBlock:
     def take(self, which: Any) -> LogBlock:
         """The rows that a slice, a mask or row numbers select (numbering starts again where it is not a slice)."""
         moved = self.start + (which.start or 0) if isinstance(which, slice) else 0
+        which = row_numbers(which, len(self))
         per_row = {name: _pick(getattr(self, name), which) for name in PER_ROW}
         features = self.arm_features
         if features is not None and features.ndim == 3:
-            features = features[which]
-        extra = None if self.extra is None else {name: values[which] for name, values in self.extra.items()}
+            features = _pick(features, which)
+        extra = None if self.extra is None else {name: _pick(values, which) for name, values in self.extra.items()}
         return replace(self, **per_row, arm_features=features, extra=extra, start=moved, no_arms=None)
 
     def features(self) -> Floats:
@@ -103,8 +104,31 @@ class LogBlock:
 PER_ROW = ("contexts", "arms", "rewards", "probabilities", "available", "support", "timestamps")
 
 
+def row_numbers(which: Any, n: int) -> Any:
+    """A mask of n rows as their numbers, which every column is then spared to look for; anything else as it is.
+
+    >>> row_numbers(np.array([False, True, True]), 3)
+    array([1, 2])
+    """
+    is_mask = isinstance(which, np.ndarray) and which.dtype == bool and which.shape == (n,)
+    return np.flatnonzero(which) if is_mask else which
+
+
 def _pick(values: Any, which: Any) -> Any:
-    return None if values is None else values[which]
+    if values is None:
+        return None
+    numbered = isinstance(which, np.ndarray) and which.dtype == np.int64 and isinstance(values, np.ndarray)
+    return values.take(which, axis=0) if numbered else values[which]  # the same; take is faster by row numbers
+
+
+def by_group(groups: Ints, n: int) -> Ints:
+    """Row numbers by group, of which there are n, and in their order within each; small numbers are sorted by digits.
+
+    >>> by_group(np.array([1, 0, 1, 0]), 2)
+    array([1, 3, 0, 2])
+    """
+    small = groups.astype(np.uint8 if n <= 1 << 8 else np.uint16) if n <= 1 << 16 else groups
+    return np.argsort(small, kind="stable")
 
 
 def ndim(values: Any) -> int:
