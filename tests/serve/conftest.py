@@ -68,9 +68,9 @@ def run(tmp_path: Path) -> Iterator[Callable[..., Running]]:
         one.stop()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def server() -> Iterator[Server]:
-    """A PostgreSQL for the tests of one file."""
+    """A PostgreSQL for all tests of this process, each with a database of its own."""
     with Server() as server:
         yield server
 

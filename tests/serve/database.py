@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
+import functools
 import os
 import pathlib
 import pwd
@@ -30,44 +32,64 @@ def _tool(name: str) -> str:
     return found
 
 
+def _folder() -> tuple[pathlib.Path, str, dict[str, Any]]:
+    """A new folder, the user it belongs to, and how to become that user: PostgreSQL refuses to run as root."""
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="armwise-pg-"))
+    if os.getuid() != 0:
+        return folder, pwd.getpwuid(os.getuid()).pw_name, {}
+    user = next(u for u in ("postgres", "nobody") if any(p.pw_name == u for p in pwd.getpwall()))
+    entry = pwd.getpwnam(user)
+    os.chown(folder, entry.pw_uid, entry.pw_gid)
+    return folder, user, {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": []}
+
+
+def _run(words: list[str], folder: pathlib.Path, become: dict[str, Any]) -> None:
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": folder}
+    subprocess.run(words, check=True, **quiet, **become)  # type: ignore[call-overload]
+
+
+def _initdb(data: str, name: str) -> list[str]:
+    return [_tool("initdb"), "-D", data, "-U", name, "-A", "trust", "--no-sync", "--locale=C", "-E", "UTF8"]
+
+
+@functools.cache
+def _empty() -> str:
+    """The data of a server that has never run: made once, since that takes as long as many a test, then copied."""
+    folder, user, become = _folder()
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    _run(_initdb(data := str(folder / "data"), user), folder, become)
+    return data
+
+
 class Server:
-    """Runs while the ``with`` lasts; it refuses to run as root, so another user runs it then.
+    """Runs while the ``with`` lasts; where the tests run as root, another user runs it.
 
     With ``room`` it has a disk of its own, of so many megabytes, for ``fill``: whoever mounts that must be root.
     """
 
     def __init__(self, room: int = 0) -> None:
-        self._folder = pathlib.Path(tempfile.mkdtemp(prefix="armwise-pg-"))
-        user = pwd.getpwuid(os.getuid()).pw_name
-        self._become: dict[str, Any] = {}
-        if os.getuid() == 0:
-            user = next(u for u in ("postgres", "nobody") if any(p.pw_name == u for p in pwd.getpwall()))
-            entry = pwd.getpwnam(user)
-            os.chown(self._folder, entry.pw_uid, entry.pw_gid)
-            self._become = {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": []}
+        self._folder, user, self._become = _folder()
         port, self._data = free_port(), str(self._folder / "data")
         self.url = f"postgresql://{user}@127.0.0.1:{port}/"
         self._options = (
             f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={self._folder} -c max_connections=60"
         )
-        words = ["-D", self._data, "-U", user, "-A", "trust", "--no-sync", "--locale=C", "-E", "UTF8"]
         self._room, self._filler = room, pathlib.Path(self._data) / "filler"
         if room:  # a log in short pieces, so that a full disk stops it soon
             os.mkdir(self._data)
             mounted = f"size={room}m,mode=0700,uid={self._become.get('user', os.getuid())}"
             subprocess.run(["mount", "-t", "tmpfs", "-o", mounted, "tmpfs", self._data], check=True)
             self._options += " -c min_wal_size=2MB -c max_wal_size=8MB"
-            words.append("--wal-segsize=1")
-        self._run(_tool("initdb"), *words)
-
-    def _run(self, *words: str) -> None:
-        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": self._folder}
-        subprocess.run(words, check=True, **quiet, **self._become)  # type: ignore[call-overload]
+            words = [*_initdb(self._data, user), "--wal-segsize=1"]
+        else:
+            words = ["cp", "-a", _empty(), self._data]
+        _run(words, self._folder, self._become)
 
     def control(self, *words: str) -> None:
         """``pg_ctl``, such as ``restart -m immediate``."""
         log = str(self._folder / "log")
-        self._run(_tool("pg_ctl"), "-D", self._data, "-o", self._options, "-w", "-t", "60", "-l", log, *words)
+        options = ["-D", self._data, "-o", self._options, "-w", "-t", "60", "-l", log]
+        _run([_tool("pg_ctl"), *options, *words], self._folder, self._become)
 
     def fill(self, leave: int = 0) -> None:
         """Take all that is left of its disk but for some bytes: with less than a piece of its log needs, that ends."""

@@ -18,6 +18,7 @@ import apsw
 from armwise.serve.journal.sqlite import SQLite, _SQLiteConnection
 
 Operation = tuple[str, str, int, bytes]  # what, file name, offset or size, data
+Files = tuple[tuple[str, bytes], ...]  # name, contents
 
 
 class Disk(apsw.VFS):
@@ -35,8 +36,8 @@ class Disk(apsw.VFS):
         super().xDelete(filename, syncdir)
         self.operations.append(("delete", Path(filename).name, 0, b""))
 
-    def survivor(self, moment: int, folder: Path, chance: random.Random | None) -> None:
-        """Write what may be left after ``moment`` operations: only what was synced, or with ``chance`` some more."""
+    def survivor(self, moment: int, chance: random.Random | None) -> Files:
+        """What may be left after ``moment`` operations: only what was synced, or with ``chance`` some more."""
         contents: dict[str, bytearray] = {}
         pending: dict[str, list[Operation]] = {}
         for operation in self.operations[:moment]:
@@ -58,9 +59,13 @@ class Disk(apsw.VFS):
                 what, name, offset, data = operations[-1]
                 if what == "write" and chance.random() < 0.5:  # torn: a part of the last one
                     _apply(contents, (what, name, offset, data[: chance.randrange(len(data) + 1)]))
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, content in contents.items():
-            (folder / name).write_bytes(bytes(content))
+        return tuple((name, bytes(content)) for name, content in sorted(contents.items()))
+
+
+def write(files: Files, folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, content in files:
+        (folder / name).write_bytes(content)
 
 
 def _apply(contents: dict[str, bytearray], operation: Operation) -> None:

@@ -12,6 +12,7 @@ import sys
 import time
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -21,6 +22,8 @@ from armwise.serve.journal.append import Journal
 from armwise.serve.journal.sqlite import SQLite
 from armwise.serve.log.verify import verify
 from armwise.serve.web.keys import digest
+
+LOOPBACK: dict[str, Any] = {"timeout": 60.0, "verify": False}  # certificates take longer to read than a request
 
 
 def test_the_first_lines_work_and_it_ends_within_seconds(tmp_path: Path) -> None:
@@ -32,11 +35,11 @@ def test_the_first_lines_work_and_it_ends_within_seconds(tmp_path: Path) -> None
         try:
             lines = [process.stdout.readline() for _ in range(4)]
             decide, reward = (shlex.split(lines[i]) for i in (1, 3))
-            answer = httpx.post(decide[1], content=decide[3], timeout=60.0)
+            answer = httpx.post(decide[1], content=decide[3], **LOOPBACK)
             assert answer.status_code == 201
-            kept = httpx.post(reward[1].replace("ID", answer.json()["id"]), content=reward[3], timeout=60.0)
+            kept = httpx.post(reward[1].replace("ID", answer.json()["id"]), content=reward[3], **LOOPBACK)
             assert kept.json()["learnt"] is True
-            with httpx.stream("GET", re.sub("/v1/.*", "/v1/live", decide[1]), timeout=60.0) as stream:
+            with httpx.stream("GET", re.sub("/v1/.*", "/v1/live", decide[1]), **LOOPBACK) as stream:
                 told = stream.iter_lines()
                 next(told)  # somebody is looking at the page
                 started = time.monotonic()

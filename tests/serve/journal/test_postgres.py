@@ -15,7 +15,7 @@ import psycopg
 import pyarrow.parquet as pq
 import pytest
 from database import Server, free_port
-from serving import Running
+from serving import Running, client_of
 from torture import _FORKING, _serve, _wait_ready, _warm_up
 
 from armwise import persist
@@ -146,7 +146,7 @@ def test_a_takeover_loses_nothing(url: str) -> None:
         process.start()
         _wait_ready(process, port)
         processes.append(process)
-    clients = [httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=30.0) for port in ports]
+    clients = [client_of(f"http://127.0.0.1:{port}") for port in ports]
     acknowledged: dict[str, Any] = {}
     rewarded = 0
 

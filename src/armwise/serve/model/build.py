@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import difflib
+import functools
 import hashlib
 import inspect
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -83,7 +85,7 @@ def build(spec: Any, dim: int, seed: int, where: str = "agent") -> Any:
     cls = getattr(_room(space), name)
     if not (inspect.isclass(cls) and issubclass(cls, persist.Saved)):
         raise InvalidInput(f"{where}: {spec['class']} is not something that can be saved")
-    parameters = inspect.signature(cls).parameters
+    parameters = _parameters(cls.__init__)
     if "dim" in parameters and arguments.setdefault("dim", dim) not in range(MAX_DIM + 1):
         raise InvalidInput(f"{where}: dim must be a whole number up to {MAX_DIM}, got {arguments['dim']}")
     if "seed" in parameters and "seed" not in arguments:
@@ -97,6 +99,12 @@ def build(spec: Any, dim: int, seed: int, where: str = "agent") -> Any:
         raise InvalidInput(f"{where}: it does not fit into memory: {error}") from None
     except Exception as error:  # arguments of a kind that nobody foresaw
         raise InvalidInput(f"{where}: {type(error).__name__}: {error}") from error
+
+
+@functools.lru_cache(maxsize=1024)
+def _parameters(make: Callable[..., object]) -> frozenset[str]:
+    """The names of a constructor's arguments, which take longer to find out than many an agent to make."""
+    return frozenset(inspect.signature(make).parameters)
 
 
 def _room(space: str) -> Any:
