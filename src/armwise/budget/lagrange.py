@@ -25,7 +25,7 @@ from armwise.reduction.thompson import BetaThompson
 
 _WINS = 0.5  # deviations of the estimates, of ``weighting="wins"``
 _Estimated = tuple[Floats, Floats | None]  # of one round: outcomes (1 + m, K), and widths
-_Alike = tuple[Floats, list[Floats | None], Any]  # different rounds with equally many arms, and which one each round is
+_Alike = tuple[Floats, Floats | None, Any]  # different rounds with equally many arms, and which one each round is
 _RECENT = 32  # rounds over which the prices are solved for
 _MADE_UP = 8  # the aim of the budget may be missed for this part of the horizon
 
@@ -228,14 +228,17 @@ class LagrangeCB(Agent):
         lagrangian = np.ascontiguousarray(outcomes[0] - (self._signs * prices) @ outcomes[1:])
         if widths is None:
             return regression.inverse_gap(lagrangian, self._gamma(t))
-        return self._wins(lagrangian, widths, t)
+        return np.asarray(self._wins(lagrangian[None], widths[None], t)[0])
 
     def _wins(self, lagrangian: Floats, widths: Floats, t: int) -> Floats:
-        """How often each arm would be the best of draws as wide as what is not known yet, while that can be used."""
+        """(n, K): how often each arm would be the best of draws as wide as what is unknown, while it can be used."""
         left = 1.0 - ((t - 1) % self.horizon) / self.horizon
-        p = winning.gaussian(lagrangian, np.diag((_WINS * self.scale * left**0.25 * self._noise() * widths) ** 2))
-        assert p is not None  # independent
-        return p
+        n, K = widths.shape
+        variances = np.zeros((n, K, K))
+        variances[:, range(K), range(K)] = (_WINS * self.scale * left**0.25 * self._noise() * widths) ** 2
+        p = [winning.gaussian(*each) for each in zip(lagrangian, variances)]
+        assert all(each is not None for each in p)  # arms are independent
+        return np.array(p)
 
     def _noise(self) -> float:
         return max(math.sqrt(self._errors[0] / max(self._errors[1], 1.0)), LEAST_NOISE)
@@ -341,10 +344,10 @@ class LagrangeCB(Agent):
         total, n, t = 0.0, 0, self._n_learnt + 2
         for outcomes, widths, which in recent:
             lagrangian = outcomes[:, 0] - (self._signs * prices) @ outcomes[:, 1:]
-            if self.weighting == "gaps":
+            if widths is None:
                 p = _inverse_gaps(lagrangian, self._gamma(t))
             else:
-                p = np.stack([self._wins(row, each, t) for row, each in zip(lagrangian, widths) if each is not None])
+                p = self._wins(lagrangian, widths, t)
             total += float(np.vdot(p[which], outcomes[which, 1 + resource]))
             n += len(which)
         return total / n
@@ -374,7 +377,8 @@ def _alike(different: list[_Estimated], which: list[int]) -> list[_Alike]:
     for rounds in groups.values():
         places = sorted(set(rounds))
         outcomes, widths = zip(*(different[place] for place in places))
-        alike.append((np.array(outcomes), list(widths), np.searchsorted(places, rounds)))
+        each = None if widths[0] is None else np.array(widths)
+        alike.append((np.array(outcomes), each, np.searchsorted(places, rounds)))
     return alike
 
 
