@@ -135,6 +135,7 @@ class LagrangeCB(Agent):
         self.plain_input = oracle.plain_input
         self._models = [oracle.clone(seed=0) for _ in range(1 + self.n_costs)]
         self._rates = np.array(rates) / self.horizon
+        self._largest = np.append(1.0, (self.max_cost or np.inf) / self._rates)[:, None]  # that outcomes can be
         self.expected_costs = None if expected_costs is None else as_floats("expected_costs", expected_costs)
         self._offsets = self._first_guesses(covered)
         self._units = np.ones_like(self._offsets)  # what the models learn is in these: factors of a price list
@@ -219,8 +220,8 @@ class LagrangeCB(Agent):
         if self.expected_costs is not None:
             np.maximum(table[1:], 0.0, out=table[1:])
         if self.max_cost is not None:
-            np.clip(table[0], 0.0, 1.0, out=table[0])
-            np.clip(table[1:], 0.0, self.max_cost / self._rates[:, None], out=table[1:])
+            np.maximum(table, 0.0, out=table)
+            np.minimum(table, self._largest, out=table)
         return table, None if self.weighting == "gaps" else every[0][1]
 
     def _weighted(self, outcomes: Floats, widths: Floats | None, prices: Floats, t: int) -> Floats:
@@ -286,7 +287,7 @@ class LagrangeCB(Agent):
         if self.dual == "gradient":  # the dual regret of online gradient descent: see bounds.lagrange
             step = self.ceiling / math.sqrt(self.horizon)
             slack = self._signs * (paid - 1.0) * self._rates
-            self._prices = np.clip(self._prices + step * slack, 0.0, self.ceiling)
+            self._prices = np.minimum(np.maximum(self._prices + step * slack, 0.0), self.ceiling)
             return
         self._recent = [*self._recent[1 - _RECENT :], context if context is None else np.array(context)]
         if self._n_learnt + 1 >= self._solve_at:
