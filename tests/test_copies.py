@@ -1,4 +1,4 @@
-"""Copies of an agent are what deepcopy makes, with streams of their own, whatever the agent is made of."""
+"""Copies of an agent are what deepcopy makes, with other streams, whatever the agent is made of."""
 
 from __future__ import annotations
 
@@ -22,9 +22,8 @@ def test_copies_are_the_agent_and_share_nothing_that_learns(case: Case) -> None:
     data = rounds_for(agent, 26, seed=1)
     run(agent, data, 0, 20)
     expected, before = copy.deepcopy(agent), state(agent)
-    for place, thing in enumerate(_inside(expected), start=1):
-        if isinstance(thing, aw.Agent):
-            thing._rng = np.random.default_rng([11, 0, place])
+    for place, each in enumerate(thing for thing in _inside(expected) if isinstance(thing, aw.Agent)):
+        each._rng = np.random.default_rng([11, place])
     first, second = islice(copies(agent), 2)
     assert run(first, data, 20) == run(expected, data, 20)
     assert second.t == agent.t == 21

@@ -1,4 +1,4 @@
-"""Many copies of one agent, each with streams of its own."""
+"""Many copies of one agent, no two of which draw the same."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import pickle
 import types
 import weakref
 from collections.abc import Callable, Iterator
-from itertools import count
 from typing import Any
 
 import numpy as np
@@ -24,7 +23,9 @@ _SHARED = (
 
 
 def copies(agent: Agent) -> Iterator[Agent]:
-    """Copies without end. The generators of agents inside are replaced, others are shared and go on drawing.
+    """Copies without end. Each agent inside draws from a stream that goes on from copy to copy, and not from its own.
+
+    Generators that are no agent's are shared, and go on drawing.
 
     >>> import armwise as aw
     >>> agent = aw.UCB1(n_arms=3, seed=1)
@@ -34,12 +35,13 @@ def copies(agent: Agent) -> Iterator[Agent]:
     (1, 1)
     """
     inside = list(_inside(agent))
-    agents = [(place, thing) for place, thing in enumerate(inside, start=1) if isinstance(thing, Agent)]
+    agents = [thing for thing in inside if isinstance(thing, Agent)]
+    streams = [np.random.default_rng([11, place]) for place in range(len(agents))]  # new ones would be half of the cost
     make = _copier((agent, agents), [thing for thing in inside if isinstance(thing, np.random.Generator)])
-    for i in count():
+    while True:
         twin, found = make()
-        for place, thing in found:
-            thing._rng = np.random.default_rng([11, i, place])
+        for each, stream in zip(found, streams):
+            each._rng = stream
         yield twin
 
 
