@@ -91,10 +91,12 @@ class Ridge(persist.Saved):
         self._fits: Floats | None = None  # what each model explains, as ``noise`` last worked it out; None: none yet
         self._slid: set[int] = set()  # models that the window has changed since
         self.models[:, range(d), range(d)] = 1.0 / np.sqrt(in_use)
-        self.models[:, -1, :d] = self.prior_means
-        size = d if self.forgets else 0
-        self._grams = np.tile(in_use * np.eye(size), (self.n_models, 1, 1))
-        self._moments = in_use * self.prior_means[:, :size]
+        self.models[:, -1, :d] = 0.0 if self.prior_mean is None else self.prior_mean
+        if not self.forgets:  # then the sums themselves are not needed
+            self._grams, self._moments = np.zeros((self.n_models, 0, 0)), np.zeros((self.n_models, 0))
+            return
+        self._grams = np.tile(in_use * np.eye(d), (self.n_models, 1, 1))
+        self._moments = in_use * self.prior_means
         if self.discount < 1.0 and self.prior_mean is not None:  # where the kernel finds what does not fade
             self._moments = np.concatenate([self._moments, self.prior_means])
 
