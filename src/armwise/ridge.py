@@ -360,12 +360,12 @@ class Ridge(persist.Saved):
         >>> round(model.noise(squares=20.0, n=4.0), 9)  # residuals 4, degrees of freedom 3, mean square 5
         1.5
         """
-        if self._fits is None or changed is None or self.discount < 1.0:
+        if self._fits is None or (self.n_models > 1 and (changed is None or self.discount < 1.0)):
             priors = None if self.prior_mean is None else self.prior_means
             factors = self.models[:, : self.dim, : self.dim]
             self._fits = every_explained(factors, self.theta, self.ridge or 1.0, priors)
         else:
-            for m in {0} if self.n_models == 1 else {*changed, *self._slid}:
+            for m in {0} if self.n_models == 1 else {*(changed or ()), *self._slid}:
                 self._fits[m] = self.explained(m)
         self._slid.clear()
         fit, used = self._fits.cumsum(axis=0)[

@@ -36,6 +36,27 @@ def test_every_prefix_is_the_ridge_fit_of_its_features() -> None:
         np.testing.assert_allclose(width, np.sqrt(x @ np.linalg.solve(A, x)), rtol=1e-9)
 
 
+@pytest.mark.parametrize("plays", [False, True], ids=["learn_rows", "play"])
+def test_a_block_that_overflows_leaves_every_model_as_it_was(plays: bool) -> None:
+    rng = np.random.default_rng(2)
+    D, ends, prior = 24, np.array([8, 16, 24]), rng.uniform(0.5, 2.0, 24)
+    model = (np.stack([np.diag(prior)] * 2), np.zeros((2, 3, D)), ends, prior, np.zeros(21))
+    X, r, which = rng.normal(size=(40, D)), rng.normal(size=(40, 2)), rng.integers(0, 2, 40)
+    nested.learn_rows(*model, X, which, r[:, 0])
+    before = [part.copy() for part in model]
+    X[-1] = 1e200
+
+    def block() -> object:
+        if plays:
+            return nested.play(*model, X[:, None], r, 0.0, 1.0, 0.2, rng)
+        return nested.learn_rows(*model, X, which, r[:, 0])
+
+    with pytest.raises(ValueError, match="overflow"):
+        block()
+    for part, was in zip(model, before):
+        assert np.array_equal(part, was)
+
+
 def test_an_arm_that_is_passed_over_could_not_have_won() -> None:
     # Scores skip the width of hopeless arms; the best arm must be that of the full formula, in every round.
     agent = aw.Auto(3, 3, seed=1)

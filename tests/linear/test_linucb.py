@@ -8,8 +8,8 @@ import armwise as aw
 
 def reference_scores(X, history, alpha, lam, dim):
     """Algorithm 1 as printed: A and b summed over the whole history, A inverted."""
-    A = lam * np.eye(dim) + sum((np.outer(x, x) for x, _ in history), np.zeros((dim, dim)))
-    b = sum((r * x for x, r in history), np.zeros(dim))
+    rows, rewards = np.array([x for x, _ in history]).reshape(-1, dim), np.array([r for _, r in history])
+    A, b = lam * np.eye(dim) + rows.T @ rows, rows.T @ rewards
     inverse = np.linalg.inv(A)
     if isinstance(alpha, aw.Ellipsoid):
         ratio = np.sqrt(np.linalg.det(A) / np.linalg.det(lam * np.eye(dim)))

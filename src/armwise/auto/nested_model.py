@@ -198,6 +198,8 @@ class NestedModel(persist.Saved):
         K = rounds.shape[1]
         n = self._filled + np.arange(len(rounds))
         self._offered[n % self.memory] = rounds[np.arange(len(rounds)), n % K]
+        if self._filled >= self.FIRST:
+            return
         some = np.linspace(0, K - 1, min(K, self.FIRST)).astype(np.int64)
         new = rounds[n < self.FIRST][:, some].reshape(-1, rounds.shape[2])
         self._first[self._n_first : self._n_first + len(new)] = new

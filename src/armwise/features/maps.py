@@ -6,6 +6,7 @@ deterministic from its seed, and saved with the agent that uses it.
 
 from __future__ import annotations
 
+import functools
 from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar, Self
@@ -131,8 +132,9 @@ class Columns(FeatureMap):
 
     def _fit(self, rows: Floats) -> None:
         numbers, categories, values = [], [], []
-        for j, column in enumerate(rows.T):
-            seen = np.unique(column)
+        ordered = np.sort(rows.T, axis=1)
+        for j, column in enumerate(ordered):
+            seen = column[np.append(True, column[1:] != column[:-1])]
             if len(seen) == 1:
                 continue
             if len(seen) <= self.max_categories and (seen == np.round(seen)).all():
@@ -145,8 +147,9 @@ class Columns(FeatureMap):
         self._numbers, self._categories = np.array(numbers, np.int64), np.array(categories, np.int64)
         self._values = np.array(values, np.float64)
         self._means, self._inverses = table.mean(axis=0), 1.0 / np.maximum(table.std(axis=0), 1e-300)
-        levels = np.linspace(0.0, 1.0, self.knots)
-        self._knots = np.ascontiguousarray(np.quantile(table, levels, axis=0, method="inverted_cdf").T)
+        # The least values with a share of at least 0, 1 / (knots - 1), ..., 1 of the rows up to them.
+        ranks = np.ceil(len(rows) * np.linspace(0.0, 1.0, self.knots) - 1.0).clip(min=0.0).astype(np.int64)
+        self._knots = ordered[self._numbers][:, ranks]
         self.linear = len(numbers) + len(categories)
         self.size = self.linear + len(numbers)
 
@@ -260,9 +263,15 @@ def median_distance(rows: Floats) -> float:
         distance = median_distance(some / unit)
         return float(distance * unit) if (some != some[0]).any() else 1.0
     norms = np.einsum("ij,ij->i", some, some)
-    squares = (norms[:, None] + norms[None, :] - 2.0 * (some @ some.T))[np.triu_indices(len(some), 1)]
-    median = float(np.sqrt(max(float(np.median(squares)), 0.0))) if len(squares) else 0.0
+    squares = (norms[:, None] + norms[None, :] - 2.0 * (some @ some.T)).take(_pairs(len(some)))
+    median = float(np.sqrt(max(float(np.median(squares, overwrite_input=True)), 0.0))) if len(squares) else 0.0
     return median if median > 1e-6 else 1.0
+
+
+@functools.lru_cache(maxsize=4)
+def _pairs(n: int) -> NDArray[np.int64]:
+    """The places of the pairs i < j in a flat (n, n) matrix."""
+    return np.flatnonzero(np.tri(n, k=-1, dtype=bool).T)
 
 
 def likeliest_scale(rows: Floats, rewards: Floats, arms: NDArray[Any], scales: Sequence[float]) -> float:

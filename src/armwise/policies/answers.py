@@ -28,8 +28,13 @@ def distribution(policy: Any, context: Any, n_arms: int) -> Floats:
         answer = _as_array(policy, policy(context))
     else:
         raise ValueError(f"{policy!r:.80} is not a policy: expected a function of a context, or an agent")
-    read = _one_hot(policy, answer[None], n_arms) if answer.ndim == 0 else _checked(policy, answer[None], 1, n_arms)
-    return read.reshape(n_arms)
+    if answer.ndim:
+        return _checked(policy, answer[None], 1, n_arms).reshape(n_arms)
+    if answer.dtype.kind != "f" and 0 <= (arm := int(answer)) < n_arms:
+        alone = np.zeros(n_arms)
+        alone[arm] = 1.0
+        return alone
+    return _one_hot(policy, answer[None], n_arms).reshape(n_arms)  # which says what is wrong with it
 
 
 def distributions(policy: Any, contexts: Any, n_arms: int) -> Floats:

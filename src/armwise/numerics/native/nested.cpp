@@ -43,15 +43,22 @@ class Restore {
         for (Index m = 0; m < model_.M; ++m) {
             const auto& before = saved_[std::size_t(m)];
             if (before.empty()) continue;
-            std::copy(before.begin(), before.begin() + model_.D * model_.D, model_.factor(m));
-            std::copy(before.begin() + model_.D * model_.D, before.end(), model_.theta(m, 0));
+            auto from = before.begin();
+            for (Index i = 0; i < model_.D; ++i) {
+                std::copy(from, from + i + 1, model_.factor(m) + i * model_.D);
+                from += i + 1;
+            }
+            std::copy(from, before.end(), model_.theta(m, 0));
         }
     }
     void touch(Index m) {
         auto& before = saved_[std::size_t(m)];
         if (!before.empty()) return;
-        before.assign(model_.factor(m), model_.factor(m) + model_.D * model_.D);
-        before.insert(before.end(), model_.theta(m, 0), model_.theta(m, 0) + model_.B * model_.D);
+        const Index D = model_.D, thetas = model_.B * D;
+        before.reserve(std::size_t(D * (D + 1) / 2 + thetas));  // W is lower triangular, and stays zero above
+        const double* W = model_.factor(m);
+        for (Index i = 0; i < D; ++i) before.insert(before.end(), W + i * D, W + i * D + i + 1);
+        before.insert(before.end(), model_.theta(m, 0), model_.theta(m, 0) + thetas);
     }
     void commit() { committed_ = true; }
 
