@@ -31,6 +31,24 @@ QUIET = {  # what its processes do while they wait
     "DASK_DISTRIBUTED__ADMIN__TICK__INTERVAL": "500ms",
     "DASK_DISTRIBUTED__ADMIN__SYSTEM_MONITOR__INTERVAL": "5s",
 }
+# A scheduler and two workers, forked from a process that has imported what all of them need but armwise itself; they
+# end with it, and not in order: how Dask ends is its own affair.
+LAUNCH = """
+import json, os, signal, sys
+
+import pandas, pyarrow.dataset, pyarrow.parquet, scipy.sparse, scipy.stats, sklearn.linear_model
+from distributed.cli import dask_scheduler, dask_worker
+
+pids = []
+signal.signal(signal.SIGTERM, lambda *_: [os.kill(pid, signal.SIGKILL) for pid in pids])
+for program, arguments in json.loads(sys.argv[1]):
+    pids.append(os.fork())
+    if pids[-1] == 0:
+        {"scheduler": dask_scheduler, "worker": dask_worker}[program].main(arguments)
+        os._exit(0)
+for pid in pids:
+    os.waitpid(pid, 0)
+"""
 EVERY = ["ips", "snips", "dm", "dr", "sndr", "switch-dr", "dros"]
 
 
@@ -83,14 +101,15 @@ def cluster(tmp_path_factory):
     folder = tmp_path_factory.mktemp("dask")
     where, written = folder / "scheduler.json", folder / "dask.log"
     environment = os.environ | {"PYTHONPATH": str(Path(aw.__file__).parents[1])} | QUIET
-    command = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0",
-               "--no-dashboard", "--dashboard-address", "127.0.0.1:0",  # its HTTP server starts even so, on 8787
-               "--scheduler-file", str(where)]  # fmt: skip
-    worker = [sys.executable, "-m", "distributed.cli.dask_worker", "--scheduler-file", str(where), "--nthreads", "1",
-              "--no-nanny", "--no-dashboard"]  # fmt: skip
+    # without a dashboard its HTTP server starts even so, on 8787 unless it is told where
+    scheduler = ["--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(where),
+                 "--no-dashboard", "--dashboard-address", "127.0.0.1:0"]  # fmt: skip
+    worker = ["--scheduler-file", str(where), "--nthreads", "1", "--no-nanny", "--no-dashboard"]
+    programs = json.dumps([("scheduler", scheduler), ("worker", worker), ("worker", worker)])
     with written.open("w") as log:
-        processes = [subprocess.Popen(each, stdout=log, stderr=log, env=environment, cwd=folder)
-                     for each in (command, worker, worker)]  # fmt: skip
+        process = subprocess.Popen(
+            [sys.executable, "-c", LAUNCH, programs], stdout=log, stderr=log, env=environment, cwd=folder
+        )
         try:
             deadline = time.monotonic() + 60
             while not where.exists() or not where.read_text().strip():
@@ -101,9 +120,8 @@ def cluster(tmp_path_factory):
                 client.wait_for_workers(2, timeout=60)
             yield address.removeprefix("tcp://")
         finally:
-            for process in reversed(processes):
-                process.terminate()
-                process.wait(timeout=30)
+            process.terminate()
+            process.wait(timeout=30)
 
 
 @pytest.fixture(scope="module")
