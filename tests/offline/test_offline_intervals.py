@@ -55,8 +55,8 @@ def test_bootstrap_intervals_cover(value):
     blocks.add(np.column_stack(columns["wr"] + columns["w"]))
     ips = [lambda m, i=i: m[..., i] for i in range(RUNS)]
     snips = [lambda m, i=i: m[..., i] / m[..., RUNS + i] for i in range(RUNS)]
-    for name, values in (("ips", ips), ("snips", snips)):
-        ends = np.array(bootstrap(blocks, values, resamples=1000, seed=1))
+    found = np.array(bootstrap(blocks, [*ips, *snips], resamples=1000, seed=1))
+    for name, ends in (("ips", found[:RUNS]), ("snips", found[RUNS:])):
         share = np.mean((ends[:, 0] <= value) & (value <= ends[:, 1]))
         assert 0.93 <= share <= 0.975, (name, share)
 

@@ -6,6 +6,7 @@ import copy
 import math
 import warnings
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -277,8 +278,8 @@ def _play(
     per_arm = rows.available is not None and ndim_of(contexts) == 3
     if rows.available is not None and not per_arm:
         raise ValueError(f"the log's arms change from row to row, but {type(agent).__name__} always has the same")
-    for i in range(len(rows)):
-        context, arm = contexts[i], int(rows.arms[i])
+    for i, arm in enumerate(rows.arms.tolist()):
+        context = contexts[i]
         if per_arm:  # the agent sees only what was on offer, numbered from 0
             offered = rows.available[i]  # type: ignore[index]
             context, arm = context[offered], int(np.count_nonzero(offered[:arm]))
@@ -308,9 +309,14 @@ def _counters(agent: Agent) -> list[tuple[Agent, dict[str, Any]]]:
     kept = {name: value for name in agent._learnt if isinstance(value := getattr(agent, name), (bool, int, float))}
     found = [(agent, kept)] if kept else []
     for inner in agent.__dict__.values():
-        if isinstance(inner, Agent):
+        if _is_agent(type(inner)):  # type: ignore[arg-type]  # a class is hashable
             found += _counters(inner)
     return found
+
+
+@cache  # asked of everything in every row, and an abstract class is slow to answer
+def _is_agent(kind: Any) -> bool:
+    return issubclass(kind, Agent)
 
 
 def _restore(counters: list[tuple[Agent, dict[str, Any]]]) -> None:

@@ -191,8 +191,9 @@ def _distributions(table: np.ndarray, n: int, n_arms: int, start: int = 0) -> Fl
         raise ValueError(f"policy has shape {table.shape}, expected ({n}, {n_arms}): one distribution a row")
     table = table.astype(np.float64, copy=False)
     totals = table @ np.ones(n_arms)
-    right = (table.min(axis=1, initial=0.0) >= 0.0) & (np.abs(totals - 1.0) <= _TOTAL)  # False for NaN
-    if not right.all():
+    whole = np.abs(totals - 1.0) <= _TOTAL  # False for NaN
+    if not (whole.all() and table.min(initial=0.0) >= 0.0):
+        right = whole & (table.min(axis=1, initial=0.0) >= 0.0)
         row = int(np.argmin(right))
         raise ValueError(
             f"policy, row {start + row}: the probabilities must be non-negative and sum to 1, got {table[row]} "
