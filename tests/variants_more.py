@@ -187,6 +187,11 @@ def policies(module: Any) -> object:
     return found
 
 
+@recipe("fits.explained")
+def fits(module: Any) -> object:
+    return [module.fits.explained(model[:D, :D], model[-1, :D]) for model in ridge_models(module, 3)]
+
+
 @recipe("likelihood.largest")
 def likelihood(module: Any) -> object:
     u, s, counts = np.abs(numbers(301)), numbers(301, seed=2), 1.0 + np.arange(301) % 3

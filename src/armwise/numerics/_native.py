@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from armwise.numerics._baseline import decisions as decisions
     from armwise.numerics._baseline import experts as experts
     from armwise.numerics._baseline import features as features
+    from armwise.numerics._baseline import fits as fits
     from armwise.numerics._baseline import gp as gp
     from armwise.numerics._baseline import gp_budget as gp_budget
     from armwise.numerics._baseline import kary as kary

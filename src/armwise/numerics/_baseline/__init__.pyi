@@ -14,6 +14,9 @@ from armwise.numerics._baseline import (
     features as features,
 )
 from armwise.numerics._baseline import (
+    fits as fits,
+)
+from armwise.numerics._baseline import (
     gp as gp,
 )
 from armwise.numerics._baseline import (

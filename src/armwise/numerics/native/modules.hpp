@@ -21,6 +21,7 @@
     bind(experts) \
     bind(policies) \
     bind(likelihood) \
+    bind(fits) \
     bind(sequences) \
     bind(spectral) \
     bind(nested) \
