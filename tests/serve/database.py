@@ -104,12 +104,19 @@ class Server:
     @property
     def runs(self) -> bool:
         """Whether there is a server: one whose log cannot be written ends itself."""
-        words = [_tool("pg_ctl"), "-D", self._data, "status"]
-        return not subprocess.run(words, stdout=subprocess.DEVNULL, cwd=self._folder, **self._become).returncode
+        try:
+            os.kill(self._main, 0)
+        except (OSError, ValueError, IndexError):  # there is no file, nothing in it yet, or no such process any more
+            return False
+        return True
+
+    @property
+    def _main(self) -> int:
+        return int((pathlib.Path(self._data) / "postmaster.pid").read_text().split()[0])
 
     def signal(self, number: int) -> None:
         """Send a signal to the server and all of its sessions: SIGSTOP lets it hang, SIGCONT lets it go on."""
-        main = int((pathlib.Path(self._data) / "postmaster.pid").read_text().split()[0])
+        main = self._main
         for folder in pathlib.Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError, ValueError):
                 parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])

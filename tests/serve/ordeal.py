@@ -19,12 +19,12 @@ import tempfile
 import threading
 import time
 from contextlib import suppress
-from http.client import HTTPConnection, HTTPException
 from multiprocessing.sharedctypes import Synchronized
 from pathlib import Path
 from typing import Any
 
 from database import Server, free_port
+from line import asked
 from torture import _FORKING, _wait_ready, _warm_up, check
 
 from armwise.serve.config import Config
@@ -107,24 +107,18 @@ class Client(threading.Thread):
 
     def post(self, path: str, body: Any) -> bytes | None:
         """The answer; None where there was none, or it was said that nothing can be done now."""
-        connection, began = (
-            HTTPConnection("127.0.0.1", self._port, timeout=6 if self._insists else 15),
-            time.monotonic(),
-        )
+        began = time.monotonic()
         try:
-            connection.request("POST", path, json.dumps(body))
-            with connection.getresponse() as response:
-                data = response.read()
-        except (OSError, HTTPException):
+            status, data = asked(self._port, "POST", path, body, timeout=6 if self._insists else 15)
+        except OSError:
             return None
         finally:
-            connection.close()
             self.slowest = max(self.slowest, time.monotonic() - began)
-        if response.status in (200, 201):
+        if status in (200, 201):
             self.moments.append(time.monotonic())
             return data
-        if response.status != 503:
-            self.strange.append(f"{path}: {response.status} {data[:200]!r}")
+        if status != 503:
+            self.strange.append(f"{path}: {status} {data[:200]!r}")
         return None
 
     def longest_gap(self, since: float, until: float) -> float:
@@ -157,13 +151,9 @@ class Fleet:
 
     def ready(self, i: int) -> bool:
         """Whether a process says that it is ready."""
-        connection, status = HTTPConnection("127.0.0.1", self.ports[i], timeout=2), 0
-        with suppress(OSError, HTTPException):
-            connection.request("GET", "/readyz")
-            with connection.getresponse() as response:  # else its socket would stay open
-                status = response.status
-        connection.close()
-        return status == 200
+        with suppress(OSError):
+            return asked(self.ports[i], "GET", "/readyz", timeout=2)[0] == 200
+        return False
 
     def ready_after(self, i: int, pause: bool = False) -> float:
         """Seconds until a process says that it is ready; with ``pause`` no client asks anything meanwhile."""
@@ -178,14 +168,9 @@ class Fleet:
 
     def whole(self, i: int) -> bool:
         """Whether all databases take writes, as a process says."""
-        found: set[str] = set()
-        connection = HTTPConnection("127.0.0.1", self.ports[i], timeout=5)
-        with suppress(OSError, HTTPException):
-            connection.request("GET", "/readyz")
-            with connection.getresponse() as response:
-                found = set(json.loads(response.read())["databases"].values())
-        connection.close()
-        return found == {"ready"}
+        with suppress(OSError):
+            return set(json.loads(asked(self.ports[i], "GET", "/readyz")[1])["databases"].values()) == {"ready"}
+        return False
 
     def freeze(self, i: int, seconds: float) -> tuple[float, float]:
         """Stop a process for a while: the longest silence of the others, and when it was ready again."""
@@ -205,13 +190,8 @@ class Fleet:
             self.processes[i] = self._start(port, window)
 
     def settings(self) -> list[dict[str, Any]]:
-        found = []
-        for port in self.ports:
-            connection = HTTPConnection("127.0.0.1", port, timeout=10)
-            connection.request("GET", "/v1/agents")
-            found.append(json.loads(connection.getresponse().read())["agents"][0]["settings"])
-            connection.close()
-        return found
+        answers = [asked(port, "GET", "/v1/agents", timeout=10)[1] for port in self.ports]
+        return [json.loads(answer)["agents"][0]["settings"] for answer in answers]
 
     def storm(self, i: int, n: int) -> None:
         """Many decisions at once, whose windows close at once."""

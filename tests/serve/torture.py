@@ -16,13 +16,13 @@ import sys
 import tempfile
 import threading
 import time
-from contextlib import closing, suppress
-from http.client import HTTPConnection, HTTPException
+from contextlib import suppress
 from multiprocessing import forkserver
 from pathlib import Path
 from typing import Any
 
 import msgspec
+from line import Line, asked
 
 from armwise.serve.config import Config
 from armwise.serve.engine.draw import answer
@@ -66,13 +66,10 @@ class Caller(threading.Thread):
         self.halt = False
 
     def run(self) -> None:
-        with (
-            closing(HTTPConnection("127.0.0.1", self._port, timeout=10)) as connection,
-            suppress(OSError, HTTPException),
-        ):
-            self._ask_until_cut_off(connection)
+        with suppress(OSError), Line(self._port, timeout=10) as line:
+            self._ask_until_cut_off(line)
 
-    def _ask_until_cut_off(self, connection: HTTPConnection) -> None:
+    def _ask_until_cut_off(self, line: Line) -> None:
         n = 0
         while not self.halt:
             n += 1
@@ -80,20 +77,18 @@ class Caller(threading.Thread):
             context = {"x": self._random.random(), "day": self._random.choice(["mo", "tu"])}
             body = {"id": id, "context": context, "arms": ["a", {"id": "b", "features": {"y": n % 3}}, "c"]}
             self.unsure.add(id)
-            self.decided[id] = self._post(connection, "/v1/decisions", body, 201)
+            self.decided[id] = self._post(line, "/v1/decisions", body, 201)
             self.unsure.discard(id)
             if self._random.random() < 0.7:
                 earlier = self._random.choice(list(self.decided))
                 value = round(self._random.random(), 3)
-                self._post(connection, f"/v1/decisions/{earlier}/reward", {"value": value}, 200)
+                self._post(line, f"/v1/decisions/{earlier}/reward", {"value": value}, 200)
                 self.rewarded.setdefault(f"{earlier}:{value}:{n}", value)
 
-    def _post(self, connection: HTTPConnection, path: str, body: Any, status: int) -> bytes:
-        connection.request("POST", path, json.dumps(body))
-        with connection.getresponse() as response:  # closed even if the answer is cut off in the middle
-            data = response.read()
-        if response.status != status:
-            self.strange.append(f"{path}: {response.status} {data[:200]!r}")
+    def _post(self, line: Line, path: str, body: Any, expected: int) -> bytes:
+        status, data = line.ask("POST", path, body)
+        if status != expected:
+            self.strange.append(f"{path}: {status} {data[:200]!r}")
         return data
 
 
@@ -130,15 +125,10 @@ def _wait_ready(process: Any, port: int) -> None:
     while time.monotonic() < limit:
         assert process.is_alive(), "the service did not come back"
         try:
-            connection = HTTPConnection("127.0.0.1", port, timeout=5)
-            connection.request("GET", "/readyz")
-            with connection.getresponse() as response:  # else its socket would stay open
-                if response.status == 200:
-                    return
-        except (OSError, HTTPException):
+            if asked(port, "GET", "/readyz")[0] == 200:
+                return
+        except OSError:
             time.sleep(0.01)
-        finally:
-            connection.close()
     raise AssertionError("the service is not ready after 120 s")
 
 
