@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Page, expect, sync_playwright
 
 from armwise.serve.engine.application import Application
 from armwise.serve.web.keys import Key, digest
@@ -24,14 +24,25 @@ ON_ONE_LINE = "b => b.scrollWidth <= b.clientWidth && b.offsetHeight < 2 * parse
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
+def tab() -> Iterator[Page]:
+    """One for all tests: another one is another process of the browser, which takes longer than most tests here."""
     found = next(
         (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
     )
     with sync_playwright() as playwright:
         opened = playwright.chromium.launch(executable_path=found, args=FLAGS)
-        yield opened
+        yield opened.new_page()
         opened.close()
+
+
+@pytest.fixture
+def page(tab: Page) -> Iterator[Page]:
+    """The tab as a new one is."""
+    tab.set_viewport_size({"width": 1280, "height": 720})
+    tab.emulate_media(color_scheme="light")
+    yield tab
+    tab.evaluate("sessionStorage.clear()")
+    tab.goto("about:blank")  # it would go on to ask a service that is gone
 
 
 def use(client: Any, n: int, start: int = 0, prefix: str = "") -> None:
@@ -44,7 +55,7 @@ def use(client: Any, n: int, start: int = 0, prefix: str = "") -> None:
         value = 1.0 if chance.random() < (0.8 if arm == "salad" else 0.3) else 0.0
         client.post(f"{prefix}/v1/decisions/e{k}/reward", json={"value": value})
         while "armwise_journal_lag 0\n" not in client.get("/metrics").text:
-            time.sleep(0.002)
+            time.sleep(0.02)  # models are published ten times a second
 
 
 def note_what_is_strange(page: Page, url: str, strange: list[str]) -> None:
@@ -54,16 +65,17 @@ def note_what_is_strange(page: Page, url: str, strange: list[str]) -> None:
     page.on("request", lambda request: None if request.url.startswith((url, "data:")) else strange.append(request.url))
 
 
-def test_the_page_follows_decisions(run: Callable[..., Any], browser: Browser, tmp_path: Path) -> None:
+def test_the_page_follows_decisions(run: Callable[..., Any], page: Page, tmp_path: Path) -> None:
     timid = {"class": "Explore", "epsilon": 0.5, "agent": {"class": "LinUCB"}}
     service = run(applications={"shop": Application(policies={"a curious one": timid}), "news": Application()})
     use(service.client, 80)
+    strange: list[str] = []
+    note_what_is_strange(page, service.url, strange)
     for scheme in ("light", "dark"):
         for width in (400, 1400):
-            context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
-            page = context.new_page()
-            strange: list[str] = []
-            note_what_is_strange(page, service.url, strange)
+            page.goto("about:blank")
+            page.set_viewport_size({"width": width, "height": 900})
+            page.emulate_media(color_scheme=scheme)
             page.goto(service.url)
             page.wait_for_selector("#state.ok")
             expect(page.locator("#others tr")).to_have_count(4, timeout=30_000)
@@ -88,20 +100,16 @@ def test_the_page_follows_decisions(run: Callable[..., Any], browser: Browser, t
             assert overflow <= 0, f"{overflow} pixels too wide at {width}"
             page.screenshot(path=str(tmp_path / f"page-{scheme}-{width}.png"), full_page=True)
             assert strange == []
-            context.close()
-    page = browser.new_page()
     page.goto(service.url)
     expect(page.locator("#counted")).to_have_text("80 settled", timeout=30_000)
     use(service.client, 5, start=80)
     expect(page.locator("#counted")).to_have_text("85 settled", timeout=30_000)  # without a reload
     page.select_option("#application", "news")
     expect(page.locator("#counted")).to_have_text("none settled yet", timeout=30_000)
-    page.close()
 
 
-def test_no_rate_is_drawn_where_nothing_was_settled(run: Callable[..., Any], browser: Browser) -> None:
+def test_no_rate_is_drawn_where_nothing_was_settled(run: Callable[..., Any], page: Page) -> None:
     """A service that stood still for a while has no rate then: a flat line would say that it had."""
-    page = browser.new_page()
     page.goto(run().url)
     page.wait_for_selector("#state.ok")
     ends = "() => [...document.querySelectorAll('#curve .now')].map(l => l.getAttribute('points').split(' ').length)"
@@ -115,13 +123,12 @@ def test_no_rate_is_drawn_where_nothing_was_settled(run: Callable[..., Any], bro
     assert lines([7]) == [1]
 
 
-def test_the_page_asks_for_a_key(run: Callable[..., Any], browser: Browser) -> None:
+def test_the_page_asks_for_a_key(run: Callable[..., Any], page: Page) -> None:
     keys = [
         Key(name="eyes", sha256=digest("eyes"), roles=["read"]),
         Key(name="s", sha256=digest("s"), roles=["decide"]),
     ]
     service = run(keys=keys)
-    page = browser.new_page()
     page.goto(service.url)
     page.wait_for_selector("#key.asked")
     expect(page.locator("main")).to_be_hidden()  # no empty tables, but what to do
@@ -136,14 +143,12 @@ def test_the_page_asks_for_a_key(run: Callable[..., Any], browser: Browser) -> N
     assert page.locator("#key.asked").count() == 0
     expect(page.locator("main")).to_be_visible()
     expect(page.locator("#closed")).to_be_hidden()
-    page.close()
 
 
-def test_what_is_not_known_is_not_claimed(run: Callable[..., Any], browser: Browser) -> None:
+def test_what_is_not_known_is_not_claimed(run: Callable[..., Any], page: Page) -> None:
     """A page that had lost its service went on to say that the journal is written."""
     service = run()
     use(service.client, 3)
-    page = browser.new_page()
     page.goto(service.url)
     expect(page.locator("#facts")).to_contain_text("is written", timeout=30_000)
     service.stop()
@@ -151,14 +156,12 @@ def test_what_is_not_known_is_not_claimed(run: Callable[..., Any], browser: Brow
     expect(page.locator("#facts")).to_contain_text("not known: the service does not answer")
     expect(page.locator("#facts")).not_to_contain_text("is written")
     expect(page.locator("main.stale")).to_have_count(1)
-    page.close()
 
 
-def test_versions_are_compared_on_the_page(run: Callable[..., Any], browser: Browser) -> None:
+def test_versions_are_compared_on_the_page(run: Callable[..., Any], page: Page) -> None:
     service = run()
     assert service.client.post("/v1/versions", json={"name": "bold", "share": 0.5}).status_code == 201
     use(service.client, 20)
-    page = browser.new_page()
     page.goto(service.url)
     expect(page.locator("#each tr")).to_have_count(2, timeout=30_000)
     assert "bold" in page.inner_text("#each") and "50.0 %" in page.inner_text("#each")
@@ -168,7 +171,6 @@ def test_versions_are_compared_on_the_page(run: Callable[..., Any], browser: Bro
     assert page.evaluate("i => i.getBoundingClientRect().right <= innerWidth", interval.element_handle()), (
         "it is cut off"
     )
-    page.close()
 
 
 def test_the_stream_is_server_sent_events(run: Callable[..., Any]) -> None:
@@ -187,11 +189,10 @@ def test_the_frame_allows_nothing_but_itself(run: Callable[..., Any]) -> None:
     assert "http" not in answer.text.replace("http://www.w3.org/2000/svg", "")
 
 
-def test_the_page_never_says_yes_to_a_few_decisions(run: Callable[..., Any], browser: Browser) -> None:
+def test_the_page_never_says_yes_to_a_few_decisions(run: Callable[..., Any], page: Page) -> None:
     fixed = {"class": "Exp3", "n_arms": 2}
     service = run(applications={"shop": Application(apprentice=True, policies={"fixed": fixed})})
     use(service.client, 4)  # three arms, of which only the first is ever shown
-    page = browser.new_page()
     page.goto(service.url)
     expect(page.locator("#others tr")).to_have_count(4, timeout=30_000)
     live, random_, first, other = (page.locator("#others tr").nth(i).inner_text() for i in range(4))
@@ -199,4 +200,3 @@ def test_the_page_never_says_yes_to_a_few_decisions(run: Callable[..., Any], bro
     assert "could not answer 4 of 4 decisions (this application has 2 arms, got 3)" in other
     assert "yes" not in live + random_ + first + other
     expect(page.locator("#state.ok")).to_have_count(1)  # the page lives
-    page.close()
