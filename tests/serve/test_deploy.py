@@ -141,9 +141,9 @@ def test_each_alert_fires_when_it_should_and_not_when_all_is_well(tmp_path: Path
         'armwise_drift_last_alarm{application="shop"}': "0x200",
         'armwise_drift_evidence{application="shop"}': "0.1x200",
     }  # fmt: skip
-    cases = [(name, series, at, True) for name, (series, at) in SERIES.items()]
-    cases += [(name, well, "180m", False) for name in SERIES]
-    cases.append(("ArmwiseNobodyLeads", NOBODY, "3m", True))
+    cases = [([name], series, at, True) for name, (series, at) in SERIES.items()]
+    cases.append((list(SERIES), well, "180m", False))
+    cases.append((["ArmwiseNobodyLeads"], NOBODY, "3m", True))
     tests = [
         {
             "interval": "1m",
@@ -154,9 +154,10 @@ def test_each_alert_fires_when_it_should_and_not_when_all_is_well(tmp_path: Path
                     "eval_time": at,
                     "exp_samples": [{"labels": "{}", "value": float(fires)}],
                 }
+                for name in names
             ],
         }
-        for name, series, at, fires in cases
+        for names, series, at, fires in cases
     ]
     (tmp_path / "alerts.yml").write_text((DEPLOY / "alerts.yml").read_text())
     whole = {"rule_files": [str(tmp_path / "alerts.yml")], "evaluation_interval": "1m", "tests": tests}
