@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -25,11 +27,24 @@ def clock() -> Clock:
     return Clock()
 
 
+@functools.cache
+def empty_journal() -> dict[str, bytes]:
+    """The files of a journal without events, by what they add to its name; its secret, and so its draws, is settled."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "journal.db"
+        connection = Journal(SQLite(path).connect()).connection
+        connection.execute("UPDATE meta SET value = ? WHERE key = 'secret'", (bytes(32),))
+        connection.close()
+        return {file.name.removeprefix(path.name): file.read_bytes() for file in Path(folder).iterdir()}
+
+
 def settle_chance(path: Path) -> None:
-    """Give a journal a secret that is always the same, so that its draws are."""
-    connection = Journal(SQLite(path).connect()).connection
-    connection.execute("UPDATE meta SET value = ? WHERE key = 'secret'", (bytes(32),))
-    connection.close()
+    """Make a journal whose secret is always the same, so that its draws are."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for suffix, data in empty_journal().items():
+        file = Path(f"{path}{suffix}")
+        file.touch(mode=0o600)
+        file.write_bytes(data)
 
 
 @pytest.fixture

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
+import functools
 import hashlib
 import json
+import operator
 import struct
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -122,17 +124,20 @@ def places(tree: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
         yield from places(tree[key], (*path, key))
 
 
+@functools.lru_cache(maxsize=1)
+def header_of(model: bytes) -> Any:
+    return json.loads(model[20 : 20 + struct.unpack("<Q", model[12:20])[0]])
+
+
 def edited(model: bytes, path: tuple[Any, ...], value: Any) -> bytes:
     """An export with one value of its header replaced, and the digest made right."""
-    start = 20
-    length = struct.unpack("<Q", model[12:start])[0]
-    header = json.loads(model[start : start + length])
-    spot = header
-    for key in path[:-1]:
-        spot = spot[key]
-    spot[path[-1]] = value
+    header = header_of(model)
+    spot = functools.reduce(operator.getitem, path[:-1], header)
+    before, spot[path[-1]] = spot[path[-1]], value
     text = json.dumps(header).encode()
-    body = model[:12] + struct.pack("<Q", len(text)) + text + model[start + length : -32]
+    spot[path[-1]] = before  # the header is kept for the next edit
+    end = 20 + struct.unpack("<Q", model[12:20])[0]
+    body = model[:12] + struct.pack("<Q", len(text)) + text + model[end:-32]
     return body + hashlib.sha256(body).digest()
 
 
@@ -152,9 +157,8 @@ def test_an_edited_model_is_refused_or_works(engines: Make, name: str, monkeypat
     application = SMALL if name == "Explore" else AGENTS[name]
     engine = engines(**application)
     model = taught(engine)
-    header = json.loads(model[20 : 20 + struct.unpack("<Q", model[12:20])[0]])
     accepted, refused = 0, 0
-    for path in places(header):
+    for path in list(places(header_of(model))):
         for value in (None, -1, 2.5, "x"):
             try:
                 engine.replace("shop", edited(model, path, value))
