@@ -8,7 +8,7 @@ import pytest
 import armwise as aw
 from armwise.offline import Log, adaptive
 from armwise.offline.diagnostics import rare_rewards
-from armwise.offline.likelihood import critical, heavier
+from armwise.offline.likelihood import critical, heavier, likelihood
 
 
 def test_which_interval_is_taken_does_not_depend_on_how_often_chance_played_an_arm():
@@ -94,3 +94,15 @@ def test_weights_below_one_by_chance_are_not_taken_for_decisions_without_a_chanc
               n_arms=2)  # fmt: skip
     few = adaptive(log, {"one": 1}, warn=False)
     assert few["one"].interval == "likelihood" and "the weights average 0.33" in few.verdict
+
+
+@pytest.mark.parametrize("level", [0.05, 0.3, 0.95])
+def test_an_interval_of_any_level_has_its_ends_in_order(level):
+    """At a low level hardly more than one value is left, and rounding ruled out that one too: from 1 to 0."""
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        share = rng.uniform(0.05, 0.6)
+        weights = (rng.random(200) < share) / share
+        rewards = (rng.random(200) < rng.random()) * 1.0
+        low, high = likelihood(weights * rewards, weights * (1.0 - rewards), weights, 1.0, (0.0, 1.0), level)
+        assert 0.0 <= low <= high <= 1.0, (seed, low, high)

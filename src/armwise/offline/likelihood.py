@@ -19,6 +19,7 @@ from armwise.numerics.likelihood import largest
 _FINE = 1e-4  # of the range: how exact the ends are, outwards
 _ANGLES = (np.arange(720) + 0.5) * (math.pi / 360.0)
 _LEAST = 1e-12  # not 0: the best values tie
+_TIED = 5e-9  # log likelihoods that differ by less are the same: rounding leaves so much of the best ones
 _UNSEEN, _RAREST = 2.5, 0.3  # the law's skewness over that of a log, which lacks the rarest rows; the least share
 
 
@@ -42,7 +43,7 @@ def likelihood(
     budget = 0.5 * max(z, float(ndtri(level)) if short else 0.0) ** 2
     up, down, counts = _merged(up, down, weights)
     most = up + down - cap
-    budget += largest(np.zeros_like(up), 0.0, most, counts, math.inf)
+    budget += _TIED + largest(np.zeros_like(up), 0.0, most, counts, math.inf)
     low = _lowest(up, most, counts, limits, budget)
     return low, cap - _lowest(down, most, counts, (cap - limits[1], cap - limits[0]), budget)
 
