@@ -36,7 +36,8 @@ def copies(agent: Agent) -> Iterator[Agent]:
     """
     inside = list(_inside(agent))
     agents = [thing for thing in inside if isinstance(thing, Agent)]
-    streams = [np.random.default_rng([11, place]) for place in range(len(agents))]  # new ones would be half of the cost
+    # New streams for each copy would make it cost half as much again.
+    streams = [np.random.default_rng([11, place]) for place in range(len(agents))]
     make = _copier((agent, agents), [thing for thing in inside if isinstance(thing, np.random.Generator)])
     while True:
         twin, found = make()
