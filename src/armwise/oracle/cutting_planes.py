@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from armwise.agent import Floats
+from armwise.extras import needs
 from armwise.numerics.policies import policy_totals
-from armwise.oracle.simplex import minimise
 from armwise.oracle.variance import Sample, spread, violation
 
 _NEW_CUTS, _COLUMNS = 16, 16  # how many of each are added at once
@@ -103,37 +103,37 @@ class LeastGap:
         if not self._cuts:
             return self._leader, 0.0
         while True:
-            least, x, prices, level = self._linear_program()
-            reduced = self.gaps - level - self._worth(prices)
+            found = self._linear_program()
+            prices = -found.ineqlin.marginals
+            reduced = self.gaps - float(found.eqlin.marginals[0]) - self._worth(prices)
             # Weak duality: no distribution can do better than this, whatever the columns still missing.
-            self.lower = max(self.lower, least + min(0.0, float(reduced.min())))
+            self.lower = max(self.lower, float(found.fun) + min(0.0, float(reduced.min())))
             new = [int(h) for h in np.argsort(reduced)[:_COLUMNS] if reduced[h] < -1e-9 and int(h) not in self._names]
-            if not new or least - self.lower < 0.1 * self.gap:
+            if not new or found.fun - self.lower < 0.1 * self.gap:
                 break
             self._names += new
             acts = np.ascontiguousarray(self.sample.table[:, new].T)
             self._acts = np.concatenate([self._acts, acts])
             self._A = np.column_stack([self._A, [_agreement(acts, cut.acts, cut.slope) for cut in self._cuts]])
-        P = max(0.0, 1.0 - float(x[:-1].sum())) * self._centre
-        np.add.at(P, self._names[1:], x[:-1])
+        P = found.x[0] * self._centre
+        np.add.at(P, self._names[1:], found.x[1:-1])
         if len(self._cuts) > _MOST_CUTS:
             keep = np.union1d(np.argsort(-prices, kind="stable")[:100], np.arange(len(prices) - 100, len(prices)))
             self._cuts, self._A = [self._cuts[i] for i in keep], self._A[keep]
-        return P / P.sum(), float(x[-1])
+        return P / P.sum(), float(found.x[-1])
 
-    def _linear_program(self) -> tuple[float, Floats, Floats, float]:
-        """The least gap, the shares of single policies and z, the cuts' prices, and that of the shares' sum.
+    def _linear_program(self) -> Any:
+        with needs():
+            from scipy.optimize import linprog  # slow to import
 
-        What single policies leave is the centre's share: it is inside every cut, and so 0 is where to begin.
-        """
-        centre, ones = self._A[:, :1], np.ones(self._A.shape[1] - 1)
-        base, costs = float(self._centre @ self.gaps), self.gaps[self._names[1:]]
-        tilts, limits = [-cut.tilt for cut in self._cuts], [cut.rhs for cut in self._cuts]
-        cuts = np.column_stack([self._A[:, 1:] - centre, tilts])
-        rows = np.vstack([cuts, np.append(ones, 0.0), np.append(0.0 * ones, 1.0)])
-        solved = minimise(np.append(costs - base, 0.0), rows, np.append(limits - centre[:, 0], [1.0, self.flat]))
-        prices, of_centre = solved.prices[:-2], float(solved.prices[-2])
-        return base + solved.least, solved.x, prices, base + float(prices @ centre[:, 0]) - of_centre
+        costs = np.array([self._centre @ self.gaps, *self.gaps[self._names[1:]], 0.0])
+        n = costs.size - 1
+        cuts, limits = np.column_stack([self._A, [-cut.tilt for cut in self._cuts]]), [cut.rhs for cut in self._cuts]
+        bounds = [(0.0, None)] * n + [(0.0, self.flat)]
+        found = linprog(costs, cuts, limits, np.append(np.ones(n), 0.0)[None], [1.0], bounds)
+        if found.status != 0:
+            raise RuntimeError(f"the linear program of RandomizedUCB could not be solved: {found.message}")
+        return found
 
     def _worth(self, prices: Floats) -> Floats:
         """How much each policy relaxes the binding cuts, at their prices: one pass over the table."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from armwise import bounds, hypotheses
 from armwise.agent import Choice, Floats, Seed, Theory, fraction, positive
+from armwise.extras import expect
 from armwise.numerics.policies import smoothed
 from armwise.numerics.weights import importance_weighted
 from armwise.oracle.cutting_planes import LeastGap
@@ -66,6 +67,7 @@ class RandomizedUCB(OracleAgent):
         scale: float = 0.1,
         seed: Seed = None,
     ) -> None:
+        expect("scipy")  # whose linear programmes it solves, at some rounds
         self._begin_explicit(policies, n_arms, seed)
         self.scale = positive("scale", scale)
         self.delta, self.schedule = fraction("delta", delta), check_times("schedule", schedule)
