@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from kernel_worlds import gp_world, rkhs_world
 from sklearn.gaussian_process import kernels as sk
-from threadpoolctl import threadpool_limits
 
 import armwise as aw
 from armwise import kernels, persist
 from armwise.agent import joined
+from armwise.threads import thread_pools
 
 RBF = kernels.RBF(0.5)
 
@@ -20,7 +20,7 @@ RBF = kernels.RBF(0.5)
 @pytest.fixture(autouse=True, scope="module")
 def _one_thread():
     """The naive matrices are small: on a busy machine threads would only wait for each other."""
-    with threadpool_limits(1):
+    with thread_pools().limit(limits=1):
         yield
 
 

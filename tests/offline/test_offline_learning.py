@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from offline_worlds import D, K, expected, logging, make, target, truth
 from scipy import stats
-from threadpoolctl import threadpool_limits
 
 import armwise as aw
 from armwise.offline import Log, PropensityModel, evaluate, fit
 from armwise.streams import row_uniforms
+from armwise.threads import thread_pools
 
 
 def test_estimated_propensities_serve_as_well_as_the_true_ones():
@@ -25,7 +25,7 @@ def test_estimated_propensities_serve_as_well_as_the_true_ones():
 def test_ips_with_estimated_propensities_is_unbiased():
     # 200 logs; the mean of the estimates against the truth, two-sided at 1 %.
     found = []
-    with threadpool_limits(1):  # problems this small only lose by threads
+    with thread_pools().limit(limits=1):  # problems this small only lose by threads
         for seed in range(200):
             hidden, pi = make(1500, 10_000 + seed, hidden=True)
             found.append(float(np.mean(_ips_scores(PropensityModel().fill(hidden), pi))))
@@ -143,7 +143,7 @@ def test_the_held_out_interval_covers_the_truth_when_an_arm_is_rare():
     # weights.
     points, q = rare_world(20_000, 1_000_000)
     honest, clipped = [], []
-    with threadpool_limits(1):
+    with thread_pools().limit(limits=1):
         for seed in range(200):
             log, _ = rare_world(20_000, seed)
             fitted = fit(log, aw.LinearOracle(dim=3), clip=0.02, seed=seed, warn=False)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from threading import Lock
 from typing import Any
+
+from armwise.threads import thread_pools
 
 _lock = Lock()
 _inside = 0  # evaluations under way in this process
@@ -20,16 +22,16 @@ def one_thread(wanted: bool = True) -> Iterator[None]:
     ...     pass
     """
     global _inside, _limits
-    try:
-        from threadpoolctl import threadpool_limits
-    except ModuleNotFoundError:
-        wanted = False
-    if not wanted:
+    pools = None
+    if wanted:
+        with suppress(ModuleNotFoundError):
+            pools = thread_pools()
+    if pools is None:
         yield
         return
     with _lock:
         if _inside == 0:
-            _limits = threadpool_limits(1, user_api="blas")
+            _limits = pools.limit(limits=1, user_api="blas")
         _inside += 1
     try:
         yield

@@ -15,6 +15,7 @@ from armwise.agent import Agent, Floats
 from armwise.environments.base import Block, Environment
 from armwise.extras import needs
 from armwise.streams import purpose_seed
+from armwise.threads import thread_pools
 
 _BINS = 48  # stretches of the horizon in which arms are counted
 
@@ -277,6 +278,4 @@ def one_thread_each() -> Any:
     ...     pass
     """
     with needs("race"):
-        from threadpoolctl import threadpool_limits
-
-    return threadpool_limits(limits=1)
+        return thread_pools().limit(limits=1)
