@@ -1,6 +1,7 @@
 """Tests import their helpers (checks, cases) by name, from wherever pytest is started."""
 
 import gc
+import linecache
 import logging
 import sys
 from collections.abc import Iterator
@@ -15,12 +16,17 @@ collect_ignore = ["typing"]  # code for type checkers to read: make check does
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Iterator[object]:
-    """What is collected stays to the end: looking through it again and again finds nothing."""
+    """What is collected stays to the end: looking through it again and again finds nothing.
+
+    Nor do sources that were read for it change: before every doctest a debugger would ask the disk about each of them.
+    """
     gc.disable()
     try:
         return (yield)
     finally:
+        linecache.clearcache()
         gc.freeze()
+        gc.set_threshold(20_000, 20, 100)  # tests make much that lives until they end
         gc.enable()
 
 

@@ -82,7 +82,7 @@ def test_script_runs_and_repeats_the_numbers(results):
 
 
 @pytest.fixture(scope="module")
-def browser():
+def only_tab():
     assert BROWSER is not None, "Chromium is needed: make test installs it (Debian: chromium)"
     from playwright.sync_api import sync_playwright
 
@@ -90,14 +90,25 @@ def browser():
              "--disable-component-update", "--disable-sync"]  # fmt: skip
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=BROWSER, args=flags)
-        yield browser
+        yield browser.new_page(accept_downloads=True)
         browser.close()
+
+
+@pytest.fixture
+def tab(only_tab):
+    """The tab as a new one is, but for its process: to start another one takes longer than most tests here."""
+    only_tab.set_viewport_size({"width": 1280, "height": 720})
+    only_tab.emulate_media(color_scheme="light")
+    yield only_tab
+    only_tab.evaluate("localStorage.clear(), sessionStorage.clear()")
+    only_tab.goto("about:blank")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [400, 800, 1400])
-def test_nothing_overflows_and_nothing_complains(browser, page, width, scheme):
-    tab = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+def test_nothing_overflows_and_nothing_complains(tab, page, width, scheme):
+    tab.set_viewport_size({"width": width, "height": 900})
+    tab.emulate_media(color_scheme=scheme)
     complaints = []
     tab.on("console", lambda message: complaints.append(message.text))
     tab.on("pageerror", lambda error: complaints.append(str(error)))
@@ -124,12 +135,10 @@ def test_nothing_overflows_and_nothing_complains(browser, page, width, scheme):
     ink = tab.evaluate("getComputedStyle(document.querySelector('figure svg text')).fill")
     bright = sum(int(n) for n in re.findall(r"\d+", ink)[:3]) > 3 * 128
     assert bright == (scheme == "dark")
-    tab.close()
     assert complaints == []
 
 
-def test_the_table_sorts(browser, page):
-    tab = browser.new_page()
+def test_the_table_sorts(tab, page):
     tab.goto(page.as_uri())
 
     def column(n):
@@ -147,13 +156,12 @@ def test_the_table_sorts(browser, page):
     assert column(4)[0] != ""  # rows without a bound stay at the end, whichever way it is sorted
     tab.get_by_role("button", name="Bound", exact=True).click()
     assert column(4)[0] != ""
-    tab.close()
 
 
 @pytest.mark.parametrize("width", [400, 800, 1400])
-def test_the_chart_is_alive(browser, page, results, width, tmp_path):
+def test_the_chart_is_alive(tab, page, results, width, tmp_path):
     """Hover, isolate, switch, choose a comparator, download: in a real browser, at three widths."""
-    tab = browser.new_page(viewport={"width": width, "height": 900}, accept_downloads=True)
+    tab.set_viewport_size({"width": width, "height": 900})
     complaints = []
     tab.on("console", lambda message: complaints.append(message.text))
     tab.on("pageerror", lambda error: complaints.append(str(error)))
@@ -223,13 +231,12 @@ def test_the_chart_is_alive(browser, page, results, width, tmp_path):
     whole = shares.locator("polygon").first.get_attribute("points")
     shares.locator("select").select_option("2")
     assert shares.locator("polygon").first.get_attribute("points") != whole
-    tab.close()
     assert complaints == []
 
 
 @pytest.mark.parametrize("width", [400, 800, 1400])
-def test_the_last_tick_is_not_clipped(browser, page, width):
-    tab = browser.new_page(viewport={"width": width, "height": 900})
+def test_the_last_tick_is_not_clipped(tab, page, width):
+    tab.set_viewport_size({"width": width, "height": 900})
     tab.goto(page.as_uri())
     cut = tab.evaluate(
         """() => [...document.querySelectorAll('.chart svg')].filter(svg => { const box = svg.getBoundingClientRect();
@@ -237,7 +244,6 @@ def test_the_last_tick_is_not_clipped(browser, page, width):
                 return r.right > box.right + 0.5 || r.left < box.left - 0.5 }); }).length"""
     )
     assert cut == 0
-    tab.close()
 
 
 class Bare(aw.environments.Linear):
