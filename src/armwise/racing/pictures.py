@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter, LogFormatter, MaxNLocator, NullFormatter
+from matplotlib.ticker import FuncFormatter, LogFormatter, LogLocator, MaxNLocator, NullFormatter
 
 from armwise.figure import Figure
 
@@ -260,6 +260,14 @@ def _logarithmic(axes: Axes) -> None:
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_formatter(_Powers())
         axis.set_minor_formatter(_Powers())
+        axis.set_minor_locator(_Between(subs="auto"))
+
+
+class _Between(LogLocator):
+    """Ticks between powers of ten where few of those are in sight; with many they only take time."""
+
+    def tick_values(self, vmin: float, vmax: float) -> Any:
+        return super().tick_values(vmin, vmax) if vmax < 1e3 * vmin else []
 
 
 class _Powers(LogFormatter):
