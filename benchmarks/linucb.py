@@ -193,7 +193,7 @@ def bulk(folder: Path | None) -> None:
                 vowpalwabbit.Workspace(f"--cbify {K} --cb_explore_adf --epsilon 0 --quiet -d {path}").finish()
 
             sides = common.in_turns(ours, theirs, 5)
-        what = f"{name}: {len(y):,} rounds, {R.shape[1]} arms, d={X.shape[1]}, a decision"
+        what = f"{name}: {len(y):,} rounds, {R.shape[1]} arms, d={X.shape[1]}, per decision"
         note = f"our progressive error {errors[-1]:.4f} (alpha={alpha}, lam={lam})"
         if name in best_of_vw:
             note += f", best known of VW {best_of_vw[name]}: {errors[-1] / best_of_vw[name] - 1:+.0%}"

@@ -135,7 +135,7 @@ def main() -> None:
                 cpu = f"{one['processor']:13.2f} {one['processor'] / used:10.2f}"
                 print(f"{rows:<12,} {job:<13} {times} {cpu} {one['peak_mib']:10.0f}", flush=True)
                 if not job.startswith("read"):
-                    note = f"{1e9 * one['seconds'] / rows:.0f} ns a row, peak memory {one['peak_mib']:.0f} MiB"
+                    note = f"{1e9 * one['seconds'] / rows:.0f} ns per row, peak memory {one['peak_mib']:.0f} MiB"
                     common.report(f"{job} of {rows:,} rows of Parquet, 20 features", common.duration(one["seconds"]),
                                   "reading it alone", common.duration(clock), clock / one["seconds"], note)  # fmt: skip
 
