@@ -55,3 +55,12 @@ def test_several_resources_of_which_one_counts_are_that_one() -> None:
     two = aw.budget_optimum(rewards, np.stack([costs, costs], axis=2), [0.3, 5.0])
     assert two.value == pytest.approx(one.value, abs=1e-12)
     assert np.abs(two.policy - one.policy).max() < 1e-9
+
+
+def test_what_no_policy_can_keep_to_is_refused_with_what_is_possible():
+    """A rate to be covered is missed from below: what all can bring together is said, not a cost below zero."""
+    table = [[0.0, 1.0]], [[0.2, 1.0]]
+    with pytest.raises(ValueError, match=r"^rate 0.05: no policy keeps to it \(the cheapest costs 0\.2\)$"):
+        aw.budget_optimum(*table, rate=0.05)
+    with pytest.raises(ValueError, match=r"^rate 2.0: no policy keeps to it \(the dearest comes to 1\)$"):
+        aw.budget_optimum(*table, rate=2.0, covering=True)

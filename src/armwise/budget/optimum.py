@@ -53,7 +53,7 @@ def budget_optimum(rewards: ArrayLike, costs: ArrayLike, rate: Any, covering: An
     signs = np.where(np.broadcast_to(np.asarray(covering, bool), (m,)), -1.0, 1.0)
     try:
         if m == 1:
-            policy = _greedy(worth, signs[0] * paid[:, :, 0], float(signs[0] * rates[0]))
+            policy = _greedy(worth, signs[0] * paid[:, :, 0], float(signs[0] * rates[0]), bool(signs[0] < 0.0))
         else:
             policy = _programme(worth, paid, rates, signs)
     except _Infeasible as why:
@@ -65,7 +65,7 @@ class _Infeasible(Exception):
     """No policy costs as little."""
 
 
-def _greedy(worth: Floats, paid: Floats, rate: float) -> Floats:
+def _greedy(worth: Floats, paid: Floats, rate: float, covering: bool) -> Floats:
     """One resource: from the cheapest arm of every row, steps to dearer arms, those first that bring most per cost.
 
     Along the upper hull of a row's arms steps bring less and less, so that the best ones first, whichever rows they
@@ -76,7 +76,8 @@ def _greedy(worth: Floats, paid: Floats, rate: float) -> Floats:
     at = np.where(cheapest, worth, -np.inf).argmax(axis=1)
     room = n * rate - float(paid[rows, at].sum())
     if room < -_INFEASIBLE * n * (abs(rate) or 1.0):
-        raise _Infeasible(f"the cheapest costs {paid[rows, at].sum() / n:g}")
+        least = float(paid[rows, at].mean())  # where it is to be covered, costs come here with the other sign
+        raise _Infeasible(f"the dearest comes to {-least:g}" if covering else f"the cheapest costs {least:g}")
     path, steps, last = [at], [], np.full(n, np.inf)
     while True:
         more, better = paid - paid[rows, at, None], worth - worth[rows, at, None]

@@ -17,6 +17,7 @@ from armwise.extras import needs
 from armwise.oracle.base import Ints, Oracle
 from armwise.persist import Saved
 from armwise.policies.fixed import Constant, Policy, Tree
+from armwise.threads import thread_pools
 
 _ROWS_FOR_THREADS = 50_000  # from here on, threads save more than it costs to start them
 
@@ -111,7 +112,7 @@ class Estimator(Saved):
     def _threads(self, rows: int) -> Any:
         # Estimators with partial_fit are taught and asked row by row, and have no threads to limit.
         free = rows > _ROWS_FOR_THREADS or hasattr(self.thing, "partial_fit")
-        return contextlib.nullcontext() if free else one_thread(type(self.thing))
+        return contextlib.nullcontext() if free else one_thread()
 
     def weight_name(self) -> str:
         """What ``fit`` calls the weights; a pipeline passes them to its last step."""
@@ -151,23 +152,16 @@ def _class(model: Any, X: Floats) -> np.ndarray:
     return np.asarray(model.classes_[which])
 
 
-@functools.cache
-def _thread_pools(kind: type) -> Any:
-    with needs("sklearn"):
-        from threadpoolctl import ThreadpoolController
+def one_thread() -> Any:
+    """OpenMP and BLAS on one thread while an estimator works: it sees few rows at a time, for which starting threads
+    costs far more than they save.
 
-    return ThreadpoolController()
-
-
-def one_thread(kind: type) -> Any:
-    """OpenMP and BLAS on one thread while an estimator of this class works: it sees few rows at a time, for which
-    starting threads costs far more than they save. (The pools are looked up once per class, as that loads them.)
-
-    >>> with one_thread(dict):
+    >>> with one_thread():
     ...     sum([1, 2])
     3
     """
-    return _thread_pools(kind).limit(limits=1)
+    with needs("sklearn"):
+        return thread_pools().limit(limits=1)
 
 
 class EstimatorPolicy(Policy):
