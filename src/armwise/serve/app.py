@@ -26,6 +26,7 @@ from armwise.serve.web.keys import Keys
 from armwise.serve.web.metrics import Metrics
 from armwise.serve.web.openapi import document
 from armwise.serve.web.page.watch import Watch
+from armwise.serve.web.threads import in_thread
 
 log = logging.getLogger("armwise.serve")
 _PUBLIC = {("healthz",), ("readyz",), ("openapi.json",), ("",)}  # say nothing of what is stored
@@ -84,7 +85,7 @@ class Service:
     async def start(self) -> None:
         """Recover and be ready."""
         if not self.engine.learning:
-            await asyncio.to_thread(self.engine.start)
+            await in_thread(self.engine.start)
         self.retain()
         self.ready = True
 
@@ -130,10 +131,10 @@ class Service:
         """Learn and keep what was acknowledged, then end."""
         self.ready = False
         for retention in self.retentions.values():
-            await asyncio.to_thread(retention.stop)
+            await in_thread(retention.stop)
         for watch in self._watches.values():
-            await asyncio.to_thread(watch.close)
-        await asyncio.to_thread(self.engine.stop)
+            await in_thread(watch.close)
+        await in_thread(self.engine.stop)
 
     async def _lifespan(self, receive: Receive, send: Send) -> None:
         while True:
@@ -294,7 +295,7 @@ class Service:
 
     async def _measures(self, call: Call) -> Response:
         """What Prometheus reads, of the applications that the key may see."""
-        body = await asyncio.to_thread(self.metrics.render, self.engine, call.key)
+        body = await in_thread(self.metrics.render, self.engine, call.key)
         return Response(200, body, b"text/plain; version=0.0.4; charset=utf-8")
 
     async def _description(self, call: Call) -> Response:

@@ -21,6 +21,7 @@ from armwise.serve.app import Service
 from armwise.serve.config import Config
 from armwise.serve.web.connections import Connection
 from armwise.serve.web.logging import set_up
+from armwise.serve.web.threads import in_thread
 
 log = logging.getLogger("armwise.serve")
 GRACE = 5  # seconds that open requests get when the service stops
@@ -58,7 +59,7 @@ class _Server(uvicorn.Server):
         self._reloading: asyncio.Task[None] | None = None
 
     def _hang_up(self) -> None:
-        self._reloading = asyncio.ensure_future(asyncio.to_thread(self._reload))
+        self._reloading = asyncio.ensure_future(in_thread(self._reload))
 
     def _reload(self) -> None:
         """SIGHUP: read the configuration again; one that cannot be had leaves the service as it is."""

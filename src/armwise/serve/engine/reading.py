@@ -35,13 +35,14 @@ class Reading:
         self._journal = journal
 
     def close(self) -> None:
-        """End the session, if there is one.
+        """End the session, if there is one, once nobody asks any more.
 
         >>> Reading(None).close()
         """
-        if self._journal is not None:
-            self._journal.connection.close()
-            self._journal = None
+        with self._lock:
+            if self._journal is not None:
+                self._journal.connection.close()
+                self._journal = None
 
     @property
     def journal(self) -> Journal:

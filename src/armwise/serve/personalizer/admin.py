@@ -6,7 +6,6 @@ docs/personalizer.md). Dialect-only values live in the application's setting ``e
 
 from __future__ import annotations
 
-import asyncio
 import functools
 import re
 import threading
@@ -25,6 +24,7 @@ from armwise.serve.log.export import stamp
 from armwise.serve.personalizer.rank import everywhere
 from armwise.serve.personalizer.shapes import LogsProperties, ModelProperties, PolicyContract, ServiceConfiguration
 from armwise.serve.web.http import Call, Problem, Response, Route, finite, read_object, reply
+from armwise.serve.web.threads import in_thread
 
 MAX_MODEL = 64 << 20
 _KEPT: dict[str, Any] = {  # told again as they were set: nothing here depends on them
@@ -103,7 +103,7 @@ async def get_configuration(call: Call) -> Response:
 async def put_configuration(call: Call) -> Response:
     """``PUT configurations/service``: in force when it is answered; what is left out stays as it is."""
     sent = read_object(call.body, _SET | _IGNORED | set(_KEPT) | set(_REFUSED))
-    return reply(await asyncio.to_thread(_configure, call.engine, call.application, sent))
+    return reply(await in_thread(_configure, call.engine, call.application, sent))
 
 
 def _configure(engine: Engine, app: str, sent: dict[str, Any]) -> dict[str, Any]:
@@ -192,13 +192,13 @@ async def get_policy(call: Call) -> Response:
 async def put_policy(call: Call) -> Response:
     """``PUT configurations/policy``: another agent; its model begins anew."""
     sent = read_policy(read_object(call.body, {"name", "arguments"}))
-    await asyncio.to_thread(use_policy, call.engine, call.application, sent)
+    await in_thread(use_policy, call.engine, call.application, sent)
     return reply(policy(call.engine, call.application))
 
 
 async def delete_policy(call: Call) -> Response:
     """``DELETE configurations/policy``: back to the configured agent."""
-    await asyncio.to_thread(use_policy, call.engine, call.application, None)
+    await in_thread(use_policy, call.engine, call.application, None)
     return reply(policy(call.engine, call.application))
 
 
@@ -260,13 +260,13 @@ def anew(engine: Engine, app: str, agent: dict[str, Any] | None, extra: dict[str
 
 async def get_model(call: Call) -> Response:
     """``GET model``: the model, for ``PUT`` here or elsewhere."""
-    return Response(200, await asyncio.to_thread(call.engine.export, call.application), b"application/octet-stream")
+    return Response(200, await in_thread(call.engine.export, call.application), b"application/octet-stream")
 
 
 async def put_model(call: Call) -> Response:
     """``PUT model``: a model that ``GET`` gave takes the place of this one."""
     try:
-        await asyncio.to_thread(call.engine.replace, call.application, call.body)
+        await in_thread(call.engine.replace, call.application, call.body)
     except InvalidInput as error:
         raise Problem(400, "InvalidModelImportFormat", str(error)) from None
     return Response(204)
@@ -274,7 +274,7 @@ async def put_model(call: Call) -> Response:
 
 async def delete_model(call: Call) -> Response:
     """``DELETE model``: it begins anew, with its learning settings and configuration as they are."""
-    await asyncio.to_thread(_forget_model, call.engine, call.application)
+    await in_thread(_forget_model, call.engine, call.application)
     return Response(204)
 
 
@@ -308,7 +308,7 @@ async def model_properties(call: Call) -> Response:
         created, changed = zip(*found)
         return {"creationTime": stamp(max(created)), "lastModifiedTime": stamp(max(changed))}
 
-    return reply(await asyncio.to_thread(whole))
+    return reply(await in_thread(whole))
 
 
 # ---------------------------------------------------------------------- logs
@@ -329,7 +329,7 @@ async def log_properties(call: Call) -> Response:
             ends += reading(each, functools.partial(look, after=after))
         return ends
 
-    ends = await asyncio.to_thread(whole)
+    ends = await in_thread(whole)
     if not ends:
         raise Problem(404, "LogsPropertiesNotFound", "there are no logs")
     return reply({"dateRange": {"from": stamp(min(ends)), "to": stamp(max(ends))}})
@@ -337,7 +337,7 @@ async def log_properties(call: Call) -> Response:
 
 async def delete_logs(call: Call) -> Response:
     """``DELETE logs``: nothing tells of them any more; ``armwise journal compact`` takes the bytes."""
-    await asyncio.to_thread(_forget_logs, call.engine, call.application)
+    await in_thread(_forget_logs, call.engine, call.application)
     return Response(204)
 
 

@@ -7,7 +7,6 @@ go, from the logged actions in order, and are judged in every round by what they
 
 from __future__ import annotations
 
-import asyncio
 import collections
 import contextlib
 import datetime
@@ -38,6 +37,7 @@ from armwise.serve.personalizer.shapes import (
     EvaluationRequest,
 )
 from armwise.serve.web.http import Call, Problem, Response, Route, read_object, reply
+from armwise.serve.web.threads import in_thread
 
 MOST_KEPT = 20  # evaluations of an application: they are part of its settings
 MOST_POLICIES = 5
@@ -52,7 +52,7 @@ _turn = threading.Lock()  # one at a time, so that decisions keep a processor
 
 async def create_named(call: Call) -> Response:
     """``PUT evaluations/{id}`` of 2022: 200."""
-    record = await asyncio.to_thread(begin, call.engine, call.application, call.params[0], call.body)
+    record = await in_thread(begin, call.engine, call.application, call.params[0], call.body)
     return reply(shown(record, call))
 
 
@@ -60,7 +60,7 @@ async def create(call: Call) -> Response:
     """``POST evaluations`` of the versions before: 201, and where to look."""
     retried = call.request_id  # a retry must find what it began
     id = hashlib.blake2b(retried.encode(), digest_size=16).hexdigest() if retried else call.engine.new_id()
-    record = await asyncio.to_thread(begin, call.engine, call.application, id, call.body)
+    record = await in_thread(begin, call.engine, call.application, id, call.body)
     body = msgspec.json.encode(shown(record, call))
     prefix = f"/apps/{quote(call.application, safe='')}" if call.named else ""
     where = f"{prefix}/{'/'.join(call.path)}/{record['id']}"
@@ -81,7 +81,7 @@ async def every(call: Call) -> Response:
 async def delete(call: Call) -> Response:
     """``DELETE evaluations/{id}``: 204."""
     _record(call)
-    await asyncio.to_thread(_keep, call.engine, call.application, call.params[0], None)
+    await in_thread(_keep, call.engine, call.application, call.params[0], None)
     return Response(204)
 
 
@@ -93,7 +93,7 @@ async def apply(call: Call) -> Response:
         raise Problem(404, "EvaluationNotFound", "there is no such evaluation")
     for chosen in record["policies"]:
         if chosen["name"] == sent.get("policyName"):
-            await asyncio.to_thread(use_policy, call.engine, call.application, chosen)
+            await in_thread(use_policy, call.engine, call.application, chosen)
             return Response(204)
     raise Problem(404, "LearningSettingsNotFound", "the evaluation named no such learning settings")
 

@@ -7,7 +7,6 @@ slot k of event e has the id e, ``0x1F``, k: no event of a client can have it.
 
 from __future__ import annotations
 
-import asyncio
 import functools
 import hashlib
 from collections.abc import Sequence
@@ -36,6 +35,7 @@ from armwise.serve.personalizer.shapes import MultiSlotAnswer, MultiSlotReward
 from armwise.serve.web import admission
 from armwise.serve.web.http import Call, Response, Route, read_object, reply
 from armwise.serve.web.shapes import Name, said
+from armwise.serve.web.threads import in_thread
 
 MAX_SLOTS = 50
 _MARK = "\x1f"
@@ -243,7 +243,7 @@ async def activate(call: Call) -> Response:
 async def slots_of(call: Call, event: str) -> list[str]:
     """The names of an event's slots, or Unknown."""
     id = f"{check_id('the event id', event)}{_MARK}0"
-    return (await asyncio.to_thread(call.engine.find, call.application, id, deleted=True))[1].slots
+    return (await in_thread(call.engine.find, call.application, id, deleted=True))[1].slots
 
 
 def _features(slot: Slot) -> bytes:

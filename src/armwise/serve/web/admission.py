@@ -5,12 +5,12 @@ What a request asks for is counted in pairs of features, what a configuration as
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, TypeVar
 
 from armwise.features.tokens import InvalidInput, Part, Tail, count_tokens
+from armwise.serve.web.threads import run_in
 
 if TYPE_CHECKING:
     from armwise.serve.web.http import Call
@@ -34,7 +34,7 @@ def large(body: bytes) -> bool:
 
 async def aside(apart: bool, work: Callable[[], T]) -> T:
     """Do some work at once, or in a thread where that would keep others waiting."""
-    return await asyncio.get_running_loop().run_in_executor(_THREADS, work) if apart else work()
+    return await run_in(_THREADS, work) if apart else work()
 
 
 def pairs(contexts: Sequence[Part], arms: Tail) -> int:

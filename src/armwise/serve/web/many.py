@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import msgspec
@@ -14,6 +13,7 @@ from armwise.serve.model.explain import explain
 from armwise.serve.model.lessons import read_lessons
 from armwise.serve.web import admission, shapes
 from armwise.serve.web.http import Call, Response, Route, finite, read_object, reply
+from armwise.serve.web.threads import in_thread
 from armwise.serve.web.v1 import Asked, DecisionAnswer, draw, read, retry_key, reward_answer
 
 MOST = 1000  # decisions or rewards in one request
@@ -76,7 +76,7 @@ async def explanation(call: Call) -> Response:
     """``POST /v1/explanations``: why an arm would be likely, for a context and arms; nothing is decided."""
     asked = await admission.aside(True, lambda: read(call.body, call.engine.catalogue))
     admission.heavy(call, [asked.tokens], asked.arms.tail, bool(asked.catalogue))
-    await asyncio.to_thread(call.engine.wait_learnt)
+    await in_thread(call.engine.wait_learnt)
     model = call.engine.model(call.application)
     arms, contributions = await admission.aside(True, lambda: explain(model, asked.context, asked.arms))
     return reply({"arms": arms, "contributions": contributions})
@@ -99,7 +99,7 @@ async def teach(call: Call) -> Response:
             call.engine.teach(call.application, lessons, key)
         return len(lessons.rewards)
 
-    return reply({"learnt": await asyncio.to_thread(learnt)})
+    return reply({"learnt": await in_thread(learnt)})
 
 
 ROUTES = [

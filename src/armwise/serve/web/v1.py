@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
+import contextlib
 import functools
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -26,6 +26,7 @@ from armwise.serve.web import admission, shapes
 from armwise.serve.web.http import Call, Planned, Problem, Response, Route, finite, read_object, reply
 from armwise.serve.web.shapes import ArmProbability, CatalogueRequest, DecisionRequest, RewardAnswer
 from armwise.serve.web.shapes import DecisionAnswer as DecisionAnswer
+from armwise.serve.web.threads import in_thread
 
 _decode = msgspec.json.Decoder(DecisionRequest)
 WHOLE = {"type": "integer", "minimum": 0, "maximum": 10**18}
@@ -148,14 +149,14 @@ async def erase(call: Call) -> Response:
         seqs = [each.erase(call.application, body["key"], body["value"]) for each in retentions]
         return max(seqs), sum(each.run() for each in retentions) if leads else None
 
-    seq, deleted = await asyncio.to_thread(erased)
+    seq, deleted = await in_thread(erased)
     return reply({"erasure": seq, "deleted": deleted})
 
 
 async def put_catalogue(call: Call) -> Response:
     """``POST /v1/catalogues``: store arms once, for decisions to name by their hash."""
     sent = await admission.aside(admission.large(call.body), lambda: _read_catalogue(call.body))
-    return reply({"catalogue": await asyncio.to_thread(call.engine.put_catalogue, sent), "arms": len(sent.ids)}, 201)
+    return reply({"catalogue": await in_thread(call.engine.put_catalogue, sent), "arms": len(sent.ids)}, 201)
 
 
 def _read_catalogue(body: bytes) -> ArmColumns:
@@ -221,7 +222,7 @@ async def activate(call: Call) -> Response:
 
 async def find(call: Call) -> Response:
     """``GET /v1/decisions/{id}``: a decision as it is journaled, and where it stands."""
-    return reply(await asyncio.to_thread(_found, call.engine, call.application, call.params[0]))
+    return reply(await in_thread(_found, call.engine, call.application, call.params[0]))
 
 
 def _found(engine: Engine, app: str, id: str) -> dict[str, Any]:
@@ -281,7 +282,7 @@ async def change_settings(call: Call) -> Response:
         change = msgspec.convert(changes, Change)
     except msgspec.ValidationError as error:
         raise InvalidInput(str(error)) from None
-    await asyncio.to_thread(call.engine.configure, call.application, change)
+    await in_thread(call.engine.configure, call.application, change)
     model = call.engine.model(call.application)
     return reply(model.settings.public | {"learn": model.learns})
 
@@ -303,10 +304,10 @@ async def put_application(call: Call) -> Response:
         raise InvalidInput(f"the body: {why(error, call.body)}") from None
     except ValueError as error:
         raise InvalidInput(str(error)) from None
-    await asyncio.to_thread(application.check)
+    await in_thread(application.check)
     made = application.creation()
     lasting = msgspec.structs.replace(made, settings=made.settings.changed(Change(by_request=True)))
-    await asyncio.to_thread(call.engine.apply, {name: lasting}, only=False)
+    await in_thread(call.engine.apply, {name: lasting}, only=False)
     model = call.engine.model(name)
     return reply({"name": name, "agent": repr(model.agent), "lessons": model.lessons, "version": model.version})
 
@@ -314,10 +315,10 @@ async def put_application(call: Call) -> Response:
 async def delete_application(call: Call) -> Response:
     """``DELETE /v1/apps/{name}``: serve one that was made by request no longer; its journal stays."""
     name = _application_name(call)
-    made = await asyncio.to_thread(call.engine.creation, name)
+    made = await in_thread(call.engine.creation, name)
     if not made.settings.by_request:
         raise Conflict(f"application {name} is in the configuration file: take it out there")
-    await asyncio.to_thread(call.engine.retire, name)
+    await in_thread(call.engine.retire, name)
     return Response(204)
 
 
@@ -340,7 +341,7 @@ async def log(call: Call) -> Response:
         raise InvalidInput("after: where there are several databases each counts its own events: leave it out")
     if kind == "parquet":
         try:
-            await asyncio.to_thread(parquet.check)
+            await in_thread(parquet.check)
         except parquet.Missing as error:
             raise Problem(501, "NotImplemented", str(error)) from None
     pieces = stream(engines, call.application, kind, after, limit)
@@ -359,18 +360,24 @@ async def continued(first: bytes, rest: AsyncGenerator[bytes, None]) -> AsyncGen
 
 
 async def stream(engines: Sequence[Engine], app: str, kind: str, after: int, limit: int) -> AsyncGenerator[bytes, None]:
-    """The log in pieces, one database after the other, read by a thread with sessions of its own."""
-    journals: list[tuple[Journal, int]] = []
+    """The log in pieces, each read by a thread; no thread reads any more when the sessions are closed."""
+    source = exported(engines, app, kind, after, limit)
     try:
-        for engine in engines:
-            first = max(after, engine.forgotten(app))
-            journals.append((await asyncio.to_thread(engine.open_journal), first))
-        source = pieces_of(journals, app, kind, limit)
-        while data := await asyncio.to_thread(next, source, b""):
+        while data := await in_thread(next, source, b""):
             yield data
     finally:
-        for journal, _ in journals:
-            journal.connection.close()
+        await in_thread(source.close)
+
+
+def exported(engines: Sequence[Engine], app: str, kind: str, after: int, limit: int) -> Generator[bytes, None, None]:
+    """The log in pieces, one database after the other, with sessions of its own, which it closes."""
+    with contextlib.ExitStack() as sessions:
+        journals: list[tuple[Journal, int]] = []
+        for engine in engines:
+            journal = engine.open_journal()
+            sessions.callback(journal.connection.close)
+            journals.append((journal, max(after, engine.forgotten(app))))
+        yield from pieces_of(journals, app, kind, limit)
 
 
 def _whole(query: dict[str, str], name: str, default: int) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import msgspec
@@ -11,6 +10,7 @@ from armwise.features.tokens import InvalidInput, why
 from armwise.serve.engine import roster
 from armwise.serve.web.http import Call, Response, Route, reply
 from armwise.serve.web.shapes import Name, Share
+from armwise.serve.web.threads import in_thread
 
 
 class Interval(msgspec.Struct):
@@ -94,36 +94,36 @@ def _all(call: Call) -> VersionList:
 async def add(call: Call) -> Response:
     """``POST /v1/versions``: train one on the journal; with a share it makes that part of the decisions."""
     sent = _read(call.body, VersionRequest)
-    made = await asyncio.to_thread(call.engine.creation, call.application)
+    made = await in_thread(call.engine.creation, call.application)
     said = {name: getattr(sent, name) for name in ("agent", "features", "seed")}
     changed = {name: value for name, value in said.items() if value is not msgspec.UNSET}
     creation = msgspec.structs.replace(made, **changed)
-    await asyncio.to_thread(roster.add_version, call.engine, call.application, sent.name, creation, sent.share)
+    await in_thread(roster.add_version, call.engine, call.application, sent.name, creation, sent.share)
     return reply(_all(call), 201)
 
 
 async def share(call: Call) -> Response:
     """``PATCH /v1/versions/{name}``: the share of the decisions that it makes; 0: it is only asked (shadow mode)."""
     sent = _read(call.body, ShareRequest)
-    await asyncio.to_thread(roster.share_version, call.engine, call.application, call.params[0], sent.share)
+    await in_thread(roster.share_version, call.engine, call.application, call.params[0], sent.share)
     return reply(_all(call))
 
 
 async def promote(call: Call) -> Response:
     """``POST /v1/versions/{name}/promote``: it leads from now on; the one that led stays beside it."""
-    await asyncio.to_thread(roster.promote, call.engine, call.application, call.params[0])
+    await in_thread(roster.promote, call.engine, call.application, call.params[0])
     return reply(_all(call))
 
 
 async def roll_back(call: Call) -> Response:
     """``POST /v1/rollback``: the version leads again that led before the last promotion."""
-    await asyncio.to_thread(roster.roll_back, call.engine, call.application)
+    await in_thread(roster.roll_back, call.engine, call.application)
     return reply(_all(call))
 
 
 async def remove(call: Call) -> Response:
     """``DELETE /v1/versions/{name}``: one that does not lead."""
-    await asyncio.to_thread(roster.remove_version, call.engine, call.application, call.params[0])
+    await in_thread(roster.remove_version, call.engine, call.application, call.params[0])
     return Response(204)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from armwise.serve.web.http import Call, Response, Route
-from armwise.serve.web.page.watch import Watch
+from armwise.serve.web.threads import in_thread
 
 HTML = (files(__name__) / "index.html").read_bytes()
 
@@ -48,15 +48,15 @@ async def show(call: Call) -> Response:
 async def live(call: Call) -> Response:
     """``GET /v1/live``: the state of an application now, and again whenever it changes."""
     names = [name for name in sorted(call.engine.models) if call.key.may("read", name)]
-    watch = await asyncio.to_thread(call.service.watch, call.application)
-    return Response(200, stream(call.service, watch, names), b"text/event-stream")
+    await in_thread(call.service.watch, call.application)  # what cannot be shown at all is no 200
+    return Response(200, stream(call.service, call.application, names), b"text/event-stream")
 
 
-async def stream(service: Any, watch: Watch, names: list[str]) -> AsyncGenerator[bytes, None]:
+async def stream(service: Any, application: str, names: list[str]) -> AsyncGenerator[bytes, None]:
     """Server-sent events, until the reader goes or the service ends."""
     before, quiet = b"", 0
     while service.ready and not service.ending:
-        seen = await asyncio.to_thread(watch.look)
+        seen = await in_thread(lambda: service.watch(application).look())  # a reload makes another watch
         data = msgspec.json.encode(seen | {"applications": names})
         if data != before:
             yield b"data: " + data + b"\n\n"

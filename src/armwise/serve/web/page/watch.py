@@ -19,7 +19,7 @@ from armwise.features.arms import read_arm
 from armwise.serve.engine.application import rivals
 from armwise.serve.engine.engine import Engine
 from armwise.serve.engine.roster import versions
-from armwise.serve.errors import Unknown
+from armwise.serve.errors import Unavailable, Unknown
 from armwise.serve.journal.events import EARLIEST, Creation, Decision, Row
 from armwise.serve.web.page.feed import Feed, Source
 from armwise.serve.web.page.rivals import Rival, Tally, at_random, made, the_first
@@ -46,7 +46,7 @@ class Watch:
 
     def __init__(self, engine: Engine, app: str) -> None:
         self._engine, self._app = engine, app
-        self._lock = threading.Lock()
+        self._lock, self._closed = threading.Lock(), False
         self._feed = Feed(engine, app)
         self._begin()
 
@@ -72,6 +72,8 @@ class Watch:
     def look(self) -> dict[str, Any]:
         """Everything that the page shows; read anew at most about once a second, for however many look."""
         with self._lock:
+            if self._closed:
+                raise Unavailable("the page's session with the journal was closed: load the page again")
             policies = self._engine.model(self._app).settings.policies
             if self._feed.forgotten or policies != self._settings.policies:
                 self._feed.close()
@@ -87,6 +89,7 @@ class Watch:
     def close(self) -> None:
         """Let go of the journals."""
         with self._lock:
+            self._closed = True
             self._feed.close()
 
     # ------------------------------------------------------------------ reading
