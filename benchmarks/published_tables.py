@@ -8,7 +8,7 @@ names a class and learns only whether it was right; a mistake costs 1. Each orde
 
 ``--encoding indicators`` (default): the reader of ``armwise race --data`` turns each category into a column of 0 and 1.
 Auto is given these columns; the other agents see them divided by their largest absolute value, and a constant.
-``--encoding codes``: each categorical column becomes one column of numbers, the position of the category in the alphabet
+``--encoding codes``: each categorical column becomes one column of numbers, the category's position in the alphabet
 (-1 where the value is missing), and no column is scaled. The authors of Bayesian forest Thompson sampling encode their
 rows like this. The agents other than Auto also see a constant.
 """
