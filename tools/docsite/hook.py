@@ -23,6 +23,7 @@ from docsite import agents, formula, http_api, reference, running, tables  # noq
 OUTSIDE = {
     "CHANGELOG.md": "changelog.md",
     "CONTRIBUTING.md": "contributing.md",
+    "SECURITY.md": "security.md",
     "examples/README.md": "examples.md",
     "benchmarks/RESULTS.md": "benchmarks.md",
 }
