@@ -1,4 +1,4 @@
-# make setup | native | sanitize | run | test | coverage | check | bench | bakeoff | check-wheel | torture; everything lives in .venv, made on first use.
+# make setup | native | sanitize | run | quick | test | coverage | check | docs | bench | bakeoff | check-wheel | release-check | torture; everything lives in .venv, made on first use.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 RACES := $(VENV)/.races
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: setup native native-here stubs sanitize run test coverage check docs bench bakeoff torture check-wheel
+.PHONY: setup native native-here stubs sanitize run quick test coverage check docs bench bakeoff torture check-wheel release-check
 setup: $(STAMP) native
 
 $(BIN)/python:
@@ -118,6 +118,10 @@ bakeoff: setup
 # Build the wheel, install it into an empty environment, and time its first answers.
 check-wheel: setup
 	$(BIN)/python tools/check-wheel
+
+# The checklist of a release (docs/policy.md): tree, version, changelog, lint, tests, docs, wheel.
+release-check: setup
+	tools/release-check
 
 # Kill the decision service 200 times under load, freeze and resume each of two 50 times, restart their database, fill the
 # disk, let clocks jump; and check every promise afterwards.
