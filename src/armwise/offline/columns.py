@@ -116,7 +116,9 @@ class TableSource:
         n_arms: int | None,
         arm_names: Sequence[Any] | None,
         ranged: bool = False,
+        in_memory: bool = False,
     ) -> None:
+        self.in_memory, self.costs = in_memory, None
         self._open, self._columns, self.n_rows, self._ranged = open_blocks, columns, n_rows, ranged
         self._range: tuple[int, int] | None = None  # the rows of a part
         self.has_probabilities = columns.probabilities is not None or columns.constant is not None

@@ -14,14 +14,16 @@ import json
 import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from armwise.agent import Floats
 from armwise.offline import service
-from armwise.offline.log import Log
 from armwise.offline.rows import Ints, LogBlock, LogError
+
+if TYPE_CHECKING:
+    from armwise.offline.log import Log
 
 _SLOTS = (
     "decisions of several slots: read the file with armwise.offline.SlateLog.from_dsjson, and judge a policy with "
@@ -30,29 +32,25 @@ _SLOTS = (
 _MOST = 20_000_000  # numbers in a block of arm features
 
 
-def read(path: Any, *, features: bool = True, skip: bool = False, max_features: int = 10_000) -> Log:
+def read(path: Any, *, features: bool = True, skip: bool = False, max_features: int = 10_000) -> Events:
     """A streamed log; the first pass finds the features, so that blocks of rows can follow.
 
     ``features=False`` reads only arms, probabilities and rewards. ``skip`` passes over lines that are not decisions
     with an outcome (they are errors otherwise, each with its line number). Events marked ``_skipLearn`` are left out
     of both: they were never activated.
     """
-    return _log(Events(path, features, skip, max_features))
+    return Events(path, features, skip, max_features)
 
 
-def from_parquet(paths: Sequence[str]) -> Log:
+def from_parquet(paths: Sequence[str]) -> Events:
     """A streamed log from Parquet files that the decision service wrote."""
-    return _log(_Table(", ".join(paths), True, False, 10_000, paths))
-
-
-def _log(source: Events) -> Log:
-    log = Log.from_source(source, source.arm_names)
-    log.costs = None if np.isnan(source.costs).all() else source.costs  # of an empty table, too
-    return log
+    return _Table(", ".join(paths), True, False, 10_000, paths)
 
 
 class Events:
     """The rows of a log of events, a line each."""
+
+    in_memory = False
 
     def __init__(
         self, path: Any, features: bool, skip: bool, max_features: int, paths: Sequence[str] | None = None
@@ -99,7 +97,8 @@ class Events:
             raise LogError(problems)
         self.n_rows = n_rows
         self.arm_names = _names(tags)
-        self.costs = _table(costs)  # NaN where nobody said what a decision cost
+        table = _table(costs)
+        self.costs = None if np.isnan(table).all() else table  # NaN where nobody said what a decision cost
 
     def decisions(self) -> Iterator[dict[str, Any]]:
         """Every row with the names it was logged with: context, arms, arm, probability, reward, and cost if known."""

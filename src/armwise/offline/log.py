@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from importlib import import_module
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from armwise.agent import Floats
-from armwise.offline.readers import Readers
 from armwise.offline.rows import Ints, LogBlock, LogError, as_rows, floats, joined, problems, row_numbers
 
 BATCH = 65_536  # rows a batch: large enough to vectorise, small enough to stay in the cache
@@ -37,7 +35,7 @@ class Described:
     context_names: list[str] | None
 
 
-class Log(Readers):
+class Log:
     """Rounds that already happened: context, arm, probability, reward.
 
     ``contexts`` is (n, d) where a round has one vector, (n, K, d) or a list of (K_t, d) arrays where each arm
@@ -88,7 +86,7 @@ class Log(Readers):
         self.costs = None if costs is None else _costs(costs, len(rows))
 
     @classmethod
-    def from_source(cls, source: Source, arm_names: Sequence[Any] | None = None) -> Log:
+    def from_source(cls, source: Source, arm_names: Sequence[Any] | None = None) -> Self:
         """A streamed log over anything that yields blocks of rows (see ``Source``).
 
         >>> rows = Log(arms=[0, 1], rewards=[0, 1]).rows
@@ -105,6 +103,161 @@ class Log(Readers):
         log.arm_names = list(arm_names) if arm_names is not None else None
         return log
 
+    # ------------------------------------------------------------------ readers
+
+    @classmethod
+    def _opened(cls, source: Any) -> Self:
+        """The log over a source that a reader opened; rows that are in memory already are checked at once."""
+        log = cls.from_source(source, source.arm_names)
+        log.costs = source.costs
+        if source.in_memory:
+            log.validate()
+            _ = log.rows
+        return log
+
+    @classmethod
+    def read(cls, source: Any, **mapping: Any) -> Self:
+        """A log from whatever holds it, with the reader that fits; ``mapping`` as in ``from_parquet``.
+
+        ``source`` is a path (a file, several, a folder, a pattern such as ``logs/*.parquet``, a URL: s3://, gs://), a
+        pandas or Polars frame (lazy, too), an Arrow table, dataset or reader, a DuckDB relation or obp's dictionary.
+
+        >>> import pandas as pd
+        >>> frame = pd.DataFrame({"arm": ["a", "b"], "reward": [1, 0]})
+        >>> Log.read(frame, probabilities=1 / 2).probabilities
+        array([0.5, 0.5])
+        """
+        from armwise.offline import sources
+
+        if isinstance(source, cls):
+            return source
+        return cls.from_obp(source) if isinstance(source, dict) else cls._opened(sources.opened(source, **mapping))
+
+    @classmethod
+    def from_pandas(cls, frame: Any, **mapping: Any) -> Self:
+        """From a pandas frame; ``mapping`` names the columns (see ``from_parquet``).
+
+        >>> import pandas as pd
+        >>> frame = pd.DataFrame({"age": [30, 50], "arm": ["a", "b"], "reward": [1, 0], "probability": [0.5, 0.5]})
+        >>> log = Log.from_pandas(frame, contexts=["age"])
+        >>> log.arms.tolist(), log.arm_names
+        ([0, 1], ['a', 'b'])
+        """
+        from armwise.offline import sources
+
+        return cls._opened(sources.from_frame(frame, **mapping))
+
+    @classmethod
+    def from_polars(cls, frame: Any, **mapping: Any) -> Self:
+        """From a Polars frame, or streamed from a lazy one; ``mapping`` as in ``from_parquet``.
+
+        >>> import polars as pl
+        >>> frame = pl.DataFrame({"arm": [0, 1], "reward": [1, 0], "p": [0.5, 0.5]})
+        >>> Log.from_polars(frame, contexts=[], probabilities="p").probabilities.tolist()
+        [0.5, 0.5]
+        """
+        from armwise.offline import sources
+
+        return cls._opened(sources.from_polars(frame, **mapping))
+
+    @classmethod
+    def from_duckdb(cls, relation: Any, **mapping: Any) -> Self:
+        """Stream a DuckDB relation; ``mapping`` as in ``from_parquet``.
+
+        >>> import duckdb
+        >>> Log.from_duckdb(duckdb.sql("select 1 as arm, 0.5 as reward"), n_arms=2).rewards
+        array([0.5])
+        """
+        from armwise.offline import sources
+
+        return cls._opened(sources.from_duckdb(relation, **mapping))
+
+    @classmethod
+    def from_arrow(cls, table: Any, **mapping: Any) -> Self:
+        """From an Arrow table or reader, or streamed from a dataset; ``mapping`` as in ``from_parquet``.
+
+        >>> import pyarrow as pa
+        >>> Log.from_arrow(pa.table({"arm": [0, 1], "reward": [1, 0]}), contexts=[]).rewards.tolist()
+        [1.0, 0.0]
+        """
+        from armwise.offline import sources
+
+        return cls._opened(sources.from_arrow(table, **mapping))
+
+    @classmethod
+    def from_parquet(cls, path: Any, **mapping: Any) -> Self:
+        """Stream a Parquet file, several, a pattern, a folder of them (with Hive keys, too), or a URL (s3://, gs://).
+
+        ``contexts``: names of the columns with the context (numbers, or strings that become indicators; one column
+        of lists will do, of lists of lists for features of each arm); by default every column that is not mapped
+        otherwise. ``arms="arm"``, ``rewards="reward"``, ``probabilities="probability"`` (None or absent: unknown;
+        a number such as 1/3: the same in every row, as in a randomised trial),
+        ``timestamps=None``, ``arm_features=["price_{arm}"]`` (one column for each arm), ``n_arms``, ``arm_names``.
+
+        >>> import tempfile, os, pandas as pd
+        >>> path = os.path.join(tempfile.mkdtemp(), "log.parquet")
+        >>> pd.DataFrame({"x": [0.1, 0.2], "item": [0, 1], "click": [1, 0], "p": [0.5, 0.5]}).to_parquet(path)
+        >>> len(Log.from_parquet(path, arms="item", rewards="click", probabilities="p"))
+        2
+        """
+        from armwise.offline import sources
+
+        return cls._opened(sources.from_parquet(path, **mapping))
+
+    @classmethod
+    def from_csv(cls, path: Any, **mapping: Any) -> Self:
+        """Stream a CSV file with a header line; ``mapping`` as in ``from_parquet``, and ``delimiter`` (found if None).
+
+        >>> import tempfile, os
+        >>> path = os.path.join(tempfile.mkdtemp(), "log.csv")
+        >>> with open(path, "w") as file: _ = file.write("x,arm,reward\\n0.5,0,1\\n0.7,1,0\\n")
+        >>> Log.from_csv(path).contexts.tolist()
+        [[0.5], [0.7]]
+        """
+        from armwise.offline import sources
+
+        return cls._opened(sources.from_csv(path, **mapping))
+
+    @classmethod
+    def from_obp(cls, feedback: dict[str, Any]) -> Self:
+        """From a ``bandit_feedback`` dictionary of the Open Bandit Pipeline.
+
+        With several positions, give ``evaluate`` the target's distribution at each row's own position:
+        ``action_dist[np.arange(n), :, feedback["position"]]``.
+
+        >>> import numpy as np
+        >>> log = Log.from_obp({"n_actions": 2, "context": np.eye(2), "action": [0, 1], "reward": [1, 0],
+        ...                     "pscore": [0.5, 0.5], "action_context": np.eye(2), "position": None})
+        >>> log.probabilities.tolist()
+        [0.5, 0.5]
+        """
+        for key in ("action", "reward"):
+            if key not in feedback:
+                raise ValueError(f"bandit_feedback has no {key!r}: it has {', '.join(map(str, feedback))}")
+        return cls(
+            contexts=feedback.get("context"), arms=feedback["action"], rewards=feedback["reward"],
+            probabilities=feedback.get("pscore"), n_arms=feedback.get("n_actions"),
+            arm_features=feedback.get("action_context"),
+        )  # fmt: skip
+
+    @classmethod
+    def from_dsjson(cls, path: Any, **options: Any) -> Self:
+        """From Vowpal Wabbit's decision logs (and our service's), one JSON object a line.
+
+        ``features=False`` leaves the features out, ``skip=True`` passes over lines that are not decisions with an
+        outcome; see ``armwise.offline.dsjson``.
+
+        >>> import tempfile, os
+        >>> path = os.path.join(tempfile.mkdtemp(), "log.dsjson")
+        >>> Log(contexts=[[0.5]], arms=[1], rewards=[1.0], probabilities=[0.8], n_arms=2).to_dsjson(path)
+        >>> log = Log.from_dsjson(path)
+        >>> log.arms, log.rewards, log.probabilities
+        (array([1]), array([1.]), array([0.8]))
+        """
+        from armwise.offline import dsjson
+
+        return cls._opened(dsjson.read(path, **options))
+
     def to_dsjson(self, path: Any) -> None:
         """Write Vowpal Wabbit's format; what it needs to keep a label comes first in each line.
 
@@ -114,7 +267,9 @@ class Log(Readers):
         >>> with open(path) as file: file.readline()[:20]
         '{"_label_cost": -1.0'
         """
-        import_module("armwise.offline.dsjson").write(self, path)
+        from armwise.offline import dsjson
+
+        dsjson.write(self, path)
 
     # ------------------------------------------------------------------ rows
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from importlib import import_module
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -114,8 +113,9 @@ class SlateLog:
         >>> log.actions.tolist(), log.rewards.tolist(), log.probabilities.tolist()
         ([[1]], [[1.0]], [[0.75]])
         """
-        read: Callable[..., SlateLog] = import_module("armwise.offline.slots").read  # which knows SlateLog
-        return read(path, **options)
+        from armwise.offline import slots
+
+        return cls(**slots.read(path, **options))
 
     @property
     def n_slots(self) -> int:

@@ -20,7 +20,6 @@ from armwise.offline import service
 from armwise.offline.diagnostics import WeakLogWarning
 from armwise.offline.dsjson import _is_number, flatten
 from armwise.offline.rows import LogError
-from armwise.offline.slate_log import SlateLog
 
 _SINGLE = "a decision of a single arm"
 _MARK = "\x1f"  # between the event's id and the slot's number, in the service's log
@@ -34,8 +33,8 @@ class _Ranking:
         self.slots: list[tuple[int, float, float, list[int]]] = []
 
 
-def read(path: Any, *, features: bool = True, skip: bool = False) -> SlateLog:
-    """The rankings of a file in memory; ``skip`` passes over lines that are none, which are errors otherwise.
+def read(path: Any, *, features: bool = True, skip: bool = False) -> dict[str, Any]:
+    """The rankings of a file, as ``SlateLog`` takes them; ``skip`` leaves out lines that are no ranking.
 
     Decisions of a single arm, which a service's log has beside them, are left out and counted in a warning.
     """
@@ -55,7 +54,7 @@ def read(path: Any, *, features: bool = True, skip: bool = False) -> SlateLog:
     if single:
         warnings.warn(WeakLogWarning(f"{single:,} of {single + len(rankings):,} decisions are of single arms, and left "
                                      "out (armwise.offline.Log.from_dsjson reads them)"), stacklevel=3)  # fmt: skip
-    return _log(rankings, features)
+    return _arrays(rankings, features)
 
 
 def _lines(path: Path) -> Iterator[tuple[int, Any]]:
@@ -159,7 +158,7 @@ def _from_service(lines: list[dict[str, Any]]) -> _Ranking | str:
     return ranking
 
 
-def _log(rankings: list[_Ranking], features: bool) -> SlateLog:
+def _arrays(rankings: list[_Ranking], features: bool) -> dict[str, Any]:
     names = list(dict.fromkeys(arm for ranking in rankings for arm in ranking.arms))
     place = {name: i for i, name in enumerate(names)}
     n, L, K = len(rankings), max(len(r.slots) for r in rankings), len(names)
@@ -178,7 +177,6 @@ def _log(rankings: list[_Ranking], features: bool) -> SlateLog:
         for name, value in flat[i].items():
             contexts[i, columns[name]] = value
     whole = all(r.total is not None for r in rankings)
-    return SlateLog(
-        contexts, actions, np.array([r.total for r in rankings]) if whole else rewards, p, n_arms=K, offered=offered,
-        arm_names=names,
-    )  # fmt: skip
+    totals = np.array([r.total for r in rankings]) if whole else rewards
+    return {"contexts": contexts, "actions": actions, "rewards": totals, "probabilities": p, "n_arms": K,
+            "offered": offered, "arm_names": names}  # fmt: skip

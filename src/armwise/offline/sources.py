@@ -15,7 +15,7 @@ import numpy as np
 from armwise.extras import needs
 from armwise.offline import dsjson, service
 from armwise.offline.columns import Block, Columns, TableSource, check_column
-from armwise.offline.log import Log
+from armwise.offline.dsjson import Events
 from armwise.offline.ranges import overlapping, pieces, within
 from armwise.offline.rows import LogError
 
@@ -23,12 +23,8 @@ _URL = re.compile(r"^[a-z][a-z0-9+]+://")
 _DELIMITERS = (",", ";", "\t", "|")
 
 
-def read(source: Any, **mapping: Any) -> Log:
-    """A log from whatever holds it: see ``Log.read``."""
-    if isinstance(source, Log):
-        return source
-    if isinstance(source, dict):
-        return from_obp(source)
+def opened(source: Any, **mapping: Any) -> TableSource | Events:
+    """The rows of whatever holds them: see ``Log.read``."""
     if isinstance(source, (str, os.PathLike, list, tuple)):
         kind = kind_of(source)
         if kind == "dsjson":
@@ -70,11 +66,11 @@ def kind_of(path: Any) -> str:
     raise ValueError(f"cannot tell the format of {name!r} from its name: expected .parquet, .csv or .dsjson")
 
 
-def _log(
+def _table(
     blocks: Callable[..., Iterator[Block]], names: Sequence[str], n_rows: int | None, n_arms: int | None,
-    arm_names: Sequence[Any] | None, mapping: dict[str, Any], *, ranged: bool = False,
-) -> Log:  # fmt: skip
-    """A streamed log over blocks of columns; ``ranged`` if ``blocks`` can open some of the rows only."""
+    arm_names: Sequence[Any] | None, mapping: dict[str, Any], *, ranged: bool = False, in_memory: bool = False,
+) -> TableSource:  # fmt: skip
+    """The rows of blocks of columns; ``ranged`` if ``blocks`` can open some of the rows only."""
     columns = Columns.read(names, **mapping)
 
     def checked(wanted: list[str], size: int, *rows: int) -> Iterator[Block]:
@@ -82,26 +78,21 @@ def _log(
             check_column(name, names)
         return blocks(wanted, size, *rows)
 
-    source = TableSource(checked, columns, n_rows, n_arms, arm_names, ranged)
-    return Log.from_source(source, source.arm_names)
-
-
-def _in_memory(log: Log) -> Log:
-    log.validate()
-    _ = log.rows
-    return log
+    return TableSource(checked, columns, n_rows, n_arms, arm_names, ranged, in_memory)
 
 
 # ---------------------------------------------------------------------- frames
 
 
-def from_frame(frame: Any, *, n_arms: int | None = None, arm_names: Sequence[Any] | None = None, **mapping: Any) -> Log:
+def from_frame(
+    frame: Any, *, n_arms: int | None = None, arm_names: Sequence[Any] | None = None, **mapping: Any
+) -> TableSource:
     """A log in memory from anything with named columns that turn into arrays (pandas, Polars)."""
 
     def blocks(wanted: list[str], size: int) -> Iterator[Block]:
         yield {name: _array(frame[name]) for name in wanted}
 
-    return _in_memory(_log(blocks, list(frame.columns), len(frame), n_arms, arm_names, mapping))
+    return _table(blocks, list(frame.columns), len(frame), n_arms, arm_names, mapping, in_memory=True)
 
 
 def _array(column: Any) -> np.ndarray:
@@ -117,7 +108,7 @@ def _array(column: Any) -> np.ndarray:
 
 def from_polars(
     frame: Any, *, n_arms: int | None = None, arm_names: Sequence[Any] | None = None, **mapping: Any
-) -> Log:
+) -> TableSource:
     """A log in memory from a Polars frame; a lazy one is streamed, and computed again in each pass."""
     if not hasattr(frame, "collect_batches"):
         return from_frame(frame, n_arms=n_arms, arm_names=arm_names, **mapping)
@@ -131,13 +122,15 @@ def from_polars(
                 yield {name: _array(block[name]) for name in wanted}
 
     n_rows = int(frame.select(pl.len()).collect().item())
-    return _log(blocks, frame.collect_schema().names(), n_rows, n_arms, arm_names, mapping, ranged=True)
+    return _table(blocks, frame.collect_schema().names(), n_rows, n_arms, arm_names, mapping, ranged=True)
 
 
 # ---------------------------------------------------------------------- Arrow, DuckDB
 
 
-def from_arrow(table: Any, *, n_arms: int | None = None, arm_names: Sequence[Any] | None = None, **mapping: Any) -> Log:
+def from_arrow(
+    table: Any, *, n_arms: int | None = None, arm_names: Sequence[Any] | None = None, **mapping: Any
+) -> TableSource:
     """A log in memory from an Arrow table or anything that exports one; a dataset is streamed.
 
     A RecordBatchReader can be read once, and an evaluation passes over the rows more than once: it goes into memory.
@@ -155,10 +148,12 @@ def from_arrow(table: Any, *, n_arms: int | None = None, arm_names: Sequence[Any
         for batch in table.select(wanted).to_batches(max_chunksize=size):
             yield _block(batch)
 
-    return _in_memory(_log(blocks, table.column_names, table.num_rows, n_arms, arm_names, mapping))
+    return _table(blocks, table.column_names, table.num_rows, n_arms, arm_names, mapping, in_memory=True)
 
 
-def _from_dataset(data: Any, n_arms: int | None, arm_names: Sequence[Any] | None, mapping: dict[str, Any]) -> Log:
+def _from_dataset(
+    data: Any, n_arms: int | None, arm_names: Sequence[Any] | None, mapping: dict[str, Any]
+) -> TableSource:
     # Little is read ahead: memory stays flat whatever the files hold.
     def blocks(wanted: list[str], size: int, first: int = 0, last: int | None = None) -> Iterator[Block]:
         if last is None:
@@ -169,12 +164,12 @@ def _from_dataset(data: Any, n_arms: int | None, arm_names: Sequence[Any] | None
             batches = piece.to_batches(schema=data.schema, columns=wanted, batch_size=size, batch_readahead=2)
             yield from map(_block, within(batches, skip, end))
 
-    return _log(blocks, data.schema.names, data.count_rows(), n_arms, arm_names, mapping, ranged=True)
+    return _table(blocks, data.schema.names, data.count_rows(), n_arms, arm_names, mapping, ranged=True)
 
 
 def from_duckdb(
     relation: Any, *, n_arms: int | None = None, arm_names: Sequence[Any] | None = None, **mapping: Any
-) -> Log:
+) -> TableSource:
     """A streamed log from a DuckDB relation: the query runs again in each pass, for the columns that it needs."""
 
     def blocks(wanted: list[str], size: int) -> Iterator[Block]:
@@ -184,7 +179,7 @@ def from_duckdb(
                 yield _block(batch.slice(start, size))
 
     n_rows = int(relation.aggregate("count(*)").fetchall()[0][0])
-    return _log(blocks, list(relation.columns), n_rows, n_arms, arm_names, mapping)
+    return _table(blocks, list(relation.columns), n_rows, n_arms, arm_names, mapping)
 
 
 def _reader(relation: Any, size: int) -> Any:
@@ -227,7 +222,7 @@ def _from_arrow(column: Any) -> np.ndarray:
 def from_parquet(
     path: Any, *, n_arms: int | None = None, arm_names: Sequence[Any] | None = None, filesystem: Any = None,
     **mapping: Any,
-) -> Log:  # fmt: skip
+) -> TableSource | Events:  # fmt: skip
     """A streamed log from Parquet: a file, several, a pattern, a folder (with Hive keys, too), a URL.
 
     The service's own logs are known as such. s3:// and gs:// go through pyarrow's filesystems.
@@ -258,7 +253,7 @@ def from_parquet(
     def read_ahead(wanted: list[str], size: int, *rows: int) -> Iterator[Block]:
         return ahead(blocks(wanted, size, *rows))
 
-    return _log(read_ahead, names, sum(lengths), n_arms, arm_names, mapping, ranged=True)
+    return _table(read_ahead, names, sum(lengths), n_arms, arm_names, mapping, ranged=True)
 
 
 def _is_url(path: Any) -> bool:
@@ -310,7 +305,7 @@ def _matching(pattern: str, filesystem: Any) -> list[str]:
 def from_csv(
     path: Any, *, n_arms: int | None = None, arm_names: Sequence[Any] | None = None, delimiter: str | None = None,
     **mapping: Any,
-) -> Log:  # fmt: skip
+) -> TableSource:  # fmt: skip
     """A streamed log from one CSV file with a header line, or several; the delimiter is found from it if not given."""
     with needs("offline"):
         import pyarrow as pa
@@ -334,7 +329,7 @@ def from_csv(
             except pa.ArrowInvalid as error:
                 raise LogError([f"{one}: {error}"]) from None
 
-    return _log(lambda names, size: ahead(blocks(names, size)), names, None, n_arms, arm_names, mapping)
+    return _table(lambda names, size: ahead(blocks(names, size)), names, None, n_arms, arm_names, mapping)
 
 
 def _delimiter(path: str) -> str:
@@ -371,19 +366,3 @@ def _paths(path: Any, pattern: str) -> list[str]:
     if not found:
         raise FileNotFoundError(f"there is no file {text!r}" + (f" with {pattern}" if Path(text).is_dir() else ""))
     return found
-
-
-def from_obp(feedback: dict[str, Any]) -> Log:
-    """A log in memory from the Open Bandit Pipeline's ``bandit_feedback``.
-
-    With several positions take the target's distribution at each row's own:
-    ``action_dist[np.arange(n), :, feedback["position"]]``.
-    """
-    for key in ("action", "reward"):
-        if key not in feedback:
-            raise ValueError(f"bandit_feedback has no {key!r}: it has {', '.join(map(str, feedback))}")
-    return Log(
-        contexts=feedback.get("context"), arms=feedback["action"], rewards=feedback["reward"],
-        probabilities=feedback.get("pscore"), n_arms=feedback.get("n_actions"),
-        arm_features=feedback.get("action_context"),
-    )  # fmt: skip
