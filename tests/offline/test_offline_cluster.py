@@ -207,7 +207,7 @@ def test_what_is_wrong_with_a_row_is_said_with_its_number(cluster, tmp_path):
     rewards[3210] = np.nan
     pq.write_table(rows.set_column(4, "reward", pa.array(rewards)), tmp_path / "log.parquet", row_group_size=500)
     log = Log.from_parquet(tmp_path / "log.parquet", **MAPPING)
-    with pytest.raises(aw.offline.LogError, match=r"the log has 1 problem:\n  row 3210: reward is nan"):
+    with pytest.raises(aw.offline.LogError, match=r"the log has 1 problem:\n  row 3210: reward is missing"):
         evaluate(log, Soft(), "ips", engine=f"dask://{cluster}")
 
 

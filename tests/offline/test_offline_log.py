@@ -168,6 +168,8 @@ def test_a_bad_file_names_all_its_rows_at_any_distance(tmp_path):
 
 def test_many_problems_are_counted_not_printed():
     with pytest.raises(LogError, match=r"500 problems[\s\S]*and 480 more"):
+        Log(arms=np.arange(7, 507), rewards=np.zeros(500), n_arms=2)
+    with pytest.raises(LogError, match=r"500 problems:\n  row 0: arm is 7.*\(also rows 1, 2, 3 and 496 more\)$"):
         Log(arms=np.full(500, 7), rewards=np.zeros(500), n_arms=2)
 
 
@@ -228,7 +230,7 @@ def test_missing_values_are_problems_not_zeros(tmp_path):
     with pytest.raises(LogError) as caught:
         Log.from_csv(tmp_path / "log.csv", n_arms=2).validate()
     found = "\n".join(caught.value.problems)
-    for text in ("row 1: contexts", "row 1: reward", "row 2: arm", "row 2: probability"):
+    for text in ("line 3: contexts", "line 3: reward", "line 4: arm", "line 4: probability"):
         assert text in found
 
 

@@ -92,9 +92,9 @@ def test_what_is_missing_is_said_by_the_columns_name_with_the_remedy(frame, tmp_
         Log.from_csv(tmp_path / "log.csv", contexts=["age", "day"]).validate()
     first, second = caught.value.problems
     assert (
-        first == "row 7: contexts holds NaN or infinity in column 'age': fill it, or leave the column out of contexts"
+        first == "line 9: contexts holds NaN or infinity in column 'age': fill it, or leave the column out of contexts"
     )
-    assert second.startswith("row 9: reward is nan in column 'reward'") and "leave out decisions" in second
+    assert second.startswith("line 11: reward is missing in column 'reward'") and "leave out decisions" in second
 
 
 class InNames:
@@ -166,9 +166,12 @@ def test_a_missing_arm_or_probability_is_said_by_its_column_with_the_remedy(tmp_
         with pytest.raises(LogError) as refused:
             Log.read(source, **columns).validate()
         first, second = refused.value.problems[:2]
-        assert first.startswith("row 1: arm is ")
+        one, two = ("line 3", "line 4") if str(source).endswith(".csv") else ("row 1", "row 2")
+        assert first.startswith(f"{one}: arm is ")
         assert "in column 'item', expected a whole number or a name: leave out decisions without an arm" in first
-        assert second.startswith("row 2: probability is nan in column 'p', expected a number in (0, 1]: leave such")
+        assert second.startswith(
+            f"{two}: probability is missing in column 'p', expected a number in (0, 1]: leave such"
+        )
 
 
 def test_a_log_without_rows_is_refused_as_such(tmp_path, capsys):

@@ -26,6 +26,7 @@ def add_log_options(parser: Parser) -> None:
                          help="the probability it was drawn with (default: probability, if there is one); a number, as "
                          "in 1/3, is that of every row: a randomised trial")  # fmt: skip
     columns.add_argument("--delimiter", metavar="CHARACTER", help="of a CSV file; by default, found from its header")
+    columns.add_argument("--decimal", metavar="CHARACTER", help="before the decimals in a CSV file (default: a point)")
     columns.add_argument("--arm-features", metavar="PATTERN,...", help="one column per arm, as in price_{arm}")
     columns.add_argument("--n-arms", type=int,
                          help="how many arms there are; numbers in the arm column then count them from 0 (without it "
@@ -84,8 +85,9 @@ def _kind(args: argparse.Namespace) -> str:
 def mapping(args: argparse.Namespace) -> dict[str, Any]:
     """The columns, as the readers take them."""
     found: dict[str, Any] = {"arms": args.arm, "rewards": args.reward, "probabilities": _number(args.probability)}
-    if args.delimiter is not None:
-        found["delimiter"] = args.delimiter
+    for option in ("delimiter", "decimal"):
+        if getattr(args, option) is not None:
+            found[option] = getattr(args, option)
     if args.contexts is not None:
         found["contexts"] = _names(args.contexts)
     if args.arm_features is not None:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from armwise import __version__
-from armwise.cli.shared import BadInput, Parser, did_you_mean, one_line
+from armwise.cli.shared import BadInput, Parser, complaint, did_you_mean
 from armwise.extras import MissingExtra, needs
 
 COMMANDS = {
@@ -101,5 +101,5 @@ def _run(words: list[str]) -> int:
 
 def _complain(words: list[str], problem: object) -> int:
     program = "armwise" + (f" {words[0]}" if words and words[0] in COMMANDS else "")
-    print(f"{program}: error: {one_line(problem)}", file=sys.stderr)
+    print(f"{program}: error: {complaint(problem)}", file=sys.stderr)
     return 2

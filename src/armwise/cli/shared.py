@@ -99,5 +99,20 @@ def one_line(message: object) -> str:
     return " ".join(str(message).split())
 
 
+def complaint(problem: object) -> str:
+    """An error as text: one line, or one for each of the problems that it lists.
+
+    >>> class Several(ValueError):
+    ...     problems = ["line 2: reward is missing", "line 3: arm is missing"]
+    >>> print(complaint(Several("two problems:\\n  line 2: reward is missing\\n  line 3: arm is missing")))
+    two problems:
+      line 2: reward is missing
+      line 3: arm is missing
+    >>> complaint(ValueError("a\\n  b"))
+    'a b'
+    """
+    return str(problem) if getattr(problem, "problems", None) else one_line(problem)
+
+
 def _plain(name: str) -> str:
     return re.sub(r"[^a-z0-9]", "", name.lower()) or name

@@ -13,9 +13,11 @@ import numpy as np
 
 from armwise.agent import Floats, count, fraction
 from armwise.offline.balance import Balance
+from armwise.offline.cells import outcomes, words_as_outcomes
 from armwise.offline.diagnostics import WeakLogWarning
 from armwise.offline.labels import Ints, are_ids, labels_of, whole
-from armwise.offline.rows import ColumnNames, LogBlock, LogError, padded, places_of
+from armwise.offline.lines import Lines
+from armwise.offline.rows import ColumnNames, LogBlock, padded, places_of
 
 Block = dict[str, np.ndarray]  # one array a column; a column of lists is an array of objects, or 2-d
 _SAMPLE, _FEWEST = 1 << 15, 200  # rows to look for outcomes in
@@ -117,20 +119,29 @@ class TableSource:
         arm_names: Sequence[Any] | None,
         ranged: bool = False,
         in_memory: bool = False,
+        lines: Lines | None = None,
     ) -> None:
-        self.in_memory, self.costs = in_memory, None
+        self.in_memory, self.costs, self._lines = in_memory, None, lines
         self._open, self._columns, self.n_rows, self._ranged = open_blocks, columns, n_rows, ranged
         self._range: tuple[int, int] | None = None  # the rows of a part
         self.has_probabilities = columns.probabilities is not None or columns.constant is not None
         self._categories: dict[str, list[Any]] = {}
         self.left_out: dict[str, str] = {}  # columns that are no contexts, and why
         self.unusable: dict[str, str] = {}  # those that are no numbers, and what they are
+        self._read_as = self._words_read()
         if columns.guessed:
             self._leave_out_dates()
             self._leave_out_outcomes()
         self._explore(n_arms, list(arm_names) if arm_names is not None else None)
 
     # ------------------------------------------------------------------ what must be known before the first row
+
+    def _words_read(self) -> dict[str, str]:
+        """Of the columns of rewards and probabilities, how their words are read (yes = 1)."""
+        c = self._columns
+        names = [c.rewards, *filter(None, [c.probabilities])]
+        block = next(iter(self._open(names, 1000)), {})
+        return {name: words for name in names if name in block and (words := words_as_outcomes(block[name]))}
 
     def _leave_out_dates(self) -> None:
         """Of columns that nobody named, take those out that are neither numbers nor words, such as times."""
@@ -161,7 +172,7 @@ class TableSource:
         if not numbers or len(block[c.arms]) < _FEWEST or block[c.rewards].dtype.kind not in "biuf":
             return
         arms = np.unique(block[c.arms].astype(str), return_inverse=True)[1]
-        p = self._probabilities(block, 0, len(arms))
+        p, _ = self._probabilities(block, len(arms))
         X = np.nan_to_num(_matrix([block[name] for name in numbers]))
         balance = Balance(int(arms.max()) + 1, numbers)
         known = p is not None and bool(np.all((p > 0) & (p <= 1)))
@@ -190,8 +201,11 @@ class TableSource:
     def columns_used(self) -> str:
         """Which column is what, in one line."""
         c = self._columns
-        p = c.probabilities or (f"{c.constant:.4g} in every row" if c.constant is not None else "unknown")
-        text = f"arm: {c.arms}; reward: {c.rewards}; probability: {p}; contexts: {', '.join(c.contexts) or 'none'}"
+        read = {name: f"{name} ({words})" for name, words in self._read_as.items()}
+        p = f"{c.constant:.4g} in every row" if c.constant is not None else "unknown"
+        p = read.get(c.probabilities, c.probabilities) if c.probabilities is not None else p
+        text = f"arm: {c.arms}; reward: {read.get(c.rewards, c.rewards)}; probability: {p}"
+        text += f"; contexts: {', '.join(c.contexts) or 'none'}"
         text += f"; left out as outcomes: {', '.join(self.left_out)}" if self.left_out else ""
         unusable = ", ".join(f"{name} ({what})" for name, what in self.unusable.items())
         return text + (f"; left out: {unusable}" if unusable else "")
@@ -242,7 +256,9 @@ class TableSource:
     def _names(self) -> ColumnNames:
         c = self._columns
         words = [[f"{name}={word}" for word in self._categories.get(name, [])] or [name] for name in c.contexts]
-        return ColumnNames(c.arms, c.rewards, c.probabilities, tuple(one for some in words for one in some))
+        return ColumnNames(
+            c.arms, c.rewards, c.probabilities, tuple(one for some in words for one in some), self._lines
+        )
 
     # ------------------------------------------------------------------ rows
 
@@ -269,8 +285,11 @@ class TableSource:
 
     def _rows(self, block: Block, start: int, contexts: bool, labels: list[Any]) -> LogBlock:
         c = self._columns
-        arms, no_arms = self._arms(block[c.arms], start)
+        unread: dict[str, dict[int, str]] = {}
+        arms, unread["arms"] = self._arms(block[c.arms])
         n = len(arms)
+        rewards, unread["rewards"] = outcomes("reward", c.rewards, block[c.rewards])
+        probabilities, unread["probabilities"] = self._probabilities(block, n)
         matrix, available = self._contexts(block, n) if contexts and c.contexts else (None, None)
         features = None
         if contexts and c.arm_features:
@@ -278,23 +297,24 @@ class TableSource:
         if c.available:
             available = np.column_stack([block[c.available.format(arm=a)].astype(bool) for a in labels])
         return LogBlock(
-            arms=arms, rewards=_number(c.rewards, block[c.rewards], start), n_arms=self.n_arms, contexts=matrix,
-            probabilities=self._probabilities(block, start, n),
-            arm_features=features, available=available, start=start,
-            timestamps=block[c.timestamps] if c.timestamps else None, names=self._names, no_arms=no_arms,
+            arms=arms, rewards=rewards, n_arms=self.n_arms, contexts=matrix, probabilities=probabilities,
+            arm_features=features, available=available, start=start, unread=unread, names=self._names,
+            timestamps=block[c.timestamps] if c.timestamps else None,
         )  # fmt: skip
 
-    def _probabilities(self, block: Block, start: int, n: int) -> Floats | None:
+    def _probabilities(self, block: Block, n: int) -> tuple[Floats | None, dict[int, str]]:
         c = self._columns
         if c.constant is not None:
-            return np.full(n, c.constant)
-        return _number(c.probabilities, block[c.probabilities], start) if c.probabilities else None
+            return np.full(n, c.constant), {}
+        return outcomes("probability", c.probabilities, block[c.probabilities]) if c.probabilities else (None, {})
 
-    def _arms(self, values: np.ndarray, start: int) -> tuple[Ints, dict[int, str]]:
+    def _arms(self, values: np.ndarray) -> tuple[Ints, dict[int, str]]:
         """The places of the arms, and what stands where there is none."""
+        unread: dict[int, str] = {}
         if not (_is_words(values) and self.arm_names is not None) and values.dtype.kind not in "biu":
-            values = _number(self._columns.arms, values, start)
-        return places_of(values, self.arm_names, ids=self._ids, column=self._columns.arms)
+            values, unread = outcomes("arm", self._columns.arms, values)
+        places, no_arms = places_of(values, self.arm_names, ids=self._ids, column=self._columns.arms)
+        return places, no_arms | unread
 
     def _contexts(self, block: Block, n: int) -> tuple[Any, Any]:
         names = self._columns.contexts
@@ -336,27 +356,6 @@ def _matrix(columns: list[np.ndarray]) -> Floats:
     for i, column in enumerate(columns):
         by_column[i] = column
     return by_column.T
-
-
-def _number(name: str, values: np.ndarray, start: int) -> Floats:
-    try:
-        return np.ascontiguousarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        wrong = [
-            f"row {start + i}: {name} is {v!r}, expected a number" for i, v in enumerate(values) if not _numeric(v)
-        ]
-        if len(wrong) > len(values) / 2:  # not some bad rows, but another column
-            some = ", ".join(sorted({repr(v) for v in values[:100] if not _numeric(v)})[:3])
-            wrong = [f"column {name!r} holds {some}, expected numbers: is it the right column?"]
-        raise LogError(wrong or [f"column {name!r} must hold numbers, got {values.dtype}"]) from None
-
-
-def _numeric(value: Any) -> bool:
-    try:
-        float(value)
-    except (TypeError, ValueError):
-        return value is None
-    return True
 
 
 def _there(value: Any) -> bool:

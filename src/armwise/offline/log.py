@@ -325,9 +325,8 @@ class Log:
             return
         assert self._source is not None
         for rows in self._source.batches(size, contexts, extra) if extra else self._source.batches(size, contexts):  # type: ignore[call-arg]
-            found = problems(rows)
-            if found:
-                raise LogError(found)
+            if problems(rows):
+                self.validate()  # it tells what is wrong with the other rows, too
             yield rows
 
     def _column(self, name: str) -> Any:

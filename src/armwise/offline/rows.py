@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,13 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from armwise.agent import Floats, count
+from armwise.offline.cells import WHOLE_COLUMN
 from armwise.offline.labels import EXACT, are_ids, as_places, labels_of, placed, whole
 from armwise.offline.labels import Ints as Ints
+from armwise.offline.lines import Lines
 
 SURE = 1.0 - 1e-9  # a logged probability this large leaves nothing for other arms
 _LARGEST, _SMALLEST = 1e150, 1e-100  # a reward, a probability: their squares must be numbers
 _UNKNOWN = ": leave such decisions out, or read the log without probabilities and estimate them (PropensityModel)"
-_SHOWN = 20  # problems printed by an error; all of them are in its attribute
+_PLACE = re.compile(r"((?:.*, )?(?:row|line)) (\d+): (.*)", re.DOTALL)
+_SHOWN, _FEW = 20, 3  # problems printed by an error, and rows named for each; all of them are in its attribute
 
 
 class LogError(ValueError):
@@ -33,14 +37,34 @@ class LogError(ValueError):
 
     def __init__(self, problems: Sequence[str], total: int | None = None) -> None:
         self.problems = list(problems)
-        total = len(self.problems) if total is None else total
-        more = f"\n  ... and {total - _SHOWN} more" if total > _SHOWN else ""
+        self._total = total = len(self.problems) if total is None else total
+        lines = _grouped(self.problems)
+        more = [f"... and {len(lines) - _SHOWN:,} more"] if len(lines) > _SHOWN else []
+        more += [f"... and {total - len(self.problems):,} problems beyond these"] if total > len(self.problems) else []
         plural = "problem" if total == 1 else "problems"
-        self._total = total
-        super().__init__(f"the log has {total} {plural}:\n  " + "\n  ".join(self.problems[:_SHOWN]) + more)
+        super().__init__("\n  ".join([f"the log has {total:,} {plural}:", *lines[:_SHOWN], *more]))
 
     def __reduce__(self) -> tuple[Any, ...]:  # it comes back from the workers of a cluster
         return LogError, (self.problems, self._total)
+
+
+def _grouped(problems: Sequence[str]) -> list[str]:
+    """The problems, those that say the same of several rows in one line.
+
+    >>> _grouped(["row 1: reward is nan", "row 2: arm is 9", "row 3: reward is nan"])
+    ['row 1: reward is nan (also row 3)', 'row 2: arm is 9']
+    """
+    places: dict[tuple[str, str], list[str]] = {}
+    for problem in problems:
+        match = _PLACE.match(problem)
+        kind, number, text = match.groups() if match else ("", "", problem)
+        places.setdefault((kind, text), []).append(number)
+    found = []
+    for (kind, text), (first, *others) in places.items():
+        some = ", ".join(others[:_FEW]) + (f" and {len(others) - _FEW:,} more" if len(others) > _FEW else "")
+        also = f" (also {kind.rpartition(' ')[2]}{'s' if len(others) > 1 else ''} {some})" if others else ""
+        found.append(f"{kind} {first}: {text}{also}" if kind else text)
+    return found
 
 
 @dataclass(frozen=True)
@@ -51,6 +75,7 @@ class ColumnNames:
     rewards: str
     probabilities: str | None
     contexts: tuple[str, ...]  # one for each feature
+    lines: Lines | None = None  # where the rows of a CSV file stand
 
 
 @dataclass(frozen=True)
@@ -69,7 +94,7 @@ class LogBlock:
     extra: dict[str, Any] | None = None  # other columns by name, where they were asked for
     start: int = 0
     names: ColumnNames | None = None
-    no_arms: dict[int, str] | None = None  # what stands where an arm should (its number is -1), for ``problems``
+    unread: dict[str, dict[int, str]] | None = None  # by field and row: what stands where it should, for ``problems``
 
     def __len__(self) -> int:
         return len(self.arms)
@@ -83,7 +108,7 @@ class LogBlock:
         if features is not None and features.ndim == 3:
             features = _pick(features, which)
         extra = None if self.extra is None else {name: _pick(values, which) for name, values in self.extra.items()}
-        return replace(self, **per_row, arm_features=features, extra=extra, start=moved, no_arms=None)
+        return replace(self, **per_row, arm_features=features, extra=extra, start=moved, unread=None)
 
     def features(self) -> Floats:
         """What an agent that sees ``features`` sees: (n, K, d), shared features repeated before an arm's own."""
@@ -176,7 +201,7 @@ def as_rows(
         probabilities=None if probabilities is None else _probabilities(probabilities, len(arm_numbers)),
         arm_features=features, available=mask,
         support=None if support is None else np.asarray(support, dtype=bool),
-        timestamps=None if timestamps is None else np.asarray(timestamps), no_arms=no_arms,
+        timestamps=None if timestamps is None else np.asarray(timestamps), unread={"arms": no_arms},
     )  # fmt: skip
     return rows, names
 
@@ -314,20 +339,19 @@ def problems(rows: LogBlock) -> list[str]:
         found.extend((int(i), say(int(i))) for i in np.flatnonzero(wrong))
 
     arms, rewards, p = rows.arms, rows.rewards, rows.probabilities
+    unread = {name: (rows.unread or {}).get(name, {}) for name in ("arms", "rewards", "probabilities")}
+    whole = [texts[WHOLE_COLUMN] for texts in unread.values() if WHOLE_COLUMN in texts]
     if n and not (arms.min() >= 0 and arms.max() < K):
-        no_arms = rows.no_arms or {}
-        report((arms < 0) | (arms >= K),
-               lambda i: no_arms.get(i) or f"arm is {arms[i]}, expected a whole number from 0 to {K - 1}")  # fmt: skip
+        expected = f"expected a whole number from 0 to {K - 1}"
+        report((arms < 0) | (arms >= K), lambda i: unread["arms"].get(i) or f"arm is {arms[i]}, {expected}")
     if n and not (rewards.min() >= -_LARGEST and rewards.max() <= _LARGEST):  # NaN fails, too
-        remedy = ": leave out decisions without an outcome, or fill in what no outcome is worth" if rows.names else ""
-        of = f" in column {rows.names.rewards!r}" if rows.names else ""
-        report(~np.isfinite(rewards), lambda i: f"reward is {rewards[i]}{of}, expected a finite number{remedy}")
+        wrong = ~np.isfinite(rewards) & (WHOLE_COLUMN not in unread["rewards"])
+        report(wrong, lambda i: unread["rewards"].get(i) or _no_reward(rows, i))
         large = np.isfinite(rewards) & (np.abs(rewards) > _LARGEST)
         report(large, lambda i: f"reward is {rewards[i]}, expected one of at most {_LARGEST:g} in magnitude")
     if p is not None and n and not (p.min() > _SMALLEST and p.max() <= 1.0 + 1e-9):
-        of_p = f" in column {rows.names.probabilities!r}" if rows.names and rows.names.probabilities else ""
-        report(~((p > _SMALLEST) & (p <= 1 + 1e-9)), lambda i: f"probability is {p[i]}{of_p}, expected a number in "
-               f"(0, 1]{_UNKNOWN if of_p and np.isnan(p[i]) else ''}")  # fmt: skip
+        wrong = ~((p > _SMALLEST) & (p <= 1 + 1e-9)) & ~(np.isnan(p) & (WHOLE_COLUMN in unread["probabilities"]))
+        report(wrong, lambda i: unread["probabilities"].get(i) or _no_probability(rows, i))
     for name in ("contexts", "arm_features"):
         values = getattr(rows, name)
         if ndim(values) > 1 and not np.isfinite(values.sum()) and len(values) == n:
@@ -339,7 +363,25 @@ def problems(rows: LogBlock) -> list[str]:
             there = mask[np.arange(n), np.where(legal, arms, 0)]
             said = "is not among the available arms" if name == "available" else "is outside the support"
             report(~there & legal, lambda i, said=said: f"arm {arms[i]} {said}")  # type: ignore[misc]
-    return [f"row {rows.start + i}: {text}" for i, text in sorted(found, key=lambda pair: pair[0])]
+    lines = None if rows.names is None else rows.names.lines
+    place = (lambda i: f"row {i}") if lines is None else lines.place
+    return whole + [f"{place(rows.start + i)}: {text}" for i, text in sorted(found, key=lambda pair: pair[0])]
+
+
+def _no_reward(rows: LogBlock, i: int) -> str:
+    value = rows.rewards[i]
+    if rows.names is None:
+        return f"reward is {value}, expected a finite number"
+    said = f"reward is {'missing' if np.isnan(value) else value} in column {rows.names.rewards!r}"
+    return f"{said}, expected a number: leave out decisions without an outcome, or fill in what no outcome is worth"
+
+
+def _no_probability(rows: LogBlock, i: int) -> str:
+    value = rows.probabilities[i]  # type: ignore[index]
+    if rows.names is None or rows.names.probabilities is None:
+        return f"probability is {value}, expected a number in (0, 1]"
+    said = f"probability is {'missing' if np.isnan(value) else value} in column {rows.names.probabilities!r}"
+    return f"{said}, expected a number in (0, 1]{_UNKNOWN if np.isnan(value) else ''}"
 
 
 def _not_finite(name: str, rows: LogBlock, i: int) -> str:

@@ -16,11 +16,13 @@ from armwise.extras import needs
 from armwise.offline import dsjson, service
 from armwise.offline.columns import Block, Columns, TableSource, check_column
 from armwise.offline.dsjson import Events
+from armwise.offline.lines import Lines
 from armwise.offline.ranges import overlapping, pieces, within
 from armwise.offline.rows import LogError
 
 _URL = re.compile(r"^[a-z][a-z0-9+]+://")
 _DELIMITERS = (",", ";", "\t", "|")
+_INFERRED = 1 << 23  # bytes of a CSV file from which the types of its columns are inferred
 
 
 def opened(source: Any, **mapping: Any) -> TableSource | Events:
@@ -69,6 +71,7 @@ def kind_of(path: Any) -> str:
 def _table(
     blocks: Callable[..., Iterator[Block]], names: Sequence[str], n_rows: int | None, n_arms: int | None,
     arm_names: Sequence[Any] | None, mapping: dict[str, Any], *, ranged: bool = False, in_memory: bool = False,
+    lines: Lines | None = None,
 ) -> TableSource:  # fmt: skip
     """The rows of blocks of columns; ``ranged`` if ``blocks`` can open some of the rows only."""
     columns = Columns.read(names, **mapping)
@@ -78,7 +81,7 @@ def _table(
             check_column(name, names)
         return blocks(wanted, size, *rows)
 
-    return TableSource(checked, columns, n_rows, n_arms, arm_names, ranged, in_memory)
+    return TableSource(checked, columns, n_rows, n_arms, arm_names, ranged, in_memory, lines)
 
 
 # ---------------------------------------------------------------------- frames
@@ -304,32 +307,52 @@ def _matching(pattern: str, filesystem: Any) -> list[str]:
 
 def from_csv(
     path: Any, *, n_arms: int | None = None, arm_names: Sequence[Any] | None = None, delimiter: str | None = None,
-    **mapping: Any,
+    decimal: str = ".", **mapping: Any,
 ) -> TableSource:  # fmt: skip
-    """A streamed log from one CSV file with a header line, or several; the delimiter is found from it if not given."""
+    """A streamed log from one CSV file with a header line, or several; the delimiter is found from it if not given.
+
+    ``decimal`` is the character before the decimals of a number.
+    """
     with needs("offline"):
         import pyarrow as pa
         from pyarrow import csv
 
     paths = _paths(path, "*.csv")
-    if delimiter is not None and len(delimiter) != 1:
-        raise ValueError(f"delimiter is {delimiter!r}, expected one character, as in ';'")
-    parse = csv.ParseOptions(delimiter=delimiter or _delimiter(paths[0]))
-    with csv.open_csv(paths[0], parse_options=parse) as reader:
-        names = reader.schema.names
+    for name, character in (("delimiter", delimiter), ("decimal", decimal)):
+        if character is not None and len(character) != 1:
+            raise ValueError(f"{name} is {character!r}, expected one character, as in ';'")
+    found = delimiter or _delimiter(paths[0])
+    read, parse, lines = csv.ReadOptions(block_size=_INFERRED), csv.ParseOptions(delimiter=found), Lines(paths, found)
+
+    def opened(one: str, **options: Any) -> Iterator[Any]:
+        """The batches of a file; what its parser refuses is told by line."""
+        convert = csv.ConvertOptions(strings_can_be_null=True, decimal_point=decimal, **options)
+        try:
+            with csv.open_csv(one, read, parse, convert) as reader:
+                yield reader.schema
+                yield from reader
+        except pa.ArrowInvalid as error:
+            raise LogError(lines.problems(one, str(error))) from None
+
+    schema = next(opened(paths[0]))
+    # Types are inferred from the first block: whole numbers there may be followed by others, empty cells by words.
+    outcome = [mapping.get("rewards", "reward"), mapping.get("probabilities", "probability")]
+    types = {
+        name: pa.float64() for name, kind in zip(schema.names, schema.types) if name in outcome and kind == "int64"
+    }
+    types |= {name: pa.string() for name, kind in zip(schema.names, schema.types) if kind == "null"}
 
     def blocks(wanted: list[str], size: int) -> Iterator[Block]:
-        options = csv.ConvertOptions(include_columns=wanted, strings_can_be_null=True)
         for one in paths:
-            try:
-                with csv.open_csv(one, parse_options=parse, convert_options=options) as reader:
-                    for batch in reader:
-                        for start in range(0, batch.num_rows, size):
-                            yield _block(batch.slice(start, size))
-            except pa.ArrowInvalid as error:
-                raise LogError([f"{one}: {error}"]) from None
+            batches = opened(one, include_columns=wanted, column_types=types)
+            next(batches)
+            for batch in batches:
+                for start in range(0, batch.num_rows, size):
+                    yield _block(batch.slice(start, size))
 
-    return _table(lambda names, size: ahead(blocks(names, size)), names, None, n_arms, arm_names, mapping)
+    return _table(
+        lambda names, size: ahead(blocks(names, size)), schema.names, None, n_arms, arm_names, mapping, lines=lines
+    )
 
 
 def _delimiter(path: str) -> str:
