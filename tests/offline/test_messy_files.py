@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
 
+import armwise as aw
 from armwise.cli.main import main
-from armwise.offline import Log, LogError
+from armwise.offline import Log, LogError, WeakLogWarning, replay
 
 
 @pytest.fixture
@@ -134,6 +137,110 @@ def test_a_column_that_turns_into_decimals_late_is_read(write):
 
 
 def test_words_late_in_a_column_of_numbers_are_at_their_line(write):
-    path = write("x,arm,reward\n" + "1,a,0\n2,b,1\n" * 1_000_000 + "unknown,b,1\n")
+    path = write("x,arm,reward\n" + "1,a,0\n1,b,1\n" * 1_000_000 + "unknown,b,1\n")
     with pytest.raises(LogError, match=r"line 2,?000,?002: x is 'unknown', expected a number as in the rows before"):
         Log.from_csv(path).validate()
+
+
+# ---------------------------------------------------------------------- which column is what
+
+
+@pytest.mark.parametrize("twin", [
+    lambda r: np.where(r > 0, "yes", "no"), lambda r: r > 0, lambda r: np.where(r > 0, 2, 1),
+    lambda r: np.where(r > 0, "bought", np.where(np.arange(len(r)) % 3, "left", "looked")),
+])  # fmt: skip
+def test_a_twin_of_the_reward_is_no_context_however_it_is_written(twin):
+    frame = trial()
+    with pytest.warns(WeakLogWarning, match="converted"):
+        log = Log.from_pandas(frame.assign(converted=twin(frame.reward.to_numpy())))
+    assert "contexts: age; left out as outcomes: converted" in log.columns_used
+
+
+def test_the_reward_in_another_unit_is_no_context():
+    # Rewards that are never zero: nothing but their order says that the column is the reward again.
+    frame = trial()
+    frame["reward"] = np.exp(np.random.default_rng(1).normal(size=len(frame)) + 0.2 * (frame.arm == "b"))
+    with pytest.warns(WeakLogWarning, match="cents"):
+        log = Log.from_pandas(frame.assign(cents=(100 * frame.reward).round() + 7))
+    assert "left out as outcomes: cents" in log.columns_used
+
+
+def test_a_context_of_words_that_says_much_of_the_reward_stays_a_context():
+    rng = np.random.default_rng(2)
+    frame = trial()
+    frame["plan"] = np.where(rng.random(len(frame)) < 0.2 + 0.6 * frame.reward, "gold", "basic")
+    assert "contexts: age, plan" in Log.from_pandas(frame).columns_used
+
+
+def test_an_agent_does_not_learn_from_a_twin_of_the_reward_without_a_warning():
+    frame = trial()
+    frame["converted"] = np.where(frame.reward > 0, "yes", "no")
+    with pytest.warns(WeakLogWarning, match="converted=yes"):
+        replay(Log.from_pandas(frame, contexts=["age", "converted"]), aw.LinUCB(dim=3, n_arms=2, seed=0), runs=0)
+
+
+@pytest.mark.parametrize("name", ["p", "propensity_score", "pscore", "chance"])
+def test_a_column_of_probabilities_is_no_context(name, tmp_path, capsys):
+    # As a context it would tell which arm was drawn: probabilities estimated from it are all near 1.
+    rng = np.random.default_rng(3)
+    frame = trial().drop(columns="probability")
+    often = 1 / (1 + np.exp(-(frame.age - 50) / 20))
+    arms = (rng.random(len(frame)) < often) * 1
+    frame["arm"], frame[name] = np.array(["a", "b"])[arms], np.where(arms, often, 1 - often)
+    frame.to_csv(tmp_path / "log.csv", index=False)
+    with pytest.warns(WeakLogWarning, match=f"{name} looks like the probabilities of the arms"):
+        log = Log.from_csv(tmp_path / "log.csv")
+    assert log.context_names == ["age"]
+    code, _, err = run(capsys, "evaluate", tmp_path / "log.csv")
+    assert code == 2 and f"--probability {name}" in err
+    words = ["evaluate", tmp_path / "log.csv", "--estimate-probabilities", "--policy", "arm:a"]
+    assert run(capsys, *words, "--json")[0] == 0
+
+
+def test_a_context_between_0_and_1_stays_a_context():
+    rng = np.random.default_rng(4)
+    assert Log.from_pandas(trial(share=rng.random(2000))).context_names == ["age", "share"]
+
+
+def test_numbers_with_a_few_words_stay_numbers():
+    rng = np.random.default_rng(5)
+    frame = trial(income=np.round(rng.normal(50, 10, 2000), 2).astype(object))
+    unknown = rng.random(2000) < 0.05
+    frame.loc[unknown, "income"] = "unknown"
+    for written in (frame, frame.astype({"income": str})):
+        log = Log.from_pandas(written)
+        assert log.context_names == ["age", "income", "income=unknown"]
+        np.testing.assert_array_equal(log.contexts[:, 2], unknown)
+        numbers = frame.income[~unknown].astype(float)
+        np.testing.assert_allclose(log.contexts[~unknown, 1], numbers)
+        np.testing.assert_allclose(log.contexts[unknown, 1], numbers.mean())
+        assert f"income (numbers; 'unknown' in {unknown.mean():.1%} of the rows)" in log.columns_used
+
+
+def test_a_few_sizes_stay_categories():
+    frame = trial(size=np.random.default_rng(6).choice(["36", "38", "40", "XL"], 2000))
+    assert Log.from_pandas(frame).context_names == ["age", "size=36", "size=38", "size=40", "size=XL"]
+
+
+def test_a_name_that_two_columns_have_is_said(write):
+    text = "x,arm,reward,x\n" + "1,a,0,5\n2,b,1,6\n" * 10
+    with pytest.warns(WeakLogWarning, match="two columns are called x"):
+        log = Log.from_csv(write(text))
+    assert log.columns_used.endswith("left out: x (the name of two columns)")
+    with pytest.raises(ValueError, match="two columns are called 'reward': rename one of them"):
+        Log.from_csv(write("x,arm,reward,reward\n1,a,0,5\n"))
+    with pytest.raises(ValueError, match="two columns are called 'x': rename one of them"):
+        Log.from_csv(write(text), contexts=["x"])
+    twice = pd.DataFrame([[1, "a", 0.0, 5], [2, "b", 1.0, 6]], columns=["x", "arm", "reward", "x"])
+    with pytest.warns(WeakLogWarning, match="two columns are called x"):
+        assert Log.from_pandas(twice).context_names == []
+
+
+@pytest.mark.parametrize(("asked", "meant"), [
+    ("age", "age (years)"), ("Channel", "channel"), ("rewrd", "reward"), ("income", "household_income"),
+])  # fmt: skip
+def test_the_column_that_is_meant_is_suggested(asked, meant):
+    names = ["message", "age (years)", "channel", "arm", "reward", "household_income"]
+    frame = pd.DataFrame([[1, 2, 3, 4, 5, 6]], columns=names)
+    with pytest.raises(ValueError, match=rf"there is no column '{asked}': did you mean '{re.escape(meant)}'\?"):
+        Log.from_pandas(frame, contexts=[asked])

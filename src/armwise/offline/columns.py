@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import copy
 import difflib
+import re
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,17 +14,18 @@ from typing import Any
 import numpy as np
 
 from armwise.agent import Floats, count, fraction
-from armwise.offline.balance import Balance
-from armwise.offline.cells import outcomes, words_as_outcomes
+from armwise.offline.cells import DECIMAL_REMEDY, has_decimal_commas, number, outcomes, shown, words_as_outcomes
 from armwise.offline.diagnostics import WeakLogWarning
 from armwise.offline.labels import Ints, are_ids, labels_of, whole
+from armwise.offline.leaks import are_probabilities, outcomes_among
 from armwise.offline.lines import Lines
-from armwise.offline.rows import ColumnNames, LogBlock, padded, places_of
+from armwise.offline.rows import ColumnNames, LogBlock, LogError, padded, places_of
 
 Block = dict[str, np.ndarray]  # one array a column; a column of lists is an array of objects, or 2-d
 _SAMPLE, _FEWEST = 1 << 15, 200  # rows to look for outcomes in
 _OPTIONS = ("contexts", "arms", "rewards", "probabilities", "timestamps", "arm_features", "available")
-_MANY = 1000  # different strings in a context column: more than that is an identifier, not a feature
+MAX_STRINGS = 1000  # different strings in a context column: more than that is an identifier, not a feature
+_FEW_NUMBERS = 12  # different numbers up to which a column of strings is one of categories
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,7 @@ class Columns:
     available: str | None  # pattern with {arm}
     constant: float | None = None  # the probability of every row's arm: a randomised trial
     guessed: bool = False  # whether the contexts are just every other column
+    repeated: tuple[str, ...] = ()  # names of two columns or more, which are no contexts
 
     @classmethod
     def read(
@@ -69,14 +73,18 @@ class Columns:
                     f"{pattern!r} must hold '{{arm}}', where the name of each arm goes, as in 'price_{{arm}}'"
                 )
         guessed = contexts is None
+        repeated = [name for name, times in Counter(names).items() if times > 1]
         if contexts is None:
-            used = {arms, rewards, probabilities, timestamps}
+            used = {arms, rewards, probabilities, timestamps, *repeated}
             starts = tuple(p.partition("{arm}")[0] for p in (*patterns, *([available] if available else [])))
             contexts = [n for n in names if n not in used and not (starts and n.startswith(starts))]
         wanted = (contexts,) if isinstance(contexts, str) else tuple(contexts)
         for name in (*wanted, arms, rewards, *filter(None, [probabilities, timestamps])):
             check_column(name, names)
-        return cls(wanted, arms, rewards, probabilities, timestamps, patterns, available, constant, guessed)
+            if name in repeated:
+                raise ValueError(f"two columns are called {name!r}: rename one of them")
+        twice = tuple(repeated) if guessed else ()
+        return cls(wanted, arms, rewards, probabilities, timestamps, patterns, available, constant, guessed, twice)
 
     def needed(self, arm_names: Sequence[Any], contexts: bool) -> list[str]:
         """The columns to read."""
@@ -97,11 +105,24 @@ def check_column(name: str, names: Sequence[str]) -> None:
     ValueError: there is no column 'rewrd': did you mean 'reward'?
     """
     if name not in names:
-        near = difflib.get_close_matches(str(name), [str(n) for n in names], n=1)
-        shown = ", ".join(map(str, names[:20]))
+        near, known = nearest(str(name), [str(n) for n in names]), ", ".join(map(str, names[:20]))
         raise ValueError(
-            f"there is no column {name!r}: " + (f"did you mean {near[0]!r}?" if near else f"there are {shown}")
+            f"there is no column {name!r}: " + (f"did you mean {near!r}?" if near else f"there are {known}")
         )
+
+
+def nearest(name: str, names: Sequence[str]) -> str | None:
+    """The name that is meant: one with the same word, else the nearest in spelling; None if no name is near.
+
+    >>> nearest("age", ["message", "age (years)"]), nearest("rewrd", ["arm", "reward"])
+    ('age (years)', 'reward')
+    """
+    for each in names:
+        if name.lower().strip() in (each.lower().strip(), *re.split(r"[\W_]+", each.lower())):
+            return each
+    lower = {each.lower(): each for each in names}
+    near = difflib.get_close_matches(name.lower(), lower, n=1)
+    return lower[near[0]] if near else None
 
 
 class TableSource:
@@ -129,9 +150,11 @@ class TableSource:
         self.left_out: dict[str, str] = {}  # columns that are no contexts, and why
         self.unusable: dict[str, str] = {}  # those that are no numbers, and what they are
         self._read_as = self._words_read()
+        self._mixed: dict[str, StringColumn] = {}
         if columns.guessed:
+            self.unusable = dict.fromkeys(columns.repeated, "the name of two columns")
             self._leave_out_dates()
-            self._leave_out_outcomes()
+            self._leave_out_leaks()
         self._explore(n_arms, list(arm_names) if arm_names is not None else None)
 
     # ------------------------------------------------------------------ what must be known before the first row
@@ -158,39 +181,38 @@ class TableSource:
         rest = tuple(other for other in self._columns.contexts if other != name)
         self._columns = replace(self._columns, contexts=rest)
 
-    def _leave_out_outcomes(self) -> None:
-        """Of columns that nobody named, take those out that were written after the arm was played.
-
-        A column that is not zero just where the reward is not is the reward by another name, and one that is not zero
-        only there comes after it. One that differs between the arms of a randomised log is what the arms did; where
-        most columns differ, the probabilities are wrong.
-        """
+    def _leave_out_leaks(self) -> None:
+        """Of columns that nobody named, take out those that tell the outcome or the arm."""
         c = self._columns
         names = [c.arms, c.rewards, *filter(None, [c.probabilities]), *c.contexts]
         block = next(iter(self._open(names, _SAMPLE)), {})
-        numbers = [name for name in c.contexts if name in block and block[name].dtype.kind in "biuf"]
-        if not numbers or len(block[c.arms]) < _FEWEST or block[c.rewards].dtype.kind not in "biuf":
-            return
+        if not block or len(block[c.arms]) < _FEWEST:
+            return self._warn({})
+        rewards = np.nan_to_num(outcomes("reward", c.rewards, block[c.rewards])[0])
         arms = np.unique(block[c.arms].astype(str), return_inverse=True)[1]
-        p, _ = self._probabilities(block, len(arms))
-        X = np.nan_to_num(_matrix([block[name] for name in numbers]))
-        balance = Balance(int(arms.max()) + 1, numbers)
-        known = p is not None and bool(np.all((p > 0) & (p <= 1)))
-        balance.add(LogBlock(arms, np.nan_to_num(block[c.rewards].astype(np.float64)), int(arms.max()) + 1, contexts=X,
-                         probabilities=p if known else np.ones(len(arms))))  # fmt: skip
-        self.left_out = dict.fromkeys(balance.implying(), "is not zero only where the reward is not")
-        self.left_out |= dict.fromkeys(balance.copies(), "nearly determines the reward")
-        if not known:  # then nothing tells an effect of the arm from a cause of it, but a step on the way to the reward
-            self.left_out = dict.fromkeys(balance.needed(), "is not zero wherever there is a reward") | self.left_out
-        unequal = balance.unequal() if known else []
-        if 2 * len(unequal) <= len(c.contexts):
-            self.left_out |= {name: "differs between the arms" for name in unequal if name not in self.left_out}
+        candidates = {name: block[name] for name in c.contexts if not _is_lists(block[name])}
+        odds = [name for name, values in candidates.items() if are_probabilities(name, values, arms)]
+        for name in odds:
+            self._without(name, "probabilities of the arms")
+            del candidates[name]
+        self.left_out = outcomes_among(candidates, arms, rewards, self._probabilities(block, len(arms))[0])
+        kept = tuple(name for name in self._columns.contexts if name not in self.left_out)
+        self._columns = replace(self._columns, contexts=kept)
+        return self._warn(odds)
+
+    def _warn(self, odds: Iterable[str]) -> None:
+        """Say which columns are no contexts, though nobody said so."""
+        c, found = self._columns, []
         if self.left_out:
-            self._columns = replace(c, contexts=tuple(name for name in c.contexts if name not in self.left_out))
             said = "; ".join(f"{name} {why}" for name, why in self.left_out.items())
-            warnings.warn(WeakLogWarning(
-                f"left out of the contexts, because they look like outcomes: {said} (name the contexts to decide)"
-            ), stacklevel=2)  # fmt: skip
+            found.append(f"left out of the contexts, because they look like outcomes: {said} (name the contexts to "
+                         "decide)")  # fmt: skip
+        if c.probabilities is None and c.constant is None:
+            found += [f"{name} looks like the probabilities of the arms and is not used: name it "
+                      f"(probabilities={name!r}, --probability {name})" for name in odds]  # fmt: skip
+        found += [f"two columns are called {name}: neither is a context, rename one of them" for name in c.repeated]
+        for text in found:
+            warnings.warn(WeakLogWarning(text), stacklevel=2)
 
     @property
     def context_names(self) -> list[str]:
@@ -205,7 +227,8 @@ class TableSource:
         p = f"{c.constant:.4g} in every row" if c.constant is not None else "unknown"
         p = read.get(c.probabilities, c.probabilities) if c.probabilities is not None else p
         text = f"arm: {c.arms}; reward: {read.get(c.rewards, c.rewards)}; probability: {p}"
-        text += f"; contexts: {', '.join(c.contexts) or 'none'}"
+        mixed = {name: f"{name} ({column})" for name, column in self._mixed.items()}
+        text += f"; contexts: {', '.join(mixed.get(name, name) for name in c.contexts) or 'none'}"
         text += f"; left out as outcomes: {', '.join(self.left_out)}" if self.left_out else ""
         unusable = ", ".join(f"{name} ({what})" for name, what in self.unusable.items())
         return text + (f"; left out: {unusable}" if unusable else "")
@@ -222,43 +245,52 @@ class TableSource:
         named = c.arms in first and _is_words(first[c.arms])
         look = list(dict.fromkeys(words + ([c.arms] if arm_names is None and (named or n_arms is None) else [])
                                   + (listed if self._per_arm and n_arms is None else [])))  # fmt: skip
-        seen: dict[str, set[Any]] = {name: set() for name in [*words, c.arms]}
+        seen: set[Any] = set()
+        strings = {name: StringColumn() for name in words}
         most = 0
         for block in self._open(look, 1 << 18) if look else ():
             for name in list(words):
-                seen[name].update(x for x in block[name] if _there(x))
-                if len(seen[name]) > _MANY and c.guessed:
-                    words.remove(name)
-                    self._without(name, f"more than {_MANY:,} different strings")
-                elif len(seen[name]) > _MANY:
+                strings[name].add(block[name])
+                if not strings[name].too_many:
+                    continue
+                if not c.guessed:
                     raise ValueError(
-                        f"column {name!r} has more than {_MANY:,} different strings: leave it out, or encode it"
+                        f"column {name!r} has more than {MAX_STRINGS:,} different strings: leave it out, or encode it"
                     )
+                words.remove(name)
+                self._without(name, f"more than {MAX_STRINGS:,} different strings")
             if c.arms in block and named:
-                seen[c.arms].update(x for x in block[c.arms] if _there(x))
+                seen.update(x for x in block[c.arms] if _there(x))
             elif c.arms in block and len(block[c.arms]):
-                seen[c.arms] |= _distinct(block[c.arms])
+                seen |= _distinct(block[c.arms])
             if self._per_arm and n_arms is None:
                 most = max([most, *(len(x) for x in block[listed[0]] if x is not None)])
-        self._categories = {name: sorted(seen[name], key=str) for name in words}
+        for name in words:
+            strings[name].check(name)
+        self._mixed = {name: strings[name] for name in words if strings[name].is_numbers}
+        self._categories = {name: strings[name].categories for name in words if name not in self._mixed}
         if arm_names is None and named:
-            arm_names = sorted(seen[c.arms], key=str)
+            arm_names = sorted(seen, key=str)
         elif arm_names is None and n_arms is None and not self._per_arm:
-            arm_names = labels_of(seen[c.arms])
-            most = len(seen[c.arms])
+            arm_names = labels_of(seen)
+            most = len(seen)
         self.arm_names = arm_names
         self._ids = n_arms is None and are_ids(arm_names)  # whether numbers are ids: otherwise they are places
         if self.arm_names is not None and n_arms is not None and n_arms != len(self.arm_names):
             raise ValueError(f"n_arms is {n_arms}, but the arms are {self.arm_names!r:.200}")
         self.n_arms = count("n_arms", n_arms or (len(self.arm_names) if self.arm_names is not None else max(most, 1)))
 
+    def _labels(self, name: str) -> list[str]:
+        """The features that a column becomes."""
+        if name in self._mixed:
+            return [name, *(f"{name}={word}" for word in self._mixed[name].categories)]
+        return [f"{name}={word}" for word in self._categories.get(name, [])] or [name]
+
     @property
     def _names(self) -> ColumnNames:
         c = self._columns
-        words = [[f"{name}={word}" for word in self._categories.get(name, [])] or [name] for name in c.contexts]
-        return ColumnNames(
-            c.arms, c.rewards, c.probabilities, tuple(one for some in words for one in some), self._lines
-        )
+        contexts = tuple(label for name in c.contexts for label in self._labels(name))
+        return ColumnNames(c.arms, c.rewards, c.probabilities, contexts, self._lines)
 
     # ------------------------------------------------------------------ rows
 
@@ -330,6 +362,8 @@ class TableSource:
 
     def _encoded(self, name: str, values: np.ndarray) -> list[np.ndarray]:
         """A column of numbers is itself; a column of strings becomes one indicator for each string."""
+        if name in self._mixed:
+            return self._mixed[name].encoded(values)
         if name in self._categories:
             return [np.asarray(values == category, dtype=np.float64) for category in self._categories[name]]
         if values.dtype.kind not in "biuf":
@@ -337,6 +371,75 @@ class TableSource:
                 f"column {name!r} holds {values.dtype}, expected numbers or strings: leave it out of contexts"
             )
         return [values]
+
+
+class StringColumn:
+    """A column of strings: categories, or numbers with a few words among them such as "unknown".
+
+    >>> column = StringColumn()
+    >>> column.add(np.array([*map(str, range(30)), "unknown"], object))
+    >>> column.is_numbers, column.categories, column.encoded(np.array(["4", "unknown"], object))
+    (True, ['unknown'], [array([ 4. , 14.5]), array([0., 1.])])
+    """
+
+    def __init__(self) -> None:
+        self._words: set[Any] = set()
+        self._numerals: set[Any] = set()  # up to MAX_STRINGS + 1
+        self._n = self._n_words = 0
+        self._sum = 0.0
+
+    def add(self, values: np.ndarray) -> None:
+        """Take in a block of the column."""
+        for value, times in Counter(value for value in values.tolist() if _there(value)).items():
+            x = number(value)
+            self._n += times
+            if x is None or x != x:
+                self._words.add(value)
+                self._n_words += times
+            else:
+                self._sum += x * times
+                if len(self._numerals) <= MAX_STRINGS:
+                    self._numerals.add(value)
+
+    @property
+    def is_numbers(self) -> bool:
+        """Whether it is a column of numbers: most cells are, and not all of them are codes written in digits."""
+        if len(self._numerals) <= max(_FEW_NUMBERS, len(self._words)) or 2 * self._n_words > self._n:
+            return False
+        texts = [cell.strip() for cell in self._numerals if isinstance(cell, str)]
+        padded_codes = any(len(text) > 1 and text[0] == "0" and text.isdigit() for text in texts)
+        only_digits = not self._words and len(texts) == len(self._numerals) and all(map(str.isdigit, texts))
+        return not (padded_codes or only_digits)
+
+    @property
+    def categories(self) -> list[Any]:
+        """The cells that become indicators, in order."""
+        return sorted(self._words if self.is_numbers else self._words | self._numerals, key=str)
+
+    @property
+    def too_many(self) -> bool:
+        """Whether it has more categories than a context can have."""
+        found = len(self._words) + (0 if self.is_numbers else len(self._numerals))
+        return found > MAX_STRINGS
+
+    def check(self, name: str) -> None:
+        """Refuse numbers that only look like words."""
+        words = list(self._words)
+        if len(words) > _FEW_NUMBERS and has_decimal_commas(words):
+            raise LogError([f"contexts has {shown(words)} in column {name!r}: {DECIMAL_REMEDY}"])
+
+    def encoded(self, values: np.ndarray) -> list[np.ndarray]:
+        """The numbers, the mean where a word stands, and an indicator of each word."""
+        mean = self._sum / max(self._n - self._n_words, 1)
+        read = {value: number(value) for value in set(values.tolist())}
+        numbers = np.array([mean if value in self._words else read[value] for value in values.tolist()], np.float64)
+        return [numbers, *(np.asarray(values == word, dtype=np.float64) for word in self.categories)]
+
+    def __str__(self) -> str:
+        if not self._words:
+            return "numbers"
+        words = ", ".join(map(repr, self.categories[:3])) + (", ..." if len(self._words) > 3 else "")
+        return f"numbers; {words} in {self._n_words / self._n:.1%} of the rows"
 
 
 def _distinct(values: np.ndarray) -> set[int]:

@@ -142,6 +142,7 @@ def replay(
     horizon = None if horizon is None else count("horizon", horizon)
     fraction("level", level)
     limit, notes = _floor(log, floor)
+    notes = [*notes, *_outcomes_seen(log, agent)]
     learner, accept = copy.deepcopy(agent), stream(seed, "acceptance")
     rewards: list[float] = []
     matched: list[int] = []
@@ -340,6 +341,18 @@ def _floor(log: Log, floor: float | None) -> tuple[float | None, list[str]]:
     if floor is None and most - least <= 1e-9 * most:
         return None, []
     return (least if floor is None else float(floor)), []
+
+
+def _outcomes_seen(log: Log, agent: Agent) -> list[str]:
+    """Whether a context tells the reward before the agent has chosen; the first rows say it."""
+    rows = next(iter(log.batches()), None) if agent.sees != "nothing" else None
+    if rows is None:
+        return []
+    balance = Balance(log.n_arms, log.context_names)
+    balance.add(rows if rows.probabilities is not None else replace(rows, probabilities=np.ones(len(rows))))
+    found = dict.fromkeys([*balance.copies(), *balance.implying()])
+    return [f"{listed(list(found))}: known only with the reward, so the agent sees what it is about to earn; leave "
+            "outcomes out of contexts"] if found else []  # fmt: skip
 
 
 def _against_uniform(log: Log) -> list[str]:
