@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 
 import armwise as aw
 from armwise.cli.main import main
-from armwise.offline import Log, LogError, WeakLogWarning, replay
+from armwise.offline import Log, LogError, WeakLogWarning, compare, evaluate, replay
 
 
 @pytest.fixture
@@ -91,7 +92,7 @@ def test_problems_of_every_column_are_told_at_once_and_each_on_its_own_line(writ
         in said
     )
     code, _, err = run(capsys, "evaluate", path)
-    assert code == 2 and len(err.splitlines()) == 3
+    assert code == 2 and len(err.splitlines()) == 4 and err.splitlines()[-1].endswith("give --skip-bad-rows")
     assert err.splitlines()[0] == "armwise evaluate: error: the log has 21 problems:"
 
 
@@ -244,3 +245,170 @@ def test_the_column_that_is_meant_is_suggested(asked, meant):
     frame = pd.DataFrame([[1, 2, 3, 4, 5, 6]], columns=names)
     with pytest.raises(ValueError, match=rf"there is no column '{asked}': did you mean '{re.escape(meant)}'\?"):
         Log.from_pandas(frame, contexts=[asked])
+
+
+# ---------------------------------------------------------------------- duplicate rows
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_copies_of_rows_are_found(known):
+    frame = trial(500, income=np.random.default_rng(1).normal(size=500))
+    thrice = pd.concat([frame] * 3, ignore_index=True)
+    asked = {} if known else {"probabilities": None}
+    log = Log.from_pandas(thrice, **asked)
+    assert log.copies.startswith("1,000 of 1,500 rows are copies of other rows in every column: remove them")
+    assert not Log.from_pandas(frame, **asked).copies
+    if known:
+        with pytest.warns(WeakLogWarning, match="1,000 of 1,500 rows are copies"):
+            found = evaluate(log, aw.Constant(1), "dr")
+        assert found.cautions[0].startswith("1,000 of 1,500 rows are copies")
+        with pytest.warns(WeakLogWarning, match="1,000 of 1,500 rows are copies"):
+            evaluate(Log(arms=log.arms, rewards=log.rewards, contexts=log.contexts, probabilities=0.5), aw.Constant(1))
+
+
+def test_rows_that_are_equal_by_chance_are_no_copies():
+    # 60 ages, two arms, few rewards: most rows equal another. A failure would be a false alarm on every such log.
+    for seed in range(20):
+        log = Log.from_pandas(trial(1000, seed=seed))
+        assert not log.copies and not Log.from_pandas(trial(1000, seed=seed), probabilities=None).copies
+        greedy = trial(1000, seed=seed)
+        often = np.random.default_rng(seed).random(1000) < np.where(greedy.age > 50, 0.95, 0.05)
+        greedy["arm"] = np.where(often, "b", "a")
+        greedy["probability"] = np.where(often == (greedy.age > 50), 0.95, 0.05)
+        assert not Log.from_pandas(greedy).copies
+
+
+# ---------------------------------------------------------------------- the plan, the answer, the warnings
+
+
+def test_the_plan_comes_first_then_the_answer_then_the_table(tmp_path, capsys):
+    frame = trial(4000).drop(columns="probability")
+    frame["converted"] = np.where(frame.reward > 0, "yes", "no")
+    frame.to_csv(tmp_path / "trial.csv", index=False)
+    words = [tmp_path / "trial.csv", "--probability", "1/2"]
+    code, out, _ = run(capsys, "compare", *words, "--first", "b", "--second", "a", "--report", tmp_path / "page.html")
+    assert code == 0
+    parts = out.split("\n\n")
+    assert [part.split("\n")[0].split()[0] for part in parts] == ["Plan", "Answer", "dr", "WARNING"]
+    plan = parts[0]
+    for said in ("randomised trial: a was drawn with probability 0.5, b with 0.5", "arm: arm", "contexts: age",
+                 "left out as outcomes: converted", "4,000 used, none left out", "dr, doubly robust"):  # fmt: skip
+        assert said in plan
+    answer = " ".join(parts[1].split())
+    assert re.match(r"Answer Always b earns 0\.1\d+ \(\d+%\) more per decision than always a, 95% interval", answer)
+    assert "more than chance explains" in answer
+    page = (tmp_path / "page.html").read_text()
+    assert page.index("randomised trial") < page.index("more than chance explains") < page.index("<table>")
+    code, out, _ = run(capsys, "compare", *words, "--first", "b", "--second", "a", "--json")
+    found = json.loads(out)
+    assert found["plan"]["design"].startswith("randomised trial") and "more than chance" in found["answer"]
+
+
+def test_the_design_that_is_found():
+    rng = np.random.default_rng(7)
+    frame = trial(4000)
+    assert design(frame).startswith("randomised trial: a was drawn with probability 0.5")
+    often = 1 / (1 + np.exp(-(frame.age - 50) / 20))
+    arms = rng.random(4000) < often
+    known = frame.assign(arm=np.where(arms, "b", "a"), probability=np.where(arms, often, 1 - often))
+    assert design(known).startswith("known probabilities: they differ from row to row")
+    often = np.linspace(0.5, 0.95, 4000)
+    arms = rng.random(4000) < often
+    learnt = frame.assign(arm=np.where(arms, "b", "a"), probability=np.where(arms, often, 1 - often))
+    assert design(learnt).startswith("agent's log: the probabilities of the arms are known, and move")
+    filled = aw.offline.PropensityModel().fill(Log.from_pandas(frame, probabilities=None))
+    assert evaluate(filled, aw.Constant(1), "dr").plan.design.startswith(
+        "estimated: the log does not say how its arms were drawn, so a logistic model of the arms estimates"
+    )
+    assert evaluate(Log.from_pandas(frame, probabilities=None), aw.Constant(1), "dm").plan.design.startswith("unknown")
+
+
+def design(frame):
+    return evaluate(Log.from_pandas(frame), aw.Constant(1), "dr").plan.design
+
+
+def test_the_answer_says_what_the_log_cannot_say():
+    log = Log.from_pandas(trial(12))
+    with pytest.warns(WeakLogWarning):
+        found = evaluate(log, {"a": aw.Constant(0), "b": aw.Constant(1)}, "dr", baseline="logged")
+    assert found.answer.startswith("This log cannot say what any of the 2 policies would have earned: too few rows")
+    with pytest.warns(WeakLogWarning):
+        assert compare(log, aw.Constant(0), aw.Constant(1)).answer.startswith("This log cannot tell")
+    even = trial(2000)
+    even["reward"] = (np.random.default_rng(9).random(2000) < 0.3) * 1
+    answer = compare(Log.from_pandas(even), aw.Constant(0), aw.Constant(1)).answer
+    assert answer.startswith("This log does not tell whether always a or always b earns more: the difference is")
+
+
+def test_the_best_of_several_is_named_with_its_rivals():
+    found = evaluate(Log.from_pandas(trial(4000)), {"a": aw.Constant(0), "b": aw.Constant(1)}, baseline="logged")
+    assert found.answer.startswith("Of 2 policies, b would have earned most: 0.")
+    assert "more than what the log itself earned, which chance does not explain" in found.answer
+    assert found.answer.endswith("Its interval lies above those of all others.")
+    narrow = evaluate(Log.from_pandas(trial(200, seed=3)), {"a": aw.Constant(0), "b": aw.Constant(1)}, "dr", warn=False)
+    assert "By these intervals" in narrow.answer
+
+
+def test_warnings_are_one_block_of_distinct_sentences(tmp_path, capsys):
+    # Five regions of which four have few rows, two policies: eight segments say the same.
+    frame = trial(600)
+    frame["region"] = np.where(np.arange(600) < 60, np.array(list("nsew"))[np.arange(600) % 4], "centre")
+    frame.to_csv(tmp_path / "log.csv", index=False)
+    words = ["evaluate", tmp_path / "log.csv", "--contexts", "age", "--by", "region"]
+    code, out, err = run(capsys, *words)
+    assert code == 0
+    block = out.partition("WARNING\n")[2].splitlines()
+    few = [line for line in block if "too few rows answer the question" in line]
+    assert len(few) == 1 and "(also " in few[0] and few[0].endswith("Collect more rows before you decide.")
+    assert len(err.splitlines()) == len(block) and "WARNING" not in out.partition("WARNING\n")[0]
+    assert run(capsys, *words, "--json")[0] == 0
+
+
+def test_the_most_important_warning_is_first():
+    log = Log(arms=np.r_[np.zeros(2000, int), 1, 1], rewards=np.r_[np.zeros(2000), 1.0, 1.0],
+              probabilities=np.r_[np.full(2000, 0.999), 0.001, 0.001], n_arms=2)  # fmt: skip
+    found = evaluate(log, aw.Constant(1), "ips", warn=False)
+    assert len(found.cautions) > 2 and found.cautions[0].startswith("this log cannot answer the question")
+    assert all(text.count(". ") >= 1 or ": " in text for text in found.cautions)
+
+
+def test_explain_shows_more(tmp_path, capsys):
+    trial().to_csv(tmp_path / "log.csv", index=False)
+    words = ["evaluate", tmp_path / "log.csv", "--policy", "b"]
+    short, long = run(capsys, *words)[1], run(capsys, *words, "--explain")[1]
+    assert "Explained" not in short and "effective sample size: " in long and "snips: self-normalised IPS" in long
+
+
+# ---------------------------------------------------------------------- before the work, and rows left out
+
+
+def test_a_picture_of_no_known_kind_is_refused_before_the_log_is_read(capsys):
+    for name in ("out.xyz", "out"):
+        code, _, err = run(capsys, "evaluate", "nothing.csv", "--plot", name)
+        assert code == 2 and f"--plot {name}: not the name of a picture" in err and ".png" in err
+
+
+def test_a_log_of_two_rows_is_refused(write, capsys):
+    path = write("arm,reward,probability\na,1,0.5\nb,0,0.5\n")
+    for words in (["evaluate", path], ["compare", path, "--first", "a", "--second", "b"],
+                  ["replay", path, "--agent", "ucb1"]):  # fmt: skip
+        code, out, err = run(capsys, *words)
+        assert code == 2 and out == "" and "has 2 rows, too few to judge on" in err
+
+
+def test_bad_rows_are_left_out_when_it_is_asked_for_and_counted(tmp_path, capsys):
+    frame = trial(1000).astype({"reward": float})
+    frame.loc[3:9, "reward"] = np.nan
+    frame.loc[20:21, "arm"] = None
+    frame.loc[30, "probability"] = 7.0
+    for name, write in (("log.csv", frame.to_csv), ("log.parquet", frame.to_parquet)):
+        write(tmp_path / name, index=False)
+        code, _, err = run(capsys, "evaluate", tmp_path / name)
+        assert code == 2 and "10 problems" in err and "--skip-bad-rows" in err
+        code, out, _ = run(capsys, "evaluate", tmp_path / name, "--skip-bad-rows", "--policy", "b", "--by", "age")
+        assert code == 0
+        left = "7 without a usable reward, 2 without a usable arm, 1 without a usable probability"
+        assert f"990 used; left out: {left}" in " ".join(out.split())
+    good = frame.drop(index=[*range(3, 10), 20, 21, 30])
+    expected = evaluate(Log.from_pandas(good), aw.Constant(1), "dr")["dr"].value
+    assert evaluate(Log.from_pandas(frame, skip=True), aw.Constant(1), "dr")["dr"].value == pytest.approx(expected)

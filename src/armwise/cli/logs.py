@@ -9,7 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from armwise.cli.shared import BadInput, Parser
+from armwise.cli.shared import BadInput, Parser, show
+
+MIN_ROWS = 10  # of a log on which something can be judged
 
 
 def add_log_options(parser: Parser) -> None:
@@ -27,6 +29,9 @@ def add_log_options(parser: Parser) -> None:
                          "in 1/3, is that of every row: a randomised trial")  # fmt: skip
     columns.add_argument("--delimiter", metavar="CHARACTER", help="of a CSV file; by default, found from its header")
     columns.add_argument("--decimal", metavar="CHARACTER", help="before the decimals in a CSV file (default: a point)")
+    columns.add_argument("--skip-bad-rows", action="store_true",
+                         help="leave out rows without a usable arm, reward, probability or context, and count them; "
+                         "without it they are errors")  # fmt: skip
     columns.add_argument("--arm-features", metavar="PATTERN,...", help="one column per arm, as in price_{arm}")
     columns.add_argument("--n-arms", type=int,
                          help="how many arms there are; numbers in the arm column then count them from 0 (without it "
@@ -41,9 +46,21 @@ def open_log(args: argparse.Namespace) -> Any:
             raise BadInput(f"--{name} {path}: this is a folder, expected a file")
         if not path.parent.is_dir():
             raise BadInput(f"--{name} {path}: there is no folder {str(path.parent)!r}")
+    if getattr(args, "plot", None):
+        from matplotlib.backend_bases import FigureCanvasBase
+
+        kind = Path(args.plot).suffix.lstrip(".").lower()
+        if kind not in FigureCanvasBase.filetypes:
+            known = ", ".join(sorted(FigureCanvasBase.filetypes))
+            raise BadInput(f"--plot {args.plot}: not the name of a picture, expected one that ends in .png, .svg or "
+                           f".pdf (any of {known})")  # fmt: skip
     log = _opened(args)
-    if next(iter(log.batches(1, contexts=False)), None) is None:
+    rows = next(iter(log.batches(MIN_ROWS, contexts=False)), None)
+    if rows is None or not len(rows):
         raise BadInput(f"{', '.join(args.log)} has no rows: there is nothing to judge on")
+    if len(rows) < MIN_ROWS and sum(len(some) for some in log.batches(contexts=False)) < MIN_ROWS:
+        raise BadInput(f"{', '.join(args.log)} has {len(rows)} rows, too few to judge on: expected at least "
+                       f"{MIN_ROWS}, and an interval needs about 30")  # fmt: skip
     return log
 
 
@@ -52,7 +69,7 @@ def _opened(args: argparse.Namespace) -> Any:
 
     kind = _kind(args)
     if kind == "dsjson":
-        return offline.Log.from_dsjson(_path(args))
+        return offline.Log.from_dsjson(_path(args), skip=args.skip_bad_rows)
     reader = offline.Log.from_parquet if kind == "parquet" else offline.Log.from_csv
     try:
         return reader(_path(args), **mapping(args))
@@ -88,10 +105,12 @@ def mapping(args: argparse.Namespace) -> dict[str, Any]:
     for option in ("delimiter", "decimal"):
         if getattr(args, option) is not None:
             found[option] = getattr(args, option)
+    if args.skip_bad_rows:
+        found["skip"] = True
     if args.contexts is not None:
-        found["contexts"] = _names(args.contexts)
+        found["contexts"] = split_commas(args.contexts)
     if args.arm_features is not None:
-        found["arm_features"] = _names(args.arm_features)
+        found["arm_features"] = split_commas(args.arm_features)
     if args.n_arms is not None:
         found["n_arms"] = args.n_arms
     return found
@@ -120,31 +139,42 @@ def same_file(args: argparse.Namespace, log: Any, **changes: Any) -> Any:
     return reader(_path(args), **(mapping(args) | numbering | changes))
 
 
-def _names(text: str) -> list[str]:
+def split_commas(text: str) -> list[str]:
+    """Words between commas.
+
+    >>> split_commas("ips, dr")
+    ['ips', 'dr']
+    """
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
-def write(args: argparse.Namespace, result: Any) -> None:
-    """The picture and the page that were asked for."""
+def telling(work: Callable[[], Any]) -> Any:
+    """Do the work quietly: its result has what there is to warn of. If it fails, warnings of the log come first."""
+    from armwise.offline import LogError, WeakLogWarning
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            return work()
+        except Exception as error:
+            texts = [str(each.message) for each in caught if issubclass(each.category, WeakLogWarning)]
+            for text in dict.fromkeys(texts):
+                print(f"armwise: warning: {text}", file=sys.stderr)
+            if isinstance(error, LogError):
+                error.add_remedy("to leave such rows out, give --skip-bad-rows")
+            raise
+
+
+def finish(args: argparse.Namespace, result: Any, text: str, data: Any) -> None:
+    """Write the picture and the page that were asked for; show the result.
+
+    On a terminal its warnings are part of the text; where the text goes elsewhere they are on stderr, too.
+    """
     if args.plot:
         result.plot(args.plot)
     if args.report:
         result.report(args.report)
-
-
-def number_list(text: str) -> list[str]:
-    """Words between commas."""
-    return _names(text)
-
-
-def quietly(work: Callable[[], Any]) -> Any:
-    """Do the work; a warning about the log is one line on stderr, so that pipes and JSON show it too."""
-    from armwise.offline import WeakLogWarning
-
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        result = work()
-    for warning in caught:
-        if issubclass(warning.category, WeakLogWarning):
-            print(f"armwise: warning: {warning.message}", file=sys.stderr)
-    return result
+    if args.json or not sys.stdout.isatty():
+        for caution in result.cautions:
+            print(f"armwise: warning: {caution}", file=sys.stderr)
+    show(args, text, data)

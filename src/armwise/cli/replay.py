@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from armwise.cli.logs import add_log_options, open_log, quietly, write
-from armwise.cli.shared import BadInput, command_parser, match, show
+from armwise.cli.logs import add_log_options, finish, open_log, telling
+from armwise.cli.shared import BadInput, command_parser, match
 
 
 def add_parser(commands: Any) -> None:
@@ -34,18 +34,16 @@ def add_parser(commands: Any) -> None:
 def run(args: argparse.Namespace) -> None:
     from armwise import offline
 
-    log = quietly(lambda: open_log(args))
-    agent = make_agent(args, log)
-    result = quietly(
-        lambda: offline.replay(
-            log, agent, horizon=args.horizon, level=args.level, runs=args.runs, seed=args.seed,
-            progress=sys.stderr.isatty(),
-        )
-    )  # fmt: skip
+    def result() -> Any:
+        log = open_log(args)
+        agent = make_agent(args, log)
+        return offline.replay(log, agent, horizon=args.horizon, level=args.level, runs=args.runs, seed=args.seed,
+                              progress=sys.stderr.isatty())  # fmt: skip
+
+    found = telling(result)
     if args.save:
-        result.agent.save(args.save)
-    write(args, result)
-    show(args, result.table(), {"agent": repr(agent), **result.to_dict()})
+        found.agent.save(args.save)
+    finish(args, found, found.table(), {"agent": repr(found.agent), **found.to_dict()})
 
 
 def make_agent(args: argparse.Namespace, log: Any) -> Any:

@@ -14,12 +14,21 @@ from typing import Any
 import numpy as np
 
 from armwise.agent import Floats, count, fraction
-from armwise.offline.cells import DECIMAL_REMEDY, has_decimal_commas, number, outcomes, shown, words_as_outcomes
+from armwise.offline.cells import (
+    DECIMAL_REMEDY,
+    WHOLE_COLUMN,
+    has_decimal_commas,
+    number,
+    outcomes,
+    shown,
+    words_as_outcomes,
+)
 from armwise.offline.diagnostics import WeakLogWarning
+from armwise.offline.duplicates import MAX_SAMPLE, copies
 from armwise.offline.labels import Ints, are_ids, labels_of, whole
 from armwise.offline.leaks import are_probabilities, outcomes_among
 from armwise.offline.lines import Lines
-from armwise.offline.rows import ColumnNames, LogBlock, LogError, padded, places_of
+from armwise.offline.rows import ColumnNames, LogBlock, LogError, padded, places_of, row_problems
 
 Block = dict[str, np.ndarray]  # one array a column; a column of lists is an array of objects, or 2-d
 _SAMPLE, _FEWEST = 1 << 15, 200  # rows to look for outcomes in
@@ -42,6 +51,7 @@ class Columns:
     constant: float | None = None  # the probability of every row's arm: a randomised trial
     guessed: bool = False  # whether the contexts are just every other column
     repeated: tuple[str, ...] = ()  # names of two columns or more, which are no contexts
+    declined: bool = False  # whether somebody said that there are no probabilities
 
     @classmethod
     def read(
@@ -61,7 +71,7 @@ class Columns:
             near = difflib.get_close_matches(name, _OPTIONS, n=1)
             raise TypeError(f"there is no option {name!r}" + (f": did you mean {near[0]}=?" if near else
                             f": which column is what is said with {', '.join(_OPTIONS)}"))  # fmt: skip
-        constant = None
+        constant, declined = None, probabilities is None
         if not isinstance(probabilities, (str, type(None))):
             constant, probabilities = fraction("probabilities", probabilities, one=True), None
         if probabilities == "probability" and probabilities not in names:
@@ -84,7 +94,8 @@ class Columns:
             if name in repeated:
                 raise ValueError(f"two columns are called {name!r}: rename one of them")
         twice = tuple(repeated) if guessed else ()
-        return cls(wanted, arms, rewards, probabilities, timestamps, patterns, available, constant, guessed, twice)
+        return cls(wanted, arms, rewards, probabilities, timestamps, patterns, available, constant, guessed, twice,
+                   declined)  # fmt: skip
 
     def needed(self, arm_names: Sequence[Any], contexts: bool) -> list[str]:
         """The columns to read."""
@@ -141,39 +152,68 @@ class TableSource:
         ranged: bool = False,
         in_memory: bool = False,
         lines: Lines | None = None,
+        names: Sequence[str] = (),
+        skip: bool = False,
     ) -> None:
         self.in_memory, self.costs, self._lines = in_memory, None, lines
+        self._skip = skip
+        self.rows_left_out: dict[str, int] = {}  # why, and how many; known after a pass
+        self.remarks: list[str] = []  # what a reader of results must know of how the table was read
+        if skip:
+            n_rows, ranged = None, False
         self._open, self._columns, self.n_rows, self._ranged = open_blocks, columns, n_rows, ranged
         self._range: tuple[int, int] | None = None  # the rows of a part
         self.has_probabilities = columns.probabilities is not None or columns.constant is not None
+        self.constant_probability = columns.constant is not None
         self._categories: dict[str, list[Any]] = {}
         self.left_out: dict[str, str] = {}  # columns that are no contexts, and why
         self.unusable: dict[str, str] = {}  # those that are no numbers, and what they are
-        self._read_as = self._words_read()
         self._mixed: dict[str, StringColumn] = {}
+        first = self._first_rows([name for name, times in Counter(names).items() if times == 1])
+        self._read_as = self._words_read(first)
+        self.copies = self._copies(first)  # what to say of rows that equal others in every column of the table
         if columns.guessed:
             self.unusable = dict.fromkeys(columns.repeated, "the name of two columns")
-            self._leave_out_dates()
-            self._leave_out_leaks()
-        self._explore(n_arms, list(arm_names) if arm_names is not None else None)
+            self._leave_out_dates(first)
+            self._leave_out_leaks(first)
+        self._explore(n_arms, list(arm_names) if arm_names is not None else None, first)
+        labels = self.arm_names if self.arm_names is not None else list(range(self.n_arms))
+        rows = self._rows(first, 0, False, labels) if first else None
+        self.first_rows = _usable(rows, Counter()) if rows is not None and skip else rows  # without contexts
 
     # ------------------------------------------------------------------ what must be known before the first row
 
-    def _words_read(self) -> dict[str, str]:
+    def _first_rows(self, names: list[str]) -> Block:
+        """The first rows with every column; the types, the outcomes and the copies among them are found in these."""
+        blocks: list[Block] = []
+        for block in self._open(names, MAX_SAMPLE):
+            blocks.append(block)
+            if sum(len(each[names[0]]) for each in blocks) >= MAX_SAMPLE:
+                break
+        if not blocks or not names:
+            return {}
+        return {name: _joined([block[name] for block in blocks])[:MAX_SAMPLE] for name in names}
+
+    def _words_read(self, first: Block) -> dict[str, str]:
         """Of the columns of rewards and probabilities, how their words are read (yes = 1)."""
         c = self._columns
         names = [c.rewards, *filter(None, [c.probabilities])]
-        block = next(iter(self._open(names, 1000)), {})
-        return {name: words for name in names if name in block and (words := words_as_outcomes(block[name]))}
+        return {name: words for name in names if name in first and (words := words_as_outcomes(first[name][:1000]))}
 
-    def _leave_out_dates(self) -> None:
-        """Of columns that nobody named, take those out that are neither numbers nor words, such as times."""
+    def _copies(self, first: Block) -> str:
         c = self._columns
-        first = next(iter(self._open([c.arms, *c.contexts], 1000)), {})
-        kinds = {name: first[name].dtype for name in c.contexts if name in first}
+        if not first:
+            return ""
+        p, _ = self._probabilities(first, len(first[c.arms]))
+        others = [values for name, values in first.items() if name not in (c.arms, c.rewards, c.probabilities)]
+        return copies([first[c.arms], first[c.rewards]], others, p)
+
+    def _leave_out_dates(self, first: Block) -> None:
+        """Of columns that nobody named, take those out that are neither numbers nor words, such as times."""
+        kinds = {name: first[name].dtype.kind for name in self._columns.contexts if name in first}
         for name, kind in kinds.items():
-            if kind.kind in "Mm":
-                self._without(name, "times" if kind.kind == "M" else "lengths of time")
+            if kind in "Mm":
+                self._without(name, "times" if kind == "M" else "lengths of time")
 
     def _without(self, name: str, what: str) -> None:
         """Take a column that nobody named out of the contexts."""
@@ -181,13 +221,12 @@ class TableSource:
         rest = tuple(other for other in self._columns.contexts if other != name)
         self._columns = replace(self._columns, contexts=rest)
 
-    def _leave_out_leaks(self) -> None:
+    def _leave_out_leaks(self, first: Block) -> None:
         """Of columns that nobody named, take out those that tell the outcome or the arm."""
         c = self._columns
-        names = [c.arms, c.rewards, *filter(None, [c.probabilities]), *c.contexts]
-        block = next(iter(self._open(names, _SAMPLE)), {})
+        block = {name: values[:_SAMPLE] for name, values in first.items()}
         if not block or len(block[c.arms]) < _FEWEST:
-            return self._warn({})
+            return self._warn(())
         rewards = np.nan_to_num(outcomes("reward", c.rewards, block[c.rewards])[0])
         arms = np.unique(block[c.arms].astype(str), return_inverse=True)[1]
         candidates = {name: block[name] for name in c.contexts if not _is_lists(block[name])}
@@ -207,10 +246,11 @@ class TableSource:
             said = "; ".join(f"{name} {why}" for name, why in self.left_out.items())
             found.append(f"left out of the contexts, because they look like outcomes: {said} (name the contexts to "
                          "decide)")  # fmt: skip
-        if c.probabilities is None and c.constant is None:
+        if c.probabilities is None and c.constant is None and not c.declined:
             found += [f"{name} looks like the probabilities of the arms and is not used: name it "
                       f"(probabilities={name!r}, --probability {name})" for name in odds]  # fmt: skip
         found += [f"two columns are called {name}: neither is a context, rename one of them" for name in c.repeated]
+        self.remarks = found
         for text in found:
             warnings.warn(WeakLogWarning(text), stacklevel=2)
 
@@ -233,10 +273,9 @@ class TableSource:
         unusable = ", ".join(f"{name} ({what})" for name, what in self.unusable.items())
         return text + (f"; left out: {unusable}" if unusable else "")
 
-    def _explore(self, n_arms: int | None, arm_names: list[Any] | None) -> None:
+    def _explore(self, n_arms: int | None, arm_names: list[Any] | None, first: Block) -> None:
         """Find strings to turn into numbers, and how many arms there are; reads only the columns this needs."""
         c = self._columns
-        first = next(iter(self._open([c.arms, *c.contexts], 1000)), {})
         words = [name for name in c.contexts if name in first and _is_words(first[name])]
         listed = [name for name in c.contexts if name in first and _is_lists(first[name])]
         if listed and len(c.contexts) > 1:
@@ -299,10 +338,15 @@ class TableSource:
         labels = self.arm_names if self.arm_names is not None else list(range(self.n_arms))
         start = 0 if self._range is None else self._range[0]
         wanted = list(dict.fromkeys([*self._columns.needed(labels, contexts), *extra]))
+        left_out: Counter[str] = Counter()
         for block in self._open(wanted, size, *(self._range or ())):
             rows = self._rows(block, start, contexts, labels)
+            rows = replace(rows, extra={name: block[name] for name in extra}) if extra else rows
+            if self._skip:
+                rows = _usable(rows, left_out)
             start += len(rows)
-            yield replace(rows, extra={name: block[name] for name in extra}) if extra else rows
+            yield rows
+        self.rows_left_out = {f"without a usable {field}": n for field, n in left_out.most_common()}
 
     def part(self, first: int, last: int) -> TableSource:
         """The rows from ``first`` up to ``last``, which keep their numbers."""
@@ -440,6 +484,20 @@ class StringColumn:
             return "numbers"
         words = ", ".join(map(repr, self.categories[:3])) + (", ..." if len(self._words) > 3 else "")
         return f"numbers; {words} in {self._n_words / self._n:.1%} of the rows"
+
+
+def _joined(parts: list[np.ndarray]) -> np.ndarray:
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+def _usable(rows: LogBlock, left_out: Counter[str]) -> LogBlock:
+    """The rows without a problem; the others are counted by the field that is to blame."""
+    wrong = {i: field for i, field, _ in reversed(row_problems(rows))}  # of several problems the first
+    if not wrong or any(WHOLE_COLUMN in texts for texts in (rows.unread or {}).values()):
+        return rows
+    left_out.update(wrong.values())
+    kept = np.setdiff1d(np.arange(len(rows)), list(wrong))
+    return replace(rows.take(kept), start=rows.start)
 
 
 def _distinct(values: np.ndarray) -> set[int]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import gzip
 import json
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -51,11 +52,14 @@ class Events:
     """The rows of a log of events, a line each."""
 
     in_memory = False
+    logged_by = "an agent"
+    remarks: tuple[str, ...] = ()
 
     def __init__(
         self, path: Any, features: bool, skip: bool, max_features: int, paths: Sequence[str] | None = None
     ) -> None:
         self._path, self._paths, self._features, self._skip = Path(path), paths, features, skip
+        self.rows_left_out: dict[str, int] = {}  # why, and how many; known after a pass
         self.shared_names: dict[str, int] = {}
         self.arm_feature_names: dict[str, int] = {}
         self.n_arms, self.has_probabilities = 1, True
@@ -123,13 +127,18 @@ class Events:
 
     def _events(self) -> Iterator[tuple[int, dict[str, Any], str]]:
         """(line number, event, what is wrong with it); lines to be left out are left out."""
+        left_out: Counter[str] = Counter()
         for number, line, unread in self._lines():
             event = service.as_event(line) if isinstance(line, dict) and service.is_log(line) else line
             if isinstance(event, dict) and event.get("_skipLearn") is True:
+                left_out["without an outcome (_skipLearn, or not closed)"] += 1
                 continue
             wrong = unread or _wrong(event)
-            if not (wrong and self._skip):
+            if wrong and self._skip:
+                left_out["that are no decisions with an outcome"] += 1
+            else:
                 yield number, event, wrong
+        self.rows_left_out = dict(left_out)
 
     def batches(self, size: int, contexts: bool) -> Iterator[LogBlock]:
         wanted = contexts and self._features

@@ -9,11 +9,14 @@ from typing import Any, overload
 import numpy as np
 
 from armwise.agent import Agent, Floats
+from armwise.offline import answers
+from armwise.offline.answers import BEST_FIRST
 from armwise.offline.diagnostics import WeakLogWarning
 from armwise.offline.estimators import Estimator, Facts, named
 from armwise.offline.intervals import IntervalKind
 from armwise.offline.log import Log
 from armwise.offline.passes import Pass
+from armwise.offline.plan import plan_of
 from armwise.offline.result import Comparison, Estimate, Evaluation, Lift
 from armwise.offline.reward_models import fitted_model
 from armwise.offline.settings import Logged, Settings
@@ -22,7 +25,6 @@ from armwise.offline.tally import Tally
 from armwise.offline.targets import Target
 
 Names = str | Estimator | Iterable[str | Estimator]
-_BEST_FIRST = ("dr", "sndr", "snips", "ips", "dros", "switch-dr", "dm")  # whose lift is shown
 
 
 @overload
@@ -139,6 +141,9 @@ def evaluate(
     run = Pass(job, pairs, reward_model, folds, seed, by, cluster, reported)
     run.go(progress, engine)
     found = _Answers(targets, chosen, baseline, level, resamples, seed).of(run.whole, log)
+    for each in found.values():
+        each.plan = plan_of(log, each, answers.headline(each).name, interval, cluster)
+        each.copies, each.remarks = log.copies, log.remarks
     if by is not None:
         share = level ** (1.0 / max(len(run.segments), 1))
         for segment, tally in run.segments.items():
@@ -183,7 +188,7 @@ class _Answers:
             return {}
         names, m = list(self._targets), len(self._chosen)
         known = [e.name for e in self._chosen]
-        best = known.index(next(name for name in (*_BEST_FIRST, *known) if name in known))
+        best = known.index(next(name for name in (*BEST_FIRST, *known) if name in known))
         base = len(names) * m if self._baseline == "logged" else names.index(self._baseline) * m + best
         pairs = {name: i * m + best for i, name in enumerate(names) if i * m + best != base}
         gradients = [tally.gradient(p) - tally.gradient(base) for p in pairs.values()]
@@ -244,7 +249,9 @@ def compare(
         )
     difference = run.whole.difference(0, 1, level, resamples, seed)
     names = (targets[0].name, targets[1].name)
-    comparison = Comparison.of(both[0], both[1], difference, names, log.columns_used, verdicts)
+    verdicts += [log.copies] if log.copies else []
+    plan = plan_of(log, {chosen.name: both[0]}, chosen.name, interval, cluster, difference.kind)
+    comparison = Comparison.of(both[0], both[1], difference, names, log.columns_used, verdicts, plan, log.remarks)
     if comparison.weaknesses:
         warnings.warn(WeakLogWarning("; ".join(comparison.weaknesses)), stacklevel=2)
     return comparison

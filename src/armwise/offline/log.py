@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from armwise.agent import Floats
+from armwise.offline.duplicates import MAX_SAMPLE, copies
 from armwise.offline.rows import Ints, LogBlock, LogError, as_rows, floats, joined, problems, row_numbers
 
 BATCH = 65_536  # rows a batch: large enough to vectorise, small enough to stay in the cache
@@ -33,6 +34,10 @@ class Described:
 
     columns_used: str | None
     context_names: list[str] | None
+    remarks: list[str]
+    rows_left_out: dict[str, int]
+    logged_by: str | None
+    constant_probability: bool
 
 
 class Log:
@@ -53,6 +58,8 @@ class Log:
     (2, 2)
     """
 
+    estimated: str | None = None  # the model that estimated the probabilities, where the log itself has none
+    _copies: str | None = None  # what to say of duplicate rows, once it was asked for
     costs: Floats | None = None  # what each row's arm cost, where the log says so; (n, m) in several resources
     _origin: tuple[Any, Any] | None = None  # the table that rows in memory were taken from, and which of its rows
 
@@ -193,6 +200,8 @@ class Log:
         otherwise. ``arms="arm"``, ``rewards="reward"``, ``probabilities="probability"`` (None or absent: unknown;
         a number such as 1/3: the same in every row, as in a randomised trial),
         ``timestamps=None``, ``arm_features=["price_{arm}"]`` (one column for each arm), ``n_arms``, ``arm_names``.
+        ``skip=True`` leaves out rows without a usable arm, reward, probability or context, which are errors otherwise;
+        ``rows_left_out`` counts them.
 
         >>> import tempfile, os, pandas as pd
         >>> path = os.path.join(tempfile.mkdtemp(), "log.parquet")
@@ -375,6 +384,60 @@ class Log:
         return getattr(self._described, "context_names", None)
 
     @property
+    def remarks(self) -> list[str]:
+        """What a reader of results must know of how the log was read: columns that were left out, and why.
+
+        >>> Log(arms=[0], rewards=[1.0]).remarks
+        []
+        """
+        return list(getattr(self._described, "remarks", ()))
+
+    @property
+    def copies(self) -> str:
+        """What to say of rows that equal others in every column; empty if there are no more than chance explains.
+
+        >>> Log(contexts=[[0.1], [0.2]] * 99, arms=[0, 1] * 99, rewards=[1, 0] * 99, probabilities=0.5).copies[:42]
+        '196 of 198 rows are copies of other rows i'
+        """
+        if self._copies is None:
+            self._copies = self._found_copies()
+        return self._copies
+
+    def _found_copies(self) -> str:
+        if self._source is not None:
+            return str(getattr(self._source, "copies", ""))
+        rows = next(iter(self.batches(MAX_SAMPLE)), None)
+        if rows is None:
+            return ""
+        others = [values for values in (rows.contexts, rows.timestamps) if values is not None]
+        return copies([rows.arms, rows.rewards], others, rows.probabilities)
+
+    @property
+    def rows_left_out(self) -> dict[str, int]:
+        """How many rows were left out when the log was read, by reason; known once they have been read.
+
+        >>> Log(arms=[0], rewards=[1.0]).rows_left_out
+        {}
+        """
+        return dict(getattr(self._described, "rows_left_out", {}))
+
+    @property
+    def first_rows(self) -> LogBlock | None:
+        """The first rows without their contexts, at most 50,000; None if there are none."""
+        rows = getattr(self._source, "first_rows", None)
+        return rows if rows is not None else next(iter(self.batches(MAX_SAMPLE, contexts=False)), None)
+
+    @property
+    def constant_probability(self) -> bool:
+        """Whether one number was given as the probability of every row: a randomised trial."""
+        return getattr(self._described, "constant_probability", False)
+
+    @property
+    def logged_by(self) -> str | None:
+        """Who drew the arms, where the format says so."""
+        return getattr(self._described, "logged_by", None)
+
+    @property
     def streamed(self) -> bool:
         """Whether rows come from a file each time they are asked for."""
         return self._rows is None
@@ -469,7 +532,14 @@ class Log:
             log = self._like(self._rows.take(slice(first, last)))
             log._origin = None  # and not the table itself, which does not travel
             log.costs = None if self.costs is None else self.costs[first:last]
-            log._described = Described(self.columns_used, self.context_names)
+            log._described = Described(
+                self.columns_used,
+                self.context_names,
+                self.remarks,
+                self.rows_left_out,
+                self.logged_by,
+                self.constant_probability,
+            )
             return log
         if not hasattr(self._source, "part"):
             raise ValueError(
@@ -478,8 +548,8 @@ class Log:
             )
         return Log.from_source(self._source.part(first, last), self.arm_names)  # type: ignore[union-attr]
 
-    def with_probabilities(self, probabilities: Any) -> Log:
-        """The same log with these probabilities of the logged arms.
+    def with_probabilities(self, probabilities: Any, estimated: str | None = None) -> Log:
+        """The same log with these probabilities of the logged arms; ``estimated`` names a model that estimated them.
 
         >>> Log(arms=[0, 1], rewards=[0, 1]).with_probabilities([0.5, 0.5]).probabilities
         array([0.5, 0.5])
@@ -489,7 +559,7 @@ class Log:
         if found:
             raise LogError(found)
         log = self._like(rows)
-        log.costs = self.costs
+        log.costs, log.estimated = self.costs, estimated
         return log
 
     def _like(self, rows: LogBlock, which: Any = None) -> Log:
@@ -500,7 +570,8 @@ class Log:
             every = np.arange(len(self)) if before is None else before
             log._origin = (source, before if which is None else every[which])
         log._rows, log._source, log.n_arms, log.arm_names = rows, None, self.n_arms, self.arm_names
-        log._described = self._described
+        log._described, log.estimated = self._described, self.estimated
+        log._copies = self._copies if which is None else None
         return log
 
     def __repr__(self) -> str:

@@ -14,32 +14,14 @@ from armwise.offline.figures import both_names, diagnostics_figure, replay_figur
 from armwise.offline.figures import comparison_figure as comparison_figure
 from armwise.offline.figures import evaluation_figure as evaluation_figure
 from armwise.offline.figures import several_figure as several_figure
-from armwise.offline.views import cells, header, lift_line, number
+from armwise.offline.plan import ESTIMATORS, Plan
+from armwise.offline.views import cells, header, lift_line, number, weight_facts
 
 if TYPE_CHECKING:
-    from armwise.offline.diagnostics import Diagnostics
     from armwise.offline.fitting import Fitted
     from armwise.offline.playback import Replay
     from armwise.offline.result import Comparison, Evaluation
     from armwise.offline.several import Evaluations
-
-_ABOUT = {
-    "ips": "inverse propensity score: unbiased, high variance",
-    "snips": "self-normalised IPS: slightly biased, less variance",
-    "dm": "direct method: the reward model alone; the interval does not know its bias",
-    "dr": "doubly robust: the model, corrected on the logged arms",
-    "sndr": "doubly robust with self-normalised corrections",
-    "switch-dr": "doubly robust below a weight, the model above it; the interval is that of dr",
-    "dros": "doubly robust with shrunken weights; the interval is that of dr",
-    "sips": "weights of whole rankings: right whatever a user does, high variance",
-    "iips": "weights of each slot alone: right if its reward depends on its own arm only",
-    "rips": "weights of a slot and those above it: right if a user reads from the top",
-    "pi": "pseudo-inverse: right if the ranking's reward is a sum over slots that were filled independently",
-    "cascade-dr": "rips, with a model of the rewards: right if a user reads from the top, less variance",
-    "kernel-ips": "inverse density, smoothed over nearby actions: high variance",
-    "kernel-snips": "self-normalised: slightly biased, less variance",
-    "kernel-dr": "a reward model, corrected on nearby actions",
-}
 
 _SENTENCE = 40  # characters that no number has
 _FEW_POLICIES = 3  # whose diagnostics a page shows without being asked
@@ -52,6 +34,8 @@ body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(
 th, td { padding: .35rem .7rem; border-bottom: 1px solid var(--line); text-align: right; white-space: nowrap; }
 th:first-child, td:first-child, td.text { text-align: left; } th { color: var(--soft); font-weight: 600; } td.text { white-space: normal; color: var(--soft); }
 .verdict { border-left: 5px solid var(--alarm); padding: .6rem 1rem; color: var(--alarm); font-weight: 600; }
+.answer { font-size: 1.25rem; line-height: 1.4; } .plan { display: grid; grid-template-columns: max-content 1fr; gap: .2rem 1rem; color: var(--soft); }
+.plan dt { font-weight: 600; } .plan dd { margin: 0; } ol.verdict { padding-left: 2rem; }
 summary { font-size: 1.2rem; font-weight: 600; margin: 1rem 0 .4rem; cursor: pointer; } img { max-width: 100%; background: #fff; border-radius: 6px; } .about { color: var(--soft); padding-left: 1.2rem; } footer { color: var(--soft); margin-top: 2rem; font-size: .9rem; }"""
 
 _PAGE = """<!doctype html>
@@ -107,6 +91,20 @@ def _alarm(text: str) -> str:
     return f'<p class="verdict" role="alert">{html.escape(text)}</p>' if text else ""
 
 
+def _opening(result: Evaluation | Evaluations | Comparison) -> str:
+    """The plan of the analysis, the answer and the warnings; without a plan the verdict alone."""
+    if result.plan is None:
+        return _alarm("; ".join(getattr(result, "warnings", ()) or [getattr(result, "verdict", "")]))
+    warnings = "".join(f"<li>{html.escape(text)}</li>" for text in result.cautions)
+    alarm = f'<ol class="verdict" role="alert">{warnings}</ol>' if warnings else ""
+    return _plan(result.plan) + f'<p class="answer">{html.escape(result.answer)}</p>' + alarm
+
+
+def _plan(plan: Plan) -> str:
+    rows = "".join(f"<dt>{name}</dt><dd>{html.escape(text)}</dd>" for name, text in plan.to_dict().items())
+    return f'<dl class="plan">{rows}</dl>'
+
+
 def _list(texts: Iterable[str]) -> str:
     return '<ul class="about">' + "".join(f"<li>{html.escape(text)}</li>" for text in texts) + "</ul>"
 
@@ -119,7 +117,7 @@ def evaluation_fragment(result: Evaluation) -> str:
     lift = [] if result.lift is None else [lift_line(result)]
     return (
         f"<h4>{html.escape(result.target)}</h4>"
-        + _alarm(result.verdict)
+        + _opening(result)
         + _table(*result.rows_shown())
         + _list([*lift, *result.notes])
     )
@@ -127,10 +125,10 @@ def evaluation_fragment(result: Evaluation) -> str:
 
 def evaluation_report(result: Evaluation, path: Any) -> None:
     """One page: picture, estimates, segments, diagnostics."""
-    about = [f"{name}: {_ABOUT[name]}" for name in result if name in _ABOUT]
+    about = [f"{name}: {ESTIMATORS[name]}" for name in result if name in ESTIMATORS]
     lift = [] if result.lift is None else [lift_line(result)]
     _write(path, f"Offline evaluation of {result.target}", [
-        _alarm(result.verdict),
+        _opening(result),
         _image(evaluation_figure(result, said=True), "Estimates with their intervals"),
         "<h2>Estimates</h2>" + _table(*result.rows_shown()),
         _list([*lift, *about, *result.notes]),
@@ -159,17 +157,6 @@ def _segments(results: dict[str, Evaluation]) -> str:
     return f"<h2>Segments, {html.escape(list(first)[-1])}</h2>" + _table(head, rows)
 
 
-def _calibration(d: Diagnostics) -> str:
-    """The arm whose probabilities fit worst how often it was played."""
-    off = [(abs(z), arm, mean) for arm, (mean, z) in enumerate(d.calibration) if not math.isnan(z)]
-    if not off:
-        return "too few rows per arm to say"
-    z, arm, mean = max(off)
-    return (
-        f"worst for arm {arm}: rows weighted by 1/p make {mean:.1%} of the log, expected 100% ({z:.1f} standard errors)"
-    )
-
-
 def _headed(diagnostics: str) -> str:
     return "<h2>Diagnostics</h2>" + diagnostics if diagnostics.startswith("<img") else diagnostics
 
@@ -179,25 +166,9 @@ def _diagnostics(result: Evaluation) -> str:
     if d is None:  # unless each estimate knows its own effective rows, as on the log of an agent that adapts
         known = any(not math.isnan(e.ess) for e in result.values())
         return "" if known else "<p>The log has no probabilities: nothing can be said about overlap.</p>"
-    worst = ", ".join(f"{name} {z:.1f}" for name, z, _ in d.balance[:3]) or "no shared contexts"
-    facts = [
-        ("effective sample size", f"{d.ess:,.0f} of {d.n:,} ({d.ess / d.n:.1%})"),
-        ("mean weight (1 is right)", f"{d.mean_weight:.4f} ± {d.mean_weight_error:.4f}"),
-        ("largest weights", ", ".join(f"{weight:,.2f} (row {row})" for row, weight in d.largest)),
-        ("the largest row's share of all weight", f"{d.largest_share:.2%}"),
-        (
-            "tail of the weights (Pareto k; above 0.5 is heavy)",
-            "too few to say" if math.isnan(d.pareto_k) else f"{d.pareto_k:.2f}",
-        ),
-        ("rows that count whose reward is not the commonest", f"{d.outcomes:,}"),
-        ("rows whose arm the target never plays", f"{d.no_overlap:.1%}"),
-        ("the target's decisions that the log never tries", f"{d.unsupported:.1%}"),
-        ("rows with a clipped weight", f"{d.clipped:.1%}"),
-        ("weight that clipping takes", f"{d.clipped_weight:.1%}"),
-        ("calibration of the probabilities", _calibration(d)),
-        ("balance of the contexts (standard errors, worst)", worst),
-    ]
-    lines = "".join(f'<tr><td>{name}</td><td class="text">{html.escape(text)}</td></tr>' for name, text in facts)
+    lines = "".join(
+        f'<tr><td>{name}</td><td class="text">{html.escape(text)}</td></tr>' for name, text in weight_facts(d)
+    )
     table = f'<div class="scroll"><table><tbody>{lines}</tbody></table></div>'
     return _image(diagnostics_figure(d), "Weights, effective rows over time, balance") + table
 
@@ -212,11 +183,9 @@ def several_fragment(results: Evaluations) -> str:
     lifts = [f"{name}: {lift_line(each)}" for name, each in results.items() if each.lift is not None]
     earned = [f"the log earned {number(first.logged)} per decision"] if math.isfinite(first.logged) else []
     return (
-        _alarm(results.verdict)
+        _opening(results)
         + _table(["policy", *header(first.level)], rows)
-        + _list(
-            [*earned, *lifts, *next((each.notes for each in results.values() if each.lift is not None), first.notes)]
-        )
+        + _list([*earned, *lifts, *results.notes])
         + _segments(dict(results))
     )
 
@@ -242,9 +211,7 @@ def comparison_fragment(comparison: Comparison) -> str:
     p = f" (p = {comparison.p_value:.2g})" if math.isfinite(comparison.p_value) else ""
     notes = [f"better: {comparison.better}{p}; the difference's interval is {comparison.kind}"]
     notes += [f"columns: {comparison.columns}"] if comparison.columns else []
-    return (
-        _alarm("; ".join(comparison.warnings)) + _table([f"{one.name} of", *header(one.level)[1:]], rows) + _list(notes)
-    )
+    return _opening(comparison) + _table([f"{one.name} of", *header(one.level)[1:]], rows) + _list(notes)
 
 
 def comparison_report(comparison: Comparison, path: Any) -> None:

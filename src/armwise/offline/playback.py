@@ -15,6 +15,7 @@ from scipy.special import chdtrc, stdtr, stdtrit
 from armwise.agent import Agent, Choice, Floats, count, fraction
 from armwise.offline import intervals
 from armwise.offline.balance import Balance, listed
+from armwise.offline.cautions import distinct
 from armwise.offline.diagnostics import WeakLogWarning
 from armwise.offline.log import Log
 from armwise.offline.progress import bar
@@ -65,6 +66,11 @@ class Replay:
         if self.runs:
             return f"over logs and runs of the agent, from {self.runs} resampled logs"
         return "of this one run: it leaves out how differently the agent might have learnt (runs=20 brings that in)"
+
+    @property
+    def cautions(self) -> list[str]:
+        """Everything to know before trusting these numbers: distinct sentences, the most important first."""
+        return distinct(("", text) for text in self.warnings)
 
     def table(self) -> str:
         """The result as lines of text."""

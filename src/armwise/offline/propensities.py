@@ -68,7 +68,10 @@ class PropensityModel:
             table /= table.sum(axis=1, keepdims=True)
         self.probabilities, self._arms = table, rows.arms
         least = 1.0 / (20.0 * log.n_arms) if self.clip is None else self.clip
-        return log.with_probabilities(np.maximum(table[np.arange(len(rows)), rows.arms], least))
+        return log.with_probabilities(np.maximum(table[np.arange(len(rows)), rows.arms], least), self._name())
+
+    def _name(self) -> str:
+        return "a logistic model of the arms" if self.classifier is None else type(self.classifier).__name__
 
     def _crossfitted(self, rows: LogBlock, fold: np.ndarray, advance: Any) -> Floats:
         X = _scaled(inputs(rows))  # a column in dollars beside one in [0, 1] makes the fit take for ever

@@ -10,9 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from armwise.offline import views
+from armwise.offline import answers, views
+from armwise.offline.cautions import Finding, distinct
 from armwise.offline.diagnostics import Diagnostics
 from armwise.offline.estimators import Estimator
+from armwise.offline.plan import Plan
 
 _SAME = 100  # rows that all say the same still leave about 3/n unknown
 MODEL_ALONE = "rests on the reward model alone, whose bias the interval"
@@ -137,6 +139,8 @@ class Evaluation(Mapping[str, Estimate]):
         self.lift, self.columns, self.logged, self.policies = lift, columns, logged, policies
         self.reward_range = reward_range
         self.segments: dict[str, Evaluation] = {}
+        self.plan: Plan | None = None
+        self.copies, self.remarks = "", list[str]()  # of the log: its duplicate rows, how it was read
         self.diagnostics, self.target, self.interval, self.level = diagnostics, target, interval, level
 
     def __getitem__(self, name: str) -> Estimate:
@@ -164,7 +168,30 @@ class Evaluation(Mapping[str, Estimate]):
         ([], 'biased: clipping takes 37.5% of the weight away, which the interval does not know')
         """
         found = list(self.diagnostics.verdicts) if self.diagnostics is not None else []
-        return [*found, *self._starting("undefined"), *self._starting("no width")]
+        return [*found, *filter(None, [self.copies]), *self._starting("undefined"), *self._starting("no width")]
+
+    def findings(self) -> list[Finding]:
+        """What speaks against these numbers: (segment, or empty for all rows, and the text)."""
+        texts = [*self.weaknesses, *self._starting("biased"), *self.remarks]
+        texts += [f"{e.name}: {w}" for e in self._estimates.values() for w in e.warnings if w.startswith("outside")]
+        segments = self.segments.items()
+        return [("", text) for text in texts] + [(name, text) for name, each in segments for _, text in each.findings()]
+
+    @property
+    def cautions(self) -> list[str]:
+        """Everything to know before trusting these numbers: distinct sentences, the most important first."""
+        return distinct(self.findings())
+
+    @property
+    def answer(self) -> str:
+        """The answer in a sentence or two.
+
+        >>> from armwise.offline import Log, evaluate
+        >>> log = Log(arms=[0, 1] * 50, rewards=[1, 0] * 50, probabilities=0.5, n_arms=2)
+        >>> evaluate(log, [0.5, 0.5], "ips").answer
+        'The given policy would have earned 0.5000 per decision (95% interval 0.4008 to 0.5992).'
+        """
+        return answers.of_evaluation(self)
 
     @property
     def notes(self) -> list[str]:
@@ -212,7 +239,14 @@ class Evaluation(Mapping[str, Estimate]):
         """
         return views.text_table(self)
 
-    __repr__ = __str__ = table
+    def text(self, explain: bool = False) -> str:
+        """The plan of the analysis, the answer, the table, the warnings; ``explain`` adds what stands behind them."""
+        return views.full_text(self, views.table_lines(self), explain)
+
+    def __str__(self) -> str:
+        return self.text()
+
+    __repr__ = __str__
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, as plain values."""
@@ -221,7 +255,9 @@ class Evaluation(Mapping[str, Estimate]):
             "interval": self.interval,
             "level": self.level,
             "verdict": self.verdict,
-            "warnings": [self.verdict] if self.verdict else [],
+            "plan": None if self.plan is None else self.plan.to_dict(),
+            "answer": self.answer,
+            "warnings": self.cautions,
             "notes": self.notes,
             "columns": self.columns,
             "logged": self.logged if math.isfinite(self.logged) else None,
@@ -298,18 +334,21 @@ class Comparison:
     kind: str = "normal"
     names: tuple[str, str] = ("first", "second")
     columns: str | None = None
+    plan: Plan | None = None
+    remarks: tuple[str, ...] = ()  # how the log was read
 
     @classmethod
     def of(
         cls, first: Estimate, second: Estimate, difference: Any, names: tuple[str, str] = ("first", "second"),
-        columns: str | None = None, verdicts: Sequence[str] = (),
+        columns: str | None = None, verdicts: Sequence[str] = (), plan: Plan | None = None,
+        remarks: Sequence[str] = (),
     ) -> Comparison:  # fmt: skip
         """From the two estimates, their difference, and what else speaks against it."""
         error = math.sqrt(max(difference.variance, 0.0) / first.n)
         own = [f"{which}: {w}" for which, e in (("first", first), ("second", second)) for w in e.warnings
                if w not in verdicts]  # fmt: skip
         return cls(first, second, difference.value, difference.low, difference.high, error, difference.p_value,
-                   (*verdicts, *own), difference.kind, names, columns)  # fmt: skip
+                   (*verdicts, *own), difference.kind, names, columns, plan, tuple(remarks))  # fmt: skip
 
     @property
     def better(self) -> str:
@@ -332,14 +371,40 @@ class Comparison:
         """Both policies and their difference, as lines of text."""
         return views.comparison_table(self)
 
-    __repr__ = __str__ = table
+    @property
+    def cautions(self) -> list[str]:
+        """Everything to know before trusting the difference: distinct sentences, the most important first."""
+        shared = [
+            ("", text) for text in (*self.warnings, *self.remarks) if not text.startswith(("first: ", "second: "))
+        ]
+        labels = self.names if self.names[0] != self.names[1] else ("first", "second")
+        own = [(label, text) for label, e in zip(labels, (self.first, self.second), strict=True) for text in e.warnings
+               if not text.startswith((MODEL_ALONE, "tuned"))]  # fmt: skip
+        both = {text for _, text in own if all(text in e.warnings for e in (self.first, self.second))}
+        own = [("" if text in both else label, text) for label, text in own]
+        return distinct([*shared, *own])
+
+    @property
+    def answer(self) -> str:
+        """Which policy is better, in a sentence."""
+        return answers.of_comparison(self)
+
+    def text(self, explain: bool = False) -> str:
+        """The plan of the analysis, the answer, the table, the warnings; ``explain`` adds what stands behind them."""
+        return views.full_text(self, views.comparison_lines(self), explain)
+
+    def __str__(self) -> str:
+        return self.text()
+
+    __repr__ = __str__
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
         numbers = _plain({k: getattr(self, k) for k in ("value", "low", "high", "std_error", "p_value")})
         return {"first": self.first.to_dict(), "second": self.second.to_dict(), **numbers, "better": self.better,
                 "kind": self.kind, "names": list(self.names), "columns": self.columns,
-                "warnings": list(self.warnings)}  # fmt: skip
+                "plan": None if self.plan is None else self.plan.to_dict(), "answer": self.answer,
+                "warnings": self.cautions}  # fmt: skip
 
     def plot(self, path: Any = None) -> Any:
         """Both policies and their difference, as a matplotlib figure (written to ``path`` if given)."""

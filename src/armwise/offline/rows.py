@@ -44,6 +44,10 @@ class LogError(ValueError):
         plural = "problem" if total == 1 else "problems"
         super().__init__("\n  ".join([f"the log has {total:,} {plural}:", *lines[:_SHOWN], *more]))
 
+    def add_remedy(self, text: str) -> None:
+        """Say at the end of the message what may help."""
+        self.args = (f"{self.args[0]}\n  {text}",)
+
     def __reduce__(self) -> tuple[Any, ...]:  # it comes back from the workers of a cluster
         return LogError, (self.problems, self._total)
 
@@ -324,48 +328,53 @@ def joined(blocks: list[LogBlock], n_arms: int) -> LogBlock:
 
 
 def problems(rows: LogBlock) -> list[str]:
-    """Everything that is wrong with these rows, each with its row number.
+    """Everything that is wrong with these rows, each with its row number or its line.
 
     >>> problems(LogBlock(arms=np.array([0, 1]), rewards=np.ones(2), n_arms=2, probabilities=np.array([0.5, 0.0])))
     ['row 1: probability is 0.0, expected a number in (0, 1]']
     """
-    shapes = _wrong_shapes(rows)
-    if shapes:
-        return shapes
-    n, K = len(rows), rows.n_arms
-    found: list[tuple[int, str]] = []
+    found = _wrong_shapes(rows)
+    if found:
+        return found
+    lines = None if rows.names is None else rows.names.lines
+    place = (lambda i: f"row {i}") if lines is None else lines.place
+    whole = [texts[WHOLE_COLUMN] for texts in (rows.unread or {}).values() if WHOLE_COLUMN in texts]
+    return whole + [f"{place(rows.start + i)}: {text}" for i, _, text in row_problems(rows)]
 
-    def report(wrong: NDArray[np.bool_], say: Callable[[int], str]) -> None:
-        found.extend((int(i), say(int(i))) for i in np.flatnonzero(wrong))
+
+def row_problems(rows: LogBlock) -> list[tuple[int, str, str]]:
+    """Row, field and text of everything that is wrong with single rows, in the order of the rows."""
+    n, K = len(rows), rows.n_arms
+    found: list[tuple[int, str, str]] = []
+
+    def report(field: str, wrong: NDArray[np.bool_], say: Callable[[int], str]) -> None:
+        found.extend((int(i), field, say(int(i))) for i in np.flatnonzero(wrong))
 
     arms, rewards, p = rows.arms, rows.rewards, rows.probabilities
     unread = {name: (rows.unread or {}).get(name, {}) for name in ("arms", "rewards", "probabilities")}
-    whole = [texts[WHOLE_COLUMN] for texts in unread.values() if WHOLE_COLUMN in texts]
     if n and not (arms.min() >= 0 and arms.max() < K):
         expected = f"expected a whole number from 0 to {K - 1}"
-        report((arms < 0) | (arms >= K), lambda i: unread["arms"].get(i) or f"arm is {arms[i]}, {expected}")
+        report("arm", (arms < 0) | (arms >= K), lambda i: unread["arms"].get(i) or f"arm is {arms[i]}, {expected}")
     if n and not (rewards.min() >= -_LARGEST and rewards.max() <= _LARGEST):  # NaN fails, too
         wrong = ~np.isfinite(rewards) & (WHOLE_COLUMN not in unread["rewards"])
-        report(wrong, lambda i: unread["rewards"].get(i) or _no_reward(rows, i))
+        report("reward", wrong, lambda i: unread["rewards"].get(i) or _no_reward(rows, i))
         large = np.isfinite(rewards) & (np.abs(rewards) > _LARGEST)
-        report(large, lambda i: f"reward is {rewards[i]}, expected one of at most {_LARGEST:g} in magnitude")
+        report("reward", large, lambda i: f"reward is {rewards[i]}, expected one of at most {_LARGEST:g} in magnitude")
     if p is not None and n and not (p.min() > _SMALLEST and p.max() <= 1.0 + 1e-9):
         wrong = ~((p > _SMALLEST) & (p <= 1 + 1e-9)) & ~(np.isnan(p) & (WHOLE_COLUMN in unread["probabilities"]))
-        report(wrong, lambda i: unread["probabilities"].get(i) or _no_probability(rows, i))
+        report("probability", wrong, lambda i: unread["probabilities"].get(i) or _no_probability(rows, i))
     for name in ("contexts", "arm_features"):
         values = getattr(rows, name)
         if ndim(values) > 1 and not np.isfinite(values.sum()) and len(values) == n:
             bad = ~np.isfinite(values).reshape(n, -1).all(axis=1)
-            report(bad, lambda i, name=name: _not_finite(name, rows, i))  # type: ignore[misc]
+            report("context", bad, lambda i, name=name: _not_finite(name, rows, i))  # type: ignore[misc]
     legal = (arms >= 0) & (arms < K)
     for name, mask in (("available", rows.available), ("support", rows.support)):
         if mask is not None:
             there = mask[np.arange(n), np.where(legal, arms, 0)]
             said = "is not among the available arms" if name == "available" else "is outside the support"
-            report(~there & legal, lambda i, said=said: f"arm {arms[i]} {said}")  # type: ignore[misc]
-    lines = None if rows.names is None else rows.names.lines
-    place = (lambda i: f"row {i}") if lines is None else lines.place
-    return whole + [f"{place(rows.start + i)}: {text}" for i, text in sorted(found, key=lambda pair: pair[0])]
+            report("arm", ~there & legal, lambda i, said=said: f"arm {arms[i]} {said}")  # type: ignore[misc]
+    return sorted(found, key=lambda each: each[0])
 
 
 def _no_reward(rows: LogBlock, i: int) -> str:

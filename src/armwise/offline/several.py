@@ -7,7 +7,9 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from armwise.offline import views
+from armwise.offline import answers, views
+from armwise.offline.cautions import distinct
+from armwise.offline.plan import Plan
 from armwise.offline.result import Evaluation
 
 
@@ -45,18 +47,50 @@ class Evaluations(Mapping[str, Evaluation]):
         """Everything that speaks against trusting these numbers, in one line; empty if nothing does."""
         return "; ".join(self.weaknesses)
 
+    @property
+    def plan(self) -> Plan | None:
+        """The plan of the analysis, which is the same for all policies."""
+        return next(iter(self.values())).plan
+
+    @property
+    def notes(self) -> list[str]:
+        """What a reader has to know and which is no fault of the log: kinds of intervals, columns, the bias of "dm"."""
+        return next((each.notes for each in self.values() if each.lift is not None), next(iter(self.values())).notes)
+
+    @property
+    def cautions(self) -> list[str]:
+        """Everything to know before trusting these numbers: distinct sentences, the most important first."""
+        found = {name: each.findings() for name, each in self.items()}
+        shared = set.intersection(*(set(findings) for findings in found.values()))
+        named = [(segment if (segment, text) in shared else ", ".join(filter(None, [segment, name])), text)
+                 for name, findings in found.items() for segment, text in findings]  # fmt: skip
+        return distinct(named)
+
+    @property
+    def answer(self) -> str:
+        """Which policy would have earned most, in a sentence or two."""
+        return answers.of_several(self)
+
+    def text(self, explain: bool = False) -> str:
+        """The plan of the analysis, the answer, the table, the warnings; ``explain`` adds what stands behind them."""
+        return views.full_text(self, views.several_lines(self), explain)
+
+    def __str__(self) -> str:
+        return self.text()
+
+    __repr__ = __str__
+
     def table(self) -> str:
         """Values, lifts and segments as lines of text, with the verdict below."""
         return views.several_table(self)
-
-    __repr__ = __str__ = table
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, as plain values."""
         logged = next(iter(self.values())).logged
         return {"policies": {name: each.to_dict() for name, each in self.items()}, "baseline": self.baseline,
                 "by": self.by, "logged": logged if math.isfinite(logged) else None, "verdict": self.verdict,
-                "warnings": self.weaknesses}  # fmt: skip
+                "plan": None if self.plan is None else self.plan.to_dict(), "answer": self.answer,
+                "warnings": self.cautions}  # fmt: skip
 
     def to_json(self, indent: int | None = 2) -> str:
         """Everything, as JSON."""

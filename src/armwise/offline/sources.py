@@ -74,6 +74,8 @@ def _table(
     lines: Lines | None = None,
 ) -> TableSource:  # fmt: skip
     """The rows of blocks of columns; ``ranged`` if ``blocks`` can open some of the rows only."""
+    mapping = dict(mapping)
+    skip = mapping.pop("skip", False)
     columns = Columns.read(names, **mapping)
 
     def checked(wanted: list[str], size: int, *rows: int) -> Iterator[Block]:
@@ -81,7 +83,7 @@ def _table(
             check_column(name, names)
         return blocks(wanted, size, *rows)
 
-    return TableSource(checked, columns, n_rows, n_arms, arm_names, ranged, in_memory, lines)
+    return TableSource(checked, columns, n_rows, n_arms, arm_names, ranged, in_memory, lines, names, skip)
 
 
 # ---------------------------------------------------------------------- frames

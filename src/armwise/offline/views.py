@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Container
 from typing import TYPE_CHECKING, Any
 
+from armwise.offline.plan import ESTIMATORS
+
+_WIDTH = 100  # characters of a line of prose
+
 if TYPE_CHECKING:
+    from armwise.offline.diagnostics import Diagnostics
     from armwise.offline.result import Comparison, Estimate, Evaluation
     from armwise.offline.several import Evaluations
 
@@ -62,17 +68,42 @@ def header(level: float) -> list[str]:
 
 
 def text_table(result: Evaluation) -> str:
-    """The table for a terminal."""
+    """The table for a terminal, with the verdict below."""
+    lines = table_lines(result)
+    lines += [f"  WARNING, {segment}: {each.verdict}" for segment, each in result.segments.items() if each.verdict]
+    lines += result.notes
+    lines += [f"WARNING: {result.verdict}"] if result.verdict else []
+    return "\n".join(lines)
+
+
+def table_lines(result: Evaluation) -> list[str]:
+    """Estimates, the lift, segments."""
     lines = lines_of(header(result.level), [cells(e) for e in result.values()])
     lines += [] if result.lift is None else [lift_line(result)]
     for segment, inside in result.segments.items():
         best = list(inside.values())[-1]
         lift = "" if inside.lift is None else f", lift {_signed(inside.lift.value)} ({_ends(inside.lift)})"
         lines.append(f"{segment}: {best.name} {number(best.value)} ({_ends(best)}) in {best.n:,} rows{lift}")
-        lines += [f"  WARNING, {segment}: {inside.verdict}"] if inside.verdict else []
-    lines += result.notes
-    lines += [f"WARNING: {result.verdict}"] if result.verdict else []
-    return "\n".join(lines)
+    return lines
+
+
+def full_text(result: Evaluation | Evaluations | Comparison, table: list[str], explain: bool = False) -> str:
+    """The plan of the analysis, the answer, the table, the warnings, in the order in which they are read."""
+    if result.plan is None:
+        return result.table()
+    parts = [["Plan", *result.plan.lines()], ["Answer", *_wrapped(result.answer)], table]
+    notes = [note for note in getattr(result, "notes", []) if not note.startswith("columns: ")]
+    parts += [notes] if notes else []
+    if explain:
+        parts.append(["Explained", *(line for name, text in facts_of(result) for line in _wrapped(f"{name}: {text}"))])
+    if result.cautions:
+        # not wrapped: somebody may search for them
+        parts.append(["WARNING", *(f"  {i}. {text}" for i, text in enumerate(result.cautions, 1))])
+    return "\n\n".join("\n".join(part) for part in parts)
+
+
+def _wrapped(text: str) -> list[str]:
+    return textwrap.wrap(text, _WIDTH - 2, initial_indent="  ", subsequent_indent="  ")
 
 
 def lift_line(result: Evaluation) -> str:
@@ -85,6 +116,16 @@ def lift_line(result: Evaluation) -> str:
 
 
 def several_table(results: Evaluations) -> str:
+    """Policies and estimators, lifts, segments, with the verdict below."""
+    first, lines = next(iter(results.values())), several_lines(results)
+    lines += [f"WARNING, {segment}, {name}: {each.segments[segment].verdict}" for segment in first.segments
+              for name, each in results.items() if each.segments[segment].verdict]  # fmt: skip
+    lines += results.notes
+    lines += [f"WARNING: {results.verdict}"] if results.verdict else []
+    return "\n".join(lines)
+
+
+def several_lines(results: Evaluations) -> list[str]:
     """Policies and estimators, lifts, segments."""
     first = next(iter(results.values()))
     body = [[name, *cells(e)] for name, each in results.items() for e in each.values()]
@@ -101,12 +142,8 @@ def several_table(results: Evaluations) -> str:
                 change = "" if lift is None else f"{_signed(lift.value)} ({_ends(lift)})"
                 rows.append([segment, name, number(e.value), _ends(e), f"{e.n:,}", change])
         head = [results.by, "policy", e.name, f"{first.level:.0%} interval", "rows", "lift"]
-        lines += ["", *lines_of(head, rows, left={0, 1, 3, 5}), ""]
-        lines += [f"WARNING, {segment}, {name}: {each.segments[segment].verdict}" for segment in first.segments
-                  for name, each in results.items() if each.segments[segment].verdict]  # fmt: skip
-    lines += next((each.notes for each in results.values() if each.lift is not None), first.notes)
-    lines += [f"WARNING: {results.verdict}"] if results.verdict else []
-    return "\n".join(lines)
+        lines += ["", *lines_of(head, rows, left={0, 1, 3, 5})]
+    return lines
 
 
 def _signed(value: float) -> str:
@@ -118,6 +155,14 @@ def _ends(e: Any) -> str:
 
 
 def comparison_table(comparison: Comparison) -> str:
+    """Two policies and their difference, with the verdicts below."""
+    lines = comparison_lines(comparison)
+    lines += [f"columns: {comparison.columns}"] if comparison.columns else []
+    lines += [f"WARNING: {text}" for text in comparison.warnings]
+    return "\n".join(lines)
+
+
+def comparison_lines(comparison: Comparison) -> list[str]:
     """Two policies and their difference."""
     one, other = comparison.first, comparison.second
     body = [
@@ -130,6 +175,47 @@ def comparison_table(comparison: Comparison) -> str:
     lines = lines_of([f"{one.name} of", *header(one.level)[1:]], body)
     p = f" (p = {comparison.p_value:.2g})" if math.isfinite(comparison.p_value) else ""
     lines.append(f"better: {comparison.better}{p}; the difference's interval is {comparison.kind}")
-    lines += [f"columns: {comparison.columns}"] if comparison.columns else []
-    lines += [f"WARNING: {text}" for text in comparison.warnings]
-    return "\n".join(lines)
+    return lines
+
+
+def facts_of(result: Any) -> list[tuple[str, str]]:
+    """What stands behind the numbers: each estimator, and what the weights say of each policy."""
+    several = hasattr(result, "by")
+    some = next(iter(result.values())) if several else result
+    names = [result.first.name] if hasattr(result, "first") else list(some)
+    found = [(name, ESTIMATORS[name]) for name in names if name in ESTIMATORS]
+    for name, each in result.items() if several else [("", result)]:
+        d = getattr(each, "diagnostics", None)
+        found += [] if d is None else [(f"{name}, {fact}" if name else fact, text) for fact, text in weight_facts(d)]
+    return found
+
+
+def weight_facts(d: Diagnostics) -> list[tuple[str, str]]:
+    """The diagnostics of the weights, by name."""
+    worst = ", ".join(f"{name} {z:.1f}" for name, z, _ in d.balance[:3]) or "no shared contexts"
+    k = "too few to say" if math.isnan(d.pareto_k) else f"{d.pareto_k:.2f}"
+    return [
+        ("effective sample size", f"{d.ess:,.0f} of {d.n:,} ({d.ess / d.n:.1%})"),
+        ("mean weight (1 is right)", f"{d.mean_weight:.4f} ± {d.mean_weight_error:.4f}"),
+        ("largest weights", ", ".join(f"{weight:,.2f} (row {row})" for row, weight in d.largest)),
+        ("the largest row's share of all weight", f"{d.largest_share:.2%}"),
+        ("tail of the weights (Pareto k; above 0.5 is heavy)", k),
+        ("rows that count whose reward is not the commonest", f"{d.outcomes:,}"),
+        ("rows whose arm the target never plays", f"{d.no_overlap:.1%}"),
+        ("the target's decisions that the log never tries", f"{d.unsupported:.1%}"),
+        ("rows with a clipped weight", f"{d.clipped:.1%}"),
+        ("weight that clipping takes", f"{d.clipped_weight:.1%}"),
+        ("calibration of the probabilities", _calibration(d)),
+        ("balance of the contexts (standard errors, worst)", worst),
+    ]
+
+
+def _calibration(d: Diagnostics) -> str:
+    """The arm whose probabilities fit worst how often it was played."""
+    off = [(abs(z), arm, mean) for arm, (mean, z) in enumerate(d.calibration) if not math.isnan(z)]
+    if not off:
+        return "too few rows per arm to say"
+    z, arm, mean = max(off)
+    return (
+        f"worst for arm {arm}: rows weighted by 1/p make {mean:.1%} of the log, expected 100% ({z:.1f} standard errors)"
+    )

@@ -1,0 +1,80 @@
+"""Cautions: what speaks against a result, each finding once, the most important first, each with a remedy."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+# Findings in the order of their importance: a phrase of the finding, and what to do. Those without a remedy here have
+# it in their own words. The first findings say that there is no answer at all.
+_NO_ANSWER = (
+    ("undefined", "Judge a policy that plays arms of the log."),
+    ("never tries there", "Judge a policy that stays with arms that the log tried, or explore more and log again."),
+    ("cannot answer the question", "Collect more rows, or judge a policy nearer to the one that made the log."),
+    ("too few rows answer the question", "Collect more rows before you decide."),
+)
+_OTHERS = (
+    ("an outcome is no context", ""),
+    ("known only with the reward", ""),
+    ("are copies of other rows", ""),
+    ("do not match how often arms appear", "Check that the column holds the probability of the arm that was drawn."),
+    ("the weights average", "Check the probabilities, and that no rows were left out of the log."),
+    ("weighted by 1/p, differ in", "Correct the probabilities, or leave the column out of contexts."),
+    ("one row carries", "Cap the weights (cap=, --cap), or judge a policy nearer to the one that made the log."),
+    ("heavy tail", "Cap the weights (cap=, --cap), or collect more rows."),
+    ("barely answers the question", "Take the interval as a rough one, or collect more rows."),
+    ("rows that count have the reward", "Collect more rows before you decide."),
+    ("have a reward other than the commonest", "Collect more rows before you decide."),
+    ("no width", "Collect more rows before you decide."),
+    ("biased: clipping", "Clip less, or not at all."),
+    ("outside its interval", ""),
+    ("looks like the probabilities", ""),
+    ("two columns are called", ""),
+    ("look like outcomes", ""),
+)
+_ORDER = (*_NO_ANSWER, *_OTHERS)
+_NUMBERS = re.compile(r"\d[\d,.]*%?")
+_MOST = 3  # subjects named for one finding
+
+Finding = tuple[str, str]  # of what (a policy, a segment; empty for the whole log), and the text
+
+
+def distinct(findings: Iterable[Finding]) -> list[str]:
+    """The findings as sentences: those that differ in their numbers alone are one, with the names of all they hold for.
+
+    >>> for text in distinct([("north", "too few rows answer the question: 9 of 9"), ("", "one row carries 20% of all"),
+    ...                       ("south", "too few rows answer the question: 8 of 8")]): print(text)
+    north: too few rows answer the question: 9 of 9 (also south). Collect more rows before you decide.
+    one row carries 20% of all. Cap the weights (cap=, --cap), or judge a policy nearer to the one that made the log.
+    """
+    kinds: dict[str, dict[str, str]] = {}
+    for subject, text in findings:
+        kinds.setdefault(_NUMBERS.sub("#", text), {}).setdefault(subject, text)
+    sentences = []
+    for by_subject in sorted(kinds.values(), key=lambda kind: _rank(next(iter(kind.values())))):
+        subject, *others = by_subject
+        text = by_subject.get("", by_subject[subject])
+        if "" in by_subject:
+            sentences.append(_sentence(text))
+            continue
+        also = ", ".join(others[:_MOST]) + (f" and {len(others) - _MOST} more" if len(others) > _MOST else "")
+        sentences.append(_sentence(f"{subject}: {text}" + (f" (also {also})" if others else "")))
+    return sentences
+
+
+def _sentence(text: str) -> str:
+    remedy = next((remedy for phrase, remedy in _ORDER if phrase in text), "")
+    return f"{text}." + (f" {remedy}" if remedy else "")
+
+
+def _rank(text: str) -> int:
+    return next((i for i, (phrase, _) in enumerate(_ORDER) if phrase in text), len(_NO_ANSWER))
+
+
+def without_answer(texts: Sequence[str]) -> str:
+    """The finding that leaves no answer at all; empty if there is none.
+
+    >>> without_answer(["this log cannot answer the question: 3 of 500", "heavy tail"])
+    'this log cannot answer the question: 3 of 500'
+    """
+    return next((text for phrase, _ in _NO_ANSWER for text in texts if phrase in text), "")

@@ -1,0 +1,73 @@
+"""Duplicate rows: rows that equal another in every column more often than chance explains."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from armwise.agent import Floats
+from armwise.offline.labels import Ints
+
+MAX_SAMPLE = 50_000  # rows that are looked at
+_FEWEST = 20  # copies below which nothing is said
+_SHARE = 0.005  # of the rows, likewise
+_ALL = 0.998  # of the rows that share a context with another: if so many share the outcome, they are copies
+_RICH = 0.05  # different contexts as a share of the rows, from which on they hardly repeat by chance
+
+
+def copies(outcome: Sequence[np.ndarray], others: Sequence[np.ndarray], probabilities: Floats | None) -> str:
+    """What to say of copies among these rows; empty if equal rows are no more than chance.
+
+    ``outcome`` are the arms and rewards, ``others`` all other columns. Discrete contexts repeat by chance, so rows are
+    copies only if rows with the same contexts have the same arm and reward far more often than the probabilities of
+    the arms allow, or if contexts hardly repeat and all rows that share one share the outcome, too.
+
+    >>> rng = np.random.default_rng(0)
+    >>> x, arms = rng.normal(size=300), rng.integers(0, 2, 300)
+    >>> thrice = np.repeat(np.arange(300), 3)
+    >>> copies([arms[thrice], arms[thrice] * 0.5], [x[thrice]], np.full(900, 0.5))[:45]
+    '600 of 900 rows are copies of other rows in e'
+    >>> copies([arms, arms * 0.5], [x.round()], np.full(300, 0.5))
+    ''
+    """
+    n = len(outcome[0])
+    if not others or n < 2 * _FEWEST:
+        return ""
+    context = _combined([_ids(values) for values in others])
+    whole = _combined([context, *(_ids(values) for values in outcome)])
+    n_copies = n - (int(whole.max()) + 1)
+    if n_copies < max(_FEWEST, _SHARE * n):
+        return ""
+    pairs, equal = _pairs(context), _pairs(whole)
+    by_chance = 1.0 if probabilities is None else float(np.mean(probabilities))
+    different = int(context.max()) + 1
+    all_equal = different > _RICH * n and n_copies > _ALL * (n - different)
+    if not (all_equal or equal > (0.5 + 0.5 * by_chance) * pairs):
+        return ""
+    return (f"{n_copies:,} of {n:,} rows are copies of other rows in every column: remove them, or if they are "
+            "decisions of the same user, count them together (cluster=, --cluster)")  # fmt: skip
+
+
+def _ids(values: np.ndarray) -> Ints:
+    """Equal values as equal numbers from 0."""
+    if values.ndim > 1:
+        flat = values.reshape(len(values), -1).astype(np.float64)
+        values = flat @ np.random.default_rng(0).normal(size=flat.shape[1])  # equal for equal rows, and for no others
+    if values.dtype.kind in "biufMm":
+        return np.unique(values, return_inverse=True)[1].astype(np.int64)
+    numbers: dict[str, int] = {}
+    return np.array([numbers.setdefault(str(value), len(numbers)) for value in values.tolist()], np.int64)
+
+
+def _combined(ids: Sequence[Ints]) -> Ints:
+    """Equal rows of several columns of numbers as equal numbers from 0."""
+    found = ids[0]
+    for column in ids[1:]:
+        found = np.unique(found * (int(column.max()) + 1) + column, return_inverse=True)[1].astype(np.int64)
+    return found
+
+
+def _pairs(ids: Ints) -> float:
+    counts = np.bincount(ids).astype(np.float64)
+    return float((counts * (counts - 1.0) / 2.0).sum())
