@@ -55,7 +55,7 @@ sanitize: $(STAMP)
 	cmake -S . -B build/sanitize -G Ninja -DPython_EXECUTABLE=$(abspath $(BIN))/python -DARMWISE_SANITIZE=ON >/dev/null
 	cmake --build build/sanitize
 	rm -rf $(SANITIZED) && mkdir -p $(SANITIZED) && cp -r src/armwise $(SANITIZED)/
-	rm -f $(SANITIZED)/armwise/numerics/_*.so
+	rm -f $(SANITIZED)/armwise/native/_*.so
 	cmake --install build/sanitize --prefix $(SANITIZED) >/dev/null
 	for variant in baseline ''; do \
 		ARMWISE_SANITIZED=$(SANITIZED) ARMWISE_SIMD=$$variant PYTHONMALLOC=malloc \
@@ -67,9 +67,9 @@ KERNEL_TESTS := tests/numerics tests/test_ridge.py tests/linear tests/kernel tes
 
 # The kernels' types, as mypy reads them, from the compiled module itself.
 stubs: native
-	PYTHONPATH=src $(BIN)/python -m nanobind.stubgen -q -m armwise.numerics._baseline -r -D -O src/armwise/numerics
-	$(BIN)/ruff format --quiet src/armwise/numerics/_baseline
-	$(BIN)/ruff check --quiet --fix src/armwise/numerics/_baseline
+	PYTHONPATH=src $(BIN)/python -m nanobind.stubgen -q -m armwise.native._baseline -r -D -O src/armwise/native
+	$(BIN)/ruff format --quiet src/armwise/native/_baseline
+	$(BIN)/ruff check --quiet --fix src/armwise/native/_baseline
 
 # From a fresh clone: install and compile what the races need; where everything is installed, it is kept up to date. One
 # thread for linear algebra: a race's matrices are small, and a second one waits for them in a loop that takes a core.

@@ -38,8 +38,8 @@ from typing import Any
 import numpy as np
 
 import armwise as aw
-from armwise.environments.frames import labelled_sets, read_labelled
-from armwise.ridge import Ridge
+from armwise.environments.data.frames import labelled_sets, read_labelled
+from armwise.models.ridge import Ridge
 from benchmarks import bakeoff_page, bakeoff_peers, bakeoff_vw, common, peers
 
 HERE = Path(__file__).parent

@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 
 import armwise as aw
-from armwise.agent import Agent
-from armwise.certify import Rounds, certificate
-from armwise.certify.rounds import Block
-from armwise.environments.base import Environment
-from armwise.racing.survey import survey_heats
-from armwise.racing.theory import bound
-from armwise.ridge import Ridge
+from armwise.core.agent import Agent
+from armwise.environments.environment import Environment
+from armwise.models.ridge import Ridge
+from armwise.racing.report.survey_race import survey_heats
+from armwise.racing.results.matching_bound import bound
+from armwise.theory.certificate import Rounds, certificate
+from armwise.theory.certificate.rounds import Block
 
 WORLDS = {
     "Linear rewards": "linear",

@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import armwise as aw
-from armwise.ridge import Ridge
+from armwise.models.ridge import Ridge
 from benchmarks import common
 
 FEW_VALUES, LOOKED_AT = 12, 200

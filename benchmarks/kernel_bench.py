@@ -19,7 +19,8 @@ from pathlib import Path
 import numpy as np
 
 import armwise as aw
-from armwise import kernels, persist
+from armwise.core import saving
+from armwise.models import kernels
 from benchmarks import common
 
 
@@ -106,7 +107,7 @@ def flat(budget: int = 200, K: int = 10, early: int = 2000, late: int = 20_000, 
     X, _, rewards = gp_rounds(kernel, 3, 0.1, seed=1, T=late + window, K=K)
     agent = aw.GPUCB(kernel, noise=0.1, beta=2.0, budget=budget, seed=0)
     agent.play(X[:early], rewards[:early])
-    young = persist.loads(persist.dumps(agent))
+    young = saving.loads(saving.dumps(agent))
     agent.play(X[early:late], rewards[early:late])
     # The two take turns on the same rounds, so that other work on the machine slows both alike.
     steps = np.empty((window, 2))

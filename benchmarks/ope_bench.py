@@ -62,7 +62,7 @@ def read_alone(path: str, ahead: bool) -> dict[str, Any]:
     """Every column, block after block, and nothing done with them."""
     import pyarrow.parquet as pq
 
-    from armwise.offline.log import BATCH
+    from armwise.offline.logs.log import BATCH
 
     rows = 0
     with pq.ParquetFile(path, pre_buffer=ahead) as file:

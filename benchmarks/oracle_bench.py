@@ -20,8 +20,8 @@ from typing import NamedTuple
 import numpy as np
 
 import armwise as aw
-from armwise.oracle.cutting_planes import LeastGap
-from armwise.oracle.variance import Sample, spread
+from armwise.agents.oracle.cutting_planes import LeastGap
+from armwise.agents.oracle.variance import Sample, spread
 
 
 class World(NamedTuple):

@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 
 import armwise as aw
-from armwise.environments.frames import labelled_sets
+from armwise.environments.data.frames import labelled_sets
 from benchmarks.bakeoff import AGENTS, read, scaled
 
 ROUNDS = 10_000

@@ -15,9 +15,9 @@ import json
 import msgspec
 import numpy as np
 
-from armwise.features.arms import read_arms
-from armwise.serve.journal.events import Creation, Decision, Reward, Row, Settings
-from armwise.serve.model.build import build_model
+from armwise.features.encoding.arms import read_arms
+from armwise.service.journal.events import Creation, Decision, Reward, Row, Settings
+from armwise.service.model.build import build_model
 
 ARMS = read_arms([json.dumps(f"a{k}").encode() for k in range(10)])
 FADING = {"class": "Explore", "epsilon": 0.1, "agent": {"class": "LinUCB", "alpha": 0.5, "lam": 1.0, "discount": 0.995}}

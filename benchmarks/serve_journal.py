@@ -14,10 +14,10 @@ import threading
 import time
 from pathlib import Path
 
-from armwise.serve.engine.engine import Engine
-from armwise.serve.journal.append import Write
-from armwise.serve.journal.events import Creation, Decision, Reward
-from armwise.serve.journal.sqlite import SQLite
+from armwise.service.engine.engine import Engine
+from armwise.service.journal.append import Write
+from armwise.service.journal.events import Creation, Decision, Reward
+from armwise.service.journal.sqlite import SQLite
 
 ARMS = [b'"a"', b'{"id": "b", "features": {"x": 1.5}}', b'"c"']
 

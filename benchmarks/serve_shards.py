@@ -202,9 +202,9 @@ def lost(server: Any, args: Any) -> None:
 
 def merging(args: Any) -> None:
     """Milliseconds of one merge, by the number of features and of databases."""
-    from armwise.serve.engine.merged import merge
-    from armwise.serve.journal.events import Creation
-    from armwise.serve.model.build import build_model
+    from armwise.service.engine.merged import merge
+    from armwise.service.journal.events import Creation
+    from armwise.service.model.build import build_model
 
     rng = np.random.default_rng(1)
     for dim in (128, 512, 1024):

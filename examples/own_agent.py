@@ -9,8 +9,8 @@ LinUCB uses. It passes `aw.testing.check_agent`, which is how to find out whethe
 import numpy as np
 
 import armwise as aw
-from armwise.agent import positive
-from armwise.ridge import Ridge
+from armwise.core.agent import positive
+from armwise.models.ridge import Ridge
 
 
 class Softmax(aw.Agent):

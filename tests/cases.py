@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import armwise as aw
-from armwise.testing import Case, D, K, N
+from armwise.testing.checks import Case, D, K, N
 
 PATH = np.diag([1.0, 2.0, 2.0, 1.0]) - np.eye(K, k=1) - np.eye(K, k=-1)  # the graph 0 - 1 - 2 - 3
 POLICIES = [

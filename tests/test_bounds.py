@@ -7,14 +7,14 @@ import math
 import numpy as np
 import pytest
 
-from armwise import bounds
-from armwise.guide import agents
+from armwise.theory import bounds
+from armwise.theory.algorithm_table import agents
 
 e = math.e
 BOUNDS = {
     name: function
     for name, function in inspect.getmembers(bounds, inspect.isfunction)
-    if function.__module__ == "armwise.bounds" and not name.startswith("_")
+    if function.__module__ == "armwise.theory.bounds" and not name.startswith("_")
 }
 
 # Letters chosen so that each logarithm is 1 or 2 (or 10,000's), and what the formula then gives with pencil and paper.

@@ -7,9 +7,10 @@ import pytest
 from scipy.sparse import csr_array, random_array
 
 import armwise as aw
-from armwise import hypotheses, persist
-from armwise.ridge import Ridge
-from armwise.staged import Staged
+from armwise.agents.linear.staged import Staged
+from armwise.core import saving
+from armwise.models.ridge import Ridge
+from armwise.theory import hypotheses
 
 
 def log_of(n, K=4, d=5, seed=1):
@@ -206,7 +207,7 @@ def test_the_hybrid_ridge_draws_shared_and_own_weights_towards_the_prior_mean():
     whole.remove_arm(1)
     whole.add_arm()
     np.testing.assert_allclose(whole.prior_mean[-1], [*mean[0, :2], 0.0, 0.0, 0.0])
-    assert persist.dumps(persist.loads(persist.dumps(whole))) == persist.dumps(whole)
+    assert saving.dumps(saving.loads(saving.dumps(whole))) == saving.dumps(whole)
     with pytest.raises(ValueError, match="same first 2 columns"):
         aw.HybridLinUCB(5, 2, 2, prior_mean=np.arange(10.0).reshape(2, 5))
 
@@ -235,10 +236,10 @@ def test_no_bound_is_claimed_around_a_prior_mean():
 
 def test_a_prior_mean_that_overflows_with_the_context_is_refused():
     agent = aw.LinREL(2, 100, prior_mean=[1e150, 0.0])
-    before = persist.dumps(agent)
+    before = saving.dumps(agent)
     with pytest.raises(ValueError, match="too large for this prior_mean"):
         agent.learn(np.full((2, 2), 1e149), aw.Choice(0, 1.0), 1.0)
-    assert persist.dumps(agent) == before
+    assert saving.dumps(agent) == before
 
 
 # ---------------------------------------------------------------------- sizes and rows

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import armwise as aw
-from armwise.copies import _inside, copies
-from armwise.testing import Case, rounds_for, run, state
+from armwise.core.copies import _inside, copies
+from armwise.testing.checks import Case, rounds_for, run, state
 from cases import CASES
 
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from armwise.guide import agents
+from armwise.theory.algorithm_table import agents
 
 PAGE = Path(__file__).parent.parent / "docs" / "errata.md"
 

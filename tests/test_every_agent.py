@@ -5,7 +5,7 @@ import inspect
 import pytest
 
 import armwise as aw
-from armwise.testing import CHECKS, Case
+from armwise.testing.checks import CHECKS, Case
 from cases import CASES
 
 # Bases to build agents on, not agents.

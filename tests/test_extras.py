@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from armwise.extras import EXTRA_OF
+from armwise.core.extras import EXTRA_OF
 
 PROJECT = tomllib.loads((Path(__file__).parent.parent / "pyproject.toml").read_text())["project"]
 
@@ -39,7 +39,8 @@ def test_from_python_the_error_names_the_extra(package: str, code: str, extra: s
     done = run(package, f"import os; os.chdir({str(tmp_path)!r}); {LOG}\n{code}")
     *_, last = done.stderr.strip().splitlines()
     assert last == (
-        f"armwise.extras.MissingExtra: {package} is not installed, which this needs: pip install 'armwise[{extra}]'"
+        f"armwise.core.extras.MissingExtra: {package} is not installed, which this needs: "
+        f"pip install 'armwise[{extra}]'"
     )
 
 
@@ -81,11 +82,11 @@ def test_dask_alone_is_enough_to_race_on_dask() -> None:
 def test_without_fcntl_the_service_leads_and_says_what_it_cannot_do(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, tmp_path: Path
 ) -> None:
-    from armwise.serve.journal.sqlite import SQLite
+    from armwise.service.journal.sqlite import SQLite
 
     monkeypatch.setitem(sys.modules, "fcntl", None)
     store = SQLite(tmp_path / "journal.db")
-    with caplog.at_level(logging.WARNING, logger="armwise.serve"):
+    with caplog.at_level(logging.WARNING, logger="armwise.service"):
         assert store.lead() and store.lead()
     [record] = caplog.records
     assert "start only one" in record.getMessage()

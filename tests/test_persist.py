@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import armwise as aw
-from armwise import persist
+from armwise.core import saving
 
 
 @pytest.fixture
@@ -26,35 +26,35 @@ def test_a_saved_agent_continues_as_if_nothing_had_happened(trained, tmp_path):
     rng = np.random.default_rng(2)
     X, R = rng.normal(size=(200, 4, 3)), rng.normal(size=(200, 4))
     assert trained.play(X, R).arms.tolist() == again.play(X, R).arms.tolist()
-    assert persist.dumps(trained) == persist.dumps(again)
+    assert saving.dumps(trained) == saving.dumps(again)
 
 
 @pytest.mark.parametrize("keep", [0, 5, 8, 19, 30, 100, -33, -32, -1])
 def test_a_truncated_file_is_refused(trained, keep):
-    data = persist.dumps(trained)
+    data = saving.dumps(trained)
     with pytest.raises(aw.LoadError, match=r"truncated|not an armwise file"):
-        persist.loads(data[:keep])
+        saving.loads(data[:keep])
 
 
 def test_every_altered_byte_is_noticed(trained):
-    data = persist.dumps(trained)
+    data = saving.dumps(trained)
     for position in range(0, len(data), 7):
         altered = bytearray(data)
         altered[position] ^= 0x10
         with pytest.raises(aw.LoadError):
-            persist.loads(bytes(altered))
+            saving.loads(bytes(altered))
 
 
 def sealed(version, header, body=b""):
     """A file with a right digest and whatever contents."""
     head = json.dumps(header).encode()
-    data = persist.MAGIC + struct.pack("<IQ", version, len(head)) + head + body
+    data = saving.MAGIC + struct.pack("<IQ", version, len(head)) + head + body
     return data + hashlib.sha256(data).digest()
 
 
 def test_a_newer_format_says_upgrade():
     with pytest.raises(aw.LoadError, match="upgrade armwise"):
-        persist.loads(sealed(persist.FORMAT + 1, {}))
+        saving.loads(sealed(saving.FORMAT + 1, {}))
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_a_newer_format_says_upgrade():
 )
 def test_contents_that_are_not_ours_are_refused_with_a_reason(tree):
     with pytest.raises(aw.LoadError):
-        persist.loads(sealed(persist.FORMAT, {"object": tree, "arrays": []}))
+        saving.loads(sealed(saving.FORMAT, {"object": tree, "arrays": []}))
 
 
 def test_what_has_no_safe_format_says_so_and_leaves_the_old_file(tmp_path):
@@ -97,19 +97,19 @@ def test_what_has_no_safe_format_says_so_and_leaves_the_old_file(tmp_path):
 
 
 def test_special_values_survive():
-    class Box(persist.Saved):
+    class Box(saving.Saved):
         def __init__(self, content):
             self.content = content
 
     Box.__qualname__ = "Box"
-    persist._registry[persist._class_name(Box)] = Box
+    saving._registry[saving._class_name(Box)] = Box
     content = {
         "numbers": [float("inf"), float("-inf"), 1e-320, -0.0, 2**70, True, None],
         ("a", 1): np.array([[1, 2]], dtype=np.int16),
         "empty": np.zeros((0, 3)),
         "text": "née ✓",
     }
-    again = persist.loads(persist.dumps(Box(content))).content
+    again = saving.loads(saving.dumps(Box(content))).content
     assert again["numbers"] == content["numbers"]
     assert again[("a", 1)].dtype == np.int16 and again[("a", 1)].tolist() == [[1, 2]]
     assert again["empty"].shape == (0, 3) and again["text"] == content["text"]

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from armwise import persist
-from armwise.numerics import ridge
-from armwise.ridge import Ridge
+from armwise.core import saving
+from armwise.models.ridge import Ridge
+from armwise.native import ridge
 
 
 def solve_precisely(A, B):
@@ -96,8 +96,8 @@ def test_state_is_one_factor_a_model_and_no_history():
 
 def test_a_number_too_large_to_square_is_refused_and_changes_nothing():
     model = Ridge(3)
-    before = persist.dumps(model)
+    before = saving.dumps(model)
     for bad in (np.array([1.0, np.nan, 0.0]), np.array([np.inf, 0.0, 0.0]), np.array([1e200, 0.0, 0.0])):
         with pytest.raises(ValueError, match="finite"):
             model.update(bad, 1.0)
-    assert persist.dumps(model) == before
+    assert saving.dumps(model) == before

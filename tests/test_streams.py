@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import armwise as aw
-from armwise.streams import row_hashes, row_uniforms, stream
+from armwise.core.seeds import row_hashes, row_uniforms, stream
 
 
 def test_no_stream_of_the_package_is_the_users_own():

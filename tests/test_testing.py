@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import armwise as aw
-from armwise.agent import Floats, Seed
-from armwise.testing import CHECKS, check_agent
+from armwise.core.agent import Floats, Seed
+from armwise.testing.checks import CHECKS, check_agent
 
 
 class Softmax(aw.Agent):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from armwise.numerics import _baseline
+from armwise.native import _baseline
 
 TOOLS = Path(__file__).parents[1] / "tools"
 SCRIPT = TOOLS / "system-packages"

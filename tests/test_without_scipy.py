@@ -25,7 +25,7 @@ import armwise as aw
 
 PLAY = """
 import pickle, warnings
-from armwise.testing import rounds_for, run
+from armwise.testing.checks import rounds_for, run
 from cases import CASES
 
 answers = {}
@@ -46,7 +46,7 @@ REFUSED = {
     "budget_optimum of two resources": "aw.budget_optimum([[0.0, 1.0]], [[[0.0, 0.0], [1.0, 1.0]]], rate=[0.5, 0.6])",
     "a certificate": "aw.certificate",
     "offline evaluation": "aw.offline.evaluate",
-    "the fit of a kernel": "agent = aw.GPUCB(aw.kernels.RBF()); from armwise.kernel.fit import fit; "
+    "the fit of a kernel": "agent = aw.GPUCB(aw.kernels.RBF()); from armwise.models.kernel_fit import fit; "
     "fit(aw.kernels.RBF(), 0.1, np.eye(2), np.ones(2))",
 }
 
@@ -77,7 +77,7 @@ def test_every_agent_but_one_plays_without_scipy() -> None:
 @pytest.mark.parametrize("what", REFUSED)
 def test_what_needs_scipy_names_the_extra(what: str) -> None:
     *_, last = without_scipy(REFUSED[what]).stderr.strip().splitlines()
-    assert last == f"armwise.extras.MissingExtra: {MESSAGE}"
+    assert last == f"armwise.core.extras.MissingExtra: {MESSAGE}"
 
 
 def test_a_decider_exact_probabilities_and_the_optimum_of_one_budget_need_none() -> None:

@@ -108,8 +108,8 @@ class Tickets:
     >>> tickets.take()
     Traceback (most recent call last):
     ...
-    armwise.budget.accounts.BudgetSpent: the budget 1.0 does not cover another decision: [0.1] spent ([0.8] set aside \
-for costs to come)
+    armwise.agents.budget.accounts.BudgetSpent: the budget 1.0 does not cover another decision: [0.1] \
+spent ([0.8] set aside for costs to come)
     """
 
     def __init__(self, decider: aw.Decider | aw.Client, most: float) -> None:

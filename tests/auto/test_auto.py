@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import armwise as aw
-from armwise import persist
-from armwise.auto.process import DistinctRows, _kernel
+from armwise.core import saving
 from armwise.features.maps import Columns, Fourier
-from armwise.numerics import mixture, nested
+from armwise.models.exact_process import DistinctRows, _kernel
+from armwise.native import mixture, nested
 
 
 def classes(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -241,7 +241,7 @@ def test_drift_in_blocks_is_the_loop(n_arms: int | None) -> None:
         choice = loop.choose(contexts[t])
         assert (choice.arm, choice.probability) == (played.arms[t], played.probabilities[t]), t
         loop.learn(contexts[t], choice, rewards[t, choice.arm])
-    assert persist.dumps(loop) == persist.dumps(block)
+    assert saving.dumps(loop) == saving.dumps(block)
 
 
 def test_rows_that_come_back_are_a_gaussian_process() -> None:
@@ -258,7 +258,7 @@ def test_rows_that_come_back_are_a_gaussian_process() -> None:
     means, widths = process.estimate(X)
     np.testing.assert_allclose(means, gain.T @ rewards, atol=1e-6)
     np.testing.assert_allclose(widths**2, np.diag(K - K[chosen].T @ gain), atol=1e-6)
-    again = persist.loads(persist.dumps(process))
+    again = saving.loads(saving.dumps(process))
     assert np.array_equal(again.scores(X), process.scores(X)) and len(process.models) > 1
 
 
@@ -343,12 +343,12 @@ def test_rows_that_come_back_in_blocks_are_the_loop_with_a_save_in_its_middle() 
     played = agent.play(contexts, block.rewards)
     for t in range(300):
         if t in (60, 151):
-            loop = persist.loads(persist.dumps(loop))
+            loop = saving.loads(saving.dumps(loop))
         choice = loop.choose(contexts[t])
         assert choice.arm == played.arms[t], t
         loop.learn(contexts[t], choice, block.rewards[t, choice.arm])
     assert agent.explain()["in_charge"].startswith("process") and agent._process is not None
-    assert len(agent._process.rows) > 64 and persist.dumps(loop) == persist.dumps(agent)
+    assert len(agent._process.rows) > 64 and saving.dumps(loop) == saving.dumps(agent)
 
 
 def test_models_are_fitted_ever_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -406,9 +406,9 @@ def test_the_memory_does_not_grow() -> None:
     X, R = classes(3000, 5)
     agent = aw.Auto(3, 3, seed=11)
     agent.play(X[:1500], R[:1500])
-    size = len(persist.dumps(agent))
+    size = len(saving.dumps(agent))
     agent.play(X[1500:], R[1500:])
-    assert abs(len(persist.dumps(agent)) - size) < 1000
+    assert abs(len(saving.dumps(agent)) - size) < 1000
 
 
 def test_bad_arguments_are_named() -> None:
@@ -423,9 +423,9 @@ def test_a_file_of_another_layout_names_its_version() -> None:
     old = aw.Auto(2, 2, seed=1)
     for state, version in (({"layout": 1, "version": "0.0.9"}, "0.0.9"), ({}, "0.1.0 or earlier")):
         before = {k: v for k, v in old._state().items() if k not in ("layout", "version")}
-        with pytest.raises(persist.LoadError, match=f"saved by armwise {version} .layout 1.*reads layout 4"):
+        with pytest.raises(saving.LoadError, match=f"saved by armwise {version} .layout 1.*reads layout 4"):
             aw.Auto(2, 2, seed=1)._restore(before | state)
-    assert persist.loads(persist.dumps(old)).explain() == old.explain()
+    assert saving.loads(saving.dumps(old)).explain() == old.explain()
 
 
 class TestMaps:

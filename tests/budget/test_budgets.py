@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import armwise as aw
-from armwise.agent import Choice
-from armwise.budget.lagrange import _inverse_gaps
-from armwise.numerics import regression
+from armwise.agents.budget.lagrange import _inverse_gaps
+from armwise.core.agent import Choice
+from armwise.native import regression
 
 
 def knapsack(T, seed, rate=0.2):
@@ -138,7 +138,7 @@ def test_pacing_holds_its_rate_within_one_percent():
 def test_pacing_by_the_clock(monkeypatch):
     """A decision every 2 seconds at first, every half second later: 50 per 1,000 seconds all the same."""
     now = [1000.0]
-    monkeypatch.setattr("armwise.budget.pacing.time.time", lambda: now[0])
+    monkeypatch.setattr("armwise.agents.budget.pacing.time.time", lambda: now[0])
     agent, spent = aw.Pacing(aw.UCB1(2, seed=1), 50.0, cheap=0, per=1000.0, seed=1), 0.0
     for t in range(6000):
         now[0] += 2.0 if t < 2000 else 0.5
@@ -265,7 +265,7 @@ def test_bounds_on_means_hold_at_every_moment_and_close_in():
 
     Bounds for one moment alone, at the same delta, are broken at some moment on most paths.
     """
-    from armwise.budget.means import BoundedMeans
+    from armwise.agents.budget.means import BoundedMeans
 
     broken = alone = 0
     for seed in range(80):

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import armwise as aw
-from armwise.budget.accounts import ExactSums
-from armwise.persist import dumps, loads
+from armwise.agents.budget.accounts import ExactSums
+from armwise.core.saving import dumps, loads
 
 
 def decisions(agent, cost):

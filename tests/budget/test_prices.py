@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import armwise as aw
-from armwise.budget.lagrange import _alike
-from armwise.budget.prices import PRICES, lowest
+from armwise.agents.budget.lagrange import _alike
+from armwise.agents.budget.prices import PRICES, lowest
 
 LAST = len(PRICES) - 1
 

@@ -72,9 +72,9 @@ def test_over_http_it_is_402_for_all_clients_at_once(monkeypatch, tmp_path):
     monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "serve"))
     from serving import Running
 
-    from armwise.serve.app import Service
-    from armwise.serve.config import Config
-    from armwise.serve.engine.application import Application
+    from armwise.service.app import Service
+    from armwise.service.config import Config
+    from armwise.service.engine.application import Application
 
     running = Running(Service(Config(storage=str(tmp_path / "d"), applications={"app": Application(agent=AGENT)})))
     taken, refused, lock = [], [], threading.Lock()

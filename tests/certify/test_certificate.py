@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import armwise as aw
-from armwise.certify import LOGISTIC, Link, Rounds
-from armwise.certify.sets import Generalised, Kernel, PerArm, Shared
+from armwise.theory.certificate import LOGISTIC, Link, Rounds
+from armwise.theory.certificate.confidence_sets import Generalised, Kernel, PerArm, Shared
 
 T = 600
 
@@ -138,7 +138,7 @@ WORLDS = {
 @pytest.mark.parametrize("name", WORLDS)
 def test_every_world_that_states_its_rewards_certifies_any_agent(name):
     """LinUCB, which may be quite wrong about the world, and UCB1, which sees nothing: 8 runs each, none missed."""
-    from armwise.racing.entries import enter
+    from armwise.racing.run.entries import enter
 
     world = WORLDS[name]
     for seed in range(8):
@@ -212,7 +212,7 @@ def test_the_test_of_the_if_raises_few_false_alarms():
 
 
 def test_blocks_logs_and_arrays_are_one(monkeypatch):
-    from armwise.certify import rounds
+    from armwise.theory.certificate import rounds
 
     X, arms, rewards, _, S = linear_rounds(4)
     whole = aw.certificate(X, arms, rewards, noise=0.1, norm=S)

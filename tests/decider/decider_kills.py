@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import Any
 
 import armwise as aw
-from armwise.serve.journal.append import Journal
-from armwise.serve.journal.sqlite import SQLite
-from armwise.serve.log.export import entries, played
-from armwise.serve.log.verify import verify
+from armwise.service.journal.append import Journal
+from armwise.service.journal.sqlite import SQLite
+from armwise.service.log.export import entries, played
+from armwise.service.log.verify import verify
 
 _FORKING = multiprocessing.get_context("forkserver")
 
@@ -51,7 +51,7 @@ def kill_again_and_again(kills: int, folder: str, seed: int = 1, say: Any = lamb
     chance = random.Random(seed)
     decided: dict[str, tuple[str, float]] = {}
     rewarded: set[str] = set()
-    _FORKING.set_forkserver_preload(["armwise.decider.decider"])
+    _FORKING.set_forkserver_preload(["armwise.service.decider.decider"])
     for kill in range(kills):
         ours, theirs = multiprocessing.Pipe(duplex=False)
         process = _FORKING.Process(target=use, args=(folder, seed * 10_000 + kill, theirs), daemon=True)

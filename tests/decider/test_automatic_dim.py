@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 import armwise as aw
-from armwise import persist
-from armwise.serve.journal.append import Journal
-from armwise.serve.journal.sqlite import SQLite
-from armwise.serve.log.verify import verify
+from armwise.core import saving
+from armwise.service.journal.append import Journal
+from armwise.service.journal.sqlite import SQLite
+from armwise.service.log.verify import verify
 
 ARMS = [f"arm{k}" for k in range(10)]
 
@@ -56,11 +56,11 @@ def test_names_that_come_later_make_it_grow_and_nothing_learnt_is_lost(tmp_path:
             assert inside(shop).t > 70
             assert shop.decide({"city": "c1"}, ["a", "b", "c"]).probabilities["b"] > 0.9
             assert len(shop.log().rewards) == 79
-        before = persist.dumps(disk.agent)
+        before = saving.dumps(disk.agent)
     report = verify(Journal(SQLite(tmp_path / "d" / "journal.db").connect()))
     assert (report.problems, report.snapshots > 0) == ([], True)
     with aw.Decider(tmp_path / "d") as again:
-        assert persist.dumps(again.agent) == before
+        assert saving.dumps(again.agent) == before
     with aw.Decider(tmp_path / "d", dim=64) as fixed:  # said by somebody, and it stays
         assert inside(fixed).dim == 64
     with aw.Decider(tmp_path / "d") as fixed:

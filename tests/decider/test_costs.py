@@ -5,7 +5,7 @@ import json
 import pytest
 
 import armwise as aw
-from armwise.features.tokens import InvalidInput
+from armwise.features.encoding.tokens import InvalidInput
 
 HARD = {"class": "HardStop", "agent": {"class": "LinUCB", "n_arms": 2}, "budget": 3.0, "max_cost": 1.0, "fallback": 0}
 
@@ -57,8 +57,8 @@ def test_a_baseline_in_the_configuration_of_an_application():
 
 def test_costs_come_back_from_every_export(tmp_path):
     """A number per decision in json, dsjson and Parquet; NaN where nobody said it, and ``tradeoff`` says how many."""
-    from armwise.serve.log.export import as_dsjson, as_json, entries
-    from armwise.serve.log.parquet import row_groups
+    from armwise.service.log.export import as_dsjson, as_json, entries
+    from armwise.service.log.parquet import row_groups
 
     with aw.Decider(tmp_path / "journal", seed=1) as shop:
         for t in range(6):

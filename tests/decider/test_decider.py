@@ -20,16 +20,16 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
 import armwise as aw
-from armwise import persist
-from armwise.decider.asked import Asked
-from armwise.decider.memory import Memory
-from armwise.features.arms import read_arms
-from armwise.features.plain import arm_to_json, to_json
-from armwise.serve.engine.fold import fold
-from armwise.serve.journal.append import Journal
-from armwise.serve.journal.events import Creation, Settings
-from armwise.serve.journal.sqlite import SQLite
-from armwise.serve.log.verify import verify
+from armwise.core import saving
+from armwise.features.encoding.arms import read_arms
+from armwise.features.encoding.from_python import arm_to_json, to_json
+from armwise.service.decider.asked import Asked
+from armwise.service.decider.memory import Memory
+from armwise.service.engine.fold import fold
+from armwise.service.journal.append import Journal
+from armwise.service.journal.events import Creation, Settings
+from armwise.service.journal.sqlite import SQLite
+from armwise.service.log.verify import verify
 
 ARMS: list[Any] = ["red", "green", {"id": "blue", "price": 3}]
 
@@ -97,7 +97,7 @@ def test_memory_and_journal_learn_the_same(tmp_path: Path) -> None:
             again = memory.decide(context, ARMS, id=made.id)
             assert again.arm == made.arm
             memory.reward(again, float(i % 2))
-        assert persist.dumps(memory.agent) == persist.dumps(disk.agent)
+        assert saving.dumps(memory.agent) == saving.dumps(disk.agent)
 
 
 def test_explain_names_what_matters(shop: aw.Decider) -> None:
@@ -175,7 +175,7 @@ def test_a_warm_start_is_replayed_whatever_was_learnt_together(tmp_path: Path) -
     models: dict[str, Any] = {}
     fold(models, list(journal.events()), journal)
     with aw.Decider(tmp_path / "d") as shop:
-        assert persist.dumps(models["default"].agent) == persist.dumps(shop.agent)
+        assert saving.dumps(models["default"].agent) == saving.dumps(shop.agent)
 
 
 @dataclasses.dataclass
@@ -217,10 +217,10 @@ def test_contexts_are_what_people_have() -> None:
 def test_bad_input_is_named_and_changes_nothing(call: Any, said: str) -> None:
     shop = aw.Decider()
     shop.decide({}, ["a"], id="e1")
-    before = persist.dumps(shop.agent)
+    before = saving.dumps(shop.agent)
     with pytest.raises(ValueError, match=said):
         call(shop)
-    assert persist.dumps(shop.agent) == before
+    assert saving.dumps(shop.agent) == before
 
 
 def test_arms_keep_their_features() -> None:
@@ -314,7 +314,7 @@ def test_several_logs_warm_it_up_as_one_does() -> None:
     log, one, two = logged.log(), aw.Decider(seed=2), aw.Decider(seed=2)
     assert one.warm_start([log, log]) == 60
     assert [two.warm_start(log), two.warm_start(log)] == [30, 30]
-    assert persist.dumps(one.agent) == persist.dumps(two.agent)
+    assert saving.dumps(one.agent) == saving.dumps(two.agent)
 
 
 def test_a_seed_makes_decisions_in_memory_reproducible() -> None:

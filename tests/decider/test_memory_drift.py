@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from armwise.decider.asked import Asked
-from armwise.decider.memory import Memory
-from armwise.features.plain import read_context, read_named_arms
-from armwise.serve.journal.events import Creation, Settings
+from armwise.features.encoding.from_python import read_context, read_named_arms
+from armwise.service.decider.asked import Asked
+from armwise.service.decider.memory import Memory
+from armwise.service.journal.events import Creation, Settings
 
 ARMS = read_named_arms([f"a{k}" for k in range(10)])
 

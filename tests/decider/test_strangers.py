@@ -13,8 +13,8 @@ import pandas as pd
 import pytest
 
 import armwise as aw
-from armwise import persist
-from armwise.features.plain import to_json
+from armwise.core import saving
+from armwise.features.encoding.from_python import to_json
 
 A = ["a", "b"]
 CYCLE: dict[str, Any] = {}
@@ -78,11 +78,11 @@ REFUSED: list[tuple[Any, str]] = [
 
 def test_what_makes_no_sense_is_refused_by_name(shop: aw.Decider) -> None:
     shop.decide({}, A, id="e1")
-    before = persist.dumps(shop.agent)
+    before = saving.dumps(shop.agent)
     for call, said in REFUSED:
         with pytest.raises(ValueError, match=said):
             call(shop)
-    assert persist.dumps(shop.agent) == before
+    assert saving.dumps(shop.agent) == before
     assert shop.reward("e1", 1.0).status == "taken"
 
 

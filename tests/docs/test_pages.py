@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from pages import PAGES, ROOT, name
 
-from armwise.guide import agents
+from armwise.theory.algorithm_table import agents
 
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 ADDED_BY_THE_BUILD = (
@@ -103,4 +103,4 @@ def test_the_invariants_name_tests_that_exist():
     for paragraph in paragraphs:
         kept_by = set(re.findall(r"`(test_\w+)`", paragraph))
         assert kept_by <= known, paragraph
-        assert kept_by or "[tool.importlinter]" in paragraph or "armwise.testing" in paragraph, paragraph
+        assert kept_by or "[tool.importlinter]" in paragraph or "armwise.testing.checks" in paragraph, paragraph

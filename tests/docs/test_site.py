@@ -11,7 +11,7 @@ from urllib.parse import unquote
 
 from pages import ROOT
 
-from armwise.guide import agents
+from armwise.theory.algorithm_table import agents
 
 
 def test_the_site(tmp_path: Path):

@@ -15,7 +15,7 @@ import pytest
 from docsite import running
 from pages import PAGES, ROOT, blocks, name
 
-from armwise.guide import verdicts
+from armwise.theory.assumption_filter import verdicts
 
 RUN = [
     page for page in PAGES

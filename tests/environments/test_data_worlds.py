@@ -7,7 +7,7 @@ import pytest
 
 import armwise as aw
 from armwise import environments
-from armwise.environments.frames import columns, labelled_sets, read_labelled
+from armwise.environments.data.frames import columns, labelled_sets, read_labelled
 
 
 def test_a_data_frame_as_it_comes():

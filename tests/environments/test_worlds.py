@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from armwise import environments
-from armwise.environments import base
+from armwise.environments import environment
 from armwise.policies import Constant, distributions
 
 rng = np.random.default_rng(5)
@@ -106,9 +106,9 @@ def test_every_view_is_there(world):
 
 def test_no_arm_beats_the_comparator_of_each_round(world):
     for block in played(world, 200, 2):
-        if world.comparators[0] == base.BEST_ARM_IN_HINDSIGHT:
+        if world.comparators[0] == environment.BEST_ARM_IN_HINDSIGHT:
             np.testing.assert_array_equal(block.competitors, block.rewards)
-        elif world.comparator == base.BEST_EXPERT:
+        elif world.comparator == environment.BEST_EXPERT:
             assert block.competitors.shape == (len(block), world.n_experts)
         else:
             np.testing.assert_allclose(block.competitors[:, 0], block.expected.max(axis=1))

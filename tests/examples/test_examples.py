@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import armwise as aw
-from armwise.testing import CHECKS, Case, D
+from armwise.testing.checks import CHECKS, Case, D
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 sys.path.insert(0, str(EXAMPLES.parent / "tools"))

@@ -536,9 +536,9 @@ def test_over_a_running_service(make, monkeypatch, tmp_path):
     from serving import Running
 
     import router
-    from armwise.serve.app import Service
-    from armwise.serve.config import Config
-    from armwise.serve.engine.application import Application
+    from armwise.service.app import Service
+    from armwise.service.config import Config
+    from armwise.service.engine.application import Application
 
     agent = router.agent_of(1.0, 1000)
     running = Running(Service(Config(storage=str(tmp_path / "d"), applications={"router": Application(agent=agent)})))
@@ -570,9 +570,9 @@ def test_several_proxies_share_a_budget_that_the_service_holds(make, monkeypatch
 
     import armwise as aw
     import router
-    from armwise.serve.app import Service
-    from armwise.serve.config import Config
-    from armwise.serve.engine.application import Application
+    from armwise.service.app import Service
+    from armwise.service.config import Config
+    from armwise.service.engine.application import Application
 
     standins = {"large": StandIn(tokens=90)}
     most = make(standins).models["large"].most(ASK)

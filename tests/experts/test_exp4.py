@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import armwise as aw
-from armwise import persist
+from armwise.core import saving
 
 N, K, T = 7, 4, 10_000
 
@@ -63,7 +63,7 @@ def test_play_is_the_loop(make, rounds):
         choice = slow.choose(advice[t])
         assert (choice.arm, choice.probability) == (played.arms[t], played.probabilities[t])
         slow.learn(advice[t], choice, rewards[t, choice.arm])
-    assert persist.dumps(fast) == persist.dumps(slow)
+    assert saving.dumps(fast) == saving.dumps(slow)
 
 
 @pytest.mark.parametrize("make", [lambda: aw.Exp4(N, K, 0.07, seed=3), lambda: aw.Exp4P(N, K, T, seed=3)])
@@ -74,7 +74,7 @@ def test_rewards_may_come_late_and_in_any_order(make, rounds):
     choices = [agent.choose(x) for x in advice]
     ends = []
     for order in (range(60), np.random.default_rng(4).permutation(60)):
-        copy = persist.loads(persist.dumps(agent))
+        copy = saving.loads(saving.dumps(agent))
         for t in order:
             copy.learn(advice[t], choices[t], rewards[t, choices[t].arm])
         ends.append(copy.probabilities(advice[0]))
@@ -114,10 +114,10 @@ def test_tuned_gamma_and_p_min():
 @pytest.mark.parametrize("note", [None, "p", [0.5, 0.5], [0.7, 0.7, 0.7, 0.7], [np.nan, 0.3, 0.3, 0.4]])
 def test_exp4p_refuses_a_choice_without_its_probabilities(note):
     agent = aw.Exp4P(N, K, T, seed=3)
-    before = persist.dumps(agent)
+    before = saving.dumps(agent)
     with pytest.raises(ValueError, match="note"):
         agent.learn(np.full((N, K), 1 / K), aw.Choice(0, 0.25, note), 1.0)
-    assert persist.dumps(agent) == before
+    assert saving.dumps(agent) == before
 
 
 @pytest.mark.parametrize("name", ["Exp4", "Exp4P"])
@@ -165,7 +165,7 @@ def test_advised_is_the_agent_on_the_experts_advice():
         bare.learn(advice, choice, r[choice.arm])
     fast = agent.clone(seed=6)
     played = fast.play(contexts, rewards)
-    assert persist.dumps(fast.agent) == persist.dumps(bare)
+    assert saving.dumps(fast.agent) == saving.dumps(bare)
     assert fast.t == agent.t == 301
     assert played.arms.shape == (300,)
 

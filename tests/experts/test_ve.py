@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import armwise as aw
-from armwise import persist
+from armwise.core import saving
 from armwise.policies import PlanarSeparators, SampledLinear, Stumps
 
 
@@ -76,7 +76,7 @@ def test_play_is_the_loop():
         choice = slow.choose(x[t])
         assert choice.arm == np.concatenate([p.arms for p in played])[t]
         slow.learn(x[t], choice, rewards[t, choice.arm])
-    assert persist.dumps(fast) == persist.dumps(slow)
+    assert saving.dumps(fast) == saving.dumps(slow)
 
 
 def test_delayed_rewards_of_uniform_rounds_join_exp4p():
@@ -103,7 +103,7 @@ def test_saved_and_loaded_it_continues_identically(kind, at, tmp_path):
     again = aw.load(tmp_path / "ve.aw")
     one, two = agent.play(x[at:], rewards[at:]), again.play(x[at:], rewards[at:])
     assert np.array_equal(one.arms, two.arms)
-    assert persist.dumps(agent) == persist.dumps(again)
+    assert saving.dumps(agent) == saving.dumps(again)
 
 
 @pytest.mark.parametrize("note", ["p", [0.9, 0.9], [0.5]])

@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from armwise.features.arms import read_arm, read_arms
-from armwise.features.hashed import HashedRows
-from armwise.features.plain import arm_to_json, read_named_arms
-from armwise.features.scaling import UNSCALED, Scaler, Scaling
-from armwise.features.tokens import Flat, InvalidInput, Stack, hash_token, part, read_json, tail
+from armwise.features.encoding.arms import read_arm, read_arms
+from armwise.features.encoding.from_python import arm_to_json, read_named_arms
+from armwise.features.encoding.hashed import HashedRows
+from armwise.features.encoding.running_scale import UNSCALED, Scaler, Scaling
+from armwise.features.encoding.tokens import Flat, InvalidInput, Stack, hash_token, part, read_json, tail
 
 MASK = 2**64 - 1
 

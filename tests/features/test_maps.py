@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import armwise as aw
-from armwise import persist
+from armwise.core import saving
 from armwise.features import Bins, Chain, Columns, Cross, FeatureMap, Fourier, Join, hashed_text
 
 
@@ -34,7 +34,7 @@ def test_every_map_is_the_same_alone_again_and_after_a_file(i: int) -> None:
     assert out.shape == (80, mapping.size)
     assert np.array_equal(again.fit(rows).transform(rows), out)  # its seed, and nothing else
     assert np.array_equal(np.vstack([mapping.transform(row[None]) for row in rows]), out)
-    assert np.array_equal(persist.loads(persist.dumps(mapping)).transform(rows), out)
+    assert np.array_equal(saving.loads(saving.dumps(mapping)).transform(rows), out)
     with pytest.raises(ValueError, match="rows must have 3 columns"):
         mapping.transform(rows[:, :2])
 
@@ -48,7 +48,7 @@ def test_fourier_adapts_its_length_scale_to_the_first_rewards() -> None:
     brought = np.where(arms == 0, curve[first], 1.0 - curve[first]) + 0.1 * rng.normal(size=300)
     median, adapted = Fourier(64).fit(rows[first]), Fourier(64).fit(rows[first], brought, arms)
     assert adapted.scale_used == pytest.approx(median.scale_used / 16)
-    assert persist.loads(persist.dumps(adapted)).scale_used == adapted.scale_used
+    assert saving.loads(saving.dumps(adapted)).scale_used == adapted.scale_used
     again = Fourier(64).fit(rows[first], brought, arms).transform(rows)
     assert np.array_equal(adapted.transform(rows), again)
     # The arms apart: together their rewards are a constant with noise, and the median is as good as any.

@@ -12,10 +12,10 @@ import polars as pl
 import pytest
 
 import armwise as aw
-from armwise import persist
-from armwise.features.arms import read_arms
-from armwise.serve.journal.events import Creation
-from armwise.serve.model.build import build_model
+from armwise.core import saving
+from armwise.features.encoding.arms import read_arms
+from armwise.service.journal.events import Creation
+from armwise.service.model.build import build_model
 
 SEEN: list[dict[str, Any]] = [
     {"device": d, "age": a, "tags": ["new", "cheap"], "user": {"city": "Oslo", "vip": v}, "gap": None}
@@ -100,7 +100,7 @@ def test_dates_are_their_parts_in_any_locale() -> None:
 
 def test_it_is_saved_with_its_scales(tmp_path: Path) -> None:
     encoder = aw.features.Encoder(dim=16).fit(SEEN)
-    persist.save(encoder, tmp_path / "encoder.aw")
+    saving.save(encoder, tmp_path / "encoder.aw")
     again = aw.load(tmp_path / "encoder.aw", aw.features.Encoder)
     assert again.row(SEEN[0]).tobytes() == encoder.row(SEEN[0]).tobytes()
 

@@ -11,11 +11,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from armwise.features import requests
-from armwise.features.arms import ArmColumns, _checked, read_arm
-from armwise.features.tokens import InvalidInput, Part, _part
-from armwise.numerics.requests import blake, read_decision, read_offered, read_part
-from armwise.serve.web import v1
+from armwise.features.encoding import requests
+from armwise.features.encoding.arms import ArmColumns, _checked, read_arm
+from armwise.features.encoding.tokens import InvalidInput, Part, _part
+from armwise.native.requests import blake, read_decision, read_offered, read_part
+from armwise.service.web import v1
 
 NUMBERS = [
     "0",

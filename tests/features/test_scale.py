@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import armwise as aw
-from armwise import persist
+from armwise.core import saving
 from armwise.features import Chain, Columns, Fourier, Join, Scale
-from armwise.testing import check_agent
+from armwise.testing.checks import check_agent
 
 UNITS = np.array([1e-4, 1e5, 3.0])
 
@@ -101,13 +101,13 @@ def test_play_is_the_loop_also_after_a_file(name: str, n_arms: int | None) -> No
     whole, parts = make(), make()
     played = whole.play(contexts, rewards)
     arms = list(parts.play(contexts[:5], rewards[:5]).arms)  # a file before the map is settled
-    parts = persist.loads(persist.dumps(parts))
+    parts = saving.loads(saving.dumps(parts))
     for t in range(5, 90):
         choice = parts.choose(contexts[t])
         parts.learn(contexts[t], choice, rewards[t, choice.arm])
         arms.append(choice.arm)
         if t in (9, 70):  # and one after
-            parts = persist.loads(persist.dumps(parts))
+            parts = saving.loads(saving.dumps(parts))
     assert np.array_equal(played.arms, arms)
     assert np.array_equal(whole.probabilities(contexts[0]), parts.probabilities(contexts[0]))
 
@@ -121,11 +121,11 @@ def test_the_rewards_are_let_go_when_it_is_settled() -> None:
     agent = AGENTS["LinUCB"](4)
     contexts = rows(400)
     agent.play(contexts[:39], np.ones((39, 4)))
-    kept = len(persist.dumps(agent))
+    kept = len(saving.dumps(agent))
     agent.play(contexts[39:50], np.ones((11, 4)))
-    settled = len(persist.dumps(agent))
+    settled = len(saving.dumps(agent))
     agent.play(contexts[50:], np.ones((350, 4)))
-    assert settled < kept and abs(len(persist.dumps(agent)) - settled) < 200
+    assert settled < kept and abs(len(saving.dumps(agent)) - settled) < 200
 
 
 def test_random_streams_go_on_when_rewards_are_learnt_again() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from armwise import persist
+from armwise.core import saving
 from armwise.features import Bins, Columns, HashedText, Scale, hashed_text
 
 TEXTS = ["the cat sat down", "the cat sat up", "green ideas sleep furiously", ""]
@@ -15,7 +15,7 @@ def test_hashed_text_as_an_object_is_the_function_also_after_a_file() -> None:
     text = HashedText(dim=64, seed=7)
     out = text.transform(TEXTS)
     assert out.shape == (4, text.size) and np.array_equal(out, hashed_text(TEXTS, size=64, seed=7))
-    again = persist.loads(persist.dumps(text))
+    again = saving.loads(saving.dumps(text))
     assert np.array_equal(again.transform(TEXTS), out) and again.seed == 7
     assert not np.array_equal(HashedText(dim=64).transform(TEXTS), out)
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import armwise as aw
-from armwise.environments.base import BEST_ARM_IN_EXPECTATION, Block, Environment, block_sizes
-from armwise.ridge import Ridge
+from armwise.environments.environment import BEST_ARM_IN_EXPECTATION, Block, Environment, block_sizes
+from armwise.models.ridge import Ridge
 
 worlds = aw.environments
 GRAPH = worlds.Graph(n_arms=64, kind="grid", smooth=4)

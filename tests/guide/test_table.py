@@ -5,7 +5,7 @@ import json
 import pytest
 
 import armwise as aw
-from armwise.guide import SURVEY_ROWS, agents
+from armwise.theory.algorithm_table import SURVEY_ROWS, agents
 
 # The survey's Table 2: high probability, infinite policies, needs T, adversarial.
 SURVEY = {

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import armwise as aw
-from armwise.guide import agents, verdicts
+from armwise.theory.algorithm_table import agents
+from armwise.theory.assumption_filter import verdicts
 
 NAMES = ("adversarial", "horizon_known", "infinite_policies", "high_probability")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from armwise.kernel.kernels import Kernel
+from armwise.models.kernels import Kernel
 
 
 class KernelWorld:

@@ -10,9 +10,10 @@ from kernel_worlds import gp_world, rkhs_world
 from sklearn.gaussian_process import kernels as sk
 
 import armwise as aw
-from armwise import kernels, persist
-from armwise.agent import joined
-from armwise.threads import thread_pools
+from armwise.core import saving
+from armwise.core.agent import joined
+from armwise.core.threads import thread_pools
+from armwise.models import kernels
 
 RBF = kernels.RBF(0.5)
 
@@ -239,10 +240,10 @@ def test_saved_agents_continue_exactly_and_clones_forget(name, kind):
     contexts, rewards = block(kind)
     agent, fresh = agents()[name], agents()[name]
     agent.play(contexts[:22], rewards[:22])
-    again = persist.loads(persist.dumps(agent))
+    again = saving.loads(saving.dumps(agent))
     one, two = agent.play(contexts[22:], rewards[22:]), again.play(contexts[22:], rewards[22:])
     assert np.array_equal(one.arms, two.arms)
-    assert persist.dumps(agent) == persist.dumps(again)
+    assert saving.dumps(agent) == saving.dumps(again)
     assert np.array_equal(agent.clone(seed=1).play(contexts, rewards).arms, fresh.play(contexts, rewards).arms)
 
 
@@ -266,7 +267,7 @@ def test_wrong_dimensions_are_refused_and_change_nothing(name):
     agent = agents()[name]
     contexts, rewards = block("changing arms")
     agent.play(contexts[:5], rewards[:5])
-    before = persist.dumps(agent)
+    before = saving.dumps(agent)
     for wrong in (np.ones((5, 3)), np.ones(4), np.full((5, 4), np.nan)):
         with pytest.raises(ValueError, match="X must"):
             agent.choose(wrong)
@@ -276,7 +277,7 @@ def test_wrong_dimensions_are_refused_and_change_nothing(name):
         agent.play(contexts[:, :, :3], rewards)
     with pytest.raises(ValueError, match="reward"):
         agent.learn(contexts[0], aw.Choice(0, 1.0), np.nan)
-    assert persist.dumps(agent) == before
+    assert saving.dumps(agent) == before
 
 
 @pytest.mark.parametrize(
@@ -447,7 +448,7 @@ def test_rows_that_come_back_in_any_order_play_as_the_loop_does(name, kind):
 @pytest.mark.parametrize(("kernel", "scale"), [(kernels.RBF(2.0), 0.1), (kernels.Polynomial(2), 0.05)])
 def test_pooled_stages_play_as_the_loop_does_whatever_form_the_posterior_has(monkeypatch, kernel, scale, budget):
     """Every rule of the staging takes part; the posterior grows with new rows, and is joint where they come back."""
-    monkeypatch.setattr("armwise.kernel.posterior.SLACK", 0.0)  # new rows are not worth a larger joint posterior
+    monkeypatch.setattr("armwise.models.kernel_posterior.SLACK", 0.0)  # new rows are not worth a larger joint posterior
     contexts, rewards = repeating("shuffled", T=150)
     contexts, rewards = contexts[:, :6].copy(), rewards[:, :6]
     contexts[10:20] += np.random.default_rng(2).normal(size=(10, 6, 4))
@@ -461,7 +462,7 @@ def test_pooled_stages_play_as_the_loop_does_whatever_form_the_posterior_has(mon
         slow.learn(X, choice, r[choice.arm])
         notes.add(choice.note)
         forms.add(type(slow._models[0]._form).__name__)
-    assert persist.dumps(fast) == persist.dumps(slow)
+    assert saving.dumps(fast) == saving.dumps(slow)
     assert {None} < notes and len(notes) > 2
     assert forms == ({"Joint", "Growing"} if budget is None else {"Budgeted"})
 
@@ -482,7 +483,7 @@ def test_rows_that_overflow_are_refused_and_change_nothing(name):
     X = np.ones((50, 2, 2))
     X[:, :, 1] = np.arange(2)
     agent.play(X[:5], np.ones((5, 2)))
-    before = persist.dumps(agent)
+    before = saving.dumps(agent)
     X[30] = 1e60
     with pytest.raises(ValueError, match="X is too large for the kernel"):
         agent.play(X, np.ones((50, 2)))
@@ -490,4 +491,4 @@ def test_rows_that_overflow_are_refused_and_change_nothing(name):
         agent.choose(X[30])
     with pytest.raises(ValueError, match="X is too large for the kernel"):
         agent.learn(X[30], aw.Choice(0, 1.0, 1 if name == "SupKernelUCB" else None), 1.0)
-    assert persist.dumps(agent) == before
+    assert saving.dumps(agent) == before

@@ -11,9 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.gaussian_process import kernels as sk
 
-from armwise import kernels, persist
-from armwise.kernel.posterior import Budgeted, Growing, Joint, KernelPosterior
-from armwise.numerics import gp, gp_budget
+from armwise.core import saving
+from armwise.models import kernels
+from armwise.models.kernel_posterior import Budgeted, Growing, Joint, KernelPosterior
+from armwise.native import gp, gp_budget
 
 
 def naive(kernel, noise, points, rewards, X):
@@ -70,7 +71,7 @@ def test_rows_that_come_back_are_one_row_and_equal_full_matrices():
 @pytest.mark.parametrize("kernel", [kernels.RBF(0.5), sk.Matern(0.7, nu=1.2)])
 def test_the_passages_between_the_forms_are_exact(kernel, monkeypatch):
     """Fresh rows every round make it a factor; rows that then come back again and again make it joint again."""
-    monkeypatch.setattr("armwise.kernel.posterior.SLACK", 2000.0)
+    monkeypatch.setattr("armwise.models.kernel_posterior.SLACK", 2000.0)
     rng, ours = np.random.default_rng(5), kernels.as_kernel(kernel)
     model, points, rewards, forms = KernelPosterior(kernel, noise=0.09), [], [], []
     shop = rng.random((40, 2))
@@ -254,7 +255,7 @@ def test_budget_state_is_bounded():
     for i in range(400):
         model.update(rng.random(2), 0.5)
         if i in (50, 399):
-            sizes.append(len(persist.dumps(model)))
+            sizes.append(len(saving.dumps(model)))
     assert abs(sizes[1] - sizes[0]) < 100  # the counters' digits
 
 
@@ -303,16 +304,16 @@ def test_saved_exactly_in_every_form():
             for i in range(20):
                 model.update_arm(X if fixed else rng.random((5, 2)), i % 5, rng.normal())
             if part == 0:
-                again = persist.loads(persist.dumps(model))
+                again = saving.loads(saving.dumps(model))
                 rng_again = np.random.default_rng(0)
                 rng_again.bit_generator.state = rng.bit_generator.state
         for i in range(20):
             again.update_arm(X if fixed else rng_again.random((5, 2)), i % 5, rng_again.normal())
-        assert persist.dumps(again) == persist.dumps(model)
+        assert saving.dumps(again) == saving.dumps(model)
         for copied in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):  # as races do, for their workers
-            assert persist.dumps(copied) == persist.dumps(model)
+            assert saving.dumps(copied) == saving.dumps(model)
             copied.update_arm(X, 1, 5.0)
-            assert persist.dumps(copied) != persist.dumps(model)
+            assert saving.dumps(copied) != saving.dumps(model)
 
 
 class Indefinite(sk.RBF):  # type: ignore[misc]

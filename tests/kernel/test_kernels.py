@@ -9,7 +9,8 @@ import pytest
 from sklearn.gaussian_process import kernels as sk
 
 import armwise as aw
-from armwise import kernels, persist
+from armwise.core import saving
+from armwise.models import kernels
 
 RNG = np.random.default_rng(5)
 X, Z = RNG.normal(size=(7, 3)), RNG.normal(size=(5, 3))
@@ -48,14 +49,14 @@ def test_scikit_learn_objects_are_wrapped_and_mix_with_ours(ours, theirs):
 @pytest.mark.parametrize("kernel", [k for pair in PAIRS for k in pair], ids=lambda k: repr(k)[:40])
 def test_saved_and_loaded(kernel):
     kernel = kernels.as_kernel(kernel)
-    again = persist.loads(persist.dumps(kernel))
+    again = saving.loads(saving.dumps(kernel))
     assert type(again) is type(kernel)
     assert np.array_equal(again(X, Z), kernel(X, Z))
 
 
 def test_kernels_are_not_confused_with_policies_of_the_same_name():
     assert aw.kernels.Linear is not aw.Linear
-    assert type(persist.loads(persist.dumps(aw.kernels.Linear()))) is aw.kernels.Linear
+    assert type(saving.loads(saving.dumps(aw.kernels.Linear()))) is aw.kernels.Linear
 
 
 def test_columns_reads_a_part_of_each_row():
@@ -113,7 +114,7 @@ def test_a_users_kernel_class_works_but_is_not_saved():
     agent = aw.GPUCB(Own(), noise=0.1)
     agent.learn(X, agent.choose(X), 1.0)
     with pytest.raises(ValueError, match="Own is not a class of sklearn"):
-        persist.dumps(agent)
+        saving.dumps(agent)
 
 
 def test_information_gain_is_entropy_lost():

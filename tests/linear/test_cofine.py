@@ -5,7 +5,7 @@ import pytest
 from follow import follow, regret, same_future, ties, unit_rows
 
 import armwise as aw
-from armwise import persist
+from armwise.core import saving
 
 
 class Naive:
@@ -56,7 +56,7 @@ def test_saved_and_loaded_it_goes_on_the_same():
     contexts, rewards = unit_rows(rng, 600, 4).reshape(200, 3, 4), rng.random((200, 3))
     contexts[:, 1] = contexts[:, 0]
     agent.play(contexts[:100], rewards[:100])
-    same_future(agent, persist.loads(persist.dumps(agent)), contexts[100:], rewards[100:])
+    same_future(agent, saving.loads(saving.dumps(agent)), contexts[100:], rewards[100:])
 
 
 def test_a_right_subspace_helps_and_the_bound_holds():

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import armwise as aw
-from armwise import persist
-from armwise.ridge import Ridge
+from armwise.core import saving
+from armwise.models.ridge import Ridge
 
 FORGETTING = [{"discount": 0.99}, {"window": 300}]
 AGENTS = {"LinUCB": aw.LinUCB, "LinThompson": aw.LinThompson}
@@ -67,8 +67,8 @@ def test_play_the_loop_and_a_reloaded_agent_agree_by_default(name, forgetting, n
         choice = loop.choose(contexts[t])
         assert choice.arm == played.arms[t]
         loop.learn(contexts[t], choice, rewards[t, choice.arm])
-    assert persist.dumps(agent) == persist.dumps(loop)
-    again = persist.loads(persist.dumps(agent))
+    assert saving.dumps(agent) == saving.dumps(loop)
+    again = saving.loads(saving.dumps(agent))
     rest = [each.play(contexts[90:], rewards[90:]).arms.tolist() for each in (agent, again)]
     assert rest[0] == rest[1]
     fresh = agent.clone(seed=2)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import armwise as aw
-from armwise.numerics.ridge import Optimist
+from armwise.native.ridge import Optimist
 
 D = 5
 

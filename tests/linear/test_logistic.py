@@ -9,8 +9,8 @@ from scipy.optimize import minimize
 from scipy.sparse import coo_array, csc_array, csr_array, csr_matrix, lil_matrix, random_array
 
 import armwise as aw
-from armwise import persist
-from armwise.agent import Choice
+from armwise.core import saving
+from armwise.core.agent import Choice
 
 
 def sigmoid(s):
@@ -156,9 +156,9 @@ def test_probabilities_change_nothing_and_agree_with_the_choices():
     for _ in range(21):
         agent.learn(hashed(rng, 4), Choice(0, None), float(rng.random() < 0.5))
     X = hashed(rng, 4)
-    before = persist.dumps(agent)
+    before = saving.dumps(agent)
     estimate = agent.probabilities(X)
-    assert persist.dumps(agent) == before
+    assert saving.dumps(agent) == before
     chosen = np.bincount([agent.choose(X).arm for _ in range(4000)], minlength=4) / 4000
     np.testing.assert_allclose(chosen, estimate, atol=0.07)
 
@@ -187,14 +187,14 @@ def test_play_with_a_fit_per_round_equals_the_loop_to_the_bit(sparse):
         choice = loop.choose(block[t])
         assert choice.arm == played.arms[t]
         loop.learn(block[t], choice, rewards[t, choice.arm])
-    assert persist.dumps(agent) == persist.dumps(loop)
+    assert saving.dumps(agent) == saving.dumps(loop)
 
 
 def test_a_magnitude_that_overflows_is_refused_and_changes_nothing():
     """1e160 squared is infinite: the precision would become NaN, and with it every score."""
     agent = aw.LogisticThompson(2, seed=1)
     agent.learn(np.eye(2), Choice(0, None), 1.0)
-    before = persist.dumps(agent)
+    before = saving.dumps(agent)
     large = np.eye(2)
     large[0, 0] = -1e160
     for X in (large, csr_array(large)):
@@ -204,7 +204,7 @@ def test_a_magnitude_that_overflows_is_refused_and_changes_nothing():
             agent.choose(X)
         with pytest.raises(ValueError, match=r"magnitude|overflow"):
             agent.play([np.eye(2), np.eye(2), X], np.ones((3, 2)))
-    assert persist.dumps(agent) == before
+    assert saving.dumps(agent) == before
 
 
 @pytest.mark.parametrize("scale", [1e-150, 1e-20, 1e20, 1e149])
@@ -239,9 +239,9 @@ def test_play_equals_the_loop_and_a_reloaded_agent_goes_on(draws, sparse):
         assert choice.arm == played.arms[t]
         assert choice.probability == (None if draws == 1 else played.probabilities[t])
         loop.learn(block[t], choice, rewards[t, choice.arm])
-    assert persist.dumps(agent) == persist.dumps(loop)
+    assert saving.dumps(agent) == saving.dumps(loop)
     assert len(agent._waiting) == 5  # an unfinished batch is saved too
-    same_future(agent, persist.loads(persist.dumps(agent)), block[40:], rewards[40:])
+    same_future(agent, saving.loads(saving.dumps(agent)), block[40:], rewards[40:])
 
 
 @pytest.mark.parametrize(
@@ -258,13 +258,13 @@ def test_play_equals_the_loop_and_a_reloaded_agent_goes_on(draws, sparse):
 )
 def test_a_bad_context_is_refused_and_changes_nothing(X, message):
     agent = aw.LogisticThompson(4, seed=1)
-    before = persist.dumps(agent)
+    before = saving.dumps(agent)
     for call in (agent.choose, agent.probabilities, lambda X: agent.learn(X, Choice(0, None), 1.0)):
         with pytest.raises(ValueError, match=message):
             call(X)
     with pytest.raises(ValueError, match="contexts"):
         agent.play([csr_array(np.ones((2, 4))), X], np.ones((2, 2)))
-    assert persist.dumps(agent) == before
+    assert saving.dumps(agent) == before
 
 
 def test_other_bad_input_is_refused():

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import armwise as aw
-from armwise import least_squares
-from armwise.persist import dumps, loads
-from armwise.ridge import Ridge
+from armwise.core.saving import dumps, loads
+from armwise.models import least_squares
+from armwise.models.ridge import Ridge
 
 X = np.array([[1.0, 1.0]])
 HUGE = X * [1e8, 7e7]
@@ -80,7 +80,7 @@ def test_the_noise_of_many_arms_is_learnt_from_those_that_learnt(name, monkeypat
         looked_at.append(1)
         return original(*arguments)
 
-    monkeypatch.setattr("armwise.ridge.explained", counted)
+    monkeypatch.setattr("armwise.models.ridge.explained", counted)
     agent, x, rng = getattr(aw, name)(3, n_arms=500, seed=1), np.ones(3), np.random.default_rng(1)
     agent.learn(x, agent.choose(x), 1.0)  # settles the ridge of all
     looked_at.clear()

@@ -6,7 +6,7 @@ from scipy.integrate import quad_vec
 from scipy.stats import beta, norm
 
 import armwise as aw
-from armwise.numerics import winning
+from armwise.native import winning
 
 
 def naive(distributions):

@@ -8,9 +8,9 @@ from follow import same_future, ties
 from scipy.sparse import csr_array, diags_array, eye_array, kron
 
 import armwise as aw
-from armwise import persist
-from armwise.linear.eigenbasis import smoothest
-from armwise.linear.spectral import effective_dimension
+from armwise.agents.linear.spectral import effective_dimension
+from armwise.core import saving
+from armwise.models.eigenbasis import smoothest
 
 
 def graph(rng, n, p=0.2):
@@ -76,8 +76,8 @@ def test_play_equals_the_loop_and_a_reloaded_agent_goes_on():
         choice = loop.choose()
         assert (choice.arm, choice.probability) == (played.arms[t], played.probabilities[t])
         loop.learn(None, choice, rewards[t, choice.arm])
-    assert persist.dumps(agent) == persist.dumps(loop)
-    same_future(agent, persist.loads(persist.dumps(agent)), None, rewards[100:])
+    assert saving.dumps(agent) == saving.dumps(loop)
+    same_future(agent, saving.loads(saving.dumps(agent)), None, rewards[100:])
 
 
 def test_effective_dimension_by_its_definition():
@@ -138,7 +138,7 @@ def random_regular(n, degree, seed=0):
 @pytest.mark.parametrize("laplacian", [grid(20), random_regular(500, 6)], ids=["grid", "random"])
 def test_a_sparse_graph_has_the_smoothest_eigenvectors(laplacian, monkeypatch):
     if laplacian.shape[0] == 500:
-        monkeypatch.setattr("armwise.linear.eigenbasis._ENVELOPE", 0.0)
+        monkeypatch.setattr("armwise.models.eigenbasis._ENVELOPE", 0.0)
     values, Q = smoothest(laplacian, 20)
     exact = np.linalg.eigvalsh(laplacian.toarray())[:20]
     assert np.abs(Q.T @ Q - np.eye(20)).max() < 1e-9
@@ -173,7 +173,7 @@ def test_a_large_graph_fits():
         got.append(f[choice.arm])
         agent.learn(None, choice, float(f[choice.arm] + 0.1 * rng.normal()))
     assert np.mean(got[-50:]) > 0.9
-    again = persist.loads(persist.dumps(agent))
+    again = saving.loads(saving.dumps(agent))
     assert np.array_equal(again._scores(None), agent._scores(None))
 
 

@@ -7,8 +7,8 @@ import pytest
 from follow import follow, regret, same_future, ties, unit_rows
 
 import armwise as aw
-from armwise import persist
-from armwise.agent import Choice
+from armwise.core import saving
+from armwise.core.agent import Choice
 
 
 class NaiveStages:
@@ -95,7 +95,7 @@ def test_pooled_blocks_are_the_loop(name, horizon):
         choice = loop.choose(contexts[t])
         assert (choice.arm, choice.probability) == (played.arms[t], played.probabilities[t])
         loop.learn(contexts[t], choice, rewards[t, choice.arm])
-    assert persist.dumps(loop._models[0]) == persist.dumps(block._models[0])
+    assert saving.dumps(loop._models[0]) == saving.dumps(block._models[0])
 
 
 def test_columns_that_all_but_vanish_do_no_harm():
@@ -135,19 +135,19 @@ def test_a_late_reward_joins_the_stage_that_asked():
 
 def test_an_unstaged_reward_teaches_nothing():
     agent = aw.SupLinREL(2, 50, pooled=False, seed=2)
-    before = persist.dumps(agent._models[0])
+    before = saving.dumps(agent._models[0])
     agent.learn(np.eye(2), Choice(0, 1.0, None), 0.5)
-    assert persist.dumps(agent._models[0]) == before
+    assert saving.dumps(agent._models[0]) == before
     assert agent.t == 2
 
 
 @pytest.mark.parametrize("note", [0, 8, -1, 1.0, True, "1", [1]])
 def test_a_note_that_is_no_stage_is_refused(note):
     agent = aw.SupLinUCB(2, 1000, seed=2)
-    before = persist.dumps(agent)
+    before = saving.dumps(agent)
     with pytest.raises(ValueError, match=r"choice\.note must be the stage that chose, 1 to 7, or None"):
         agent.learn(np.eye(2), Choice(0, 1.0, note), 0.5)
-    assert persist.dumps(agent) == before
+    assert saving.dumps(agent) == before
 
 
 @pytest.mark.parametrize("name", [*STAGED, "LinREL"])
@@ -166,7 +166,7 @@ def test_saved_and_loaded_it_goes_on_the_same(name):
     contexts, rewards = unit_rows(rng, 800, 3).reshape(200, 4, 3), rng.random((200, 4))
     contexts[:, 1] = contexts[:, 0]  # ties, so that the random stream matters
     agent.play(contexts[:100], rewards[:100])
-    same_future(agent, persist.loads(persist.dumps(agent)), contexts[100:], rewards[100:])
+    same_future(agent, saving.loads(saving.dumps(agent)), contexts[100:], rewards[100:])
 
 
 class NaiveLinREL:
@@ -212,7 +212,7 @@ def test_regret_is_below_the_bound_and_below_uniform_play(name):
 
 def test_pooled_stages_follow_the_three_rules():
     """Arm by arm from the rules in words; every stage and rule takes part."""
-    from armwise.numerics import staged
+    from armwise.native import staged
 
     rng, seen = np.random.default_rng(3), set()
     for _ in range(600):

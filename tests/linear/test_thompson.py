@@ -8,9 +8,9 @@ import pytest
 from follow import regret, same_future, unit_rows
 
 import armwise as aw
-from armwise import persist
-from armwise.agent import Choice
-from armwise.numerics import thompson
+from armwise.core import saving
+from armwise.core.agent import Choice
+from armwise.native import thompson
 
 
 class Naive:
@@ -114,9 +114,9 @@ def test_the_monte_carlo_estimate_agrees_with_how_often_arms_are_chosen(n_arms):
     """5,000 choices against 1,000 draws: their difference has a standard deviation below 0.018 an arm."""
     agent, X = taught(n_arms=n_arms)
     context = X if n_arms is None else X[0]
-    before = persist.dumps(agent)
+    before = saving.dumps(agent)
     estimate = agent.probabilities(context)
-    assert persist.dumps(agent) == before
+    assert saving.dumps(agent) == before
     assert estimate.sum() == pytest.approx(1.0)
     chosen = np.bincount([agent.choose(context).arm for _ in range(5000)], minlength=4) / 5000
     np.testing.assert_allclose(chosen, estimate, atol=0.07)
@@ -152,8 +152,8 @@ def test_play_equals_the_loop_and_a_reloaded_agent_goes_on(n_arms, settings):
         assert choice.probability == (None if agent.draws == 1 else played.probabilities[t])
         loop.learn(contexts[t], choice, rewards[t, choice.arm])
     assert np.isnan(played.probabilities).all() == (agent.draws == 1)
-    assert persist.dumps(agent) == persist.dumps(loop)
-    same_future(agent, persist.loads(persist.dumps(agent)), contexts[100:], rewards[100:])
+    assert saving.dumps(agent) == saving.dumps(loop)
+    same_future(agent, saving.loads(saving.dumps(agent)), contexts[100:], rewards[100:])
 
 
 @pytest.mark.parametrize(

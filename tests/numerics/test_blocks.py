@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import armwise as aw
-from armwise import persist
-from armwise.agent import joined
-from armwise.numerics import truncated
-from armwise.ridge import Ridge
+from armwise.core import saving
+from armwise.core.agent import joined
+from armwise.models.ridge import Ridge
+from armwise.native import truncated
 
 K, D, T = 6, 5, 240
 RNG = np.random.default_rng(7)
@@ -89,8 +89,8 @@ CASES: dict[str, tuple[Callable[[], aw.Agent], object, np.ndarray]] = {
 def learnt(agent: aw.Agent) -> bytes:
     """All that it has learnt, to the byte; policies are functions, which no file can hold."""
     if isinstance(agent, aw.PolicyArms):
-        return persist.dumps(agent.agent) + repr(agent._rng.bit_generator.state).encode()
-    return persist.dumps(agent)
+        return saving.dumps(agent.agent) + repr(agent._rng.bit_generator.state).encode()
+    return saving.dumps(agent)
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from armwise.numerics import fits
-from armwise.ridge import Ridge
+from armwise.models.ridge import Ridge
+from armwise.native import fits
 
 
 @pytest.mark.parametrize("d", [1, 2, 7, 8, 21])

@@ -9,9 +9,9 @@ from importlib import import_module
 import numpy as np
 import pytest
 
-from armwise.numerics import _native
+from armwise.native import _native
 
-MODULES = {name: import_module(f"armwise.numerics._{name}") for name in _native.VARIANTS}
+MODULES = {name: import_module(f"armwise.native._{name}") for name in _native.VARIANTS}
 NONE = (np.empty((0, 0, 0)), np.empty((0, 0)))  # no statistics beside the models
 Call = Callable[[], object]
 

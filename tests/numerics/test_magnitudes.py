@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import armwise as aw
-from armwise import persist
-from armwise.ridge import Ridge
-from armwise.testing import D, K
+from armwise.core import saving
+from armwise.models.ridge import Ridge
+from armwise.testing.checks import D, K
 from cases import CASES
 
 SEEING = [case for case in CASES if case.make(1).sees in ("features", "shared")]
@@ -34,7 +34,7 @@ def test_a_context_that_would_overflow_does_not_crash():
 @pytest.mark.parametrize("value", [1e160, -1e300, np.inf, np.nan])
 def test_every_agent_refuses_the_context_and_changes_nothing(case, value):
     agent = case.make(1)
-    before = persist.dumps(agent)
+    before = saving.dumps(agent)
     for call in (
         lambda X: agent.choose(X),
         lambda X: agent.probabilities(X),
@@ -42,7 +42,7 @@ def test_every_agent_refuses_the_context_and_changes_nothing(case, value):
     ):
         with pytest.raises(ValueError, match=r"finite|1e\+?150"):
             call(context(agent, value))
-    assert persist.dumps(agent) == before
+    assert saving.dumps(agent) == before
 
 
 @pytest.mark.parametrize("case", SEEING, ids=lambda case: case.name)
@@ -50,10 +50,10 @@ def test_every_agent_refuses_it_in_the_middle_of_a_block(case):
     agent = case.make(1)
     block = np.stack([context(agent, 0.1 * t) for t in range(9)])
     block[5] = context(agent, 1e160)
-    before = persist.dumps(agent)
+    before = saving.dumps(agent)
     with pytest.raises(ValueError, match="row 5"):
         agent.play(block, np.full((9, K), 0.5))
-    assert persist.dumps(agent) == before
+    assert saving.dumps(agent) == before
 
 
 @pytest.mark.parametrize("case", UNBOUNDED, ids=lambda case: case.name)
@@ -61,14 +61,14 @@ def test_a_reward_that_would_overflow_is_refused(case):
     agent = case.make(1)
     if agent.sees not in ("features", "shared"):
         return
-    before, n = persist.dumps(agent), agent.n_costs
+    before, n = saving.dumps(agent), agent.n_costs
     with pytest.raises(ValueError, match=r"1e\+150"):
         agent.learn(context(agent, 0.1), aw.Choice(0, 0.5), 1e160, cost=[0.01] * n if n else None)
     rewards = np.full((9, K), 0.5)
     rewards[5, 1] = -1e160
     with pytest.raises(ValueError, match=r"rewards\[5, 1\]"):
         agent.play(np.stack([context(agent, 0.1)] * 9), rewards, costs=np.full((9, K, n), 0.01) if n else None)
-    assert persist.dumps(agent) == before
+    assert saving.dumps(agent) == before
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_a_block_that_overflows_in_the_middle_changes_nothing(make):
     block, rewards = rows[:, 0] if shared else rows, np.full((60, 2), 0.5)
     agent.play(block[:20], rewards[:20])
     logged = agent.choose_many(block[:40])
-    before = persist.dumps(agent)
+    before = saving.dumps(agent)
     for call in (
         lambda: agent.play(block[20:], rewards[20:]),
         lambda: agent.learn_many(block[20:], logged, rewards[20:, 0]),
@@ -102,11 +102,11 @@ def test_a_block_that_overflows_in_the_middle_changes_nothing(make):
     ):
         with pytest.raises(ValueError, match=r"overflow|NaN"):
             call()
-        assert persist.dumps(agent) == before
+        assert saving.dumps(agent) == before
     try:
         agent.choose_many(block[20:])
     except ValueError:
-        assert persist.dumps(agent) == before, "its random stream has moved"
+        assert saving.dumps(agent) == before, "its random stream has moved"
 
 
 @pytest.mark.parametrize(
@@ -117,10 +117,10 @@ def test_a_single_reward_that_overflows_changes_nothing(make):
     agent = make()
     for _ in range(7):
         agent.learn(1e-12 * np.eye(2), aw.Choice(0, 1.0), 0.5)
-    before = persist.dumps(agent)
+    before = saving.dumps(agent)
     with pytest.raises(ValueError, match="overflow"):
         agent.learn(np.full((2, 2), 1e149), aw.Choice(1, 1.0), 0.5)
-    assert persist.dumps(agent) == before
+    assert saving.dumps(agent) == before
 
 
 def test_the_largest_numbers_are_learnt_without_a_nan():

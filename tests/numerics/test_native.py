@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 
 import variants_more  # noqa: F401 - registers its recipes
-from armwise import numerics
-from armwise.numerics import _native, _processor
+from armwise import native
+from armwise.native import _native, _processor
 from variants import RECIPES
 
-MODULES = {name: import_module(f"armwise.numerics._{name}") for name in _native.VARIANTS}
+MODULES = {name: import_module(f"armwise.native._{name}") for name in _native.VARIANTS}
 ROOMS = sorted(name for name, value in vars(MODULES["baseline"]).items() if isinstance(value, ModuleType))
 
 
@@ -73,16 +73,16 @@ def test_every_variant_gives_the_same_bytes(recipe):
 
 @pytest.mark.parametrize("variant", MODULES)
 def test_the_environment_forces_a_variant(variant):
-    code = "from armwise.numerics import _native, choice; print(_native.VARIANT, choice.draw.__module__)"
+    code = "from armwise.native import _native, choice; print(_native.VARIANT, choice.draw.__module__)"
     done = subprocess.run(
         [sys.executable, "-c", code], env={**os.environ, "ARMWISE_SIMD": variant}, capture_output=True, text=True
     )
-    assert done.stdout.split() == [variant, f"armwise.numerics._{variant}.choice"], done.stderr
+    assert done.stdout.split() == [variant, f"armwise.native._{variant}.choice"], done.stderr
 
 
 def test_an_unknown_variant_is_refused():
     done = subprocess.run(
-        [sys.executable, "-c", "import armwise.numerics.choice"],
+        [sys.executable, "-c", "import armwise.native.choice"],
         env={**os.environ, "ARMWISE_SIMD": "v9"}, capture_output=True, text=True,
     )  # fmt: skip
     assert done.returncode == 1 and "ARMWISE_SIMD is 'v9'; this build of armwise has baseline" in done.stderr
@@ -92,12 +92,12 @@ ONLY = """
 import importlib.util, sys
 find = importlib.util.find_spec
 def hidden(name, *package):
-    return None if name == "armwise.numerics._{hidden}" else find(name, *package)
+    return None if name == "armwise.native._{hidden}" else find(name, *package)
 importlib.util.find_spec = hidden
-from armwise.numerics import _processor
+from armwise.native import _processor
 _processor.best_variant = lambda: "{best}"
-from armwise.numerics import _native
-assert "armwise.numerics._{hidden}" not in sys.modules
+from armwise.native import _native
+assert "armwise.native._{hidden}" not in sys.modules
 print(_native.VARIANT, *_native.VARIANTS)
 """
 
@@ -135,8 +135,8 @@ def test_where_one_variant_is_built(hidden, best, asked, answer):
 def test_a_folder_of_stubs_is_no_variant(tmp_path, monkeypatch):
     """_baseline/ holds the kernels' types: to Python a folder, which would import as an empty package."""
     (tmp_path / "_v9").mkdir()
-    monkeypatch.setattr(numerics, "__path__", [*numerics.__path__, str(tmp_path)])
-    assert find_spec("armwise.numerics._v9") is not None
+    monkeypatch.setattr(native, "__path__", [*native.__path__, str(tmp_path)])
+    assert find_spec("armwise.native._v9") is not None
     assert _native._is_built(_native.VARIANT) and not _native._is_built("v9")
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import betainc, ndtr
 
-from armwise.numerics import winning
+from armwise.native import winning
 
 
 def test_the_normal_distribution_function_is_scipys():

@@ -10,9 +10,9 @@ import pytest
 
 import armwise as aw
 from armwise.offline import Log, WeakLogWarning, adaptive
-from armwise.offline.bounded import betting
-from armwise.offline.likelihood import likelihood
-from armwise.offline.past_models import predicted_from_the_past
+from armwise.offline.estimators.past_models import predicted_from_the_past
+from armwise.offline.intervals.bounded import betting
+from armwise.offline.intervals.empirical_likelihood import likelihood
 
 K = 3
 SLOPES = np.array([[0.2, 0.0], [-0.1, 0.15], [-0.1, -0.15]])

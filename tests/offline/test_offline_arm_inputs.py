@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
 from armwise.offline import Log, evaluate
-from armwise.offline.arm_inputs import Indicator, MeanReward, SparseIndicator, encoding_of
+from armwise.offline.estimators.arm_inputs import Indicator, MeanReward, SparseIndicator, encoding_of
 
 K, N = 80, 1500
 

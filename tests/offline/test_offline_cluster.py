@@ -21,7 +21,7 @@ from offline_worlds import K, draw_arms, expected, logging, target
 
 import armwise as aw
 from armwise.offline import Log, WeakLogWarning, compare, evaluate
-from armwise.offline.intervals import Blocks, Clusters, Moments, block_size
+from armwise.offline.intervals.intervals import Blocks, Clusters, Moments, block_size
 
 for name in (__name__, "offline_worlds"):  # as if it were the user's script, which workers cannot import
     cloudpickle.register_pickle_by_value(sys.modules[name])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from armwise.offline import ContinuousLog, LogError, evaluate_continuous
-from armwise.offline.slope import slope
+from armwise.offline.estimators.slope import slope
 
 K = {
     "gaussian": lambda u: math.exp(-u * u / 2) / math.sqrt(2 * math.pi),

@@ -11,7 +11,7 @@ from offline_worlds import make
 
 import armwise as aw
 from armwise.offline import Log, LogError, WeakLogWarning, evaluate
-from armwise.offline.dsjson import line
+from armwise.offline.logs.dsjson import line
 
 # Events as Personalizer and VW's reinforcement learning library log them, with what they like to put in.
 EVENTS = [

@@ -7,9 +7,9 @@ import pytest
 from offline_worlds import K, expected, make
 
 import armwise as aw
-from armwise import persist
+from armwise.core import saving
 from armwise.offline import DRos, Log, SwitchDR, compare, evaluate, scores
-from armwise.offline.reward_models import CrossfitRidge
+from armwise.offline.estimators.reward_models import CrossfitRidge
 
 ALL = ["ips", "snips", "dm", "dr", "sndr", "switch-dr", "dros"]
 
@@ -94,7 +94,7 @@ def test_a_tuned_estimator_chooses_from_its_grid_by_slope():
 
 
 def test_the_default_model_is_a_ridge_fitted_on_the_other_folds():
-    from armwise.offline.reward_models import CrossfitRidge, folds_of
+    from armwise.offline.estimators.reward_models import CrossfitRidge, folds_of
 
     log, _ = make(300, seed=5)
     q = CrossfitRidge(lam=2.5, folds=3).fit(log).predict(log.rows)
@@ -111,7 +111,7 @@ def test_the_default_model_is_a_ridge_fitted_on_the_other_folds():
 
 
 def test_ridge_on_features_of_arms_is_one_model():
-    from armwise.offline.reward_models import CrossfitRidge, folds_of
+    from armwise.offline.estimators.reward_models import CrossfitRidge, folds_of
 
     rng = np.random.default_rng(6)
     X, arms, rewards = rng.normal(size=(200, K, 2)), rng.integers(0, K, 200), rng.random(200)
@@ -161,10 +161,10 @@ def test_a_frozen_agent_is_judged_by_its_probabilities_and_not_changed():
     agent = aw.LinUCB(dim=3, n_arms=K, alpha=0.5, seed=1)
     for i in range(100):
         agent.learn(log.contexts[i], aw.Choice(int(log.arms[i]), 0.5), log.rewards[i])
-    before = persist.dumps(agent)
+    before = saving.dumps(agent)
     table = np.stack([agent.probabilities(x) for x in log.contexts])
     assert evaluate(log, agent, "ips")["ips"].value == evaluate(log, table, "ips")["ips"].value
-    assert persist.dumps(agent) == before
+    assert saving.dumps(agent) == before
     exp3 = aw.Exp3(n_arms=K, gamma=0.2, seed=1)
     assert evaluate(log, exp3, "ips")["ips"].value == evaluate(log, aw.Uniform(K), "ips")["ips"].value
 
@@ -280,8 +280,8 @@ def test_a_log_without_probabilities_says_what_to_do():
 
 def test_a_ridge_learns_from_the_first_rows_of_a_long_log(monkeypatch):
     # Rows that it has not learnt from need no folds; parts of the log learn from the same rows as the whole.
-    monkeypatch.setattr("armwise.offline.reward_models._ROWS", 90)
-    monkeypatch.setattr("armwise.offline.reward_models._PER_PARAMETER", 1)
+    monkeypatch.setattr("armwise.offline.estimators.reward_models._ROWS", 90)
+    monkeypatch.setattr("armwise.offline.estimators.reward_models._PER_PARAMETER", 1)
     rng = np.random.default_rng(4)
     X, arms, y = rng.normal(size=(400, 2)), rng.integers(0, 3, 400), rng.random(400)
     log = Log(contexts=X, arms=arms, rewards=y, n_arms=3)

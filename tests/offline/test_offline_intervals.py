@@ -10,7 +10,7 @@ from offline_worlds import D, draw_arms, expected, logging, make, target, truth
 from scipy import stats
 
 from armwise.offline import ConfidenceSequence, Log, WeakLogWarning, compare, confidence_sequence, evaluate
-from armwise.offline.intervals import Blocks, Moments, bernstein, bootstrap, normal
+from armwise.offline.intervals.intervals import Blocks, Moments, bernstein, bootstrap, normal
 
 RUNS, N = 1000, 2000
 NAMES = ["ips", "snips", "dr", "sndr"]

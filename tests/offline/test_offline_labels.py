@@ -11,8 +11,9 @@ import polars
 import pytest
 
 import armwise as aw
-from armwise import offline, persist
+from armwise import offline
 from armwise.cli.main import main
+from armwise.core import saving
 from armwise.offline import Log, LogError, evaluate
 
 
@@ -148,7 +149,7 @@ def test_what_is_learnt_from_a_log_of_ids_answers_ids(tmp_path):
     assert fitted.policy.many([[-1.0], [1.0]]).tolist() == [1, 2]
     assert fitted.policy([1.0]) == 2
     assert evaluate(log, fitted.policy, "snips")["snips"].value > 0.85
-    again: Any = persist.loads(persist.dumps(fitted.policy))
+    again: Any = saving.loads(saving.dumps(fitted.policy))
     assert again.many([[-1.0], [1.0]]).tolist() == [1, 2]
 
 

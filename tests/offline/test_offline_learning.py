@@ -8,9 +8,9 @@ from offline_worlds import D, K, expected, logging, make, target, truth
 from scipy import stats
 
 import armwise as aw
+from armwise.core.seeds import row_uniforms
+from armwise.core.threads import thread_pools
 from armwise.offline import Log, PropensityModel, evaluate, fit
-from armwise.streams import row_uniforms
-from armwise.threads import thread_pools
 
 
 def test_estimated_propensities_serve_as_well_as_the_true_ones():

@@ -7,8 +7,8 @@ import pytest
 
 import armwise as aw
 from armwise.offline import Log, adaptive
-from armwise.offline.diagnostics import rare_rewards
-from armwise.offline.likelihood import critical, heavier, likelihood
+from armwise.offline.evaluation.diagnostics import rare_rewards
+from armwise.offline.intervals.empirical_likelihood import critical, heavier, likelihood
 
 
 def test_which_interval_is_taken_does_not_depend_on_how_often_chance_played_an_arm():

@@ -61,7 +61,7 @@ def test_streamed_and_in_memory_give_the_same_results(logs):
 
 @pytest.mark.parametrize("size", [1, 7, 64, 300, 1000])
 def test_the_batch_size_changes_nothing(monkeypatch, logs, size):
-    from armwise.offline import settings
+    from armwise.offline.evaluation import settings
 
     policy = aw.Linear(np.random.default_rng(3).normal(size=(K, 3)))
     names = ["ips", "snips", "dr", "sndr", "dros"]

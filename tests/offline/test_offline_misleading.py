@@ -13,7 +13,7 @@ from offline_worlds import make
 import armwise as aw
 from armwise.cli.main import main
 from armwise.offline import Log, PropensityModel, WeakLogWarning, adaptive, compare, evaluate, replay
-from armwise.offline.bounded import Reach, cressie_read
+from armwise.offline.intervals.bounded import Reach, cressie_read
 
 
 def trial(n=20_000, seed=3):

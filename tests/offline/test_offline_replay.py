@@ -9,7 +9,7 @@ from offline_worlds import K, draw_arms, expected, logging, make
 from scipy import stats
 
 import armwise as aw
-from armwise import persist
+from armwise.core import saving
 from armwise.offline import Log, WeakLogWarning, replay
 
 
@@ -41,7 +41,7 @@ def test_a_uniform_log_gives_exactly_the_rewards_of_the_matching_rows(probabilit
     assert found.value == found.rewards.mean()
     error = found.rewards.std(ddof=1) / np.sqrt(len(rows))
     assert found.low == pytest.approx(found.value - 1.959964 * error, rel=1e-5)
-    assert persist.dumps(found.agent) == persist.dumps(by_hand)
+    assert saving.dumps(found.agent) == saving.dumps(by_hand)
     assert agent.t == 1  # the agent that was given is as it was
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.optimize import LinearConstraint, NonlinearConstraint, minimize
 
-from armwise.oracle.cutting_planes import LeastGap
-from armwise.oracle.variance import Sample, spread, violation
+from armwise.agents.oracle.cutting_planes import LeastGap
+from armwise.agents.oracle.variance import Sample, spread, violation
 
 INSTANCES = [(5, 2, 10), (40, 3, 60), (120, 5, 150), (500, 10, 120)]
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import armwise as aw
-from armwise import persist
-from armwise.oracle.finite import as_oracle
-from armwise.oracle.history import History, check_times, next_time
+from armwise.agents.oracle.history import History, check_times, next_time
+from armwise.agents.oracle.oracles.finite_policies import as_oracle
+from armwise.core import saving
 
 
 def brute_force(policies, contexts, rewards):
@@ -67,14 +67,14 @@ def test_save_and_load_keep_the_totals(stumps):
     for policies, context in ((stumps, np.zeros(3)), (np.array([[0, 1], [1, 0]]), np.zeros(1))):
         oracle = aw.FinitePolicies(policies)
         oracle.update(context, [0.25, 1.0, 0.5, 0.0])
-        again = persist.loads(persist.dumps(oracle))
+        again = saving.loads(saving.dumps(oracle))
         np.testing.assert_array_equal(again.totals, oracle.totals)
         np.testing.assert_array_equal(again.recommendations(context), oracle.recommendations(context))
 
 
 def test_a_callable_that_cannot_be_saved_says_so():
     with pytest.raises(ValueError, match=r"policies\[0\] cannot be saved: function"):
-        persist.dumps(aw.FinitePolicies([lambda x: 0]))
+        saving.dumps(aw.FinitePolicies([lambda x: 0]))
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_history_adds_up_rounds_that_look_alike():
     history = History(n_arms=2)
     for row, arm, estimate in zip(rows, arms, estimates):
         history.add(row, int(arm), estimate)
-    history = persist.loads(persist.dumps(history))
+    history = saving.loads(saving.dumps(history))
     for row, n, gains in zip(history.seen, history.counts, history.gains):
         same = (rows == row).all(axis=1)
         assert n == same.sum()

@@ -10,8 +10,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import armwise as aw
-from armwise import persist
-from armwise.oracle.estimators import Estimator, _examples, _linear
+from armwise.agents.oracle.oracles.sklearn_oracles import Estimator, _examples, _linear
+from armwise.core import saving
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 3))
@@ -54,7 +54,7 @@ def test_row_by_row_saved_and_loaded_half_way(name):
     oracle, again = ORACLES[name](), None
     for i, (x, row) in enumerate(zip(X, R)):
         if i == 30:
-            again = persist.loads(persist.dumps(oracle))
+            again = saving.loads(saving.dumps(oracle))
         oracle.update(x, row)
         if again is not None:
             again.update(x, row)
@@ -75,7 +75,7 @@ def test_a_policy_stays_what_it_was(name):
     for x, row in zip(X[30:], -R[30:]):
         oracle.update(x, row)
     np.testing.assert_array_equal(policy.many(X), before)
-    saved = persist.loads(persist.dumps(policy))
+    saved = saving.loads(saving.dumps(policy))
     np.testing.assert_array_equal(saved.many(X), before)
 
 
@@ -118,7 +118,7 @@ def test_refit_follows_its_factor():
         oracle.observe(x, 0, float(x[0]))
     assert fits == [1, 2, 4, 8, 16]
     with pytest.raises(ValueError, match="cannot be saved"):
-        persist.dumps(oracle)
+        saving.dumps(oracle)
 
 
 def test_regressor_learns_only_the_arm_that_was_played():

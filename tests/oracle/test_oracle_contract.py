@@ -6,7 +6,7 @@ from oracle_worlds import planted
 from sklearn.linear_model import LogisticRegression, Ridge
 
 import armwise as aw
-from armwise import persist
+from armwise.core import saving
 
 K = 3
 RNG = np.random.default_rng(0)
@@ -133,7 +133,7 @@ def test_bad_input_is_refused_and_changes_nothing(case):
     agent = make()
     agent.play(contexts, rewards)
     good = agent.choose(contexts[0])
-    before = persist.dumps(agent)
+    before = saving.dumps(agent)
     d = contexts.shape[1]
     for bad in (np.zeros((2, 2)), np.full(d, np.nan), np.full(d, np.inf), "context", None, np.array(["a"] * d)):
         with pytest.raises(ValueError):
@@ -148,7 +148,7 @@ def test_bad_input_is_refused_and_changes_nothing(case):
             agent.learn(contexts[0], good, reward)
     with pytest.raises(ValueError):
         agent.play(contexts, rewards[:, :2])
-    assert persist.dumps(agent) == before
+    assert saving.dumps(agent) == before
 
 
 def test_input_is_neither_kept_nor_modified(case):

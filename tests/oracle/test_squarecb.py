@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import armwise as aw
-from armwise import persist
+from armwise.core import saving
 
 K, D, LAM = 3, 4, 0.3
 
@@ -108,7 +108,7 @@ def test_play_is_the_loop_and_save_continues(kind, shared, tmp_path):
         choice = slow.choose(contexts[t])
         assert (choice.arm, choice.probability) == (played.arms[t], played.probabilities[t])
         slow.learn(contexts[t], choice, rewards[t, choice.arm])
-    assert persist.dumps(fast) == persist.dumps(slow)
+    assert saving.dumps(fast) == saving.dumps(slow)
     fast.save(tmp_path / "a.aw")
     again = aw.load(tmp_path / "a.aw")
     assert np.array_equal(again.play(contexts, rewards).arms, slow.play(contexts, rewards).arms)
@@ -261,17 +261,17 @@ def test_regcb_fits_at_doubling_times_and_asks_in_blocks(monkeypatch):
         choice = slow.choose(contexts[t])
         assert (choice.arm, choice.probability) == (played.arms[t], played.probabilities[t])
         slow.learn(contexts[t], choice, rewards[t, choice.arm])
-    assert persist.dumps(agent) == persist.dumps(slow)
+    assert saving.dumps(agent) == saving.dumps(slow)
 
 
 def test_estimators_work_on_one_thread_wherever_they_are_asked(monkeypatch):
     """Over few rows, threads cost 30 times what they save: in agents, oracles and policies alike."""
     from sklearn.dummy import DummyClassifier, DummyRegressor
 
-    from armwise.oracle import estimators
+    from armwise.agents.oracle.oracles import sklearn_oracles
 
     limited, seen = [], []
-    real = estimators.one_thread
+    real = sklearn_oracles.one_thread
 
     @contextlib.contextmanager
     def watched():
@@ -280,7 +280,7 @@ def test_estimators_work_on_one_thread_wherever_they_are_asked(monkeypatch):
             yield
             limited.pop()
 
-    monkeypatch.setattr(estimators, "one_thread", watched)
+    monkeypatch.setattr(sklearn_oracles, "one_thread", watched)
     for cls in (DummyClassifier, DummyRegressor):
         for name in ("fit", "predict"):
             whole = getattr(cls, name)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from armwise import persist
+from armwise.core import saving
 from armwise.policies import PlanarSeparators, SampledLinear, Stumps, distributions
 from armwise.policies.planar import above, orientation
 
@@ -143,9 +143,9 @@ def test_a_representative_by_itself_answers_as_in_the_set(kind):
     votes = found.votes(fresh)
     for i in range(len(found)):
         assert np.array_equal(distributions(found[i], fresh, 3).argmax(axis=1), votes[:, i])
-    again = persist.loads(persist.dumps(found))
+    again = saving.loads(saving.dumps(found))
     assert np.array_equal(again.votes(fresh), votes)
-    assert np.array_equal(persist.loads(persist.dumps(found[3])).many(fresh), votes[:, 3])
+    assert np.array_equal(saving.loads(saving.dumps(found[3])).many(fresh), votes[:, 3])
     if not isinstance(kind, SampledLinear):
         with pytest.raises(IndexError):
             found[len(found)]

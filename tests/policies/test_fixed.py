@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import armwise as aw
-from armwise import persist
+from armwise.core import saving
 from armwise.policies import distribution, distributions
 
 
@@ -52,7 +52,7 @@ def test_a_saved_tree_needs_no_scikit_learn(tmp_path):
 
     fitted = DecisionTreeClassifier(random_state=0).fit([[0.0], [1.0], [2.0]], [0, 1, 0])
     path = tmp_path / "tree.aw"
-    persist.save(aw.Tree.from_sklearn(fitted), path)
+    saving.save(aw.Tree.from_sklearn(fitted), path)
     code = (
         f"import sys; sys.modules['sklearn'] = None; import armwise as aw; "
         f"print(aw.load({str(path)!r}).many([[0.0], [1.1], [5.0]]).tolist())"
@@ -73,7 +73,7 @@ EVERY = [
 @pytest.mark.parametrize("policy", EVERY, ids=lambda p: type(p).__name__)
 def test_every_policy_saves_and_answers_blocks_as_single_contexts(policy):
     contexts = np.random.default_rng(3).normal(size=(50, 2))
-    again = persist.loads(persist.dumps(policy))
+    again = saving.loads(saving.dumps(policy))
     table = distributions(policy, contexts, 3)
     assert np.array_equal(table, distributions(again, contexts, 3))
     assert np.array_equal(table, [distribution(policy, x, 3) for x in contexts])
@@ -85,9 +85,9 @@ def test_every_policy_saves_and_answers_blocks_as_single_contexts(policy):
 def test_an_agent_is_a_policy_too_and_stays_as_it_was():
     agent = aw.Exp3(n_arms=2, gamma=0.1, seed=1)
     agent.play(None, np.tile([0.0, 1.0], (50, 1)))
-    before = persist.dumps(agent)
+    before = saving.dumps(agent)
     assert np.array_equal(distributions(agent, [None, None], 2), [agent.probabilities()] * 2)
-    assert persist.dumps(agent) == before
+    assert saving.dumps(agent) == before
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import armwise as aw
-from armwise.racing.entries import ALIASES, enter, entrants
+from armwise.racing.run.entries import ALIASES, enter, entrants
 
 WORLDS = {
     "shared": aw.environments.Planted(n_policies=5, n_arms=3, dim=4),

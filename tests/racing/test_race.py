@@ -5,7 +5,7 @@ import pytest
 
 import armwise as aw
 from armwise.racing import Heat, RaceError, RaceWarning, race_all
-from armwise.racing.run import agent_seed, grid, play_seed, world_seed
+from armwise.racing.run.run import agent_seed, grid, play_seed, world_seed
 
 LINEAR = aw.environments.Linear(n_arms=4, dim=3)
 

@@ -9,9 +9,10 @@ import pandas as pd
 import pytest
 
 import armwise as aw
-from armwise.racing import Heat, pictures, race_all
-from armwise.racing.repeat import code, script
-from armwise.racing.report import write_report
+from armwise.racing import Heat, race_all
+from armwise.racing.report import pictures
+from armwise.racing.report.repeat import code, script
+from armwise.racing.report.report import write_report
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 

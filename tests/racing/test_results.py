@@ -11,7 +11,7 @@ import pytest
 
 import armwise as aw
 from armwise.racing import Result, Results, variants
-from armwise.racing.paired import holm
+from armwise.racing.results.paired import holm
 
 WORLD = aw.environments.Linear(n_arms=4, dim=3)
 

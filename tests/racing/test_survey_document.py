@@ -8,13 +8,13 @@ import pytest
 
 import armwise as aw
 from armwise.cli.main import main
-from armwise.hypotheses import ORDER_ONLY
-from armwise.racing import document
-from armwise.racing.chapters import CHAPTERS, unbiased
-from armwise.racing.result import Result
-from armwise.racing.run import Heat, Run
-from armwise.racing.slopes import Slope, slope
-from armwise.racing.theory import bound
+from armwise.racing.report import document
+from armwise.racing.report.chapters import CHAPTERS, unbiased
+from armwise.racing.results.matching_bound import bound
+from armwise.racing.results.result import Result
+from armwise.racing.results.slopes import Slope, slope
+from armwise.racing.run.run import Heat, Run
+from armwise.theory.hypotheses import ORDER_ONLY
 
 
 def made_up(horizon, power, noise, rng, seeds=20):

@@ -5,8 +5,8 @@ import html
 import pytest
 
 from armwise.racing import race_all
-from armwise.racing.report import write_report
-from armwise.racing.survey import survey_heats
+from armwise.racing.report.report import write_report
+from armwise.racing.report.survey_race import survey_heats
 
 TABLE = ["PerContext", "PolicyArms", "Exp4", "Exp4P", "LinUCB", "SupLinUCB", "SupLinREL", "GPUCB", "SupKernelUCB",
          "EpochGreedy", "RandomizedUCB", "ILoveToConBandits", "LinThompson"]  # fmt: skip

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import armwise as aw
-from armwise import bounds
-from armwise.guide import agents
-from armwise.racing.theory import Bound, bound
+from armwise.racing.results.matching_bound import Bound, bound
+from armwise.theory import bounds
+from armwise.theory.algorithm_table import agents
 
 T = 1_000
 LINEAR = aw.environments.Linear(n_arms=4, dim=5, noise=0.1)

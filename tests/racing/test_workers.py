@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 
-from armwise.racing.workers import side_by_side
+from armwise.racing.run.workers import side_by_side
 
 
 def test_workers_ended_while_tasks_wait_raise_nothing_in_any_thread(monkeypatch, recwarn):
@@ -27,7 +27,7 @@ def test_workers_ended_while_tasks_wait_raise_nothing_in_any_thread(monkeypatch,
 
 HELD = """
 import signal
-from armwise.racing.workers import side_by_side
+from armwise.racing.run.workers import side_by_side
 print(*side_by_side(signal.pthread_sigmask, [(signal.SIG_BLOCK, ())] * 2, workers=2, backend="loky"))
 print(signal.pthread_sigmask(signal.SIG_BLOCK, ()))
 """

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import armwise as aw
-from armwise.guide import agents, verdicts
-from armwise.persist import dumps, loads
+from armwise.core.saving import dumps, loads
+from armwise.theory.algorithm_table import agents
+from armwise.theory.assumption_filter import verdicts
 
 K, D, N, T = 3, 4, 5, 500
 

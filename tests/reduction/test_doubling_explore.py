@@ -8,7 +8,7 @@ from wrapped_agents import Recorder
 
 import armwise as aw
 from armwise import Choice
-from armwise.persist import dumps
+from armwise.core.saving import dumps
 
 REWARDS = (np.random.default_rng(1).random((400, 3)) < [0.2, 0.5, 0.7]).astype(float)
 

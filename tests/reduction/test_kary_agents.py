@@ -7,8 +7,8 @@ import pytest
 
 import armwise as aw
 from armwise import Choice
-from armwise.persist import dumps, loads
-from armwise.ridge import Ridge
+from armwise.core.saving import dumps, loads
+from armwise.models.ridge import Ridge
 
 MAKERS = {
     "Exp3": lambda seed=None: aw.Exp3(n_arms=4, gamma=0.2, seed=seed),

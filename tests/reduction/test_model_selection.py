@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import armwise as aw
-from armwise.persist import dumps, loads
-from armwise.racing import theory
-from armwise.reduction.corral import barrier_step
+from armwise.agents.ensembles.corral import barrier_step
+from armwise.core.saving import dumps, loads
+from armwise.racing.results import matching_bound
 
 T = 1500
 
@@ -108,11 +108,11 @@ class TestBalancingBounds:
     @pytest.mark.parametrize("balancer", [aw.D3RB, aw.ED2RB])
     def test_of_a_base_with_a_theorem(self, balancer: type[aw.D3RB]) -> None:
         proved, other = aw.LinUCB.theoretical(3, noise=0.1), aw.LinUCB(3)
-        found = theory.bound(balancer([other, proved]), self.world, 1000)
-        assert isinstance(found, theory.Bound)
+        found = matching_bound.bound(balancer([other, proved]), self.world, 1000)
+        assert isinstance(found, matching_bound.Bound)
         assert found.holds == "with probability 0.9"  # either may fail
-        own = theory.bound(proved, self.world, 1000)
-        assert isinstance(own, theory.Bound)
+        own = matching_bound.bound(proved, self.world, 1000)
+        assert isinstance(own, matching_bound.Bound)
         coefficient = max(min(own.curve(n), n) / np.sqrt(n) for n in range(1, 1001))
         exact = (aw.bounds.d3rb if balancer is aw.D3RB else aw.bounds.ed2rb)(1000, 2, coefficient, 0.05)
         assert exact <= found.curve(1000) <= 2.5 * exact  # d* is rounded up by sqrt(2) at most
@@ -124,7 +124,7 @@ class TestBalancingBounds:
             (aw.D3RB(bases, scale=0.5), "scale=0.5"),
             (aw.ED2RB(bases, delta=0.5), "delta <= M / 13"),
         ):
-            found = theory.bound(agent, self.world, 1000)
+            found = matching_bound.bound(agent, self.world, 1000)
             assert isinstance(found, str) and reason in found
 
     def test_it_holds_where_one_base_is_always_right(self) -> None:
@@ -156,10 +156,10 @@ class TestCorralBound:
 
     def test_a_number_only_where_a_base_has_a_theorem_and_the_rate_fits(self) -> None:
         proved, T = aw.LinUCB.theoretical(3, noise=0.1), 1000
-        found = theory.bound(aw.Corral([aw.LinUCB(3), proved], T, eta=1e-7), self.world, T)
-        assert isinstance(found, theory.Bound) and found.holds == "in expectation"
-        own = theory.bound(proved, self.world, T)
-        assert isinstance(own, theory.Bound)
+        found = matching_bound.bound(aw.Corral([aw.LinUCB(3), proved], T, eta=1e-7), self.world, T)
+        assert isinstance(found, matching_bound.Bound) and found.holds == "in expectation"
+        own = matching_bound.bound(proved, self.world, T)
+        assert isinstance(own, matching_bound.Bound)
         coefficient = max(min(own.curve(n), n) / np.sqrt(n) for n in range(1, T + 1))
         exact = aw.bounds.corral(T, 2, coefficient, 1e-7, 0.05)
         assert exact <= found.curve(T) <= 1.5 * exact and found.vacuous_until is not None
@@ -168,7 +168,7 @@ class TestCorralBound:
             (aw.Corral([aw.LinUCB(3), aw.SquareCB(3)], T), "holds whatever rounds it is drawn in"),
             (aw.Corral([aw.LinUCB(3), proved.clone()], T // 2, eta=1e-7), "made for 500 rounds"),
         ):
-            refused = theory.bound(agent, self.world, T)
+            refused = matching_bound.bound(agent, self.world, T)
             assert isinstance(refused, str) and reason in refused
 
     def test_it_holds_where_one_base_is_always_right(self) -> None:

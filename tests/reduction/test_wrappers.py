@@ -8,7 +8,7 @@ from wrapped_agents import TABLE, Coin, Lookup, Recorder, lookups
 
 import armwise as aw
 from armwise import Choice
-from armwise.persist import dumps, loads
+from armwise.core.saving import dumps, loads
 
 CONTEXTS = np.random.default_rng(0).integers(3, size=(400, 1)).astype(float)
 REWARDS = (np.random.default_rng(1).random((400, 3)) < [0.2, 0.5, 0.7]).astype(float)

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 import armwise as aw
-from armwise.agent import Agent
-from armwise.guide import agents, verdicts
-from armwise.persist import dumps, loads
+from armwise.core.agent import Agent
+from armwise.core.saving import dumps, loads
+from armwise.theory.algorithm_table import agents
+from armwise.theory.assumption_filter import verdicts
 
 K, D, N, T = 3, 4, 5, 500
 FEATURES = aw.features.Columns().fit(np.random.default_rng(0).random((50, D // 2)))  # D columns come out

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from armwise.agent import Agent
-from armwise.persist import Saved
+from armwise.core.agent import Agent
+from armwise.core.saving import Saved
 
 TABLE = np.array([[0, 1, 2], [2, 2, 0], [1, 0, 0], [2, 1, 2]])  # arm of each policy on contexts 0, 1, 2
 

@@ -12,14 +12,14 @@ import pytest
 from database import Server
 from serving import Clock, Running
 
-from armwise.serve.app import Service
-from armwise.serve.config import Config, open_store
-from armwise.serve.engine.application import Application
-from armwise.serve.engine.engine import Engine
-from armwise.serve.engine.shards import Shards
-from armwise.serve.journal.append import Journal
-from armwise.serve.journal.events import Creation
-from armwise.serve.journal.sqlite import SQLite
+from armwise.service.app import Service
+from armwise.service.config import Config, open_store
+from armwise.service.engine.application import Application
+from armwise.service.engine.engine import Engine
+from armwise.service.engine.shards import Shards
+from armwise.service.journal.append import Journal
+from armwise.service.journal.events import Creation
+from armwise.service.journal.sqlite import SQLite
 
 
 @pytest.fixture

@@ -27,11 +27,11 @@ from database import Server, free_port
 from line import asked
 from torture import _FORKING, _wait_ready, _warm_up, check
 
-from armwise.serve.config import Config
-from armwise.serve.engine import journaling
-from armwise.serve.engine.application import Application
-from armwise.serve.engine.clock import TrustedClock
-from armwise.serve.engine.writer import STALL
+from armwise.service.config import Config
+from armwise.service.engine import journaling
+from armwise.service.engine.application import Application
+from armwise.service.engine.clock import TrustedClock
+from armwise.service.engine.writer import STALL
 
 READY, GAP = 10.0, 5.0
 
@@ -40,7 +40,7 @@ def serve(
     storage: str | list[str], port: int, window: float, offset: Synchronized[float], full: Synchronized[int]
 ) -> None:
     """A service whose clock is ``offset`` seconds off, and whose disk is full while ``full`` says so."""
-    from armwise.serve.run import serve
+    from armwise.service.run import serve
 
     class Wild(TrustedClock):
         def __init__(self) -> None:

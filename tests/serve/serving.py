@@ -11,13 +11,13 @@ from typing import Any
 import httpx
 import uvicorn
 
-from armwise import persist
-from armwise.serve.app import Service
-from armwise.serve.engine.draw import Answer
-from armwise.serve.engine.engine import Engine
-from armwise.serve.engine.fold import fold
-from armwise.serve.model.model import Model
-from armwise.serve.web.connections import Connection
+from armwise.core import saving
+from armwise.service.app import Service
+from armwise.service.engine.draw import Answer
+from armwise.service.engine.engine import Engine
+from armwise.service.engine.fold import fold
+from armwise.service.model.model import Model
+from armwise.service.web.connections import Connection
 
 ARMS = [b'"pasta"', b'{"id": "salad", "features": {"fresh": true, "price": 7.5}}', b'"soup"']
 
@@ -37,7 +37,7 @@ def replayed(engine: Engine) -> dict[str, Model]:
 
 
 def state(model: Model) -> bytes:
-    return persist.dumps(model)
+    return saving.dumps(model)
 
 
 def settled(engine: Engine) -> bytes:

@@ -11,8 +11,8 @@ import pytest
 from serving import Running
 
 import armwise as aw
-from armwise.serve.app import Service
-from armwise.serve.config import Config
+from armwise.service.app import Service
+from armwise.service.config import Config
 
 ANSWER = {"id": "e1", "arm": "a", "probability": 1.0, "probabilities": [{"arm": "a", "probability": 1.0}], "version": 1}
 

@@ -18,10 +18,10 @@ import httpx
 import pytest
 
 from armwise.cli.main import main
-from armwise.serve.journal.append import Journal
-from armwise.serve.journal.sqlite import SQLite
-from armwise.serve.log.verify import verify
-from armwise.serve.web.keys import digest
+from armwise.service.journal.append import Journal
+from armwise.service.journal.sqlite import SQLite
+from armwise.service.log.verify import verify
+from armwise.service.web.keys import digest
 
 LOOPBACK: dict[str, Any] = {"timeout": 60.0, "verify": False}  # certificates take longer to read than a request
 

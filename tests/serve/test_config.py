@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 
 from armwise.cli.main import main
-from armwise.features.tokens import InvalidInput
-from armwise.serve.config import Config, load_config, open_store
-from armwise.serve.engine.application import Application
-from armwise.serve.engine.engine import Engine
-from armwise.serve.journal.events import Creation, Settings
-from armwise.serve.journal.sqlite import SQLite
-from armwise.serve.model import build
-from armwise.serve.model.build import build_model
-from armwise.serve.web.keys import Key, digest
+from armwise.features.encoding.tokens import InvalidInput
+from armwise.service.config import Config, load_config, open_store
+from armwise.service.engine.application import Application
+from armwise.service.engine.engine import Engine
+from armwise.service.journal.events import Creation, Settings
+from armwise.service.journal.sqlite import SQLite
+from armwise.service.model import build
+from armwise.service.model.build import build_model
+from armwise.service.web.keys import Key, digest
 
 KEY = f'[[keys]]\nname = "site"\nsha256 = "{digest("x")}"\nroles = ["decide"]\n'
 NEWS = "[applications.shop]\n[applications.news]\n"

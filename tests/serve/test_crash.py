@@ -13,13 +13,13 @@ import pytest
 from powerloss import Disk, Files, Remembered, write
 from torture import torture
 
-from armwise.serve.engine.draw import answer as said
-from armwise.serve.engine.engine import Engine
-from armwise.serve.journal.append import Journal, Written
-from armwise.serve.journal.events import Creation
-from armwise.serve.journal.sqlite import SQLite
-from armwise.serve.log.verify import verify
-from armwise.serve.web.v1 import DecisionAnswer
+from armwise.service.engine.draw import answer as said
+from armwise.service.engine.engine import Engine
+from armwise.service.journal.append import Journal, Written
+from armwise.service.journal.events import Creation
+from armwise.service.journal.sqlite import SQLite
+from armwise.service.log.verify import verify
+from armwise.service.web.v1 import DecisionAnswer
 
 
 def test_twenty_kills_under_load(tmp_path: pathlib.Path) -> None:

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 import yaml  # type: ignore[import-untyped]
 
-from armwise.serve.engine.engine import Engine
-from armwise.serve.journal.events import Creation
-from armwise.serve.journal.sqlite import SQLite
-from armwise.serve.web.metrics import Metrics
+from armwise.service.engine.engine import Engine
+from armwise.service.journal.events import Creation
+from armwise.service.journal.sqlite import SQLite
+from armwise.service.web.metrics import Metrics
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 RULES = yaml.safe_load((DEPLOY / "alerts.yml").read_text())["groups"][0]["rules"]

@@ -5,6 +5,6 @@ import sys
 
 
 def test_the_service_starts_without_scipy():
-    code = "import sys, armwise.serve.run; print([m for m in sys.modules if m.split('.')[0] in ('scipy', 'pandas')])"
+    code = "import sys, armwise.service.run; print([m for m in sys.modules if m.split('.')[0] in ('scipy', 'pandas')])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

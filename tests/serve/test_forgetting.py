@@ -9,18 +9,18 @@ from typing import Any
 
 import pytest
 
-from armwise import persist
 from armwise.cli.main import main
-from armwise.serve.app import Service
-from armwise.serve.config import Config
-from armwise.serve.engine.application import Application
-from armwise.serve.engine.engine import Engine
-from armwise.serve.errors import Unknown
-from armwise.serve.journal.append import Journal
-from armwise.serve.journal.sqlite import SQLite
-from armwise.serve.log.compact import compact, deleted_upto
-from armwise.serve.log.verify import verify
-from armwise.serve.personalizer.admin import _forget_logs
+from armwise.core import saving
+from armwise.service.app import Service
+from armwise.service.config import Config
+from armwise.service.engine.application import Application
+from armwise.service.engine.engine import Engine
+from armwise.service.errors import Unknown
+from armwise.service.journal.append import Journal
+from armwise.service.journal.sqlite import SQLite
+from armwise.service.log.compact import compact, deleted_upto
+from armwise.service.log.verify import verify
+from armwise.service.personalizer.admin import _forget_logs
 
 ARMS = [b'"a"', b'"b"', b'"c"']
 
@@ -98,7 +98,7 @@ def test_compaction_takes_what_was_deleted_at_any_age(
     engine.reward("site", "k", 0.25)  # the same decision, after the deletion
     visit(engine, clock, "xy")
     engine.wait_learnt()
-    before = {app: persist.dumps(model) for app, model in engine.learner.masters.items()}
+    before = {app: saving.dumps(model) for app, model in engine.learner.masters.items()}
     engine.stop()
     assert deleted_upto(journal_at(path)).keys() == {"site"}
     # Only "site" was deleted, and of it "o" is still open.
@@ -110,7 +110,7 @@ def test_compaction_takes_what_was_deleted_at_any_age(
     assert exported(path, "shop", capfd) == list("klmoxy")
     assert exported(path, "site", capfd) == list("xy")
     again = two()
-    assert {app: persist.dumps(model) for app, model in again.learner.masters.items()} == before
+    assert {app: saving.dumps(model) for app, model in again.learner.masters.items()} == before
     assert again.decide("shop", b'{"who": "k in shop"}', ARMS, request="k", id="k").again
     assert again.reward("shop", "k", 0.75).status.n == 2  # what was kept is whole
     with pytest.raises(Unknown):

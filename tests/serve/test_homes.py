@@ -9,11 +9,11 @@ import pytest
 from serving import Running
 
 import armwise as aw
-from armwise.serve.app import Service
-from armwise.serve.config import Config
-from armwise.serve.engine.application import Application
-from armwise.serve.journal.append import Journal
-from armwise.serve.journal.sqlite import SQLite
+from armwise.service.app import Service
+from armwise.service.config import Config
+from armwise.service.engine.application import Application
+from armwise.service.journal.append import Journal
+from armwise.service.journal.sqlite import SQLite
 
 ARMS: list[Any] = ["red", {"id": "blue", "price": 3}]
 ROWS = [

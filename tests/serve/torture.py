@@ -24,12 +24,12 @@ from typing import Any
 import msgspec
 from line import Line, asked
 
-from armwise.serve.config import Config
-from armwise.serve.engine.draw import answer
-from armwise.serve.journal.append import Journal, Written
-from armwise.serve.journal.events import Decision
-from armwise.serve.log.verify import verify
-from armwise.serve.web.v1 import DecisionAnswer
+from armwise.service.config import Config
+from armwise.service.engine.draw import answer
+from armwise.service.journal.append import Journal, Written
+from armwise.service.journal.events import Decision
+from armwise.service.log.verify import verify
+from armwise.service.web.v1 import DecisionAnswer
 
 _FORKING = multiprocessing.get_context("forkserver")
 
@@ -47,7 +47,7 @@ def _warm_up() -> None:
 
 
 def _serve(storage: str, port: int) -> None:
-    from armwise.serve.run import serve
+    from armwise.service.run import serve
 
     with open(os.devnull, "w") as nowhere:
         serve(Config(listen=f"127.0.0.1:{port}", storage=storage, snapshot_every=0.3, log_level="error"), nowhere)

@@ -2,10 +2,10 @@
 
 import msgspec
 
-import armwise.serve.run  # noqa: F401
-from armwise.serve.journal.events import Creation
-from armwise.serve.model.build import build_model
-from armwise.serve.model.trial import rehearse
+import armwise.service.run  # noqa: F401
+from armwise.service.journal.events import Creation
+from armwise.service.model.build import build_model
+from armwise.service.model.trial import rehearse
 
 model = build_model(Creation())
 for k in range(2):

@@ -7,8 +7,8 @@ import inspect
 import re
 from functools import cache
 
-from armwise.guide import Verdicts, agents, verdicts
-from armwise.guide.rows import SURVEY_ROWS, math
+from armwise.theory.algorithm_table import SURVEY_ROWS, agents, math
+from armwise.theory.assumption_filter import Verdicts, verdicts
 from docsite import docstrings, formula, races
 from docsite.parameters import words
 

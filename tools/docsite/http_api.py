@@ -6,9 +6,9 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from armwise.serve.app import Service
-from armwise.serve.config import Config
-from armwise.serve.web.openapi import document
+from armwise.service.app import Service
+from armwise.service.config import Config
+from armwise.service.web.openapi import document
 
 _INTRO = """# HTTP API
 

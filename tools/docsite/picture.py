@@ -7,8 +7,9 @@ from pathlib import Path
 from PIL import Image
 
 import armwise as aw
-from armwise.racing import Result, pictures
-from armwise.ridge import Ridge
+from armwise.models.ridge import Ridge
+from armwise.racing import Result
+from armwise.racing.report import pictures
 
 TARGET = Path(__file__).parent.parent.parent / "docs" / "images" / "regret.png"
 

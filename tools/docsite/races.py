@@ -7,11 +7,11 @@ import os
 from functools import cache
 
 import armwise as aw
+from armwise.models.ridge import Ridge
 from armwise.racing import Heat, Result, race_all
-from armwise.racing.pictures import Kind
-from armwise.racing.report import svg
-from armwise.racing.survey import survey_heats
-from armwise.ridge import Ridge
+from armwise.racing.report.pictures import Kind
+from armwise.racing.report.report import svg
+from armwise.racing.report.survey_race import survey_heats
 
 # Rounds, as a share of the default race's: enough to see each agent's shape, little enough to wait for.
 SCALE = float(os.environ.get("ARMWISE_DOCS_SCALE", "0.5"))

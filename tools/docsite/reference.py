@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import Any
 
 import armwise as aw
-from armwise.guide import agents
+from armwise.theory.algorithm_table import agents
 from docsite.docstrings import first_line, prose, signature
 
 # Page: title, what it says first, and the module whose public names it lists (None: armwise's own, by room).
@@ -25,14 +25,14 @@ PAGES: dict[str, tuple[str, str, str | None]] = {
     "oracle": ("Agents: oracle", "Classes of policies behind an oracle, and regression.", None),
     "experts": ("Agents: experts", "Expert advice.", None),
     "budget": ("Agents: budgets", "Agents under budgets, a safe baseline, and the best that a budget allows.", None),
-    "kernels": ("Kernels", "`aw.kernels`: kernels, their sums and products.", "armwise.kernel.kernels"),
+    "kernels": ("Kernels", "`aw.kernels`: kernels, their sums and products.", "armwise.models.kernels"),
     "policies": ("Policies", "`aw.policies`: fixed policies and classes of them.", "armwise.policies"),
-    "bounds": ("Bounds", "`aw.bounds`: the survey's regret bounds as functions.", "armwise.bounds"),
+    "bounds": ("Bounds", "`aw.bounds`: the survey's regret bounds as functions.", "armwise.theory.bounds"),
     "environments": ("Worlds", "`aw.environments`: what agents meet in simulation.", "armwise.environments"),
     "offline": ("Offline evaluation", "`aw.offline`: logs, estimators, replay.", "armwise.offline"),
     "racing": ("Races", "`aw.race` and what it returns.", "armwise.racing"),
     "certify": ("Certified regret", "`aw.certificate`: how much was lost at most, from the rounds played.", None),
-    "guide": ("Guide", "`aw.table` and `aw.advise`.", "armwise.guide"),
+    "guide": ("Guide", "`aw.table` and `aw.advise`.", "armwise.theory.advice"),
 }
 _ROOM_PAGE = {"agent": "contract", "choices": "contract", "persist": "contract"}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import armwise as aw
-from armwise.guide import agents
+from armwise.theory.algorithm_table import agents
 from docsite.agents import by_room, regret
 
 _TICK = {True: "✓", False: ""}

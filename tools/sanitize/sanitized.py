@@ -19,9 +19,9 @@ def complaints(kernels: ModuleType, folder: Path) -> list[str]:
 def pytest_sessionstart() -> None:
     import pytest
 
-    from armwise.numerics._native import VARIANTS
+    from armwise.native._native import VARIANTS
 
     folder = Path(os.environ["ARMWISE_SANITIZED"])
-    found = [text for variant in VARIANTS for text in complaints(import_module(f"armwise.numerics._{variant}"), folder)]
+    found = [text for variant in VARIANTS for text in complaints(import_module(f"armwise.native._{variant}"), folder)]
     if found:
         raise pytest.UsageError("make sanitize would not test the sanitised kernels: " + "; ".join(found))

@@ -51,9 +51,9 @@ def add_parser(commands: Any) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Print the advice."""
-    from armwise import guide
+    from armwise.theory.advice import advise
 
     names = [name.replace("-", "_") for name in ("feedback", "features", *_SIZES, *_YES)]
     answers = {name: getattr(args, name) for name in names if getattr(args, name) is not None}
-    advice = guide.advise(**answers)
+    advice = advise(**answers)
     show(args, str(advice), advice.data())

@@ -110,8 +110,8 @@ def _ask_stopped(args: argparse.Namespace, method: str, path: str, body: Any) ->
     """The same request to a service in this process, which ends with it."""
     import asyncio
 
-    from armwise.serve.app import asked_once
-    from armwise.serve.config import Config, load_config
+    from armwise.service.app import asked_once
+    from armwise.service.config import Config, load_config
 
     stopped = args.stopped
     if os.path.isdir(stopped):

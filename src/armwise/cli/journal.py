@@ -41,8 +41,8 @@ def _days(text: str) -> float:
 
 
 def run(args: argparse.Namespace) -> int:
-    from armwise.serve.config import open_store
-    from armwise.serve.journal.append import Journal
+    from armwise.service.config import open_store
+    from armwise.service.journal.append import Journal
 
     stores = [open_store(each) for each in args.storage or ["armwise-data"]]
     for store in stores:
@@ -73,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _check_all(pairs: Pairs) -> None:
     """BadInput if several are named that do not belong together, or not all that do."""
-    from armwise.serve.engine.members import missing_of
+    from armwise.service.engine.members import missing_of
 
     if problem := missing_of([journal for journal, _ in pairs]):
         raise BadInput(f"--storage: {problem}")
@@ -82,7 +82,7 @@ def _check_all(pairs: Pairs) -> None:
 def _verify(args: argparse.Namespace, pairs: Pairs) -> int:
     import msgspec
 
-    from armwise.serve.log.verify import verify
+    from armwise.service.log.verify import verify
 
     text, found = [], []
     for journal, store in pairs:
@@ -97,9 +97,9 @@ def _verify(args: argparse.Namespace, pairs: Pairs) -> int:
 
 
 def _export(args: argparse.Namespace, pairs: Pairs) -> int:
-    from armwise.serve.log import parquet
-    from armwise.serve.log.compact import deleted_upto
-    from armwise.serve.log.export import pieces_of
+    from armwise.service.log import parquet
+    from armwise.service.log.compact import deleted_upto
+    from armwise.service.log.export import pieces_of
 
     if args.format == "parquet":
         try:
@@ -122,7 +122,7 @@ def _lead(pairs: Pairs, otherwise: str) -> None:
 
 
 def _compact(args: argparse.Namespace, pairs: Pairs) -> int:
-    from armwise.serve.log.compact import compact
+    from armwise.service.log.compact import compact
 
     _lead(pairs, "stop it first")
     dropped = 0
@@ -138,9 +138,9 @@ def _compact(args: argparse.Namespace, pairs: Pairs) -> int:
 def _erase(args: argparse.Namespace, pairs: Pairs) -> int:
     import json
 
-    from armwise.serve.journal.append import Write
-    from armwise.serve.log.compact import compact
-    from armwise.serve.log.subjects import erasure
+    from armwise.service.journal.append import Write
+    from armwise.service.log.compact import compact
+    from armwise.service.log.subjects import erasure
 
     if not args.key or args.value is None:
         raise BadInput("erase needs --key and --value")

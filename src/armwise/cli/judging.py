@@ -125,8 +125,8 @@ def _uniform(log: Any) -> Any:
 
 
 def _constant(name: str, log: Any, option: str) -> Any:
-    from armwise.offline.dsjson import Events
-    from armwise.offline.targets import Always
+    from armwise.offline.evaluation.targets import Always
+    from armwise.offline.logs.dsjson import Events
 
     labels = labels_of(log)
     if name not in labels and isinstance(log._source, Events):  # there, it may have another place in every row

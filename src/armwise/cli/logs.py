@@ -87,7 +87,7 @@ def _path(args: argparse.Namespace) -> Any:
 
 
 def _kind(args: argparse.Namespace) -> str:
-    from armwise.offline.sources import kind_of
+    from armwise.offline.logs.sources import kind_of
 
     if args.format:
         return str(args.format)
@@ -129,7 +129,7 @@ def _number(text: str) -> str | float:
 def same_file(args: argparse.Namespace, log: Any, **changes: Any) -> Any:
     """The same file read with other columns, its arms numbered as in ``log``."""
     from armwise import offline
-    from armwise.offline.dsjson import Events
+    from armwise.offline.logs.dsjson import Events
 
     if _kind(args) == "dsjson" or isinstance(log._source, Events):
         raise BadInput("a policy from columns needs a Parquet or CSV log")

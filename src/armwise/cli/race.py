@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from armwise.cli.shared import BadInput, command_parser, did_you_mean, match
-from armwise.extras import expect
+from armwise.core.extras import expect
 
 if TYPE_CHECKING:
     from armwise.environments import Environment
@@ -47,8 +47,8 @@ def run(args: argparse.Namespace) -> int:
         expect(package, "race")  # what is written at the end of the race is missed before it
     heats = _sets(args) if args.data else [_own(args)] if args.world else _survey(args)
     from armwise.racing import RaceError, RaceWarning, race_all
-    from armwise.racing.report import write_report
-    from armwise.racing.store import Store
+    from armwise.racing.report.report import write_report
+    from armwise.racing.run.store import Store
 
     out = Path(args.out)
     out.mkdir(parents=True, exist_ok=True)
@@ -90,7 +90,7 @@ def _survey(args: argparse.Namespace) -> list[Heat]:
     for name, value in (("--label", args.label), ("--agents", args.agents), ("--set", args.set)):
         if value:
             raise BadInput(f"{name} needs --world: without a world, every agent races on its own")
-    from armwise.racing.survey import LONGEST, survey_heats
+    from armwise.racing.report.survey_race import LONGEST, survey_heats
 
     horizon = args.horizon if args.horizon is not None else LONGEST
     if horizon < 1:
@@ -102,7 +102,7 @@ def _sets(args: argparse.Namespace) -> list[Heat]:
     if args.world or args.set or args.regression:
         raise BadInput("--data is a folder of classification sets: --world, --set and --regression do not go with it")
     from armwise.environments import Classification
-    from armwise.environments.frames import labelled_sets
+    from armwise.environments.data.frames import labelled_sets
 
     found = labelled_sets(args.data)
     return [_heat(args, Classification.from_file(path, args.label), name) for name, path in found.items()]
@@ -114,7 +114,7 @@ def _own(args: argparse.Namespace) -> Heat:
 
 def _heat(args: argparse.Namespace, world: Environment, name: str) -> Heat:
     from armwise.racing import Heat
-    from armwise.racing.entries import ALIASES, enter, entrants
+    from armwise.racing.run.entries import ALIASES, enter, entrants
 
     horizon = args.horizon if args.horizon is not None else getattr(world, "n_rows", 10_000)
     if horizon < 1:

@@ -85,7 +85,7 @@ def make_agent(args: argparse.Namespace, log: Any) -> Any:
 
 
 def _is_agent(value: Any) -> bool:
-    from armwise.agent import Agent
+    from armwise.core.agent import Agent
 
     return inspect.isclass(value) and issubclass(value, Agent) and not inspect.isabstract(value)
 

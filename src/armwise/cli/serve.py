@@ -32,7 +32,7 @@ def run(args: argparse.Namespace) -> int:
         return 0
     import msgspec
 
-    from armwise.serve.config import Config, load_config
+    from armwise.service.config import Config, load_config
 
     changes: dict[str, Any] = {"listen": args.listen} if args.listen else {}
     if args.storage:
@@ -52,13 +52,13 @@ def run(args: argparse.Namespace) -> int:
         return config
 
     config = read()
-    from armwise.serve.run import serve
+    from armwise.service.run import serve
 
     return serve(config, sys.stdout, as_json=args.json, read=read)
 
 
 def _new_key(args: argparse.Namespace) -> None:
-    from armwise.serve.web.keys import digest, new_secret
+    from armwise.service.web.keys import digest, new_secret
 
     name = args.new_key
     if not name.strip() or not name.isprintable() or len(name) > 256:

@@ -27,8 +27,8 @@ def run(args: argparse.Namespace) -> int:
         raise BadInput(f"--seeds must be at least 3, for intervals, got {args.seeds}")
     if not 0.0 < args.scale <= 100.0:
         raise BadInput(f"--scale must be in (0, 100], got {args.scale}")
-    from armwise.racing.document import walk_through, write_document
-    from armwise.racing.store import Store
+    from armwise.racing.report.document import walk_through, write_document
+    from armwise.racing.run.store import Store
 
     unfinished = Path(args.out) / ".unfinished"  # an interrupted survey goes on from here
     try:

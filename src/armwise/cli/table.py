@@ -39,10 +39,10 @@ def add_parser(commands: Any) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Print the table, or one row of it."""
-    from armwise import guide
+    from armwise.theory.assumption_filter import table as table_of
 
     assumed = {name.replace("-", "_"): getattr(args, name.replace("-", "_")) for name in _ASSUMPTIONS}
-    table = guide.table(args.format, **assumed)
+    table = table_of(args.format, **assumed)
     rows = {row.agent: asdict(row) for row in table.rows}
     if args.agent is None:
         show(args, table, list(rows.values()))

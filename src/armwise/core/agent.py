@@ -12,24 +12,24 @@ from typing import Any, ClassVar, Self, TypeVar, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from armwise import persist, reading
-from armwise.arguments import LARGEST, FilePath, as_floats, refuse_masked, short, wanted_numbers
-from armwise.arguments import Context as Context
-from armwise.arguments import Contexts as Contexts
-from armwise.arguments import Sees as Sees
-from armwise.arguments import count as count
-from armwise.arguments import fraction as fraction
-from armwise.arguments import positive as positive
-from armwise.choices import Choice as Choice
-from armwise.choices import Choices as Choices
-from armwise.choices import Floats as Floats
-from armwise.choices import Played as Played
-from armwise.choices import joined as joined
-from armwise.choices import make_choice as make_choice
-from armwise.numerics.choice import all_within, best_arms, draw, tied_probabilities
-from armwise.reading import glance as glance
-from armwise.streams import Seed as Seed
-from armwise.streams import stream
+from armwise.core import inputs, saving
+from armwise.core.arguments import LARGEST, FilePath, as_floats, refuse_masked, short, wanted_numbers
+from armwise.core.arguments import Context as Context
+from armwise.core.arguments import Contexts as Contexts
+from armwise.core.arguments import Sees as Sees
+from armwise.core.arguments import count as count
+from armwise.core.arguments import fraction as fraction
+from armwise.core.arguments import positive as positive
+from armwise.core.choices import Choice as Choice
+from armwise.core.choices import Choices as Choices
+from armwise.core.choices import Floats as Floats
+from armwise.core.choices import Played as Played
+from armwise.core.choices import joined as joined
+from armwise.core.choices import make_choice as make_choice
+from armwise.core.inputs import glance as glance
+from armwise.core.seeds import Seed as Seed
+from armwise.core.seeds import stream
+from armwise.native.choice import all_within, best_arms, draw, tied_probabilities
 
 UNUSUAL = 1e30  # a block with larger numbers is played with a copy of the agent at hand
 
@@ -41,7 +41,7 @@ class Theory:
     ``exponent`` is the power of T in the bound, logarithms apart; ``comparator`` is what regret is measured
     against; ``assumes`` is the world the bound needs; ``erratum`` says where the survey's print differs.
     ``hypotheses(agent, world, T)`` reads an agent's actual parameters and what a world states of itself: the letters
-    that fill ``regret_bound``, or in one sentence why the theorem does not apply (see ``armwise.hypotheses``).
+    that fill ``regret_bound``, or in one sentence why the theorem does not apply (see ``armwise.theory.hypotheses``).
 
     >>> import armwise as aw
     >>> aw.LinUCB.theory.section
@@ -63,7 +63,7 @@ class Theory:
     erratum: str = ""
 
 
-class Agent(persist.Saved, ABC):
+class Agent(saving.Saved, ABC):
     """A learning algorithm. The public methods check their input once; the private ones are the algorithm.
 
     A new agent defines ``_probabilities(context)`` (or ``_choose`` too, where drawing from that vector is not
@@ -201,7 +201,7 @@ class Agent(persist.Saved, ABC):
             rows = len(contexts)
             if n is not None and n != rows:
                 raise ValueError(f"n is {n!r:.80}, but contexts has {rows} rows: leave n out")
-        read = reading.read_each(self, contexts, rows) if rows else None
+        read = inputs.read_each(self, contexts, rows) if rows else None
         with self._all_or_nothing(read):
             return self._choose_many(read, rows)
 
@@ -224,7 +224,7 @@ class Agent(persist.Saved, ABC):
         if not isinstance(choices, Sequence) or len(choices) != len(values):
             came = f"{len(choices)}" if isinstance(choices, Sequence) else short(choices)
             raise ValueError(f"choices must be a Choice for each of the {len(values)} rewards, got {came}")
-        read = reading.read_each(self, contexts, len(values)) if len(values) else None
+        read = inputs.read_each(self, contexts, len(values)) if len(values) else None
         checked = self._check_choices(choices, read)
         if costs is not None or self.n_costs:
             checked = checked.with_costs(self._read_many_costs(checked.costs if costs is None else costs, len(values)))
@@ -249,7 +249,7 @@ class Agent(persist.Saved, ABC):
             raise ValueError(f"{self!r:.200} cannot be merged: {self._why_not_merged()}")
         if type(other) is not type(self):
             raise ValueError(f"other must be a {type(self).__name__}, as this agent is, got {short(other)}")
-        if differences := persist.differences(self.params(), other.params()):
+        if differences := saving.differences(self.params(), other.params()):
             raise ValueError(f"other must be made as this agent is, but differs: {'; '.join(differences)}")
         if other.dim is not None or self.dim is None:  # without a dim it has seen nothing yet
             if self.dim is None and other.dim is not None:
@@ -342,7 +342,7 @@ class Agent(persist.Saved, ABC):
         >>> aw.load(path).n_arms
         2
         """
-        persist.save(self, path)
+        saving.save(self, path)
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{name}={_shown(value)}" for name, value in self.params().items())
@@ -383,7 +383,7 @@ class Agent(persist.Saved, ABC):
         return Choice(arm, float(p[arm]))
 
     def _play_block(self, block: Any, rewards: Floats, costs: Floats | None) -> Played:
-        if isinstance(block, reading.MixedBlock):
+        if isinstance(block, inputs.MixedBlock):
             parts = [(rows, rewards[part], None if costs is None else costs[part]) for part, rows in block.pieces()]
             return joined([self._play_block(*part) for part in parts])
         return self._loop(block, rewards, costs) if self.n_costs else self._play(block, rewards)
@@ -487,7 +487,7 @@ class Agent(persist.Saved, ABC):
 
     def _read(self, context: Any) -> Any:
         """The context as the algorithm wants it, or a ValueError that says what is wrong with it."""
-        return reading.read(self, context)
+        return inputs.read(self, context)
 
     def _glance(self, context: Any) -> Any:
         """``_read`` for choose and learn; an agent whose compiled step refuses NaN itself may look less closely."""
@@ -495,7 +495,7 @@ class Agent(persist.Saved, ABC):
 
     def _read_block(self, contexts: Any, T: int) -> Any:
         """``T`` contexts for ``play``, all checked."""
-        return reading.read_block(self, contexts, T)
+        return inputs.read_block(self, contexts, T)
 
     def _take_dim(self, dim: int) -> None:
         """The first context came to an agent made without ``dim``; one that takes any number of columns keeps none."""
@@ -638,7 +638,7 @@ def _may_overflow(block: Any) -> bool:
     """Whether numbers are so large that sums of their squares, over a small ridge, may be beyond all numbers."""
     if isinstance(block, np.ndarray):
         return block.dtype.kind == "f" and block.size > 0 and bool(block.max() > UNUSUAL or block.min() < -UNUSUAL)
-    if reading.is_sparse(block):
+    if inputs.is_sparse(block):
         return _may_overflow(block.data)
     parts = getattr(block, "contexts", block)  # rows in a form of their own (MixedBlock, SparseBlock)
     return isinstance(parts, (list, tuple)) and any(map(_may_overflow, parts))
@@ -650,7 +650,7 @@ def _shown(value: Any) -> str:
     return text if isinstance(value, Agent) or len(text) <= 60 else f"{text[:57]}..."
 
 
-SavedT = TypeVar("SavedT", bound=persist.Saved)
+SavedT = TypeVar("SavedT", bound=saving.Saved)
 
 
 @overload
@@ -668,7 +668,7 @@ def load(path: FilePath, kind: type[Any] | None = None) -> Any:
     ...
     FileNotFoundError: [Errno 2] No such file or directory: '/no/such/file.aw'
     """
-    value = persist.load(path)
+    value = saving.load(path)
     if kind is not None and not isinstance(value, kind):
-        raise persist.LoadError(f"{path}: holds a {type(value).__name__}, expected a {kind.__name__}")
+        raise saving.LoadError(f"{path}: holds a {type(value).__name__}, expected a {kind.__name__}")
     return value

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from armwise.numerics.choice import LARGEST as LARGEST
+from armwise.native.choice import LARGEST as LARGEST
 
 # Which view of a round an agent reads.
 Sees = Literal["nothing", "features", "shared", "key", "advice"]

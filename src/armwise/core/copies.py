@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from armwise import persist
-from armwise.agent import Agent
+from armwise.core import saving
+from armwise.core.agent import Agent
 
 # What copies share: the generators, most of what a copy would cost; of the others deepcopy makes no copy either.
 _SHARED = (
@@ -55,7 +55,7 @@ def _inside(agent: Agent) -> Iterator[Any]:
             continue
         seen.add(id(thing))
         yield thing
-        if isinstance(thing, (Agent, persist.Saved)):
+        if isinstance(thing, (Agent, saving.Saved)):
             queue.extend(vars(thing).values())
         elif isinstance(thing, dict):
             queue.extend(thing.values())

@@ -33,7 +33,7 @@ def expect(module: str, extra: str | None = None) -> None:
     >>> expect("no_such_package")
     Traceback (most recent call last):
     ...
-    armwise.extras.MissingExtra: no_such_package is not installed, which this needs: pip install 'armwise[all]'
+    armwise.core.extras.MissingExtra: no_such_package is not installed, which this needs: pip install 'armwise[all]'
     """
     if find_spec(module) is None:
         raise MissingExtra(module, extra or EXTRA_OF.get(module, "all"))
@@ -47,7 +47,7 @@ def needs(extra: str | None = None) -> Iterator[None]:
     ...     import no_such_package
     Traceback (most recent call last):
     ...
-    armwise.extras.MissingExtra: no_such_package is not installed, which this needs: pip install 'armwise[race]'
+    armwise.core.extras.MissingExtra: no_such_package is not installed, which this needs: pip install 'armwise[race]'
     """
     try:
         yield

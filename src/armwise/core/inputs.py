@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from armwise.arguments import LARGEST, Sees, as_floats, short, wanted_numbers
-from armwise.numerics.choice import all_within, plain
+from armwise.core.arguments import LARGEST, Sees, as_floats, short, wanted_numbers
+from armwise.native.choice import all_within, plain
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

@@ -34,7 +34,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from armwise.extras import MissingExtra, needs
+from armwise.core.extras import MissingExtra, needs
 
 MAGIC = b"ARMWISE!"
 FORMAT = 1
@@ -49,7 +49,7 @@ class LoadError(ValueError):
     >>> loads(b"something else")
     Traceback (most recent call last):
     ...
-    armwise.persist.LoadError: not an armwise file: it does not begin with ARMWISE!
+    armwise.core.saving.LoadError: not an armwise file: it does not begin with ARMWISE!
     """
 
 

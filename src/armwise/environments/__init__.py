@@ -7,18 +7,18 @@
 """
 
 from armwise.environments.adversarial import Adaptive, AgainstUCB1, Experts, Switching
-from armwise.environments.base import Block, Environment
 from armwise.environments.budgeted import Budgeted, Table
 from armwise.environments.changing import Drift, Seasonal, Switch
-from armwise.environments.data import Classification, Regression, Rows
+from armwise.environments.data.data import Classification, Regression, Rows
+from armwise.environments.data.from_log import FromLog
+from armwise.environments.data.published import Mushroom, Wheel, protocols, published
+from armwise.environments.data.ratings import Ratings
+from armwise.environments.environment import Block, Environment
+from armwise.environments.gaussian_process import GaussianProcess
 from armwise.environments.graph import Graph
 from armwise.environments.linear import Drifting, Hierarchical, Linear
 from armwise.environments.logistic import Logistic
 from armwise.environments.planted import Planted
-from armwise.environments.process import GaussianProcess
-from armwise.environments.published import Mushroom, Wheel, protocols, published
-from armwise.environments.ratings import Ratings
-from armwise.environments.simulated import FromLog
 from armwise.environments.tabular import Tabular
 
 __all__ = [

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from armwise.agent import Floats, count, fraction
-from armwise.environments.base import (
+from armwise.agents.arms.ucb1 import UCB1
+from armwise.core.agent import Floats, count, fraction
+from armwise.environments.environment import (
     BEST_ARM_IN_HINDSIGHT,
     BEST_EXPERT,
     Block,
@@ -15,7 +16,6 @@ from armwise.environments.base import (
     Environment,
     block_sizes,
 )
-from armwise.reduction.ucb1 import UCB1
 
 
 class Switching(Environment):

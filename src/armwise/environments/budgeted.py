@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from armwise.agent import Floats, count, positive
-from armwise.arguments import as_floats
-from armwise.budget.optimum import Optimum, budget_optimum
-from armwise.environments.base import Block, Blocks, Environment, block_sizes
+from armwise.agents.budget.optimum import Optimum, budget_optimum
+from armwise.core.agent import Floats, count, positive
+from armwise.core.arguments import as_floats
+from armwise.environments.environment import Block, Blocks, Environment, block_sizes
 
 BEST_WITHIN_BUDGET = "the best policy that keeps to the budget (LP)"
 BEST_MIXTURE_WITHIN_BUDGET = "the best fixed mixture that keeps to the budget (LP)"

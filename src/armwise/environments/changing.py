@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from armwise.agent import Floats, count
-from armwise.environments.base import Block, Blocks, Environment
-from armwise.streams import purpose_seed
+from armwise.core.agent import Floats, count
+from armwise.core.seeds import purpose_seed
+from armwise.environments.environment import Block, Blocks, Environment
 
 
 class _Changing(Environment):

@@ -10,10 +10,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from armwise.agent import Floats, Seed, Sees, count
-from armwise.arguments import as_floats, refuse_masked, short
-from armwise.persist import Saved
-from armwise.streams import stream
+from armwise.core.agent import Floats, Seed, Sees, count
+from armwise.core.arguments import as_floats, refuse_masked, short
+from armwise.core.saving import Saved
+from armwise.core.seeds import stream
 
 Arms = NDArray[np.int64]
 Blocks = Generator["Block", "Arms | None", None]
@@ -208,7 +208,7 @@ class Environment(Saved, ABC):
         """What theorems ask about a world, by the survey's letters; a letter that is not there is not known.
 
         Besides the letters: ``linear`` is the view in which rewards are linear ("features" or "shared", with S and L
-        in that view), ``policies`` the class that regret is measured against (see ``armwise.hypotheses``).
+        in that view), ``policies`` the class that regret is measured against (see ``armwise.theory.hypotheses``).
 
         >>> import armwise as aw
         >>> aw.environments.Linear(n_arms=3, dim=4, noise=0.1).constants()["R"]

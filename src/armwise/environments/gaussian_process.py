@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from armwise.agent import Floats, count, positive
-from armwise.environments.base import Block, Blocks, Environment, block_sizes
-from armwise.streams import stream
+from armwise.core.agent import Floats, count, positive
+from armwise.core.seeds import stream
+from armwise.environments.environment import Block, Blocks, Environment, block_sizes
 
 _GREEDY_POINTS = 2_000  # how far the greedy gains are followed
 

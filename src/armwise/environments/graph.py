@@ -7,8 +7,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from armwise.agent import Floats, count, positive
-from armwise.environments.base import (
+from armwise.core.agent import Floats, count, positive
+from armwise.core.seeds import stream
+from armwise.environments.environment import (
     BEST_ARM_EACH_ROUND,
     BEST_ARM_IN_EXPECTATION,
     BEST_ARM_IN_HINDSIGHT,
@@ -21,7 +22,6 @@ from armwise.environments.base import (
     noise_level,
     reach,
 )
-from armwise.streams import stream
 
 
 class Graph(Environment):

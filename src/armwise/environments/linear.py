@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from armwise.agent import Floats, count, fraction, positive
-from armwise.environments.base import (
+from armwise.core.agent import Floats, count, fraction, positive
+from armwise.core.seeds import stream
+from armwise.environments.environment import (
     Block,
     Blocks,
     Environment,
@@ -18,7 +19,6 @@ from armwise.environments.base import (
     reach,
     unit_rows,
 )
-from armwise.streams import stream
 
 _HALF = math.sqrt(0.5)
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from armwise.agent import count, positive
-from armwise.environments.base import Block, Blocks, Environment, block_sizes, unit_rows
+from armwise.core.agent import count, positive
+from armwise.environments.environment import Block, Blocks, Environment, block_sizes, unit_rows
 
 
 class Logistic(Environment):

@@ -6,8 +6,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from armwise.agent import Floats, Seed, count, fraction
-from armwise.environments.base import (
+from armwise.core.agent import Floats, Seed, count, fraction
+from armwise.core.seeds import stream
+from armwise.environments.environment import (
     BEST_ARM_EACH_ROUND,
     BEST_EXPERT,
     BEST_OF_POLICIES,
@@ -18,7 +19,6 @@ from armwise.environments.base import (
     block_sizes,
 )
 from armwise.policies import Linear, Policy, Stump, distributions
-from armwise.streams import stream
 
 
 class Planted(Environment):

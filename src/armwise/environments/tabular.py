@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from armwise.agent import Floats, count, fraction, positive
-from armwise.environments.base import (
+from armwise.core.agent import Floats, count, fraction, positive
+from armwise.environments.environment import (
     BEST_ARM_EACH_ROUND,
     BEST_ARM_IN_EXPECTATION,
     BEST_ARM_IN_HINDSIGHT,

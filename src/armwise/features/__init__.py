@@ -5,15 +5,15 @@
 (2, 64)
 """
 
-from armwise.features.encoder import Encoder as Encoder
-from armwise.features.encoder import Feature as Feature
+from armwise.features.compose import Bins as Bins
+from armwise.features.compose import Chain as Chain
+from armwise.features.compose import Cross as Cross
+from armwise.features.compose import Join as Join
+from armwise.features.encoding.encoder import Encoder as Encoder
+from armwise.features.encoding.encoder import Feature as Feature
 from armwise.features.maps import Columns as Columns
 from armwise.features.maps import FeatureMap as FeatureMap
 from armwise.features.maps import Fourier as Fourier
-from armwise.features.more import Bins as Bins
-from armwise.features.more import Chain as Chain
-from armwise.features.more import Cross as Cross
-from armwise.features.more import Join as Join
-from armwise.features.scale import Scale as Scale
+from armwise.features.standardise import Scale as Scale
 from armwise.features.text import HashedText as HashedText
 from armwise.features.text import hashed_text as hashed_text

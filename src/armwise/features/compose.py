@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from armwise.arguments import count
+from armwise.core.arguments import count
 from armwise.features.maps import FeatureMap, Floats
 
 
@@ -47,7 +47,7 @@ class Chain(FeatureMap):
     def settled(self) -> bool:
         """Whether no map of it changes any more.
 
-        >>> from armwise.features.scale import Scale
+        >>> from armwise.features.standardise import Scale
         >>> Chain([Scale(), Bins()]).fit(np.eye(3)).settled
         False
         """
@@ -90,7 +90,7 @@ class Join(FeatureMap):
     def settled(self) -> bool:
         """Whether no map of it changes any more.
 
-        >>> from armwise.features.scale import Scale
+        >>> from armwise.features.standardise import Scale
         >>> Join([Scale(), Bins()]).fit(np.eye(3)).settled
         False
         """

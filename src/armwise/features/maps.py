@@ -14,10 +14,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from armwise import arguments, persist
-from armwise.arguments import as_floats, count
-from armwise.numerics import maps
-from armwise.streams import stream
+from armwise.core import arguments, saving
+from armwise.core.arguments import as_floats, count
+from armwise.core.seeds import stream
+from armwise.native import maps
 
 Floats = NDArray[np.float64]
 
@@ -25,7 +25,7 @@ _PAIRS = 300  # rows whose distances, and rewards, give the length scale
 _NOISES = (1e-3, 1e-2, 0.1, 1.0, 10.0)  # noise variance over prior variance
 
 
-class FeatureMap(persist.Saved):
+class FeatureMap(saving.Saved):
     """Rows of numbers in, rows of features out.
 
     >>> Columns().fit([[0.0], [1.0], [2.5]]).transform([[2.5]]).round(2)

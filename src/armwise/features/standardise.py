@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from armwise.arguments import count
+from armwise.core.arguments import count
 from armwise.features.maps import FeatureMap, Floats
 
 

@@ -9,12 +9,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from armwise import persist
-from armwise.arguments import count, short
+from armwise.core import saving
+from armwise.core.arguments import count, short
 from armwise.features.maps import Floats
 
 
-class HashedText(persist.Saved):
+class HashedText(saving.Saved):
     """``hashed_text`` with its settings kept: one row of ``dim`` numbers per text, saved and loaded like a map.
 
     Agents and other maps read numbers, so texts become rows first: ``rows = text.transform(texts)``, beside other

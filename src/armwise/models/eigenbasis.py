@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from armwise.agent import Floats
-from armwise.extras import needs
+from armwise.core.agent import Floats
+from armwise.core.extras import needs
 
 _ENVELOPE = 5e7  # entries between each row's first and its diagonal, below which a sparse factor surely fits
 _DEGREE, _PASSES = 12, 5  # of the polynomial filter: what 10^5 nodes bear within a minute

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from armwise import persist
-from armwise.agent import Floats
-from armwise.numerics import mixture
+from armwise.core import saving
+from armwise.core.agent import Floats
+from armwise.native import mixture
 
 _LENGTHS = (0.1, 0.2, 0.4, 0.57, 0.8, 1.13, 1.6, 3.2)  # length scales, in sqrt(columns) of unit deviation
 _NOISES = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0, 3.0)  # noise variance over prior variance
@@ -27,7 +27,7 @@ EARLY = 64  # rows with rewards: as long as there are no more, one row that came
 GROWTH, MANY = 8, 64  # the models are fitted anew when the rewards have grown by one in so many; from MANY rows, 4
 
 
-class DistinctRows(persist.Saved):
+class DistinctRows(saving.Saved):
     """A Gaussian process over the distinct rows of the rounds learnt, until they are more than ``most``.
 
     All that is kept of the rewards of a row is their number, sum and sum of squares, which is all that a Gaussian

@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from armwise import persist
-from armwise.agent import Floats, count
-from armwise.numerics import ridge as kernels
-from armwise.ridge import LIGHT, NOTHING, Ridge, read_mean
+from armwise.core import saving
+from armwise.core.agent import Floats, count
+from armwise.models.ridge import LIGHT, NOTHING, Ridge, read_mean
+from armwise.native import ridge as kernels
 
 _PRIOR = 1.0  # rounds that the noise is taken for the rewards' own size, as in Ridge
 
 
-class HybridRidge(persist.Saved):
+class HybridRidge(saving.Saved):
     """E[r] = z.beta + x.theta_a: the ridge over (beta, theta_1 .. theta_K) jointly, without its big matrix.
 
     Per arm, A_a = lam I + sum x x' and phi_a = A_a^-1 sum r x (a ``Ridge``), and C_a = A_a^-1 B_a with B_a = sum x z'.

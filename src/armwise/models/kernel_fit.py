@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
-from armwise.agent import Floats
-from armwise.extras import needs
-from armwise.kernel.kernels import Kernel
+from armwise.core.agent import Floats
+from armwise.core.extras import needs
+from armwise.models.kernels import Kernel
 
 _REACH = math.log(1e3)  # how far from where it starts each parameter may go
 _STARTS = (0.0, -math.log(10.0), math.log(10.0))  # the likelihood has local maxima: "all noise" is often one
@@ -17,7 +17,7 @@ _STARTS = (0.0, -math.log(10.0), math.log(10.0))  # the likelihood has local max
 def log_marginal_likelihood(kernel: Kernel, noise: float, X: Floats, rewards: Floats) -> float:
     """ln p(r | X) = -1/2 r'(K + noise I)^-1 r - 1/2 ln det(K + noise I) - n/2 ln 2 pi, ``noise`` a variance.
 
-    >>> from armwise.kernel.kernels import RBF
+    >>> from armwise.models.kernels import RBF
     >>> round(log_marginal_likelihood(RBF(), 1.0, np.zeros((1, 1)), np.ones(1)), 4)
     -1.5155
     """
@@ -35,7 +35,7 @@ def fit(kernel: Kernel, noise: float, X: Floats, rewards: Floats) -> tuple[Kerne
 
     It starts from the given ones and from ten times more and less; each may move by a factor of 1000.
 
-    >>> from armwise.kernel.kernels import RBF
+    >>> from armwise.models.kernels import RBF
     >>> X = np.linspace(0, 1, 40)[:, None]
     >>> kernel, noise = fit(RBF(length_scale=5.0), 1.0, X, np.sin(9 * X[:, 0]))
     >>> kernel.length_scale < 1.0, noise < 0.01

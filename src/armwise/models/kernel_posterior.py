@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from armwise import persist
-from armwise.agent import Floats, Played, count, positive
-from armwise.arguments import LARGEST
-from armwise.kernel.kernels import Kernel, KernelLike, as_kernel
-from armwise.numerics import gp, gp_budget
-from armwise.numerics.kernels import Program
+from armwise.core import saving
+from armwise.core.agent import Floats, Played, count, positive
+from armwise.core.arguments import LARGEST
+from armwise.models.kernels import Kernel, KernelLike, as_kernel
+from armwise.native import gp, gp_budget
+from armwise.native.kernels import Program
 
 SLACK = 1e7  # multiplications (some milliseconds) that making a joint posterior larger may cost before it has paid
 
@@ -46,7 +46,7 @@ def distinct(X: Floats) -> Floats:
     return X[sorted(first.values())]
 
 
-class _Form(persist.Saved):
+class _Form(saving.Saved):
     """One way to hold the posterior. ``information_gain`` is 1/2 sum ln(1 + variance / noise) over what was learnt."""
 
     _namespace = "kernels."
@@ -312,7 +312,7 @@ class Budgeted(_Form):
         return int(done)
 
 
-class KernelPosterior(persist.Saved):
+class KernelPosterior(saving.Saved):
     """A Gaussian process posterior, learnt one reward at a time and never refitted.
 
     mean(x) = k'(K + noise I)^-1 r and variance(x) = k(x, x) - k'(K + noise I)^-1 k, ``noise`` a variance, held as
@@ -334,7 +334,7 @@ class KernelPosterior(persist.Saved):
 
     Jitter: a noise variance below 1e-12 k(x, x) counts as that, so points that coincide do no harm.
 
-    >>> from armwise.kernel.kernels import RBF
+    >>> from armwise.models.kernels import RBF
     >>> model = KernelPosterior(RBF(), noise=0.01)
     >>> model.update(np.array([0.0]), 1.0)
     >>> means, widths = model.estimate(np.array([[0.0], [3.0]]))
@@ -355,7 +355,7 @@ class KernelPosterior(persist.Saved):
     def joint(self) -> gp.Joint | None:
         """The compiled joint posterior, where the posterior is held as one.
 
-        >>> from armwise.kernel.kernels import Linear
+        >>> from armwise.models.kernels import Linear
         >>> KernelPosterior(Linear(), noise=1.0).joint is None
         True
         """
@@ -370,7 +370,7 @@ class KernelPosterior(persist.Saved):
     def information_gain(self) -> float:
         """1/2 ln det(I + K / noise) of the points learnt from; with a budget, as far as that posterior knows.
 
-        >>> from armwise.kernel.kernels import RBF
+        >>> from armwise.models.kernels import RBF
         >>> model = KernelPosterior(RBF(), noise=1.0)
         >>> model.update(np.zeros(1), 1.0)
         >>> round(model.information_gain, 4)
@@ -381,7 +381,7 @@ class KernelPosterior(persist.Saved):
     def estimate(self, X: Floats) -> tuple[Floats, Floats]:
         """Posterior means and standard deviations of the rows of X.
 
-        >>> from armwise.kernel.kernels import Linear
+        >>> from armwise.models.kernels import Linear
         >>> KernelPosterior(Linear(), noise=1.0).estimate(np.array([[3.0, 4.0]]))
         (array([0.]), array([5.]))
         """
@@ -393,7 +393,7 @@ class KernelPosterior(persist.Saved):
     def update(self, x: Floats, reward: float) -> None:
         """Learn the reward of a row.
 
-        >>> from armwise.kernel.kernels import Linear
+        >>> from armwise.models.kernels import Linear
         >>> model = KernelPosterior(Linear(), noise=1.0)
         >>> model.update(np.ones(1), 3.0)
         >>> model.estimate(np.ones((1, 1)))[0]
@@ -409,7 +409,7 @@ class KernelPosterior(persist.Saved):
     def update_arm(self, X: Floats, arm: int, reward: float) -> None:
         """Learn the reward of row ``arm`` of X, and that all its rows are offered.
 
-        >>> from armwise.kernel.kernels import Linear
+        >>> from armwise.models.kernels import Linear
         >>> model = KernelPosterior(Linear(), noise=1.0)
         >>> model.update_arm(np.eye(2), 1, 3.0)
         >>> model.estimate(np.eye(2)[::-1])[0]
@@ -451,7 +451,7 @@ class KernelPosterior(persist.Saved):
     def refit(self, kernel: Kernel, noise: float, X: Floats, rewards: Floats) -> None:
         """Start again with another kernel and noise, from all that was learnt.
 
-        >>> from armwise.kernel.kernels import Linear, RBF
+        >>> from armwise.models.kernels import Linear, RBF
         >>> model = KernelPosterior(Linear(), noise=1.0)
         >>> model.refit(RBF(), 0.5, np.zeros((1, 1)), np.ones(1))
         >>> model.estimate(np.zeros((1, 1)))[0].round(4)

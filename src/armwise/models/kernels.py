@@ -15,10 +15,10 @@ from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 
-from armwise import persist
-from armwise.agent import Floats, count, positive
-from armwise.extras import needs
-from armwise.numerics import kernels as compiled
+from armwise.core import saving
+from armwise.core.agent import Floats, count, positive
+from armwise.core.extras import needs
+from armwise.native import kernels as compiled
 
 __all__ = [
     "Columns", "Constant", "Kernel", "Linear", "Matern", "Polynomial", "Product", "RBF", "Sklearn", "Sum",
@@ -29,7 +29,7 @@ Instruction = tuple[int, int, int, float, float]
 _GROWING = [compiled.LINEAR, compiled.POLYNOMIAL]  # with the rows
 
 
-class Kernel(persist.Saved):
+class Kernel(saving.Saved):
     """A positive definite function of two rows. Kernels never change; ``+`` and ``*`` make new ones.
 
     ``kernel(X, Z)`` is the matrix k(x, z), ``kernel(X)`` is k(x, x') within X and ``kernel.diag(X)`` its diagonal.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from armwise.choices import Floats
-from armwise.numerics.fits import explained as explained_by
+from armwise.core.choices import Floats
+from armwise.native.fits import explained as explained_by
 
 _MODELS = 4096  # looked at at a time: a hundred thousand arms have gigabytes of factors
 

@@ -7,15 +7,15 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from armwise import persist
-from armwise.agent import Floats
+from armwise.core import saving
+from armwise.core.agent import Floats
 from armwise.features.maps import Columns, Fourier
-from armwise.numerics import nested
+from armwise.native import nested
 
 _LANES = 8  # prefixes of the features end at multiples of eight
 
 
-class NestedModel(persist.Saved):
+class NestedModel(saving.Saved):
     """A constant, linear, additive and smooth model of each arm (or of all rows), of which the best predictor decides.
 
     The maps and the range of the rewards are fitted anew whenever the number of rewards learnt reaches 1, 2, 4, ...,

@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterable
 from typing import Protocol
 
-from armwise import persist
-from armwise.ridge import Ridge
+from armwise.core import saving
+from armwise.models.ridge import Ridge
 
 _LONGEST = 1000  # rewards between two estimates
 
@@ -20,7 +20,7 @@ class Model(Protocol):
     def noise(self, squares: float, n: float, changed: Iterable[int] | None = None) -> float: ...
 
 
-class Noise(persist.Saved):
+class Noise(saving.Saved):
     """A running estimate of the rewards' standard deviation around the model, in the rewards' own units.
 
     The estimate is renewed after 1, 2, 3, ... rewards, then whenever they have grown by a tenth (or by 1000), and

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from armwise import persist
-from armwise.agent import Floats, count, fraction, positive
-from armwise.arguments import as_floats, wanted_numbers
-from armwise.least_squares import every_explained, explained, fit_rows
-from armwise.numerics import ridge, thompson
-from armwise.numerics.choice import all_within
-from armwise.numerics.simd import aligned_zeros, padded
-from armwise.reading import dense_pieces, dense_row
+from armwise.core import saving
+from armwise.core.agent import Floats, count, fraction, positive
+from armwise.core.arguments import as_floats, wanted_numbers
+from armwise.core.inputs import dense_pieces, dense_row
+from armwise.models.least_squares import every_explained, explained, fit_rows
+from armwise.native import ridge, thompson
+from armwise.native.choice import all_within
+from armwise.native.simd import aligned_zeros, padded
 
 LIGHT = 0.05  # lam of ``lam=None``, in squared lengths of a row: chosen on development sets (docs/choose.md)
 NOTHING = 1e-290  # a mean squared length that says no more of the features' size than 0 does
@@ -40,7 +40,7 @@ def read_mean(mean: ArrayLike, n_models: int, dim: int) -> Floats:
     return values
 
 
-class Ridge(persist.Saved):
+class Ridge(saving.Saved):
     """Linear estimates theta = A^-1 b with A = lam I + sum x x', b = sum r x, and their widths sqrt(x' A^-1 x).
 
     ``n_models`` independent models stand side by side (one for each arm of a disjoint agent). Memory is one d x d

@@ -10,11 +10,11 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from armwise.numerics import _processor
+from armwise.native import _processor
 
 
 def _is_built(variant: str) -> bool:
-    spec = find_spec(f"armwise.numerics._{variant}")
+    spec = find_spec(f"armwise.native._{variant}")
     return spec is not None and spec.origin is not None  # a folder of stubs alone has no origin
 
 
@@ -30,35 +30,35 @@ if VARIANT not in VARIANTS:
     )
 
 if TYPE_CHECKING:
-    from armwise.numerics._baseline import choice as choice
-    from armwise.numerics._baseline import cofine as cofine
-    from armwise.numerics._baseline import decisions as decisions
-    from armwise.numerics._baseline import experts as experts
-    from armwise.numerics._baseline import features as features
-    from armwise.numerics._baseline import fits as fits
-    from armwise.numerics._baseline import gp as gp
-    from armwise.numerics._baseline import gp_budget as gp_budget
-    from armwise.numerics._baseline import kary as kary
-    from armwise.numerics._baseline import kernels as kernels
-    from armwise.numerics._baseline import likelihood as likelihood
-    from armwise.numerics._baseline import logistic as logistic
-    from armwise.numerics._baseline import maps as maps
-    from armwise.numerics._baseline import mixture as mixture
-    from armwise.numerics._baseline import nested as nested
-    from armwise.numerics._baseline import plain as plain
-    from armwise.numerics._baseline import policies as policies
-    from armwise.numerics._baseline import regression as regression
-    from armwise.numerics._baseline import requests as requests
-    from armwise.numerics._baseline import ridge as ridge
-    from armwise.numerics._baseline import sequences as sequences
-    from armwise.numerics._baseline import spectral as spectral
-    from armwise.numerics._baseline import staged as staged
-    from armwise.numerics._baseline import thompson as thompson
-    from armwise.numerics._baseline import truncated as truncated
-    from armwise.numerics._baseline import weights as weights
-    from armwise.numerics._baseline import winning as winning
+    from armwise.native._baseline import choice as choice
+    from armwise.native._baseline import cofine as cofine
+    from armwise.native._baseline import decisions as decisions
+    from armwise.native._baseline import experts as experts
+    from armwise.native._baseline import features as features
+    from armwise.native._baseline import fits as fits
+    from armwise.native._baseline import gp as gp
+    from armwise.native._baseline import gp_budget as gp_budget
+    from armwise.native._baseline import kary as kary
+    from armwise.native._baseline import kernels as kernels
+    from armwise.native._baseline import likelihood as likelihood
+    from armwise.native._baseline import logistic as logistic
+    from armwise.native._baseline import maps as maps
+    from armwise.native._baseline import mixture as mixture
+    from armwise.native._baseline import nested as nested
+    from armwise.native._baseline import plain as plain
+    from armwise.native._baseline import policies as policies
+    from armwise.native._baseline import regression as regression
+    from armwise.native._baseline import requests as requests
+    from armwise.native._baseline import ridge as ridge
+    from armwise.native._baseline import sequences as sequences
+    from armwise.native._baseline import spectral as spectral
+    from armwise.native._baseline import staged as staged
+    from armwise.native._baseline import thompson as thompson
+    from armwise.native._baseline import truncated as truncated
+    from armwise.native._baseline import weights as weights
+    from armwise.native._baseline import winning as winning
 else:
-    _variant = import_module(f"armwise.numerics._{VARIANT}")
+    _variant = import_module(f"armwise.native._{VARIANT}")
 
     def __getattr__(name: str) -> object:
         return getattr(_variant, name)

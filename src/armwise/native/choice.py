@@ -1,6 +1,6 @@
 """Checks and draws that every decision needs: finite input, ties, sampling from a distribution."""
 
-from armwise.numerics._native import choice as _choice
+from armwise.native._native import choice as _choice
 
 TIE = _choice.TIE
 finite = _choice.finite

@@ -1,6 +1,6 @@
 """A whole decision in one call: scales, rows, optimistic scores, the draw, the beginning (native/decisions.cpp)."""
 
-from armwise.numerics._native import decisions as _decisions
+from armwise.native._native import decisions as _decisions
 
 numeric = _decisions.numeric
 take_numbers = _decisions.take_numbers

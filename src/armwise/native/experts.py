@@ -1,6 +1,6 @@
 """Exponential weights over experts (survey 5), step and block: one kernel for both lanes (native/experts.cpp)."""
 
-from armwise.numerics._native import experts as _experts
+from armwise.native._native import experts as _experts
 
 advised = _experts.advised
 recentre = _experts.recentre

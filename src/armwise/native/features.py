@@ -1,6 +1,6 @@
 """The rows of the decision service: JSON's nesting, the scale of numbers, crossed features (native/features.cpp)."""
 
-from armwise.numerics._native import features as _features
+from armwise.native._native import features as _features
 
 SPAN = _features.SPAN
 scan = _features.scan

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from armwise.numerics._native import gp as _gp
+from armwise.native._native import gp as _gp
 
 Width = tuple[int, float, float]
 

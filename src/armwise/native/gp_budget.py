@@ -1,6 +1,6 @@
 """A Gaussian process posterior over at most m inducing points, O(m^2) per query for ever (native/gp_budget.cpp)."""
 
-from armwise.numerics._native import gp_budget as _gp_budget
+from armwise.native._native import gp_budget as _gp_budget
 
 NOVEL = _gp_budget.NOVEL
 SWAP = _gp_budget.SWAP

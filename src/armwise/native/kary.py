@@ -1,6 +1,6 @@
 """K-armed agents, step and block: one kernel for both lanes (native/kary.cpp)."""
 
-from armwise.numerics._native import kary as _kary
+from armwise.native._native import kary as _kary
 
 exp3_learn = _kary.exp3_learn
 exp3_play = _kary.exp3_play

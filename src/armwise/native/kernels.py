@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from armwise.numerics._native import kernels as _kernels
+from armwise.native._native import kernels as _kernels
 
 Program = tuple[NDArray[np.int64], NDArray[np.float64]]
 

@@ -1,5 +1,5 @@
 """Empirical likelihood of two inequalities between means (native/likelihood.cpp)."""
 
-from armwise.numerics._native import likelihood as _likelihood
+from armwise.native._native import likelihood as _likelihood
 
 largest = _likelihood.largest

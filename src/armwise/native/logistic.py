@@ -1,6 +1,6 @@
 """Logistic regression with a diagonal Gaussian posterior, over sparse rows (native/logistic.cpp)."""
 
-from armwise.numerics._native import logistic as _logistic
+from armwise.native._native import logistic as _logistic
 
 sparse_rows = _logistic.sparse_rows
 compete = _logistic.compete

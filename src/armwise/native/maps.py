@@ -1,6 +1,6 @@
 """Feature maps, row by row: standardised and placed numbers, indicators of categories, random Fourier features."""
 
-from armwise.numerics._native import maps as _maps
+from armwise.native._native import maps as _maps
 
 columns = _maps.columns
 fourier = _maps.fourier

@@ -16,7 +16,7 @@ NB_MODULE(ARMWISE_MODULE, m) {
     nb::set_leak_warnings(false);  // an agent that lives until the interpreter ends is no leak worth a message
     if (import_numpy() < 0) throw nb::python_error();
     nb::set_leak_warnings(false);  // a thread that still sleeps when the program ends holds what it holds
-    m.doc() = "The kernels of armwise.numerics, compiled for one kind of processor.";
+    m.doc() = "The kernels of armwise.native, compiled for one kind of processor.";
 #define ARMWISE_BIND(name)                        \
     {                                             \
         nb::module_ sub = m.def_submodule(#name); \

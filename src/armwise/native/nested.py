@@ -1,6 +1,6 @@
 """Nested ridge models: one factor that answers for every prefix of the features."""
 
-from armwise.numerics._native import nested as _nested
+from armwise.native._native import nested as _nested
 
 estimates = _nested.estimates
 learn = _nested.learn

@@ -1,6 +1,6 @@
 """Dictionaries and arms as people have them, taken apart into tokens (native/features_plain.cpp)."""
 
-from armwise.numerics._native import plain as _plain
+from armwise.native._native import plain as _plain
 
 flat = _plain.flat
 ids_of = _plain.ids_of

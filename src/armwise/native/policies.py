@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from armwise.numerics._native import policies as _policies
+from armwise.native._native import policies as _policies
 
 policy_totals = _policies.policy_totals
 add_rewards = _policies.add_rewards

@@ -1,6 +1,6 @@
 """Exploration over regression estimates: inverse-gap weighting and confidence sets, step and block."""
 
-from armwise.numerics._native import regression as _regression
+from armwise.native._native import regression as _regression
 
 UNTOUCHED = _regression.UNTOUCHED
 inverse_gap = _regression.inverse_gap

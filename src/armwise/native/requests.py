@@ -1,6 +1,6 @@
 """JSON as most requests have it, taken apart into tokens in one call (native/requests.cpp, native/journaled.cpp)."""
 
-from armwise.numerics._native import requests as _requests
+from armwise.native._native import requests as _requests
 
 blake = _requests.blake
 read_part = _requests.read_part

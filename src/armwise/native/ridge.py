@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from armwise.numerics._native import ridge as _ridge
+from armwise.native._native import ridge as _ridge
 
 update = _ridge.update
 update_rows = _ridge.update_rows

@@ -1,6 +1,6 @@
 """A ridge over smooth functions on a graph; means and variances of all nodes are kept (native/spectral.cpp)."""
 
-from armwise.numerics._native import spectral as _spectral
+from armwise.native._native import spectral as _spectral
 
 refresh = _spectral.refresh
 learn = _spectral.learn

@@ -1,6 +1,6 @@
 """Posterior sampling over ridge models: draws, their winners, and blocks of rounds (native/thompson.cpp)."""
 
-from armwise.numerics._native import thompson as _thompson
+from armwise.native._native import thompson as _thompson
 
 scale = _thompson.scale
 posterior_scores = _thompson.posterior_scores

@@ -1,6 +1,6 @@
 """Least squares on the leading eigenvectors of a Gram matrix: LinREL's model (native/truncated.hpp)."""
 
-from armwise.numerics._native import truncated as _truncated
+from armwise.native._native import truncated as _truncated
 
 decompose = _truncated.decompose
 estimate = _truncated.estimate

@@ -1,6 +1,6 @@
 """Exponential weights in log space, and the unbiased reward estimator (survey 2)."""
 
-from armwise.numerics._native import weights as _weights
+from armwise.native._native import weights as _weights
 
 importance_weighted = _weights.importance_weighted
 normalised = _weights.normalised

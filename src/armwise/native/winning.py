@@ -1,6 +1,6 @@
 """The probability that each arm is the best under a posterior: what Thompson sampling plays (native/winning.hpp)."""
 
-from armwise.numerics._native import winning as _winning
+from armwise.native._native import winning as _winning
 
 LEAST: float = _winning.LEAST
 normal_cdf = _winning.normal_cdf

@@ -6,11 +6,11 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from armwise.offline.cautions import without_answer
-from armwise.offline.views import ends_of, number
+from armwise.offline.results.terminal import ends_of, number
 
 if TYPE_CHECKING:
-    from armwise.offline.result import Comparison, Estimate, Evaluation, Lift
-    from armwise.offline.several import Evaluations
+    from armwise.offline.results.estimates import Comparison, Estimate, Evaluation, Lift
+    from armwise.offline.results.evaluations import Evaluations
 
 BEST_FIRST = ("dr", "sndr", "snips", "ips", "dros", "switch-dr", "dm")  # whose value is the answer
 _NAMED = 3  # policies named in a sentence

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from armwise.agent import Floats
+from armwise.core.agent import Floats
 
 WHOLE_COLUMN = -1  # the row of a problem that a whole column has
 _YES, _NO = frozenset({"yes", "y", "true", "t"}), frozenset({"no", "n", "false", "f"})

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from armwise.agent import Floats
-from armwise.offline.balance import Balance
-from armwise.offline.labels import Ints
-from armwise.offline.rows import LogBlock
+from armwise.core.agent import Floats
+from armwise.offline.evaluation.balance import Balance
+from armwise.offline.logs.labels import Ints
+from armwise.offline.logs.rows import LogBlock
 
 _FEW_VALUES = 12  # different values up to which each of them is looked at on its own
 _MANY_REWARDS = 20  # different rewards from which on their order is told from chance

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from armwise.agent import Agent, Floats
+from armwise.core.agent import Agent, Floats
 
 _TOTAL = 1e-9  # how far from 1 the total of a distribution may lie
 

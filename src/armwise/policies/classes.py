@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from armwise.agent import Floats, count
-from armwise.persist import Saved
+from armwise.core.agent import Floats, count
+from armwise.core.saving import Saved
+from armwise.core.seeds import stream
 from armwise.policies.fixed import Constant, Ints, Linear, Policy, Stump
 from armwise.policies.planar import above, separations
-from armwise.streams import stream
 
 
 class Representatives(Saved, ABC):

@@ -8,9 +8,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from armwise.agent import Floats, count
-from armwise.numerics.choice import row_argmax
-from armwise.persist import Saved
+from armwise.core.agent import Floats, count
+from armwise.core.saving import Saved
+from armwise.native.choice import row_argmax
 
 Ints = NDArray[np.int64]
 

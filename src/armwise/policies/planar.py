@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from armwise.agent import Floats
+from armwise.core.agent import Floats
 from armwise.policies.fixed import Ints
 
 # Shewchuk 1997: beyond this multiple of its terms the sign of the floating-point determinant is right.

@@ -13,22 +13,22 @@ from typing import Any
 
 import msgspec
 
-from armwise.serve.config import Config, is_loopback, names_loopback
-from armwise.serve.engine.engine import Engine
-from armwise.serve.engine.shards import Shards
-from armwise.serve.log.retain import Retention
-from armwise.serve.personalizer import admin, evaluations, rank, slots
-from armwise.serve.web import audit, many, page, shapes, v1, versions
-from armwise.serve.web.asgi import HTTPScope, Receive, Send
-from armwise.serve.web.connections import Heads, Turn
-from armwise.serve.web.http import RETRY, Call, Problem, Response, Route, Router, problem_of, reply, split_path
-from armwise.serve.web.keys import Keys
-from armwise.serve.web.metrics import Metrics
-from armwise.serve.web.openapi import document
-from armwise.serve.web.page.watch import Watch
-from armwise.serve.web.threads import in_thread
+from armwise.service.config import Config, is_loopback, names_loopback
+from armwise.service.engine.engine import Engine
+from armwise.service.engine.shards import Shards
+from armwise.service.log.retain import Retention
+from armwise.service.personalizer import admin, evaluations, rank, slots
+from armwise.service.web import audit, many, page, shapes, v1, versions
+from armwise.service.web.asgi import HTTPScope, Receive, Send
+from armwise.service.web.connections import Heads, Turn
+from armwise.service.web.http import RETRY, Call, Problem, Response, Route, Router, problem_of, reply, split_path
+from armwise.service.web.keys import Keys
+from armwise.service.web.metrics import Metrics
+from armwise.service.web.openapi import document
+from armwise.service.web.page.watch import Watch
+from armwise.service.web.threads import in_thread
 
-log = logging.getLogger("armwise.serve")
+log = logging.getLogger("armwise.service")
 _PUBLIC = {("healthz",), ("readyz",), ("openapi.json",), ("",)}  # say nothing of what is stored
 _WHOLE = {"metrics", "v1/agents"}  # tell of all applications: one that cannot be served is no reason to refuse them
 _DRAINED = 256 << 20  # bytes of a body too large that are read and thrown away

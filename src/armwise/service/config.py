@@ -13,16 +13,16 @@ from typing import Any, cast
 
 import msgspec
 
-from armwise.features.arms import check_id
-from armwise.serve.engine.application import Application
-from armwise.serve.engine.engine import Engine
-from armwise.serve.engine.merged import check_merges
-from armwise.serve.engine.shards import Shards
-from armwise.serve.journal.events import Creation
-from armwise.serve.journal.sqlite import SQLite
-from armwise.serve.journal.store import Database
-from armwise.serve.web.keys import Key
-from armwise.serve.web.logging import check_level
+from armwise.features.encoding.arms import check_id
+from armwise.service.engine.application import Application
+from armwise.service.engine.engine import Engine
+from armwise.service.engine.merged import check_merges
+from armwise.service.engine.shards import Shards
+from armwise.service.journal.events import Creation
+from armwise.service.journal.sqlite import SQLite
+from armwise.service.journal.store import Database
+from armwise.service.web.keys import Key
+from armwise.service.web.logging import check_level
 
 _POSTGRES = ("postgresql://", "postgres://")
 _AUTHORITY = re.compile(r"(\[[^\[\]]*\]|[^:\[\]]*)(?::\d{1,5})?")
@@ -139,7 +139,7 @@ def open_store(storage: str) -> Database:
     """
     check_storage(storage)
     if storage.startswith(_POSTGRES):
-        from armwise.serve.journal.postgres import Postgres
+        from armwise.service.journal.postgres import Postgres
 
         return Postgres(storage)
     path = Path(storage)

@@ -9,7 +9,7 @@ class Conflict(Exception):
     >>> raise Conflict("event e1 was decided with other content")
     Traceback (most recent call last):
     ...
-    armwise.serve.errors.Conflict: event e1 was decided with other content
+    armwise.service.errors.Conflict: event e1 was decided with other content
     """
 
 
@@ -19,7 +19,7 @@ class Unknown(Exception):
     >>> raise Unknown("no decision has the id e1")
     Traceback (most recent call last):
     ...
-    armwise.serve.errors.Unknown: no decision has the id e1
+    armwise.service.errors.Unknown: no decision has the id e1
     """
 
 
@@ -29,7 +29,7 @@ class Unavailable(Exception):
     >>> raise Unavailable("the disk is full")
     Traceback (most recent call last):
     ...
-    armwise.serve.errors.Unavailable: the disk is full
+    armwise.service.errors.Unavailable: the disk is full
     """
 
 
@@ -39,7 +39,7 @@ class Stale(Unavailable):
     >>> raise Stale("a database was added")
     Traceback (most recent call last):
     ...
-    armwise.serve.errors.Stale: a database was added
+    armwise.service.errors.Stale: a database was added
     """
 
 
@@ -49,5 +49,5 @@ class Damaged(ValueError):
     >>> raise Damaged("event 7 (reward) is damaged: Input data was truncated")
     Traceback (most recent call last):
     ...
-    armwise.serve.errors.Damaged: event 7 (reward) is damaged: Input data was truncated
+    armwise.service.errors.Damaged: event 7 (reward) is damaged: Input data was truncated
     """

@@ -17,13 +17,13 @@ from typing import Any, TextIO
 
 import uvicorn
 
-from armwise.serve.app import Service
-from armwise.serve.config import Config
-from armwise.serve.web.connections import Connection
-from armwise.serve.web.logging import set_up
-from armwise.serve.web.threads import in_thread
+from armwise.service.app import Service
+from armwise.service.config import Config
+from armwise.service.web.connections import Connection
+from armwise.service.web.logging import set_up
+from armwise.service.web.threads import in_thread
 
-log = logging.getLogger("armwise.serve")
+log = logging.getLogger("armwise.service")
 GRACE = 5  # seconds that open requests get when the service stops
 LAST = 20  # seconds after these for learning and storing what is there
 

@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from armwise import persist
-from armwise.agent import Agent, Choice, Choices, Floats, Played, Sees, Theory
-from armwise.copies import copies
+from armwise.core import saving
+from armwise.core.agent import Agent, Choice, Choices, Floats, Played, Sees, Theory
+from armwise.core.copies import copies
 
 __all__ = ["CHECKS", "Case", "check_agent"]
 
@@ -167,7 +167,7 @@ def run(agent: Agent, data: Rounds, start: int = 0, stop: int | None = None) -> 
 def state(agent: Agent) -> bytes:
     """Everything the agent is, as bytes; for agents that cannot be saved, what they would do next."""
     try:
-        return persist.dumps(agent)
+        return saving.dumps(agent)
     except ValueError:
         return repr(sorted((k, repr(v)) for k, v in vars(agent).items())).encode()
 
@@ -351,8 +351,8 @@ def arms_come_and_go(case: Case) -> None:
             np.testing.assert_allclose(mine, expected, rtol=1e-12)
     data = rounds_for(agent, 40, seed=19)
     if case.saves:
-        again = persist.loads(persist.dumps(agent))
-        assert persist.dumps(again) == persist.dumps(agent)
+        again = saving.loads(saving.dumps(agent))
+        assert saving.dumps(again) == saving.dumps(agent)
         assert run(again, data) == run(agent, data)
     assert agent.clone(seed=1).n_arms == n_arms
     data.play(agent)
@@ -448,18 +448,18 @@ def saved_and_loaded_continues(case: Case) -> None:
     run(agent, data, 0, 60)
     if not case.saves:
         try:
-            persist.dumps(agent)
+            saving.dumps(agent)
         except ValueError as error:
             if "cannot be saved" in str(error):
                 return
-        raise AssertionError("saves=False, but persist.dumps did not refuse the agent as one that cannot be saved")
+        raise AssertionError("saves=False, but saving.dumps did not refuse the agent as one that cannot be saved")
     pending = agent.choose(data.context(60))
-    again = persist.loads(persist.dumps(agent))
-    assert persist.dumps(again) == persist.dumps(agent)
+    again = saving.loads(saving.dumps(agent))
+    assert saving.dumps(again) == saving.dumps(agent)
     for each in (agent, again):
         data.teach(each, 60, pending)
     assert run(agent, data, 61) == run(again, data, 61)
-    assert persist.dumps(again) == persist.dumps(agent)
+    assert saving.dumps(again) == saving.dumps(agent)
 
 
 def clone_forgets(case: Case) -> None:

@@ -1,8 +1,5 @@
-"""Which agent to take: the survey's table from the agents' own rows, its filter, and advice for your situation."""
+"""What is proved of each agent, and which agent to take: bounds, hypotheses, the survey's table, advice, certificates.
 
-from armwise.guide.advice import Advice, Recommendation, Situation, advise
-from armwise.guide.rows import SURVEY_ROWS, Row, Table, agents
-from armwise.guide.verdicts import Verdict, Verdicts, table, verdicts
-
-__all__ = ["SURVEY_ROWS", "Advice", "Recommendation", "Row", "Situation", "Table", "Verdict", "Verdicts", "advise",
-           "agents", "table", "verdicts"]  # fmt: skip
+It imports core only; the tables find agents through the package's public names.
+Invariant: a printed bound has had its hypotheses checked against the agent and the world.
+"""

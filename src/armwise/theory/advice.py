@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from armwise.agent import count
-from armwise.guide.rows import row_of
+from armwise.core.agent import count
+from armwise.theory.algorithm_table import row_of
 
 Feedback = Literal["clicks", "amounts"]
 Features = Literal["arms", "visitor", "none"]

@@ -11,7 +11,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any, Literal
 
-from armwise.agent import Agent, Theory
+from armwise.core.agent import Agent, Theory
 
 TableFormat = Literal["text", "markdown", "latex", "json"]
 # The rows of the survey's Table 2, and the agents that are each row here.
@@ -29,7 +29,6 @@ SURVEY_ROWS = {
     "ILOVETOCONBANDITS": ("ILoveToConBandits",),
     "Thompson Sampling with Linear Regression": ("LinThompson",),
 }
-_ROOMS = ("reduction", "linear", "kernel", "oracle", "experts", "auto", "budget")
 _SURVEY_ROW_OF = {agent: row for row, agents in SURVEY_ROWS.items() for agent in agents}
 
 
@@ -64,7 +63,7 @@ def agents() -> dict[str, type[Agent]]:
     ['Exp3', 'UCB1', 'BetaThompson']
     """
     public = import_module("armwise")
-    names = [name for name, home in public._HOME_OF.items() if home.partition(".")[0] in _ROOMS]
+    names = [name for name, home in public._HOME_OF.items() if home.startswith("agents.")]
     things = {name: getattr(public, name) for name in names}
     return {name: thing for name, thing in things.items() if inspect.isclass(thing) and issubclass(thing, Agent)}
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from armwise.agent import Agent, Theory, count, fraction
-from armwise.guide.calls import CALLS, CALLS_IF_LINEAR
-from armwise.guide.rows import Table, TableFormat, agents, formatted, row_of
+from armwise.core.agent import Agent, Theory, count, fraction
+from armwise.theory.algorithm_table import Table, TableFormat, agents, formatted, row_of
+from armwise.theory.example_calls import CALLS, CALLS_IF_LINEAR
 
 # What the sizes do not say, for calls and bounds: C contexts, noise R, norms S and L, ridge lam, exploration epsilon.
 _UNSAID = {"C": 10, "R": 0.1, "S": 1.0, "L": 1.0, "lam": 1.0, "epsilon": 0.1}

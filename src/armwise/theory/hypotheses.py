@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from armwise import bounds
+from armwise.theory import bounds
 
 World = Mapping[str, Any]
 Letters = dict[str, Any]

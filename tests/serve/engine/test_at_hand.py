@@ -7,20 +7,20 @@ from typing import Any
 import msgspec
 import pytest
 
-from armwise import persist
-from armwise.features.arms import read_arms
-from armwise.features.hashed import HashedRows
-from armwise.serve.engine import fold as folding
-from armwise.serve.engine.draw import drawn
-from armwise.serve.engine.engine import Engine
-from armwise.serve.engine.fold import fold
-from armwise.serve.engine.learner import Learner
-from armwise.serve.journal.append import Journal, Write
-from armwise.serve.journal.events import ARRIVAL, Activation, Creation, Reward, Row, Settings, Version
-from armwise.serve.journal.sqlite import SQLite
-from armwise.serve.model.build import build_model
-from armwise.serve.model.inside import copied
-from armwise.serve.model.model import Model
+from armwise.core import saving
+from armwise.features.encoding.arms import read_arms
+from armwise.features.encoding.hashed import HashedRows
+from armwise.service.engine import fold as folding
+from armwise.service.engine.draw import drawn
+from armwise.service.engine.engine import Engine
+from armwise.service.engine.fold import fold
+from armwise.service.engine.learner import Learner
+from armwise.service.journal.append import Journal, Write
+from armwise.service.journal.events import ARRIVAL, Activation, Creation, Reward, Row, Settings, Version
+from armwise.service.journal.sqlite import SQLite
+from armwise.service.model.build import build_model
+from armwise.service.model.inside import copied
+from armwise.service.model.model import Model
 
 ARMS = read_arms([b'"a"', b'{"id":"b","features":{"price":3}}', b'"c"'])
 
@@ -50,7 +50,7 @@ def test_a_fold_with_what_was_seen_at_hand_is_the_fold_of_the_journal(begins_ane
     fold(at_hand, rows, None, writes)  # type: ignore[arg-type]
     fold(read, [Row(r.seq, r.time, r.app, r.kind, r.id, r.body) for r in rows], None)  # type: ignore[arg-type]
     assert at_hand["shop"].agent.t == 7
-    assert persist.dumps(at_hand["shop"]) == persist.dumps(read["shop"])
+    assert saving.dumps(at_hand["shop"]) == saving.dumps(read["shop"])
 
 
 AGENTS: dict[str, dict[str, Any]] = {
@@ -92,7 +92,7 @@ def test_rows_that_were_kept_teach_what_the_journal_does(name: str) -> None:
         if k % 3 and k > 6:
             engine.writer.write([Write("shop", f"e{k - 5}", Reward((k % 4) / 4.0))])
     engine.wait_learnt()
-    served = persist.dumps(engine.learner.masters["shop"])
+    served = saving.dumps(engine.learner.masters["shop"])
     models: dict[str, Model] = {}
     journal = Journal(engine.store.connect())
     fold(models, list(journal.events()), journal)
@@ -101,7 +101,7 @@ def test_rows_that_were_kept_teach_what_the_journal_does(name: str) -> None:
     assert models["shop"].scaler.counts.max() > 30
     assert models["shop"].lessons > 20
     assert not models["shop"].refused
-    assert persist.dumps(models["shop"]) == served
+    assert saving.dumps(models["shop"]) == served
 
 
 def test_a_reward_is_learnt_from_the_row_that_was_kept(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,13 +121,13 @@ def test_a_reward_is_learnt_from_the_row_that_was_kept(monkeypatch: pytest.Monke
     other: dict[str, Model] = {}
     fold(other, [Row(r.seq, r.time, r.app, r.kind, r.id, r.body) for r in rows], None)  # type: ignore[arg-type]
     assert read == [1]  # of the arm that was drawn, when another process drew it: for the decision and its reward
-    assert persist.dumps(at_hand["shop"]) == persist.dumps(other["shop"])
+    assert saving.dumps(at_hand["shop"]) == saving.dumps(other["shop"])
 
 
 def test_a_copied_agent_draws_what_the_agent_would_and_leaves_it_alone() -> None:
     agent = build_model(Creation(seed=5)).agent
     twin = copied(agent)
-    assert persist.dumps(twin) == persist.dumps(agent)
+    assert saving.dumps(twin) == saving.dumps(agent)
     drawn_by_twin = [(twin._rng.random(), twin.agent._rng.random()) for _ in range(3)]  # type: ignore[attr-defined]
     drawn_by_agent = [(agent._rng.random(), agent.agent._rng.random()) for _ in range(3)]  # type: ignore[attr-defined]
     assert drawn_by_twin == drawn_by_agent
@@ -212,7 +212,7 @@ def test_decisions_begun_together_are_those_begun_one_by_one(
     apart = folded()
     assert together.lessons == 84
     assert len(together.drift.open) > 50
-    assert persist.dumps(together) == persist.dumps(apart)
+    assert saving.dumps(together) == saving.dumps(apart)
 
 
 def test_a_follower_asks_once_whether_there_is_something_new() -> None:
@@ -224,7 +224,7 @@ def test_a_follower_asks_once_whether_there_is_something_new() -> None:
     assert journal is not None
     journal.append([[Write("shop", "", Creation(features={"dim": 8}))]], now=5)
     learner.catch_up()
-    journal.put_snapshots([("shop", 1, persist.dumps(learner.masters["shop"]))], upto=1)
+    journal.put_snapshots([("shop", 1, saving.dumps(learner.masters["shop"]))], upto=1)
     asked: list[str] = []
     execute = journal.connection.execute
     journal.connection.execute = lambda sql, values=(): (asked.append(sql), execute(sql, values))[1]  # type: ignore[method-assign, func-returns-value]

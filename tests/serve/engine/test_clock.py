@@ -6,10 +6,10 @@ from pathlib import Path
 
 from serving import ARMS
 
-from armwise.serve.engine.clock import LASTING, TrustedClock
-from armwise.serve.engine.engine import Engine
-from armwise.serve.journal.events import Creation, Settings
-from armwise.serve.journal.sqlite import SQLite
+from armwise.service.engine.clock import LASTING, TrustedClock
+from armwise.service.engine.engine import Engine
+from armwise.service.journal.events import Creation, Settings
+from armwise.service.journal.sqlite import SQLite
 
 DAY = 86_400.0
 

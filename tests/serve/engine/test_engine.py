@@ -12,20 +12,20 @@ import numpy as np
 import pytest
 from serving import ARMS, ask, replayed, settled, state
 
-from armwise import persist
-from armwise.agent import Choice
-from armwise.features.arms import read_arm, read_arms
-from armwise.features.tokens import InvalidInput, Stack, part
-from armwise.numerics.choice import draw
-from armwise.serve.engine.engine import Engine
-from armwise.serve.errors import Conflict, Unknown
-from armwise.serve.journal.append import Journal
-from armwise.serve.journal.events import Change, Creation, Decision, Settings
-from armwise.serve.journal.rules import Status
-from armwise.serve.journal.sqlite import SQLite
-from armwise.serve.log.export import pieces
-from armwise.serve.model.build import build_model
-from armwise.serve.web.v1 import decision_json
+from armwise.core import saving
+from armwise.core.agent import Choice
+from armwise.features.encoding.arms import read_arm, read_arms
+from armwise.features.encoding.tokens import InvalidInput, Stack, part
+from armwise.native.choice import draw
+from armwise.service.engine.engine import Engine
+from armwise.service.errors import Conflict, Unknown
+from armwise.service.journal.append import Journal
+from armwise.service.journal.events import Change, Creation, Decision, Settings
+from armwise.service.journal.rules import Status
+from armwise.service.journal.sqlite import SQLite
+from armwise.service.log.export import pieces
+from armwise.service.model.build import build_model
+from armwise.service.web.v1 import decision_json
 
 Make = Callable[..., Engine]
 
@@ -240,7 +240,7 @@ def test_learning_uses_exactly_what_was_seen_when_deciding(engines: Make) -> Non
         engine.reward("shop", f"e{k}", float(np.sin(k)))
         reference.agent.learn(seen[k], choices[k], float(np.sin(k)))
     engine.wait_learnt()
-    assert persist.dumps(engine.learner.masters["shop"].agent) != persist.dumps(model.agent)
+    assert saving.dumps(engine.learner.masters["shop"].agent) != saving.dumps(model.agent)
     ours, theirs = engine.learner.masters["shop"].agent, reference.agent
     np.testing.assert_array_equal(ours.probabilities(view), theirs.probabilities(view))
     np.testing.assert_array_equal(ours._model.theta, theirs._model.theta)  # type: ignore[attr-defined]
@@ -359,7 +359,7 @@ def test_export_import_and_reset_are_journaled(engines: Make) -> None:
     engine.replace("shop", model)
     assert engine.models["shop"].lessons == 1
     assert state(replayed(engine)["shop"]) == settled(engine)
-    for wrong in (b"", model[:-1], persist.dumps(engine.models["shop"].agent)):
+    for wrong in (b"", model[:-1], saving.dumps(engine.models["shop"].agent)):
         with pytest.raises(InvalidInput):
             engine.replace("shop", wrong)
 

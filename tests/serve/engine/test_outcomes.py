@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from serving import ask, replayed, settled, state
 
-from armwise.features.tokens import InvalidInput
-from armwise.serve.engine.application import Application
-from armwise.serve.engine.engine import Engine
-from armwise.serve.journal.events import Change, decided
-from armwise.serve.log.verify import verify
-from armwise.serve.model.build import build_model
+from armwise.features.encoding.tokens import InvalidInput
+from armwise.service.engine.application import Application
+from armwise.service.engine.engine import Engine
+from armwise.service.journal.events import Change, decided
+from armwise.service.log.verify import verify
+from armwise.service.model.build import build_model
 
 Make = Callable[..., Engine]
 CLICKS = np.array([[0.5, 0.05, 0.1, 0.05], [0.05, 0.1, 0.05, 0.5], [0.05, 0.5, 0.05, 0.1]])  # taste x arm

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 from serving import ARMS, Clock, ask, replayed, settled, state
 
-from armwise.features.tokens import InvalidInput
-from armwise.serve.engine.application import Application
-from armwise.serve.engine.engine import Engine
-from armwise.serve.journal.append import Journal
-from armwise.serve.journal.events import Change, Creation, Settings
-from armwise.serve.journal.sqlite import SQLite
-from armwise.serve.log.compact import compact
-from armwise.serve.log.verify import verify
+from armwise.features.encoding.tokens import InvalidInput
+from armwise.service.engine.application import Application
+from armwise.service.engine.engine import Engine
+from armwise.service.journal.append import Journal
+from armwise.service.journal.events import Change, Creation, Settings
+from armwise.service.journal.sqlite import SQLite
+from armwise.service.log.compact import compact
+from armwise.service.log.verify import verify
 
 Make = Callable[..., Engine]
 

@@ -13,20 +13,20 @@ import numpy as np
 import psycopg
 import pytest
 
-from armwise import persist
-from armwise.features.tokens import InvalidInput
-from armwise.serve.config import load_config, open_store
-from armwise.serve.engine.engine import Engine
-from armwise.serve.engine.fold import fold
-from armwise.serve.engine.members import Members
-from armwise.serve.engine.merged import merge
-from armwise.serve.engine.shards import Shards
-from armwise.serve.errors import Conflict, Unavailable, Unknown
-from armwise.serve.journal.append import Journal, Write
-from armwise.serve.journal.events import Change, Creation, Decision, Lessons, Reward, Sequel, Settings
-from armwise.serve.log.verify import verify
-from armwise.serve.model.build import build_model
-from armwise.serve.model.model import Model
+from armwise.core import saving
+from armwise.features.encoding.tokens import InvalidInput
+from armwise.service.config import load_config, open_store
+from armwise.service.engine.engine import Engine
+from armwise.service.engine.fold import fold
+from armwise.service.engine.members import Members
+from armwise.service.engine.merged import merge
+from armwise.service.engine.shards import Shards
+from armwise.service.errors import Conflict, Unavailable, Unknown
+from armwise.service.journal.append import Journal, Write
+from armwise.service.journal.events import Change, Creation, Decision, Lessons, Reward, Sequel, Settings
+from armwise.service.log.verify import verify
+from armwise.service.model.build import build_model
+from armwise.service.model.model import Model
 
 ARMS = [b'"a"', b'{"id": "b", "features": {"x": 2}}', b'"c"']
 SHOP = Creation(features={"dim": 16})
@@ -120,7 +120,7 @@ def test_three_databases_learn_one_model(urls: list[str], spread: Callable[..., 
     parts = [replay(urls[int(shards.label(identity)) - 1]) for identity in shards.members.newest]
     assert [view.version for view in views] == [part.version for part in parts]
     whole = merge(parts)[-1]
-    assert persist.dumps(whole.agent) == persist.dumps(served.agent), "it is exactly the merge of the replays"
+    assert saving.dumps(whole.agent) == saving.dumps(served.agent), "it is exactly the merge of the replays"
     assert min(verified(urls)) > 50
     one = build_model(SHOP)  # what one pass over all journals learns
     for url in urls:
@@ -382,7 +382,7 @@ def test_two_processes_on_three_databases_serve_the_same_model(urls: list[str], 
     for each in (one, two):
         each.wait_learnt()
     until(lambda: two.model("shop").version == one.model("shop").version)
-    assert persist.dumps(one.model("shop").agent) == persist.dumps(two.model("shop").agent)
+    assert saving.dumps(one.model("shop").agent) == saving.dumps(two.model("shop").agent)
     one.stop()
     until(lambda: two.leader)
     two.decide("shop", b"{}", ARMS)

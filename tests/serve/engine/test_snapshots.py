@@ -13,13 +13,13 @@ import msgspec
 import pytest
 from serving import ARMS, ask, replayed, settled, state
 
-from armwise.serve.engine.engine import Engine
-from armwise.serve.journal.append import Journal
-from armwise.serve.journal.events import Creation
-from armwise.serve.journal.records import Base, Records
-from armwise.serve.journal.sqlite import SQLite
-from armwise.serve.log.compact import compact
-from armwise.serve.log.verify import verify
+from armwise.service.engine.engine import Engine
+from armwise.service.journal.append import Journal
+from armwise.service.journal.events import Creation
+from armwise.service.journal.records import Base, Records
+from armwise.service.journal.sqlite import SQLite
+from armwise.service.log.compact import compact
+from armwise.service.log.verify import verify
 
 Make = Callable[..., Engine]
 

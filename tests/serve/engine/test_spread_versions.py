@@ -7,18 +7,18 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from armwise import persist
-from armwise.features.tokens import InvalidInput
-from armwise.serve.config import open_store
-from armwise.serve.engine.fold import fold
-from armwise.serve.engine.merged import merge
-from armwise.serve.engine.roster import add_version, promote, remove_version, roll_back, share_version, versions
-from armwise.serve.engine.shards import Shards
-from armwise.serve.errors import Conflict
-from armwise.serve.journal.append import Journal
-from armwise.serve.journal.events import Creation, Decision, Version
-from armwise.serve.log.verify import verify
-from armwise.serve.model.model import Model
+from armwise.core import saving
+from armwise.features.encoding.tokens import InvalidInput
+from armwise.service.config import open_store
+from armwise.service.engine.fold import fold
+from armwise.service.engine.merged import merge
+from armwise.service.engine.roster import add_version, promote, remove_version, roll_back, share_version, versions
+from armwise.service.engine.shards import Shards
+from armwise.service.errors import Conflict
+from armwise.service.journal.append import Journal
+from armwise.service.journal.events import Creation, Decision, Version
+from armwise.service.log.verify import verify
+from armwise.service.model.model import Model
 
 ARMS = [b'"a"', b'{"id": "b", "features": {"x": 2}}', b'"c"']
 SHOP = Creation(features={"dim": 16})
@@ -78,11 +78,11 @@ def test_versions_are_asked_shared_promoted_and_rolled_back_in_every_database(
     assert shards.model("shop").agent.params()["alpha"] == 2.0
     live(shards, 30, 3)
     assert shards.model("shop").lessons == 130
-    before = persist.dumps(shards.model("shop").agent)
+    before = saving.dumps(shards.model("shop").agent)
     shards.stop()
     parts = dict(zip(urls, replays(urls)))
     ordered = [parts[urls[int(shards.label(identity)) - 1]] for identity in shards.members.newest]
-    assert persist.dumps(merge(ordered)[-1].agent) == before, "it is exactly the merge of the replays"
+    assert saving.dumps(merge(ordered)[-1].agent) == before, "it is exactly the merge of the replays"
     again = spread(urls)
     assert shown(again) == [("bold", True, 1.0), (again.model("shop").previous, False, 0.0)]
     assert roll_back(again, "shop") == again.model("shop").name == first

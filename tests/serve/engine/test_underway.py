@@ -8,17 +8,17 @@ import pytest
 from serving import Running
 
 import armwise as aw
-from armwise.agent import Choice
-from armwise.features.arms import read_arms
-from armwise.serve.app import Service
-from armwise.serve.config import Config
-from armwise.serve.engine.application import Application
-from armwise.serve.engine.engine import Engine
-from armwise.serve.journal.events import Creation
-from armwise.serve.journal.sqlite import SQLite
-from armwise.serve.model.build import build_model
-from armwise.serve.model.underway import Underway
-from armwise.serve.model.versions import Challenger, draw_among
+from armwise.core.agent import Choice
+from armwise.features.encoding.arms import read_arms
+from armwise.service.app import Service
+from armwise.service.config import Config
+from armwise.service.engine.application import Application
+from armwise.service.engine.engine import Engine
+from armwise.service.journal.events import Creation
+from armwise.service.journal.sqlite import SQLite
+from armwise.service.model.build import build_model
+from armwise.service.model.underway import Underway
+from armwise.service.model.versions import Challenger, draw_among
 
 BUDGET, COST, PAID = 5.5, 1.0, 5  # five paid decisions fit
 AGENT = {"class": "HardStop", "agent": {"class": "Exp3", "n_arms": 2, "gamma": 1.0}, "budget": BUDGET,
@@ -138,7 +138,7 @@ def test_no_interleaving_overspends():
 
 
 def _copy(agent):
-    from armwise.serve.model.inside import copied
+    from armwise.service.model.inside import copied
 
     return copied(agent)
 

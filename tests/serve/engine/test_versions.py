@@ -8,18 +8,18 @@ from pathlib import Path
 import pytest
 from serving import ARMS, Clock, ask, replayed, settled, state
 
-from armwise import persist
-from armwise.features.arms import ArmColumns, read_arms
-from armwise.features.tokens import InvalidInput
-from armwise.serve.engine.draw import answer
-from armwise.serve.engine.engine import Engine
-from armwise.serve.engine.roster import add_version, promote, remove_version, roll_back, share_version, versions
-from armwise.serve.errors import Conflict, Unknown
-from armwise.serve.journal.append import Journal
-from armwise.serve.journal.events import Change, Creation, Decision
-from armwise.serve.journal.sqlite import SQLite
-from armwise.serve.log.compact import compact
-from armwise.serve.log.verify import verify
+from armwise.core import saving
+from armwise.features.encoding.arms import ArmColumns, read_arms
+from armwise.features.encoding.tokens import InvalidInput
+from armwise.service.engine.draw import answer
+from armwise.service.engine.engine import Engine
+from armwise.service.engine.roster import add_version, promote, remove_version, roll_back, share_version, versions
+from armwise.service.errors import Conflict, Unknown
+from armwise.service.journal.append import Journal
+from armwise.service.journal.events import Change, Creation, Decision
+from armwise.service.journal.sqlite import SQLite
+from armwise.service.log.compact import compact
+from armwise.service.log.verify import verify
 
 Make = Callable[..., Engine]
 BOLD = Creation(
@@ -224,7 +224,7 @@ def test_versions_survive_import_reset_and_compaction(engines: Make, clock: Cloc
     add_version(engine, "shop", "bold", BOLD, share=0.25)
     played(engine, 30)
     data = engine.export("shop")
-    assert persist.loads(data).versions == {}
+    assert saving.loads(data).versions == {}
     engine.replace("shop", data)
     assert engine.models["shop"].versions["bold"].share == 0.25
     assert versions(engine, "shop")[1]["uplift"]["n"] == 0  # compared with the model that leads now

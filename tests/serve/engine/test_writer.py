@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from serving import ARMS, Clock
 
-from armwise.serve.engine.engine import Engine
-from armwise.serve.engine.writer import Writer
-from armwise.serve.errors import Conflict, Unavailable
-from armwise.serve.journal.append import Journal, Write
-from armwise.serve.journal.events import EARLIEST, Change, Creation, Reward, Settings
-from armwise.serve.journal.rules import MOST_REWARDS, Status, check
-from armwise.serve.journal.sqlite import SQLite
+from armwise.service.engine.engine import Engine
+from armwise.service.engine.writer import Writer
+from armwise.service.errors import Conflict, Unavailable
+from armwise.service.journal.append import Journal, Write
+from armwise.service.journal.events import EARLIEST, Change, Creation, Reward, Settings
+from armwise.service.journal.rules import MOST_REWARDS, Status, check
+from armwise.service.journal.sqlite import SQLite
 
 
 class Failing(Journal):
@@ -126,7 +126,7 @@ def test_a_decision_takes_so_many_rewards_and_no_more() -> None:
 
 def test_late_rewards_are_limited_too(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """They are kept and change no status: 1,503 were taken for one decision."""
-    monkeypatch.setattr("armwise.serve.journal.append.MOST_REWARDS", 5)
+    monkeypatch.setattr("armwise.service.journal.append.MOST_REWARDS", 5)
     clock = Clock()
     engine = Engine(SQLite(tmp_path / "journal.db"), {"shop": Creation(settings=Settings(window=10.0))}, clock=clock)
     engine.start()
@@ -144,7 +144,7 @@ def test_late_rewards_are_limited_too(tmp_path: Any, monkeypatch: pytest.MonkeyP
 
 def test_a_journal_that_nobody_writes_to_is_tried_when_somebody_asks(monkeypatch: pytest.MonkeyPatch) -> None:
     """A full disk was found out by the first client whose decision it refused."""
-    monkeypatch.setattr("armwise.serve.engine.writer.PROVED", 0.0)
+    monkeypatch.setattr("armwise.service.engine.writer.PROVED", 0.0)
     journal = Failing()
     writer = Writer(lambda: journal, now=lambda: 0, pause=0.01)
     writer.start()

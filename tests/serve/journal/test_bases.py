@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from serving import ask, settled, state
 
-from armwise.serve.engine.engine import Engine
-from armwise.serve.journal import bases
-from armwise.serve.journal.append import Journal
-from armwise.serve.journal.sqlite import SQLite
-from armwise.serve.log.compact import compact
-from armwise.serve.log.retain import Retention
-from armwise.serve.log.verify import verify
+from armwise.service.engine.engine import Engine
+from armwise.service.journal import bases
+from armwise.service.journal.append import Journal
+from armwise.service.journal.sqlite import SQLite
+from armwise.service.log.compact import compact
+from armwise.service.log.retain import Retention
+from armwise.service.log.verify import verify
 
 Make = Callable[..., Engine]
 

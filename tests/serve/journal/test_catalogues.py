@@ -12,12 +12,12 @@ import msgspec
 import numpy as np
 from serving import Running, replayed, state
 
-from armwise.serve.engine.engine import Engine
-from armwise.serve.journal.append import Journal
-from armwise.serve.journal.events import Lessons
-from armwise.serve.journal.sqlite import SQLite
-from armwise.serve.log.export import pieces
-from armwise.serve.log.verify import verify
+from armwise.service.engine.engine import Engine
+from armwise.service.journal.append import Journal
+from armwise.service.journal.events import Lessons
+from armwise.service.journal.sqlite import SQLite
+from armwise.service.log.export import pieces
+from armwise.service.log.verify import verify
 
 Make = Callable[..., Engine]
 
@@ -50,7 +50,7 @@ def test_a_thousand_arms_cost_12_kb_a_decision(engines: Make, tmp_path: Path) ->
     assert size(tmp_path / "journal.db") / 3 < 12_000
     rows = engine.open_journal().connection.execute("SELECT length(data) FROM catalogues")
     assert len(rows) == 1
-    from armwise.serve.journal.bodies import pack
+    from armwise.service.journal.bodies import pack
 
     p = np.random.default_rng(1).dirichlet(np.ones(1000)).tolist()
     assert len(pack(msgspec.json.encode({"p": p}), bytes(16))) < 12_000

@@ -11,15 +11,15 @@ import msgspec
 import numpy as np
 import pytest
 
-from armwise import persist
 from armwise.cli.main import main
-from armwise.numerics.requests import linked
-from armwise.serve.engine.engine import Engine
-from armwise.serve.journal.append import Journal, Write, link
-from armwise.serve.journal.events import Change, Decision, Reward, Row
-from armwise.serve.journal.sqlite import SQLite
-from armwise.serve.log.compact import compact
-from armwise.serve.log.verify import verify
+from armwise.core import saving
+from armwise.native.requests import linked
+from armwise.service.engine.engine import Engine
+from armwise.service.journal.append import Journal, Write, link
+from armwise.service.journal.events import Change, Decision, Reward, Row
+from armwise.service.journal.sqlite import SQLite
+from armwise.service.log.compact import compact
+from armwise.service.log.verify import verify
 
 ARMS = [b'"a"', b'{"id": "b", "features": {"x": 1.5}}', b'"c"']
 
@@ -91,9 +91,9 @@ def test_a_false_snapshot_is_found(engines: Callable[..., Engine], clock: Any, t
     engine.stop()
     journal = journal_at(tmp_path)
     seq, data = journal.snapshot("shop")  # type: ignore[misc]
-    model = persist.loads(data)
+    model = saving.loads(data)
     model.agent.agent._model.theta[0, 0] += 1e-15
-    journal.connection.execute("UPDATE snapshots SET data = ? WHERE seq = ?", (persist.dumps(model), seq))
+    journal.connection.execute("UPDATE snapshots SET data = ? WHERE seq = ?", (saving.dumps(model), seq))
     assert verify(journal).problems == [f"the snapshot of shop at event {seq} differs from a replay"]
 
 
@@ -102,7 +102,7 @@ def test_compaction_forgets_events_and_no_lesson(engines: Callable[..., Engine],
     use(engine, clock)
     cut = clock.now
     use(engine, clock, start=30)
-    before = persist.dumps(engine.learner.masters["shop"])
+    before = saving.dumps(engine.learner.masters["shop"])
     engine.stop()
     journal = journal_at(tmp_path)
     total = journal.connection.execute("SELECT count(*) FROM events")[0][0]
@@ -112,7 +112,7 @@ def test_compaction_forgets_events_and_no_lesson(engines: Callable[..., Engine],
     assert left == total - dropped
     assert verify(journal).problems == []
     again = engines(window=4.0, rule="sum")
-    assert persist.dumps(again.learner.masters["shop"]) == before
+    assert saving.dumps(again.learner.masters["shop"]) == before
     use(again, clock, start=60)
     assert verify(again.open_journal()).problems == []
     again.stop()

@@ -10,15 +10,15 @@ import pytest
 from serving import ARMS, Running, ask
 
 from armwise.cli.main import main
-from armwise.serve.app import Service
-from armwise.serve.config import Config
-from armwise.serve.engine.application import Application
-from armwise.serve.engine.engine import Engine
-from armwise.serve.errors import Unavailable
-from armwise.serve.journal.append import Journal
-from armwise.serve.journal.sqlite import SQLite
-from armwise.serve.journal.tail import Tail
-from armwise.serve.log.verify import verify
+from armwise.service.app import Service
+from armwise.service.config import Config
+from armwise.service.engine.application import Application
+from armwise.service.engine.engine import Engine
+from armwise.service.errors import Unavailable
+from armwise.service.journal.append import Journal
+from armwise.service.journal.sqlite import SQLite
+from armwise.service.journal.tail import Tail
+from armwise.service.log.verify import verify
 
 Make = Callable[..., Engine]
 

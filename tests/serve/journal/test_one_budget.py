@@ -12,14 +12,14 @@ from database import Server
 from serving import Running
 
 import armwise as aw
-from armwise.serve.app import Service
-from armwise.serve.config import Config, open_store
-from armwise.serve.engine.application import Application
-from armwise.serve.engine.engine import Engine
-from armwise.serve.errors import Conflict
-from armwise.serve.journal.append import Journal
-from armwise.serve.journal.events import Creation
-from armwise.serve.log.verify import verify
+from armwise.service.app import Service
+from armwise.service.config import Config, open_store
+from armwise.service.engine.application import Application
+from armwise.service.engine.engine import Engine
+from armwise.service.errors import Conflict
+from armwise.service.journal.append import Journal
+from armwise.service.journal.events import Creation
+from armwise.service.log.verify import verify
 
 BUDGET, PAID = 5.5, 5  # five paid decisions fit
 REFUSES = {"class": "HardStop", "agent": {"class": "UCB1", "n_arms": 1}, "budget": BUDGET, "max_cost": 1.0}

@@ -18,20 +18,20 @@ from database import Server, free_port
 from serving import Running, client_of
 from torture import _FORKING, _serve, _wait_ready, _warm_up
 
-from armwise import persist
-from armwise.serve.app import Service
-from armwise.serve.config import Config, open_store
-from armwise.serve.engine.engine import Engine
-from armwise.serve.errors import Conflict, Unavailable
-from armwise.serve.journal import postgres, postgres_session
-from armwise.serve.journal.append import Journal, Write
-from armwise.serve.journal.events import Creation, Reward
-from armwise.serve.log import verify as verifying
-from armwise.serve.log.compact import compact
-from armwise.serve.log.export import pieces
-from armwise.serve.log.retain import Retention
-from armwise.serve.log.verify import verify
-from armwise.serve.personalizer.admin import _forget_logs
+from armwise.core import saving
+from armwise.service.app import Service
+from armwise.service.config import Config, open_store
+from armwise.service.engine.engine import Engine
+from armwise.service.errors import Conflict, Unavailable
+from armwise.service.journal import postgres, postgres_session
+from armwise.service.journal.append import Journal, Write
+from armwise.service.journal.events import Creation, Reward
+from armwise.service.log import verify as verifying
+from armwise.service.log.compact import compact
+from armwise.service.log.export import pieces
+from armwise.service.log.retain import Retention
+from armwise.service.log.verify import verify
+from armwise.service.personalizer.admin import _forget_logs
 
 ARMS = [b'"a"', b'{"id": "b", "features": {"x": 2}}', b'"c"']
 
@@ -52,7 +52,7 @@ def test_the_journal_keeps_its_promises_here_too(url: str) -> None:
     with pytest.raises(Conflict):
         there.decide("shop", b"{}", ARMS, id="e1")
     there.wait_learnt()
-    before = persist.dumps(there.learner.masters["shop"])
+    before = saving.dumps(there.learner.masters["shop"])
     there.stop()
     journal = Journal(open_store(url).connect())
     report = verify(journal)
@@ -61,7 +61,7 @@ def test_the_journal_keeps_its_promises_here_too(url: str) -> None:
     assert report.snapshots >= 1
     again = Engine(open_store(url), {"shop": creation})
     again.start()
-    assert persist.dumps(again.learner.masters["shop"]) == before
+    assert saving.dumps(again.learner.masters["shop"]) == before
     again.stop()
     assert compact(journal, 10**15) == 40
     assert verify(journal).problems == []
@@ -125,7 +125,7 @@ def test_a_journal_here_is_verified_exported_and_forgotten_too(url: str, monkeyp
 
 
 def test_windows_close_by_the_database_clock(url: str) -> None:
-    from armwise.serve.journal.events import Settings
+    from armwise.service.journal.events import Settings
 
     engine = Engine(open_store(url), {"shop": Creation(settings=Settings(window=0.2, default=-0.5))}, clock=lambda: 0.0)
     engine.start()

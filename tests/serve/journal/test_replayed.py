@@ -9,14 +9,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from armwise.features.arms import read_arms
-from armwise.features.scaling import Scaling
-from armwise.features.tokens import Stack, part
-from armwise.serve.engine.draw import drawn
-from armwise.serve.errors import Damaged
-from armwise.serve.journal.events import Creation, Decision, Row
-from armwise.serve.journal.replayed import replayed
-from armwise.serve.model.build import build_model
+from armwise.features.encoding.arms import read_arms
+from armwise.features.encoding.running_scale import Scaling
+from armwise.features.encoding.tokens import Stack, part
+from armwise.service.engine.draw import drawn
+from armwise.service.errors import Damaged
+from armwise.service.journal.events import Creation, Decision, Row
+from armwise.service.journal.replayed import replayed
+from armwise.service.model.build import build_model
 
 
 def _row(body: bytes) -> Row:

@@ -14,12 +14,12 @@ import msgspec
 import pytest
 
 from armwise.cli.main import main
-from armwise.serve.engine.engine import Engine
-from armwise.serve.journal import sqlite
-from armwise.serve.journal.append import Journal, Write
-from armwise.serve.journal.events import Change, Creation, Decision, Reward
-from armwise.serve.journal.sqlite import SQLite
-from armwise.serve.log import verify as verifying
+from armwise.service.engine.engine import Engine
+from armwise.service.journal import sqlite
+from armwise.service.journal.append import Journal, Write
+from armwise.service.journal.events import Change, Creation, Decision, Reward
+from armwise.service.journal.sqlite import SQLite
+from armwise.service.log import verify as verifying
 
 ARMS = [b'"a"', b'"b"']
 

@@ -17,11 +17,11 @@ import pytest
 
 from armwise.cli.main import main
 from armwise.offline import Log
-from armwise.serve.engine.engine import Engine
-from armwise.serve.journal.events import Creation
-from armwise.serve.journal.sqlite import SQLite
-from armwise.serve.log import parquet
-from armwise.serve.log.export import decisions, entries, pieces
+from armwise.service.engine.engine import Engine
+from armwise.service.journal.events import Creation
+from armwise.service.journal.sqlite import SQLite
+from armwise.service.log import parquet
+from armwise.service.log.export import decisions, entries, pieces
 
 ARMS = [b'"pasta"', b'{"id": "salad", "features": {"fresh": true, "price": 2.5}}', b'"soup"', b'"cake"']
 

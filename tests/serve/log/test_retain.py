@@ -12,15 +12,15 @@ import pytest
 from serving import Running, ask, settled, state
 
 from armwise.cli.main import main
-from armwise.serve.engine.engine import Engine
-from armwise.serve.errors import Unknown
-from armwise.serve.journal.append import Journal
-from armwise.serve.journal.events import Creation
-from armwise.serve.journal.sqlite import SQLite
-from armwise.serve.log import retain
-from armwise.serve.log.compact import compact
-from armwise.serve.log.retain import Retention
-from armwise.serve.log.verify import verify
+from armwise.service.engine.engine import Engine
+from armwise.service.errors import Unknown
+from armwise.service.journal.append import Journal
+from armwise.service.journal.events import Creation
+from armwise.service.journal.sqlite import SQLite
+from armwise.service.log import retain
+from armwise.service.log.compact import compact
+from armwise.service.log.retain import Retention
+from armwise.service.log.verify import verify
 
 Make = Callable[..., Engine]
 DAY = 86400.0

@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 from serving import replayed, settled, state
 
-from armwise.features.arms import read_arms
-from armwise.features.tokens import InvalidInput
-from armwise.ridge import Ridge
-from armwise.serve.engine.engine import Engine
-from armwise.serve.journal.events import Change, Creation, Decision, Reward, Row, Settings
-from armwise.serve.log.verify import verify
-from armwise.serve.model.build import build_model
-from armwise.serve.model.drift import MOST_OPEN, Drift
+from armwise.features.encoding.arms import read_arms
+from armwise.features.encoding.tokens import InvalidInput
+from armwise.models.ridge import Ridge
+from armwise.service.engine.engine import Engine
+from armwise.service.journal.events import Change, Creation, Decision, Reward, Row, Settings
+from armwise.service.log.verify import verify
+from armwise.service.model.build import build_model
+from armwise.service.model.drift import MOST_OPEN, Drift
 
 ARMS = read_arms([json.dumps(f"a{k}").encode() for k in range(6)])
 

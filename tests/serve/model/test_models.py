@@ -11,9 +11,9 @@ import pytest
 from serving import ARMS, ask, replayed, settled, state
 
 import armwise
-from armwise.features.arms import read_arms
-from armwise.features.tokens import InvalidInput
-from armwise.serve.engine.engine import Engine
+from armwise.features.encoding.arms import read_arms
+from armwise.features.encoding.tokens import InvalidInput
+from armwise.service.engine.engine import Engine
 
 Make = Callable[..., Engine]
 

@@ -8,14 +8,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from armwise import persist
-from armwise.features.arms import read_arms
-from armwise.features.plain import arm_to_json, read_context, read_named_arms
-from armwise.features.tokens import part
-from armwise.serve.journal.events import DEFAULT_AGENT, Creation, Decision, Reward, Row
-from armwise.serve.model.build import build_model
-from armwise.serve.model.model import Model
-from armwise.serve.model.versions import Challenger, draw_among
+from armwise.core import saving
+from armwise.features.encoding.arms import read_arms
+from armwise.features.encoding.from_python import arm_to_json, read_context, read_named_arms
+from armwise.features.encoding.tokens import part
+from armwise.service.journal.events import DEFAULT_AGENT, Creation, Decision, Reward, Row
+from armwise.service.model.build import build_model
+from armwise.service.model.model import Model
+from armwise.service.model.versions import Challenger, draw_among
 
 AGENTS: dict[str, dict[str, Any]] = {
     "default": dict(DEFAULT_AGENT),
@@ -63,7 +63,7 @@ def test_one_call_is_the_steps_to_the_bit(agent: str, dim: int) -> None:
         slow.meet(made)  # as a replay does it, from what is journaled alone
         slow.assume(made)
         slow._revise(made, float(k % 2), None, k) if slow.learns == "provisional" else slow.learn(made, float(k % 2))
-    assert persist.dumps(quick) == persist.dumps(slow)
+    assert saving.dumps(quick) == saving.dumps(slow)
 
 
 def test_arms_by_value_are_told_apart() -> None:
@@ -133,7 +133,7 @@ def test_play_is_choose_watch_and_begin_to_the_bit(agent: str) -> None:
             quick.settle_played(row, seq, 0.0, reward)
             slow.settle(Reward(reward, seq, lesson=reward), made)  # as a replay does it, from what is journaled alone
     assert quick.drift.alarms
-    assert persist.dumps(quick) == persist.dumps(slow)
+    assert saving.dumps(quick) == saving.dumps(slow)
 
 
 def test_arms_whose_values_differ_are_read_as_if_for_the_first_time() -> None:

@@ -17,19 +17,19 @@ import pytest
 from serving import ARMS, Running, ask, replayed, settled, state
 from test_models import AGENTS, contexts
 
-from armwise import persist
-from armwise.features.tokens import InvalidInput
-from armwise.serve.app import Service
-from armwise.serve.config import Config
-from armwise.serve.engine.application import Application
-from armwise.serve.engine.engine import Engine
-from armwise.serve.errors import Unavailable, Unknown
-from armwise.serve.journal.events import Creation, Import
-from armwise.serve.journal.sqlite import SQLite
-from armwise.serve.log.verify import verify
-from armwise.serve.model import trial
-from armwise.serve.model.build import build_model
-from armwise.serve.model.model import Model
+from armwise.core import saving
+from armwise.features.encoding.tokens import InvalidInput
+from armwise.service.app import Service
+from armwise.service.config import Config
+from armwise.service.engine.application import Application
+from armwise.service.engine.engine import Engine
+from armwise.service.errors import Unavailable, Unknown
+from armwise.service.journal.events import Creation, Import
+from armwise.service.journal.sqlite import SQLite
+from armwise.service.log.verify import verify
+from armwise.service.model import trial
+from armwise.service.model.build import build_model
+from armwise.service.model.model import Model
 
 Make = Callable[..., Engine]
 SMALL: dict[str, Any] = {
@@ -93,11 +93,11 @@ def test_a_model_of_another_application_is_refused(engines: Make, why: str) -> N
     engine = engines(**SMALL)
     before, last = engine.export("shop"), engine.open_journal().last()
     with pytest.raises(InvalidInput, match=f"the model's {why}"):
-        engine.replace("shop", persist.dumps(build_model(Application(**SMALL | OTHERS[why]).creation())))
+        engine.replace("shop", saving.dumps(build_model(Application(**SMALL | OTHERS[why]).creation())))
     assert (engine.export("shop"), engine.open_journal().last()) == (before, last)
     explored = copy.deepcopy(SMALL)
     explored["agent"]["epsilon"] = 0.5  # a setting, which may differ
-    engine.replace("shop", persist.dumps(build_model(Application(**explored).creation())))
+    engine.replace("shop", saving.dumps(build_model(Application(**explored).creation())))
     assert engine.models["shop"].agent.epsilon == 0.5  # type: ignore[attr-defined]
 
 
@@ -147,7 +147,7 @@ def test_an_edited_model_is_refused_or_works(engines: Make, name: str, monkeypat
     models: dict[bytes, list[Model]] = {}  # those to compare with, made once as long as the application stays the same
 
     def kept(current: Model, make: Callable[[Model], list[Model]] = trial._others) -> list[Model]:
-        now = persist.dumps(current)
+        now = saving.dumps(current)
         if now not in models:
             models.clear()
             models[now] = make(current)
@@ -170,7 +170,7 @@ def test_an_edited_model_is_refused_or_works(engines: Make, name: str, monkeypat
             ask(engine, id, {"x": 0.3, "day": 2})
             engine.reward("shop", id, 0.5)
             after = settled(engine)
-            assert engine.models["shop"].refused == persist.loads(edited(model, path, value)).refused, path
+            assert engine.models["shop"].refused == saving.loads(edited(model, path, value)).refused, path
             engine.stop()
             engine = engines(**application)
             assert settled(engine) == after, path
@@ -184,7 +184,7 @@ def test_an_edited_model_is_refused_or_works(engines: Make, name: str, monkeypat
 def broken_model(part: str) -> Import:
     """An import, as versions before accepted it, of a model that lacks a part."""
     inside = () if part == "scaler" else ("params", "agent", "params", "agent")
-    model = persist.dumps(build_model(Application(**SMALL).creation()))
+    model = saving.dumps(build_model(Application(**SMALL).creation()))
     return Import.of(edited(model, ("object", *inside, "state", part), None))
 
 

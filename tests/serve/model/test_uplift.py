@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from armwise.serve.model.uplift import Uplift, Weighed
+from armwise.service.model.uplift import Uplift, Weighed
 
 
 def watched(seed: int, n: int = 400, floor: float = 0.02) -> tuple[int, int, Uplift]:

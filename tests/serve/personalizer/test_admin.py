@@ -18,16 +18,16 @@ from azure.core.credentials import AzureKeyCredential
 from azure.core.exceptions import HttpResponseError, ResourceNotFoundError
 from serving import Running
 
-from armwise import persist
-from armwise.features.arms import read_arms
-from armwise.serve.app import Service
-from armwise.serve.config import Config
-from armwise.serve.engine.application import Application
-from armwise.serve.journal.append import Journal
-from armwise.serve.journal.events import RULES, Change, Creation, Import
-from armwise.serve.log.verify import verify
-from armwise.serve.model.build import build_model
-from armwise.serve.personalizer.admin import duration, seconds
+from armwise.core import saving
+from armwise.features.encoding.arms import read_arms
+from armwise.service.app import Service
+from armwise.service.config import Config
+from armwise.service.engine.application import Application
+from armwise.service.journal.append import Journal
+from armwise.service.journal.events import RULES, Change, Creation, Import
+from armwise.service.log.verify import verify
+from armwise.service.model.build import build_model
+from armwise.service.personalizer.admin import duration, seconds
 
 ACTIONS: list[dict[str, Any]] = [{"id": name, "features": []} for name in ("good", "bad")]
 EPOCH, FUTURE = "2000-01-01T00:00:00Z", "2999-01-01T00:00:00Z"
@@ -173,7 +173,7 @@ def test_models_travel_and_begin_anew(run: Callable[..., Any]) -> None:
     old, new = run(), run()
     teach(old, 20)
     model = b"".join(admin(old).export_model())
-    assert persist.loads(model).lessons == 20
+    assert saving.loads(model).lessons == 20
     admin(new).update_service_configuration({"rewardWaitTime": "PT9M", "explorationPercentage": 0.3})
     admin(new).import_model(io.BytesIO(model))
     there = new.service.engine.models["default"]
@@ -198,7 +198,7 @@ def test_a_model_without_exploration_leaves_the_configured_one(run: Callable[...
     running = run()
     engine = running.service.engine
     plain = build_model(Creation(agent={"class": "LinUCB"}))  # as a journal of before may hold one
-    engine.journal_change("default", Import.of(persist.dumps(plain)))
+    engine.journal_change("default", Import.of(saving.dumps(plain)))
     admin(running).reset_model()
     assert engine.models["default"].agent.epsilon == 0.1
 

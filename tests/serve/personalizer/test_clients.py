@@ -20,9 +20,9 @@ from msrest.authentication import CognitiveServicesCredentials
 from msrest.exceptions import HttpOperationError
 from serving import Running
 
-from armwise.serve.app import Service
-from armwise.serve.config import Config
-from armwise.serve.web.keys import Key, digest
+from armwise.service.app import Service
+from armwise.service.config import Config
+from armwise.service.web.keys import Key, digest
 
 IDS = ["plain", "evt 1/x", "a/b c%2Fd", "ünï?&#+;="]
 ACTIONS: list[dict[str, Any]] = [

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from serving import Running
 
-from armwise.serve.app import Service
-from armwise.serve.config import Config
-from armwise.serve.engine.application import Application
-from armwise.serve.web.keys import Key, digest
+from armwise.service.app import Service
+from armwise.service.config import Config
+from armwise.service.engine.application import Application
+from armwise.service.web.keys import Key, digest
 
 RANK: dict[str, Any] = {
     "contextFeatures": [{"timeOfDay": "morning"}],

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from serving import Running
 
-from armwise.serve.app import Service
-from armwise.serve.config import Config
-from armwise.serve.engine.application import Application
-from armwise.serve.personalizer.slots import choosable
+from armwise.service.app import Service
+from armwise.service.config import Config
+from armwise.service.engine.application import Application
+from armwise.service.personalizer.slots import choosable
 
 ACTIONS: list[dict[str, Any]] = [{"id": name, "features": [{"kind": name}]} for name in "abcd"]
 SLOTS: list[dict[str, Any]] = [

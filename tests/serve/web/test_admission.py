@@ -11,11 +11,11 @@ from typing import Any
 import httpx
 import pytest
 
-from armwise.features.arms import read_arms
-from armwise.features.tokens import part
-from armwise.serve.engine.application import Application
-from armwise.serve.journal.events import LEAST_PAIRS
-from armwise.serve.web import admission
+from armwise.features.encoding.arms import read_arms
+from armwise.features.encoding.tokens import part
+from armwise.service.engine.application import Application
+from armwise.service.journal.events import LEAST_PAIRS
+from armwise.service.web import admission
 
 OLD = "/personalizer/v1.1-preview.3"
 

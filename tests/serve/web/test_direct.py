@@ -14,11 +14,11 @@ from urllib.parse import urlsplit
 import pytest
 from serving import Running
 
-from armwise.serve.app import Service
-from armwise.serve.config import Config
-from armwise.serve.engine.application import Application
-from armwise.serve.web import connections, v1
-from armwise.serve.web.keys import Key, digest
+from armwise.service.app import Service
+from armwise.service.config import Config
+from armwise.service.engine.application import Application
+from armwise.service.web import connections, v1
+from armwise.service.web.keys import Key, digest
 
 
 @pytest.fixture(autouse=True)

@@ -20,10 +20,10 @@ from schemathesis.core.errors import InvalidSchema
 from schemathesis.specs.openapi.checks import negative_data_rejection, positive_data_acceptance, status_code_conformance
 from serving import Running
 
-from armwise.serve.app import Service
-from armwise.serve.config import Config
-from armwise.serve.web.keys import Key, digest
-from armwise.serve.web.openapi import document
+from armwise.service.app import Service
+from armwise.service.config import Config
+from armwise.service.web.keys import Key, digest
+from armwise.service.web.openapi import document
 
 KEY = {"Authorization": "Bearer secret"}
 FUZZ = hypothesis.settings(

@@ -20,12 +20,12 @@ from database import Server
 from line import asked
 from serving import ARMS
 
-from armwise.serve.config import open_store
-from armwise.serve.engine.engine import Engine
-from armwise.serve.errors import Unavailable
-from armwise.serve.journal.events import Creation
-from armwise.serve.web.threads import in_thread
-from armwise.serve.web.v1 import stream
+from armwise.service.config import open_store
+from armwise.service.engine.engine import Engine
+from armwise.service.errors import Unavailable
+from armwise.service.journal.events import Creation
+from armwise.service.web.threads import in_thread
+from armwise.service.web.v1 import stream
 
 HANG_UPS = 80
 DECISIONS = 3_000  # an export of so many is still being read when its reader hangs up

@@ -15,9 +15,9 @@ from hypothesis import HealthCheck
 from hypothesis import strategies as st
 from serving import Running
 
-from armwise.serve.app import Service
-from armwise.serve.config import Config
-from armwise.serve.web import connections
+from armwise.service.app import Service
+from armwise.service.config import Config
+from armwise.service.web import connections
 
 V1, OLD = "/personalizer/v1.0", "/personalizer/v1.1-preview.3"
 SLOT = {"id": "top", "baselineAction": "a", "features": [{"size": 1}]}

@@ -13,11 +13,11 @@ from urllib.parse import urlsplit
 import pytest
 from serving import Running
 
-from armwise.serve.app import Service
-from armwise.serve.config import Config, load_config
-from armwise.serve.engine.application import Application
-from armwise.serve.model.build import build_model
-from armwise.serve.web.keys import Key, digest
+from armwise.service.app import Service
+from armwise.service.config import Config, load_config
+from armwise.service.engine.application import Application
+from armwise.service.model.build import build_model
+from armwise.service.web.keys import Key, digest
 
 BODY = {"context": {"hour": 9}, "arms": ["pasta", {"id": "salad", "features": {"fresh": True}}]}
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from serving import Running
 
-from armwise.serve.app import Service
-from armwise.serve.config import Config
-from armwise.serve.engine.application import Application
+from armwise.service.app import Service
+from armwise.service.config import Config
+from armwise.service.engine.application import Application
 
 OLD = "/personalizer/v1.1-preview.3"
 EXP3 = "/apps/fixed" + OLD

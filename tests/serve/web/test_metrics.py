@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from armwise.serve.config import Config
-from armwise.serve.engine.application import Application
-from armwise.serve.engine.counts import MOST_ARMS
-from armwise.serve.web.audit import PER_MINUTE, RefusedKeys
-from armwise.serve.web.keys import Key, digest
+from armwise.service.config import Config
+from armwise.service.engine.application import Application
+from armwise.service.engine.counts import MOST_ARMS
+from armwise.service.web.audit import PER_MINUTE, RefusedKeys
+from armwise.service.web.keys import Key, digest
 
 DEPLOY = Path(__file__).parents[3] / "deploy"
 

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect, sync_playwright
 
-from armwise.serve.engine.application import Application
-from armwise.serve.web.keys import Key, digest
+from armwise.service.engine.application import Application
+from armwise.service.web.keys import Key, digest
 
 FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
          "--disable-component-update", "--disable-sync"]  # fmt: skip

@@ -14,9 +14,9 @@ from typing import Any
 import httpx
 import pytest
 
-from armwise.serve.config import Config
-from armwise.serve.engine.application import Application
-from armwise.serve.web.keys import Key, digest
+from armwise.service.config import Config
+from armwise.service.engine.application import Application
+from armwise.service.web.keys import Key, digest
 
 
 def test_an_application_is_made_changed_and_retired_by_request(run: Callable[..., Any]) -> None:

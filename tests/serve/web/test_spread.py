@@ -16,10 +16,10 @@ import pytest
 from serving import Running
 
 from armwise.cli.main import main
-from armwise.serve.app import Service
-from armwise.serve.config import Config
-from armwise.serve.engine.application import Application
-from armwise.serve.engine.shards import Shards
+from armwise.service.app import Service
+from armwise.service.config import Config
+from armwise.service.engine.application import Application
+from armwise.service.engine.shards import Shards
 
 ASKED = {"context": {"x": 1, "user": "u1"}, "arms": ["a", "b"]}
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from armwise.serve.config import Config
-from armwise.serve.web.keys import Key, digest
+from armwise.service.config import Config
+from armwise.service.web.keys import Key, digest
 
 
 def test_a_version_is_made_shared_promoted_and_rolled_back(run: Callable[..., Any]) -> None:

@@ -17,13 +17,13 @@ import pytest
 
 import armwise as aw
 from armwise.cli.main import main
-from armwise.serve.engine.application import Application
-from armwise.serve.engine.engine import Engine
-from armwise.serve.web.logging import set_up
-from armwise.serve.web.page import watch as watching
-from armwise.serve.web.page.rivals import Rival
-from armwise.serve.web.page.series import POINTS, Series, radius
-from armwise.serve.web.page.watch import Watch
+from armwise.service.engine.application import Application
+from armwise.service.engine.engine import Engine
+from armwise.service.web.logging import set_up
+from armwise.service.web.page import watch as watching
+from armwise.service.web.page.rivals import Rival
+from armwise.service.web.page.series import POINTS, Series, radius
+from armwise.service.web.page.watch import Watch
 
 
 @pytest.fixture(autouse=True)

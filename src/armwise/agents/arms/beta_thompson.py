@@ -6,11 +6,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from armwise import bounds, hypotheses
-from armwise.agent import Agent, Choice, Choices, Floats, Played, Seed, Theory, count, positive
-from armwise.numerics import kary, winning
-from armwise.numerics.choice import draw
-from armwise.reduction.counts import draw_many
+from armwise.agents.arms.counts import draw_many
+from armwise.core.agent import Agent, Choice, Choices, Floats, Played, Seed, Theory, count, positive
+from armwise.native import kary, winning
+from armwise.native.choice import draw
+from armwise.theory import bounds, hypotheses
 
 
 class BetaThompson(Agent):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from armwise.agent import Choices, Floats
-from armwise.numerics.choice import draw
+from armwise.core.agent import Choices, Floats
+from armwise.native.choice import draw
 
 
 def kary_estimates(totals: Floats, counts: Floats) -> tuple[Floats, Floats]:

@@ -6,12 +6,25 @@ from typing import Any, Self
 
 import numpy as np
 
-from armwise import bounds, hypotheses
-from armwise.agent import Agent, Choice, Choices, Floats, Played, Seed, Sees, Theory, count, fraction, joined, positive
-from armwise.numerics import kary, regression
-from armwise.numerics.choice import tied_probabilities
-from armwise.reduction.counts import draw_many, kary_estimates
-from armwise.ridge import Ridge
+from armwise.agents.arms.counts import draw_many, kary_estimates
+from armwise.core.agent import (
+    Agent,
+    Choice,
+    Choices,
+    Floats,
+    Played,
+    Seed,
+    Sees,
+    Theory,
+    count,
+    fraction,
+    joined,
+    positive,
+)
+from armwise.models.ridge import Ridge
+from armwise.native import kary, regression
+from armwise.native.choice import tied_probabilities
+from armwise.theory import bounds, hypotheses
 
 
 class EpsilonGreedy(Agent):
@@ -26,7 +39,7 @@ class EpsilonGreedy(Agent):
     >>> agent.learn(None, Choice(arm=1, probability=0.5), 1.0)
     >>> agent.probabilities()
     array([0.05, 0.95])
-    >>> from armwise.ridge import Ridge
+    >>> from armwise.models.ridge import Ridge
     >>> EpsilonGreedy(model=Ridge(dim=3), epsilon=0.2).probabilities(np.eye(3)[:2])
     array([0.5, 0.5])
     """
@@ -83,7 +96,7 @@ class EpsilonGreedy(Agent):
     def one_row(self) -> bool:
         """Whether what it learns of a choice is in that arm's row: with one model over the arms' features.
 
-        >>> from armwise.ridge import Ridge
+        >>> from armwise.models.ridge import Ridge
         >>> EpsilonGreedy(model=Ridge(dim=2)).one_row, EpsilonGreedy(n_arms=2).one_row
         (True, False)
         """

@@ -7,11 +7,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from armwise import bounds, hypotheses
-from armwise.agent import Agent, Choice, Choices, Floats, Played, Seed, Theory, count, fraction
-from armwise.numerics import kary
-from armwise.numerics.weights import mixed
-from armwise.reduction.counts import draw_many
+from armwise.agents.arms.counts import draw_many
+from armwise.core.agent import Agent, Choice, Choices, Floats, Played, Seed, Theory, count, fraction
+from armwise.native import kary
+from armwise.native.weights import mixed
+from armwise.theory import bounds, hypotheses
 
 
 class Exp3(Agent):

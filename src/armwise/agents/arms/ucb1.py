@@ -6,10 +6,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from armwise import bounds, hypotheses
-from armwise.agent import Choice, Choices, Floats, IndexAgent, Played, Seed, Theory, count, positive
-from armwise.numerics import kary
-from armwise.reduction.counts import draw_many, kary_estimates
+from armwise.agents.arms.counts import draw_many, kary_estimates
+from armwise.core.agent import Choice, Choices, Floats, IndexAgent, Played, Seed, Theory, count, positive
+from armwise.native import kary
+from armwise.theory import bounds, hypotheses
 
 
 class UCB1(IndexAgent):

@@ -11,12 +11,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from armwise import __version__, persist
-from armwise.agent import Agent, Choice, Floats, Played, Seed, Theory, count, fraction, joined, make_choice
-from armwise.arguments import short
-from armwise.auto.nested_model import NestedModel, chosen
-from armwise.auto.process import DistinctRows
-from armwise.numerics.choice import best_arms, draw, tied_probabilities
+from armwise import __version__
+from armwise.core import saving
+from armwise.core.agent import Agent, Choice, Floats, Played, Seed, Theory, count, fraction, joined, make_choice
+from armwise.core.arguments import short
+from armwise.models.exact_process import DistinctRows
+from armwise.models.nested import NestedModel, chosen
+from armwise.native.choice import best_arms, draw, tied_probabilities
 
 _CHUNK = 4096  # rows that play maps at once, of all arms; but at least 64 rounds
 
@@ -118,7 +119,7 @@ class Auto(Agent):
     def _restore(self, state: dict[str, Any]) -> None:
         version, layout = state.pop("version", "0.1.0 or earlier"), state.pop("layout", 1)
         if layout != self.LAYOUT:
-            raise persist.LoadError(
+            raise saving.LoadError(
                 f"Auto was saved by armwise {version} (layout {layout}), and armwise {__version__} reads layout "
                 f"{self.LAYOUT}: load it with that version, or let a new Auto learn from the log"
             )

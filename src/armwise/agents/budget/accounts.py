@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from armwise import persist
-from armwise.agent import Floats
-from armwise.arguments import as_floats
+from armwise.core import saving
+from armwise.core.agent import Floats
+from armwise.core.arguments import as_floats
 
 _BITS = 1074  # every finite double is a whole number of 2^-1074
 
 
-class ExactSums(persist.Saved):
+class ExactSums(saving.Saved):
     """Sums of amounts, one per resource, that never round, however many amounts there are and in whatever order.
 
     An account that must not be overdrawn cannot be a rounded sum: a thousand times 0.1 would be 100 or a little less
@@ -84,7 +84,7 @@ class BudgetSpent(ValueError):
     >>> raise BudgetSpent("the budget 1.0 does not cover another decision")
     Traceback (most recent call last):
     ...
-    armwise.budget.accounts.BudgetSpent: the budget 1.0 does not cover another decision
+    armwise.agents.budget.accounts.BudgetSpent: the budget 1.0 does not cover another decision
     """
 
 

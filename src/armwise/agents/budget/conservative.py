@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from armwise.agent import Agent, Choice, Floats, Seed, Theory, count, fraction, positive
-from armwise.around import expect_agent, teach
-from armwise.budget.accounts import offered
-from armwise.budget.means import BoundedMeans
-from armwise.numerics.choice import draw
+from armwise.agents.budget.accounts import offered
+from armwise.agents.budget.means import BoundedMeans
+from armwise.agents.wrappers.around import expect_agent, teach
+from armwise.agents.wrappers.wrapper import RowsWrapper
+from armwise.core.agent import Agent, Choice, Floats, Seed, Theory, count, fraction, positive
+from armwise.models.ridge import Ridge
+from armwise.native.choice import draw
 from armwise.policies.answers import distribution
-from armwise.reduction.wrapper import RowsWrapper
-from armwise.ridge import Ridge
 
 _LINEAR = ("nothing", "features", "shared")
 _INSTEAD = {  # of an agent that sees no features

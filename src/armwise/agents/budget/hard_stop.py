@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from armwise.agent import Agent, Choice, Floats, Seed, Theory, count, positive
-from armwise.arguments import as_floats
-from armwise.around import expect_agent, teach
-from armwise.budget.accounts import BudgetSpent, ExactSums, amounts, offered, plain, refuse_negative
-from armwise.numerics.choice import draw
-from armwise.reduction.wrapper import Wrapper
+from armwise.agents.budget.accounts import BudgetSpent, ExactSums, amounts, offered, plain, refuse_negative
+from armwise.agents.wrappers.around import expect_agent, teach
+from armwise.agents.wrappers.wrapper import Wrapper
+from armwise.core.agent import Agent, Choice, Floats, Seed, Theory, count, positive
+from armwise.core.arguments import as_floats
+from armwise.native.choice import draw
 
 
 class HardStop(Wrapper):

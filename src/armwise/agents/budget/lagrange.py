@@ -10,18 +10,18 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from armwise import bounds, hypotheses
-from armwise.agent import Agent, Choice, Floats, Seed, Theory, count, fraction, positive
-from armwise.arguments import as_floats, short
-from armwise.around import expect_agent
-from armwise.budget.accounts import amounts, plain, refuse_negative
-from armwise.budget.prices import PRICES, lowest
-from armwise.linear.logistic import LogisticThompson
-from armwise.linear.rounds import RidgeAgent
-from armwise.numerics import regression, winning
-from armwise.numerics.choice import TIE
-from armwise.oracle.squarecb import LEAST_NOISE, PRACTICAL, SquareCB
-from armwise.reduction.thompson import BetaThompson
+from armwise.agents.arms.beta_thompson import BetaThompson
+from armwise.agents.budget.accounts import amounts, plain, refuse_negative
+from armwise.agents.budget.prices import PRICES, lowest
+from armwise.agents.linear.logistic import LogisticThompson
+from armwise.agents.linear.ridge_rounds import RidgeAgent
+from armwise.agents.oracle.squarecb import LEAST_NOISE, PRACTICAL, SquareCB
+from armwise.agents.wrappers.around import expect_agent
+from armwise.core.agent import Agent, Choice, Floats, Seed, Theory, count, fraction, positive
+from armwise.core.arguments import as_floats, short
+from armwise.native import regression, winning
+from armwise.native.choice import TIE
+from armwise.theory import bounds, hypotheses
 
 _WINS = 0.5  # deviations of the estimates, of ``weighting="wins"``
 _Estimated = tuple[Floats, Floats | None]  # of one round: outcomes (1 + m, K), and widths

@@ -8,13 +8,13 @@ from typing import Self
 
 import numpy as np
 
-from armwise import bounds, hypotheses
-from armwise.agent import Choice, Floats, IndexAgent, Seed, Theory, count, positive
-from armwise.budget.accounts import amounts, plain
-from armwise.budget.optimum import budget_optimum
-from armwise.linear.linucb import Ellipsoid
-from armwise.noise import Noise
-from armwise.ridge import Ridge
+from armwise.agents.budget.accounts import amounts, plain
+from armwise.agents.budget.optimum import budget_optimum
+from armwise.agents.linear.linucb import Ellipsoid
+from armwise.core.agent import Choice, Floats, IndexAgent, Seed, Theory, count, positive
+from armwise.models.noise import Noise
+from armwise.models.ridge import Ridge
+from armwise.theory import bounds, hypotheses
 
 PRACTICAL = 0.5  # widths of ``alpha=None``, in deviations of the noise x sqrt(ln t), as LinUCB's
 

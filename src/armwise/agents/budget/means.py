@@ -7,10 +7,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from armwise import persist
+from armwise.core import saving
 
 
-class BoundedMeans(persist.Saved):
+class BoundedMeans(saving.Saved):
     """Bounds on the expected rewards of arms, for rewards in [0, 1]: all hold at every moment, with chance 1 - delta.
 
     For X in [0, 1] with mean m, (q / m)^X ((1 - q) / (1 - m))^(1 - X) is convex in X, so its expectation is at most

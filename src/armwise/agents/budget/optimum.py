@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from armwise.agent import Floats
-from armwise.arguments import as_floats, short
-from armwise.extras import needs
+from armwise.core.agent import Floats
+from armwise.core.arguments import as_floats, short
+from armwise.core.extras import needs
 
 
 class Optimum(NamedTuple):

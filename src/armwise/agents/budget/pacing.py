@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from armwise.agent import Agent, Choice, Floats, Seed, Theory, count, positive
-from armwise.around import expect_agent, teach
-from armwise.budget.accounts import offered, refuse_negative
-from armwise.numerics.choice import draw
-from armwise.reduction.wrapper import Wrapper
+from armwise.agents.budget.accounts import offered, refuse_negative
+from armwise.agents.wrappers.around import expect_agent, teach
+from armwise.agents.wrappers.wrapper import Wrapper
+from armwise.core.agent import Agent, Choice, Floats, Seed, Theory, count, positive
+from armwise.native.choice import draw
 
 
 class Pacing(Wrapper):

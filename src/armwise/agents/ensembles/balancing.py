@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from armwise import bounds, hypotheses
-from armwise.agent import Agent, Choice, Floats, Seed, Theory, fraction, positive
-from armwise.reduction.several import Several
+from armwise.agents.ensembles.ensemble import Several
+from armwise.core.agent import Agent, Choice, Floats, Seed, Theory, fraction, positive
+from armwise.theory import bounds, hypotheses
 
 
 class D3RB(Several):

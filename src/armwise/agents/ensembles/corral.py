@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from armwise import bounds, hypotheses
-from armwise.agent import Agent, Choice, Floats, Seed, Theory, count, positive
-from armwise.numerics.choice import draw
-from armwise.reduction.several import Several
+from armwise.agents.ensembles.ensemble import Several
+from armwise.core.agent import Agent, Choice, Floats, Seed, Theory, count, positive
+from armwise.native.choice import draw
+from armwise.theory import bounds, hypotheses
 
 
 class Corral(Several):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Self
 
-from armwise.agent import Agent, Choice, Floats, Seed
-from armwise.around import Around, expect_agent, teach
-from armwise.reading import dense, is_sparse
-from armwise.streams import purpose_seed
+from armwise.agents.wrappers.around import Around, expect_agent, teach
+from armwise.core.agent import Agent, Choice, Floats, Seed
+from armwise.core.inputs import dense, is_sparse
+from armwise.core.seeds import purpose_seed
 
 
 class Several(Around):

@@ -7,9 +7,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from armwise.agent import Agent, Choice, Context, Floats, Played, Seed, Theory
-from armwise.arguments import LARGEST, refuse_masked, wanted_numbers
-from armwise.around import Around
+from armwise.agents.wrappers.around import Around
+from armwise.core.agent import Agent, Choice, Context, Floats, Played, Seed, Theory
+from armwise.core.arguments import LARGEST, refuse_masked, wanted_numbers
 from armwise.policies import Uniform, distribution, distributions
 
 

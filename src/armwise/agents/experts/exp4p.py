@@ -7,11 +7,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from armwise import bounds, hypotheses
-from armwise.agent import Agent, Choice, Floats, Played, Seed, Theory, count, fraction
-from armwise.numerics import experts
-from armwise.numerics.choice import draw
-from armwise.numerics.weights import normalised
+from armwise.core.agent import Agent, Choice, Floats, Played, Seed, Theory, count, fraction
+from armwise.native import experts
+from armwise.native.choice import draw
+from armwise.native.weights import normalised
+from armwise.theory import bounds, hypotheses
 
 
 class Exp4P(Agent):

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from armwise import bounds, hypotheses
-from armwise.agent import Agent, Choice, Floats, Played, Seed, Theory, count, fraction, joined
-from armwise.experts.exp4p import noted_probabilities
-from armwise.numerics import experts
-from armwise.numerics.choice import draw
+from armwise.agents.experts.exp4p import noted_probabilities
+from armwise.core.agent import Agent, Choice, Floats, Played, Seed, Theory, count, fraction, joined
+from armwise.native import experts
+from armwise.native.choice import draw
 from armwise.policies.classes import PolicyClass, Representatives
+from armwise.theory import bounds, hypotheses
 
 _VOTES = 1 << 20  # votes that ``play`` holds at once
 

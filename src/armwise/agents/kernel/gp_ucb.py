@@ -7,17 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from armwise import bounds, hypotheses, persist
-from armwise.agent import Floats, Seed, Theory, count, fraction, positive
-from armwise.kernel.base import KernelIndexAgent
-from armwise.kernel.kernels import Columns, KernelLike, as_kernel
-from armwise.numerics import gp
+from armwise.agents.kernel.kernel_agent import KernelIndexAgent
+from armwise.core import saving
+from armwise.core.agent import Floats, Seed, Theory, count, fraction, positive
+from armwise.models.kernels import Columns, KernelLike, as_kernel
+from armwise.native import gp
+from armwise.theory import bounds, hypotheses
 
 
-class FiniteArmsBeta(persist.Saved):
+class FiniteArmsBeta(saving.Saved):
     """beta_t = 2 ln(K t^2 pi^2 / (6 delta)), K the arms of this round (Srinivas et al. 2010, Theorem 1).
 
-    >>> from armwise.kernel.kernels import RBF
+    >>> from armwise.models.kernels import RBF
     >>> GPUCB(kernel=RBF(), noise=0.1, beta=FiniteArmsBeta(delta=0.1)).beta.delta
     0.1
     """
@@ -29,12 +30,12 @@ class FiniteArmsBeta(persist.Saved):
         return f"FiniteArmsBeta(delta={self.delta})"
 
 
-class AgnosticBeta(persist.Saved):
+class AgnosticBeta(saving.Saved):
     """beta_t = 2 B + 300 gamma_t ln^3(t / delta) for any f with <f, f> <= B (``norm``) in the kernel's space.
 
     gamma_t is the information gain of the points learnt from so far (Srinivas et al. 2010, Theorem 3).
 
-    >>> from armwise.kernel.kernels import RBF
+    >>> from armwise.models.kernels import RBF
     >>> GPUCB(kernel=RBF(), noise=0.1, beta=AgnosticBeta(norm=1.0, delta=0.1)).beta.norm
     1.0
     """
@@ -67,7 +68,7 @@ class GPUCB(KernelIndexAgent):
     length-scales, constants and noise by marginal likelihood when so many rewards have been learnt; until the last
     fit all rewards are kept, so that the posterior is then the fitted kernel's own.
 
-    >>> from armwise.kernel.kernels import RBF
+    >>> from armwise.models.kernels import RBF
     >>> agent = GPUCB(kernel=RBF(length_scale=0.5), noise=0.1, beta=2.0, seed=1)
     >>> X = np.array([[0.0], [1.0], [2.0]])
     >>> for _ in range(30):
@@ -114,7 +115,7 @@ class CGPUCB(GPUCB):
     the arm's own features x; ``CGPUCB.rows(z, arms)`` lays them out. Each part has its own kernel. Arms without
     features are the rows of an identity matrix under a ``Linear`` kernel: each then learns for itself alone.
 
-    >>> from armwise.kernel.kernels import RBF, Linear
+    >>> from armwise.models.kernels import RBF, Linear
     >>> agent = CGPUCB(RBF(), Linear(), context_dim=2, noise=0.1, seed=1)
     >>> X = CGPUCB.rows(context=[0.3, 0.7], arms=np.eye(3))
     >>> X

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from armwise.agent import Choice, Floats, IndexAgent, Played, Seed, count, joined
-from armwise.kernel.fit import fit
-from armwise.kernel.kernels import Kernel, KernelLike
-from armwise.kernel.posterior import KernelPosterior, check_size
-from armwise.numerics import gp
+from armwise.core.agent import Choice, Floats, IndexAgent, Played, Seed, count, joined
+from armwise.models.kernel_fit import fit
+from armwise.models.kernel_posterior import KernelPosterior, check_size
+from armwise.models.kernels import Kernel, KernelLike
+from armwise.native import gp
 
 
 def same_width(model_dim: int | None, X: Floats) -> Floats:

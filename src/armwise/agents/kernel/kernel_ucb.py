@@ -7,13 +7,13 @@ from typing import Any, Self
 
 import numpy as np
 
-from armwise import bounds, hypotheses
-from armwise.agent import Choice, Floats, Played, Seed, Theory, count, joined, positive
-from armwise.kernel.base import KernelIndexAgent, check_block, same_width
-from armwise.kernel.kernels import KernelLike, as_kernel
-from armwise.kernel.posterior import KernelPosterior
-from armwise.numerics import gp
-from armwise.staged import Staged
+from armwise.agents.kernel.kernel_agent import KernelIndexAgent, check_block, same_width
+from armwise.agents.linear.staged import Staged
+from armwise.core.agent import Choice, Floats, Played, Seed, Theory, count, joined, positive
+from armwise.models.kernel_posterior import KernelPosterior
+from armwise.models.kernels import KernelLike, as_kernel
+from armwise.native import gp
+from armwise.theory import bounds, hypotheses
 
 
 class KernelUCB(KernelIndexAgent):
@@ -23,7 +23,7 @@ class KernelUCB(KernelIndexAgent):
     it is LinUCB with lam = gamma and alpha = eta. Costs and ``budget`` as for GPUCB. No regret bound is known for
     KernelUCB itself, whose rewards are not independent; SupKernelUCB has one.
 
-    >>> from armwise.kernel.kernels import Linear
+    >>> from armwise.models.kernels import Linear
     >>> agent = KernelUCB(kernel=Linear(), gamma=0.5, eta=0.1, seed=1)
     >>> X = np.eye(2)
     >>> for _ in range(20):
@@ -66,7 +66,7 @@ class SupKernelUCB(Staged[KernelPosterior]):
     (``SupKernelUCB.theoretical``); the default is smaller, because with it thousands of rounds explore in stage 1, and
     one posterior answers for all stages (``pooled``). Erratum: the survey prints eta = sqrt(2 ln(2TN/eta)).
 
-    >>> from armwise.kernel.kernels import RBF
+    >>> from armwise.models.kernels import RBF
     >>> agent = SupKernelUCB(kernel=RBF(), horizon=1000, delta=0.1, seed=1)
     >>> agent.choose(np.eye(2)).note
     4
@@ -116,7 +116,7 @@ class SupKernelUCB(Staged[KernelPosterior]):
     ) -> Self:
         """With the theorem's widths and separate stages.
 
-        >>> from armwise.kernel.kernels import RBF
+        >>> from armwise.models.kernels import RBF
         >>> SupKernelUCB.theoretical(RBF(), horizon=100).scale
         1.0
         """

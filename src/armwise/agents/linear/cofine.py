@@ -8,14 +8,15 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from armwise import bounds, hypotheses, persist
-from armwise.agent import Choice, Floats, IndexAgent, Played, Seed, Theory, count, fraction, positive
-from armwise.arguments import refuse_masked
-from armwise.numerics import cofine
-from armwise.ridge import Ridge, read_mean
+from armwise.core import saving
+from armwise.core.agent import Choice, Floats, IndexAgent, Played, Seed, Theory, count, fraction, positive
+from armwise.core.arguments import refuse_masked
+from armwise.models.ridge import Ridge, read_mean
+from armwise.native import cofine
+from armwise.theory import bounds, hypotheses
 
 
-class HierarchicalRidge(persist.Saved):
+class HierarchicalRidge(saving.Saved):
     """A ridge estimate in R^d drawn toward a ridge estimate in the coarse space of z = U'x.
 
     M = lam I + sum x x', w = M^-1 (sum x r + lam U w~); M~ = lam_coarse I + sum z z', w~ = M~^-1 sum z r.

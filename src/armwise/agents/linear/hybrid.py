@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from armwise.agent import Choice, Floats, IndexAgent, Seed, Theory, count, positive
-from armwise.linear.hybrid_ridge import HybridRidge
-from armwise.linear.linucb import PRACTICAL
-from armwise.noise import Noise
-from armwise.over_ridge import OverRidge
+from armwise.agents.linear.linucb import PRACTICAL
+from armwise.agents.linear.ridge_agent import OverRidge
+from armwise.core.agent import Choice, Floats, IndexAgent, Seed, Theory, count, positive
+from armwise.models.hybrid_ridge import HybridRidge
+from armwise.models.noise import Noise
 
 
 class HybridLinUCB(OverRidge, IndexAgent):

@@ -10,12 +10,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from armwise import bounds, hypotheses, persist
-from armwise.agent import Agent, Choice, Choices, Floats, Played, Seed, Theory, count, fraction, positive
-from armwise.linear.rounds import RidgeAgent
-from armwise.noise import Noise
-from armwise.numerics import thompson, winning
-from armwise.numerics.choice import draw
+from armwise.agents.linear.ridge_rounds import RidgeAgent
+from armwise.core import saving
+from armwise.core.agent import Agent, Choice, Choices, Floats, Played, Seed, Theory, count, fraction, positive
+from armwise.models.noise import Noise
+from armwise.native import thompson, winning
+from armwise.native.choice import draw
+from armwise.theory import bounds, hypotheses
 
 MONTE_CARLO = 1000  # posterior draws behind ``probabilities`` where choosing takes a single one
 PRACTICAL = 0.25  # v of ``v=None``, in deviations of the noise: see docs/choose.md
@@ -24,7 +25,7 @@ NO_TIES = np.empty(
 )  # what the kernels get for tie-breaking at first: ties are rare, and numbers for them are drawn then
 
 
-class ThompsonScale(persist.Saved):
+class ThompsonScale(saving.Saved):
     """The posterior scale that the regret bound asks for: v_t = R sqrt((24 / epsilon) d ln(t / delta)).
 
     Rewards are R-sub-Gaussian (``noise``); the bound grows as T^((1 + epsilon) / 2) / epsilon.

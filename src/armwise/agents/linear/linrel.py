@@ -8,14 +8,15 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from armwise import bounds, hypotheses, persist
-from armwise.agent import Choice, Floats, IndexAgent, Played, Seed, Theory, count, fraction, positive
-from armwise.numerics import truncated
-from armwise.ridge import read_mean
-from armwise.staged import Staged
+from armwise.agents.linear.staged import Staged
+from armwise.core import saving
+from armwise.core.agent import Choice, Floats, IndexAgent, Played, Seed, Theory, count, fraction, positive
+from armwise.models.ridge import read_mean
+from armwise.native import truncated
+from armwise.theory import bounds, hypotheses
 
 
-class TruncatedRidge(persist.Saved):
+class TruncatedRidge(saving.Saved):
     """Least squares on the eigenvectors of D'D whose eigenvalue is at least 1; the others are cut.
 
     Only D'D and D'c are kept. With D'D = U' diag(l) U and x~ = Ux cut into u~ (l >= 1) and v~ (l < 1),

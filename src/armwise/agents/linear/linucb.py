@@ -8,8 +8,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from armwise import bounds, hypotheses, persist
-from armwise.agent import (
+from armwise.agents.linear.ridge_rounds import RidgeAgent
+from armwise.core import saving
+from armwise.core.agent import (
     Choice,
     Choices,
     Context,
@@ -24,15 +25,15 @@ from armwise.agent import (
     make_choice,
     positive,
 )
-from armwise.linear.rounds import RidgeAgent
-from armwise.noise import Noise
-from armwise.numerics.ridge import Optimist, optimistic
-from armwise.reading import is_sparse
+from armwise.core.inputs import is_sparse
+from armwise.models.noise import Noise
+from armwise.native.ridge import Optimist, optimistic
+from armwise.theory import bounds, hypotheses
 
 PRACTICAL = 0.5  # alpha of ``alpha=None``, in deviations of the noise x sqrt(ln t): see docs/choose.md
 
 
-class Ellipsoid(persist.Saved):
+class Ellipsoid(saving.Saved):
     """The width multiplier of the confidence ellipsoid (survey Theorem 2), which grows as det A grows.
 
     alpha_t = R sqrt(2 ln(det(A_t)^1/2 det(lam I)^-1/2 / delta)) + lam^1/2 S, where rewards are R-sub-Gaussian

@@ -7,13 +7,13 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from armwise.agent import Choice, Choices, Floats, Played, Seed, Theory, count, positive
-from armwise.arguments import LARGEST
-from armwise.linear.thompson import NO_TIES, SamplingAgent
-from armwise.numerics import logistic
-from armwise.numerics.choice import all_finite
-from armwise.reading import is_sparse
-from armwise.ridge import read_mean
+from armwise.agents.linear.lin_thompson import NO_TIES, SamplingAgent
+from armwise.core.agent import Choice, Choices, Floats, Played, Seed, Theory, count, positive
+from armwise.core.arguments import LARGEST
+from armwise.core.inputs import is_sparse
+from armwise.models.ridge import read_mean
+from armwise.native import logistic
+from armwise.native.choice import all_finite
 
 Indices = NDArray[np.int64]
 

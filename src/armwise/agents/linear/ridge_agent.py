@@ -6,9 +6,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from armwise.agent import Agent, Choices, Floats, count
-from armwise.noise import Noise
-from armwise.ridge import Ridge
+from armwise.core.agent import Agent, Choices, Floats, count
+from armwise.models.noise import Noise
+from armwise.models.ridge import Ridge
 
 
 def width_of(dim: int | None, prior_mean: Any) -> int | None:

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from armwise.agent import Choice, Floats, Played, count, joined, positive
-from armwise.noise import Noise
-from armwise.over_ridge import OverRidge, width_of
-from armwise.reading import dense_row
-from armwise.ridge import Ridge
+from armwise.agents.linear.ridge_agent import OverRidge, width_of
+from armwise.core.agent import Choice, Floats, Played, count, joined, positive
+from armwise.core.inputs import dense_row
+from armwise.models.noise import Noise
+from armwise.models.ridge import Ridge
 
 
 class RidgeAgent(OverRidge):

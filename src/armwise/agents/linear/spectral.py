@@ -7,11 +7,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from armwise import bounds, hypotheses
-from armwise.agent import Choice, Floats, IndexAgent, Played, Seed, Theory, count, fraction, positive
-from armwise.linear.eigenbasis import smoothest
-from armwise.numerics import spectral
-from armwise.numerics.simd import aligned_zeros, padded
+from armwise.core.agent import Choice, Floats, IndexAgent, Played, Seed, Theory, count, fraction, positive
+from armwise.models.eigenbasis import smoothest
+from armwise.native import spectral
+from armwise.native.simd import aligned_zeros, padded
+from armwise.theory import bounds, hypotheses
 
 FULL = 1000  # nodes up to which all eigenvectors are used
 REDUCED = 100  # eigenvectors beyond

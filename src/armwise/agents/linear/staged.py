@@ -14,9 +14,9 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from armwise.agent import Agent, Choice, Floats, Seed, count, fraction, positive
-from armwise.numerics import staged
-from armwise.numerics.choice import all_finite, best_arms
+from armwise.core.agent import Agent, Choice, Floats, Seed, count, fraction, positive
+from armwise.native import staged
+from armwise.native.choice import all_finite, best_arms
 
 
 class StageModel(Protocol):

@@ -8,11 +8,11 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from armwise import bounds, hypotheses
-from armwise.agent import Floats, Played, Seed, Theory, count
-from armwise.numerics import staged
-from armwise.ridge import Ridge
-from armwise.staged import Staged
+from armwise.agents.linear.staged import Staged
+from armwise.core.agent import Floats, Played, Seed, Theory, count
+from armwise.models.ridge import Ridge
+from armwise.native import staged
+from armwise.theory import bounds, hypotheses
 
 
 class SupLinUCB(Staged[Ridge]):

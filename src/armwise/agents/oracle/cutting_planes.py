@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from armwise.agent import Floats
-from armwise.extras import needs
-from armwise.numerics.policies import policy_totals
-from armwise.oracle.variance import Sample, spread, violation
+from armwise.agents.oracle.variance import Sample, spread, violation
+from armwise.core.agent import Floats
+from armwise.core.extras import needs
+from armwise.native.policies import policy_totals
 
 _NEW_CUTS, _COLUMNS = 16, 16  # how many of each are added at once
 _MOST_CUTS = 400  # then those that do not bind are dropped

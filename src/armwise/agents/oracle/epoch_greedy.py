@@ -8,12 +8,12 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from armwise import bounds, hypotheses
-from armwise.agent import Choice, Floats, Seed, Theory, fraction, positive
-from armwise.numerics.choice import draw
-from armwise.oracle.base import Oracle
-from armwise.oracle.finite import OracleLike
-from armwise.oracle.history import OracleAgent
+from armwise.agents.oracle.history import OracleAgent
+from armwise.agents.oracle.oracles.finite_policies import OracleLike
+from armwise.agents.oracle.oracles.oracle import Oracle
+from armwise.core.agent import Choice, Floats, Seed, Theory, fraction, positive
+from armwise.native.choice import draw
+from armwise.theory import bounds, hypotheses
 
 
 class EpochGreedy(OracleAgent):

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from armwise.agent import Floats, Seed, Theory, positive
-from armwise.numerics import regression
-from armwise.oracle.regression import RegressionAgent
+from armwise.agents.oracle.regression_agent import RegressionAgent
+from armwise.core.agent import Floats, Seed, Theory, positive
+from armwise.native import regression
 
 PRACTICAL = 10.0  # gamma of ``gamma=None``: of 1, 3, 10, 30 the least loss on four development sets
 

@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from armwise.agent import Agent, Floats, Played, Seed, count, joined
-from armwise.oracle.base import Oracle
-from armwise.oracle.finite import FinitePolicies, as_oracle
-from armwise.persist import Saved
+from armwise.agents.oracle.oracles.finite_policies import FinitePolicies, as_oracle
+from armwise.agents.oracle.oracles.oracle import Oracle
+from armwise.core.agent import Agent, Floats, Played, Seed, count, joined
+from armwise.core.saving import Saved
 
 # When to solve again: a factor by which the rewards learnt grow from one time to the next, or the times themselves
 # (after the last of them, doubling), or a function m -> the m-th time.

@@ -7,13 +7,13 @@ from typing import Any, Self
 
 import numpy as np
 
-from armwise import bounds, hypotheses
-from armwise.agent import Choice, Floats, Seed, Theory, fraction, positive
-from armwise.numerics.policies import smoothed
-from armwise.numerics.weights import importance_weighted
-from armwise.oracle.base import Ints, Oracle
-from armwise.oracle.finite import OracleLike
-from armwise.oracle.history import History, OracleAgent, Times, check_times, next_time
+from armwise.agents.oracle.history import History, OracleAgent, Times, check_times, next_time
+from armwise.agents.oracle.oracles.finite_policies import OracleLike
+from armwise.agents.oracle.oracles.oracle import Ints, Oracle
+from armwise.core.agent import Choice, Floats, Seed, Theory, fraction, positive
+from armwise.native.policies import smoothed
+from armwise.native.weights import importance_weighted
+from armwise.theory import bounds, hypotheses
 
 
 class ILoveToConBandits(OracleAgent):

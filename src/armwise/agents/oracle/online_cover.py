@@ -7,10 +7,10 @@ from typing import Literal
 
 import numpy as np
 
-from armwise.agent import Agent, Choice, Floats, Played, Seed, Theory, count, joined, positive
-from armwise.oracle.base import Oracle
-from armwise.oracle.finite import OracleLike, as_oracle
-from armwise.ridge import Ridge
+from armwise.agents.oracle.oracles.finite_policies import OracleLike, as_oracle
+from armwise.agents.oracle.oracles.oracle import Oracle
+from armwise.core.agent import Agent, Choice, Floats, Played, Seed, Theory, count, joined, positive
+from armwise.models.ridge import Ridge
 
 _BLOCK = 1024  # rounds read ahead
 

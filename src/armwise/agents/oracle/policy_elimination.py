@@ -8,14 +8,14 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from armwise import bounds, hypotheses
-from armwise.agent import Choice, Floats, Seed, Theory, fraction, positive
-from armwise.numerics.policies import smoothed
-from armwise.numerics.weights import importance_weighted
-from armwise.oracle.base import Ints
-from armwise.oracle.finite import FinitePolicies, PoliciesLike
-from armwise.oracle.history import OracleAgent
-from armwise.oracle.variance import Sample, tilted
+from armwise.agents.oracle.history import OracleAgent
+from armwise.agents.oracle.oracles.finite_policies import FinitePolicies, PoliciesLike
+from armwise.agents.oracle.oracles.oracle import Ints
+from armwise.agents.oracle.variance import Sample, tilted
+from armwise.core.agent import Choice, Floats, Seed, Theory, fraction, positive
+from armwise.native.policies import smoothed
+from armwise.native.weights import importance_weighted
+from armwise.theory import bounds, hypotheses
 
 _ROUNDING = 1e-9
 

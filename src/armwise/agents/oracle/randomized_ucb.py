@@ -7,15 +7,15 @@ from typing import Self
 
 import numpy as np
 
-from armwise import bounds, hypotheses
-from armwise.agent import Choice, Floats, Seed, Theory, fraction, positive
-from armwise.extras import expect
-from armwise.numerics.policies import smoothed
-from armwise.numerics.weights import importance_weighted
-from armwise.oracle.cutting_planes import LeastGap
-from armwise.oracle.finite import FinitePolicies, PoliciesLike
-from armwise.oracle.history import History, OracleAgent, Times, check_times, next_time
-from armwise.oracle.variance import Sample
+from armwise.agents.oracle.cutting_planes import LeastGap
+from armwise.agents.oracle.history import History, OracleAgent, Times, check_times, next_time
+from armwise.agents.oracle.oracles.finite_policies import FinitePolicies, PoliciesLike
+from armwise.agents.oracle.variance import Sample
+from armwise.core.agent import Choice, Floats, Seed, Theory, fraction, positive
+from armwise.core.extras import expect
+from armwise.native.policies import smoothed
+from armwise.native.weights import importance_weighted
+from armwise.theory import bounds, hypotheses
 
 
 class RandomizedUCB(OracleAgent):

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from armwise.agent import Choice, Choices, Floats, Seed, Theory, count, positive
-from armwise.numerics import regression
-from armwise.oracle.estimators import Estimator, Learner
-from armwise.oracle.regression import RegressionAgent
-from armwise.reading import dense_pieces
-from armwise.ridge import Ridge
+from armwise.agents.oracle.oracles.sklearn_oracles import Estimator, Learner
+from armwise.agents.oracle.regression_agent import RegressionAgent
+from armwise.core.agent import Choice, Choices, Floats, Seed, Theory, count, positive
+from armwise.core.inputs import dense_pieces
+from armwise.models.ridge import Ridge
+from armwise.native import regression
 
 PRACTICAL = 0.33  # sqrt(beta_t / ln(K t)) of ``mellowness=None``, in deviations of the noise: see docs/choose.md
 WITHOUT_RIDGE = 0.2  # the deviation that is taken for granted where a regressor does not tell it

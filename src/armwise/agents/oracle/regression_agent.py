@@ -7,13 +7,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from armwise.agent import Choice, Floats, Played, Seed, count, joined, positive
-from armwise.noise import Noise
-from armwise.numerics import regression
-from armwise.oracle.estimators import Estimator, Learner
-from armwise.over_ridge import OverRidge, width_of
-from armwise.reading import dense_pieces
-from armwise.ridge import Ridge
+from armwise.agents.linear.ridge_agent import OverRidge, width_of
+from armwise.agents.oracle.oracles.sklearn_oracles import Estimator, Learner
+from armwise.core.agent import Choice, Floats, Played, Seed, count, joined, positive
+from armwise.core.inputs import dense_pieces
+from armwise.models.noise import Noise
+from armwise.models.ridge import Ridge
+from armwise.native import regression
 
 _ROUNDS_AHEAD = (64, 4096)  # at least and at most: a call of predict costs much more than a row
 

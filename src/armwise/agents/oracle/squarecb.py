@@ -7,11 +7,11 @@ from typing import Any, Self
 
 from numpy.typing import ArrayLike
 
-from armwise import bounds, hypotheses
-from armwise.agent import Choices, Floats, Seed, Theory, count, fraction, positive
-from armwise.numerics import regression
-from armwise.oracle.regression import RegressionAgent
-from armwise.ridge import Ridge
+from armwise.agents.oracle.regression_agent import RegressionAgent
+from armwise.core.agent import Choices, Floats, Seed, Theory, count, fraction, positive
+from armwise.models.ridge import Ridge
+from armwise.native import regression
+from armwise.theory import bounds, hypotheses
 
 FIRST_ORDER = 2.5  # in its place over the variance: the same where the deviation is 1/4
 PRACTICAL = 10.0  # gamma of ``gamma=None``, times the deviation of the noise: see docs/choose.md

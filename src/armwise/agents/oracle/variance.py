@@ -10,8 +10,8 @@ import math
 
 import numpy as np
 
-from armwise.agent import Floats
-from armwise.numerics.policies import arm_masses, policy_totals, smoothed
+from armwise.core.agent import Floats
+from armwise.native.policies import arm_masses, policy_totals, smoothed
 
 _HALVINGS = 7  # of the leader's share: within 1 %
 _ENOUGH = math.sqrt(2.0)  # times K: half way, in ratio, between what exists (K) and what is asked for (2K)

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from armwise.agent import Agent, Choice, Floats, Seed
-from armwise.streams import purpose_seed
+from armwise.core.agent import Agent, Choice, Floats, Seed
+from armwise.core.seeds import purpose_seed
 
 
 def _stream(seed: Seed, purpose: str) -> Seed:

@@ -7,10 +7,11 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from armwise import bounds, persist
-from armwise.agent import Agent, Choice, Floats, Played, Seed, Theory, joined
-from armwise.around import expect_agent, teach
-from armwise.reduction.wrapper import Wrapper
+from armwise.agents.wrappers.around import expect_agent, teach
+from armwise.agents.wrappers.wrapper import Wrapper
+from armwise.core import saving
+from armwise.core.agent import Agent, Choice, Floats, Played, Seed, Theory, joined
+from armwise.theory import bounds
 
 _LONGEST = 2**40  # an agent that refuses even this horizon refuses something else
 
@@ -168,7 +169,7 @@ def _name_of(maker: Any) -> str | None:
     cls = getattr(maker, "__self__", maker)  # a class method knows its class
     if not (inspect.isclass(cls) and issubclass(cls, Agent)):
         return None
-    name = persist._class_name(cls).removeprefix("armwise:") + ("" if cls is maker else f".{maker.__name__}")
+    name = saving._class_name(cls).removeprefix("armwise:") + ("" if cls is maker else f".{maker.__name__}")
     return None if "<locals>" in name else name
 
 
@@ -176,9 +177,9 @@ def _find(name: str) -> Any:
     package, _, path = name.rpartition(":")
     cls, _, method = path.partition(".")
     try:
-        found = persist._find_class(f"{package or 'armwise'}:{cls}")
+        found = saving._find_class(f"{package or 'armwise'}:{cls}")
         return getattr(found, method) if method else found
-    except (persist.LoadError, AttributeError):
+    except (saving.LoadError, AttributeError):
         raise ValueError(
             f"make_agent must be callable, or the name of an agent such as 'Exp4P' or 'Exp3.theoretical', got {name!r}"
         ) from None

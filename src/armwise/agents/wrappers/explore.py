@@ -6,12 +6,12 @@ from typing import Any, Self
 
 import numpy as np
 
-from armwise import bounds
-from armwise.agent import Agent, Choice, Floats, Played, Seed, Theory, fraction
-from armwise.around import Around, expect_agent, teach
-from armwise.numerics.choice import explored
-from armwise.numerics.weights import floored
-from armwise.reduction.wrapper import Wrapper
+from armwise.agents.wrappers.around import Around, expect_agent, teach
+from armwise.agents.wrappers.wrapper import Wrapper
+from armwise.core.agent import Agent, Choice, Floats, Played, Seed, Theory, fraction
+from armwise.native.choice import explored
+from armwise.native.weights import floored
+from armwise.theory import bounds
 
 
 class Explore(Wrapper):

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from armwise.agent import Agent, Choice, Floats, Played, Seed, Theory, joined
-from armwise.around import Around, expect_agent, teach
+from armwise.agents.wrappers.around import Around, expect_agent, teach
+from armwise.core.agent import Agent, Choice, Floats, Played, Seed, Theory, joined
+from armwise.core.saving import Saved
 from armwise.features.maps import FeatureMap
-from armwise.persist import Saved
 
 
 class Mapped(Around):

@@ -8,9 +8,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from armwise import bounds, hypotheses
-from armwise.agent import Agent, Choice, Floats, Played, Seed, Theory
-from armwise.around import Around, expect_agent, teach
+from armwise.agents.wrappers.around import Around, expect_agent, teach
+from armwise.core.agent import Agent, Choice, Floats, Played, Seed, Theory
+from armwise.theory import bounds, hypotheses
 
 
 class PerContext(Around):

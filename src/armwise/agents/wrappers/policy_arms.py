@@ -7,12 +7,12 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
-from armwise import bounds, hypotheses
-from armwise.agent import Agent, Choice, Floats, Played, Seed, Sees, Theory, count, joined
-from armwise.around import Around, expect_agent, teach
-from armwise.numerics import kary
-from armwise.numerics.choice import draw
+from armwise.agents.wrappers.around import Around, expect_agent, teach
+from armwise.core.agent import Agent, Choice, Floats, Played, Seed, Sees, Theory, count, joined
+from armwise.native import kary
+from armwise.native.choice import draw
 from armwise.policies import distribution, distributions
+from armwise.theory import bounds, hypotheses
 
 _ENTRIES = 1 << 18  # of the recommendations that are held at once: 2 MB
 

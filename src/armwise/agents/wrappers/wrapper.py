@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from armwise.agent import Agent, Floats
-from armwise.around import Around
-from armwise.reading import dense, is_sparse, read, read_block
+from armwise.agents.wrappers.around import Around
+from armwise.core.agent import Agent, Floats
+from armwise.core.inputs import dense, is_sparse, read, read_block
 
 
 class Wrapper(Around):

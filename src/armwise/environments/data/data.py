@@ -7,11 +7,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from armwise.agent import Floats, count
-from armwise.arguments import refuse_masked
-from armwise.environments.base import Block, Blocks, Environment, block_sizes
-from armwise.environments.frames import columns, is_frame, read_frame, read_labelled
-from armwise.extras import needs
+from armwise.core.agent import Floats, count
+from armwise.core.arguments import refuse_masked
+from armwise.core.extras import needs
+from armwise.environments.data.frames import columns, is_frame, read_frame, read_labelled
+from armwise.environments.environment import Block, Blocks, Environment, block_sizes
 
 
 class Rows(Environment):

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from armwise.agent import Floats
-from armwise.extras import needs
+from armwise.core.agent import Floats
+from armwise.core.extras import needs
 
 _INDICATORS = 50  # a column of text with at most so many values is a category, with more it is text
 _WORDS = 64  # columns that the words of a text are hashed into

@@ -6,9 +6,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from armwise.agent import Floats, positive
-from armwise.environments.data import Rows, _numbers
-from armwise.streams import stream
+from armwise.core.agent import Floats, positive
+from armwise.core.seeds import stream
+from armwise.environments.data.data import Rows, _numbers
 
 CAVEAT = (
     "Simulated from a log: arms that were not played have a reward model's answer, corrected by importance weights on "

@@ -8,18 +8,18 @@ from pathlib import Path
 
 import numpy as np
 
-from armwise.agent import Floats, count, fraction
+from armwise.core.agent import Floats, count, fraction
+from armwise.core.seeds import stream
 from armwise.environments.adversarial import AgainstUCB1, Experts
-from armwise.environments.base import Block, Blocks, Environment, block_sizes, bounded_noise, noise_level
-from armwise.environments.data import Classification, Rows
-from armwise.environments.frames import columns, read_frame, read_labelled
+from armwise.environments.data.data import Classification, Rows
+from armwise.environments.data.frames import columns, read_frame, read_labelled
+from armwise.environments.data.ratings import Ratings
+from armwise.environments.environment import Block, Blocks, Environment, block_sizes, bounded_noise, noise_level
+from armwise.environments.gaussian_process import GaussianProcess
 from armwise.environments.graph import Graph
 from armwise.environments.linear import Hierarchical, Linear
 from armwise.environments.logistic import Logistic
 from armwise.environments.planted import Planted
-from armwise.environments.process import GaussianProcess
-from armwise.environments.ratings import Ratings
-from armwise.streams import stream
 
 
 class Wheel(Environment):

@@ -7,9 +7,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from armwise.agent import count
-from armwise.environments.base import Block, Blocks, Environment, block_sizes
-from armwise.extras import needs
+from armwise.core.agent import count
+from armwise.core.extras import needs
+from armwise.environments.environment import Block, Blocks, Environment, block_sizes
 
 
 class Ratings(Environment):

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from armwise.features.tokens import (
+from armwise.features.encoding.tokens import (
     MAX_ID,
     NOTHING,
     InvalidInput,
@@ -21,7 +21,7 @@ from armwise.features.tokens import (
     refuse_twice,
     why,
 )
-from armwise.numerics.requests import read_offered
+from armwise.native.requests import read_offered
 
 
 class Arm(NamedTuple):
@@ -151,7 +151,7 @@ def read_arm(text: bytes) -> Arm:
     >>> read_arm(b'7')
     Traceback (most recent call last):
     ...
-    armwise.features.tokens.InvalidInput: an arm: Expected `str | object`, got `int`
+    armwise.features.encoding.tokens.InvalidInput: an arm: Expected `str | object`, got `int`
     """
     return _remembered(text) if len(text) <= _LONG else _read(text)
 
@@ -185,7 +185,7 @@ def check_id(what: str, id: str) -> str:
     >>> check_id("the event id", "")
     Traceback (most recent call last):
     ...
-    armwise.features.tokens.InvalidInput: the event id must have 1 to 256 characters, got 0
+    armwise.features.encoding.tokens.InvalidInput: the event id must have 1 to 256 characters, got 0
     """
     if not 0 < len(id) <= MAX_ID:
         raise InvalidInput(f"{what} must have 1 to {MAX_ID} characters, got {len(id)}")
@@ -200,7 +200,7 @@ def read_arms(texts: Sequence[bytes]) -> ArmColumns:
     >>> read_arms([b'"a"', b'{"id": "a"}'])
     Traceback (most recent call last):
     ...
-    armwise.features.tokens.InvalidInput: two arms have the id 'a'
+    armwise.features.encoding.tokens.InvalidInput: two arms have the id 'a'
     """
     texts = tuple(texts)
     if sum(map(len, texts)) <= 16384:
@@ -235,7 +235,7 @@ def check_ids(ids: Sequence[str]) -> None:
     >>> check_ids([])
     Traceback (most recent call last):
     ...
-    armwise.features.tokens.InvalidInput: arms must not be empty
+    armwise.features.encoding.tokens.InvalidInput: arms must not be empty
     """
     if not ids:
         raise InvalidInput("arms must not be empty")

@@ -43,13 +43,13 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from armwise.agent import Floats
-from armwise.features.arms import ArmColumns
-from armwise.features.hashed import HashedRows
-from armwise.features.plain import read_context, read_named_arms
-from armwise.features.scaling import Scaler
-from armwise.features.tokens import NOTHING, ONE, Part, Stack, hash_id, named_tokens, part, tail
-from armwise.numerics.features import mix, scaled
+from armwise.core.agent import Floats
+from armwise.features.encoding.arms import ArmColumns
+from armwise.features.encoding.from_python import read_context, read_named_arms
+from armwise.features.encoding.hashed import HashedRows
+from armwise.features.encoding.running_scale import Scaler
+from armwise.features.encoding.tokens import NOTHING, ONE, Part, Stack, hash_id, named_tokens, part, tail
+from armwise.native.features import mix, scaled
 
 
 class Feature(NamedTuple):

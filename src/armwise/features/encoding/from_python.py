@@ -14,9 +14,9 @@ from typing import Any
 
 import msgspec
 
-from armwise.features.arms import ArmColumns, check_ids, read_arms
-from armwise.features.tokens import Flat, InvalidInput, Part, Tail, read_json
-from armwise.numerics.plain import ids_of, revalued, shape_of
+from armwise.features.encoding.arms import ArmColumns, check_ids, read_arms
+from armwise.features.encoding.tokens import Flat, InvalidInput, Part, Tail, read_json
+from armwise.native.plain import ids_of, revalued, shape_of
 
 _encode = msgspec.json.Encoder().encode
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from armwise.agent import Floats, count
-from armwise.features.scaling import Scaling
-from armwise.features.tokens import ONE, Stack
-from armwise.numerics.features import cross
-from armwise.persist import Saved
+from armwise.core.agent import Floats, count
+from armwise.core.saving import Saved
+from armwise.features.encoding.running_scale import Scaling
+from armwise.features.encoding.tokens import ONE, Stack
+from armwise.native.features import cross
 
 MAX_DIM = 8192
 
@@ -14,8 +14,8 @@ MAX_DIM = 8192
 class HashedRows(Saved):
     """Rows of ``dim`` hashed features, one for each arm.
 
-    >>> from armwise.features.scaling import UNSCALED
-    >>> from armwise.features.tokens import NOTHING, Stack, part, tail
+    >>> from armwise.features.encoding.running_scale import UNSCALED
+    >>> from armwise.features.encoding.tokens import NOTHING, Stack, part, tail
     >>> ids = [bytes(8), bytes(8)]
     >>> stack = Stack(part(b'{"time": "morning"}', "c"), tail(ids, [part(b'{"taste": "salty"}', "a"), NOTHING]))
     >>> HashedRows(dim=16).rows(stack, UNSCALED).shape
@@ -33,8 +33,8 @@ class HashedRows(Saved):
     def rows(self, stack: Stack, scaling: Scaling) -> Floats:
         """The (K, dim) features of the arms, with the scaling that a decision used.
 
-        >>> from armwise.features.scaling import UNSCALED
-        >>> from armwise.features.tokens import NOTHING, Stack, tail
+        >>> from armwise.features.encoding.running_scale import UNSCALED
+        >>> from armwise.features.encoding.tokens import NOTHING, Stack, tail
         >>> row = HashedRows(dim=8).rows(Stack(NOTHING, tail([bytes(8)], [NOTHING])), UNSCALED)[0]
         >>> float(round(row @ row, 12))
         1.0
@@ -44,8 +44,8 @@ class HashedRows(Saved):
     def shared(self, stack: Stack, scaling: Scaling) -> Floats:
         """The (dim,) features of the context alone, for agents that have their arms fixed.
 
-        >>> from armwise.features.scaling import UNSCALED
-        >>> from armwise.features.tokens import NOTHING, Stack, tail
+        >>> from armwise.features.encoding.running_scale import UNSCALED
+        >>> from armwise.features.encoding.tokens import NOTHING, Stack, tail
         >>> HashedRows(dim=4).shared(Stack(NOTHING, tail([bytes(8)], [NOTHING])), UNSCALED).shape
         (4,)
         """

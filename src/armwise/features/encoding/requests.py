@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from armwise.features.arms import ArmColumns
-from armwise.features.tokens import Part, Tail
-from armwise.numerics.requests import read_decision
+from armwise.features.encoding.arms import ArmColumns
+from armwise.features.encoding.tokens import Part, Tail
+from armwise.native.requests import read_decision
 
 MOST_SETS = 16  # of arms that are found again by their text
 MOST_BYTES = 16 << 20  # that these texts have

@@ -7,11 +7,11 @@ import base64
 import msgspec
 import numpy as np
 
-from armwise.agent import Floats
-from armwise.features.tokens import Hashes, Stack, Table, as_table
-from armwise.numerics.decisions import take_numbers
-from armwise.numerics.features import varied, welford
-from armwise.persist import Saved
+from armwise.core.agent import Floats
+from armwise.core.saving import Saved
+from armwise.features.encoding.tokens import Hashes, Stack, Table, as_table
+from armwise.native.decisions import take_numbers
+from armwise.native.features import varied, welford
 
 MAX_NAMES = 4096  # numbers under later names stay 0: a hostile stream of names must not grow the model
 
@@ -98,7 +98,7 @@ UNSCALED = Scaling(b"")
 class Scaler(Saved):
     """The mean and spread of every named number, in a table that grows as names appear.
 
-    >>> from armwise.features.tokens import Stack, part, tail
+    >>> from armwise.features.encoding.tokens import Stack, part, tail
     >>> scaler = Scaler()
     >>> scaler.update(part(b'{"hour": 9}', "c").table, part(b'{"hour": 15}', "c").table)
     >>> scaling = scaler.scaling(Stack(part(b'{"hour": 9}', "c"), tail([], [])))
@@ -117,7 +117,7 @@ class Scaler(Saved):
     def update(self, *tables: Table) -> None:
         """Take in the numbers of some decisions, in order: the same to the bit as one after the other.
 
-        >>> from armwise.features.tokens import part
+        >>> from armwise.features.encoding.tokens import part
         >>> scaler = Scaler()
         >>> scaler.update(part(b'{"hour": 9, "day": 2}', "c").table)
         >>> scaler.counts
@@ -142,7 +142,7 @@ class Scaler(Saved):
     def take(self, stack: Stack) -> None:
         """``update`` with the numbers of one request.
 
-        >>> from armwise.features.tokens import Stack, part, tail
+        >>> from armwise.features.encoding.tokens import Stack, part, tail
         >>> scaler = Scaler()
         >>> scaler.take(Stack(part(b'{"hour": 9}', "c"), tail([], [])))
         >>> scaler.means
@@ -157,7 +157,7 @@ class Scaler(Saved):
     def scaling(self, stack: Stack) -> Scaling:
         """Mean and deviation of each number in a request that has varied.
 
-        >>> from armwise.features.tokens import NOTHING, Stack, part, tail
+        >>> from armwise.features.encoding.tokens import NOTHING, Stack, part, tail
         >>> Scaler().scaling(Stack(part(b'{"hour": 9}', "c"), tail([], []))).names.size
         0
         """

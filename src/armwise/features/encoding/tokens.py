@@ -13,10 +13,10 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from armwise.numerics.decisions import numeric
-from armwise.numerics.features import scan
-from armwise.numerics.plain import flat, flat_arms
-from armwise.numerics.requests import read_part
+from armwise.native.decisions import numeric
+from armwise.native.features import scan
+from armwise.native.plain import flat, flat_arms
+from armwise.native.requests import read_part
 
 MAX_DEPTH = 32
 MAX_STRING = 4096
@@ -34,7 +34,7 @@ class InvalidInput(ValueError):
     >>> part(b'{"a": 1, "a": 2}', "c")
     Traceback (most recent call last):
     ...
-    armwise.features.tokens.InvalidInput: a key appears twice in one object
+    armwise.features.encoding.tokens.InvalidInput: a key appears twice in one object
     """
 
 
@@ -183,7 +183,7 @@ def refuse_twice(what: str, text: bytes, n_keys: int) -> None:
     >>> refuse_twice("the body", b'{"a": "b:", "a": 2}', 1)
     Traceback (most recent call last):
     ...
-    armwise.features.tokens.InvalidInput: the body: a key appears twice in one object
+    armwise.features.encoding.tokens.InvalidInput: the body: a key appears twice in one object
     """
     # Every key has a colon: where there are no more colons than different keys, no key is there twice.
     if text.count(b":") != n_keys and scan(np.frombuffer(text, np.uint8))[1] != n_keys:
@@ -196,7 +196,7 @@ def read_json(text: bytes) -> Any:
     >>> read_json(b'[1, 2')
     Traceback (most recent call last):
     ...
-    armwise.features.tokens.InvalidInput: not JSON: Input data was truncated
+    armwise.features.encoding.tokens.InvalidInput: not JSON: Input data was truncated
     """
     depth, n_keys = scan(np.frombuffer(text, np.uint8))
     if depth > MAX_DEPTH:

@@ -1,81 +1,81 @@
-from armwise.numerics._baseline import (
+from armwise.native._baseline import (
     choice as choice,
 )
-from armwise.numerics._baseline import (
+from armwise.native._baseline import (
     cofine as cofine,
 )
-from armwise.numerics._baseline import (
+from armwise.native._baseline import (
     decisions as decisions,
 )
-from armwise.numerics._baseline import (
+from armwise.native._baseline import (
     experts as experts,
 )
-from armwise.numerics._baseline import (
+from armwise.native._baseline import (
     features as features,
 )
-from armwise.numerics._baseline import (
+from armwise.native._baseline import (
     fits as fits,
 )
-from armwise.numerics._baseline import (
+from armwise.native._baseline import (
     gp as gp,
 )
-from armwise.numerics._baseline import (
+from armwise.native._baseline import (
     gp_budget as gp_budget,
 )
-from armwise.numerics._baseline import (
+from armwise.native._baseline import (
     kary as kary,
 )
-from armwise.numerics._baseline import (
+from armwise.native._baseline import (
     kernels as kernels,
 )
-from armwise.numerics._baseline import (
+from armwise.native._baseline import (
     likelihood as likelihood,
 )
-from armwise.numerics._baseline import (
+from armwise.native._baseline import (
     logistic as logistic,
 )
-from armwise.numerics._baseline import (
+from armwise.native._baseline import (
     maps as maps,
 )
-from armwise.numerics._baseline import (
+from armwise.native._baseline import (
     mixture as mixture,
 )
-from armwise.numerics._baseline import (
+from armwise.native._baseline import (
     nested as nested,
 )
-from armwise.numerics._baseline import (
+from armwise.native._baseline import (
     plain as plain,
 )
-from armwise.numerics._baseline import (
+from armwise.native._baseline import (
     policies as policies,
 )
-from armwise.numerics._baseline import (
+from armwise.native._baseline import (
     regression as regression,
 )
-from armwise.numerics._baseline import (
+from armwise.native._baseline import (
     requests as requests,
 )
-from armwise.numerics._baseline import (
+from armwise.native._baseline import (
     ridge as ridge,
 )
-from armwise.numerics._baseline import (
+from armwise.native._baseline import (
     sequences as sequences,
 )
-from armwise.numerics._baseline import (
+from armwise.native._baseline import (
     spectral as spectral,
 )
-from armwise.numerics._baseline import (
+from armwise.native._baseline import (
     staged as staged,
 )
-from armwise.numerics._baseline import (
+from armwise.native._baseline import (
     thompson as thompson,
 )
-from armwise.numerics._baseline import (
+from armwise.native._baseline import (
     truncated as truncated,
 )
-from armwise.numerics._baseline import (
+from armwise.native._baseline import (
     weights as weights,
 )
-from armwise.numerics._baseline import (
+from armwise.native._baseline import (
     winning as winning,
 )

@@ -147,7 +147,7 @@ inline double arm_probability(const double* q, const double* table, Index N, Ind
 
 // A block of rounds in which each arm of the agent is a policy: tables[t, i] is policy i's distribution in round t, and
 // `rng` draws from those that are none of a single arm. The agent learns about the policy that it drew, as
-// armwise.reduction.PolicyArms tells it.
+// armwise.agents.wrappers.PolicyArms tells it.
 template <class Agent>
 Played play_policies(Agent&& agent, const View<const double, 3>& tables, const View<const double, 2>& rewards,
                      const Generator& rng, double work = 10.0) {

@@ -330,7 +330,7 @@ A large context that was chosen from last is not checked again, but for the row 
 >>> models[0, 8, :1]
 array([0.5]))")
         .def("__reduce__", [](const Optimist& self) {
-            return nb::make_tuple(nb::module_::import_("armwise.numerics.ridge").attr("optimist"), self.arguments());
+            return nb::make_tuple(nb::module_::import_("armwise.native.ridge").attr("optimist"), self.arguments());
         }, nb::sig("def __reduce__(self) -> tuple[object, ...]"));
 
     m.def("play_optimistic", [](Array<double, 3> array, Array<double, 3> grams, Array<double, 2> moments,

@@ -16,19 +16,19 @@ from typing import Any, Literal, get_args
 import numpy as np
 from scipy.special import ndtri, stdtrit
 
-from armwise.agent import Agent, Floats, count, fraction
-from armwise.offline.adaptive_result import AdaptiveEvaluation
-from armwise.offline.adaptive_scores import Scores, mixture_boundary, recent
-from armwise.offline.diagnostics import WeakLogWarning
-from armwise.offline.labels import ArmNames
-from armwise.offline.likelihood import likelihood
-from armwise.offline.log import Log
-from armwise.offline.past_models import predicted_from_the_past
-from armwise.offline.result import Estimate
-from armwise.offline.rows import LogBlock
-from armwise.offline.sampled import freedom
-from armwise.offline.simulated import Simulation, simulate
-from armwise.offline.targets import Target, as_table
+from armwise.core.agent import Agent, Floats, count, fraction
+from armwise.offline.designs.adaptive_result import AdaptiveEvaluation
+from armwise.offline.designs.adaptive_scores import Scores, mixture_boundary, recent
+from armwise.offline.designs.simulation import Simulation, simulate
+from armwise.offline.estimators.past_models import predicted_from_the_past
+from armwise.offline.evaluation.diagnostics import WeakLogWarning
+from armwise.offline.evaluation.per_round_scores import freedom
+from armwise.offline.evaluation.targets import Target, as_table
+from armwise.offline.intervals.empirical_likelihood import likelihood
+from armwise.offline.logs.labels import ArmNames
+from armwise.offline.logs.log import Log
+from armwise.offline.logs.rows import LogBlock
+from armwise.offline.results.estimates import Estimate
 
 Weights = Literal["stable", "minimal", "equal"]
 Interval = Literal["auto", "normal", "likelihood", "betting", "asymptotic", "sequence", "simulated"]

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from armwise.agent import Floats
-from armwise.offline.adaptive_scores import Scores
-from armwise.offline.result import Estimate, Evaluation
-from armwise.offline.simulated import Simulation
-from armwise.offline.views import ends_of, lines_of, number
+from armwise.core.agent import Floats
+from armwise.offline.designs.adaptive_scores import Scores
+from armwise.offline.designs.simulation import Simulation
+from armwise.offline.results.estimates import Estimate, Evaluation
+from armwise.offline.results.terminal import ends_of, lines_of, number
 
 _PLAIN = "a plain mean of adaptive data is biased, its interval too narrow"
 

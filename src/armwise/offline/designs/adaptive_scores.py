@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from armwise.agent import Floats
-from armwise.offline.bounded import betting
-from armwise.offline.diagnostics import rare_rewards
-from armwise.offline.intervals import ConfidenceSequence
+from armwise.core.agent import Floats
+from armwise.offline.evaluation.diagnostics import rare_rewards
+from armwise.offline.intervals.bounded import betting
+from armwise.offline.intervals.intervals import ConfidenceSequence
 
 FEW = 30  # effective rows below which no normal interval is to be relied on
 

@@ -14,14 +14,14 @@ from typing import Any, Literal
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from armwise.agent import Floats, count, fraction, positive
-from armwise.offline.arm_inputs import expected
-from armwise.offline.diagnostics import WeakLogWarning
-from armwise.offline.result import Evaluation
-from armwise.offline.reward_models import _fresh, folds_of
-from armwise.offline.rows import LogBlock, LogError, floats
-from armwise.offline.sampled import Scored, evaluation, ratio, title
-from armwise.offline.slope import slope
+from armwise.core.agent import Floats, count, fraction, positive
+from armwise.offline.estimators.arm_inputs import expected
+from armwise.offline.estimators.reward_models import _fresh, folds_of
+from armwise.offline.estimators.slope import slope
+from armwise.offline.evaluation.diagnostics import WeakLogWarning
+from armwise.offline.evaluation.per_round_scores import Scored, evaluation, ratio, title
+from armwise.offline.logs.rows import LogBlock, LogError, floats
+from armwise.offline.results.estimates import Evaluation
 
 Kernel = Literal["epanechnikov", "gaussian", "triangular", "cosine"]
 

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from armwise.agent import Floats, fraction
-from armwise.arguments import as_floats, short
-from armwise.budget.optimum import budget_optimum
-from armwise.display import html_table, text_table
-from armwise.extras import needs
-from armwise.offline.evaluation import evaluate
-from armwise.offline.log import Log
-from armwise.offline.result import Estimate
-from armwise.offline.targets import Target
+from armwise.agents.budget.optimum import budget_optimum
+from armwise.core.agent import Floats, fraction
+from armwise.core.arguments import as_floats, short
+from armwise.core.extras import needs
+from armwise.core.text_tables import html_table, text_table
+from armwise.offline.evaluation.evaluation import evaluate
+from armwise.offline.evaluation.targets import Target
+from armwise.offline.logs.log import Log
+from armwise.offline.results.estimates import Estimate
 
 _RESAMPLES = 1000
 _MANY = 5_000  # rows from which on a mean is normal enough: a dear arm may be one in fifty of them

@@ -16,16 +16,16 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import lsqr
 
-from armwise.agent import Floats, count, fraction
-from armwise.extras import needs
-from armwise.offline.diagnostics import WeakLogWarning
-from armwise.offline.log import Log
-from armwise.offline.result import Evaluation
-from armwise.offline.reward_models import folds_of
-from armwise.offline.rows import Ints, LogBlock, ndim
-from armwise.offline.sampled import Scored, evaluation, ratio
-from armwise.offline.targets import Target
-from armwise.streams import stream
+from armwise.core.agent import Floats, count, fraction
+from armwise.core.extras import needs
+from armwise.core.seeds import stream
+from armwise.offline.estimators.reward_models import folds_of
+from armwise.offline.evaluation.diagnostics import WeakLogWarning
+from armwise.offline.evaluation.per_round_scores import Scored, evaluation, ratio
+from armwise.offline.evaluation.targets import Target
+from armwise.offline.logs.log import Log
+from armwise.offline.logs.rows import Ints, LogBlock, ndim
+from armwise.offline.results.estimates import Evaluation
 
 ESTIMATORS = ("mips", "sn-mips", "offcem")
 _BLOCK = 4_000_000  # numbers in a block of probabilities: tens of megabytes, whatever K is

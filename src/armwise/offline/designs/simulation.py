@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from armwise.agent import Agent, Choice, Floats
-from armwise.offline.arm_inputs import per_arm
-from armwise.offline.rows import Ints, LogBlock, ndim
-from armwise.offline.targets import views
-from armwise.progress import progress_bar
-from armwise.streams import stream
+from armwise.core.agent import Agent, Choice, Floats
+from armwise.core.progress import progress_bar
+from armwise.core.seeds import stream
+from armwise.offline.estimators.arm_inputs import per_arm
+from armwise.offline.evaluation.targets import views
+from armwise.offline.logs.rows import Ints, LogBlock, ndim
 
 LACK_OF_FIT, DRIFT = 0.2, 0.01  # p-values below which the model does not hold, which costs a wider interval at most
 _RIDGE, _PRIOR = 1.0, 10.0  # of scaled columns; rows of the common variance in that of a model

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from armwise.agent import Floats, count, fraction
-from armwise.offline.diagnostics import WeakLogWarning
-from armwise.offline.result import Evaluation
-from armwise.offline.reward_models import folds_of
-from armwise.offline.rows import LogBlock
-from armwise.offline.sampled import Scored, evaluation, ratio, title
-from armwise.offline.slate_log import ABSENT, SlateLog
+from armwise.core.agent import Floats, count, fraction
+from armwise.offline.estimators.reward_models import folds_of
+from armwise.offline.evaluation.diagnostics import WeakLogWarning
+from armwise.offline.evaluation.per_round_scores import Scored, evaluation, ratio, title
+from armwise.offline.logs.rows import LogBlock
+from armwise.offline.logs.slate_log import ABSENT, SlateLog
+from armwise.offline.results.estimates import Evaluation
 
 ESTIMATORS = ("sips", "iips", "rips", "pi", "cascade-dr", "sn-sips", "sn-iips", "sn-rips")
 

@@ -8,9 +8,9 @@ import numpy as np
 from scipy import sparse
 from scipy.special import expit
 
-from armwise.agent import Floats
-from armwise.offline.rows import LogBlock, ndim
-from armwise.streams import row_hashes
+from armwise.core.agent import Floats
+from armwise.core.seeds import row_hashes
+from armwise.offline.logs.rows import LogBlock, ndim
 
 _DENSE = 64  # arms up to which an indicator is a plain array
 _PRIOR = 10.0  # rows of the overall mean that an arm's own is shrunk with

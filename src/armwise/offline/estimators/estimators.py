@@ -13,8 +13,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from armwise.agent import Floats, positive
-from armwise.offline.slope import slope
+from armwise.core.agent import Floats, positive
+from armwise.offline.estimators.slope import slope
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from armwise.agent import Floats
-from armwise.offline.arm_inputs import arm_inputs, per_arm
-from armwise.offline.rows import LogBlock, ndim
+from armwise.core.agent import Floats
+from armwise.offline.estimators.arm_inputs import arm_inputs, per_arm
+from armwise.offline.logs.rows import LogBlock, ndim
 
 _GROWTH, _FIRST = 1.1, 16  # a model is fitted again whenever the past has grown by a tenth
 

@@ -8,12 +8,12 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from armwise.agent import Floats, count, fraction
-from armwise.extras import needs
-from armwise.offline.log import Log
-from armwise.offline.progress import bar
-from armwise.offline.reward_models import _fresh, folds_of
-from armwise.offline.rows import LogBlock, ndim
+from armwise.core.agent import Floats, count, fraction
+from armwise.core.extras import needs
+from armwise.offline.estimators.reward_models import _fresh, folds_of
+from armwise.offline.logs.log import Log
+from armwise.offline.logs.row_progress import bar
+from armwise.offline.logs.rows import LogBlock, ndim
 
 
 class PropensityModel:

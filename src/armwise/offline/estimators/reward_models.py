@@ -7,12 +7,12 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from armwise.agent import Floats, count, positive
-from armwise.extras import needs
-from armwise.offline.arm_inputs import arm_inputs, encoding_of, per_arm
-from armwise.offline.log import Log
-from armwise.offline.rows import Ints, LogBlock, by_group, ndim
-from armwise.streams import row_hashes
+from armwise.core.agent import Floats, count, positive
+from armwise.core.extras import needs
+from armwise.core.seeds import row_hashes
+from armwise.offline.estimators.arm_inputs import arm_inputs, encoding_of, per_arm
+from armwise.offline.logs.log import Log
+from armwise.offline.logs.rows import Ints, LogBlock, by_group, ndim
 
 _CHUNK = 8192  # rows whose features stay in the cache
 _ROWS = 1 << 17  # a ridge learns from this many rows of a longer log, or from _PER_PARAMETER for each of its parameters

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from armwise.agent import Floats
+from armwise.core.agent import Floats
 
 
 def slope(values: Any, widths: Any) -> int:

@@ -7,8 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from armwise.agent import Floats, fraction
-from armwise.offline.estimators import Estimator, Facts
+from armwise.core.agent import Floats, fraction
+from armwise.offline.estimators.estimators import Estimator, Facts
 
 
 def shrunk(weights: Floats, lam: float) -> Floats:

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from armwise.agent import Floats
-from armwise.offline.rows import LogBlock, by_group, ndim
+from armwise.core.agent import Floats
+from armwise.offline.logs.rows import LogBlock, by_group, ndim
 
 _FULL = 1 << 16  # rows that all count; of those after them one run of 4,096 in 16 does
 _CHUNK = 8192  # rows whose moments stay in the cache

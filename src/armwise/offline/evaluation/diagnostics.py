@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from armwise.agent import Floats
-from armwise.offline.intervals import Moments
-from armwise.offline.rows import SURE, LogBlock
+from armwise.core.agent import Floats
+from armwise.offline.intervals.intervals import Moments
+from armwise.offline.logs.rows import SURE, LogBlock
 
 _TOP = 5  # largest weights shown
 _TAIL = 4096  # largest weights that the fit of their tail may use

@@ -8,21 +8,21 @@ from typing import Any, overload
 
 import numpy as np
 
-from armwise.agent import Agent, Floats
+from armwise.core.agent import Agent, Floats
 from armwise.offline import answers
 from armwise.offline.answers import BEST_FIRST
-from armwise.offline.diagnostics import WeakLogWarning
-from armwise.offline.estimators import Estimator, Facts, named
-from armwise.offline.intervals import IntervalKind
-from armwise.offline.log import Log
-from armwise.offline.passes import Pass
-from armwise.offline.plan import plan_of
-from armwise.offline.result import Comparison, Estimate, Evaluation, Lift
-from armwise.offline.reward_models import fitted_model
-from armwise.offline.settings import Logged, Settings
-from armwise.offline.several import Evaluations
-from armwise.offline.tally import Tally
-from armwise.offline.targets import Target
+from armwise.offline.estimators.estimators import Estimator, Facts, named
+from armwise.offline.estimators.reward_models import fitted_model
+from armwise.offline.evaluation.diagnostics import WeakLogWarning
+from armwise.offline.evaluation.passes import Pass
+from armwise.offline.evaluation.settings import Logged, Settings
+from armwise.offline.evaluation.tally import Tally
+from armwise.offline.evaluation.targets import Target
+from armwise.offline.intervals.intervals import IntervalKind
+from armwise.offline.logs.log import Log
+from armwise.offline.results.estimates import Comparison, Estimate, Evaluation, Lift
+from armwise.offline.results.evaluations import Evaluations
+from armwise.offline.results.plan import plan_of
 
 Names = str | Estimator | Iterable[str | Estimator]
 

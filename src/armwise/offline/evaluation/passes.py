@@ -9,19 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from armwise.cluster import check_dask, dask_client
-from armwise.offline.balance import Balance
-from armwise.offline.estimators import Estimator
-from armwise.offline.intervals import block_size
-from armwise.offline.log import Log
-from armwise.offline.progress import bar
-from armwise.offline.reward_models import Crossfit, CrossfitRidge, Model, RidgeSums, fitted_model
-from armwise.offline.rows import LogBlock
-from armwise.offline.settings import Settings
-from armwise.offline.sums import Sums
-from armwise.offline.tally import Tally
-from armwise.offline.targets import Target
-from armwise.offline.threads import one_thread
+from armwise.core.cluster import check_dask, dask_client
+from armwise.offline.estimators.estimators import Estimator
+from armwise.offline.estimators.reward_models import Crossfit, CrossfitRidge, Model, RidgeSums, fitted_model
+from armwise.offline.evaluation.balance import Balance
+from armwise.offline.evaluation.settings import Settings
+from armwise.offline.evaluation.sums import Sums
+from armwise.offline.evaluation.tally import Tally
+from armwise.offline.evaluation.targets import Target
+from armwise.offline.intervals.intervals import block_size
+from armwise.offline.logs.log import Log
+from armwise.offline.logs.one_thread import one_thread
+from armwise.offline.logs.row_progress import bar
+from armwise.offline.logs.rows import LogBlock
 
 _SEGMENTS = 100  # different values of a column to tell apart
 _PART = 1 << 22  # rows of a part at most: what a worker loses when it dies

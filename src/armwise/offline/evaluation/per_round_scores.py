@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from scipy.special import stdtrit
 
-from armwise.agent import Floats
-from armwise.offline.diagnostics import rare_rewards
-from armwise.offline.result import Estimate, Evaluation
-from armwise.offline.views import number
+from armwise.core.agent import Floats
+from armwise.offline.evaluation.diagnostics import rare_rewards
+from armwise.offline.results.estimates import Estimate, Evaluation
+from armwise.offline.results.terminal import number
 
 _ENOUGH = 30  # effective rows below which no interval is to be relied on
 _TOO_FEW = "too few rows answer the question: effective sample size"

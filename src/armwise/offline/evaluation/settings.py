@@ -9,12 +9,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from armwise.agent import Floats, count, fraction, positive
-from armwise.offline import intervals
-from armwise.offline.estimators import Estimator, Facts
-from armwise.offline.log import BATCH, Log
-from armwise.offline.rows import LogBlock
-from armwise.offline.targets import of_logged
+from armwise.core.agent import Floats, count, fraction, positive
+from armwise.offline.estimators.estimators import Estimator, Facts
+from armwise.offline.evaluation.targets import of_logged
+from armwise.offline.intervals import intervals
+from armwise.offline.logs.log import BATCH, Log
+from armwise.offline.logs.rows import LogBlock
 
 
 @dataclass(frozen=True)

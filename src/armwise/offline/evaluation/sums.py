@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from armwise.agent import Floats
-from armwise.offline.diagnostics import Weighing
-from armwise.offline.intervals import Blocks, Clusters, Moments
+from armwise.core.agent import Floats
+from armwise.offline.evaluation.diagnostics import Weighing
+from armwise.offline.intervals.intervals import Blocks, Clusters, Moments
 
 
 @dataclass

@@ -9,19 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from armwise.agent import Floats, count
-from armwise.offline import intervals
-from armwise.offline.balance import Balance
-from armwise.offline.bounded import Bets, Reach, cressie_read
-from armwise.offline.diagnostics import Diagnostics, Weighing
-from armwise.offline.estimators import DM, DR, IPS, SNDR, SNIPS, Estimator, Facts
-from armwise.offline.intervals import Clusters
-from armwise.offline.result import Estimate
-from armwise.offline.rows import LogBlock
-from armwise.offline.settings import Settings
-from armwise.offline.simultaneous import simultaneous_level
-from armwise.offline.sums import Sums
-from armwise.offline.targets import Target, unsupported
+from armwise.core.agent import Floats, count
+from armwise.offline.estimators.estimators import DM, DR, IPS, SNDR, SNIPS, Estimator, Facts
+from armwise.offline.evaluation.balance import Balance
+from armwise.offline.evaluation.diagnostics import Diagnostics, Weighing
+from armwise.offline.evaluation.settings import Settings
+from armwise.offline.evaluation.sums import Sums
+from armwise.offline.evaluation.targets import Target, unsupported
+from armwise.offline.intervals import intervals
+from armwise.offline.intervals.bounded import Bets, Reach, cressie_read
+from armwise.offline.intervals.intervals import Clusters
+from armwise.offline.intervals.simultaneous import simultaneous_level
+from armwise.offline.logs.rows import LogBlock
+from armwise.offline.results.estimates import Estimate
 
 _DISAGREE = 4.0  # standard errors between the weights' answer and the model's that chance does not explain
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from armwise.agent import Agent, Floats
-from armwise.offline.labels import ArmNames
-from armwise.offline.log import Log
-from armwise.offline.rows import SURE, LogBlock, ndim
+from armwise.core.agent import Agent, Floats
+from armwise.offline.logs.labels import ArmNames
+from armwise.offline.logs.log import Log
+from armwise.offline.logs.rows import SURE, LogBlock, ndim
 from armwise.policies import Constant, Uniform
 
 _TOTAL = 1e-6  # how far from 1 the probabilities of a row may sum: they often come from files in single precision

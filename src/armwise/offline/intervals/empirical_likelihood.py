@@ -13,8 +13,8 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import ndtri
 
-from armwise.agent import Floats
-from armwise.numerics.likelihood import largest
+from armwise.core.agent import Floats
+from armwise.native.likelihood import largest
 
 _FINE = 1e-4  # of the range: how exact the ends are, outwards
 _ANGLES = (np.arange(720) + 0.5) * (math.pi / 360.0)

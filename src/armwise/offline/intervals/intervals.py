@@ -9,9 +9,9 @@ from typing import Any, Literal, get_args
 import numpy as np
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
-from armwise.agent import Floats, fraction, positive
-from armwise.numerics.sequences import STATE, advance_lower
-from armwise.streams import stream
+from armwise.core.agent import Floats, fraction, positive
+from armwise.core.seeds import stream
+from armwise.native.sequences import STATE, advance_lower
 
 IntervalKind = Literal["auto", "cressie-read", "normal", "bootstrap", "bernstein", "betting", "sequence"]
 INTERVALS: tuple[IntervalKind, ...] = get_args(IntervalKind)

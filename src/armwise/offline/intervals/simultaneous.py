@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from armwise.agent import Floats
-from armwise.streams import stream
+from armwise.core.agent import Floats
+from armwise.core.seeds import stream
 
 _ROUNDING = 1e-9  # eigenvalue of a correlation below which it is zero
 _STILL = 1e-12  # standard deviation, beside the largest, below which an estimate does not move

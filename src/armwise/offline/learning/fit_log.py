@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from armwise.agent import Agent, Choices
-from armwise.extras import needs
-from armwise.offline.log import Log
-from armwise.offline.rows import LogBlock
-from armwise.offline.targets import views
-from armwise.staged import Staged
+from armwise.agents.linear.staged import Staged
+from armwise.core.agent import Agent, Choices
+from armwise.core.extras import needs
+from armwise.offline.evaluation.targets import views
+from armwise.offline.logs.log import Log
+from armwise.offline.logs.rows import LogBlock
 
 if TYPE_CHECKING:
     from distributed import Client, Future

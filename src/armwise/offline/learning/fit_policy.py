@@ -8,17 +8,17 @@ from typing import Any, Literal
 
 import numpy as np
 
-from armwise.agent import Floats, fraction
-from armwise.extras import needs
-from armwise.offline.evaluation import evaluate
-from armwise.offline.labels import ArmNames
-from armwise.offline.log import Log
-from armwise.offline.result import Evaluation
-from armwise.offline.reward_models import fitted_model
-from armwise.offline.rows import ndim
-from armwise.offline.targets import Target
+from armwise.core.agent import Floats, fraction
+from armwise.core.extras import needs
+from armwise.core.seeds import row_uniforms
+from armwise.offline.estimators.reward_models import fitted_model
+from armwise.offline.evaluation.evaluation import evaluate
+from armwise.offline.evaluation.targets import Target
+from armwise.offline.logs.labels import ArmNames
+from armwise.offline.logs.log import Log
+from armwise.offline.logs.rows import ndim
+from armwise.offline.results.estimates import Evaluation
 from armwise.policies import Policy
-from armwise.streams import row_uniforms
 
 _CHOICE_FOLDS = 3  # parts of the training rows that choose the method and the learner
 _RADIAL = 500  # features, chosen on the digits and letters of UCI, where 150 to 500 were ever better
@@ -58,14 +58,14 @@ class Fitted:
 
     def report(self, path: Any) -> None:
         """One self-contained HTML page: what was learnt, and what it is worth."""
-        from armwise.offline import pages
+        from armwise.offline.results import html_pages
 
-        pages.fitted_report(self, path)
+        html_pages.fitted_report(self, path)
 
     def _repr_html_(self) -> str:
-        from armwise.offline import pages
+        from armwise.offline.results import html_pages
 
-        return pages.fitted_fragment(self)
+        return html_pages.fitted_fragment(self)
 
     @property
     def value(self) -> float:
@@ -309,7 +309,7 @@ def _classifier(features: list[Any]) -> Any:
         from sklearn.pipeline import make_pipeline
         from sklearn.preprocessing import StandardScaler
 
-        from armwise.oracle.estimators import ClassifierOracle
+        from armwise.agents.oracle.oracles.sklearn_oracles import ClassifierOracle
 
     return ClassifierOracle(make_pipeline(StandardScaler(), *features, LogisticRegression(max_iter=1000)))
 

@@ -12,17 +12,17 @@ from typing import Any
 import numpy as np
 from scipy.special import chdtrc, stdtr, stdtrit
 
-from armwise.agent import Agent, Choice, Floats, count, fraction
-from armwise.offline import intervals
-from armwise.offline.balance import Balance, listed
+from armwise.core.agent import Agent, Choice, Floats, count, fraction
+from armwise.core.seeds import stream
 from armwise.offline.cautions import distinct
-from armwise.offline.diagnostics import WeakLogWarning
-from armwise.offline.log import Log
-from armwise.offline.progress import bar
-from armwise.offline.rows import Ints, LogBlock
-from armwise.offline.targets import ndim_of, views
-from armwise.offline.views import number
-from armwise.streams import stream
+from armwise.offline.evaluation.balance import Balance, listed
+from armwise.offline.evaluation.diagnostics import WeakLogWarning
+from armwise.offline.evaluation.targets import ndim_of, views
+from armwise.offline.intervals import intervals
+from armwise.offline.logs.log import Log
+from armwise.offline.logs.row_progress import bar
+from armwise.offline.logs.rows import Ints, LogBlock
+from armwise.offline.results.terminal import number
 
 _SHORT = 3000  # rows of a log that is replayed again and again without being asked
 _SURELY = 500  # matched rows of one reward, beyond which an interval of 3/n says enough
@@ -87,21 +87,21 @@ class Replay:
     __str__ = table
 
     def _repr_html_(self) -> str:
-        from armwise.offline import pages
+        from armwise.offline.results import html_pages
 
-        return pages.replay_fragment(self)
+        return html_pages.replay_fragment(self)
 
     def plot(self, path: Any = None) -> Any:
         """The learning curve, as a matplotlib figure (written to ``path`` if there is one)."""
-        from armwise.offline import figures, pages
+        from armwise.offline.results import figures, html_pages
 
-        return pages.saved(figures.replay_figure(self), path)
+        return html_pages.saved(figures.replay_figure(self), path)
 
     def report(self, path: Any) -> None:
         """One self-contained HTML page: the learning curve and the numbers."""
-        from armwise.offline import pages
+        from armwise.offline.results import html_pages
 
-        pages.replay_report(self, path)
+        html_pages.replay_report(self, path)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from armwise.agent import Floats, count, fraction
+from armwise.core.agent import Floats, count, fraction
 from armwise.offline.cells import (
     DECIMAL_REMEDY,
     WHOLE_COLUMN,
@@ -23,12 +23,12 @@ from armwise.offline.cells import (
     shown,
     words_as_outcomes,
 )
-from armwise.offline.diagnostics import WeakLogWarning
-from armwise.offline.duplicates import MAX_SAMPLE, copies
-from armwise.offline.labels import Ints, are_ids, labels_of, whole
+from armwise.offline.evaluation.diagnostics import WeakLogWarning
 from armwise.offline.leaks import are_probabilities, outcomes_among
 from armwise.offline.lines import Lines
-from armwise.offline.rows import ColumnNames, LogBlock, LogError, padded, places_of, row_problems
+from armwise.offline.logs.duplicates import MAX_SAMPLE, copies
+from armwise.offline.logs.labels import Ints, are_ids, labels_of, whole
+from armwise.offline.logs.rows import ColumnNames, LogBlock, LogError, padded, places_of, row_problems
 
 Block = dict[str, np.ndarray]  # one array a column; a column of lists is an array of objects, or 2-d
 _SAMPLE, _FEWEST = 1 << 15, 200  # rows to look for outcomes in

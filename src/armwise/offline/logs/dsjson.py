@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armwise.agent import Floats
-from armwise.offline import service
-from armwise.offline.rows import Ints, LogBlock, LogError
+from armwise.core.agent import Floats
+from armwise.offline.logs import service_log
+from armwise.offline.logs.rows import Ints, LogBlock, LogError
 
 if TYPE_CHECKING:
-    from armwise.offline.log import Log
+    from armwise.offline.logs.log import Log
 
 _SLOTS = (
     "decisions of several slots: read the file with armwise.offline.SlateLog.from_dsjson, and judge a policy with "
@@ -129,7 +129,7 @@ class Events:
         """(line number, event, what is wrong with it); lines to be left out are left out."""
         left_out: Counter[str] = Counter()
         for number, line, unread in self._lines():
-            event = service.as_event(line) if isinstance(line, dict) and service.is_log(line) else line
+            event = service_log.as_event(line) if isinstance(line, dict) and service_log.is_log(line) else line
             if isinstance(event, dict) and event.get("_skipLearn") is True:
                 left_out["without an outcome (_skipLearn, or not closed)"] += 1
                 continue
@@ -186,7 +186,7 @@ class Events:
 class _Table(Events):
     def _lines(self) -> Iterator[tuple[int, Any, str]]:
         assert self._paths is not None
-        return service.parquet_lines(self._paths)
+        return service_log.parquet_lines(self._paths)
 
 
 def _cost(event: dict[str, Any]) -> list[float]:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from armwise.agent import Floats
-from armwise.offline.labels import Ints
+from armwise.core.agent import Floats
+from armwise.offline.logs.labels import Ints
 
 MAX_SAMPLE = 50_000  # rows that are looked at
 _FEWEST = 20  # copies below which nothing is said

@@ -9,9 +9,9 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from armwise.agent import Floats
-from armwise.offline.duplicates import MAX_SAMPLE, copies
-from armwise.offline.rows import Ints, LogBlock, LogError, as_rows, floats, joined, problems, row_numbers
+from armwise.core.agent import Floats
+from armwise.offline.logs.duplicates import MAX_SAMPLE, copies
+from armwise.offline.logs.rows import Ints, LogBlock, LogError, as_rows, floats, joined, problems, row_numbers
 
 BATCH = 65_536  # rows a batch: large enough to vectorise, small enough to stay in the cache
 _KEPT = 10_000  # problems kept by an error, so that a hopeless file does not fill the memory
@@ -134,7 +134,7 @@ class Log:
         >>> Log.read(frame, probabilities=1 / 2).probabilities
         array([0.5, 0.5])
         """
-        from armwise.offline import sources
+        from armwise.offline.logs import sources
 
         if isinstance(source, cls):
             return source
@@ -150,7 +150,7 @@ class Log:
         >>> log.arms.tolist(), log.arm_names
         ([0, 1], ['a', 'b'])
         """
-        from armwise.offline import sources
+        from armwise.offline.logs import sources
 
         return cls._opened(sources.from_frame(frame, **mapping))
 
@@ -163,7 +163,7 @@ class Log:
         >>> Log.from_polars(frame, contexts=[], probabilities="p").probabilities.tolist()
         [0.5, 0.5]
         """
-        from armwise.offline import sources
+        from armwise.offline.logs import sources
 
         return cls._opened(sources.from_polars(frame, **mapping))
 
@@ -175,7 +175,7 @@ class Log:
         >>> Log.from_duckdb(duckdb.sql("select 1 as arm, 0.5 as reward"), n_arms=2).rewards
         array([0.5])
         """
-        from armwise.offline import sources
+        from armwise.offline.logs import sources
 
         return cls._opened(sources.from_duckdb(relation, **mapping))
 
@@ -187,7 +187,7 @@ class Log:
         >>> Log.from_arrow(pa.table({"arm": [0, 1], "reward": [1, 0]}), contexts=[]).rewards.tolist()
         [1.0, 0.0]
         """
-        from armwise.offline import sources
+        from armwise.offline.logs import sources
 
         return cls._opened(sources.from_arrow(table, **mapping))
 
@@ -209,7 +209,7 @@ class Log:
         >>> len(Log.from_parquet(path, arms="item", rewards="click", probabilities="p"))
         2
         """
-        from armwise.offline import sources
+        from armwise.offline.logs import sources
 
         return cls._opened(sources.from_parquet(path, **mapping))
 
@@ -223,7 +223,7 @@ class Log:
         >>> Log.from_csv(path).contexts.tolist()
         [[0.5], [0.7]]
         """
-        from armwise.offline import sources
+        from armwise.offline.logs import sources
 
         return cls._opened(sources.from_csv(path, **mapping))
 
@@ -254,7 +254,7 @@ class Log:
         """From Vowpal Wabbit's decision logs (and our service's), one JSON object a line.
 
         ``features=False`` leaves the features out, ``skip=True`` passes over lines that are not decisions with an
-        outcome; see ``armwise.offline.dsjson``.
+        outcome; see ``armwise.offline.logs.dsjson``.
 
         >>> import tempfile, os
         >>> path = os.path.join(tempfile.mkdtemp(), "log.dsjson")
@@ -263,7 +263,7 @@ class Log:
         >>> log.arms, log.rewards, log.probabilities
         (array([1]), array([1.]), array([0.8]))
         """
-        from armwise.offline import dsjson
+        from armwise.offline.logs import dsjson
 
         return cls._opened(dsjson.read(path, **options))
 
@@ -276,7 +276,7 @@ class Log:
         >>> with open(path) as file: file.readline()[:20]
         '{"_label_cost": -1.0'
         """
-        from armwise.offline import dsjson
+        from armwise.offline.logs import dsjson
 
         dsjson.write(self, path)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from armwise.offline.log import Log
-from armwise.progress import progress_bar
+from armwise.core.progress import progress_bar
+from armwise.offline.logs.log import Log
 
 
 @contextmanager

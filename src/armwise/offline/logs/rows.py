@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from armwise.agent import Floats, count
+from armwise.core.agent import Floats, count
 from armwise.offline.cells import WHOLE_COLUMN
-from armwise.offline.labels import EXACT, are_ids, as_places, labels_of, placed, whole
-from armwise.offline.labels import Ints as Ints
 from armwise.offline.lines import Lines
+from armwise.offline.logs.labels import EXACT, are_ids, as_places, labels_of, placed, whole
+from armwise.offline.logs.labels import Ints as Ints
 
 SURE = 1.0 - 1e-9  # a logged probability this large leaves nothing for other arms
 _LARGEST, _SMALLEST = 1e150, 1e-100  # a reward, a probability: their squares must be numbers
@@ -30,7 +30,7 @@ class LogError(ValueError):
     >>> Log(arms=[0, 5], rewards=[1.0, float("nan")], n_arms=2)
     Traceback (most recent call last):
     ...
-    armwise.offline.rows.LogError: the log has 2 problems:
+    armwise.offline.logs.rows.LogError: the log has 2 problems:
       row 1: arm is 5, expected a whole number from 0 to 1
       row 1: reward is nan, expected a finite number
     """

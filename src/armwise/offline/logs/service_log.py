@@ -6,7 +6,7 @@ import json
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
-from armwise.extras import needs
+from armwise.core.extras import needs
 
 _NEEDED = ("context", "arms", "index", "probability", "reward")
 _ASKED = (*_NEEDED, "id", "offered", "probabilities", "time", "outcomes")

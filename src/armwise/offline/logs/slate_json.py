@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from armwise.offline import service
-from armwise.offline.diagnostics import WeakLogWarning
-from armwise.offline.dsjson import _is_number, flatten
-from armwise.offline.rows import LogError
+from armwise.offline.evaluation.diagnostics import WeakLogWarning
+from armwise.offline.logs import service_log
+from armwise.offline.logs.dsjson import _is_number, flatten
+from armwise.offline.logs.rows import LogError
 
 _SINGLE = "a decision of a single arm"
 _MARK = "\x1f"  # between the event's id and the slot's number, in the service's log
@@ -59,7 +59,7 @@ def read(path: Any, *, features: bool = True, skip: bool = False) -> dict[str, A
 
 def _lines(path: Path) -> Iterator[tuple[int, Any]]:
     if path.suffix == ".parquet":
-        yield from ((number, wrong or line) for number, line, wrong in service.parquet_lines([str(path)]))
+        yield from ((number, wrong or line) for number, line, wrong in service_log.parquet_lines([str(path)]))
         return
     opener: Any = gzip.open if path.suffix == ".gz" else open
     with opener(path, "rt", encoding="utf-8") as file:
@@ -78,7 +78,7 @@ def _rankings(path: Path) -> Iterator[tuple[int, _Ranking | str]]:
     for number, line in _lines(path):
         if isinstance(line, dict) and line.get("_skipLearn") is True:
             continue
-        if isinstance(line, dict) and service.is_log(line):
+        if isinstance(line, dict) and service_log.is_log(line):
             event = str(line.get("id", number)).partition(_MARK)[0]
             events.setdefault(event, []).append(line)
             first.setdefault(event, number)

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from armwise.agent import Floats, count
-from armwise.offline.labels import ArmNames, as_places, labels_of, placed, whole
-from armwise.offline.rows import LogError, floats
+from armwise.core.agent import Floats, count
+from armwise.offline.logs.labels import ArmNames, as_places, labels_of, placed, whole
+from armwise.offline.logs.rows import LogError, floats
 
 ABSENT = -1  # the action of a slot that a shorter ranking does not have
 
@@ -113,9 +113,9 @@ class SlateLog:
         >>> log.actions.tolist(), log.rewards.tolist(), log.probabilities.tolist()
         ([[1]], [[1.0]], [[0.75]])
         """
-        from armwise.offline import slots
+        from armwise.offline.logs import slate_json
 
-        return cls(**slots.read(path, **options))
+        return cls(**slate_json.read(path, **options))
 
     @property
     def n_slots(self) -> int:

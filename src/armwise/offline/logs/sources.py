@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from armwise.extras import needs
-from armwise.offline import dsjson, service
-from armwise.offline.columns import Block, Columns, TableSource, check_column
-from armwise.offline.dsjson import Events
+from armwise.core.extras import needs
 from armwise.offline.lines import Lines
-from armwise.offline.ranges import overlapping, pieces, within
-from armwise.offline.rows import LogError
+from armwise.offline.logs import dsjson, service_log
+from armwise.offline.logs.columns import Block, Columns, TableSource, check_column
+from armwise.offline.logs.dsjson import Events
+from armwise.offline.logs.row_ranges import overlapping, pieces, within
+from armwise.offline.logs.rows import LogError
 
 _URL = re.compile(r"^[a-z][a-z0-9+]+://")
 _DELIMITERS = (",", ";", "\t", "|")
@@ -240,7 +240,7 @@ def from_parquet(
     paths = _paths(path, "*.parquet")
     opened = [pq.ParquetFile(p) for p in paths]
     names = opened[0].schema_arrow.names
-    if service.is_log(names) and service.as_usual(mapping, n_arms, arm_names):
+    if service_log.is_log(names) and service_log.as_usual(mapping, n_arms, arm_names):
         return dsjson.from_parquet(paths)
     lengths = [f.metadata.num_rows for f in opened]
     for file in opened:

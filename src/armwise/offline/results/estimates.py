@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from armwise.offline import answers, views
+from armwise.offline import answers
 from armwise.offline.cautions import Finding, distinct
-from armwise.offline.diagnostics import Diagnostics
-from armwise.offline.estimators import Estimator
-from armwise.offline.plan import Plan
+from armwise.offline.estimators.estimators import Estimator
+from armwise.offline.evaluation.diagnostics import Diagnostics
+from armwise.offline.results import terminal
+from armwise.offline.results.plan import Plan
 
 _SAME = 100  # rows that all say the same still leave about 3/n unknown
 MODEL_ALONE = "rests on the reward model alone, whose bias the interval"
@@ -227,7 +228,7 @@ class Evaluation(Mapping[str, Estimate]):
         >>> evaluate(log, [0.5, 0.5], "ips").rows_shown()[1]
         [['ips', '0.5000', '0.4008 to 0.5992', '0.05025', '100', '100']]
         """
-        return views.header(self.level), [views.cells(e) for e in self.values()]
+        return terminal.header(self.level), [terminal.cells(e) for e in self.values()]
 
     def table(self) -> str:
         """The estimates as lines of text, with the verdict below.
@@ -237,11 +238,11 @@ class Evaluation(Mapping[str, Estimate]):
         >>> evaluate(log, [0.5, 0.5], "ips").table().splitlines()[0]
         'estimator   value  95% interval      std. error  rows  ESS'
         """
-        return views.text_table(self)
+        return terminal.text_table(self)
 
     def text(self, explain: bool = False) -> str:
         """The plan of the analysis, the answer, the table, the warnings; ``explain`` adds what stands behind them."""
-        return views.full_text(self, views.table_lines(self), explain)
+        return terminal.full_text(self, terminal.table_lines(self), explain)
 
     def __str__(self) -> str:
         return self.text()
@@ -285,14 +286,14 @@ class Evaluation(Mapping[str, Estimate]):
         >>> [text.get_text() for text in evaluate(log, [0.5, 0.5], "ips").plot().axes[0].get_yticklabels()]
         ['ips']
         """
-        from armwise.offline import pages
+        from armwise.offline.results import html_pages
 
-        return pages.saved(pages.evaluation_figure(self), path)
+        return html_pages.saved(html_pages.evaluation_figure(self), path)
 
     def _repr_html_(self) -> str:
-        from armwise.offline import pages
+        from armwise.offline.results import html_pages
 
-        return pages.evaluation_fragment(self)
+        return html_pages.evaluation_fragment(self)
 
     def report(self, path: Any) -> None:
         """One self-contained HTML page: picture, table, diagnostics, verdict.
@@ -305,9 +306,9 @@ class Evaluation(Mapping[str, Estimate]):
         >>> os.path.exists(path)
         True
         """
-        from armwise.offline import pages
+        from armwise.offline.results import html_pages
 
-        pages.evaluation_report(self, path)
+        html_pages.evaluation_report(self, path)
 
 
 @dataclass(frozen=True)
@@ -369,7 +370,7 @@ class Comparison:
 
     def table(self) -> str:
         """Both policies and their difference, as lines of text."""
-        return views.comparison_table(self)
+        return terminal.comparison_table(self)
 
     @property
     def cautions(self) -> list[str]:
@@ -391,7 +392,7 @@ class Comparison:
 
     def text(self, explain: bool = False) -> str:
         """The plan of the analysis, the answer, the table, the warnings; ``explain`` adds what stands behind them."""
-        return views.full_text(self, views.comparison_lines(self), explain)
+        return terminal.full_text(self, terminal.comparison_lines(self), explain)
 
     def __str__(self) -> str:
         return self.text()
@@ -408,20 +409,20 @@ class Comparison:
 
     def plot(self, path: Any = None) -> Any:
         """Both policies and their difference, as a matplotlib figure (written to ``path`` if given)."""
-        from armwise.offline import pages
+        from armwise.offline.results import html_pages
 
-        return pages.saved(pages.comparison_figure(self), path)
+        return html_pages.saved(html_pages.comparison_figure(self), path)
 
     def report(self, path: Any) -> None:
         """One self-contained HTML page."""
-        from armwise.offline import pages
+        from armwise.offline.results import html_pages
 
-        pages.comparison_report(self, path)
+        html_pages.comparison_report(self, path)
 
     def _repr_html_(self) -> str:
-        from armwise.offline import pages
+        from armwise.offline.results import html_pages
 
-        return pages.comparison_fragment(self)
+        return html_pages.comparison_fragment(self)
 
 
 def _plain(values: dict[str, Any]) -> dict[str, Any]:

@@ -7,10 +7,11 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from armwise.offline import answers, views
+from armwise.offline import answers
 from armwise.offline.cautions import distinct
-from armwise.offline.plan import Plan
-from armwise.offline.result import Evaluation
+from armwise.offline.results import terminal
+from armwise.offline.results.estimates import Evaluation
+from armwise.offline.results.plan import Plan
 
 
 class Evaluations(Mapping[str, Evaluation]):
@@ -73,7 +74,7 @@ class Evaluations(Mapping[str, Evaluation]):
 
     def text(self, explain: bool = False) -> str:
         """The plan of the analysis, the answer, the table, the warnings; ``explain`` adds what stands behind them."""
-        return views.full_text(self, views.several_lines(self), explain)
+        return terminal.full_text(self, terminal.several_lines(self), explain)
 
     def __str__(self) -> str:
         return self.text()
@@ -82,7 +83,7 @@ class Evaluations(Mapping[str, Evaluation]):
 
     def table(self) -> str:
         """Values, lifts and segments as lines of text, with the verdict below."""
-        return views.several_table(self)
+        return terminal.several_table(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, as plain values."""
@@ -98,17 +99,17 @@ class Evaluations(Mapping[str, Evaluation]):
 
     def plot(self, path: Any = None) -> Any:
         """The policies' intervals side by side and what the log earned as a line, as a matplotlib figure."""
-        from armwise.offline import pages
+        from armwise.offline.results import html_pages
 
-        return pages.saved(pages.several_figure(self), path)
+        return html_pages.saved(html_pages.several_figure(self), path)
 
     def report(self, path: Any) -> None:
         """One self-contained HTML page: pictures, tables, segments, verdict."""
-        from armwise.offline import pages
+        from armwise.offline.results import html_pages
 
-        pages.several_report(self, path)
+        html_pages.several_report(self, path)
 
     def _repr_html_(self) -> str:
-        from armwise.offline import pages
+        from armwise.offline.results import html_pages
 
-        return pages.several_fragment(self)
+        return html_pages.several_fragment(self)

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armwise.extras import needs
-from armwise.offline.views import number
+from armwise.core.extras import needs
+from armwise.offline.results.terminal import number
 
 if TYPE_CHECKING:
-    from armwise.offline.diagnostics import Diagnostics
-    from armwise.offline.playback import Replay
-    from armwise.offline.result import Comparison, Evaluation
-    from armwise.offline.several import Evaluations
+    from armwise.offline.evaluation.diagnostics import Diagnostics
+    from armwise.offline.learning.replay import Replay
+    from armwise.offline.results.estimates import Comparison, Evaluation
+    from armwise.offline.results.evaluations import Evaluations
 
 _PAPER = {"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 0.6}  # behind numbers, over lines
 _SEVERAL, _MOST = 4, 20  # policies with every estimator, segments in a picture
@@ -24,7 +24,7 @@ _INK, _SOFT, _ACCENT, _ALARM = "#1f2933", "#5f6c7b", "#0b6fa4", "#b3261e"
 
 def _figure(width: float, height: float) -> Any:
     with needs("offline"):
-        from armwise.figure import Figure
+        from armwise.core.figure import Figure
     return Figure(figsize=(width, height), layout="constrained")
 
 

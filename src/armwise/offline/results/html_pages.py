@@ -10,18 +10,18 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from armwise.offline.figures import both_names, diagnostics_figure, replay_figure
-from armwise.offline.figures import comparison_figure as comparison_figure
-from armwise.offline.figures import evaluation_figure as evaluation_figure
-from armwise.offline.figures import several_figure as several_figure
-from armwise.offline.plan import ESTIMATORS, Plan
-from armwise.offline.views import cells, header, lift_line, number, weight_facts
+from armwise.offline.results.figures import both_names, diagnostics_figure, replay_figure
+from armwise.offline.results.figures import comparison_figure as comparison_figure
+from armwise.offline.results.figures import evaluation_figure as evaluation_figure
+from armwise.offline.results.figures import several_figure as several_figure
+from armwise.offline.results.plan import ESTIMATORS, Plan
+from armwise.offline.results.terminal import cells, header, lift_line, number, weight_facts
 
 if TYPE_CHECKING:
-    from armwise.offline.fitting import Fitted
-    from armwise.offline.playback import Replay
-    from armwise.offline.result import Comparison, Evaluation
-    from armwise.offline.several import Evaluations
+    from armwise.offline.learning.fit_policy import Fitted
+    from armwise.offline.learning.replay import Replay
+    from armwise.offline.results.estimates import Comparison, Evaluation
+    from armwise.offline.results.evaluations import Evaluations
 
 _SENTENCE = 40  # characters that no number has
 _FEW_POLICIES = 3  # whose diagnostics a page shows without being asked

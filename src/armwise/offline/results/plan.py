@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armwise.offline.duplicates import MAX_SAMPLE
+from armwise.offline.logs.duplicates import MAX_SAMPLE
 
 if TYPE_CHECKING:
-    from armwise.offline.log import Log
-    from armwise.offline.rows import LogBlock
+    from armwise.offline.logs.log import Log
+    from armwise.offline.logs.rows import LogBlock
 
 _MOVED = (
     0.1  # by which the probability of an arm moves from the first tenth of the rows to the last, if an agent learns

@@ -7,14 +7,14 @@ import textwrap
 from collections.abc import Container
 from typing import TYPE_CHECKING, Any
 
-from armwise.offline.plan import ESTIMATORS
+from armwise.offline.results.plan import ESTIMATORS
 
 _WIDTH = 100  # characters of a line of prose
 
 if TYPE_CHECKING:
-    from armwise.offline.diagnostics import Diagnostics
-    from armwise.offline.result import Comparison, Estimate, Evaluation
-    from armwise.offline.several import Evaluations
+    from armwise.offline.evaluation.diagnostics import Diagnostics
+    from armwise.offline.results.estimates import Comparison, Estimate, Evaluation
+    from armwise.offline.results.evaluations import Evaluations
 
 
 def number(value: float, digits: int = 4) -> str:

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from armwise.racing.run import Heat
-from armwise.racing.survey import HEATS, MORE
-from armwise.streams import stream
+from armwise.core.seeds import stream
+from armwise.racing.report.survey_race import HEATS, MORE
+from armwise.racing.run.run import Heat
 
 
 @dataclass(frozen=True)

@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from armwise.extras import needs
-from armwise.hypotheses import ORDER_ONLY
-from armwise.racing import repeat
-from armwise.racing.chapters import CHAPTERS, Chapter, Unbiased, errata, unbiased
-from armwise.racing.result import Result, round_number
-from armwise.racing.runner import race_all
-from armwise.racing.slopes import Slope, slope
-from armwise.racing.tables import escape_latex
+from armwise.core.extras import needs
+from armwise.racing.report import repeat
+from armwise.racing.report.chapters import CHAPTERS, Chapter, Unbiased, errata, unbiased
+from armwise.racing.results.result import Result, round_number
+from armwise.racing.results.slopes import Slope, slope
+from armwise.racing.results.tables import escape_latex
+from armwise.racing.run.runner import race_all
+from armwise.theory.hypotheses import ORDER_ONLY
 
 DOUBLINGS = 3  # horizons T/8, T/4, T/2 and T
 
@@ -82,7 +82,7 @@ def walk_through(
     """Race every chapter at four horizons, each twice the one before; ``checkpoint`` as in ``race``.
 
     >>> from unittest.mock import patch
-    >>> with patch("armwise.racing.document.CHAPTERS", CHAPTERS[:1]):
+    >>> with patch("armwise.racing.report.document.CHAPTERS", CHAPTERS[:1]):
     ...     _, [section] = walk_through(seeds=3, scale=0.0025)
     >>> [result.horizon for result in section.results]
     [50, 50, 100, 200]
@@ -114,7 +114,7 @@ def figure(section: Section) -> Any:
     with needs("race"):
         from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-        from armwise.racing import pictures
+        from armwise.racing.report import pictures
 
     drawn, axes = pictures.log_axes("T, the horizon", "regret at T")
     horizons = np.array([result.horizon for result in section.results], np.float64)
@@ -141,7 +141,7 @@ def figure(section: Section) -> Any:
 def _svg(section: Section) -> str:
     import matplotlib
 
-    from armwise.racing.report import on_a_page
+    from armwise.racing.report.report import on_a_page
 
     buffer = io.StringIO()
     with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": section.slug, "font.size": 9}):
@@ -312,7 +312,7 @@ def write_document(found: Unbiased, sections: list[Section], folder: str | os.Pa
     """Write survey.html, survey.md, survey.tex and figures/*.pdf; the paths by kind."""
     from importlib.resources import files
 
-    from armwise.racing import paper
+    from armwise.racing.report import paper
 
     place = Path(folder)
     (place / "figures").mkdir(parents=True, exist_ok=True)

@@ -10,11 +10,11 @@ import numpy as np
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from armwise.figure import Figure
-from armwise.racing import pictures
+from armwise.core.figure import Figure
+from armwise.racing.report import pictures
 
 if TYPE_CHECKING:
-    from armwise.racing.result import Result
+    from armwise.racing.results.result import Result
 
 WIDTHS = {"column": 3.25, "page": 6.75}  # inches, as most two-column styles have them
 _HEIGHT = 2.3  # of a panel, labels included

@@ -11,10 +11,10 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogFormatter, LogLocator, MaxNLocator, NullFormatter
 
-from armwise.figure import Figure
+from armwise.core.figure import Figure
 
 if TYPE_CHECKING:
-    from armwise.racing.result import Result
+    from armwise.racing.results.result import Result
 
 # Okabe and Ito's palette without its yellow and black: told apart with every kind of colour vision.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7A5195", "#767676")

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import armwise
-from armwise.environments.base import Environment
-from armwise.oracle.estimators import Estimator
-from armwise.persist import Saved
+from armwise.agents.oracle.oracles.sklearn_oracles import Estimator
+from armwise.core.saving import Saved
+from armwise.environments.environment import Environment
 
 if TYPE_CHECKING:
-    from armwise.racing.result import Result
+    from armwise.racing.results.result import Result
 
 
 def code(thing: Any) -> str:
@@ -93,7 +93,7 @@ class _Writer:
             return cls.__name__
         if issubclass(cls, Environment):
             return f"aw.environments.{cls.__name__}"
-        if cls.__module__.startswith("armwise.kernel.kernels"):
+        if cls.__module__.startswith("armwise.models.kernels"):
             return f"aw.kernels.{cls.__name__}"
         return f"aw.{cls.__name__}"
 

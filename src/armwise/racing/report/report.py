@@ -11,12 +11,12 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from armwise.extras import needs
-from armwise.racing import laboratory, pictures, repeat
-from armwise.racing.workers import side_by_side
+from armwise.core.extras import needs
+from armwise.racing.report import pictures, repeat, report_data
+from armwise.racing.run.workers import side_by_side
 
 if TYPE_CHECKING:
-    from armwise.racing.result import Result
+    from armwise.racing.results.result import Result
 
 _CAPTIONS: dict[pictures.Kind, str] = {
     "regret": "Cumulative regret: mean over the seeds, band from the 5 % to the 95 % quantile.",
@@ -50,8 +50,8 @@ def write_report(
         "command": html.escape(command or repeat.script(results)),
         "script": "" if not command else _details("The same in Python", repeat.script(results)),
         "seeds": html.escape(_seeds(results)),
-        "races": laboratory.as_script([laboratory.chart_data(result) for result in results]),
-        "parquet": laboratory.parquet(results),
+        "races": report_data.as_script([report_data.chart_data(result) for result in results]),
+        "parquet": report_data.parquet(results),
         "laboratory": (folder / "laboratory.js").read_text(encoding="utf-8"),
         "versions": "".join(f"<dt>{k}</dt><dd>{html.escape(v)}</dd>" for k, v in repeat.versions().items()),
     }

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armwise.extras import needs
+from armwise.core.extras import needs
 
 if TYPE_CHECKING:
-    from armwise.racing.result import Result
+    from armwise.racing.results.result import Result
 
 _SHOWN_ARMS = 7  # the others are put together
 _STRETCHES = 24

@@ -10,8 +10,8 @@ import numpy as np
 
 import armwise as aw
 from armwise import environments as worlds
-from armwise.agent import Agent
-from armwise.racing.run import Heat
+from armwise.core.agent import Agent
+from armwise.racing.run.run import Heat
 
 _DELTA = 0.05
 LONGEST = 20_000  # rounds of the longest heat at scale 1

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armwise import persist
-from armwise.agent import Agent
-from armwise.environments.base import Environment
-from armwise.persist import Saved
-from armwise.racing.fingerprint import fingerprint
-from armwise.racing.run import Heat, Run
+from armwise.core import saving
+from armwise.core.agent import Agent
+from armwise.core.saving import Saved
+from armwise.environments.environment import Environment
+from armwise.racing.run.fingerprint import fingerprint
+from armwise.racing.run.run import Heat, Run
 
 if TYPE_CHECKING:
-    from armwise.racing.result import Result
+    from armwise.racing.results.result import Result
 
 _FIELDS = ("agent", "seed", "regret", "reward", "counts", "seconds", "arms", "error", "trace", "seconds_at", "metrics")
 
@@ -33,7 +33,7 @@ class SavedRace(Saved):
 
 def save(results: list[Result], path: str | os.PathLike[str]) -> None:
     """Write these results into one file (see ``Result.save``)."""
-    persist.save(SavedRace([_packed(result) for result in results]), path)
+    saving.save(SavedRace([_packed(result) for result in results]), path)
 
 
 def _packed(result: Result) -> dict[str, Any]:
@@ -50,7 +50,7 @@ def _packed(result: Result) -> dict[str, Any]:
 def _bytes(thing: Saved) -> np.ndarray | None:
     """The object as its own file, or None for one that has no file format (a lambda inside, for one)."""
     try:
-        return np.frombuffer(persist.dumps(thing), np.uint8)
+        return np.frombuffer(saving.dumps(thing), np.uint8)
     except (ValueError, TypeError, AttributeError):
         return None
 
@@ -61,14 +61,14 @@ def load(
     world: Environment | Mapping[str, Environment] | None = None,
 ) -> list[Result]:
     """The results of a file (see ``Result.load``)."""
-    saved = persist.load(path)
+    saved = saving.load(path)
     if not isinstance(saved, SavedRace):
-        raise persist.LoadError(f"{os.fspath(path)} holds a {type(saved).__name__}, not a race")
+        raise saving.LoadError(f"{os.fspath(path)} holds a {type(saved).__name__}, not a race")
     return [_unpacked(each, dict(agents or {}), world, os.fspath(path)) for each in saved.heats]
 
 
 def _unpacked(data: dict[str, Any], agents: dict[str, Agent], world: Any, path: str) -> Result:
-    from armwise.racing.result import Result
+    from armwise.racing.results.result import Result
 
     given = world.get(data["name"]) if isinstance(world, Mapping) else world
     found = {
@@ -78,7 +78,7 @@ def _unpacked(data: dict[str, Any], agents: dict[str, Agent], world: Any, path: 
     runs = []
     for raw in data["runs"]:
         final = raw.pop("final")
-        runs.append(Run(**raw, final=None if final is None else persist.loads(np.asarray(final).tobytes(), path)))
+        runs.append(Run(**raw, final=None if final is None else saving.loads(np.asarray(final).tobytes(), path)))
     heat = Heat(place, found, int(data["horizon"]), data["name"], about=data["about"], keep=tuple(data["keep"]),
                 recorded=tuple(np.asarray(data["rounds"]).tolist()))  # fmt: skip
     return Result(heat, list(data["seeds"]), runs, command=data["command"])
@@ -87,7 +87,7 @@ def _unpacked(data: dict[str, Any], agents: dict[str, Agent], world: Any, path: 
 def _thing(raw: Any, hint: str, path: str) -> Any:
     if raw is None:
         raise ValueError(f"{path}: an object could not be saved in it: hand it over, {hint}")
-    return persist.loads(np.asarray(raw).tobytes(), path)
+    return saving.loads(np.asarray(raw).tobytes(), path)
 
 
 def _same(mine: Agent | Environment, theirs: Agent | Environment) -> bool:
@@ -99,7 +99,7 @@ def _same(mine: Agent | Environment, theirs: Agent | Environment) -> bool:
 
 def merge(first: Result, second: Result) -> Result:
     """The runs of both (see ``Result.merge``)."""
-    from armwise.racing.result import Result
+    from armwise.racing.results.result import Result
 
     if not isinstance(second, Result):
         raise ValueError(f"only another Result can be merged, got {type(second).__name__} {second!r:.80}")

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from armwise.environments.base import BEST_ARM_EACH_ROUND
-from armwise.racing.run import Heat, Run, one_thread_each, world_seed
+from armwise.environments.environment import BEST_ARM_EACH_ROUND
+from armwise.racing.run.run import Heat, Run, one_thread_each, world_seed
 
 if TYPE_CHECKING:
-    from armwise.certify import Certificate
-    from armwise.certify.rounds import Block
+    from armwise.theory.certificate import Certificate
+    from armwise.theory.certificate.rounds import Block
 
 _POINTS = 6  # rounds at which a curve is drawn, each twice the one before
 
@@ -33,8 +33,8 @@ def certify(heat: Heat, run: Run | None, delta: float) -> Certificate | str:
     if assumed is None:
         return "this world states nothing of its rewards that a certificate could use"
     # Here, because SciPy comes with it, which is slow to import: a race without proofs goes without.
-    from armwise.certify import Rounds, certificate
-    from armwise.certify.rounds import Block
+    from armwise.theory.certificate import Rounds, certificate
+    from armwise.theory.certificate.rounds import Block
 
     view, arms, T = assumed.pop("view"), run.arms, heat.horizon
 

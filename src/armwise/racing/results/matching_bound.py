@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from armwise.agent import Agent
-from armwise.environments.base import Environment
+from armwise.core.agent import Agent
+from armwise.environments.environment import Environment
 
 _WHATEVER_IS_EXPLORED = ("LinUCB",)  # whose proof does not ask how the arms were chosen
 _LAST_T = 10**15  # a bound that is vacuous here is vacuous for good

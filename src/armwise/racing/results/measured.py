@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from armwise.agent import Agent, Floats
-from armwise.extras import needs
-from armwise.racing.run import Heat, Run
+from armwise.core.agent import Agent, Floats
+from armwise.core.extras import needs
+from armwise.racing.run.run import Heat, Run
 
 if TYPE_CHECKING:
     import pandas as pd

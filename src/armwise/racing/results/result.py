@@ -9,23 +9,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armwise.agent import Agent, fraction
-from armwise.display import html_table, text_table
-from armwise.environments.base import Environment
-from armwise.extras import needs
-from armwise.racing import archive, paired
-from armwise.racing.measured import Measured
-from armwise.racing.proofs import certify
-from armwise.racing.run import Heat, Run
-from armwise.racing.tables import paper_table
-from armwise.racing.theory import Bound, bound
+from armwise.core.agent import Agent, fraction
+from armwise.core.extras import needs
+from armwise.core.text_tables import html_table, text_table
+from armwise.environments.environment import Environment
+from armwise.racing.results import archive, paired
+from armwise.racing.results.certificates import certify
+from armwise.racing.results.matching_bound import Bound, bound
+from armwise.racing.results.measured import Measured
+from armwise.racing.results.tables import paper_table
+from armwise.racing.run.run import Heat, Run
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-    from armwise.certify import Certificate
-    from armwise.racing.pictures import Kind
+    from armwise.racing.report.pictures import Kind
+    from armwise.theory.certificate import Certificate
 
 
 class Result(Measured):
@@ -276,7 +276,7 @@ class Result(Measured):
         1
         """
         with needs("race"):
-            from armwise.racing import paper, pictures
+            from armwise.racing.report import paper, pictures
 
         if width is not None:
             figure: Figure = paper.panels([self], kind, width)
@@ -297,7 +297,7 @@ class Result(Measured):
         'report.html'
         """
         with needs("race"):
-            from armwise.racing.report import write_report
+            from armwise.racing.report.report import write_report
 
         return write_report([self], path)
 

@@ -7,18 +7,18 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from armwise.agent import Agent
-from armwise.environments.base import Environment
-from armwise.extras import needs
-from armwise.racing import archive
-from armwise.racing.result import Result
-from armwise.racing.tables import paper_table
+from armwise.core.agent import Agent
+from armwise.core.extras import needs
+from armwise.environments.environment import Environment
+from armwise.racing.results import archive
+from armwise.racing.results.result import Result
+from armwise.racing.results.tables import paper_table
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-    from armwise.racing.pictures import Kind
+    from armwise.racing.report.pictures import Kind
 
 
 class Results(Mapping[str, Result]):
@@ -105,7 +105,7 @@ class Results(Mapping[str, Result]):
         3
         """
         with needs("race"):
-            from armwise.racing import paper
+            from armwise.racing.report import paper
 
         figure = paper.panels(list(self.values()), kind, width)
         if path is not None:
@@ -115,7 +115,7 @@ class Results(Mapping[str, Result]):
     def report(self, path: str | os.PathLike[str], title: str = "A race of bandits") -> Path:
         """Write one self-contained page for all worlds (see ``Result.report``)."""
         with needs("race"):
-            from armwise.racing.report import write_report
+            from armwise.racing.report.report import write_report
 
         return write_report(list(self.values()), path, title)
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from armwise.agent import Floats
-from armwise.extras import needs
+from armwise.core.agent import Floats
+from armwise.core.extras import needs
 
 if TYPE_CHECKING:
-    from armwise.racing.result import Result
+    from armwise.racing.results.result import Result
 
 
 @dataclass(frozen=True)

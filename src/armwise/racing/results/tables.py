@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from armwise.racing.result import Result
+    from armwise.racing.results.result import Result
 
 Form = Literal["latex", "markdown"]
 _SPECIAL = {"\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{",
@@ -50,7 +50,7 @@ def paper_table(results: list[Result], form: Form, caption: str = "", label: str
 
 
 def _column(result: Result) -> dict[str, tuple[str, bool]]:
-    from armwise.racing.paired import differences
+    from armwise.racing.results.paired import differences
 
     finals = {name: result.regret(name)[:, -1] for name in result.finishers}
     if not finals:

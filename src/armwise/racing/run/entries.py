@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 import armwise as aw
-from armwise.agent import Agent, Sees
-from armwise.environments.base import Environment
+from armwise.core.agent import Agent, Sees
+from armwise.environments.environment import Environment
+from armwise.models.ridge import Ridge
 from armwise.policies import Constant, Linear
-from armwise.ridge import Ridge
 
 # Names that users say.
 _BY_HORIZON = ("Exp3", "Exp4")  # their exploration has to be worked out for the horizon

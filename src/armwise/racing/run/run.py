@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from armwise.agent import Agent, Floats
-from armwise.environments.base import Block, Environment
-from armwise.extras import needs
-from armwise.streams import purpose_seed
-from armwise.threads import thread_pools
+from armwise.core.agent import Agent, Floats
+from armwise.core.extras import needs
+from armwise.core.seeds import purpose_seed
+from armwise.core.threads import thread_pools
+from armwise.environments.environment import Block, Environment
 
 _BINS = 48  # stretches of the horizon in which arms are counted
 

@@ -7,16 +7,16 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from armwise.agent import Agent, count
-from armwise.cluster import ENGINES, check_dask, dask_client, is_dask
-from armwise.environments.base import Environment
-from armwise.extras import needs
-from armwise.progress import progress_bar
-from armwise.racing.result import Result
-from armwise.racing.results import Results
-from armwise.racing.run import Heat, Run, Stretch, one_thread_each, play_seed
-from armwise.racing.store import Store
-from armwise.racing.workers import side_by_side
+from armwise.core.agent import Agent, count
+from armwise.core.cluster import ENGINES, check_dask, dask_client, is_dask
+from armwise.core.extras import needs
+from armwise.core.progress import progress_bar
+from armwise.environments.environment import Environment
+from armwise.racing.results.result import Result
+from armwise.racing.results.results import Results
+from armwise.racing.run.run import Heat, Run, Stretch, one_thread_each, play_seed
+from armwise.racing.run.store import Store
+from armwise.racing.run.workers import side_by_side
 
 if TYPE_CHECKING:
     from distributed import Client

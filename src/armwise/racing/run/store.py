@@ -10,9 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
-from armwise import persist
-from armwise.racing.fingerprint import fingerprint
-from armwise.racing.run import Heat, Run
+from armwise.core import saving
+from armwise.racing.run.fingerprint import fingerprint
+from armwise.racing.run.run import Heat, Run
 
 
 class Store:
@@ -59,7 +59,7 @@ class Store:
                 name, seed, data["regret"], data["reward"], data["counts"], float(data["seconds"]), data["arms"],
                 seconds_at=data["seconds_at"],
                 metrics={each.removeprefix("metric "): data[each] for each in data.files if each.startswith("metric ")},
-                final=persist.loads(data["final"].tobytes()) if "final" in data else None,
+                final=saving.loads(data["final"].tobytes()) if "final" in data else None,
             )  # fmt: skip
 
     def save(self, heat: Heat, run: Run) -> None:
@@ -71,7 +71,7 @@ class Store:
         with os.fdopen(handle, "wb") as file:
             extra = {f"metric {name}": values for name, values in run.metrics.items()}
             if run.final is not None:
-                extra["final"] = np.frombuffer(persist.dumps(run.final), np.uint8)
+                extra["final"] = np.frombuffer(saving.dumps(run.final), np.uint8)
             np.savez(file, regret=run.regret, reward=run.reward, counts=run.counts, seconds=np.float64(run.seconds),
                      seconds_at=run.seconds_at, arms=np.asarray(run.arms), **extra)  # type: ignore[arg-type]  # fmt: skip
         os.replace(temporary, path)

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from armwise.features.arms import ArmColumns, read_arm
+from armwise.features.encoding.arms import ArmColumns, read_arm
 
 
 class Decided(msgspec.Struct, frozen=True, gc=False):

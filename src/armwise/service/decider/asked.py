@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from armwise.features.arms import ArmColumns
-from armwise.features.tokens import Part
+from armwise.features.encoding.arms import ArmColumns
+from armwise.features.encoding.tokens import Part
 
 
 class Asked(msgspec.Struct, frozen=True, gc=False):

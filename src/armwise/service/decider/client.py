@@ -13,12 +13,12 @@ import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self
 
-from armwise.budget.accounts import BudgetSpent
-from armwise.decider.answers import Decided, Explanation, Receipt, UnknownDecision
-from armwise.decider.reading import read_cost, read_decision, read_log, read_pairs, read_requests, read_reward
-from armwise.features.arms import read_arm
-from armwise.offline.log import Log
-from armwise.serve.model.lessons import read_lessons
+from armwise.agents.budget.accounts import BudgetSpent
+from armwise.features.encoding.arms import read_arm
+from armwise.offline.logs.log import Log
+from armwise.service.decider.answers import Decided, Explanation, Receipt, UnknownDecision
+from armwise.service.decider.reading import read_cost, read_decision, read_log, read_pairs, read_requests, read_reward
+from armwise.service.model.lessons import read_lessons
 
 _MOST = 1000  # decisions or rewards in one request
 _PIECE = 500_000  # bytes of lessons in one request
@@ -79,7 +79,7 @@ class Client:
         >>> Client("http://127.0.0.1:1", retries=0).decide({"hour": 9}, ["a"])
         Traceback (most recent call last):
         ...
-        armwise.decider.client.ServiceError: 127.0.0.1:1 cannot be reached: [Errno 111] Connection refused
+        armwise.service.decider.client.ServiceError: 127.0.0.1:1 cannot be reached: [Errno 111] Connection refused
         """
         return self.decide_many([{"context": context, "arms": arms, "id": id}])[0]
 
@@ -117,7 +117,7 @@ class Client:
         >>> Client("http://127.0.0.1:1", retries=0).reward("e1", 1.0)
         Traceback (most recent call last):
         ...
-        armwise.decider.client.ServiceError: 127.0.0.1:1 cannot be reached: [Errno 111] Connection refused
+        armwise.service.decider.client.ServiceError: 127.0.0.1:1 cannot be reached: [Errno 111] Connection refused
         """
         name, number = read_reward(id, value)
         path = f"/v1/decisions/{urllib.parse.quote(name, safe='')}/reward"
@@ -144,12 +144,12 @@ class Client:
     def explain(self, decision: Decided) -> Explanation:
         """As ``Decider.explain``; the key must be allowed to read.
 
-        >>> from armwise.features.plain import read_named_arms
+        >>> from armwise.features.encoding.from_python import read_named_arms
         >>> made = Decided("e1", "a", 1.0, {"a": 1.0}, b"{}", read_named_arms(["a"]))
         >>> Client("http://127.0.0.1:1", retries=0).explain(made)
         Traceback (most recent call last):
         ...
-        armwise.decider.client.ServiceError: 127.0.0.1:1 cannot be reached: [Errno 111] Connection refused
+        armwise.service.decider.client.ServiceError: 127.0.0.1:1 cannot be reached: [Errno 111] Connection refused
         """
         context, arms = read_decision(decision)
         body = b'{"context":%s,"arms":[%s]}' % (context, b",".join(arms))
@@ -202,7 +202,7 @@ class Client:
         >>> Client("http://127.0.0.1:1", retries=0).log()
         Traceback (most recent call last):
         ...
-        armwise.decider.client.ServiceError: 127.0.0.1:1 cannot be reached: [Errno 111] Connection refused
+        armwise.service.decider.client.ServiceError: 127.0.0.1:1 cannot be reached: [Errno 111] Connection refused
         """
         data = self._send("GET", "/v1/log?format=dsjson", None)
         return read_log(line for line in data.splitlines() if not line.startswith(b'{"_skipLearn":true'))

@@ -9,24 +9,24 @@ from typing import Any, Self
 
 import msgspec
 
-from armwise.agent import Agent
-from armwise.decider.answers import Decided, Explanation, Receipt, UnknownDecision
-from armwise.decider.asked import Asked
-from armwise.decider.describe import described, held_in_memory
-from armwise.decider.folder import Folder
-from armwise.decider.home import Home
-from armwise.decider.memory import Memory
-from armwise.decider.reading import read_decision, read_id, read_log, read_pairs, read_requests, read_reward
-from armwise.decider.transformed import read_encoder
-from armwise.features.arms import read_arms
-from armwise.features.plain import read_context, read_named_arms
-from armwise.offline.log import Log
-from armwise.serve.errors import Conflict, Unknown
-from armwise.serve.journal.events import ARRIVAL, DEFAULT_AGENT, Creation, Settings
-from armwise.serve.model.build import build_model
-from armwise.serve.model.dims import AUTOMATIC
-from armwise.serve.model.explain import explain
-from armwise.serve.model.lessons import read_lessons
+from armwise.core.agent import Agent
+from armwise.features.encoding.arms import read_arms
+from armwise.features.encoding.from_python import read_context, read_named_arms
+from armwise.offline.logs.log import Log
+from armwise.service.decider.answers import Decided, Explanation, Receipt, UnknownDecision
+from armwise.service.decider.asked import Asked
+from armwise.service.decider.describe import described, held_in_memory
+from armwise.service.decider.folder import Folder
+from armwise.service.decider.home import Home
+from armwise.service.decider.memory import Memory
+from armwise.service.decider.reading import read_decision, read_id, read_log, read_pairs, read_requests, read_reward
+from armwise.service.decider.transformed import read_encoder
+from armwise.service.errors import Conflict, Unknown
+from armwise.service.journal.events import ARRIVAL, DEFAULT_AGENT, Creation, Settings
+from armwise.service.model.build import build_model
+from armwise.service.model.dims import AUTOMATIC
+from armwise.service.model.explain import explain
+from armwise.service.model.lessons import read_lessons
 
 WEEK = 7 * 86400.0
 

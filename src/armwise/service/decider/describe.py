@@ -6,9 +6,9 @@ import copy
 from collections.abc import Mapping
 from typing import Any
 
-from armwise.agent import Agent
+from armwise.core.agent import Agent
+from armwise.core.saving import Saved
 from armwise.features.maps import FeatureMap
-from armwise.persist import Saved
 
 
 class Undescribed(ValueError):

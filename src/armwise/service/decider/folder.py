@@ -9,18 +9,18 @@ from typing import Any
 
 import msgspec
 
-from armwise.decider.answers import Decided, Receipt
-from armwise.decider.asked import Asked
-from armwise.decider.home import APP, Given, receipt
-from armwise.features.tokens import Stack, part
-from armwise.serve.config import open_store
-from armwise.serve.engine.draw import answer
-from armwise.serve.engine.engine import Engine
-from armwise.serve.journal.append import Journal, Write, Written
-from armwise.serve.journal.events import Creation, Decision, Lessons, Reward
-from armwise.serve.log.export import as_dsjson, entries
-from armwise.serve.model.dims import AUTOMATIC, NEVER, SAMPLE, next_look, wanted_dim
-from armwise.serve.model.model import Model
+from armwise.features.encoding.tokens import Stack, part
+from armwise.service.config import open_store
+from armwise.service.decider.answers import Decided, Receipt
+from armwise.service.decider.asked import Asked
+from armwise.service.decider.home import APP, Given, receipt
+from armwise.service.engine.draw import answer
+from armwise.service.engine.engine import Engine
+from armwise.service.journal.append import Journal, Write, Written
+from armwise.service.journal.events import Creation, Decision, Lessons, Reward
+from armwise.service.log.export import as_dsjson, entries
+from armwise.service.model.dims import AUTOMATIC, NEVER, SAMPLE, next_look, wanted_dim
+from armwise.service.model.model import Model
 
 MOST_KEPT = 1000  # decisions of one call whose features stay in memory until they are learnt
 

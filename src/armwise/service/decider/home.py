@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
-from armwise.decider.answers import Decided, Receipt
-from armwise.decider.asked import Asked
-from armwise.serve.journal.events import Lessons, Reward
-from armwise.serve.model.model import Model
+from armwise.service.decider.answers import Decided, Receipt
+from armwise.service.decider.asked import Asked
+from armwise.service.journal.events import Lessons, Reward
+from armwise.service.model.model import Model
 
 APP = "default"  # the application's name in the journal, as ``armwise serve`` calls its only one
 

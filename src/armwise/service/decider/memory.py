@@ -13,22 +13,22 @@ from typing import Any
 
 import msgspec
 
-from armwise.agent import Agent
-from armwise.decider.answers import Decided, Receipt
-from armwise.decider.asked import Asked
-from armwise.decider.home import APP, Given, receipt
-from armwise.features.arms import ArmColumns, check_id
-from armwise.features.scaling import Scaling
-from armwise.features.tokens import Stack, Tail, part
-from armwise.serve.engine.ids import chances
-from armwise.serve.errors import Conflict, Unknown
-from armwise.serve.journal.append import canonical
-from armwise.serve.journal.events import LARGEST, Creation, Decision, Expiry, Lessons, Reward, Row
-from armwise.serve.journal.rules import Status
-from armwise.serve.log.export import Entry, Outcome, as_dsjson
-from armwise.serve.model.build import build_model
-from armwise.serve.model.dims import AUTOMATIC, NEVER, SAMPLE, next_look, wanted_dim
-from armwise.serve.model.model import Model
+from armwise.core.agent import Agent
+from armwise.features.encoding.arms import ArmColumns, check_id
+from armwise.features.encoding.running_scale import Scaling
+from armwise.features.encoding.tokens import Stack, Tail, part
+from armwise.service.decider.answers import Decided, Receipt
+from armwise.service.decider.asked import Asked
+from armwise.service.decider.home import APP, Given, receipt
+from armwise.service.engine.ids import chances
+from armwise.service.errors import Conflict, Unknown
+from armwise.service.journal.append import canonical
+from armwise.service.journal.events import LARGEST, Creation, Decision, Expiry, Lessons, Reward, Row
+from armwise.service.journal.rules import Status
+from armwise.service.log.export import Entry, Outcome, as_dsjson
+from armwise.service.model.build import build_model
+from armwise.service.model.dims import AUTOMATIC, NEVER, SAMPLE, next_look, wanted_dim
+from armwise.service.model.model import Model
 
 MOST_SEEN = 1000  # decisions whose features stay in memory for their rewards; of older ones they are made again
 
@@ -76,7 +76,7 @@ class _Closed:
 class Memory:
     """Decisions in memory, learnt the moment their rewards come.
 
-    >>> from armwise.features.arms import read_arms
+    >>> from armwise.features.encoding.arms import read_arms
     >>> home = Memory(Creation())
     >>> [made] = home.decide([Asked(b"{}", None, read_arms([b'"a"', b'"b"']), None)])
     >>> home.reward([(made.id, 1.0, None)])[0].status
@@ -115,7 +115,7 @@ class Memory:
     def decide(self, requests: Sequence[Asked]) -> list[Decided]:
         """Decide, one after the other.
 
-        >>> from armwise.features.arms import read_arms
+        >>> from armwise.features.encoding.arms import read_arms
         >>> Memory(Creation()).decide([Asked(b"{}", None, read_arms([b'"a"']), "e1")])[0].arm
         'a'
         """
@@ -135,7 +135,7 @@ class Memory:
     def decide_one(self, asked: Asked) -> Decided:
         """``decide`` with one request.
 
-        >>> from armwise.features.arms import read_arms
+        >>> from armwise.features.encoding.arms import read_arms
         >>> Memory(Creation()).decide_one(Asked(b"{}", None, read_arms([b'"a"']), "e1")).arm
         'a'
         """
@@ -225,7 +225,7 @@ class Memory:
         >>> Memory(Creation()).reward([("e1", 1.0, None)])
         Traceback (most recent call last):
         ...
-        armwise.serve.errors.Unknown: no decision has the id e1
+        armwise.service.errors.Unknown: no decision has the id e1
         """
         with self._lock:
             now = self._expire()
@@ -235,7 +235,7 @@ class Memory:
     def reward_one(self, id: str, value: float, cost: Any) -> Receipt:
         """``reward`` with one reward.
 
-        >>> from armwise.features.arms import read_arms
+        >>> from armwise.features.encoding.arms import read_arms
         >>> home = Memory(Creation())
         >>> home.reward_one(home.decide_one(Asked(b"{}", None, read_arms([b'"a"']), None)).id, 1.0, None).status
         'taken'

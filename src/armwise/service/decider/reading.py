@@ -11,12 +11,12 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from armwise.decider.answers import Decided
-from armwise.decider.asked import Asked
-from armwise.features.plain import read_context, read_named_arms
-from armwise.offline.log import Log
-from armwise.serve.journal.append import canonical
-from armwise.serve.journal.events import LARGEST, Decision
+from armwise.features.encoding.from_python import read_context, read_named_arms
+from armwise.offline.logs.log import Log
+from armwise.service.decider.answers import Decided
+from armwise.service.decider.asked import Asked
+from armwise.service.journal.append import canonical
+from armwise.service.journal.events import LARGEST, Decision
 
 
 def read_request(request: Any, encoded: Callable[[Any], Any] | None = None) -> Asked:

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from armwise.features.encoder import Encoder
-from armwise.features.plain import to_plain
+from armwise.features.encoding.encoder import Encoder
+from armwise.features.encoding.from_python import to_plain
 
 
 def read_encoder(encoder: Any, dim: int | None) -> tuple[Callable[[Any], Any] | None, dict[str, Any]]:

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from armwise import persist
-from armwise.serve.errors import Damaged
-from armwise.serve.journal.events import Change, Creation, Version
-from armwise.serve.model.model import Model
-from armwise.serve.model.versions import by_role, role
+from armwise.core import saving
+from armwise.service.errors import Damaged
+from armwise.service.journal.events import Change, Creation, Version
+from armwise.service.model.model import Model
+from armwise.service.model.versions import by_role, role
 
 if TYPE_CHECKING:
-    from armwise.serve.engine.engine import Engine
+    from armwise.service.engine.engine import Engine
 
 _VERSIONS = "SELECT seq FROM events WHERE app = ? AND kind = 'version' ORDER BY seq DESC"
 _MADE = "SELECT max(seq) FROM events WHERE app = ? AND kind = 'create' AND kind IN ('create', 'configure')"
@@ -46,7 +46,7 @@ def make_one_alike(engine: Engine, pattern: Engine, app: str, anew: bool = False
     if (change := _difference(engine.learner.models[app], there)) is not None:
         engine.journal_change(app, change)
     mine = engine.learner.models[app]
-    if type(mine.agent) is not type(there.agent) or persist.differences(mine.agent.params(), there.agent.params()):
+    if type(mine.agent) is not type(there.agent) or saving.differences(mine.agent.params(), there.agent.params()):
         raise ValueError(
             f"the model of {app} in {pattern.store} is not made as it was created (it was imported, or promoted): "
             f"make it so in the configuration, which trains it, before a database is added; it is {there.agent}"

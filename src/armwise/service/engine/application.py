@@ -6,11 +6,11 @@ from typing import Any
 
 import msgspec
 
-from armwise.features.arms import check_id
-from armwise.features.tokens import InvalidInput
-from armwise.serve.journal.events import DEFAULT_AGENT, FORGET, LEAST_PAIRS, MAX_PAIRS, Creation, Settings
-from armwise.serve.model.build import build_model
-from armwise.serve.model.model import Model
+from armwise.features.encoding.arms import check_id
+from armwise.features.encoding.tokens import InvalidInput
+from armwise.service.journal.events import DEFAULT_AGENT, FORGET, LEAST_PAIRS, MAX_PAIRS, Creation, Settings
+from armwise.service.model.build import build_model
+from armwise.service.model.model import Model
 
 
 class Application(msgspec.Struct, forbid_unknown_fields=True):
@@ -44,7 +44,7 @@ class Application(msgspec.Struct, forbid_unknown_fields=True):
         >>> Application(window=-1.0).check()
         Traceback (most recent call last):
         ...
-        armwise.features.tokens.InvalidInput: window must be seconds above 0 and within ten years, got -1.0
+        armwise.features.encoding.tokens.InvalidInput: window must be seconds above 0 and within ten years, got -1.0
         """
         for arm in self.arms:
             check_id("an arm's id", arm)
@@ -70,7 +70,7 @@ def rivals(creation: Creation) -> dict[str, Model]:
     >>> rivals(Creation(settings=Settings(policies={"bold": {"class": "Nonsense"}})))
     Traceback (most recent call last):
     ...
-    armwise.features.tokens.InvalidInput: policies.bold: agent: armwise has nothing called 'Nonsense'
+    armwise.features.encoding.tokens.InvalidInput: policies.bold: agent: armwise has nothing called 'Nonsense'
     """
     found = {}
     for name, agent in creation.settings.policies.items():

@@ -7,22 +7,22 @@ from collections.abc import Callable
 
 import msgspec
 
-from armwise.features.arms import ArmColumns, read_arms
-from armwise.features.tokens import InvalidInput
-from armwise.serve.engine.journaling import Journaling
-from armwise.serve.engine.startup import apply, await_applications, warm
-from armwise.serve.errors import Unavailable, Unknown
-from armwise.serve.journal.append import Write
-from armwise.serve.journal.events import Change, Creation, Event, Import, Lessons
-from armwise.serve.journal.store import Database
-from armwise.serve.model.model import Model
-from armwise.serve.model.trial import check_creation, check_import, exported
+from armwise.features.encoding.arms import ArmColumns, read_arms
+from armwise.features.encoding.tokens import InvalidInput
+from armwise.service.engine.journaling import Journaling
+from armwise.service.engine.startup import apply, await_applications, warm
+from armwise.service.errors import Unavailable, Unknown
+from armwise.service.journal.append import Write
+from armwise.service.journal.events import Change, Creation, Event, Import, Lessons
+from armwise.service.journal.store import Database
+from armwise.service.model.model import Model
+from armwise.service.model.trial import check_creation, check_import, exported
 
 
 class Applications(Journaling):
     """A journal at work whose applications are created, configured, taught, replaced and retired.
 
-    >>> from armwise.serve.journal.sqlite import SQLite
+    >>> from armwise.service.journal.sqlite import SQLite
     >>> applications = Applications(SQLite.temporary(), {"shop": Creation()})
     >>> applications.start(); sorted(applications.models); applications.stop()
     ['shop']
@@ -46,7 +46,7 @@ class Applications(Journaling):
     def start(self) -> None:
         """Recover from the journal, create what is new, and begin.
 
-        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> from armwise.service.journal.sqlite import SQLite
         >>> applications = Applications(SQLite.temporary(), {"shop": Creation()})
         >>> applications.start(); sorted(applications.models); applications.stop()
         ['shop']
@@ -69,7 +69,7 @@ class Applications(Journaling):
         >>> Applications(None, {}).model("shop")
         Traceback (most recent call last):
         ...
-        armwise.serve.errors.Unknown: no application is called 'shop'
+        armwise.service.errors.Unknown: no application is called 'shop'
         """
         try:
             return self.models[app]
@@ -82,7 +82,7 @@ class Applications(Journaling):
     def configured(self, app: str) -> tuple[int, Creation | None]:
         """What the configuration last made an application of, and the event that said so.
 
-        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> from armwise.service.journal.sqlite import SQLite
         >>> engine = Applications(SQLite.temporary(), {"shop": Creation(seed=3)})
         >>> engine.start(); engine.configured("shop")[1].seed; engine.stop()
         3
@@ -104,7 +104,7 @@ class Applications(Journaling):
     def forgotten(self, app: str) -> int:
         """The event up to which the application's log was deleted: nothing shows what is before.
 
-        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> from armwise.service.journal.sqlite import SQLite
         >>> engine = Applications(SQLite.temporary(), {"shop": Creation()})
         >>> engine.start(); engine.forgotten("shop"); engine.stop()
         0
@@ -114,7 +114,7 @@ class Applications(Journaling):
     def configure(self, app: str, change: Change) -> None:
         """Change settings (and ``epsilon`` where the agent has one), from now on; returns when they are in force.
 
-        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> from armwise.service.journal.sqlite import SQLite
         >>> engine = Applications(SQLite.temporary(), {"shop": Creation()})
         >>> engine.start()
         >>> engine.configure("shop", Change(window=5.0)); engine.models["shop"].settings.window
@@ -135,7 +135,7 @@ class Applications(Journaling):
 
         Returns when what changed is learnt here.
 
-        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> from armwise.service.journal.sqlite import SQLite
         >>> engine = Applications(SQLite.temporary(), {"shop": Creation()})
         >>> engine.start(); engine.apply({"news": Creation(seed=2)}); sorted(engine.models); engine.stop()
         ['news']
@@ -150,8 +150,8 @@ class Applications(Journaling):
     def retire(self, app: str) -> None:
         """Serve an application that was made by request no longer; what the journal has of it stays.
 
-        >>> from armwise.serve.journal.events import Settings
-        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> from armwise.service.journal.events import Settings
+        >>> from armwise.service.journal.sqlite import SQLite
         >>> engine = Applications(SQLite.temporary(), {})
         >>> engine.start(); engine.apply({"news": Creation(settings=Settings(by_request=True))}); engine.retire("news")
         >>> sorted(engine.models); engine.stop()
@@ -167,7 +167,7 @@ class Applications(Journaling):
     def reset(self, app: str, creation: Creation | None = None) -> None:
         """Begin the application's model anew, as it was created, or from something else.
 
-        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> from armwise.service.journal.sqlite import SQLite
         >>> engine = Applications(SQLite.temporary(), {"shop": Creation()})
         >>> engine.start(); engine.reset("shop"); engine.models["shop"].lessons; engine.stop()
         0
@@ -180,9 +180,9 @@ class Applications(Journaling):
     def teach(self, app: str, lessons: Lessons, request: str = "") -> None:
         """Journal what others decided, for the application's model to learn; returns when it is learnt.
 
-        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> from armwise.service.journal.sqlite import SQLite
         >>> engine = Applications(SQLite.temporary(), {"shop": Creation()})
-        >>> from armwise.serve.journal.events import Decision
+        >>> from armwise.service.journal.events import Decision
         >>> asked = Decision(msgspec.Raw(b"{}"), [msgspec.Raw(b'"a"')], [1.0], 0, 0, 1, 0.0)
         >>> engine.start(); engine.teach("shop", Lessons([asked], [1.0])); engine.model("shop").lessons; engine.stop()
         1
@@ -195,7 +195,7 @@ class Applications(Journaling):
     def replace(self, app: str, model: bytes) -> None:
         """Put a model from outside (as ``export`` gave it) in place of the application's own.
 
-        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> from armwise.service.journal.sqlite import SQLite
         >>> engine = Applications(SQLite.temporary(), {"shop": Creation()})
         >>> engine.start()
         >>> engine.replace("shop", engine.export("shop")); engine.stop()
@@ -206,7 +206,7 @@ class Applications(Journaling):
     def export(self, app: str) -> bytes:
         """The published model as bytes, for ``replace`` here or elsewhere.
 
-        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> from armwise.service.journal.sqlite import SQLite
         >>> engine = Applications(SQLite.temporary(), {"shop": Creation()})
         >>> engine.start(); engine.export("shop")[:8]; engine.stop()
         b'ARMWISE!'
@@ -216,7 +216,7 @@ class Applications(Journaling):
     def journal_change(self, app: str, event: Event, id: str = "", request: str = "") -> None:
         """Journal an event that changes an application, unchecked; returns when it is learnt.
 
-        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> from armwise.service.journal.sqlite import SQLite
         >>> engine = Applications(SQLite.temporary(), {"shop": Creation()})
         >>> engine.start(); engine.journal_change("shop", Change(window=5.0)); engine.models["shop"].settings.window
         5.0
@@ -230,7 +230,7 @@ class Applications(Journaling):
     def put_catalogue(self, arms: ArmColumns) -> str:
         """Store arms for requests to name; returns their hash when they are durable.
 
-        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> from armwise.service.journal.sqlite import SQLite
         >>> engine = Applications(SQLite.temporary(), {"shop": Creation()})
         >>> engine.start(); name = engine.put_catalogue(read_arms([b'"a"', b'"b"']))
         >>> engine.catalogue(name).ids; engine.stop()
@@ -245,12 +245,12 @@ class Applications(Journaling):
     def catalogue(self, name: str) -> ArmColumns:
         """The arms that a request names; read once, and kept while they are used.
 
-        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> from armwise.service.journal.sqlite import SQLite
         >>> engine = Applications(SQLite.temporary(), {"shop": Creation()})
         >>> engine.start(); engine.catalogue("00" * 16)
         Traceback (most recent call last):
         ...
-        armwise.serve.errors.Unknown: no catalogue has the hash 00000000000000000000000000000000: send its arms again
+        armwise.service.errors.Unknown: no catalogue has the hash 00000000000000000000000000000000: send its arms again
         >>> engine.stop()
         """
         with self._looking:

@@ -6,7 +6,7 @@ import logging
 import time
 from collections.abc import Callable
 
-log = logging.getLogger("armwise.serve")
+log = logging.getLogger("armwise.service")
 
 TOLERANCE = 5.0  # seconds against the time since boot: beyond is a jump, below is how clocks are kept right
 LASTING = 600.0  # seconds after which a jump forward is believed

@@ -6,8 +6,8 @@ import itertools
 from collections import Counter
 from collections.abc import Sequence
 
-from armwise.serve.journal.append import Write
-from armwise.serve.journal.events import Decision, Expiry, Reward, Row
+from armwise.service.journal.append import Write
+from armwise.service.journal.events import Decision, Expiry, Reward, Row
 
 MOST_ARMS = 50  # per application that are counted by their names, those that come first; the others together
 MOST_REMEMBERED = 20_000  # decisions whose arms are known when their rewards come; at times twice as many
@@ -18,7 +18,7 @@ BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0,
 class Counts:
     """Decisions, rewards and windows that closed.
 
-    >>> from armwise.serve.journal.events import Reward
+    >>> from armwise.service.journal.events import Reward
     >>> counts = Counts()
     >>> row = Row(2, 0, "shop", "reward", "e1", b"", Reward(1.0, decision=1))
     >>> counts.take([(row, Write("shop", "e1", Reward(1.0)))]); counts.rewards

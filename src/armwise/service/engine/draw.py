@@ -8,14 +8,14 @@ from collections.abc import Sequence
 
 import msgspec
 
-from armwise.features.arms import ArmColumns, read_arm
-from armwise.features.tokens import InvalidInput, Part
-from armwise.serve.journal.append import Write, Written
-from armwise.serve.journal.events import Decision, Share, decided
-from armwise.serve.model.model import Model
-from armwise.serve.model.seen import Seen
-from armwise.serve.model.underway import Held
-from armwise.serve.model.versions import draw_among
+from armwise.features.encoding.arms import ArmColumns, read_arm
+from armwise.features.encoding.tokens import InvalidInput, Part
+from armwise.service.journal.append import Write, Written
+from armwise.service.journal.events import Decision, Share, decided
+from armwise.service.model.model import Model
+from armwise.service.model.seen import Seen
+from armwise.service.model.underway import Held
+from armwise.service.model.versions import draw_among
 
 
 class Answer(msgspec.Struct):
@@ -37,7 +37,7 @@ class Answer(msgspec.Struct):
 def answer(written: Written, write: Write | None = None) -> Answer:
     """The answer to a journaled decision; quicker with the write that it came from.
 
-    >>> from armwise.serve.journal.events import Row
+    >>> from armwise.service.journal.events import Row
     >>> body = b'{"context":{},"arms":["b","a"],"p":[1.0],"arm":0,"version":3,"window":1,"default":0.0,"order":[1,0]}'
     >>> answer(Written(Row(9, 0, "shop", "decision", "e1", body))).probabilities
     [('a', 0.0), ('b', 1.0)]
@@ -65,9 +65,9 @@ def drawn(
 
     Where the model counts what is under way, it counts this one for as long as what comes third is held.
 
-    >>> from armwise.features.arms import read_arms
-    >>> from armwise.serve.journal.events import Creation
-    >>> from armwise.serve.model.build import build_model
+    >>> from armwise.features.encoding.arms import read_arms
+    >>> from armwise.service.journal.events import Creation
+    >>> from armwise.service.model.build import build_model
     >>> drawn(build_model(Creation()), b"{}", read_arms([b'"a"', b'"b"']), ["a"], 0.5)[0].p
     [1.0]
     """
@@ -100,9 +100,9 @@ def drawn(
 def undrawn(model: Model, context: bytes, arms: ArmColumns, excluded: Sequence[str], deferred: bool) -> Decision:
     """What a request asks for that no arm can be drawn for now: to be compared with one that was made before.
 
-    >>> from armwise.features.arms import read_arms
-    >>> from armwise.serve.journal.events import Creation
-    >>> from armwise.serve.model.build import build_model
+    >>> from armwise.features.encoding.arms import read_arms
+    >>> from armwise.service.journal.events import Creation
+    >>> from armwise.service.model.build import build_model
     >>> undrawn(build_model(Creation()), b"{}", read_arms([b'"a"', b'"b"']), ["a"], False).p
     [0.0]
     """

@@ -5,24 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from armwise.budget.accounts import BudgetSpent
-from armwise.features.arms import ArmColumns, check_id, read_arms
-from armwise.features.tokens import Part, Stack
-from armwise.serve.engine.applications import Applications
-from armwise.serve.engine.draw import Answer, answer, drawn, undrawn, uniform
-from armwise.serve.errors import Unknown
-from armwise.serve.journal.append import Write, Written
-from armwise.serve.journal.events import Activation, Decision, Reward, Row, decided
-from armwise.serve.journal.events import Creation as Creation
-from armwise.serve.journal.rules import Status
-from armwise.serve.model.seen import Seen
-from armwise.serve.model.underway import Held
+from armwise.agents.budget.accounts import BudgetSpent
+from armwise.features.encoding.arms import ArmColumns, check_id, read_arms
+from armwise.features.encoding.tokens import Part, Stack
+from armwise.service.engine.applications import Applications
+from armwise.service.engine.draw import Answer, answer, drawn, undrawn, uniform
+from armwise.service.errors import Unknown
+from armwise.service.journal.append import Write, Written
+from armwise.service.journal.events import Activation, Decision, Reward, Row, decided
+from armwise.service.journal.events import Creation as Creation
+from armwise.service.journal.rules import Status
+from armwise.service.model.seen import Seen
+from armwise.service.model.underway import Held
 
 
 class Engine(Applications):
     """All applications over one journal.
 
-    >>> from armwise.serve.journal.sqlite import SQLite
+    >>> from armwise.service.journal.sqlite import SQLite
     >>> engine = Engine(SQLite.temporary(), {"shop": Creation()})
     >>> engine.start()
     >>> answer = engine.decide("shop", b'{"hour": 9}', [b'"pasta"', b'"salad"'], id="e1")
@@ -68,7 +68,7 @@ class Engine(Applications):
         ``now`` the time for its id; ``catalogue`` the hash by which the arms were named. With ``keep`` its features
         stay in memory until the learner has learnt it, which need not make them again then.
 
-        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> from armwise.service.journal.sqlite import SQLite
         >>> engine = Engine(SQLite.temporary(), {"shop": Creation()})
         >>> engine.start()
         >>> engine.prepare("shop", b"{}", [b'"a"', b'"b"'], excluded=["a"]).event.p
@@ -103,7 +103,7 @@ class Engine(Applications):
     def decide(self, app: str, context: bytes, arms: Sequence[bytes], **options: Any) -> Answer:
         """Decide and wait until it is durable; options as for ``prepare``.
 
-        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> from armwise.service.journal.sqlite import SQLite
         >>> engine = Engine(SQLite.temporary(), {"shop": Creation()})
         >>> engine.start()
         >>> one = engine.decide("shop", b"{}", [b'"a"', b'"b"'], id="e1")
@@ -118,7 +118,7 @@ class Engine(Applications):
     def prepare_reward(self, app: str, id: str, value: float, request: str = "", cost: Any = None) -> Write:
         """A reward, checked.
 
-        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> from armwise.service.journal.sqlite import SQLite
         >>> engine = Engine(SQLite.temporary(), {"shop": Creation()})
         >>> engine.start(); engine.prepare_reward("shop", "e1", 1).event.value; engine.stop()
         1.0
@@ -130,13 +130,13 @@ class Engine(Applications):
     def reward(self, app: str, id: str, value: float, request: str = "", cost: Any = None) -> Written:
         """Journal a reward and wait until it is durable.
 
-        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> from armwise.service.journal.sqlite import SQLite
         >>> engine = Engine(SQLite.temporary(), {"shop": Creation()})
         >>> engine.start()
         >>> engine.reward("shop", "e1", 1.0)
         Traceback (most recent call last):
         ...
-        armwise.serve.errors.Unknown: no decision has the id e1
+        armwise.service.errors.Unknown: no decision has the id e1
         >>> engine.stop()
         """
         written: list[Written] = self.writer.write([self.prepare_reward(app, id, value, request, cost)])
@@ -145,7 +145,7 @@ class Engine(Applications):
     def prepare_activation(self, app: str, id: str, request: str = "") -> Write:
         """An activation, checked.
 
-        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> from armwise.service.journal.sqlite import SQLite
         >>> engine = Engine(SQLite.temporary(), {"shop": Creation()})
         >>> engine.start(); engine.prepare_activation("shop", "e1").id; engine.stop()
         'e1'
@@ -156,7 +156,7 @@ class Engine(Applications):
     def activate(self, app: str, id: str, request: str = "") -> Written:
         """A deferred decision was shown.
 
-        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> from armwise.service.journal.sqlite import SQLite
         >>> engine = Engine(SQLite.temporary(), {"shop": Creation()})
         >>> engine.start()
         >>> _ = engine.decide("shop", b"{}", [b'"a"'], id="e1", deferred=True)
@@ -172,12 +172,12 @@ class Engine(Applications):
     def find(self, app: str, id: str, deleted: bool = False) -> tuple[Answer, Decision, Status]:
         """A decision as it was answered and journaled, and where it stands; with ``deleted`` even if its log was.
 
-        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> from armwise.service.journal.sqlite import SQLite
         >>> engine = Engine(SQLite.temporary(), {"shop": Creation()})
         >>> engine.start(); engine.find("shop", "e1")
         Traceback (most recent call last):
         ...
-        armwise.serve.errors.Unknown: no decision has the id e1
+        armwise.service.errors.Unknown: no decision has the id e1
         >>> engine.stop()
         """
         first = 0 if deleted else self.forgotten(app)
@@ -192,7 +192,7 @@ class Engine(Applications):
     def rewards(self, app: str, id: str) -> list[Row]:
         """Every reward that a decision was given, late ones too.
 
-        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> from armwise.service.journal.sqlite import SQLite
         >>> engine = Engine(SQLite.temporary(), {"shop": Creation()})
         >>> engine.start(); engine.rewards("shop", "e1"); engine.stop()
         []
@@ -208,7 +208,7 @@ class Engine(Applications):
         It is the first 8 bytes of BLAKE2b (keyed with the secret) of application, NUL, id, as a little-endian
         integer, shifted right by 11 and divided by 2^53.
 
-        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> from armwise.service.journal.sqlite import SQLite
         >>> engine = Engine(SQLite.temporary(), {})
         >>> engine.start(); engine.uniform("shop", "e1") == engine.uniform("shop", "e1"); engine.stop()
         True

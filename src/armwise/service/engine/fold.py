@@ -8,11 +8,11 @@ import itertools
 import logging
 from collections.abc import Sequence
 
-from armwise import persist
-from armwise.features.tokens import Stack
-from armwise.serve.journal.append import Journal, Write
-from armwise.serve.journal.bases import base_of
-from armwise.serve.journal.events import (
+from armwise.core import saving
+from armwise.features.encoding.tokens import Stack
+from armwise.service.journal.append import Journal, Write
+from armwise.service.journal.bases import base_of
+from armwise.service.journal.events import (
     PROVISIONAL,
     Change,
     Creation,
@@ -23,14 +23,14 @@ from armwise.serve.journal.events import (
     Row,
     Version,
 )
-from armwise.serve.journal.records import Saved
-from armwise.serve.journal.replayed import Replayed, replayed
-from armwise.serve.model.build import build_model
-from armwise.serve.model.model import Model
-from armwise.serve.model.seen import Seen, stack_of
-from armwise.serve.model.versions import fold_version, inherit
+from armwise.service.journal.records import Saved
+from armwise.service.journal.replayed import Replayed, replayed
+from armwise.service.model.build import build_model
+from armwise.service.model.model import Model
+from armwise.service.model.seen import Seen, stack_of
+from armwise.service.model.versions import fold_version, inherit
 
-log = logging.getLogger("armwise.serve")
+log = logging.getLogger("armwise.service")
 
 Recent = tuple[Decision, Seen | None]  # a decision, and what was seen of the arm that was drawn, where that was kept
 MOST_BYTES = 8192  # of a row that is kept for a reward
@@ -103,7 +103,7 @@ def fold(
                     raise ValueError(f"event {row.seq} is for {row.app!r}, which was never created")
                 case Import() as imported:
                     settings = models[row.app].settings  # they are the application's, not the model's
-                    former, models[row.app] = models[row.app], persist.loads(imported.data)
+                    former, models[row.app] = models[row.app], saving.loads(imported.data)
                     models[row.app].settings = settings
                     inherit(models[row.app], former)
                 case Lessons() as lessons_of_others:
@@ -211,7 +211,7 @@ def train(model: Model, journal: Journal, app: str, upto: int) -> None:
 
     Its own scales take the place of those that the decisions were made with; what is damaged or deleted is left out.
 
-    >>> from armwise.serve.journal.sqlite import SQLite
+    >>> from armwise.service.journal.sqlite import SQLite
     >>> model = build_model(Creation())
     >>> train(model, Journal(SQLite(":memory:").connect()), "shop", 10); model.lessons
     0
@@ -263,7 +263,7 @@ def give_up(models: dict[str, Model], broken: dict[str, str], app: str, reason: 
 def refold(models: dict[str, Model], journal: Journal, app: str, upto: int, broken: dict[str, str]) -> None:
     """The model of one application that has no snapshot, from its own events up to one of the journal's.
 
-    >>> from armwise.serve.journal.sqlite import SQLite
+    >>> from armwise.service.journal.sqlite import SQLite
     >>> models = {}
     >>> refold(models, Journal(SQLite(":memory:").connect()), "shop", 10, {}); models
     {}
@@ -271,8 +271,8 @@ def refold(models: dict[str, Model], journal: Journal, app: str, upto: int, brok
     seq = journal.base().seq
     if (data := base_of(journal.connection, app)) is not None:
         try:
-            models[app] = persist.loads(data)
-        except persist.LoadError as error:
+            models[app] = saving.loads(data)
+        except saving.LoadError as error:
             give_up(models, broken, app, f"the snapshot that its events begin with cannot be loaded: {error}")
     while seq < upto:
         rows = [row for row in journal.after(seq) if row.seq <= upto]
@@ -285,7 +285,7 @@ def restore(journal: Journal, at_hand: dict[str, Model] | None = None) -> tuple[
 
     Only models that changed are stored; one that is missing or cannot be loaded is left out.
 
-    >>> from armwise.serve.journal.sqlite import SQLite
+    >>> from armwise.service.journal.sqlite import SQLite
     >>> restore(Journal(SQLite(":memory:").connect()))
     ({}, 0)
     """
@@ -306,7 +306,7 @@ def restore(journal: Journal, at_hand: dict[str, Model] | None = None) -> tuple[
         try:
             stored = "SELECT data FROM snapshots WHERE app = ? AND seq = ?"
             data = bytes(execute(stored, (app, seq))[0][0]) if app in newer else base_of(journal.connection, app)
-            models[app] = persist.loads(data or b"", f"snapshot of {app}")
-        except persist.LoadError:
+            models[app] = saving.loads(data or b"", f"snapshot of {app}")
+        except saving.LoadError:
             log.exception("the snapshot of %s cannot be loaded", app)
     return models, saved.seq

@@ -11,23 +11,23 @@ import contextlib
 import time
 from collections.abc import Callable
 
-from armwise.serve.engine.clock import TrustedClock
-from armwise.serve.engine.counts import Counts
-from armwise.serve.engine.ids import Ids
-from armwise.serve.engine.learner import Learner, Snapshots
-from armwise.serve.engine.members import stand_alone
-from armwise.serve.engine.reading import Reading
-from armwise.serve.engine.writer import Writer
-from armwise.serve.journal.append import Journal, Write
-from armwise.serve.journal.events import Creation, Expiry, Row
-from armwise.serve.journal.store import Database
-from armwise.serve.model.model import Model
+from armwise.service.engine.clock import TrustedClock
+from armwise.service.engine.counts import Counts
+from armwise.service.engine.ids import Ids
+from armwise.service.engine.learner import Learner, Snapshots
+from armwise.service.engine.members import stand_alone
+from armwise.service.engine.reading import Reading
+from armwise.service.engine.writer import Writer
+from armwise.service.journal.append import Journal, Write
+from armwise.service.journal.events import Creation, Expiry, Row
+from armwise.service.journal.store import Database
+from armwise.service.model.model import Model
 
 
 class Journaling:
     """What an ``Engine`` rests on: it commits, learns, expires, stores and recovers.
 
-    >>> from armwise.serve.journal.sqlite import SQLite
+    >>> from armwise.service.journal.sqlite import SQLite
     >>> journaling = Journaling(SQLite.temporary(), {})
     >>> journaling.start(); journaling.writer.healthy; journaling.stop()
     True
@@ -67,7 +67,7 @@ class Journaling:
     def start(self) -> None:
         """Recover from the journal, and begin to commit.
 
-        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> from armwise.service.journal.sqlite import SQLite
         >>> journaling = Journaling(SQLite.temporary(), {})
         >>> journaling.start(); journaling.leader; journaling.stop()
         True
@@ -91,7 +91,7 @@ class Journaling:
     def stop(self) -> None:
         """Commit what was submitted, learn it, snapshot, end. What is acknowledged is kept in any case.
 
-        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> from armwise.service.journal.sqlite import SQLite
         >>> Journaling(SQLite.temporary(), {}).stop()
         """
         self.learner.stop()
@@ -102,7 +102,7 @@ class Journaling:
     def recover(self) -> None:
         """Load the newest snapshots and fold in what the journal has since.
 
-        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> from armwise.service.journal.sqlite import SQLite
         >>> engine = Journaling(SQLite.temporary(), {"shop": Creation()})
         >>> engine.start(); engine.stop()
         """
@@ -156,7 +156,7 @@ class Journaling:
     def open_journal(self) -> Journal:
         """The journal in a session of its own, to be closed by whoever asked for it.
 
-        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> from armwise.service.journal.sqlite import SQLite
         >>> journal = Journaling(SQLite(":memory:"), {}).open_journal()
         >>> journal.last()[0]; journal.connection.close()
         0
@@ -208,7 +208,7 @@ class Journaling:
     def expire(self) -> None:
         """Close the windows that are over; the writer does it by itself several times a second.
 
-        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> from armwise.service.journal.sqlite import SQLite
         >>> engine = Journaling(SQLite.temporary(), {"shop": Creation()})
         >>> engine.start(); engine.expire(); engine.stop()
         """
@@ -221,7 +221,7 @@ class Journaling:
     def expire_some(self, journal: Journal) -> bool:
         """Close some of the windows that are over; True if there may be more: decisions come in between.
 
-        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> from armwise.service.journal.sqlite import SQLite
         >>> engine = Journaling(SQLite.temporary(), {"shop": Creation()})
         >>> engine.start(); engine.writer.run(lambda journal: print(engine.expire_some(journal))); engine.stop()
         False
@@ -234,8 +234,8 @@ class Journaling:
     def snapshot(self) -> None:
         """Store the models now, those that changed; the learner does it by itself from time to time.
 
-        >>> from armwise.serve.journal.sqlite import SQLite
-        >>> from armwise.serve.engine.engine import Engine
+        >>> from armwise.service.journal.sqlite import SQLite
+        >>> from armwise.service.engine.engine import Engine
         >>> engine = Engine(SQLite.temporary(), {"shop": Creation()})
         >>> engine.start(); engine.snapshot(); engine.reading.journal.snapshot("shop")[0]; engine.stop()
         1
@@ -246,7 +246,7 @@ class Journaling:
     def wait_learnt(self, seq: int | None = None, timeout: float = 120.0) -> None:
         """Wait until the published models have all events up to ``seq`` (default: all there are).
 
-        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> from armwise.service.journal.sqlite import SQLite
         >>> engine = Journaling(SQLite.temporary(), {"shop": Creation()})
         >>> engine.start(); engine.wait_learnt(); engine.stop()
         """
@@ -258,7 +258,7 @@ class Journaling:
     def lag(self) -> int:
         """Events that are durable and not yet published in a model.
 
-        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> from armwise.service.journal.sqlite import SQLite
         >>> engine = Journaling(SQLite.temporary(), {})
         >>> engine.start(); engine.lag(); engine.stop()
         0
@@ -269,8 +269,8 @@ class Journaling:
     def open_decisions(self) -> dict[str, int]:
         """How many decisions of each application wait for a reward; counted at most every few seconds.
 
-        >>> from armwise.serve.journal.sqlite import SQLite
-        >>> from armwise.serve.engine.engine import Engine
+        >>> from armwise.service.journal.sqlite import SQLite
+        >>> from armwise.service.engine.engine import Engine
         >>> engine = Engine(SQLite.temporary(), {"shop": Creation()})
         >>> engine.start(); _ = engine.decide("shop", b"{}", [b'"a"']); engine.open_decisions(); engine.stop()
         {'shop': 1}

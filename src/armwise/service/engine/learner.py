@@ -15,15 +15,15 @@ import time
 from collections import deque
 from collections.abc import Callable, Collection
 
-from armwise import persist
-from armwise.serve.engine.fold import Recent, fold, give_up, refold, restore
-from armwise.serve.journal.append import Journal, Write
-from armwise.serve.journal.events import Row
-from armwise.serve.journal.store import Database
-from armwise.serve.model.model import Model
-from armwise.serve.model.underway import Underway
+from armwise.core import saving
+from armwise.service.engine.fold import Recent, fold, give_up, refold, restore
+from armwise.service.journal.append import Journal, Write
+from armwise.service.journal.events import Row
+from armwise.service.journal.store import Database
+from armwise.service.model.model import Model
+from armwise.service.model.underway import Underway
 
-log = logging.getLogger("armwise.serve")
+log = logging.getLogger("armwise.service")
 
 Snapshots = list[tuple[str, int, bytes]]
 MOST_PENDING = 20_000  # events kept in memory for the learner
@@ -37,7 +37,7 @@ class Learner:
 
     ``served`` are those of them that are configured (``applications``; None: all) and work.
 
-    >>> from armwise.serve.journal.sqlite import SQLite
+    >>> from armwise.service.journal.sqlite import SQLite
     >>> store = SQLite.temporary()
     >>> learner = Learner(store, lambda: Journal(store.connect()), save=print)
     >>> learner.recover(); learner.start(); learner.stop(); store.close()
@@ -84,7 +84,7 @@ class Learner:
     def recover(self) -> None:
         """Load the newest snapshots and, if this process leads, fold in what the journal has since.
 
-        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> from armwise.service.journal.sqlite import SQLite
         >>> store = SQLite.temporary()
         >>> learner = Learner(store, lambda: Journal(store.connect()), save=print)
         >>> learner.recover(); learner.leader; store.close()
@@ -117,7 +117,7 @@ class Learner:
     def catch_up(self) -> None:
         """Fold in all that is there, and publish.
 
-        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> from armwise.service.journal.sqlite import SQLite
         >>> store = SQLite.temporary()
         >>> learner = Learner(store, lambda: Journal(store.connect()), save=print)
         >>> learner.recover(); learner.catch_up(); store.close()
@@ -178,7 +178,7 @@ class Learner:
     def save(self) -> None:
         """Store the published models that changed since they were last stored.
 
-        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> from armwise.service.journal.sqlite import SQLite
         >>> store = SQLite.temporary()
         >>> learner = Learner(store, lambda: Journal(store.connect()), save=print)
         >>> learner.save(); store.close()
@@ -193,7 +193,7 @@ class Learner:
                 if self._stored.get(app) == model.version:
                     continue
                 try:
-                    found.append((app, model.version, persist.dumps(model)))
+                    found.append((app, model.version, saving.dumps(model)))
                 except Exception:  # it is folded from its events when the service starts again
                     log.exception("the model of %s cannot be stored", app)
                     without.append(app)

@@ -20,8 +20,8 @@ from typing import Any
 
 import msgspec
 
-from armwise.serve.journal.append import Journal
-from armwise.serve.journal.store import Connection, Database
+from armwise.service.journal.append import Journal
+from armwise.service.journal.store import Connection, Database
 
 PRESENT = 0x6E7204  # the class of advisory locks that say which databases a process knows
 PATIENCE = 5.0  # seconds that a database may take to answer
@@ -198,7 +198,7 @@ def first(desks: Collection[Desk]) -> Members:
 def missing_of(journals: Collection[Journal]) -> str:
     """What is wrong with a list of journals, where they are, or should be, all databases of one service; or nothing.
 
-    >>> from armwise.serve.journal.sqlite import SQLite
+    >>> from armwise.service.journal.sqlite import SQLite
     >>> missing_of([Journal(SQLite(":memory:").connect())])
     ''
     """

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from armwise.features.scaling import Scaler
-from armwise.features.tokens import InvalidInput
-from armwise.serve.journal.events import Creation
-from armwise.serve.model.build import build_model
-from armwise.serve.model.inside import copied, counts_choices
-from armwise.serve.model.model import Model
-from armwise.serve.model.uplift import Uplift
-from armwise.serve.model.versions import Challenger, by_role, role
+from armwise.features.encoding.running_scale import Scaler
+from armwise.features.encoding.tokens import InvalidInput
+from armwise.service.journal.events import Creation
+from armwise.service.model.build import build_model
+from armwise.service.model.inside import copied, counts_choices
+from armwise.service.model.model import Model
+from armwise.service.model.uplift import Uplift
+from armwise.service.model.versions import Challenger, by_role, role
 
 
 def check_merges(app: str, creation: Creation) -> None:
@@ -26,7 +26,7 @@ def check_merges(app: str, creation: Creation) -> None:
     >>> check_merges("shop", Creation(agent={"class": "LinUCB", "discount": 0.99}))  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ...
-    armwise.features.tokens.InvalidInput: applications.shop: LinUCB cannot be spread over several databases: ...
+    armwise.features.encoding.tokens.InvalidInput: applications.shop: LinUCB cannot be spread over several ...
     """
     agent = build_model(creation).agent
     if agent.merges and not counts_choices(agent):
@@ -95,7 +95,7 @@ def _views(parts: list[Model], scaler: Scaler) -> list[Model]:
 def merged_scaler(parts: list[Scaler]) -> Scaler:
     """The scale of numbers that several have seen parts of (Chan, Golub, LeVeque 1979).
 
-    >>> from armwise.features.tokens import part
+    >>> from armwise.features.encoding.tokens import part
     >>> one, two = Scaler(), Scaler()
     >>> one.update(part(b'{"hour": 9}', "c").table); two.update(part(b'{"hour": 15, "day": 2}', "c").table)
     >>> sorted(merged_scaler([one, two]).means.tolist())

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import threading
 
-from armwise.serve.engine.writer import STALL, Writer
-from armwise.serve.errors import Unavailable
-from armwise.serve.journal.append import Journal
+from armwise.service.engine.writer import STALL, Writer
+from armwise.service.errors import Unavailable
+from armwise.service.journal.append import Journal
 
 
 class Reading:
     """The journal, for one who asks at a time; Unavailable where it does not answer: nobody waits for it without end.
 
-    >>> from armwise.serve.engine.engine import Engine
-    >>> from armwise.serve.journal.sqlite import SQLite
+    >>> from armwise.service.engine.engine import Engine
+    >>> from armwise.service.journal.sqlite import SQLite
     >>> engine = Engine(SQLite.temporary(), {}); engine.start()
     >>> with engine.reading as journal:
     ...     journal.last()[0]
@@ -28,7 +28,7 @@ class Reading:
     def open(self, journal: Journal) -> None:
         """Ask this journal from now on, which has no other user.
 
-        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> from armwise.service.journal.sqlite import SQLite
         >>> reading = Reading(None); reading.open(Journal(SQLite(":memory:").connect())); reading.close()
         """
         journal.connection.patience = STALL
@@ -51,7 +51,7 @@ class Reading:
         >>> Reading(None).journal
         Traceback (most recent call last):
         ...
-        armwise.serve.errors.Unavailable: the journal is not open
+        armwise.service.errors.Unavailable: the journal is not open
         """
         if self._journal is None:
             raise Unavailable("the journal is not open")

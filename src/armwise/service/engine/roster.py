@@ -10,27 +10,27 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from armwise.features.arms import check_id
-from armwise.features.tokens import InvalidInput
-from armwise.serve.engine.merged import check_merges
-from armwise.serve.errors import Conflict, Unknown
-from armwise.serve.journal.append import Write
-from armwise.serve.journal.events import Creation, Version
-from armwise.serve.model.build import build_model
-from armwise.serve.model.trial import check_creation
-from armwise.serve.model.versions import MOST, by_role, role
+from armwise.features.encoding.arms import check_id
+from armwise.features.encoding.tokens import InvalidInput
+from armwise.service.engine.merged import check_merges
+from armwise.service.errors import Conflict, Unknown
+from armwise.service.journal.append import Write
+from armwise.service.journal.events import Creation, Version
+from armwise.service.model.build import build_model
+from armwise.service.model.trial import check_creation
+from armwise.service.model.versions import MOST, by_role, role
 
 if TYPE_CHECKING:
-    from armwise.serve.engine.engine import Engine
-    from armwise.serve.engine.shards import Shards
-    from armwise.serve.model.model import Model
+    from armwise.service.engine.engine import Engine
+    from armwise.service.engine.shards import Shards
+    from armwise.service.model.model import Model
 
 
 def versions(engine: Engine | Shards, app: str) -> list[dict[str, Any]]:
     """All versions, the leading one first; of the others, how much more each earns per decision than it.
 
-    >>> from armwise.serve.engine.engine import Engine
-    >>> from armwise.serve.journal.sqlite import SQLite
+    >>> from armwise.service.engine.engine import Engine
+    >>> from armwise.service.journal.sqlite import SQLite
     >>> engine = Engine(SQLite.temporary(), {"shop": Creation()}); engine.start()
     >>> [(one["name"], one["leads"]) for one in versions(engine, "shop")]; engine.stop()
     [('v1', True)]
@@ -54,8 +54,8 @@ def _shown(model: Any) -> dict[str, Any]:
 def add_version(engine: Engine | Shards, app: str, name: str, creation: Creation, share: float = 0.0) -> None:
     """Train a version on what the journal has of the application, beside the one that leads.
 
-    >>> from armwise.serve.engine.engine import Engine
-    >>> from armwise.serve.journal.sqlite import SQLite
+    >>> from armwise.service.engine.engine import Engine
+    >>> from armwise.service.journal.sqlite import SQLite
     >>> engine = Engine(SQLite.temporary(), {"shop": Creation()}); engine.start()
     >>> add_version(engine, "shop", "bold", Creation(agent={"class": "LinUCB", "alpha": 2.0}), share=0.1)
     >>> [one["share"] for one in versions(engine, "shop")]; engine.stop()
@@ -96,8 +96,8 @@ def share_version(engine: Engine | Shards, app: str, name: str, share: float) ->
 def promote(engine: Engine | Shards, app: str, name: str) -> None:
     """Let a version lead from now on; the one that led stays beside it, learns on, and can be promoted again.
 
-    >>> from armwise.serve.engine.engine import Engine
-    >>> from armwise.serve.journal.sqlite import SQLite
+    >>> from armwise.service.engine.engine import Engine
+    >>> from armwise.service.journal.sqlite import SQLite
     >>> engine = Engine(SQLite.temporary(), {"shop": Creation()}); engine.start()
     >>> add_version(engine, "shop", "bold", Creation()); promote(engine, "shop", "bold")
     >>> [one["name"] for one in versions(engine, "shop")]

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from armwise.serve.engine.writer import Done, Via, waited
-from armwise.serve.errors import Stale, Unavailable, Unknown
-from armwise.serve.journal.append import Appended, Write, Written
-from armwise.serve.journal.events import Decision
+from armwise.service.engine.writer import Done, Via, waited
+from armwise.service.errors import Stale, Unavailable, Unknown
+from armwise.service.journal.append import Appended, Write, Written
+from armwise.service.journal.events import Decision
 
 if TYPE_CHECKING:
-    from armwise.serve.engine.members import Members
-    from armwise.serve.engine.shards import Shards
+    from armwise.service.engine.members import Members
+    from armwise.service.engine.shards import Shards
 
 _SLOT = "\x1f"  # what follows it in an id, and before the last of it in a key of a request, is not hashed
 

@@ -14,21 +14,21 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from armwise.features.arms import ArmColumns, check_id
-from armwise.serve.engine.alike import make_alike
-from armwise.serve.engine.draw import Answer, answer
-from armwise.serve.engine.engine import Engine
-from armwise.serve.engine.members import Desk, Members, first
-from armwise.serve.engine.merged import check_merges, merge
-from armwise.serve.engine.routes import Routes, asked_by, key_of
-from armwise.serve.engine.together import Together
-from armwise.serve.errors import Unavailable
-from armwise.serve.journal.append import Write, Written
-from armwise.serve.journal.events import Creation
-from armwise.serve.journal.store import Database
-from armwise.serve.model.model import Model
+from armwise.features.encoding.arms import ArmColumns, check_id
+from armwise.service.engine.alike import make_alike
+from armwise.service.engine.draw import Answer, answer
+from armwise.service.engine.engine import Engine
+from armwise.service.engine.members import Desk, Members, first
+from armwise.service.engine.merged import check_merges, merge
+from armwise.service.engine.routes import Routes, asked_by, key_of
+from armwise.service.engine.together import Together
+from armwise.service.errors import Unavailable
+from armwise.service.journal.append import Write, Written
+from armwise.service.journal.events import Creation
+from armwise.service.journal.store import Database
+from armwise.service.model.model import Model
 
-log = logging.getLogger("armwise.serve")
+log = logging.getLogger("armwise.service")
 MERGE_EVERY = 0.1  # seconds between two merges, at least
 MERGE_SHARE = 0.05  # of a processor that merging may take
 LOOK_EVERY = 1.0  # seconds between two looks after the databases

@@ -7,17 +7,17 @@ import logging
 import time
 from typing import TYPE_CHECKING
 
-from armwise.features.arms import check_id
-from armwise.serve.errors import Conflict, Damaged, Unavailable
-from armwise.serve.journal.append import Write
-from armwise.serve.journal.events import CONFIG, Creation
-from armwise.serve.model.build import build_model
-from armwise.serve.model.trial import check_creation, rehearse
+from armwise.features.encoding.arms import check_id
+from armwise.service.errors import Conflict, Damaged, Unavailable
+from armwise.service.journal.append import Write
+from armwise.service.journal.events import CONFIG, Creation
+from armwise.service.model.build import build_model
+from armwise.service.model.trial import check_creation, rehearse
 
 if TYPE_CHECKING:
-    from armwise.serve.engine.applications import Applications
+    from armwise.service.engine.applications import Applications
 
-log = logging.getLogger("armwise.serve")
+log = logging.getLogger("armwise.service")
 _CREATED = "SELECT max(seq) FROM events WHERE app = ? AND kind = 'create' AND kind IN ('create', 'configure')"
 
 

@@ -9,25 +9,25 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from armwise.features.arms import ArmColumns
-from armwise.serve.engine.alike import make_one_alike
-from armwise.serve.engine.counts import Counts
-from armwise.serve.engine.draw import Answer
-from armwise.serve.engine.merged import check_merges
-from armwise.serve.engine.routes import asked_by, key_of
-from armwise.serve.errors import Unavailable, Unknown
-from armwise.serve.journal.events import Change, Creation, Decision, Lessons, Row
-from armwise.serve.journal.rules import Status
-from armwise.serve.journal.store import Database
-from armwise.serve.model.model import Model
-from armwise.serve.model.trial import exported
+from armwise.features.encoding.arms import ArmColumns
+from armwise.service.engine.alike import make_one_alike
+from armwise.service.engine.counts import Counts
+from armwise.service.engine.draw import Answer
+from armwise.service.engine.merged import check_merges
+from armwise.service.engine.routes import asked_by, key_of
+from armwise.service.errors import Unavailable, Unknown
+from armwise.service.journal.events import Change, Creation, Decision, Lessons, Row
+from armwise.service.journal.rules import Status
+from armwise.service.journal.store import Database
+from armwise.service.model.model import Model
+from armwise.service.model.trial import exported
 
 if TYPE_CHECKING:
-    from armwise.serve.engine.engine import Engine
-    from armwise.serve.engine.members import Members
+    from armwise.service.engine.engine import Engine
+    from armwise.service.engine.members import Members
 
 T = TypeVar("T")
-log = logging.getLogger("armwise.serve")
+log = logging.getLogger("armwise.service")
 
 
 class Together:

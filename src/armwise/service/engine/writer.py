@@ -11,11 +11,11 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from armwise.serve.engine.counts import BUCKETS
-from armwise.serve.errors import Unavailable
-from armwise.serve.journal.append import Appended, Journal, Write, joins
+from armwise.service.engine.counts import BUCKETS
+from armwise.service.errors import Unavailable
+from armwise.service.journal.append import Appended, Journal, Write, joins
 
-log = logging.getLogger("armwise.serve")
+log = logging.getLogger("armwise.service")
 
 Done = Callable[[Appended], None]
 Via = Callable[[Callable[[], None]], object]  # runs a function elsewhere, such as ``loop.call_soon_threadsafe``
@@ -52,8 +52,8 @@ class Writer:
     failure a write of no meaning is tried at every pause, so that it is ``healthy`` again without a client's help.
     While the database does not answer for ``stall`` seconds, whoever waits is refused, and so is whoever comes.
 
-    >>> from armwise.serve.journal.events import Change
-    >>> from armwise.serve.journal.sqlite import SQLite
+    >>> from armwise.service.journal.events import Change
+    >>> from armwise.service.journal.sqlite import SQLite
     >>> writer = Writer(lambda: Journal(SQLite(":memory:").connect()), now=lambda: 5)
     >>> writer.start()
     >>> writer.write([Write("shop", "", Change())])[0].row.seq
@@ -145,7 +145,7 @@ class Writer:
         >>> Writer(lambda: None, now=lambda: 0).submit([], print)
         Traceback (most recent call last):
         ...
-        armwise.serve.errors.Unavailable: the service is stopping
+        armwise.service.errors.Unavailable: the service is stopping
         """
         if not self._open:
             raise Unavailable("the service is stopping")
@@ -189,14 +189,14 @@ class Writer:
     def write(self, group: Sequence[Write]) -> Any:
         """Submit and wait.
 
-        >>> from armwise.serve.journal.events import Reward
-        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> from armwise.service.journal.events import Reward
+        >>> from armwise.service.journal.sqlite import SQLite
         >>> writer = Writer(lambda: Journal(SQLite(":memory:").connect()), now=lambda: 5)
         >>> writer.start()
         >>> writer.write([Write("shop", "e1", Reward(1.0))])
         Traceback (most recent call last):
         ...
-        armwise.serve.errors.Unknown: no decision has the id e1
+        armwise.service.errors.Unknown: no decision has the id e1
         >>> writer.stop()
         """
         return waited(self.submit, group)

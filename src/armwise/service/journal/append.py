@@ -20,15 +20,15 @@ from typing import Any, TypeVar, get_args
 
 import msgspec
 
-from armwise.features.tokens import Stack
-from armwise.numerics.requests import linked
-from armwise.serve.errors import Conflict, Damaged, Stale, Unavailable, Unknown
-from armwise.serve.journal.bodies import MANY, hashed, pack, pack_arms, together
-from armwise.serve.journal.events import Change, Creation, Decision, Event, Reward, Row, Sequel, Version, kind_of
-from armwise.serve.journal.records import STATUSES, Records, as_status, chunks, marks
-from armwise.serve.journal.records import Base as Base
-from armwise.serve.journal.rules import MOST_REWARDS, Status, check, happen, too_many
-from armwise.serve.journal.store import Rows, SharedConnection, Statement
+from armwise.features.encoding.tokens import Stack
+from armwise.native.requests import linked
+from armwise.service.errors import Conflict, Damaged, Stale, Unavailable, Unknown
+from armwise.service.journal.bodies import MANY, hashed, pack, pack_arms, together
+from armwise.service.journal.events import Change, Creation, Decision, Event, Reward, Row, Sequel, Version, kind_of
+from armwise.service.journal.records import STATUSES, Records, as_status, chunks, marks
+from armwise.service.journal.records import Base as Base
+from armwise.service.journal.rules import MOST_REWARDS, Status, check, happen, too_many
+from armwise.service.journal.store import Rows, SharedConnection, Statement
 
 T = TypeVar("T")
 _NO_STATUS = (None,) * 10
@@ -225,8 +225,8 @@ def _head(row: Row) -> bytes:
 class Journal(Records):
     """Appends to and reads from one connection; not for use by two threads at once.
 
-    >>> from armwise.serve.journal.events import Change
-    >>> from armwise.serve.journal.sqlite import SQLite
+    >>> from armwise.service.journal.events import Change
+    >>> from armwise.service.journal.sqlite import SQLite
     >>> journal = Journal(SQLite(":memory:").connect())
     >>> [outcome] = journal.append([[Write("shop", "", Change())]], now=5)
     >>> outcome[0].row.seq, journal.last()[0]
@@ -248,7 +248,7 @@ class Journal(Records):
         ``more`` gives groups that came while others appended, if ``joins`` says that they may join this batch now;
         their outcomes follow those of the others. Where nobody else appends it is not asked.
 
-        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> from armwise.service.journal.sqlite import SQLite
         >>> journal = Journal(SQLite(":memory:").connect())
         >>> journal.append([[Write("shop", "e1", Reward(0.5))]], now=5)
         [Unknown('no decision has the id e1')]
@@ -366,7 +366,7 @@ class Journal(Records):
     def put_catalogue(self, text: bytes, now: int) -> bytes:
         """Store arms, as ``bodies.together`` has them, for decisions to refer to; their hash.
 
-        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> from armwise.service.journal.sqlite import SQLite
         >>> Journal(SQLite(":memory:").connect()).put_catalogue(b'["a"]', now=5).hex()
         'f53b3155b302982e196b7645b7b614b1'
         """
@@ -387,7 +387,7 @@ class Journal(Records):
     def alone(self, work: Callable[[], T]) -> T:
         """Work in one transaction, while no other process appends.
 
-        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> from armwise.service.journal.sqlite import SQLite
         >>> Journal(SQLite(":memory:").connect()).alone(lambda: 7)
         7
         """
@@ -403,7 +403,7 @@ class Journal(Records):
     def probe(self) -> None:
         """Write something of no meaning, durably, as large as a batch may be: raises if nothing can be written.
 
-        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> from armwise.service.journal.sqlite import SQLite
         >>> Journal(SQLite(":memory:").connect()).probe()
         """
         self.connection.execute(

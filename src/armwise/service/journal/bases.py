@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from armwise.serve.journal.store import Connection
+from armwise.service.journal.store import Connection
 
 PIECE = 1 << 18  # bytes
 
@@ -26,7 +26,7 @@ def pieces(data: bytes) -> Iterator[tuple[int, bytes]]:
 def put_piece(connection: Connection, app: str, seq: int, n: int, piece: bytes) -> None:
     """Store a piece, of no meaning until ``put_base`` says so.
 
-    >>> from armwise.serve.journal.sqlite import SQLite
+    >>> from armwise.service.journal.sqlite import SQLite
     >>> put_piece(SQLite(":memory:").connect(), "shop", 7, 0, b"model")
     """
     connection.execute(
@@ -38,7 +38,7 @@ def put_piece(connection: Connection, app: str, seq: int, n: int, piece: bytes) 
 def put_base(connection: Connection, app: str, seq: int, size: int) -> None:
     """Let an application begin with a model of which all pieces are stored; ValueError if they are not.
 
-    >>> from armwise.serve.journal.sqlite import SQLite
+    >>> from armwise.service.journal.sqlite import SQLite
     >>> connection = SQLite(":memory:").connect()
     >>> put_piece(connection, "shop", 7, 0, b"model"); put_base(connection, "shop", 7, 5); base_of(connection, "shop")
     b'model'
@@ -55,7 +55,7 @@ def put_base(connection: Connection, app: str, seq: int, size: int) -> None:
 def base_of(connection: Connection, app: str) -> bytes | None:
     """The model with which an application begins; None if it begins with nothing.
 
-    >>> from armwise.serve.journal.sqlite import SQLite
+    >>> from armwise.service.journal.sqlite import SQLite
     >>> base_of(SQLite(":memory:").connect(), "shop") is None
     True
     """
@@ -68,7 +68,7 @@ def base_of(connection: Connection, app: str) -> bytes | None:
 def unused(connection: Connection) -> list[tuple[str, int, int]]:
     """Pieces that no application begins with.
 
-    >>> from armwise.serve.journal.sqlite import SQLite
+    >>> from armwise.service.journal.sqlite import SQLite
     >>> connection = SQLite(":memory:").connect()
     >>> put_piece(connection, "shop", 7, 0, b"model"); unused(connection)
     [('shop', 7, 0)]
@@ -83,7 +83,7 @@ def unused(connection: Connection) -> list[tuple[str, int, int]]:
 def drop_piece(connection: Connection, app: str, seq: int, n: int) -> None:
     """Take a piece away.
 
-    >>> from armwise.serve.journal.sqlite import SQLite
+    >>> from armwise.service.journal.sqlite import SQLite
     >>> drop_piece(SQLite(":memory:").connect(), "shop", 7, 0)
     """
     connection.execute("DELETE FROM pieces WHERE app = ? AND seq = ? AND n = ?", (app, seq, n))

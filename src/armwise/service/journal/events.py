@@ -28,9 +28,9 @@ from typing import Any, get_args
 
 import msgspec
 
-from armwise.features.tokens import InvalidInput
-from armwise.serve.errors import Damaged
-from armwise.serve.journal.bodies import catalogue_of, unpack
+from armwise.features.encoding.tokens import InvalidInput
+from armwise.service.errors import Damaged
+from armwise.service.journal.bodies import catalogue_of, unpack
 
 EARLIEST, LATEST, SUM, MEAN, MAX, MIN = RULES = ("earliest", "latest", "sum", "mean", "max", "min")
 # When an outcome is learnt. *provisional*: the default reward at once, corrected, exactly, when the outcome is known.
@@ -357,7 +357,7 @@ class Row(msgspec.Struct, gc=False):  # no cycle goes through it
         >>> Row(7, 0, "shop", "reward", "e1", b"{").event
         Traceback (most recent call last):
         ...
-        armwise.serve.errors.Damaged: event 7 (reward) is damaged: Input data was truncated
+        armwise.service.errors.Damaged: event 7 (reward) is damaged: Input data was truncated
         """
         if self.at_hand is None:
             if self.kind not in _DECODERS:

@@ -16,8 +16,8 @@ from typing import Any
 
 import psycopg
 
-from armwise.serve.journal.postgres_session import Session, connect
-from armwise.serve.journal.store import Connection, make_tables
+from armwise.service.journal.postgres_session import Session, connect
+from armwise.service.journal.store import Connection, make_tables
 
 APPEND, LEAD, TABLES = 0x6E7201, 0x6E7202, 0x6E7203
 FROZEN, PATIENCE = 3_000, 10_000  # ms that a transaction may stand still, and that others wait for it

@@ -14,8 +14,8 @@ import psycopg
 from psycopg.adapt import Dumper
 from psycopg.pq import Format
 
-from armwise.serve.journal.records import STATUS
-from armwise.serve.journal.store import Rows
+from armwise.service.journal.records import STATUS
+from armwise.service.journal.store import Rows
 
 
 class Packed(bytes):

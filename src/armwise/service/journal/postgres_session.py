@@ -15,9 +15,9 @@ from psycopg.adapt import PyFormat, Transformer
 from psycopg.pq import ConnStatus, ExecStatus, Format
 from psycopg.pq.abc import PGconn, PGresult
 
-from armwise.serve.journal.postgres_rows import INTO, adapt, packed
-from armwise.serve.journal.store import Rows, Statement
-from armwise.serve.journal.tail import Tail
+from armwise.service.journal.postgres_rows import INTO, adapt, packed
+from armwise.service.journal.store import Rows, Statement
+from armwise.service.journal.tail import Tail
 
 _KEEPALIVE = {
     "keepalives": 1,

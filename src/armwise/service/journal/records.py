@@ -9,11 +9,11 @@ from typing import Any
 
 import msgspec
 
-from armwise.serve.errors import Damaged, Unknown
-from armwise.serve.journal.bodies import catalogue_of, unpack_arms
-from armwise.serve.journal.events import CONFIG, Change, Creation, Row
-from armwise.serve.journal.rules import Status
-from armwise.serve.journal.store import Connection, Statement
+from armwise.service.errors import Damaged, Unknown
+from armwise.service.journal.bodies import catalogue_of, unpack_arms
+from armwise.service.journal.events import CONFIG, Change, Creation, Row
+from armwise.service.journal.rules import Status
+from armwise.service.journal.store import Connection, Statement
 
 FORMAT = b"3"
 OLDER = (b"2",)  # formats that are read, and written on in this one
@@ -52,7 +52,7 @@ class Saved(msgspec.Struct):
 class Records:
     """A journal over one connection, as it is read; not for use by two threads at once.
 
-    >>> from armwise.serve.journal.sqlite import SQLite
+    >>> from armwise.service.journal.sqlite import SQLite
     >>> Records(SQLite(":memory:").connect()).last()
     (0, 0, b'')
     """
@@ -82,7 +82,7 @@ class Records:
     def last(self) -> tuple[int, int, bytes]:
         """The number, time and chain of the last event (of the base, where nothing follows it).
 
-        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> from armwise.service.journal.sqlite import SQLite
         >>> Records(SQLite(":memory:").connect()).last()
         (0, 0, b'')
         """
@@ -96,7 +96,7 @@ class Records:
     def now(self, default: int) -> int:
         """Milliseconds of the storage's clock, or the default where it has none.
 
-        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> from armwise.service.journal.sqlite import SQLite
         >>> Records(SQLite(":memory:").connect()).now(7)
         7
         """
@@ -105,7 +105,7 @@ class Records:
     def base(self) -> Base:
         """Where the journal begins: what is before may have been compacted away.
 
-        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> from armwise.service.journal.sqlite import SQLite
         >>> Records(SQLite(":memory:").connect()).base().seq
         0
         """
@@ -114,7 +114,7 @@ class Records:
     def meta(self, key: str) -> bytes:
         """A value of the table ``meta``: format, secret, base.
 
-        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> from armwise.service.journal.sqlite import SQLite
         >>> Records(SQLite(":memory:").connect()).meta("format")
         b'3'
         """
@@ -126,11 +126,11 @@ class Records:
     def row(self, seq: int) -> Row:
         """One event by its number.
 
-        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> from armwise.service.journal.sqlite import SQLite
         >>> Records(SQLite(":memory:").connect()).row(1)
         Traceback (most recent call last):
         ...
-        armwise.serve.errors.Unknown: the journal has no event 1
+        armwise.service.errors.Unknown: the journal has no event 1
         """
         rows = self.connection.execute("SELECT seq, time, app, kind, id, body FROM events WHERE seq = ?", (seq,))
         if not rows:
@@ -140,7 +140,7 @@ class Records:
     def rows(self, seqs: Sequence[int]) -> dict[int, Row]:
         """Some events by their numbers.
 
-        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> from armwise.service.journal.sqlite import SQLite
         >>> Records(SQLite(":memory:").connect()).rows([1, 2])
         {}
         """
@@ -155,7 +155,7 @@ class Records:
     def after(self, seq: int, limit: int = 500) -> list[Row]:
         """The events that follow ``seq``, in order; all of them durable.
 
-        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> from armwise.service.journal.sqlite import SQLite
         >>> Records(SQLite(":memory:").connect()).after(0)
         []
         """
@@ -168,7 +168,7 @@ class Records:
     def with_arms(self, rows: list[Row]) -> list[Row]:
         """The rows, those whose arms are stored apart with their arms.
 
-        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> from armwise.service.journal.sqlite import SQLite
         >>> Records(SQLite(":memory:").connect()).with_arms([])
         []
         """
@@ -182,7 +182,7 @@ class Records:
     def catalogues(self, hashes: Collection[bytes]) -> dict[bytes, list[msgspec.Raw]]:
         """Arms that are stored by their hash; those that are missing or damaged are left out.
 
-        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> from armwise.service.journal.sqlite import SQLite
         >>> Records(SQLite(":memory:").connect()).catalogues([bytes(16)])
         {}
         """
@@ -199,7 +199,7 @@ class Records:
     def events(self, seq: int = 0) -> Iterator[Row]:
         """All events after ``seq``, read in pieces.
 
-        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> from armwise.service.journal.sqlite import SQLite
         >>> list(Records(SQLite(":memory:").connect()).events())
         []
         """
@@ -210,7 +210,7 @@ class Records:
     def named(self, sql: str, column: str, pairs: Sequence[tuple[str, str]], also: str = "") -> Iterator[Any]:
         """Rows of a table by application and ``column``, through its index: SQLite reads the whole table for pairs.
 
-        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> from armwise.service.journal.sqlite import SQLite
         >>> list(Records(SQLite(":memory:").connect()).named("SELECT seq FROM requests", "request", [("shop", "r1")]))
         []
         """
@@ -220,7 +220,7 @@ class Records:
     def naming(self, sql: str, column: str, pairs: Sequence[tuple[str, str]], also: str = "") -> Iterator[Statement]:
         """The statements that ``named`` executes.
 
-        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> from armwise.service.journal.sqlite import SQLite
         >>> list(Records(SQLite(":memory:").connect()).naming("SELECT seq FROM requests", "request", [("shop", "r1")]))
         [('SELECT seq FROM requests WHERE app = ? AND request IN (?)', ('shop', 'r1'))]
         """
@@ -235,7 +235,7 @@ class Records:
     def statuses(self, ids: Sequence[tuple[str, str]]) -> list[Status]:
         """Where decisions stand, by application and id.
 
-        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> from armwise.service.journal.sqlite import SQLite
         >>> Records(SQLite(":memory:").connect()).statuses([("shop", "e1")])
         []
         """
@@ -244,7 +244,7 @@ class Records:
     def rewards(self, ids: Sequence[tuple[str, str]]) -> dict[tuple[str, str], list[Row]]:
         """Every reward that decisions were given, late ones too, in order, by application and id.
 
-        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> from armwise.service.journal.sqlite import SQLite
         >>> Records(SQLite(":memory:").connect()).rewards([("shop", "e1")])
         {}
         """
@@ -257,7 +257,7 @@ class Records:
     def due(self, now: int, limit: int = 500) -> list[Status]:
         """Decisions whose window closed before ``now`` and that still wait for it.
 
-        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> from armwise.service.journal.sqlite import SQLite
         >>> Records(SQLite(":memory:").connect()).due(10**15)
         []
         """
@@ -270,7 +270,7 @@ class Records:
 
         A model begun anew by request, and settings changed by request, have other ids.
 
-        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> from armwise.service.journal.sqlite import SQLite
         >>> Records(SQLite(":memory:").connect()).configured("shop")
         (0, None)
         """
@@ -290,7 +290,7 @@ class Records:
     def made_by_request(self) -> dict[str, Creation]:
         """The applications that were made by request, and what of.
 
-        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> from armwise.service.journal.sqlite import SQLite
         >>> Records(SQLite(":memory:").connect()).made_by_request()
         {}
         """
@@ -306,7 +306,7 @@ class Records:
     def snapshot(self, app: str) -> tuple[int, bytes] | None:
         """The newest snapshot of an application's model: up to which event, and its bytes.
 
-        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> from armwise.service.journal.sqlite import SQLite
         >>> Records(SQLite(":memory:").connect()).snapshot("shop") is None
         True
         """
@@ -317,7 +317,7 @@ class Records:
     def published(self) -> int | None:
         """The event up to which the newest snapshots are said to be complete, if it is said; ``saved`` looks closer.
 
-        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> from armwise.service.journal.sqlite import SQLite
         >>> Records(SQLite(":memory:").connect()).published() is None
         True
         """
@@ -327,7 +327,7 @@ class Records:
     def saved(self) -> Saved | None:
         """Up to where the snapshots are complete; None if there are none that fit the journal.
 
-        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> from armwise.service.journal.sqlite import SQLite
         >>> Records(SQLite(":memory:").connect()).saved() is None
         True
         """
@@ -348,7 +348,7 @@ class Records:
     def chain(self, seq: int) -> bytes:
         """The chain after an event; empty if it is not there.
 
-        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> from armwise.service.journal.sqlite import SQLite
         >>> Records(SQLite(":memory:").connect()).chain(7)
         b''
         """
@@ -363,7 +363,7 @@ class Records:
 
         Applications named in ``without`` have none that is. Older ones beyond ``keep`` go.
 
-        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> from armwise.service.journal.sqlite import SQLite
         >>> journal = Records(SQLite(":memory:").connect())
         >>> journal.put_snapshots([("shop", 7, b"model")], upto=9)
         >>> journal.snapshot("shop")

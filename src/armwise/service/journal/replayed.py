@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import msgspec
 
-from armwise.features.scaling import Scaling
-from armwise.features.tokens import Part, Stack, Tail
-from armwise.numerics.requests import read_journaled
-from armwise.serve.journal.events import EARLIEST, PROVISIONAL, Decision, Row
+from armwise.features.encoding.running_scale import Scaling
+from armwise.features.encoding.tokens import Part, Stack, Tail
+from armwise.native.requests import read_journaled
+from armwise.service.journal.events import EARLIEST, PROVISIONAL, Decision, Row
 
 
 class Replayed(NamedTuple):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from armwise.serve.errors import Conflict, Unknown
-from armwise.serve.journal.events import (
+from armwise.service.errors import Conflict, Unknown
+from armwise.service.journal.events import (
     CLOSE,
     EARLIEST,
     LARGEST,
@@ -153,7 +153,7 @@ def check(event: Event, status: Status | None, id: str, time: int) -> None:
     >>> check(Reward(1.0), None, "e1", time=5)
     Traceback (most recent call last):
     ...
-    armwise.serve.errors.Unknown: no decision has the id e1
+    armwise.service.errors.Unknown: no decision has the id e1
     """
     if status is None and isinstance(event, Sequel):
         raise Unknown(f"no decision has the id {id}")

@@ -16,10 +16,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from armwise.serve.journal.store import Connection, make_tables
-from armwise.serve.journal.tail import Tail
+from armwise.service.journal.store import Connection, make_tables
+from armwise.service.journal.tail import Tail
 
-log = logging.getLogger("armwise.serve")
+log = logging.getLogger("armwise.service")
 
 # What an event comes with, in one row: so a batch is one statement, which is a transaction by itself. Each statement
 # gives the interpreter away and may wait for milliseconds to have it back; a commit of four would wait four times.

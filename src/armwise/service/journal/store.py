@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
-from armwise.serve.journal.tail import Tail
+from armwise.service.journal.tail import Tail
 
 TABLES = """
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value {bytes} NOT NULL);
@@ -38,7 +38,7 @@ Rows = Sequence[tuple[Any, ...]]  # of a table, all of its columns in order
 class Connection(Protocol):
     """One session with the database; statements use ``?`` for values.
 
-    >>> from armwise.serve.journal.sqlite import SQLite
+    >>> from armwise.service.journal.sqlite import SQLite
     >>> connection = SQLite(":memory:").connect()
     >>> connection.execute("SELECT ?", (7,))
     [(7,)]
@@ -93,7 +93,7 @@ class SharedConnection(Connection, Protocol):
 class Database(Protocol):
     """A database that can be connected to, several times over.
 
-    >>> from armwise.serve.journal.sqlite import SQLite
+    >>> from armwise.service.journal.sqlite import SQLite
     >>> SQLite(":memory:").shared
     False
     """
@@ -115,7 +115,7 @@ class Database(Protocol):
 def make_tables(connection: Connection, **words: str) -> None:
     """Create what is missing, in the dialect given by ``words``.
 
-    >>> from armwise.serve.journal.sqlite import SQLite
+    >>> from armwise.service.journal.sqlite import SQLite
     >>> make_tables(SQLite(":memory:").connect(), bytes="BLOB", integer="INTEGER", real="REAL", suffix="", aside="")
     """
     for statement in TABLES.format(**words).split(";"):

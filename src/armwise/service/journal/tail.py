@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from armwise.serve.journal.records import Records
+    from armwise.service.journal.records import Records
 
-log = logging.getLogger("armwise.serve")
+log = logging.getLogger("armwise.service")
 _RECORD = struct.Struct("<Q16s8s")  # the number, the chain, a check over both
 _SIZE = 2 * _RECORD.size  # two places in turn: one may be half written when the process is killed
 
@@ -130,8 +130,8 @@ def _check(seq: int, chain: bytes) -> bytes:
 def missing(journal: Records, acknowledged: tuple[int, bytes] | None) -> str:
     """What a journal lacks of what was acknowledged; empty if nothing.
 
-    >>> from armwise.serve.journal.records import Records
-    >>> from armwise.serve.journal.sqlite import SQLite
+    >>> from armwise.service.journal.records import Records
+    >>> from armwise.service.journal.sqlite import SQLite
     >>> missing(Records(SQLite(":memory:").connect()), (2, b""))[:44]
     'events 1 to 2 were acknowledged, and are mis'
     """

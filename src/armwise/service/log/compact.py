@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import msgspec
 
-from armwise import persist
-from armwise.serve.engine.fold import fold, restore
-from armwise.serve.journal.append import Journal, link
-from armwise.serve.journal.events import CONFIG, KINDS, SEQUELS, Change, Creation, Decision, Row, Settings
-from armwise.serve.journal.records import Base
-from armwise.serve.log.subjects import Subjects
-from armwise.serve.log.verify import Statuses, base_models, chained, expected, explained
+from armwise.core import saving
+from armwise.service.engine.fold import fold, restore
+from armwise.service.journal.append import Journal, link
+from armwise.service.journal.events import CONFIG, KINDS, SEQUELS, Change, Creation, Decision, Row, Settings
+from armwise.service.journal.records import Base
+from armwise.service.log.subjects import Subjects
+from armwise.service.log.verify import Statuses, base_models, chained, expected, explained
 
 
 def deleted_upto(journal: Journal) -> dict[str, int]:
     """The event up to which each application's log was deleted, as ``DELETE logs`` journals it.
 
-    >>> from armwise.serve.journal.sqlite import SQLite
+    >>> from armwise.service.journal.sqlite import SQLite
     >>> deleted_upto(Journal(SQLite(":memory:").connect()))
     {}
     """
@@ -38,7 +38,7 @@ def compact(journal: Journal, before: int) -> int:
     still open then, the decision itself is kept; one with later events is kept whole. Ids and idempotency keys of what
     is dropped are forgotten.
 
-    >>> from armwise.serve.journal.sqlite import SQLite
+    >>> from armwise.service.journal.sqlite import SQLite
     >>> compact(Journal(SQLite(":memory:").connect()), before=10**15)
     0
     """
@@ -96,7 +96,7 @@ def compact(journal: Journal, before: int) -> int:
         execute("DELETE FROM bases")
         execute("DELETE FROM pieces")
         for app, model in models.items():
-            execute("INSERT INTO bases VALUES (?, ?, ?)", (app, model.version, persist.dumps(model)))
+            execute("INSERT INTO bases VALUES (?, ?, ?)", (app, model.version, saving.dumps(model)))
         base = Base(last, chain.hex(), list(apart.values()))
         digest = b""
         for row, _ in chained(journal, 0, until=base.seq):

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from armwise.features.arms import read_arm
-from armwise.serve.journal.events import Decision, Reward, Row, decided
-from armwise.serve.journal.records import Records
-from armwise.serve.journal.rules import Status
+from armwise.features.encoding.arms import read_arm
+from armwise.service.journal.events import Decision, Reward, Row, decided
+from armwise.service.journal.records import Records
+from armwise.service.journal.rules import Status
 
 FORMATS = {
     "json": b"application/x-ndjson",
@@ -67,7 +67,7 @@ def earned(status: Status) -> float | None:
 def decisions(journal: Records, app: str, after: int = 0) -> Iterator[tuple[Row, Decision, Status]]:
     """The decisions of an application after an event, in order, each with its status.
 
-    >>> from armwise.serve.journal.sqlite import SQLite
+    >>> from armwise.service.journal.sqlite import SQLite
     >>> list(decisions(Records(SQLite(":memory:").connect()), "shop"))
     []
     """
@@ -79,7 +79,7 @@ def decisions(journal: Records, app: str, after: int = 0) -> Iterator[tuple[Row,
 def entries(journal: Records, app: str, after: int = 0) -> Iterator[Entry]:
     """The same with every reward.
 
-    >>> from armwise.serve.journal.sqlite import SQLite
+    >>> from armwise.service.journal.sqlite import SQLite
     >>> list(entries(Records(SQLite(":memory:").connect()), "shop"))
     []
     """
@@ -187,7 +187,7 @@ def as_dsjson(entry: Entry) -> bytes:
 def pieces(journal: Records, app: str, kind: str = "json", after: int = 0, limit: int = 1 << 60) -> Iterator[bytes]:
     """The log of an application after an event, in one of ``FORMATS``, a bounded piece at a time.
 
-    >>> from armwise.serve.journal.sqlite import SQLite
+    >>> from armwise.service.journal.sqlite import SQLite
     >>> list(pieces(Records(SQLite(":memory:").connect()), "shop"))
     []
     """
@@ -199,14 +199,14 @@ def pieces_of(
 ) -> Iterator[bytes]:
     """The same of several journals, one after the other, each after an event of its own.
 
-    >>> from armwise.serve.journal.sqlite import SQLite
+    >>> from armwise.service.journal.sqlite import SQLite
     >>> list(pieces_of([(Records(SQLite(":memory:").connect()), 0)], "shop"))
     []
     """
     every = itertools.chain.from_iterable(entries(journal, app, after) for journal, after in journals)
     chosen = itertools.islice(every, limit)
     if kind == "parquet":
-        from armwise.serve.log.parquet import row_groups
+        from armwise.service.log.parquet import row_groups
 
         yield from row_groups(chosen)
         return

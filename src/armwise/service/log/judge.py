@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
-from armwise.serve.journal.events import Decision, Row
-from armwise.serve.log.export import stamp
-from armwise.serve.model.model import Model
-from armwise.serve.model.seen import offered
+from armwise.service.journal.events import Decision, Row
+from armwise.service.log.export import stamp
+from armwise.service.model.model import Model
+from armwise.service.model.seen import offered
 
 if TYPE_CHECKING:
     from armwise.offline import Log

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from armwise.serve.log.export import Entry, Outcome, earned, played
+from armwise.service.log.export import Entry, Outcome, earned, played
 
 ROWS, BYTES = 10_000, 8 << 20  # in a row group: whichever is reached first
 
@@ -16,7 +16,7 @@ class Missing(Exception):
     >>> raise Missing("Parquet needs pyarrow")
     Traceback (most recent call last):
     ...
-    armwise.serve.log.parquet.Missing: Parquet needs pyarrow
+    armwise.service.log.parquet.Missing: Parquet needs pyarrow
     """
 
 

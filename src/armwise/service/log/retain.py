@@ -18,18 +18,18 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
-from armwise.serve.engine.engine import Engine
-from armwise.serve.errors import Unavailable
-from armwise.serve.journal import bases
-from armwise.serve.journal.append import Journal, Write
-from armwise.serve.journal.bodies import catalogue_of
-from armwise.serve.journal.events import KINDS, SEQUELS, Decision, Import, Lessons
-from armwise.serve.journal.records import Base, chunks
-from armwise.serve.journal.rules import happen
-from armwise.serve.log.subjects import Subjects, erasure
-from armwise.serve.log.verify import chained, sum_of, weight
+from armwise.service.engine.engine import Engine
+from armwise.service.errors import Unavailable
+from armwise.service.journal import bases
+from armwise.service.journal.append import Journal, Write
+from armwise.service.journal.bodies import catalogue_of
+from armwise.service.journal.events import KINDS, SEQUELS, Decision, Import, Lessons
+from armwise.service.journal.records import Base, chunks
+from armwise.service.journal.rules import happen
+from armwise.service.log.subjects import Subjects, erasure
+from armwise.service.log.verify import chained, sum_of, weight
 
-log = logging.getLogger("armwise.serve")
+log = logging.getLogger("armwise.service")
 EVERY = 600.0  # seconds between two turns
 BATCH = 200  # decisions that go in one transaction
 MOST = 100_000  # decisions that are looked up before they go
@@ -52,8 +52,8 @@ class _Turn(NamedTuple):
 class Retention:
     """A thread that drops what is older than ``days`` (0: nothing is), or was deleted; only where its process leads.
 
-    >>> from armwise.serve.journal.events import Creation
-    >>> from armwise.serve.journal.sqlite import SQLite
+    >>> from armwise.service.journal.events import Creation
+    >>> from armwise.service.journal.sqlite import SQLite
     >>> engine = Engine(SQLite.temporary(), {"shop": Creation()})
     >>> engine.start(); Retention(engine, days=30.0).run(); engine.stop()
     0

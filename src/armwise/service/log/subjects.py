@@ -8,9 +8,9 @@ from typing import Any
 
 import msgspec
 
-from armwise.serve.errors import Damaged
-from armwise.serve.journal.events import KINDS, Decision, Erasure, Lessons, Row
-from armwise.serve.journal.records import Records
+from armwise.service.errors import Damaged
+from armwise.service.journal.events import KINDS, Decision, Erasure, Lessons, Row
+from armwise.service.journal.records import Records
 
 
 def erasure(secret: bytes, key: str, value: Any) -> Erasure:
@@ -29,7 +29,7 @@ def _digest(secret: bytes, value: Any) -> str:
 class Subjects:
     """The erasures of a journal; ``pending`` leaves out those that are known to be done.
 
-    >>> from armwise.serve.journal.sqlite import SQLite
+    >>> from armwise.service.journal.sqlite import SQLite
     >>> Subjects(Records(SQLite(":memory:").connect())).erasures
     {}
     """
@@ -47,7 +47,7 @@ class Subjects:
     def numbers(self) -> set[int]:
         """The erasures by number.
 
-        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> from armwise.service.journal.sqlite import SQLite
         >>> Subjects(Records(SQLite(":memory:").connect())).numbers
         set()
         """
@@ -56,7 +56,7 @@ class Subjects:
     def concerns(self, app: str, kind: str, seq: int) -> bool:
         """Whether an event has to be looked into.
 
-        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> from armwise.service.journal.sqlite import SQLite
         >>> Subjects(Records(SQLite(":memory:").connect())).concerns("shop", "decision", 1)
         False
         """
@@ -65,7 +65,7 @@ class Subjects:
     def erased(self, row: Row) -> bool:
         """Whether a decision, or lessons of others, are of a subject whose decisions are to go.
 
-        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> from armwise.service.journal.sqlite import SQLite
         >>> Subjects(Records(SQLite(":memory:").connect())).erased(Row(1, 0, "shop", "decision", "e1", b"{"))
         False
         """

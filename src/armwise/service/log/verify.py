@@ -14,19 +14,19 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from armwise import persist
-from armwise.numerics.choice import draw
-from armwise.serve.engine.draw import uniform
-from armwise.serve.engine.fold import fold
-from armwise.serve.errors import Conflict, Unknown
-from armwise.serve.journal.append import Journal, link
-from armwise.serve.journal.bases import base_of
-from armwise.serve.journal.bodies import hashed, together, unpack_arms
-from armwise.serve.journal.events import Creation, Decision, Event, Reward, Row, Sequel
-from armwise.serve.journal.records import Base
-from armwise.serve.journal.rules import Status, check, happen
-from armwise.serve.journal.tail import missing
-from armwise.serve.model.model import Model
+from armwise.core import saving
+from armwise.native.choice import draw
+from armwise.service.engine.draw import uniform
+from armwise.service.engine.fold import fold
+from armwise.service.errors import Conflict, Unknown
+from armwise.service.journal.append import Journal, link
+from armwise.service.journal.bases import base_of
+from armwise.service.journal.bodies import hashed, together, unpack_arms
+from armwise.service.journal.events import Creation, Decision, Event, Reward, Row, Sequel
+from armwise.service.journal.records import Base
+from armwise.service.journal.rules import Status, check, happen
+from armwise.service.journal.tail import missing
+from armwise.service.model.model import Model
 
 
 class Report(msgspec.Struct):
@@ -78,7 +78,7 @@ def verify(journal: Journal, models: bool = True) -> Report:
 
     All is read in one transaction, so that a service may go on writing meanwhile.
 
-    >>> from armwise.serve.journal.sqlite import SQLite
+    >>> from armwise.service.journal.sqlite import SQLite
     >>> verify(Journal(SQLite(":memory:").connect())).problems
     []
     """
@@ -184,7 +184,7 @@ class _Replay:
             self._report.snapshots += 1
             if app in self._lost:
                 continue
-            if app not in self._models or persist.dumps(self._models[app]) != bytes(data):
+            if app not in self._models or saving.dumps(self._models[app]) != bytes(data):
                 self._report.wrong(f"the snapshot of {app} at event {seq} differs from a replay")
 
     def end(self) -> None:
@@ -224,7 +224,7 @@ def chained(
 ) -> Iterator[tuple[Row, bytes]]:
     """Events with the chain that is stored with each; ``wrong`` is told of what is not stored as bytes.
 
-    >>> from armwise.serve.journal.sqlite import SQLite
+    >>> from armwise.service.journal.sqlite import SQLite
     >>> list(chained(Journal(SQLite(":memory:").connect()), 0))
     []
     """
@@ -251,12 +251,12 @@ def _bytes(value: Any) -> bytes:
 def base_models(journal: Journal, base: Base) -> dict[str, Model]:
     """The models with which a replay begins: none, or those of the snapshot that a compaction left.
 
-    >>> from armwise.serve.journal.sqlite import SQLite
+    >>> from armwise.service.journal.sqlite import SQLite
     >>> base_models(Journal(SQLite(":memory:").connect()), Base())
     {}
     """
     names = journal.connection.execute("SELECT app FROM bases") if base.seq else []
-    return {app: persist.loads(base_of(journal.connection, app) or b"") for (app,) in names}
+    return {app: saving.loads(base_of(journal.connection, app) or b"") for (app,) in names}
 
 
 def _check_rules(report: Report, statuses: Statuses, row: Row, secret: bytes) -> None:

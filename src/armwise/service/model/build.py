@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 import armwise
-from armwise import persist
-from armwise.agent import Agent
-from armwise.features.hashed import MAX_DIM, HashedRows
-from armwise.features.tokens import InvalidInput
-from armwise.serve.journal.events import Creation
-from armwise.serve.model.model import Model
+from armwise.core import saving
+from armwise.core.agent import Agent
+from armwise.features.encoding.hashed import MAX_DIM, HashedRows
+from armwise.features.encoding.tokens import InvalidInput
+from armwise.service.journal.events import Creation
+from armwise.service.model.model import Model
 
 MAX_MEMORY = 1 << 30  # bytes of an agent; there are about three copies of it at a time
 
@@ -63,7 +63,7 @@ def build(spec: Any, dim: int, seed: int, where: str = "agent") -> Any:
     >>> build({"class": "os.system"}, dim=8, seed=1)
     Traceback (most recent call last):
     ...
-    armwise.features.tokens.InvalidInput: agent: armwise has nothing called 'os.system'
+    armwise.features.encoding.tokens.InvalidInput: agent: armwise has nothing called 'os.system'
     """
     if isinstance(spec, list):
         return [build(item, dim, seed, f"{where}[{i}]") for i, item in enumerate(spec)]
@@ -83,7 +83,7 @@ def build(spec: Any, dim: int, seed: int, where: str = "agent") -> Any:
         hint = f"; did you mean {near[0]!r}?" if near else ""
         raise InvalidInput(f"{where}: armwise has nothing called {spec['class']!r}{hint}")
     cls = getattr(_room(space), name)
-    if not (inspect.isclass(cls) and issubclass(cls, persist.Saved)):
+    if not (inspect.isclass(cls) and issubclass(cls, saving.Saved)):
         raise InvalidInput(f"{where}: {spec['class']} is not something that can be saved")
     parameters = _parameters(cls.__init__)
     if "dim" in parameters and arguments.setdefault("dim", dim) not in range(MAX_DIM + 1):
@@ -123,4 +123,4 @@ def footprint(value: Any) -> int:
         return sum(map(footprint, value.values()))
     if isinstance(value, (list, tuple)):
         return sum(map(footprint, value))
-    return footprint(vars(value)) if isinstance(value, persist.Saved) else 0
+    return footprint(vars(value)) if isinstance(value, saving.Saved) else 0

@@ -7,23 +7,23 @@ from typing import Any
 
 import numpy as np
 
-from armwise import persist
-from armwise.agent import Agent, Floats
-from armwise.budget.accounts import BudgetSpent
-from armwise.features.arms import ArmColumns
-from armwise.features.arms import read_arms as read_arms
-from armwise.features.hashed import HashedRows
-from armwise.features.scaling import Scaler
-from armwise.features.tokens import InvalidInput, Part, Stack, part
-from armwise.serve.journal.events import ARRIVAL, CLOSE, EARLIEST, LARGEST, PROVISIONAL, SUM, Settings
-from armwise.serve.model.draws import Draws
-from armwise.serve.model.optimist import Optimist
-from armwise.serve.model.seen import Drawn, Seen
-from armwise.serve.model.sight import Sight
-from armwise.serve.model.underway import Underway
+from armwise.agents.budget.accounts import BudgetSpent
+from armwise.core import saving
+from armwise.core.agent import Agent, Floats
+from armwise.features.encoding.arms import ArmColumns
+from armwise.features.encoding.arms import read_arms as read_arms
+from armwise.features.encoding.hashed import HashedRows
+from armwise.features.encoding.running_scale import Scaler
+from armwise.features.encoding.tokens import InvalidInput, Part, Stack, part
+from armwise.service.journal.events import ARRIVAL, CLOSE, EARLIEST, LARGEST, PROVISIONAL, SUM, Settings
+from armwise.service.model.draws import Draws
+from armwise.service.model.optimist import Optimist
+from armwise.service.model.seen import Drawn, Seen
+from armwise.service.model.sight import Sight
+from armwise.service.model.underway import Underway
 
 
-class Chooser(persist.Saved):
+class Chooser(saving.Saved):
     """The half of a ``Model`` that decides: nothing here changes what was learnt.
 
     >>> import armwise
@@ -50,8 +50,8 @@ class Chooser(persist.Saved):
 
         ``tokens`` are the context's, where they are at hand.
 
-        >>> from armwise.serve.journal.events import Creation
-        >>> from armwise.serve.model.build import build_model
+        >>> from armwise.service.journal.events import Creation
+        >>> from armwise.service.model.build import build_model
         >>> model = build_model(Creation(agent={"class": "Exp3", "n_arms": 2}, arms=["a", "b"]))
         >>> model.choose(b"{}", read_arms([b'"b"']), u=0.9).p
         array([1.])
@@ -73,8 +73,8 @@ class Chooser(persist.Saved):
     def see(self, context: bytes, arms: ArmColumns, tokens: Part | None = None) -> Seen:
         """What the agent sees of a request now.
 
-        >>> from armwise.serve.journal.events import Creation
-        >>> from armwise.serve.model.build import build_model
+        >>> from armwise.service.journal.events import Creation
+        >>> from armwise.service.model.build import build_model
         >>> build_model(Creation(features={"dim": 8})).see(b"{}", read_arms([b'"a"', b'"b"'])).view.shape
         (2, 8)
         """
@@ -84,8 +84,8 @@ class Chooser(persist.Saved):
     def estimate(self, context: bytes, arms: ArmColumns) -> tuple[Floats, Floats | None]:
         """What the agent thinks of each arm: estimates, and widths where it has them.
 
-        >>> from armwise.serve.journal.events import Creation
-        >>> from armwise.serve.model.build import build_model
+        >>> from armwise.service.journal.events import Creation
+        >>> from armwise.service.model.build import build_model
         >>> build_model(Creation()).estimate(b"{}", read_arms([b'"a"', b'"b"']))[0]
         array([0., 0.])
         """
@@ -99,8 +99,8 @@ class Chooser(persist.Saved):
     def hashes_freely(self) -> bool:
         """Whether it decides over hashed pairs of context and arm, quickly enough for more of them: an optimist.
 
-        >>> from armwise.serve.journal.events import Creation
-        >>> from armwise.serve.model.build import build_model
+        >>> from armwise.service.journal.events import Creation
+        >>> from armwise.service.model.build import build_model
         >>> build_model(Creation()).hashes_freely, build_model(Creation(agent={"class": "SquareCB"})).hashes_freely
         (True, False)
         """
@@ -110,8 +110,8 @@ class Chooser(persist.Saved):
     def learns(self) -> str:
         """When outcomes are learnt, one of ``events.LEARN``.
 
-        >>> from armwise.serve.journal.events import Creation
-        >>> from armwise.serve.model.build import build_model
+        >>> from armwise.service.journal.events import Creation
+        >>> from armwise.service.model.build import build_model
         >>> build_model(Creation()).learns, build_model(Creation(agent={"class": "UCB1", "n_arms": 2})).learns
         ('provisional', 'close')
         """
@@ -122,8 +122,8 @@ class Chooser(persist.Saved):
     def check_settings(self, settings: Settings) -> None:
         """InvalidInput if these settings are not for this agent.
 
-        >>> from armwise.serve.journal.events import Creation
-        >>> from armwise.serve.model.build import build_model
+        >>> from armwise.service.journal.events import Creation
+        >>> from armwise.service.model.build import build_model
         >>> build_model(Creation()).check_settings(Settings(learn="close"))
         """
         if settings.learn == PROVISIONAL and not self.agent.revises:
@@ -132,8 +132,8 @@ class Chooser(persist.Saved):
     def check_cost(self, cost: Any) -> float | list[float] | None:
         """A cost that the agent can count, as the journal keeps it; InvalidInput if it counts costs and none came.
 
-        >>> from armwise.serve.journal.events import Creation
-        >>> from armwise.serve.model.build import build_model
+        >>> from armwise.service.journal.events import Creation
+        >>> from armwise.service.model.build import build_model
         >>> build_model(Creation(agent={"class": "LinUCB"})).check_cost(0.002)
         0.002
         """
@@ -148,8 +148,8 @@ class Chooser(persist.Saved):
     def check_reward(self, value: float) -> float:
         """A reward that the agent can learn, or InvalidInput.
 
-        >>> from armwise.serve.journal.events import Creation
-        >>> from armwise.serve.model.build import build_model
+        >>> from armwise.service.journal.events import Creation
+        >>> from armwise.service.model.build import build_model
         >>> build_model(Creation(agent={"class": "LinUCB"})).check_reward(-3.0)
         -3.0
         """

@@ -15,8 +15,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from armwise.features.tokens import Stack
-from armwise.serve.model.model import Model
+from armwise.features.encoding.tokens import Stack
+from armwise.service.model.model import Model
 
 LEAST, MOST, FULL = 128, 512, 2
 DEAREST = 100 * 256 * 256  # arms times squared positions of a decision: 25 arms with 512, 100 with 256
@@ -38,9 +38,9 @@ def next_look(n: int) -> int:
 def wanted_dim(model: Model, stacks: Iterable[Stack]) -> int:
     """The positions that these decisions ask for; those of the model where it has enough, or cannot have others.
 
-    >>> from armwise.features.plain import read_context, read_named_arms
-    >>> from armwise.serve.journal.events import Creation
-    >>> from armwise.serve.model.build import build_model
+    >>> from armwise.features.encoding.from_python import read_context, read_named_arms
+    >>> from armwise.service.journal.events import Creation
+    >>> from armwise.service.model.build import build_model
     >>> arms = read_named_arms([f"arm{k}" for k in range(10)]).tail
     >>> few, many = (Stack(read_context({f"f{i}": i for i in range(n)})[1], arms) for n in (20, 50))
     >>> wanted_dim(build_model(Creation()), [few]), wanted_dim(build_model(Creation()), [few, many])

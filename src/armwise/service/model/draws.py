@@ -5,12 +5,12 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-from armwise.agent import Agent, Floats, make_choice
-from armwise.features.tokens import InvalidInput
-from armwise.numerics.choice import draw
-from armwise.serve.model.inside import copied, counts_choices, reseed
-from armwise.serve.model.seen import restricted
-from armwise.serve.model.underway import Held, Underway
+from armwise.core.agent import Agent, Floats, make_choice
+from armwise.features.encoding.tokens import InvalidInput
+from armwise.native.choice import draw
+from armwise.service.model.inside import copied, counts_choices, reseed
+from armwise.service.model.seen import restricted
+from armwise.service.model.underway import Held, Underway
 
 
 class Draws:

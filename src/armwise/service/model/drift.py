@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 
-from armwise.persist import Saved
+from armwise.core.saving import Saved
 
 BETS = (0.1, 0.25, 0.6)  # below 1 / (the largest of -(d - mean - allowance))
 RARELY = 20_000.0  # decisions until a false alarm, in the mean, at least

@@ -6,9 +6,9 @@ from typing import Any
 
 import msgspec
 
-from armwise.agent import Floats
-from armwise.features.arms import ArmColumns, read_arms
-from armwise.serve.model.model import Model
+from armwise.core.agent import Floats
+from armwise.features.encoding.arms import ArmColumns, read_arms
+from armwise.service.model.model import Model
 
 Table = dict[str, dict[str, float]]
 
@@ -19,8 +19,8 @@ def explain(model: Model, context: bytes, arms: ArmColumns) -> tuple[Table, Tabl
     What a name adds is the estimate with it minus the estimate without it. An agent that estimates nothing has only
     probabilities, and a name then adds to the probability.
 
-    >>> from armwise.serve.journal.events import Creation
-    >>> from armwise.serve.model.build import build_model
+    >>> from armwise.service.journal.events import Creation
+    >>> from armwise.service.model.build import build_model
     >>> explain(build_model(Creation()), b'{"hour":9}', read_arms([b'"a"', b'"b"']))[1]
     {'a': {'hour': 0.0}, 'b': {'hour': 0.0}}
     """

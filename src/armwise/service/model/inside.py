@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from armwise.agent import Agent
+from armwise.core.agent import Agent
 
 
 def within(agent: Agent) -> list[Agent]:

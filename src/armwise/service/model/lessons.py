@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
-from armwise.features.plain import read_named_arms, to_json
-from armwise.serve.journal.events import Decision, Lessons
+from armwise.features.encoding.from_python import read_named_arms, to_json
+from armwise.service.journal.events import Decision, Lessons
 
 
 def read_lessons(log: Any) -> Lessons:

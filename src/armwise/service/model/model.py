@@ -8,12 +8,12 @@ from typing import Any
 
 import msgspec
 
-from armwise.agent import Agent, Floats
-from armwise.features.arms import read_arms as read_arms
-from armwise.features.hashed import HashedRows
-from armwise.features.tokens import Part, Tail
-from armwise.features.tokens import part as part
-from armwise.serve.journal.events import (
+from armwise.core.agent import Agent, Floats
+from armwise.features.encoding.arms import read_arms as read_arms
+from armwise.features.encoding.hashed import HashedRows
+from armwise.features.encoding.tokens import Part, Tail
+from armwise.features.encoding.tokens import part as part
+from armwise.service.journal.events import (
     EARLIEST,
     OFF,
     PROVISIONAL,
@@ -27,16 +27,16 @@ from armwise.serve.journal.events import (
     Settings,
     decided,
 )
-from armwise.serve.model.inside import copied
-from armwise.serve.model.pupil import Pupil
-from armwise.serve.model.seen import Seen
+from armwise.service.model.inside import copied
+from armwise.service.model.pupil import Pupil
+from armwise.service.model.seen import Seen
 
 
 class Model(Pupil):
     """An agent that reads JSON, and learns a journal row by row.
 
-    >>> from armwise.serve.journal.events import Creation
-    >>> from armwise.serve.model.build import build_model
+    >>> from armwise.service.journal.events import Creation
+    >>> from armwise.service.model.build import build_model
     >>> model = build_model(Creation(agent={"class": "LinUCB"}))
     >>> arms = read_arms([b'"a"', b'"b"'])
     >>> model.choose(b"{}", arms, u=0.7).p
@@ -58,8 +58,8 @@ class Model(Pupil):
         """Fold one event in; ``decision`` is the one that its lesson belongs to, if it has one, and ``at_hand`` what
         was seen of that, where it was kept.
 
-        >>> from armwise.serve.journal.events import Creation
-        >>> from armwise.serve.model.build import build_model
+        >>> from armwise.service.journal.events import Creation
+        >>> from armwise.service.model.build import build_model
         >>> model = build_model(Creation(agent={"class": "LinUCB"}))
         >>> model.apply(Row(9, 0, "shop", "configure", "", b'{"window": 5.0}'), None)
         >>> model.settings.window
@@ -82,8 +82,8 @@ class Model(Pupil):
     def plays(self) -> bool:
         """Whether ``play`` can make its decisions.
 
-        >>> from armwise.serve.journal.events import Creation
-        >>> from armwise.serve.model.build import build_model
+        >>> from armwise.service.journal.events import Creation
+        >>> from armwise.service.model.build import build_model
         >>> build_model(Creation()).plays, build_model(Creation(agent={"class": "UCB1", "n_arms": 2})).plays
         (True, False)
         """
@@ -95,8 +95,8 @@ class Model(Pupil):
         """``choose``, ``watch`` and ``begin`` of decision ``seq`` by an optimist that provisionally learns ``reward``,
         as it takes it, in one compiled call, to the bit: arm, probabilities, the arm's row, the scaling, packed.
 
-        >>> from armwise.serve.journal.events import Creation
-        >>> from armwise.serve.model.build import build_model
+        >>> from armwise.service.journal.events import Creation
+        >>> from armwise.service.model.build import build_model
         >>> model = build_model(Creation())
         >>> model.play(part(b'{"hour":9}', "c"), read_arms([b'"a"', b'"b"']).tail, 0.7, 0.0, 1, 0, 60_000)[:2]
         (1, (0.5, 0.5))
@@ -116,8 +116,8 @@ class Model(Pupil):
     def know_of(self, rows: Sequence[Row]) -> None:
         """Count decisions that other processes journaled and this model does not know yet, while they are under way.
 
-        >>> from armwise.serve.journal.events import Creation
-        >>> from armwise.serve.model.build import build_model
+        >>> from armwise.service.journal.events import Creation
+        >>> from armwise.service.model.build import build_model
         >>> build_model(Creation()).know_of([])
         """
         for row in rows:
@@ -131,8 +131,8 @@ class Model(Pupil):
     def begins_with(self, seen: Seen) -> bool:
         """Whether ``begin`` can take a decision in of which this was seen.
 
-        >>> from armwise.serve.journal.events import Creation
-        >>> from armwise.serve.model.build import build_model
+        >>> from armwise.service.journal.events import Creation
+        >>> from armwise.service.model.build import build_model
         >>> model = build_model(Creation())
         >>> model.begins_with(model.choose(b"{}", read_arms([b'"a"']), u=0.5).seen)
         True
@@ -142,8 +142,8 @@ class Model(Pupil):
     def begin(self, seen: Seen, reward: float, rule: str = EARLIEST) -> None:
         """``meet`` and ``assume`` of a decision that an optimist has just drawn.
 
-        >>> from armwise.serve.journal.events import Creation
-        >>> from armwise.serve.model.build import build_model
+        >>> from armwise.service.journal.events import Creation
+        >>> from armwise.service.model.build import build_model
         >>> model = build_model(Creation())
         >>> model.begin(model.choose(b'{"hour":9}', read_arms([b'"a"']), u=0.5).seen, 0.0)
         >>> model.agent.t, model.scaler.means
@@ -156,8 +156,8 @@ class Model(Pupil):
     def begin_all(self, made: Sequence[tuple[Row, Decision, Seen]]) -> None:
         """``watch`` and ``begin`` of decisions that follow one another, of each of which an optimist saw its row.
 
-        >>> from armwise.serve.journal.events import Creation
-        >>> from armwise.serve.model.build import build_model
+        >>> from armwise.service.journal.events import Creation
+        >>> from armwise.service.model.build import build_model
         >>> model = build_model(Creation())
         >>> asked = Decision(msgspec.Raw(b"{}"), [msgspec.Raw(b'"a"')], [1.0], 0, 0, 1, 0.0)
         >>> seen = model.choose(b"{}", read_arms([b'"a"']), u=0.5).seen
@@ -193,8 +193,8 @@ class Model(Pupil):
         """``settle`` of a decision that ``play`` made, the first since it was made; both rewards as the agent takes
         them.
 
-        >>> from armwise.serve.journal.events import Creation
-        >>> from armwise.serve.model.build import build_model
+        >>> from armwise.service.journal.events import Creation
+        >>> from armwise.service.model.build import build_model
         >>> model = build_model(Creation())
         >>> row = model.play(part(b"{}", "c"), read_arms([b'"a"']).tail, 0.5, 0.0, 1, 0, 60_000)[2]
         >>> model.settle_played(row, 1, 0.0, 1.0); model.lessons
@@ -220,8 +220,8 @@ class Model(Pupil):
     def copy(self) -> Model:
         """An equal model that shares nothing which learning or deciding changes.
 
-        >>> from armwise.serve.journal.events import Creation
-        >>> from armwise.serve.model.build import build_model
+        >>> from armwise.service.journal.events import Creation
+        >>> from armwise.service.model.build import build_model
         >>> build_model(Creation(agent={"class": "LinUCB"})).copy().version
         0
         """

@@ -7,15 +7,15 @@ import contextlib
 from collections.abc import Sequence
 from typing import Any
 
-from armwise.agent import Agent, Floats, make_choice
-from armwise.around import teach
-from armwise.features.hashed import HashedRows
-from armwise.features.scaling import Scaler, Scaling
-from armwise.features.tokens import ONE, InvalidInput, Part, Stack, Tail
-from armwise.linear.linucb import LinUCB
-from armwise.numerics.decisions import begin, begin_all, decide_and_begin, decide_optimistic, predicted
-from armwise.reduction.explore import Explore
-from armwise.serve.model.seen import Drawn, Seen
+from armwise.agents.linear.linucb import LinUCB
+from armwise.agents.wrappers.around import teach
+from armwise.agents.wrappers.explore import Explore
+from armwise.core.agent import Agent, Floats, make_choice
+from armwise.features.encoding.hashed import HashedRows
+from armwise.features.encoding.running_scale import Scaler, Scaling
+from armwise.features.encoding.tokens import ONE, InvalidInput, Part, Stack, Tail
+from armwise.native.decisions import begin, begin_all, decide_and_begin, decide_optimistic, predicted
+from armwise.service.model.seen import Drawn, Seen
 
 _DRAWN = make_choice((0, None, None, None))  # of a view that has the drawn arm's row alone; optimists need no more
 
@@ -52,8 +52,8 @@ class Optimist:
         """Draw an arm with ``u``; what is seen of it is the row of the arm that was drawn.
 
         >>> import armwise
-        >>> from armwise.features.arms import read_arms
-        >>> from armwise.features.tokens import part
+        >>> from armwise.features.encoding.arms import read_arms
+        >>> from armwise.features.encoding.tokens import part
         >>> optimist = Optimist.of(armwise.LinUCB(dim=8, lam=1.0), HashedRows(8))
         >>> optimist.choose(Scaler(), part(b"{}", "c"), read_arms([b'"a"', b'"b"']).tail, 0.7).seen.view.shape
         (1, 8)
@@ -77,8 +77,8 @@ class Optimist:
         expected of it before.
 
         >>> import armwise
-        >>> from armwise.features.arms import read_arms
-        >>> from armwise.features.tokens import part
+        >>> from armwise.features.encoding.arms import read_arms
+        >>> from armwise.features.encoding.tokens import part
         >>> optimist = Optimist.of(armwise.LinUCB(dim=8, lam=1.0), HashedRows(8))
         >>> optimist.play(Scaler(), part(b"{}", "c"), read_arms([b'"a"', b'"b"']).tail, 0.7, 0.0)[:2]
         (1, (0.5, 0.5))
@@ -113,8 +113,8 @@ class Optimist:
         """Scale the numbers of a decision and learn the reward that is assumed of it, as the agent takes it.
 
         >>> import armwise, numpy as np
-        >>> from armwise.features.arms import read_arms
-        >>> from armwise.features.tokens import part
+        >>> from armwise.features.encoding.arms import read_arms
+        >>> from armwise.features.encoding.tokens import part
         >>> agent = armwise.LinUCB(dim=2, lam=1.0)
         >>> stack = Stack(part(b"{}", "c"), read_arms([b'"a"']).tail)
         >>> Optimist.of(agent, HashedRows(2)).begin(Scaler(), stack, np.ones((1, 2)), 0.0); agent.t
@@ -136,8 +136,8 @@ class Optimist:
         """``begin`` of decisions that follow one another; what was expected of each just before it.
 
         >>> import armwise, numpy as np
-        >>> from armwise.features.arms import read_arms
-        >>> from armwise.features.tokens import part
+        >>> from armwise.features.encoding.arms import read_arms
+        >>> from armwise.features.encoding.tokens import part
         >>> stack = Stack(part(b"{}", "c"), read_arms([b'"a"']).tail)
         >>> optimist = Optimist.of(armwise.LinUCB(dim=2, lam=1.0), HashedRows(2))
         >>> [round(value, 6) for value in optimist.begin_all(Scaler(), [(stack, np.ones((1, 2)), 1.0)] * 2)]

@@ -8,15 +8,15 @@ from typing import Any
 
 import msgspec
 
-from armwise.agent import Agent, Floats
-from armwise.around import teach
-from armwise.features.arms import read_arms as read_arms
-from armwise.features.hashed import HashedRows
-from armwise.features.tokens import Stack
-from armwise.serve.journal.events import FORGET, OFF, PROVISIONAL, Activation, Decision, Lessons, Reward, Row, Sequel
-from armwise.serve.model.chooser import Chooser
-from armwise.serve.model.drift import KEEP, Drift
-from armwise.serve.model.seen import Seen, stack_of
+from armwise.agents.wrappers.around import teach
+from armwise.core.agent import Agent, Floats
+from armwise.features.encoding.arms import read_arms as read_arms
+from armwise.features.encoding.hashed import HashedRows
+from armwise.features.encoding.tokens import Stack
+from armwise.service.journal.events import FORGET, OFF, PROVISIONAL, Activation, Decision, Lessons, Reward, Row, Sequel
+from armwise.service.model.chooser import Chooser
+from armwise.service.model.drift import KEEP, Drift
+from armwise.service.model.seen import Seen, stack_of
 
 
 class Pupil(Chooser):
@@ -44,8 +44,8 @@ class Pupil(Chooser):
 
         ``at_hand`` is what the agent saw when it was made, where that was kept.
 
-        >>> from armwise.serve.journal.events import Creation
-        >>> from armwise.serve.model.build import build_model
+        >>> from armwise.service.journal.events import Creation
+        >>> from armwise.service.model.build import build_model
         >>> model = build_model(Creation())
         >>> asked = Decision(msgspec.Raw(b"{}"), [msgspec.Raw(b'"a"')], [1.0], 0, 0, 1, 0.0)
         >>> model.settle(Reward(1.0, decision=1, lesson=1.0), asked); model.lessons
@@ -70,8 +70,8 @@ class Pupil(Chooser):
     def watch(self, row: Row, decision: Decision, at_hand: Seen | Stack | None = None) -> Seen | Stack | None:
         """Remember what is expected of a decision, for drift, before anything is learnt of it; what was seen of it.
 
-        >>> from armwise.serve.journal.events import Creation
-        >>> from armwise.serve.model.build import build_model
+        >>> from armwise.service.journal.events import Creation
+        >>> from armwise.service.model.build import build_model
         >>> model = build_model(Creation())
         >>> asked = Decision(msgspec.Raw(b"{}"), [msgspec.Raw(b'"a"')], [1.0], 0, 0, 1, 0.0)
         >>> _ = model.watch(Row(7, 0, "shop", "decision", "e1", b"{}"), asked); list(model.drift.open)
@@ -96,8 +96,8 @@ class Pupil(Chooser):
     def assume(self, decision: Decision, shown: bool = False, at_hand: Seen | Stack | None = None) -> None:
         """Learn the default reward of a decision that is provisional, until its outcome is known.
 
-        >>> from armwise.serve.journal.events import Creation
-        >>> from armwise.serve.model.build import build_model
+        >>> from armwise.service.journal.events import Creation
+        >>> from armwise.service.model.build import build_model
         >>> model = build_model(Creation())
         >>> model.assume(Decision(msgspec.Raw(b"{}"), [msgspec.Raw(b'"a"')], [1.0], 0, 0, 1, 0.0))
         >>> model.agent.t, model.lessons
@@ -131,8 +131,8 @@ class Pupil(Chooser):
         """Put the outcome of a decision that an optimist drew in the place of the default that was assumed, both as the
         agent takes them; ``row`` is that of the arm that was drawn.
 
-        >>> from armwise.serve.journal.events import Creation
-        >>> from armwise.serve.model.build import build_model
+        >>> from armwise.service.journal.events import Creation
+        >>> from armwise.service.model.build import build_model
         >>> model = build_model(Creation())
         >>> seen = model.choose(b"{}", read_arms([b'"a"']), u=0.5).seen
         >>> model.begin(seen, 0.0); model.amend(seen.view, 0.0, 1.0, seq=1); model.lessons
@@ -151,8 +151,8 @@ class Pupil(Chooser):
     def forget(self) -> None:
         """After an alarm: let what was learnt before count little, where the agent can and it is wanted.
 
-        >>> from armwise.serve.journal.events import Creation
-        >>> from armwise.serve.model.build import build_model
+        >>> from armwise.service.journal.events import Creation
+        >>> from armwise.service.model.build import build_model
         >>> model = build_model(Creation()); model.forget(); len(model.drift.alarms)
         1
         """
@@ -165,8 +165,8 @@ class Pupil(Chooser):
         """Take in the numbers of a journaled decision, for their scale; ``at_hand`` is what was seen of it, or its
         tokens.
 
-        >>> from armwise.serve.journal.events import Creation
-        >>> from armwise.serve.model.build import build_model
+        >>> from armwise.service.journal.events import Creation
+        >>> from armwise.service.model.build import build_model
         >>> model = build_model(Creation(agent={"class": "LinUCB"}))
         >>> model.meet(Decision(msgspec.Raw(b'{"hour":9}'), [msgspec.Raw(b'"a"')], [1.0], 0, 0, 1, 0.0))
         >>> model.scaler.means
@@ -179,8 +179,8 @@ class Pupil(Chooser):
     def count(self, decision: Decision, at_hand: Seen | Stack | None = None) -> None:
         """Let an agent that counts its choices, not its rewards, take note of a journaled decision.
 
-        >>> from armwise.serve.journal.events import Creation
-        >>> from armwise.serve.model.build import build_model
+        >>> from armwise.service.journal.events import Creation
+        >>> from armwise.service.model.build import build_model
         >>> build_model(Creation()).count(Decision(msgspec.Raw(b"{}"), [msgspec.Raw(b'"a"')], [1.0], 0, 0, 1, 0.0))
         """
         if self.draws.counts and not decision.apprentice:
@@ -190,8 +190,8 @@ class Pupil(Chooser):
     def reread(self, decision: Decision) -> Decision:
         """Take a decision in that another model made: as this one would have seen it, with the scales it has now.
 
-        >>> from armwise.serve.journal.events import Creation
-        >>> from armwise.serve.model.build import build_model
+        >>> from armwise.service.journal.events import Creation
+        >>> from armwise.service.model.build import build_model
         >>> made = Decision(msgspec.Raw(b'{"hour":9}'), [msgspec.Raw(b'"a"')], [1.0], 0, 0, 1, 0.0, note=7)
         >>> build_model(Creation()).reread(made).note is None
         True
@@ -204,8 +204,8 @@ class Pupil(Chooser):
     def study(self, lessons: Lessons) -> None:
         """Learn what others decided, each decision with the probability that it was drawn with.
 
-        >>> from armwise.serve.journal.events import Creation
-        >>> from armwise.serve.model.build import build_model
+        >>> from armwise.service.journal.events import Creation
+        >>> from armwise.service.model.build import build_model
         >>> asked = Decision(msgspec.Raw(b"{}"), [msgspec.Raw(b'"a"')], [1.0], 0, 0, 1, 0.0)
         >>> model = build_model(Creation())
         >>> model.study(Lessons([asked], [1.0])); model.lessons
@@ -222,8 +222,8 @@ class Pupil(Chooser):
     def learn(self, decision: Decision, reward: float, at_hand: Seen | None = None, cost: Any = None) -> None:
         """Learn the reward of a journaled decision, from exactly what was seen when it was made.
 
-        >>> from armwise.serve.journal.events import Creation
-        >>> from armwise.serve.model.build import build_model
+        >>> from armwise.service.journal.events import Creation
+        >>> from armwise.service.model.build import build_model
         >>> model = build_model(Creation(agent={"class": "LinUCB"}))
         >>> model.learn(Decision(msgspec.Raw(b"{}"), [msgspec.Raw(b'"a"')], [1.0], 0, 0, 1, 0.0), 1.0)
         >>> model.lessons
@@ -238,8 +238,8 @@ class Pupil(Chooser):
     def teach(self, decision: Decision, reward: float, at_hand: Seen | Stack | None = None, cost: Any = None) -> None:
         """``learn`` for whoever wants to know why a lesson cannot be learnt; ValueError or ArithmeticError says it.
 
-        >>> from armwise.serve.journal.events import Creation
-        >>> from armwise.serve.model.build import build_model
+        >>> from armwise.service.journal.events import Creation
+        >>> from armwise.service.model.build import build_model
         >>> model = build_model(Creation(agent={"class": "UCB1", "n_arms": 1}))
         >>> model.teach(Decision(msgspec.Raw(b"{}"), [msgspec.Raw(b'"a"')], [1.0], 0, 0, 1, 0.0), -1.0)
         Traceback (most recent call last):

@@ -8,12 +8,12 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from armwise.agent import Floats
-from armwise.features.arms import ArmColumns, read_arms
-from armwise.features.scaling import Scaling
-from armwise.features.tokens import Stack, part
-from armwise.serve.journal.events import Decision
-from armwise.serve.model.underway import Held
+from armwise.core.agent import Floats
+from armwise.features.encoding.arms import ArmColumns, read_arms
+from armwise.features.encoding.running_scale import Scaling
+from armwise.features.encoding.tokens import Stack, part
+from armwise.service.journal.events import Decision
+from armwise.service.model.underway import Held
 
 
 class Seen(msgspec.Struct, frozen=True, gc=False):

@@ -8,14 +8,14 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from armwise.agent import Agent, Choice, make_choice
-from armwise.features.arms import read_arm
-from armwise.features.hashed import HashedRows
-from armwise.features.scaling import Scaling
-from armwise.features.tokens import InvalidInput, Stack, Tail, part, read_json
-from armwise.serve.journal.events import Decision
-from armwise.serve.model.inside import counts_choices
-from armwise.serve.model.seen import Seen, offered, stack_of
+from armwise.core.agent import Agent, Choice, make_choice
+from armwise.features.encoding.arms import read_arm
+from armwise.features.encoding.hashed import HashedRows
+from armwise.features.encoding.running_scale import Scaling
+from armwise.features.encoding.tokens import InvalidInput, Stack, Tail, part, read_json
+from armwise.service.journal.events import Decision
+from armwise.service.model.inside import counts_choices
+from armwise.service.model.seen import Seen, offered, stack_of
 
 
 class Sight:
@@ -27,7 +27,7 @@ class Sight:
     >>> Sight(armwise.LinUCB(dim=8, lam=1.0), HashedRows(16))
     Traceback (most recent call last):
     ...
-    armwise.features.tokens.InvalidInput: agent: dim is 8, but the features have 16
+    armwise.features.encoding.tokens.InvalidInput: agent: dim is 8, but the features have 16
     """
 
     def __init__(self, agent: Agent, encoder: HashedRows, arms: Sequence[str] = ()) -> None:

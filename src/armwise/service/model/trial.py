@@ -14,13 +14,13 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from armwise import persist
-from armwise.agent import Agent
-from armwise.features.arms import read_arms
-from armwise.features.tokens import InvalidInput
-from armwise.serve.journal.events import Creation, Decision
-from armwise.serve.model.build import build_model
-from armwise.serve.model.model import Model
+from armwise.core import saving
+from armwise.core.agent import Agent
+from armwise.features.encoding.arms import read_arms
+from armwise.features.encoding.tokens import InvalidInput
+from armwise.service.journal.events import Creation, Decision
+from armwise.service.model.build import build_model
+from armwise.service.model.model import Model
 
 MOST_ARMS = 1 << 17  # more do not fit into a request
 ROUNDS = 4
@@ -63,13 +63,13 @@ def trial(model: Model) -> None:
     >>> trial(model)
     Traceback (most recent call last):
     ...
-    armwise.features.tokens.InvalidInput: Exp3 cannot be served: AttributeError: ...
+    armwise.features.encoding.tokens.InvalidInput: Exp3 cannot be served: AttributeError: ...
     """
     try:
-        twin = persist.loads(persist.dumps(model))
+        twin = saving.loads(saving.dumps(model))
         for k in range(ROUNDS):
             rehearse(twin, k)
-        persist.loads(persist.dumps(twin))
+        saving.loads(saving.dumps(twin))
     except Exception as error:
         reason = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
         raise InvalidInput(f"{type(model.agent).__name__} cannot be served: {reason}") from error
@@ -94,23 +94,23 @@ def exported(model: Model) -> bytes:
     """
     alone = model.copy()
     alone.versions = {}
-    return persist.dumps(alone)
+    return saving.dumps(alone)
 
 
 def check_import(data: bytes, current: Model) -> None:
     """InvalidInput unless ``data`` holds a model that can take the place of ``current``.
 
     >>> current = build_model(Creation(agent={"class": "UCB1", "n_arms": 2}))
-    >>> check_import(persist.dumps(current), current)
-    >>> check_import(persist.dumps(build_model(Creation(agent={"class": "UCB1", "n_arms": 3}))), current)
+    >>> check_import(saving.dumps(current), current)
+    >>> check_import(saving.dumps(build_model(Creation(agent={"class": "UCB1", "n_arms": 3}))), current)
     Traceback (most recent call last):
     ...
-    armwise.features.tokens.InvalidInput: the model's agent.n_arms is 3, but this application's is 2
+    armwise.features.encoding.tokens.InvalidInput: the model's agent.n_arms is 3, but this application's is 2
     """
     try:
-        model = persist.loads(data)
-        same = persist.dumps(model) == data
-    except persist.LoadError as error:
+        model = saving.loads(data)
+        same = saving.dumps(model) == data
+    except saving.LoadError as error:
         raise InvalidInput(f"the model cannot be loaded: {error}") from None
     except Exception as error:
         raise InvalidInput(f"the model cannot be stored again: {error}") from error
@@ -132,12 +132,12 @@ def _others(current: Model) -> list[Model]:
     """Models to compare with: the application's own, and a new one in its first rounds, which show what grows."""
     fresh = Model(current.agent.clone(0), current.encoder, current.arms, current.rewards)
     fresh.settings = current.settings
-    stored = [persist.dumps(current), persist.dumps(fresh)]
+    stored = [saving.dumps(current), saving.dumps(fresh)]
     with contextlib.suppress(ValueError, ArithmeticError):  # wishes of its own for the context
         for k in range(ROUNDS):
             rehearse(fresh, k)
-            stored.append(persist.dumps(fresh))
-    return [persist.loads(each) for each in stored]
+            stored.append(saving.dumps(fresh))
+    return [saving.loads(each) for each in stored]
 
 
 def _compare(value: Any, known: Sequence[Any], where: str, fixed: bool = False) -> None:
@@ -148,7 +148,7 @@ def _compare(value: Any, known: Sequence[Any], where: str, fixed: bool = False) 
     alike = [other for other in given if type(other) is type(value)]
     if not alike:
         raise _unlike(value, known, where)
-    if isinstance(value, persist.Saved):
+    if isinstance(value, saving.Saved):
         params, states = [other.params() for other in alike], [other._state() for other in alike]
         for name, part in value.params().items():
             free = name == "epsilon" and isinstance(value, Agent)
@@ -201,7 +201,7 @@ def _unlike(value: Any, known: Sequence[Any], where: str) -> ValueError:
     def in_words(it: Any) -> str:
         if isinstance(it, np.ndarray):
             return f"an array of {it.dtype} with shape {it.shape}"
-        return type(it).__name__ if isinstance(it, persist.Saved) else f"{it!r:.80}"
+        return type(it).__name__ if isinstance(it, saving.Saved) else f"{it!r:.80}"
 
     ours = in_words(known[0]) if known else "nothing"
     if in_words(value) == ours:

@@ -7,8 +7,8 @@ import weakref
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from armwise.agent import Agent, Choice
-from armwise.serve.model.inside import copied
+from armwise.core.agent import Agent, Choice
+from armwise.service.model.inside import copied
 
 
 class Held:

@@ -22,7 +22,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from armwise.persist import Saved
+from armwise.core.saving import Saved
 
 C = 4.0  # rewards' ranges that one decision may speak against an uplift
 ETA, POWER, ZETA = 2.0, 1.4, 3.105547  # of the stitched boundary: the epochs' ratio, h(k) = (k + 1)^s zeta(s)

@@ -18,18 +18,18 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from armwise import persist
-from armwise.agent import Floats, make_choice
-from armwise.features.arms import ArmColumns
-from armwise.features.tokens import Part
-from armwise.numerics.choice import draw
-from armwise.serve.journal.events import CLOSE, PROVISIONAL, Decision, Lessons, Row, Sequel, Share, Version
-from armwise.serve.model.model import Model
-from armwise.serve.model.seen import Drawn
-from armwise.serve.model.underway import Held
-from armwise.serve.model.uplift import Uplift, Weighed
+from armwise.core import saving
+from armwise.core.agent import Floats, make_choice
+from armwise.features.encoding.arms import ArmColumns
+from armwise.features.encoding.tokens import Part
+from armwise.native.choice import draw
+from armwise.service.journal.events import CLOSE, PROVISIONAL, Decision, Lessons, Row, Sequel, Share, Version
+from armwise.service.model.model import Model
+from armwise.service.model.seen import Drawn
+from armwise.service.model.underway import Held
+from armwise.service.model.uplift import Uplift, Weighed
 
-log = logging.getLogger("armwise.serve")
+log = logging.getLogger("armwise.service")
 MOST = 8  # versions beside the one that leads
 
 
@@ -50,8 +50,8 @@ def by_role(leader: Model, also_leader: bool = False) -> dict[str, str]:
 
     Those that were not named are told apart by their order, which is the same everywhere.
 
-    >>> from armwise.serve.journal.events import Creation
-    >>> from armwise.serve.model.build import build_model
+    >>> from armwise.service.journal.events import Creation
+    >>> from armwise.service.model.build import build_model
     >>> leader = build_model(Creation()); leader.name = "bold"
     >>> leader.versions = {"v12": None, "v3": None, "shy": None}; by_role(leader)
     {'shy': 'shy', 'unnamed 0': 'v3', 'unnamed 1': 'v12'}
@@ -61,11 +61,11 @@ def by_role(leader: Model, also_leader: bool = False) -> dict[str, str]:
     return {name: name for name in names if role(name)} | {f"unnamed {k}": name for k, name in enumerate(unnamed)}
 
 
-class Challenger(persist.Saved):
+class Challenger(saving.Saved):
     """A version that does not lead: its model, its share of the decisions, what it earns more than the one that does.
 
-    >>> from armwise.serve.journal.events import Creation
-    >>> from armwise.serve.model.build import build_model
+    >>> from armwise.service.journal.events import Creation
+    >>> from armwise.service.model.build import build_model
     >>> Challenger(build_model(Creation())).share
     0.0
     """
@@ -82,8 +82,8 @@ class Challenger(persist.Saved):
     def copy(self) -> Challenger:
         """An equal one that shares nothing which learning changes.
 
-        >>> from armwise.serve.journal.events import Creation
-        >>> from armwise.serve.model.build import build_model
+        >>> from armwise.service.journal.events import Creation
+        >>> from armwise.service.model.build import build_model
         >>> Challenger(build_model(Creation())).copy().uplift.n
         0
         """
@@ -95,8 +95,8 @@ class Challenger(persist.Saved):
     def follow(self, row: Row, decision: Decision | None, leader: str) -> None:
         """Fold an event in that the leading version has taken in; ``decision`` is the one that it is about.
 
-        >>> from armwise.serve.journal.events import Creation
-        >>> from armwise.serve.model.build import build_model
+        >>> from armwise.service.journal.events import Creation
+        >>> from armwise.service.model.build import build_model
         >>> one = Challenger(build_model(Creation()))
         >>> one.follow(Row(2, 0, "shop", "decision", "e1", b'{"context":{},"arms":["a"],"p":[1.0],"arm":0,"version":0,'
         ...     b'"window":1,"default":0.0}'), None, "v1"); one.model.agent.t
@@ -130,8 +130,8 @@ class Challenger(persist.Saved):
     def know_of(self, seq: int, decision: Decision) -> None:
         """Count a decision that another process journaled, while it is under way.
 
-        >>> from armwise.serve.journal.events import Creation
-        >>> from armwise.serve.model.build import build_model
+        >>> from armwise.service.journal.events import Creation
+        >>> from armwise.service.model.build import build_model
         >>> asked = Decision(msgspec.Raw(b"{}"), [msgspec.Raw(b'"a"')], [1.0], 0, 0, 1, 0.0)
         >>> Challenger(build_model(Creation())).know_of(7, asked)
         """
@@ -194,8 +194,8 @@ def _promote(leader: Model, name: str) -> Model:
 def inherit(model: Model, before: Model) -> None:
     """A model that takes another's place as the leading version has its versions beside it; they are compared anew.
 
-    >>> from armwise.serve.journal.events import Creation
-    >>> from armwise.serve.model.build import build_model
+    >>> from armwise.service.journal.events import Creation
+    >>> from armwise.service.model.build import build_model
     >>> one, two = build_model(Creation()), build_model(Creation())
     >>> one.versions["bold"] = Challenger(build_model(Creation())); inherit(two, one); list(two.versions)
     ['bold']
@@ -213,9 +213,9 @@ def draw_among(
 
     Where no version makes notes, the arm is drawn from the mixture; else ``u`` says first which version draws.
 
-    >>> from armwise.features.arms import read_arms
-    >>> from armwise.serve.journal.events import Creation
-    >>> from armwise.serve.model.build import build_model
+    >>> from armwise.features.encoding.arms import read_arms
+    >>> from armwise.service.journal.events import Creation
+    >>> from armwise.service.model.build import build_model
     >>> leader = build_model(Creation(agent={"class": "LinUCB"})); leader.name = "v1"
     >>> leader.versions["bold"] = Challenger(build_model(Creation()))
     >>> drawn, among, _ = draw_among(leader, b"{}", read_arms([b'"a"', b'"b"']), 0.7, None)

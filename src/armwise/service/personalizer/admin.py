@@ -15,16 +15,16 @@ from typing import Any
 
 import msgspec
 
-from armwise.features.tokens import InvalidInput, read_json
-from armwise.serve.engine.engine import Engine
-from armwise.serve.errors import Unknown
-from armwise.serve.journal.append import Journal
-from armwise.serve.journal.events import RULES, Change, Creation
-from armwise.serve.log.export import stamp
-from armwise.serve.personalizer.rank import everywhere
-from armwise.serve.personalizer.shapes import LogsProperties, ModelProperties, PolicyContract, ServiceConfiguration
-from armwise.serve.web.http import Call, Problem, Response, Route, finite, read_object, reply
-from armwise.serve.web.threads import in_thread
+from armwise.features.encoding.tokens import InvalidInput, read_json
+from armwise.service.engine.engine import Engine
+from armwise.service.errors import Unknown
+from armwise.service.journal.append import Journal
+from armwise.service.journal.events import RULES, Change, Creation
+from armwise.service.log.export import stamp
+from armwise.service.personalizer.rank import everywhere
+from armwise.service.personalizer.shapes import LogsProperties, ModelProperties, PolicyContract, ServiceConfiguration
+from armwise.service.web.http import Call, Problem, Response, Route, finite, read_object, reply
+from armwise.service.web.threads import in_thread
 
 MAX_MODEL = 64 << 20
 _KEPT: dict[str, Any] = {  # told again as they were set: nothing here depends on them
@@ -208,7 +208,7 @@ def read_policy(sent: Any) -> dict[str, str]:
     >>> read_policy({"name": "mine", "arguments": "--cb_explore_adf --epsilon 0.2"})
     Traceback (most recent call last):
     ...
-    armwise.serve.web.http.Problem: arguments must describe an agent in JSON, such as {"class": "LinUCB", "alpha": 0.5}
+    armwise.service.web.http.Problem: arguments must describe an agent in JSON, such as {"class": "LinUCB", ...}
     """
     if not isinstance(sent, dict) or not all(isinstance(sent.get(name), str) for name in ("name", "arguments")):
         raise Problem(400, "InvalidPolicyContract", "learning settings have a name and arguments, both strings")

@@ -20,24 +20,24 @@ from urllib.parse import quote
 
 import msgspec
 
-from armwise.features.arms import check_id
-from armwise.features.tokens import InvalidInput
-from armwise.serve.engine.engine import Engine
-from armwise.serve.journal.events import Change, Decision, Row
-from armwise.serve.log.export import decisions, earned, stamp
-from armwise.serve.log.judge import Distribution, followed, judged, missed
-from armwise.serve.model.build import build_model
-from armwise.serve.personalizer.admin import agent_of, anew, changing, read_policy, use_policy
-from armwise.serve.personalizer.rank import DATED, EARLY, everywhere
-from armwise.serve.personalizer.shapes import (
+from armwise.features.encoding.arms import check_id
+from armwise.features.encoding.tokens import InvalidInput
+from armwise.service.engine.engine import Engine
+from armwise.service.journal.events import Change, Decision, Row
+from armwise.service.log.export import decisions, earned, stamp
+from armwise.service.log.judge import Distribution, followed, judged, missed
+from armwise.service.model.build import build_model
+from armwise.service.personalizer.admin import agent_of, anew, changing, read_policy, use_policy
+from armwise.service.personalizer.rank import DATED, EARLY, everywhere
+from armwise.service.personalizer.shapes import (
     ChosenPolicy,
     DatedEvaluation,
     DatedEvaluations,
     Evaluation,
     EvaluationRequest,
 )
-from armwise.serve.web.http import Call, Problem, Response, Route, read_object, reply
-from armwise.serve.web.threads import in_thread
+from armwise.service.web.http import Call, Problem, Response, Route, read_object, reply
+from armwise.service.web.threads import in_thread
 
 MOST_KEPT = 20  # evaluations of an application: they are part of its settings
 MOST_POLICIES = 5

@@ -13,13 +13,13 @@ from typing import Annotated, Any, NamedTuple
 
 import msgspec
 
-from armwise.features.arms import ArmColumns, read_arms
-from armwise.features.tokens import InvalidInput, part, refuse_twice, why
-from armwise.serve.engine.draw import Answer, answer
-from armwise.serve.journal.append import Write
-from armwise.serve.web import admission
-from armwise.serve.web.http import Call, Handler, Problem, Response, Route, finite, read_object, reply
-from armwise.serve.web.shapes import said
+from armwise.features.encoding.arms import ArmColumns, read_arms
+from armwise.features.encoding.tokens import InvalidInput, part, refuse_twice, why
+from armwise.service.engine.draw import Answer, answer
+from armwise.service.journal.append import Write
+from armwise.service.web import admission
+from armwise.service.web.http import Call, Handler, Problem, Response, Route, finite, read_object, reply
+from armwise.service.web.shapes import said
 
 MAX_ACTIONS = 50
 EARLY = ("personalizer/v1.0", "personalizer/v1.1-preview.3")
@@ -134,7 +134,7 @@ def decoded(decoder: msgspec.json.Decoder[Any], body: bytes) -> Any:
     >>> decoded(_decode, b"{}")
     Traceback (most recent call last):
     ...
-    armwise.features.tokens.InvalidInput: the body: Object missing required field `actions`
+    armwise.features.encoding.tokens.InvalidInput: the body: Object missing required field `actions`
     """
     try:
         return decoder.decode(body)
@@ -203,7 +203,7 @@ def read_reward(value: Any) -> float:
     >>> read_reward(2)
     Traceback (most recent call last):
     ...
-    armwise.serve.web.http.Problem: value must lie in [-1, 1], got 2.0
+    armwise.service.web.http.Problem: value must lie in [-1, 1], got 2.0
     """
     number = finite(value, "value")
     if not -1.0 <= number <= 1.0:

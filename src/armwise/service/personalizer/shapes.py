@@ -10,8 +10,8 @@ from typing import Annotated, Any
 
 import msgspec
 
-from armwise.serve.journal.events import RULES
-from armwise.serve.web.shapes import Name, said
+from armwise.service.journal.events import RULES
+from armwise.service.web.shapes import Name, said
 
 Unset = msgspec.UnsetType
 Duration = Annotated[str, said(pattern=r"^P", description="ISO 8601, such as PT10M.")]

@@ -15,13 +15,13 @@ from typing import Annotated, Any, NamedTuple
 import msgspec
 import numpy as np
 
-from armwise.extras import needs
-from armwise.features.arms import ArmColumns, check_id, read_arm
-from armwise.features.tokens import InvalidInput, part, read_json
-from armwise.serve.engine.draw import answer
-from armwise.serve.journal.append import Write
-from armwise.serve.journal.events import Activation, Decision, Reward, Row, decided
-from armwise.serve.personalizer.rank import (
+from armwise.core.extras import needs
+from armwise.features.encoding.arms import ArmColumns, check_id, read_arm
+from armwise.features.encoding.tokens import InvalidInput, part, read_json
+from armwise.service.engine.draw import answer
+from armwise.service.journal.append import Write
+from armwise.service.journal.events import Activation, Decision, Reward, Row, decided
+from armwise.service.personalizer.rank import (
     Actions,
     Optional,
     RawContext,
@@ -31,11 +31,11 @@ from armwise.serve.personalizer.rank import (
     read_reward,
     retry_key,
 )
-from armwise.serve.personalizer.shapes import MultiSlotAnswer, MultiSlotReward
-from armwise.serve.web import admission
-from armwise.serve.web.http import Call, Response, Route, read_object, reply
-from armwise.serve.web.shapes import Name, said
-from armwise.serve.web.threads import in_thread
+from armwise.service.personalizer.shapes import MultiSlotAnswer, MultiSlotReward
+from armwise.service.web import admission
+from armwise.service.web.http import Call, Response, Route, read_object, reply
+from armwise.service.web.shapes import Name, said
+from armwise.service.web.threads import in_thread
 
 MAX_SLOTS = 50
 _MARK = "\x1f"

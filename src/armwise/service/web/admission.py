@@ -9,11 +9,11 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, TypeVar
 
-from armwise.features.tokens import InvalidInput, Part, Tail, count_tokens
-from armwise.serve.web.threads import run_in
+from armwise.features.encoding.tokens import InvalidInput, Part, Tail, count_tokens
+from armwise.service.web.threads import run_in
 
 if TYPE_CHECKING:
-    from armwise.serve.web.http import Call
+    from armwise.service.web.http import Call
 
 _TINY = 4096  # bytes, two a token at least: LEAST_PAIRS at most, 5 ms at the very worst, so they need not be counted
 SMALL = 8192  # bytes that are read in the loop, whatever they are: 4000 numbers of one digit take 10 ms
@@ -40,8 +40,8 @@ async def aside(apart: bool, work: Callable[[], T]) -> T:
 def pairs(contexts: Sequence[Part], arms: Tail) -> int:
     """How many pairs are crossed: a context's tokens and the constant with each arm's, its id and the constant.
 
-    >>> from armwise.features.arms import read_arms
-    >>> from armwise.features.tokens import part
+    >>> from armwise.features.encoding.arms import read_arms
+    >>> from armwise.features.encoding.tokens import part
     >>> pairs([part(b'{"hour": 9}', "c")], read_arms([b'{"id": "a", "features": {"taste": "salty"}}', b'"b"']).tail)
     10
     """

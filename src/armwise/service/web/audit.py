@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 
-from armwise.serve.web.http import Call, Route
+from armwise.service.web.http import Call, Route
 
 log = logging.getLogger("armwise.audit")
 log.setLevel(logging.INFO)  # whatever the level of the other logs

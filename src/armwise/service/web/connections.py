@@ -19,11 +19,11 @@ from typing import Any, NamedTuple
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
-from armwise.serve.engine.writer import Writer
-from armwise.serve.errors import Unavailable
-from armwise.serve.journal.append import Appended
-from armwise.serve.web.asgi import HTTPScope
-from armwise.serve.web.http import Call, Headers, Planned, Response, Route
+from armwise.service.engine.writer import Writer
+from armwise.service.errors import Unavailable
+from armwise.service.journal.append import Appended
+from armwise.service.web.asgi import HTTPScope
+from armwise.service.web.http import Call, Headers, Planned, Response, Route
 
 MOST_HEADERS = 65_536  # bytes of a request line and its headers
 SLOWEST = 10.0  # seconds that these may take, from the first byte or from connecting

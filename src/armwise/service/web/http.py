@@ -11,12 +11,12 @@ from urllib.parse import parse_qsl, unquote_to_bytes
 
 import msgspec
 
-from armwise.budget.accounts import BudgetSpent
-from armwise.features.tokens import InvalidInput, read_json
-from armwise.serve.engine.engine import Engine
-from armwise.serve.errors import Conflict, Damaged, Unavailable, Unknown
-from armwise.serve.journal.append import Appended, Write, Written
-from armwise.serve.web.keys import ANYONE, Key
+from armwise.agents.budget.accounts import BudgetSpent
+from armwise.features.encoding.tokens import InvalidInput, read_json
+from armwise.service.engine.engine import Engine
+from armwise.service.errors import Conflict, Damaged, Unavailable, Unknown
+from armwise.service.journal.append import Appended, Write, Written
+from armwise.service.web.keys import ANYONE, Key
 
 JSON = b"application/json"
 Headers = tuple[tuple[bytes, bytes], ...]
@@ -227,7 +227,7 @@ class Router:
         >>> Router([]).find("GET", ("x",))
         Traceback (most recent call last):
         ...
-        armwise.serve.web.http.Problem: there is nothing at this path
+        armwise.service.web.http.Problem: there is nothing at this path
         """
         params: tuple[str, ...] = ()
         methods = self._table.get(path)
@@ -283,7 +283,7 @@ def finite(value: Any, what: str = "a number") -> float:
     >>> finite(True, "value")
     Traceback (most recent call last):
     ...
-    armwise.features.tokens.InvalidInput: value must be a number
+    armwise.features.encoding.tokens.InvalidInput: value must be a number
     """
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise InvalidInput(f"{what} must be a number")

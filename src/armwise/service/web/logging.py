@@ -13,7 +13,7 @@ LEVELS = ("debug", "info", "warning", "error")
 class Lines(logging.Formatter):
     """A log record as one line of JSON; ``extra={"data": {...}}`` adds fields.
 
-    >>> record = logging.LogRecord("armwise.serve", logging.INFO, "", 0, "ready", None, None)
+    >>> record = logging.LogRecord("armwise.service", logging.INFO, "", 0, "ready", None, None)
     >>> json.loads(Lines().format(record))["message"]
     'ready'
     """

@@ -6,15 +6,15 @@ from typing import Any
 
 import msgspec
 
-from armwise.features.tokens import InvalidInput, why
-from armwise.serve.engine.draw import answer
-from armwise.serve.journal.append import Write
-from armwise.serve.model.explain import explain
-from armwise.serve.model.lessons import read_lessons
-from armwise.serve.web import admission, shapes
-from armwise.serve.web.http import Call, Response, Route, finite, read_object, reply
-from armwise.serve.web.threads import in_thread
-from armwise.serve.web.v1 import Asked, DecisionAnswer, draw, read, retry_key, reward_answer
+from armwise.features.encoding.tokens import InvalidInput, why
+from armwise.service.engine.draw import answer
+from armwise.service.journal.append import Write
+from armwise.service.model.explain import explain
+from armwise.service.model.lessons import read_lessons
+from armwise.service.web import admission, shapes
+from armwise.service.web.http import Call, Response, Route, finite, read_object, reply
+from armwise.service.web.threads import in_thread
+from armwise.service.web.v1 import Asked, DecisionAnswer, draw, read, retry_key, reward_answer
 
 MOST = 1000  # decisions or rewards in one request
 

@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from armwise.serve.engine.counts import BUCKETS as COMMITS
-from armwise.serve.engine.engine import Engine
-from armwise.serve.engine.shards import Shards
-from armwise.serve.model.model import Model
-from armwise.serve.web.keys import ANYONE, Key
+from armwise.service.engine.counts import BUCKETS as COMMITS
+from armwise.service.engine.engine import Engine
+from armwise.service.engine.shards import Shards
+from armwise.service.model.model import Model
+from armwise.service.web.keys import ANYONE, Key
 
 HELP = {
     "requests_total": "Responses, by method, path and status.",
@@ -96,7 +96,7 @@ class Metrics:
     def render(self, engine: Engine, key: Key = ANYONE) -> bytes:
         """Everything, the state of the applications that ``key`` may read included.
 
-        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> from armwise.service.journal.sqlite import SQLite
         >>> engine = Engine(SQLite.temporary(), {})
         >>> engine.start(); b"armwise_journal_lag 0" in Metrics().render(engine); engine.stop()
         True

@@ -8,8 +8,8 @@ from typing import Annotated, Any
 
 import msgspec
 
-from armwise.serve.engine.draw import Answer
-from armwise.serve.journal.events import DRIFT, LARGEST, LEARN, RULES
+from armwise.service.engine.draw import Answer
+from armwise.service.journal.events import DRIFT, LARGEST, LEARN, RULES
 
 Unset = msgspec.UnsetType
 

@@ -9,24 +9,24 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from armwise.features.arms import ArmColumns, check_id, read_arms
-from armwise.features.requests import read_plain
-from armwise.features.tokens import InvalidInput, Part, part, refuse_twice, why
-from armwise.numerics.requests import distribution
-from armwise.serve.engine.application import Application
-from armwise.serve.engine.draw import Answer, answer
-from armwise.serve.engine.engine import Engine
-from armwise.serve.errors import Conflict
-from armwise.serve.journal.append import Journal, Write, Written
-from armwise.serve.journal.events import Activation, Change, Decision, Reward
-from armwise.serve.journal.rules import Status
-from armwise.serve.log import parquet
-from armwise.serve.log.export import FORMATS, earned, outcomes, pieces_of
-from armwise.serve.web import admission, shapes
-from armwise.serve.web.http import Call, Planned, Problem, Response, Route, finite, read_object, reply
-from armwise.serve.web.shapes import ArmProbability, CatalogueRequest, DecisionRequest, RewardAnswer
-from armwise.serve.web.shapes import DecisionAnswer as DecisionAnswer
-from armwise.serve.web.threads import in_thread
+from armwise.features.encoding.arms import ArmColumns, check_id, read_arms
+from armwise.features.encoding.requests import read_plain
+from armwise.features.encoding.tokens import InvalidInput, Part, part, refuse_twice, why
+from armwise.native.requests import distribution
+from armwise.service.engine.application import Application
+from armwise.service.engine.draw import Answer, answer
+from armwise.service.engine.engine import Engine
+from armwise.service.errors import Conflict
+from armwise.service.journal.append import Journal, Write, Written
+from armwise.service.journal.events import Activation, Change, Decision, Reward
+from armwise.service.journal.rules import Status
+from armwise.service.log import parquet
+from armwise.service.log.export import FORMATS, earned, outcomes, pieces_of
+from armwise.service.web import admission, shapes
+from armwise.service.web.http import Call, Planned, Problem, Response, Route, finite, read_object, reply
+from armwise.service.web.shapes import ArmProbability, CatalogueRequest, DecisionRequest, RewardAnswer
+from armwise.service.web.shapes import DecisionAnswer as DecisionAnswer
+from armwise.service.web.threads import in_thread
 
 _decode = msgspec.json.Decoder(DecisionRequest)
 WHOLE = {"type": "integer", "minimum": 0, "maximum": 10**18}
@@ -202,7 +202,7 @@ def _rewarded(written: list[Written]) -> Response:
 def reward_answer(written: Written) -> RewardAnswer:
     """What came of a reward.
 
-    >>> from armwise.serve.journal.events import Row
+    >>> from armwise.service.journal.events import Row
     >>> reward_answer(Written(Row(2, 0, "shop", "reward", "e1", b'{"value":0.5,"decision":1,"late":true}'))).late
     True
     """

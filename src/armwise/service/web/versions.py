@@ -6,11 +6,11 @@ from typing import Any
 
 import msgspec
 
-from armwise.features.tokens import InvalidInput, why
-from armwise.serve.engine import roster
-from armwise.serve.web.http import Call, Response, Route, reply
-from armwise.serve.web.shapes import Name, Share
-from armwise.serve.web.threads import in_thread
+from armwise.features.encoding.tokens import InvalidInput, why
+from armwise.service.engine import roster
+from armwise.service.web.http import Call, Response, Route, reply
+from armwise.service.web.shapes import Name, Share
+from armwise.service.web.threads import in_thread
 
 
 class Interval(msgspec.Struct):

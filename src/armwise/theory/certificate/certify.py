@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from armwise.agent import Floats, count, fraction, positive
-from armwise.certify import fit as lack_of_fit
-from armwise.certify.answer import Certificate, Fit
-from armwise.certify.links import LOGISTIC, Link
-from armwise.certify.rounds import Block, Rounds
-from armwise.certify.sets import ConfidenceSet, Generalised, Kernel, PerArm, Shared
+from armwise.core.agent import Floats, count, fraction, positive
+from armwise.theory.certificate import lack_of_fit as lack_of_fit
+from armwise.theory.certificate.confidence_sets import ConfidenceSet, Generalised, Kernel, PerArm, Shared
+from armwise.theory.certificate.links import LOGISTIC, Link
+from armwise.theory.certificate.rounds import Block, Rounds
+from armwise.theory.certificate.statement import Certificate, Fit
 
 _PRIOR_ROUNDS = 100.0  # where the deviation of the rewards' sum is tightest
 

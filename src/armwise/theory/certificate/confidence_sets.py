@@ -22,9 +22,9 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
 from scipy.special import expit
 
-from armwise.agent import Floats
-from armwise.certify.links import LOGISTIC, Link
-from armwise.certify.rounds import Block, Rounds
+from armwise.core.agent import Floats
+from armwise.theory.certificate.links import LOGISTIC, Link
+from armwise.theory.certificate.rounds import Block, Rounds
 
 
 class ConfidenceSet(ABC):

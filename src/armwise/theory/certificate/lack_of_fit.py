@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from armwise.agent import Floats
-from armwise.certify.answer import Fit
-from armwise.certify.links import LOGISTIC
-from armwise.certify.rounds import Block, Rounds
-from armwise.certify.sets import _fit, _log_det, points
+from armwise.core.agent import Floats
+from armwise.theory.certificate.confidence_sets import _fit, _log_det, points
+from armwise.theory.certificate.links import LOGISTIC
+from armwise.theory.certificate.rounds import Block, Rounds
+from armwise.theory.certificate.statement import Fit
 
 _PRODUCTS = 30  # products of features that are tried, at most
 _LEVELS = 20  # arms that may have a level of their own, at most

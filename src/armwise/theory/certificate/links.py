@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
-from armwise.agent import Floats
+from armwise.core.agent import Floats
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from armwise.agent import Floats
+from armwise.core.agent import Floats
 
 BLOCK = 8_192  # rounds held at once
 

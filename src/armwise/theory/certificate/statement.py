@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from armwise.agent import Floats
+from armwise.core.agent import Floats
 
 _DOUBT = 0.01  # a p-value below which the class is called wrong
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from armwise.agent import Floats, count
-from armwise.numerics.choice import TIE
-from armwise.numerics.policies import add_rewards, policy_totals
-from armwise.oracle.base import Ints, Oracle
+from armwise.agents.oracle.oracles.oracle import Ints, Oracle
+from armwise.core.agent import Floats, count
+from armwise.native.choice import TIE
+from armwise.native.policies import add_rewards, policy_totals
 
 _ANY = 1 << 16  # arms, as long as nobody has said how many
 

@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from armwise.agent import Floats, count, positive
-from armwise.numerics import ridge
-from armwise.numerics.simd import aligned_zeros, padded
-from armwise.oracle.base import Ints, Oracle
+from armwise.agents.oracle.oracles.oracle import Ints, Oracle
+from armwise.core.agent import Floats, count, positive
+from armwise.models.ridge import LIGHT, Ridge
+from armwise.native import ridge
+from armwise.native.simd import aligned_zeros, padded
 from armwise.policies.fixed import Linear
-from armwise.ridge import LIGHT, Ridge
 
 
 class LinearOracle(Oracle):

@@ -10,10 +10,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from armwise.agent import Floats
-from armwise.arguments import as_floats
-from armwise.numerics.weights import importance_weighted
-from armwise.persist import Saved
+from armwise.core.agent import Floats
+from armwise.core.arguments import as_floats
+from armwise.core.saving import Saved
+from armwise.native.weights import importance_weighted
 
 Ints = NDArray[np.int64]
 

@@ -12,12 +12,12 @@ from typing import Any, Self
 
 import numpy as np
 
-from armwise.agent import Floats, count
-from armwise.extras import needs
-from armwise.oracle.base import Ints, Oracle
-from armwise.persist import Saved
+from armwise.agents.oracle.oracles.oracle import Ints, Oracle
+from armwise.core.agent import Floats, count
+from armwise.core.extras import needs
+from armwise.core.saving import Saved
+from armwise.core.threads import thread_pools
 from armwise.policies.fixed import Constant, Policy, Tree
-from armwise.threads import thread_pools
 
 _ROWS_FOR_THREADS = 50_000  # from here on, threads save more than it costs to start them
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import msgspec
 
-from armwise.serve.web.http import Call, Response, Route
-from armwise.serve.web.threads import in_thread
+from armwise.service.web.http import Call, Response, Route
+from armwise.service.web.threads import in_thread
 
 HTML = (files(__name__) / "index.html").read_bytes()
 

@@ -6,12 +6,12 @@ import collections
 import time
 from collections.abc import Iterator
 
-from armwise.serve.engine.engine import Engine
-from armwise.serve.engine.writer import STALL
-from armwise.serve.errors import Unavailable
-from armwise.serve.journal.append import Journal
-from armwise.serve.journal.events import Row
-from armwise.serve.web.page.rivals import Made
+from armwise.service.engine.engine import Engine
+from armwise.service.engine.writer import STALL
+from armwise.service.errors import Unavailable
+from armwise.service.journal.append import Journal
+from armwise.service.journal.events import Row
+from armwise.service.web.page.rivals import Made
 
 BACK = 20_000  # events of a database that are read when the first one looks
 PIECE = 50  # events that are read at once
@@ -20,7 +20,7 @@ PIECE = 50  # events that are read at once
 def errors_of(engine: Engine) -> tuple[type[Exception], ...]:
     """What is raised where a database cannot be read.
 
-    >>> from armwise.serve.journal.sqlite import SQLite
+    >>> from armwise.service.journal.sqlite import SQLite
     >>> Unavailable in errors_of(Engine(SQLite(":memory:"), {}))
     True
     """
@@ -30,8 +30,8 @@ def errors_of(engine: Engine) -> tuple[type[Exception], ...]:
 class Source:
     """The events of one database.
 
-    >>> from armwise.serve.journal.events import Creation
-    >>> from armwise.serve.journal.sqlite import SQLite
+    >>> from armwise.service.journal.events import Creation
+    >>> from armwise.service.journal.sqlite import SQLite
     >>> engine = Engine(SQLite.temporary(), {"shop": Creation()}); engine.start()
     >>> source = Source(engine, "shop"); source.read(); [row.kind for row in source.rows]
     ['create']
@@ -52,8 +52,8 @@ class Source:
     def skip(self) -> None:
         """Where more comes than can be read, what is shown is the newest.
 
-        >>> from armwise.serve.journal.events import Creation
-        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> from armwise.service.journal.events import Creation
+        >>> from armwise.service.journal.sqlite import SQLite
         >>> engine = Engine(SQLite.temporary(), {"shop": Creation()}); engine.start()
         >>> source = Source(engine, "shop"); source.skip(); source.seq
         0
@@ -69,8 +69,8 @@ class Source:
     def read(self) -> None:
         """Have some more, if there are any; from the end on nobody asks again before the next look.
 
-        >>> from armwise.serve.journal.events import Creation
-        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> from armwise.service.journal.events import Creation
+        >>> from armwise.service.journal.sqlite import SQLite
         >>> engine = Engine(SQLite.temporary(), {"shop": Creation()}); engine.start()
         >>> source = Source(engine, "shop"); source.read(); source.rows.clear(); source.read(); source.ended
         True
@@ -89,8 +89,8 @@ class Source:
     def unread(self) -> int:
         """Events that are durable and not taken yet.
 
-        >>> from armwise.serve.journal.events import Creation
-        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> from armwise.service.journal.events import Creation
+        >>> from armwise.service.journal.sqlite import SQLite
         >>> engine = Engine(SQLite.temporary(), {"shop": Creation()}); engine.start()
         >>> source = Source(engine, "shop"); source.unread; source.close(); engine.stop()
         1
@@ -105,8 +105,8 @@ class Source:
 class Feed:
     """The databases of a service; one that cannot be read is left out until it can.
 
-    >>> from armwise.serve.journal.events import Creation
-    >>> from armwise.serve.journal.sqlite import SQLite
+    >>> from armwise.service.journal.events import Creation
+    >>> from armwise.service.journal.sqlite import SQLite
     >>> engine = Engine(SQLite.temporary(), {"shop": Creation()}); engine.start()
     >>> feed = Feed(engine, "shop")
     >>> [row.kind for _, row in feed.rows(time.thread_time() + 1.0)]; feed.close(); engine.stop()
@@ -122,8 +122,8 @@ class Feed:
     def look(self) -> None:
         """Find out which databases can be read; whatever is wrong is raised where there is none.
 
-        >>> from armwise.serve.journal.events import Creation
-        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> from armwise.service.journal.events import Creation
+        >>> from armwise.service.journal.sqlite import SQLite
         >>> engine = Engine(SQLite.temporary(), {"shop": Creation()}); engine.start()
         >>> feed = Feed(engine, "shop"); feed.look(); len(feed.sources); feed.close(); engine.stop()
         1
@@ -148,8 +148,8 @@ class Feed:
     def rows(self, until: float) -> Iterator[tuple[Source, Row]]:
         """What is new, the oldest first, for as long as the thread has not worked ``until`` then.
 
-        >>> from armwise.serve.journal.events import Creation
-        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> from armwise.service.journal.events import Creation
+        >>> from armwise.service.journal.sqlite import SQLite
         >>> engine = Engine(SQLite.temporary(), {"shop": Creation()}); engine.start()
         >>> feed = Feed(engine, "shop"); list(feed.rows(0.0)); feed.close(); engine.stop()
         []
@@ -172,8 +172,8 @@ class Feed:
     def forgotten(self) -> bool:
         """Whether a log was deleted of which something may have been read.
 
-        >>> from armwise.serve.journal.events import Creation
-        >>> from armwise.serve.journal.sqlite import SQLite
+        >>> from armwise.service.journal.events import Creation
+        >>> from armwise.service.journal.sqlite import SQLite
         >>> engine = Engine(SQLite.temporary(), {"shop": Creation()}); engine.start()
         >>> feed = Feed(engine, "shop"); feed.forgotten; feed.close(); engine.stop()
         False

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from armwise.serve.journal.events import Decision
-from armwise.serve.model.model import Model
-from armwise.serve.model.seen import offered, stack_of
-from armwise.serve.model.uplift import Uplift, Weighed
+from armwise.service.journal.events import Decision
+from armwise.service.model.model import Model
+from armwise.service.model.seen import offered, stack_of
+from armwise.service.model.uplift import Uplift, Weighed
 
 SLOWEST = 0.25  # seconds of processor time that a policy may take for a decision, before it is followed no longer
 ENOUGH = 30  # effective decisions that an interval needs
@@ -114,8 +114,8 @@ class Tally:
 class Rival:
     """A policy that learns as it goes, from what the live one decided.
 
-    >>> from armwise.serve.journal.events import Creation
-    >>> from armwise.serve.model.build import build_model
+    >>> from armwise.service.journal.events import Creation
+    >>> from armwise.service.model.build import build_model
     >>> rival = Rival("bold", build_model(Creation()), [0.0, 1.0])
     >>> asked = Decision(msgspec.Raw(b"{}"), [msgspec.Raw(b'"a"')], [1.0], 0, 0, 1, 0.0)
     >>> rival.follow(asked, 1.0); rival.tally.uplift.n

@@ -15,15 +15,15 @@ from typing import Any
 
 import msgspec
 
-from armwise.features.arms import read_arm
-from armwise.serve.engine.application import rivals
-from armwise.serve.engine.engine import Engine
-from armwise.serve.engine.roster import versions
-from armwise.serve.errors import Unavailable, Unknown
-from armwise.serve.journal.events import EARLIEST, Creation, Decision, Row
-from armwise.serve.web.page.feed import Feed, Source
-from armwise.serve.web.page.rivals import Rival, Tally, at_random, made, the_first
-from armwise.serve.web.page.series import Series, radius
+from armwise.features.encoding.arms import read_arm
+from armwise.service.engine.application import rivals
+from armwise.service.engine.engine import Engine
+from armwise.service.engine.roster import versions
+from armwise.service.errors import Unavailable, Unknown
+from armwise.service.journal.events import EARLIEST, Creation, Decision, Row
+from armwise.service.web.page.feed import Feed, Source
+from armwise.service.web.page.rivals import Rival, Tally, at_random, made, the_first
+from armwise.service.web.page.series import Series, radius
 
 SHOWN = 12  # decisions in the list
 WINDOW = 500  # settled decisions of the windowed rate
@@ -34,7 +34,7 @@ WORK = 0.3  # seconds of processor time for reading, and again for judging, per 
 class Watch:
     """The newest decisions of one application, and what they say.
 
-    >>> from armwise.serve.journal.sqlite import SQLite
+    >>> from armwise.service.journal.sqlite import SQLite
     >>> engine = Engine(SQLite.temporary(), {"shop": Creation()})
     >>> engine.start()
     >>> _ = engine.decide("shop", b"{}", [b'"a"'], id="e1")
