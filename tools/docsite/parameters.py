@@ -30,7 +30,7 @@ WORDS = {
     "KernelUCB.gamma": "Regulariser of the kernel ridge.",
     "SupKernelUCB.gamma": "Regulariser of the kernel ridge.",
     "alpha": "Multiplier of the confidence width.",
-    "LinUCB.alpha": "Multiplier of the width: a number, `aw.Ellipsoid(noise, norm, delta)`, or None: in the noise's units.",
+    "LinUCB.alpha": "Width multiplier: a number, `aw.Ellipsoid(noise, norm, delta)`, or None: in units of the noise.",
     "alpha_coarse": "Multiplier of the width inside the subspace.",
     "lam": "Ridge: how strongly weights shrink to zero; None follows the size of the first rows.",
     "SpectralUCB.lam": "Added to every eigenvalue of the Laplacian.",
