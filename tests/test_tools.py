@@ -67,3 +67,11 @@ def test_a_race_installs_and_builds_what_it_needs(tmp_path):
         (tmp_path / name).touch()
     later = makes(tmp_path, "run")
     assert f"cmake --build {tmp_path}/build\n" in later and "--target" not in later and "pip install" not in later
+
+
+def test_the_quick_tests_exist():
+    """make quick stops at a file that was moved, but only whoever runs it would notice."""
+    root = TOOLS.parent
+    listed = (root / "tests" / "quick.txt").read_text().split()
+    assert len(listed) == len(set(listed)) > 20
+    assert [path for path in listed if not (root / path).is_file()] == []
