@@ -119,7 +119,7 @@ def evaluation_fragment(result: Evaluation) -> str:
         f"<h4>{html.escape(result.target)}</h4>"
         + _opening(result)
         + _table(*result.rows_shown())
-        + _list([*lift, *result.notes])
+        + _list([*lift, *_notes(result)])
     )
 
 
@@ -131,7 +131,7 @@ def evaluation_report(result: Evaluation, path: Any) -> None:
         _opening(result),
         _image(evaluation_figure(result, said=True), "Estimates with their intervals"),
         "<h2>Estimates</h2>" + _table(*result.rows_shown()),
-        _list([*lift, *about, *result.notes]),
+        _list([*lift, *about, *_notes(result)]),
         _segments({result.target: result}),
         _headed(_diagnostics(result)),
     ])  # fmt: skip
@@ -178,21 +178,27 @@ def _diagnostics(result: Evaluation) -> str:
 
 def several_fragment(results: Evaluations) -> str:
     """The policies as a piece of HTML, for notebooks."""
+    return _opening(results) + _several_tables(results)
+
+
+def _several_tables(results: Evaluations) -> str:
     first = next(iter(results.values()))
     rows = [[name, *cells(e)] for name, each in results.items() for e in each.values()]
     lifts = [f"{name}: {lift_line(each)}" for name, each in results.items() if each.lift is not None]
     earned = [f"the log earned {number(first.logged)} per decision"] if math.isfinite(first.logged) else []
-    return (
-        _opening(results)
-        + _table(["policy", *header(first.level)], rows)
-        + _list([*earned, *lifts, *results.notes])
-        + _segments(dict(results))
-    )
+    table = _table(["policy", *header(first.level)], rows)
+    return table + _list([*earned, *lifts, *_notes(results)]) + _segments(dict(results))
+
+
+def _notes(result: Evaluation | Evaluations) -> list[str]:
+    """The notes; the columns are in the plan, where there is one."""
+    return [note for note in result.notes if result.plan is None or not note.startswith("columns: ")]
 
 
 def several_report(results: Evaluations, path: Any) -> None:
     """One page for all policies."""
-    parts = [_image(several_figure(results, said=True), "Policies with their intervals"), several_fragment(results)]
+    picture = _image(several_figure(results, said=True), "Policies with their intervals")
+    parts = [_opening(results), picture, _several_tables(results)]
     for name, each in results.items():  # of many policies folded, or nobody finds the next
         opened = " open" if len(results) <= _FEW_POLICIES else ""
         parts.append(
@@ -204,21 +210,25 @@ def several_report(results: Evaluations, path: Any) -> None:
 
 def comparison_fragment(comparison: Comparison) -> str:
     """The comparison as a piece of HTML, for notebooks."""
+    return _opening(comparison) + _comparison_table(comparison)
+
+
+def _comparison_table(comparison: Comparison) -> str:
     one, other = comparison.first, comparison.second
     rows = [[f"first, {comparison.names[0]}", *cells(one)[1:]], [f"second, {comparison.names[1]}", *cells(other)[1:]],
             ["difference", number(comparison.value), f"{number(comparison.low)} to {number(comparison.high)}",
              number(comparison.std_error), f"{one.n:,}", ""]]  # fmt: skip
     p = f" (p = {comparison.p_value:.2g})" if math.isfinite(comparison.p_value) else ""
     notes = [f"better: {comparison.better}{p}; the difference's interval is {comparison.kind}"]
-    notes += [f"columns: {comparison.columns}"] if comparison.columns else []
-    return _opening(comparison) + _table([f"{one.name} of", *header(one.level)[1:]], rows) + _list(notes)
+    notes += [f"columns: {comparison.columns}"] if comparison.columns and comparison.plan is None else []
+    return _table([f"{one.name} of", *header(one.level)[1:]], rows) + _list(notes)
 
 
 def comparison_report(comparison: Comparison, path: Any) -> None:
     """One page for two policies."""
-    title = " against ".join(both_names(comparison))
-    _write(path, title, [_image(comparison_figure(comparison, said=True), "The two policies and their difference"),
-                         comparison_fragment(comparison)])  # fmt: skip
+    picture = _image(comparison_figure(comparison, said=True), "The two policies and their difference")
+    _write(path, " against ".join(both_names(comparison)),
+           [_opening(comparison), picture, _comparison_table(comparison)])  # fmt: skip
 
 
 # ---------------------------------------------------------------------- replay, fit
