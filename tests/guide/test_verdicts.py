@@ -33,7 +33,7 @@ def test_what_stays_is_what_the_rows_allow(values):
 
 
 def test_linear_and_smooth_take_out_the_rooms_that_assume_them():
-    rooms = {name: agent.__module__.split(".")[1] for name, agent in agents().items()}
+    rooms = {name: agent.__module__.split(".")[2] for name, agent in agents().items()}
     assert {v.agent for v in verdicts(linear=False).go} == {n for n, room in rooms.items() if room == "linear"}
     assert {v.agent for v in verdicts(smooth=False).go} == {n for n, room in rooms.items() if room == "kernel"}
     best = verdicts(linear=True, adversarial=False).stay

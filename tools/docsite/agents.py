@@ -14,7 +14,9 @@ from docsite.parameters import words
 
 ROOMS = {
     "auto": "Nothing to choose",
-    "reduction": "Without contexts, and around others",
+    "arms": "Without contexts",
+    "wrappers": "Around another agent",
+    "ensembles": "Over several agents",
     "linear": "Linear rewards",
     "kernel": "Smooth rewards",
     "oracle": "Classes of policies, and regression",
@@ -33,7 +35,7 @@ def advice() -> Verdicts:
 
 def room(name: str) -> str:
     """The room of an agent."""
-    return agents()[name].__module__.split(".")[1]
+    return agents()[name].__module__.split(".")[2]  # armwise.agents.ROOM
 
 
 def by_room() -> dict[str, list[str]]:
@@ -127,6 +129,6 @@ def _source(name: str) -> str:
     if theory.erratum:
         lines.append(f'!!! note "Erratum"\n    {theory.erratum}. See [all errata](../errata.md).')
     module = agents()[name].__module__
-    page = f"../reference/{module.split('.')[1]}.md#{name.lower()}"
+    page = f"../reference/{room(name)}.md#{name.lower()}"
     lines.append(f"Source: `{module.replace('.', '/')}.py`. [API reference]({page}).")
     return "## Reference\n\n" + "\n\n".join(lines)

@@ -7,7 +7,9 @@ from importlib import import_module
 from typing import Any
 
 import armwise as aw
-from armwise.theory.algorithm_table import agents
+from armwise.theory.advice import Advice, Recommendation, Situation
+from armwise.theory.algorithm_table import Row, Table, agents
+from armwise.theory.assumption_filter import Verdict, Verdicts
 from docsite.docstrings import first_line, prose, signature
 
 # Page: title, what it says first, and the module whose public names it lists (None: armwise's own, by room).
@@ -19,7 +21,9 @@ PAGES: dict[str, tuple[str, str, str | None]] = {
         "`aw.Decider` in memory or a folder, `aw.Client` over HTTP, and what they answer.",
         None,
     ),
-    "reduction": ("Agents: reductions", "Agents without contexts, and agents around others.", None),
+    "arms": ("Agents: arms", "Agents without contexts.", None),
+    "wrappers": ("Agents: wrappers", "Agents around another agent.", None),
+    "ensembles": ("Agents: ensembles", "Agents over several agents.", None),
     "linear": ("Agents: linear", "Linear and logistic rewards, and their schedules.", None),
     "kernel": ("Agents: kernel", "Smooth rewards, and their schedules.", None),
     "oracle": ("Agents: oracle", "Classes of policies behind an oracle, and regression.", None),
@@ -32,9 +36,9 @@ PAGES: dict[str, tuple[str, str, str | None]] = {
     "offline": ("Offline evaluation", "`aw.offline`: logs, estimators, replay.", "armwise.offline"),
     "racing": ("Races", "`aw.race` and what it returns.", "armwise.racing"),
     "certify": ("Certified regret", "`aw.certificate`: how much was lost at most, from the rounds played.", None),
-    "guide": ("Guide", "`aw.table` and `aw.advise`.", "armwise.theory.advice"),
+    "guide": ("Guide", "`aw.table` and `aw.advise`.", None),
 }
-_ROOM_PAGE = {"agent": "contract", "choices": "contract", "persist": "contract"}
+_ROOM_PAGE = {"core": "contract", "service": "decider", "theory": "guide"}
 
 
 def pages() -> dict[str, str]:
@@ -53,8 +57,18 @@ def _names(key: str) -> dict[str, Any]:
             if not name.startswith("_") and getattr(value, "__module__", "") == module and callable(value)
         ]  # fmt: skip
         return {name: getattr(home, name) for name in listed}
-    public = {name: home.partition(".")[0] for name, home in aw._HOME_OF.items()}
-    return {name: getattr(aw, name) for name, room in public.items() if _ROOM_PAGE.get(room, room) == key}
+    found = {name: getattr(aw, name) for name, home in aw._HOME_OF.items() if _page_of(home) == key}
+    if key == "guide":
+        found |= {thing.__name__: thing for thing in (Advice, Recommendation, Situation, Row, Table, Verdict, Verdicts)}
+    return found
+
+
+def _page_of(home: str) -> str:
+    """The page of a public name, from the module that it is imported from."""
+    room, _, rest = home.partition(".")
+    if room == "agents":
+        return rest.partition(".")[0]
+    return "certify" if rest == "certificate" else _ROOM_PAGE.get(room, room)
 
 
 def _page(key: str) -> str:

@@ -186,7 +186,7 @@ def table(
 
 
 def _room(agent: type[Agent]) -> str:
-    return agent.__module__.split(".")[1]
+    return agent.__module__.split(".")[2]  # armwise.agents.ROOM
 
 
 def _verdict(name: str, agent: type[Agent], assumed: dict[str, bool], sizes: dict[str, Any]) -> Verdict:

@@ -317,7 +317,9 @@ def write_document(found: Unbiased, sections: list[Section], folder: str | os.Pa
     place = Path(folder)
     (place / "figures").mkdir(parents=True, exist_ok=True)
     inner = body(found, sections)
-    style = re.search(r"<style>.*?</style>", (files("armwise.racing") / "report.html").read_text("utf-8"), re.DOTALL)
+    style = re.search(
+        r"<style>.*?</style>", (files("armwise.racing.report") / "report.html").read_text("utf-8"), re.DOTALL
+    )
     assert style is not None
     title = "The survey, reproduced"
     versions = ", ".join(f"{name} {value}" for name, value in repeat.versions().items())

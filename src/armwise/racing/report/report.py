@@ -37,7 +37,7 @@ def write_report(
     >>> "Exp3" in page, "http-equiv" in page
     (True, False)
     """
-    folder = files("armwise.racing")
+    folder = files("armwise.racing.report")
     page = (folder / "report.html").read_text(encoding="utf-8")
     command = next((result.command for result in results if result.command), "")
     parts = {
