@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -215,7 +216,7 @@ def test_numbers_with_a_few_words_stay_numbers():
         numbers = frame.income[~unknown].astype(float)
         np.testing.assert_allclose(log.contexts[~unknown, 1], numbers)
         np.testing.assert_allclose(log.contexts[unknown, 1], numbers.mean())
-        assert f"income (numbers; 'unknown' in {unknown.mean():.1%} of the rows)" in log.columns_used
+        assert f"income (numbers, and 'unknown' in {unknown.mean():.1%} of the rows)" in log.columns_used
 
 
 def test_a_few_sizes_stay_categories():
@@ -412,3 +413,78 @@ def test_bad_rows_are_left_out_when_it_is_asked_for_and_counted(tmp_path, capsys
     good = frame.drop(index=[*range(3, 10), 20, 21, 30])
     expected = evaluate(Log.from_pandas(good), aw.Constant(1), "dr")["dr"].value
     assert evaluate(Log.from_pandas(frame, skip=True), aw.Constant(1), "dr")["dr"].value == pytest.approx(expected)
+
+
+# ---------------------------------------------------------------------- from a CSV file to a right sentence
+
+
+def test_one_messy_file_from_csv_to_a_right_sentence(tmp_path, capsys):
+    # Semicolons and decimal commas, rewards of yes and no, probabilities in percent, a twin of the reward, an age with
+    # words, a name of two columns, rows without an outcome. Offer b is worth 0.15 more for everybody.
+    rng = np.random.default_rng(11)
+    n = 6000
+    age, arms = rng.integers(18, 80, n), (rng.random(n) < 0.3) * 1
+    bought = rng.random(n) < 0.1 + 0.004 * (age - 18) + 0.15 * arms
+    shown = np.where(rng.random(n) < 0.05, "unknown", age.astype(str))
+    frame = pd.DataFrame({
+        "customer": [f"c{i:05d}" for i in range(n)], "age (years)": shown, "basket": np.round(rng.gamma(2, 20, n), 2),
+        "offer": np.array(["a", "b"])[arms], "bought?": np.where(bought, "yes", "no"),
+        "p": np.where(arms == 1, "30%", "70%"), "state": np.where(bought, "closed", "open"), "note": "", "Note": "x",
+    })  # fmt: skip
+    frame.loc[rng.random(n) < 0.01, "bought?"] = None
+    text = frame.to_csv(index=False, sep=";", decimal=",").replace(";Note\n", ";note\n", 1)
+    (tmp_path / "export.csv").write_text(text)
+    words = [tmp_path / "export.csv", "--arm", "offer", "--reward", "bought?", "--probability", "p", "--decimal", ",",
+             "--skip-bad-rows"]  # fmt: skip
+    code, out, err = run(capsys, "compare", *words, "--first", "b", "--second", "a")
+    assert code == 0, err
+    said = " ".join(out.split())
+    for line in ("reward: bought? (yes = 1, no = 0)", "p (70% = 0.7, 30% = 0.3)", "left out as outcomes: state",
+                 "contexts: age (years) (numbers, and 'unknown' in", "customer (more than 1,000 different strings)",
+                 "note (the name of two columns)", "without a usable reward"):  # fmt: skip
+        assert line in said, line
+    answer = re.search(
+        r"Always b earns (\S+) \(\d+%\) more per decision than always a, 95% interval (\S+) to (\S+):", said
+    )
+    assert answer is not None and float(answer[2]) < 0.15 < float(answer[3])
+    assert float(answer[3]) - float(answer[2]) < 0.06
+
+
+def test_the_open_bandit_sample_from_csv_to_a_right_sentence(tmp_path, capsys):
+    # The value of BTS from the uniform log: 0.0042 clicks per decision is what BTS earned on its own log.
+    data = Path(__file__).parents[1] / "data" / "open_bandit"
+    log = pd.read_parquet(data / "all_random.parquet")
+    policy = pd.read_parquet(data / "all_bts_policy.parquet").set_index("item_id").sort_index()
+    shares = policy[["p_pos1", "p_pos2", "p_pos3"]].to_numpy()[:, log.position.to_numpy() - 1].T
+    log.to_csv(tmp_path / "log.csv", index=False)
+    np.save(tmp_path / "bts.npy", shares / shares.sum(axis=1, keepdims=True))
+    columns = ["--arm", "item_id", "--reward", "click", "--probability", "propensity_score"]
+    policy = ["--policy", f"bts={tmp_path / 'bts.npy'}", "--baseline", "logged"]
+    code, out, _ = run(capsys, "evaluate", tmp_path / "log.csv", *columns, *policy)
+    said = " ".join(out.split())
+    assert code == 0 and "randomised trial: each of the 80 arms was drawn with probability 0.0125" in said
+    answer = re.search(r"bts would have earned (\S+) per decision \(95% interval (\S+) to ([\d.]+)\)", said)
+    assert answer is not None and float(answer[2]) < 0.0042 < float(answer[3])
+    assert abs(float(answer[1]) - 0.0042) < 0.001
+    assert "more than what the log itself earned, which may be chance." in said
+
+
+def test_drift_is_drawn_and_told_from_chance(tmp_path, capsys):
+    # The value of arm b moves from 0.2 to 0.6, that of arm a stays: one is named, the other is not. Over 40 logs
+    # without drift there is no alarm (each has one chance in 10,000).
+    rng = np.random.default_rng(13)
+    frame = trial(4000)
+    moving = np.where(frame.arm == "b", np.linspace(0.2, 0.6, 4000), 0.2)
+    frame["reward"] = (rng.random(4000) < moving) * 1
+    frame.to_csv(tmp_path / "log.csv", index=False)
+    found = Log.from_csv(tmp_path / "log.csv").drift(parts=10)
+    assert found.verdict == "b does not earn the same in all parts of the log"
+    by_hand = frame[:400][frame.arm[:400] == "b"].reward.mean()
+    assert found.values[0, found.arms.index("b")] == pytest.approx(by_hand)
+    assert not any(Log.from_pandas(trial(1000, seed=seed)).drift().verdict for seed in range(40))
+    picture = tmp_path / "drift.png"
+    assert run(capsys, "evaluate", tmp_path / "log.csv", "--policy", "b", "--drift", picture)[0] == 0
+    assert picture.read_bytes()[:4] == b"\x89PNG"
+    assert run(capsys, "evaluate", "nothing.csv", "--drift", "out.xyz")[2].startswith(
+        "armwise evaluate: error: --drift"
+    )

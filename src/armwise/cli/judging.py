@@ -30,6 +30,7 @@ def add_judging_options(parser: Parser, intervals: tuple[str, ...], interval_hel
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--explain", action="store_true", help="also print what stands behind the plan and the numbers")
     parser.add_argument("--plot", metavar="FILE", help="write the intervals as a picture")
+    parser.add_argument("--drift", metavar="FILE", help="write a picture of the arms' rewards over the rows of the log")
     parser.add_argument("--report", metavar="FILE", help="write an HTML page")
 
 
@@ -39,6 +40,8 @@ def judge(args: argparse.Namespace, work: Callable[[Any, dict[str, Any]], Any]) 
 
     def result() -> Any:
         log = open_log(args)
+        if args.drift:
+            log.drift().plot(args.drift)
         if args.estimate_probabilities:
             log = offline.PropensityModel(seed=args.seed).fill(log, progress=sys.stderr.isatty())
         return work(log, {

@@ -40,19 +40,22 @@ def add_log_options(parser: Parser) -> None:
 
 def open_log(args: argparse.Namespace) -> Any:
     """The log that the options describe; what cannot be written later is said before anything is read."""
-    for name in ("plot", "report", "save"):
+    for name in ("plot", "drift", "report", "save"):
         path = Path(getattr(args, name, None) or "-")
         if path.is_dir():
             raise BadInput(f"--{name} {path}: this is a folder, expected a file")
         if not path.parent.is_dir():
             raise BadInput(f"--{name} {path}: there is no folder {str(path.parent)!r}")
-    if getattr(args, "plot", None):
+    for name in ("plot", "drift"):
+        picture = getattr(args, name, None)
+        if picture is None:
+            continue
         from matplotlib.backend_bases import FigureCanvasBase
 
-        kind = Path(args.plot).suffix.lstrip(".").lower()
+        kind = Path(picture).suffix.lstrip(".").lower()
         if kind not in FigureCanvasBase.filetypes:
             known = ", ".join(sorted(FigureCanvasBase.filetypes))
-            raise BadInput(f"--plot {args.plot}: not the name of a picture, expected one that ends in .png, .svg or "
+            raise BadInput(f"--{name} {picture}: not the name of a picture, expected one that ends in .png, .svg or "
                            f".pdf (any of {known})")  # fmt: skip
     log = _opened(args)
     rows = next(iter(log.batches(MIN_ROWS, contexts=False)), None)

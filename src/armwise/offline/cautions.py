@@ -29,8 +29,9 @@ _OTHERS = (
     ("biased: clipping", "Clip less, or not at all."),
     ("outside its interval", ""),
     ("looks like the probabilities", ""),
-    ("two columns are called", ""),
     ("look like outcomes", ""),
+    ("rows were left out", ""),
+    ("two columns are called", ""),
 )
 _ORDER = (*_NO_ANSWER, *_OTHERS)
 _NUMBERS = re.compile(r"\d[\d,.]*%?")

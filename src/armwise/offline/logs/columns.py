@@ -158,7 +158,7 @@ class TableSource:
         self.in_memory, self.costs, self._lines = in_memory, None, lines
         self._skip = skip
         self.rows_left_out: dict[str, int] = {}  # why, and how many; known after a pass
-        self.remarks: list[str] = []  # what a reader of results must know of how the table was read
+        self._remarks: list[str] = []
         if skip:
             n_rows, ranged = None, False
         self._open, self._columns, self.n_rows, self._ranged = open_blocks, columns, n_rows, ranged
@@ -250,9 +250,17 @@ class TableSource:
             found += [f"{name} looks like the probabilities of the arms and is not used: name it "
                       f"(probabilities={name!r}, --probability {name})" for name in odds]  # fmt: skip
         found += [f"two columns are called {name}: neither is a context, rename one of them" for name in c.repeated]
-        self.remarks = found
+        self._remarks = found
         for text in found:
             warnings.warn(WeakLogWarning(text), stacklevel=2)
+
+    @property
+    def remarks(self) -> list[str]:
+        """What a reader of results must know of how the table was read."""
+        left = sum(self.rows_left_out.values())
+        rows = [f"{left:,} rows were left out ({', '.join(self.rows_left_out)}): the answer is about the others, which "
+                "may differ from them"] if left else []  # fmt: skip
+        return [*self._remarks, *rows]
 
     @property
     def context_names(self) -> list[str]:
@@ -483,7 +491,7 @@ class StringColumn:
         if not self._words:
             return "numbers"
         words = ", ".join(map(repr, self.categories[:3])) + (", ..." if len(self._words) > 3 else "")
-        return f"numbers; {words} in {self._n_words / self._n:.1%} of the rows"
+        return f"numbers, and {words} in {self._n_words / self._n:.1%} of the rows"
 
 
 def _joined(parts: list[np.ndarray]) -> np.ndarray:

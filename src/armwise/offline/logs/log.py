@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 from armwise.core.agent import Floats
 from armwise.offline.logs.duplicates import MAX_SAMPLE, copies
 from armwise.offline.logs.rows import Ints, LogBlock, LogError, as_rows, floats, joined, problems, row_numbers
+
+if TYPE_CHECKING:
+    from armwise.offline.drift import Drift
 
 BATCH = 65_536  # rows a batch: large enough to vectorise, small enough to stay in the cache
 _KEPT = 10_000  # problems kept by an error, so that a hopeless file does not fill the memory
@@ -500,6 +503,16 @@ class Log:
     def timestamps(self) -> Any:
         """When each row happened, if the log says so."""
         return self.rows.timestamps
+
+    def drift(self, parts: int = 20) -> Drift:
+        """What the arms earn and how often they are played in consecutive parts of the log; ``plot`` draws it.
+
+        >>> Log(arms=[0, 1] * 100, rewards=[1, 0] * 100).drift(parts=2).values.tolist()
+        [[1.0, 0.0], [1.0, 0.0]]
+        """
+        from armwise.offline.drift import drift_of
+
+        return drift_of(self, parts)
 
     def take(self, which: Any) -> Log:
         """The rows that a slice, a mask or row numbers select, in memory.

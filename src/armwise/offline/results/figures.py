@@ -16,9 +16,13 @@ if TYPE_CHECKING:
     from armwise.offline.learning.replay import Replay
     from armwise.offline.results.estimates import Comparison, Evaluation
     from armwise.offline.results.evaluations import Evaluations
+    from armwise.offline.logs.drift import Drift
 
 _PAPER = {"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 0.6}  # behind numbers, over lines
 _SEVERAL, _MOST = 4, 20  # policies with every estimator, segments in a picture
+MAX_LINES = 6  # arms in a picture of drift
+_LINES = ("o-", "s--", "^-.", "d:", "v-", "x--")  # readable without colour
+_COLOURS = ("#0b6fa4", "#c05621", "#2f855a", "#6b46c1", "#b3261e", "#5f6c7b")
 _INK, _SOFT, _ACCENT, _ALARM = "#1f2933", "#5f6c7b", "#0b6fa4", "#b3261e"
 
 
@@ -195,6 +199,37 @@ def diagnostics_figure(d: Diagnostics) -> Any:
     balance.set_xlabel("standard errors off", fontsize=9, color=_INK)
     for axes, grid in ((weights, "y"), (ess, "y"), (balance, "x")):
         _quiet(axes, grid)
+    return figure
+
+
+def drift_figure(drift: Drift) -> Any:
+    """What the arms earn over the rows, with bands of two standard errors, and below how often they were played."""
+    verdict = drift.verdict
+    figure = _figure(7.5, 4.6 + _room(verdict))
+    above, below = figure.subplots(2, 1, sharex=True, height_ratios=[2, 1])
+    rows = np.asarray(drift.rows)
+    for k, arm in enumerate(drift.arms[:MAX_LINES]):
+        value, error, style = drift.values[:, k], drift.errors[:, k], _LINES[k % len(_LINES)]
+        label = arm if len(arm) <= 30 else arm[:29] + "..."
+        above.plot(rows, value, style, color=_COLOURS[k], linewidth=1.8, markersize=4, label=label)
+        above.fill_between(rows, value - 2 * error, value + 2 * error, color=_COLOURS[k], alpha=0.12, linewidth=0)
+        below.plot(rows, drift.shares[:, k], style, color=_COLOURS[k], linewidth=1.4, markersize=3)
+    above.set_title("reward per decision of each arm over the rows", loc="left", fontsize=11, color=_INK)
+    above.legend(frameon=False, fontsize=8, ncols=3)
+    below.set_title("how often the log played it", loc="left", fontsize=11, color=_INK)
+    below.set_xlabel("first row of each part", color=_INK)
+    below.set_ylim(0.0, None)
+    below.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    _quiet(above, "y")
+    _quiet(below, "y")
+    _verdict(figure, verdict)
+    return figure
+
+
+def saved(figure: Any, path: Any = None) -> Any:
+    """The figure, written to ``path`` if there is one."""
+    if path is not None:
+        figure.savefig(path, dpi=150)
     return figure
 
 

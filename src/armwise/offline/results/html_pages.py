@@ -16,6 +16,7 @@ from armwise.offline.results.figures import evaluation_figure as evaluation_figu
 from armwise.offline.results.figures import several_figure as several_figure
 from armwise.offline.results.plan import ESTIMATORS, Plan
 from armwise.offline.results.terminal import cells, header, lift_line, number, weight_facts
+from armwise.offline.results.figures import saved as saved
 
 if TYPE_CHECKING:
     from armwise.offline.learning.fit_policy import Fitted
@@ -48,13 +49,6 @@ _PAGE = """<!doctype html>
 <footer>armwise {version}</footer>
 </body></html>
 """
-
-
-def saved(figure: Any, path: Any = None) -> Any:
-    """The figure, written to ``path`` if there is one."""
-    if path is not None:
-        figure.savefig(path, dpi=150)
-    return figure
 
 
 def _image(figure: Any, alt: str) -> str:
