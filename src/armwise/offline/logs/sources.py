@@ -324,10 +324,10 @@ def from_csv(
         if character is not None and len(character) != 1:
             raise ValueError(f"{name} is {character!r}, expected one character, as in ';'")
     found = delimiter or _delimiter(paths[0])
-    read, parse, lines = csv.ReadOptions(block_size=_INFERRED), csv.ParseOptions(delimiter=found), Lines(paths, found)
+    parse, lines = csv.ParseOptions(delimiter=found), Lines(paths, found)
 
-    def opened(one: str, **options: Any) -> Iterator[Any]:
-        """The batches of a file; what its parser refuses is told by line."""
+    def opened(one: str, read: Any = None, **options: Any) -> Iterator[Any]:
+        """The schema and the batches of a file; what its parser refuses is told by line."""
         convert = csv.ConvertOptions(strings_can_be_null=True, decimal_point=decimal, **options)
         try:
             with csv.open_csv(one, read, parse, convert) as reader:
@@ -336,13 +336,9 @@ def from_csv(
         except pa.ArrowInvalid as error:
             raise LogError(lines.problems(one, str(error))) from None
 
-    schema = next(opened(paths[0]))
-    # Types are inferred from the first block: whole numbers there may be followed by others, empty cells by words.
+    schema = next(opened(paths[0], csv.ReadOptions(block_size=_INFERRED)))
     outcome = [mapping.get("rewards", "reward"), mapping.get("probabilities", "probability")]
-    types = {
-        name: pa.float64() for name, kind in zip(schema.names, schema.types) if name in outcome and kind == "int64"
-    }
-    types |= {name: pa.string() for name, kind in zip(schema.names, schema.types) if kind == "null"}
+    types = {name: _csv_type(kind, name in outcome) for name, kind in zip(schema.names, schema.types, strict=True)}
 
     def blocks(wanted: list[str], size: int) -> Iterator[Block]:
         for one in paths:
@@ -355,6 +351,16 @@ def from_csv(
     return _table(
         lambda names, size: ahead(blocks(names, size)), schema.names, None, n_arms, arm_names, mapping, lines=lines
     )
+
+
+def _csv_type(kind: Any, is_outcome: bool) -> Any:
+    """The type of a column whose first cells are of this kind: others may follow whole outcomes and empty cells."""
+    with needs("offline"):
+        import pyarrow as pa
+
+    if pa.types.is_null(kind):
+        return pa.string()
+    return pa.float64() if is_outcome and pa.types.is_integer(kind) else kind
 
 
 def _delimiter(path: str) -> str:
