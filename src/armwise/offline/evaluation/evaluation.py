@@ -9,8 +9,6 @@ from typing import Any, overload
 import numpy as np
 
 from armwise.core.agent import Agent, Floats
-from armwise.offline import answers
-from armwise.offline.answers import BEST_FIRST
 from armwise.offline.estimators.estimators import Estimator, Facts, named
 from armwise.offline.estimators.reward_models import fitted_model
 from armwise.offline.evaluation.diagnostics import WeakLogWarning
@@ -20,6 +18,8 @@ from armwise.offline.evaluation.tally import Tally
 from armwise.offline.evaluation.targets import Target
 from armwise.offline.intervals.intervals import IntervalKind
 from armwise.offline.logs.log import Log
+from armwise.offline.results import answers
+from armwise.offline.results.answers import BEST_FIRST
 from armwise.offline.results.estimates import Comparison, Estimate, Evaluation, Lift
 from armwise.offline.results.evaluations import Evaluations
 from armwise.offline.results.plan import plan_of

@@ -14,7 +14,6 @@ from scipy.special import chdtrc, stdtr, stdtrit
 
 from armwise.core.agent import Agent, Choice, Floats, count, fraction
 from armwise.core.seeds import stream
-from armwise.offline.cautions import distinct
 from armwise.offline.evaluation.balance import Balance, listed
 from armwise.offline.evaluation.diagnostics import WeakLogWarning
 from armwise.offline.evaluation.targets import ndim_of, views
@@ -22,6 +21,7 @@ from armwise.offline.intervals import intervals
 from armwise.offline.logs.log import Log
 from armwise.offline.logs.row_progress import bar
 from armwise.offline.logs.rows import Ints, LogBlock
+from armwise.offline.results.cautions import distinct
 from armwise.offline.results.terminal import number
 
 _SHORT = 3000  # rows of a log that is replayed again and again without being asked

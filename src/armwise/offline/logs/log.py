@@ -14,7 +14,7 @@ from armwise.offline.logs.duplicates import MAX_SAMPLE, copies
 from armwise.offline.logs.rows import Ints, LogBlock, LogError, as_rows, floats, joined, problems, row_numbers
 
 if TYPE_CHECKING:
-    from armwise.offline.drift import Drift
+    from armwise.offline.logs.drift import Drift
 
 BATCH = 65_536  # rows a batch: large enough to vectorise, small enough to stay in the cache
 _KEPT = 10_000  # problems kept by an error, so that a hopeless file does not fill the memory
@@ -510,7 +510,7 @@ class Log:
         >>> Log(arms=[0, 1] * 100, rewards=[1, 0] * 100).drift(parts=2).values.tolist()
         [[1.0, 0.0], [1.0, 0.0]]
         """
-        from armwise.offline.drift import drift_of
+        from armwise.offline.logs.drift import drift_of
 
         return drift_of(self, parts)
 

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from armwise.core.extras import needs
-from armwise.offline.lines import Lines
 from armwise.offline.logs import dsjson, service_log
 from armwise.offline.logs.columns import Block, Columns, TableSource, check_column
 from armwise.offline.logs.dsjson import Events
+from armwise.offline.logs.lines import Lines
 from armwise.offline.logs.row_ranges import overlapping, pieces, within
 from armwise.offline.logs.rows import LogError
 

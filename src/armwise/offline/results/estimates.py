@@ -10,11 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from armwise.offline import answers
-from armwise.offline.cautions import Finding, distinct
 from armwise.offline.estimators.estimators import Estimator
 from armwise.offline.evaluation.diagnostics import Diagnostics
-from armwise.offline.results import terminal
+from armwise.offline.results import answers, terminal
+from armwise.offline.results.cautions import Finding, distinct
 from armwise.offline.results.plan import Plan
 
 _SAME = 100  # rows that all say the same still leave about 3/n unknown

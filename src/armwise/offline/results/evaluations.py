@@ -7,9 +7,8 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from armwise.offline import answers
-from armwise.offline.cautions import distinct
-from armwise.offline.results import terminal
+from armwise.offline.results import answers, terminal
+from armwise.offline.results.cautions import distinct
 from armwise.offline.results.estimates import Evaluation
 from armwise.offline.results.plan import Plan
 

@@ -14,9 +14,9 @@ from armwise.offline.results.terminal import number
 if TYPE_CHECKING:
     from armwise.offline.evaluation.diagnostics import Diagnostics
     from armwise.offline.learning.replay import Replay
+    from armwise.offline.logs.drift import Drift
     from armwise.offline.results.estimates import Comparison, Evaluation
     from armwise.offline.results.evaluations import Evaluations
-    from armwise.offline.logs.drift import Drift
 
 _PAPER = {"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 0.6}  # behind numbers, over lines
 _SEVERAL, _MOST = 4, 20  # policies with every estimator, segments in a picture

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 from armwise.offline.results.figures import both_names, diagnostics_figure, replay_figure
 from armwise.offline.results.figures import comparison_figure as comparison_figure
 from armwise.offline.results.figures import evaluation_figure as evaluation_figure
+from armwise.offline.results.figures import saved as saved
 from armwise.offline.results.figures import several_figure as several_figure
 from armwise.offline.results.plan import ESTIMATORS, Plan
 from armwise.offline.results.terminal import cells, header, lift_line, number, weight_facts
-from armwise.offline.results.figures import saved as saved
 
 if TYPE_CHECKING:
     from armwise.offline.learning.fit_policy import Fitted

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import chdtrc
 
-from armwise.agent import Floats
+from armwise.core.agent import Floats
 
 if TYPE_CHECKING:
-    from armwise.offline.log import Log
+    from armwise.offline.logs.log import Log
 
 MAX_ARMS = 6  # named in a verdict
 _ENOUGH = 10.0  # effective rows of an arm in a part, below which it is not judged
@@ -51,7 +51,7 @@ class Drift:
 
     def plot(self, path: Any = None) -> Any:
         """Reward and share of the arms over the rows, as a matplotlib figure (written to ``path`` if given)."""
-        from armwise.offline import figures
+        from armwise.offline.results import figures
 
         return figures.saved(figures.drift_figure(self), path)
 

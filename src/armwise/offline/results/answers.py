@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from armwise.offline.cautions import without_answer
+from armwise.offline.results.cautions import without_answer
 from armwise.offline.results.terminal import ends_of, number
 
 if TYPE_CHECKING:
