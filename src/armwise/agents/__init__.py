@@ -1,1 +1,5 @@
-"""agents."""
+"""The algorithms, one room per family and one file per algorithm.
+
+It imports models, features, policies, theory, core and native.
+Invariant: every public agent passes every check of ``armwise.testing``.
+"""

@@ -1,1 +1,5 @@
-"""core."""
+"""What every agent shares: the contract (``agent``), inputs, choices, seeds, saving, and small tools.
+
+It imports native only.
+Invariant: a call that is refused leaves the agent as it was; a saved file contains no pickle.
+"""

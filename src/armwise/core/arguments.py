@@ -23,11 +23,7 @@ FLOAT64 = np.dtype(np.float64)
 
 
 def wanted_numbers(values: NDArray[np.float64]) -> str:
-    """What is expected of numbers, some of which are NaN or too large, and where the first of those is.
-
-    >>> wanted_numbers(np.array([[1.0, 2.0], [1e200, 3.0]]))
-    'at most 1e+150 in size, so that squares do not overflow, got 1e+200 in row 1'
-    """
+    """Describe the expected range of numbers, and where the first NaN or too large one is."""
     at = tuple(np.argwhere(~(np.abs(values) <= LARGEST))[0])
     where = f"{'in row' if len(at) > 1 else 'at'} {at[0]}"
     if not np.isfinite(values[at]):
@@ -36,21 +32,13 @@ def wanted_numbers(values: NDArray[np.float64]) -> str:
 
 
 def short(value: Any) -> str:
-    """The type and the beginning of a value, for a message.
-
-    >>> short([1, 2])
-    'list [1, 2]'
-    """
+    """Describe a value in a message: its type and the beginning of its repr."""
     text = repr(value)
     return f"{type(value).__name__} {text if len(text) <= 80 else text[:77] + '...'}"
 
 
 def as_floats(name: str, value: Any) -> NDArray[np.float64]:
-    """A C-contiguous, aligned float64 array, without a copy where it already is one.
-
-    >>> as_floats("X", [1, 2])
-    array([1., 2.])
-    """
+    """Convert to a C-contiguous, aligned float64 array, without a copy if it is one."""
     if type(value) is np.ndarray and value.dtype is FLOAT64 and value.flags.c_contiguous and value.flags.aligned:
         return value
     refuse_masked(name, value)
@@ -64,13 +52,7 @@ def as_floats(name: str, value: Any) -> NDArray[np.float64]:
 
 
 def refuse_masked(name: str, value: Any) -> None:
-    """A ValueError for a masked array, or a list with one in it: NumPy would read what the mask hides.
-
-    >>> refuse_masked("X", np.ma.masked_equal([1.0, -9.0], -9.0))
-    Traceback (most recent call last):
-    ...
-    ValueError: X is a masked array, whose mask would be ignored: fill in its missing values first (X.filled(...))
-    """
+    """Raise ValueError for a masked array, or a list with one in it: NumPy would read the masked values."""
     masked = isinstance(value, np.ma.MaskedArray)
     if masked or (isinstance(value, (list, tuple)) and any(isinstance(row, np.ma.MaskedArray) for row in value)):
         kind = "is a masked array" if masked else "holds a masked array"
@@ -80,13 +62,7 @@ def refuse_masked(name: str, value: Any) -> None:
 
 
 def positive(name: str, value: Any, *, zero: bool = False) -> float:
-    """A finite number above zero (or not below, with ``zero``), as a float.
-
-    >>> positive("lam", -1)
-    Traceback (most recent call last):
-    ...
-    ValueError: lam must be a finite number > 0, got int -1
-    """
+    """Check that a number is finite and above zero (or not below, with ``zero``); return it as a float."""
     number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
     if not number or not np.isfinite(value) or value < 0 or (value == 0 and not zero):
         raise ValueError(f"{name} must be a finite number {'>=' if zero else '>'} 0, got {short(value)}")
@@ -94,26 +70,14 @@ def positive(name: str, value: Any, *, zero: bool = False) -> float:
 
 
 def count(name: str, value: Any, *, least: int = 1) -> int:
-    """A whole number not below ``least``, as an int.
-
-    >>> count("dim", 2.5)
-    Traceback (most recent call last):
-    ...
-    ValueError: dim must be a whole number >= 1, got float 2.5
-    """
+    """Check that a number is whole and not below ``least``; return it as an int."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
         raise ValueError(f"{name} must be a whole number >= {least}, got {short(value)}")
     return int(value)
 
 
 def fraction(name: str, value: Any, *, zero: bool = False, one: bool = False) -> float:
-    """A number strictly between 0 and 1 (``zero`` and ``one`` admit the ends), as a float.
-
-    >>> fraction("delta", 1.5)
-    Traceback (most recent call last):
-    ...
-    ValueError: delta must be a number in (0, 1), got float 1.5
-    """
+    """Check that a number is strictly between 0 and 1 (``zero`` and ``one`` admit the ends); return it as a float."""
     number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
     if not number or not (0 < value < 1 or (zero and value == 0) or (one and value == 1)):
         ends = f"{'[' if zero else '('}0, 1{']' if one else ')'}"

@@ -1,4 +1,4 @@
-"""What choosing gives and learning takes: one choice, many of them, and a block of rounds that was played."""
+"""The values that choosing returns and learning takes: a choice, many choices, a block of played rounds."""
 
 from __future__ import annotations
 
@@ -136,13 +136,7 @@ class Played(NamedTuple):
 
 
 def joined(parts: Sequence[Played]) -> Played:
-    """Blocks that were played one after the other, as one.
-
-    >>> import armwise as aw
-    >>> agent = aw.UCB1(n_arms=2)
-    >>> joined([agent.play(None, np.ones((2, 2))), agent.play(None, np.zeros((1, 2)))]).rewards
-    array([1., 1., 0.])
-    """
+    """Concatenate blocks that were played one after the other."""
     if len(parts) == 1:
         return parts[0]
     return Played(*(np.concatenate(column) for column in list(zip(*parts))[:3]))

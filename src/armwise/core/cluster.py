@@ -1,4 +1,4 @@
-"""Dask clusters: a client from what users have."""
+"""Dask clusters: make a client from an address, a client or a cluster."""
 
 from __future__ import annotations
 
@@ -12,16 +12,12 @@ ENGINES = '"dask" (for the client that is open), "dask://host:port", a Dask Clie
 
 
 def is_dask(engine: Any) -> bool:
-    """Whether this names a Dask cluster, rather than work on this machine.
-
-    >>> is_dask("dask://10.0.0.1:8786"), is_dask("threads")
-    (True, False)
-    """
+    """Whether an engine is a Dask cluster and not this machine."""
     return not isinstance(engine, str) or engine == "dask" or engine.startswith("dask://")
 
 
 def check_dask(engine: Any, accepted: str = ENGINES) -> None:
-    """Refuse what is no Dask cluster; ``accepted`` says what is."""
+    """Raise ValueError for an engine that is not a Dask cluster; ``accepted`` describes valid ones."""
     if isinstance(engine, str) and is_dask(engine):
         return
     with needs("dask"):
@@ -34,7 +30,7 @@ def check_dask(engine: Any, accepted: str = ENGINES) -> None:
 
 @contextmanager
 def dask_client(engine: Any) -> Iterator[Any]:
-    """A client of the cluster; one that was open is left open."""
+    """Open a client of the cluster; a client that was passed in is left open."""
     with needs("dask"):
         from distributed import Client
 

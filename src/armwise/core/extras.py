@@ -1,4 +1,4 @@
-"""Packages that only some work needs: if one is missing, the error names the extra and the command that installs it."""
+"""Optional packages: if one is missing, the error names the extra and the command that installs it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 
-# The extra that most people want who meet this import; a caller who knows better says so.
+# The extra that provides a package, unless the caller names another one.
 EXTRA_OF = {
     "dask": "dask", "distributed": "dask", "httptools": "serve", "joblib": "race", "matplotlib": "race",
     "pandas": "race", "psycopg": "serve", "pyarrow": "offline", "scipy": "scipy",
@@ -15,11 +15,7 @@ EXTRA_OF = {
 
 
 class MissingExtra(ModuleNotFoundError):
-    """A package is not installed that this needs.
-
-    >>> print(MissingExtra("tqdm", "race"))
-    tqdm is not installed, which this needs: pip install 'armwise[race]'
-    """
+    """A package is not installed that the call needs."""
 
     def __init__(self, module: str, extra: str) -> None:
         super().__init__(f"{module} is not installed, which this needs: pip install 'armwise[{extra}]'", name=module)
@@ -27,28 +23,14 @@ class MissingExtra(ModuleNotFoundError):
 
 
 def expect(module: str, extra: str | None = None) -> None:
-    """Refuse now what would miss a package later, in the middle of its work.
-
-    >>> expect("numpy")
-    >>> expect("no_such_package")
-    Traceback (most recent call last):
-    ...
-    armwise.core.extras.MissingExtra: no_such_package is not installed, which this needs: pip install 'armwise[all]'
-    """
+    """Raise ``MissingExtra`` at once, not in the middle of the work, if a package is not installed."""
     if find_spec(module) is None:
         raise MissingExtra(module, extra or EXTRA_OF.get(module, "all"))
 
 
 @contextmanager
 def needs(extra: str | None = None) -> Iterator[None]:
-    """Around the imports of an extra's packages.
-
-    >>> with needs("race"):
-    ...     import no_such_package
-    Traceback (most recent call last):
-    ...
-    armwise.core.extras.MissingExtra: no_such_package is not installed, which this needs: pip install 'armwise[race]'
-    """
+    """Turn a failed import of an optional package into ``MissingExtra``."""
     try:
         yield
     except MissingExtra:

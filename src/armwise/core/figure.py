@@ -1,4 +1,4 @@
-"""A matplotlib figure that a notebook shows, whether or not pyplot was imported."""
+"""A matplotlib figure that notebooks display without pyplot."""
 
 from __future__ import annotations
 
@@ -9,11 +9,7 @@ from matplotlib import figure
 
 
 class Figure(figure.Figure):
-    """Made without pyplot, which would keep every figure in memory; so it brings its own way into a notebook.
-
-    >>> Figure(figsize=(1, 1))._repr_png_()[:4]
-    b'\\x89PNG'
-    """
+    """A figure made without pyplot, which would keep every figure in memory; it renders itself in a notebook."""
 
     def _repr_png_(self, **options: Any) -> bytes:
         buffer = io.BytesIO()

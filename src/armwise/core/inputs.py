@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from armwise.core.arguments import LARGEST, Sees, as_floats, short, wanted_numbers
-from armwise.native.choice import all_within, plain
+from armwise.native.choice import all_within
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -28,28 +28,24 @@ class Reader(Protocol):
     n_experts: int | None
     keeps_sparse: bool
 
-    def _take_dim(self, dim: int) -> None: ...
+
+class TakesDim:
+    """An agent that can be made without ``dim``: its first context says it. Others without a ``dim`` take any width."""
+
+    def _take_dim(self, dim: int) -> None:
+        """Take the width of the first context."""
+        raise NotImplementedError
 
 
 def is_sparse(context: Any) -> bool:
-    """Whether this is a SciPy sparse matrix.
-
-    >>> from scipy.sparse import csr_array
-    >>> is_sparse(csr_array((2, 3))), is_sparse(np.eye(2))
-    (True, False)
-    """
+    """Whether this is a SciPy sparse matrix."""
     sparse = sys.modules.get("scipy.sparse")  # whoever has a sparse matrix has imported it, to its end
     issparse = getattr(sparse, "issparse", None)  # another thread may be importing it now
     return issparse is not None and bool(issparse(context))
 
 
 def read_csr(name: str, context: Any) -> csr_array[Any, Any]:
-    """A sparse matrix as checked CSR of float64, without stored zeros or duplicates.
-
-    >>> from scipy.sparse import coo_array
-    >>> read_csr("X", coo_array(([1, 2], ([0, 0], [1, 1])), shape=(1, 3))).data
-    array([3.])
-    """
+    """A sparse matrix as checked CSR of float64, without stored zeros or duplicates."""
     from scipy.sparse import csr_array  # it is there: the context is one of its matrices
 
     if context.dtype.kind not in "biuf":
@@ -67,23 +63,12 @@ def read_csr(name: str, context: Any) -> csr_array[Any, Any]:
 
 
 def dense(X: Any) -> Floats:
-    """Rows as a dense array, whichever way they came.
-
-    >>> from scipy.sparse import csr_array
-    >>> dense(csr_array(np.eye(2)))
-    array([[1., 0.],
-           [0., 1.]])
-    """
+    """Rows as a dense array, whichever way they came."""
     return X if isinstance(X, np.ndarray) else np.asarray(X.toarray())
 
 
 def dense_pieces(X: Any) -> Iterator[Floats]:
-    """The rows of X in order, dense, some at a time: a million numbers at most (or one row).
-
-    >>> from scipy.sparse import csr_array
-    >>> [piece.shape for piece in dense_pieces(csr_array((3, 500_000)))]
-    [(2, 500000), (1, 500000)]
-    """
+    """The rows of X in order, dense, some at a time: a million numbers at most (or one row)."""
     if isinstance(X, np.ndarray):
         yield X
         return
@@ -93,23 +78,12 @@ def dense_pieces(X: Any) -> Iterator[Floats]:
 
 
 def dense_row(X: Any, row: int) -> tuple[Any, int]:
-    """Rows and the number of one of them, dense: the array itself, or that row alone of a sparse matrix.
-
-    >>> from scipy.sparse import csr_array
-    >>> dense_row(csr_array(np.eye(3)), 2)
-    (array([[0., 0., 1.]]), 0)
-    """
+    """Rows and the number of one of them, dense: the array itself, or that row alone of a sparse matrix."""
     return (X, row) if isinstance(X, np.ndarray) else (X[[row]].toarray(), 0)
 
 
 class MixedBlock:
-    """Contexts of many rounds of which some are sparse, all with as many arms.
-
-    >>> from scipy.sparse import csr_array
-    >>> block = MixedBlock([csr_array(np.eye(2)), np.eye(2)])
-    >>> [rows.shape for part, rows in block.pieces()]
-    [(2, 2, 2)]
-    """
+    """Contexts of many rounds of which some are sparse, all with as many arms."""
 
     def __init__(self, contexts: list[Any]) -> None:
         self.contexts = contexts
@@ -130,35 +104,12 @@ class MixedBlock:
 
 
 def read(agent: Reader, context: Any) -> Any:
-    """The context as the algorithm wants it, or a ValueError that says what is wrong with it.
-
-    >>> import armwise as aw
-    >>> read(aw.LinUCB(dim=2), [[1, 2]])
-    array([[1., 2.]])
-    """
+    """The context as the algorithm wants it, or a ValueError that says what is wrong with it."""
     return _READERS[agent.sees](agent, context)
 
 
-def glance(agent: Any, context: Any) -> Any:
-    """Check type and shape of features or a shared context; its numbers are left to the compiled step.
-
-    >>> import armwise as aw
-    >>> glance(aw.LinUCB(dim=2), [[1, 2]])
-    array([[1., 2.]])
-    """
-    ndim = 2 if agent.sees == "features" else 1
-    if context is not None and agent.dim is not None and plain(context, ndim, agent.dim):
-        return context
-    return agent._read(context)
-
-
 def read_block(agent: Any, contexts: Any, T: int) -> Any:
-    """``T`` contexts, one per row, as ``play`` takes them; every row is checked.
-
-    >>> import armwise as aw
-    >>> read_block(aw.LinUCB(dim=2), np.ones((5, 3, 2)), 5).shape
-    (5, 3, 2)
-    """
+    """``T`` contexts, one per row, as ``play`` takes them; every row is checked."""
     if agent.sees == "nothing":
         if contexts is not None:
             raise ValueError(f"contexts must be None: {type(agent).__name__} sees nothing, got {short(contexts)}")
@@ -187,12 +138,7 @@ def read_block(agent: Any, contexts: Any, T: int) -> Any:
 
 
 def read_each(agent: Any, contexts: Any, T: int) -> Any:
-    """As ``read_block``, but a list whose rounds differ in shape, or hold sparse rows, stays a list.
-
-    >>> import armwise as aw
-    >>> [X.shape for X in read_each(aw.LinUCB(dim=2), [np.ones((3, 2)), np.ones((1, 2))], 2)]
-    [(3, 2), (1, 2)]
-    """
+    """As ``read_block``, but a list whose rounds differ in shape, or hold sparse rows, stays a list."""
     several = isinstance(contexts, (list, tuple)) and agent.sees not in ("key", "nothing")
     if not several or len(contexts) != T or (not _some_sparse(contexts) and len(set(map(np.shape, contexts))) <= 1):
         return agent._read_block(contexts, T)
@@ -243,7 +189,7 @@ def _read_features(agent: Reader, context: Any) -> Any:
         raise ValueError(f"X must be {wanted_numbers(X)}")
     if agent.n_arms is not None and agent.n_arms != X.shape[0]:
         raise ValueError(f"X must have {agent.n_arms} rows, one for each arm, got shape {X.shape}")
-    if agent.dim is None:
+    if agent.dim is None and isinstance(agent, TakesDim):
         agent._take_dim(X.shape[1])
     return X
 
@@ -255,7 +201,7 @@ def _read_shared(agent: Reader, context: Any) -> Floats:
         raise ValueError(f"context must have shape ({wanted},), got shape {x.shape}")
     if not all_within(x):
         raise ValueError(f"context must be {wanted_numbers(x)}")
-    if agent.dim is None:
+    if agent.dim is None and isinstance(agent, TakesDim):
         agent._take_dim(len(x))
     return x
 

@@ -1,4 +1,4 @@
-"""Progress bars: on a terminal and in a notebook, and none in a pipe."""
+"""Progress bars in terminals and notebooks; none if the output is redirected."""
 
 from __future__ import annotations
 
@@ -10,14 +10,10 @@ from armwise.core.extras import needs
 
 
 def progress_bar(total: int | None, unit: str, *, show: bool | None = None, extra: str = "race", **options: Any) -> Any:
-    """A tqdm bar, as a widget in Jupyter; ``show=None`` shows it where somebody looks, ``options`` go to tqdm.
-
-    >>> with progress_bar(10, " rows", show=False) as bar:
-    ...     bar.update(10)
-    """
+    """Make a tqdm bar, a widget in Jupyter; ``show=None`` shows it in terminals and notebooks; passes options on."""
     notebook = in_notebook()
     with needs(extra), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # without ipywidgets tqdm.auto says so, and writes text
+        warnings.simplefilter("ignore")  # tqdm.auto warns if ipywidgets is missing, and writes text
         import tqdm
 
         if notebook:

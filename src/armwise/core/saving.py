@@ -1,11 +1,11 @@
-"""Save and load: a JSON header and raw arrays, checked to the last byte; never pickle, never code.
+"""Save and load: a JSON header and raw arrays with a digest; no pickle, no code.
 
 The file, in order (all integers little-endian):
 
 =======================  =====================================================================
 bytes                    meaning
 =======================  =====================================================================
-``ARMWISE!``            8 bytes that say what this is
+``ARMWISE!``            8 bytes that identify the format
 version                  uint32, ``FORMAT`` below; a newer one is refused
 header length            uint64
 header                   UTF-8 JSON: ``{"object": tree, "arrays": [{"dtype", "shape"}, ...]}``
@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import importlib
 import inspect
 import json
 import math
@@ -54,7 +53,7 @@ class LoadError(ValueError):
 
 
 class Saved:
-    """Anything that can be saved: rebuilt from its constructor's arguments, then given what it had learnt.
+    """Base of objects that can be saved: rebuilt from the constructor's arguments, then given what was learnt.
 
     Each constructor argument is kept in an attribute of the same name (``seed`` apart); ``_learnt`` names the
     attributes that learning changes.
@@ -80,7 +79,7 @@ class Saved:
         _registry[name] = cls
 
     def params(self) -> dict[str, Any]:
-        """What this object was made with, seed apart: ``type(x)(**x.params())`` makes another like it.
+        """The constructor's arguments, except the seed: ``type(x)(**x.params())`` makes an equal object.
 
         >>> import armwise as aw
         >>> aw.LinUCB(dim=3, lam=0.5).params()["lam"]
@@ -89,7 +88,7 @@ class Saved:
         return {name: getattr(self, name) for name in _parameters(type(self).__init__)}
 
     def _state(self) -> dict[str, Any]:
-        """What learning has changed; override with ``_restore`` where attributes do not say it all."""
+        """The learnt state; override it with ``_restore`` if ``_learnt`` attributes are not all of it."""
         return {name: getattr(self, name) for name in self._learnt}
 
     def _restore(self, state: dict[str, Any]) -> None:
@@ -99,12 +98,12 @@ class Saved:
 
 @functools.lru_cache(maxsize=1024)
 def _parameters(make: Callable[..., None]) -> tuple[str, ...]:
-    """The arguments of a constructor that an object keeps: asked of each object in a file, and slow to find out."""
+    """The names of a constructor's arguments; cached, because each object of a file needs them."""
     return tuple(name for name in list(inspect.signature(make).parameters)[1:] if name != "seed")
 
 
 def differences(params: dict[str, Any], others: dict[str, Any]) -> list[str]:
-    """What two objects of one class were made with differently; a ``dim`` that is still open (None) fits any.
+    """List the arguments in which two objects of one class differ; a ``dim`` of None equals any.
 
     >>> differences({"lam": 1.0, "dim": None}, {"lam": 2.0, "dim": 3})
     ['lam is 1.0 here and 2.0 there']
@@ -139,8 +138,10 @@ def _class_name(cls: type[Saved]) -> str:
 
 def _find_class(name: str) -> type[Saved]:
     if name not in _registry and name.startswith("armwise:"):
-        # Public names load their room when asked for, which registers its classes.
-        found: Any = importlib.import_module("armwise")
+        # Reading a public name imports its module, which registers its classes.
+        import armwise
+
+        found: Any = armwise
         for part in name.partition(":")[2].split("."):
             found = getattr(found, part, None)
     if name not in _registry:
@@ -232,7 +233,7 @@ def _decode_rng(state: dict[str, Any]) -> np.random.Generator:
 
 
 def dumps(thing: Saved) -> bytes:
-    """The bytes that ``save`` would write.
+    """Serialise an object to the bytes that ``save`` writes.
 
     >>> import armwise as aw
     >>> dumps(aw.Exp3(n_arms=3, gamma=0.1))[:8]
@@ -247,11 +248,11 @@ def dumps(thing: Saved) -> bytes:
     digest = hashlib.sha256()
     for piece in pieces:
         digest.update(piece)
-    return b"".join([*pieces, digest.digest()])  # once: a copy of a large model stops every other thread
+    return b"".join([*pieces, digest.digest()])  # joined once: copying a large model holds the GIL
 
 
 def loads(data: bytes, source: str = "") -> Any:
-    """The object that ``dumps`` wrote; ``LoadError`` with the reason for anything else.
+    """Read the object that ``dumps`` wrote; raise ``LoadError`` with the reason for anything else.
 
     >>> import armwise as aw
     >>> loads(dumps(aw.Exp3(n_arms=3, gamma=0.1))).n_arms
@@ -282,12 +283,12 @@ def loads(data: bytes, source: str = "") -> Any:
         raise LoadError(f"{prefix}{error}") from None
     except MissingExtra:
         raise
-    except Exception as error:  # the digest is right, so the writer was not (this version of) us
+    except Exception as error:  # the digest is right, so another program or version wrote it
         raise LoadError(f"{prefix}the contents do not describe an agent: {error}") from error
 
 
 def save(thing: Saved, path: str | os.PathLike[str]) -> None:
-    """Write to ``path`` at once or not at all: a crash leaves the old file or the new one.
+    """Write to ``path`` atomically: a crash leaves the old file or the new one.
 
     >>> import armwise as aw, tempfile, os
     >>> path = os.path.join(tempfile.mkdtemp(), "model.aw")
@@ -298,7 +299,12 @@ def save(thing: Saved, path: str | os.PathLike[str]) -> None:
     data, target = dumps(thing), Path(path)
     handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     try:
-        with os.fdopen(handle, "wb") as file:
+        try:
+            opened = os.fdopen(handle, "wb")
+        except BaseException:
+            os.close(handle)
+            raise
+        with opened as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())

@@ -1,4 +1,4 @@
-"""Small tables for a terminal and for a notebook, from the same cells."""
+"""Small tables as text for a terminal and as HTML for a notebook."""
 
 from __future__ import annotations
 
@@ -9,13 +9,7 @@ Cells = Sequence[Sequence[str]]
 
 
 def text_table(headings: Sequence[str], rows: Cells) -> str:
-    """Columns side by side: the first flush left, numbers flush right.
-
-    >>> print(text_table(["agent", "regret"], [["LinUCB", "8.1"], ["Exp3", "120"]]))
-    agent   regret
-    LinUCB     8.1
-    Exp3       120
-    """
+    """Format cells as text columns: the first aligned left, the others right."""
     widths = [max(len(line[i]) for line in [headings, *rows]) for i in range(len(headings))]
     lines = [
         "  ".join(cell.rjust(width) if i else cell.ljust(width) for i, (cell, width) in enumerate(zip(line, widths)))
@@ -25,11 +19,7 @@ def text_table(headings: Sequence[str], rows: Cells) -> str:
 
 
 def html_table(headings: Sequence[str], rows: Cells, *, title: str = "", note: str = "") -> str:
-    """The same cells as HTML, with a title above and a note below; everything is escaped.
-
-    >>> html_table(["agent"], [["<b>"]], note="2 seeds")
-    '<table><thead><tr><th>agent</th></tr></thead><tbody><tr><td>&lt;b&gt;</td></tr></tbody></table><p>2 seeds</p>'
-    """
+    """Format cells as an HTML table with a title above and a note below; escapes everything."""
 
     def row(tag: str, cells: Sequence[str]) -> str:
         inner = "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells)

@@ -1,4 +1,4 @@
-"""The pools of threads that libraries for linear algebra keep in this process."""
+"""The thread pools of the BLAS libraries in this process."""
 
 from __future__ import annotations
 
@@ -8,13 +8,9 @@ from typing import Any
 
 
 def thread_pools() -> Any:
-    """threadpoolctl's controller of them, found anew when a module was imported since, which may have brought one.
+    """Return threadpoolctl's controller of the pools, made again if modules were imported since.
 
-    To look for them takes milliseconds: more than many a race or an evaluation that holds them to one thread.
-
-    >>> with thread_pools().limit(limits=1):
-    ...     sum([1, 2])
-    3
+    Finding the pools takes milliseconds, which is longer than many races or evaluations that limit them to one thread.
     """
     return _pools(len(sys.modules))
 

@@ -1,4 +1,4 @@
-"""Adversarial worlds (survey 5): rewards chosen by anyone, in advance or in answer to the agent's arms."""
+"""Adversarial worlds (survey 5): rewards chosen in advance, or in response to the agent's arms."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ class Switching(Environment):
 
 
 class AgainstUCB1(Environment):
-    """An adversary that knows the rule: in every round the arm that UCB1 is about to play pays next to nothing.
+    """An adversary that knows UCB1: in every round the arm that UCB1 is about to play pays almost nothing.
 
-    UCB1 is deterministic, so its arms can be worked out in advance: rewards are fixed before the first round, and every
-    other arm pays 1. UCB1 then loses in all rounds (regret about T (K - 1) / K), while no arm is much better than
-    another for an agent that draws its arms, which is why an agent that must not fear an adversary is random.
+    UCB1 is deterministic, so its arms can be computed in advance: rewards are fixed before the first round, and every
+    other arm pays 1. UCB1 then loses in all rounds (regret about T (K - 1) / K), while for an agent that randomises no
+    arm is much better than another. This is why agents for adversarial rewards randomise.
 
     >>> block = next(AgainstUCB1(n_arms=4).blocks(horizon=100, seed=1))
     >>> block.rewards[50].round(1).tolist().count(1.0)
@@ -71,7 +71,7 @@ class AgainstUCB1(Environment):
             rewards = np.ones((T, self.n_arms))
             for t in range(T):
                 choice = victim.choose()
-                if start + t < self.n_arms:  # whichever it tries first, it learns the same
+                if start + t < self.n_arms:  # the first K rounds try every arm once, in any order
                     rewards[t] = low
                 else:
                     rewards[t, choice.arm] = low[choice.arm]
@@ -81,10 +81,10 @@ class AgainstUCB1(Environment):
 
 
 class Adaptive(Environment):
-    """An adaptive adversary: what the agent has been playing lately pays less; one arm is fair throughout.
+    """An adaptive adversary: arms that the agent has played recently pay less; arm 0 never changes.
 
-    Arm a pays 1 with chance 0.8 - 0.7 (its share of the agent's recent plays), arm 0 always with chance 0.6, so
-    an agent that settles anywhere else is punished for it.
+    Arm a pays 1 with chance 0.8 - 0.7 (its share of the agent's recent plays), arm 0 always with chance 0.6: an agent
+    that settles on any other arm loses.
 
     >>> rounds = Adaptive(n_arms=3).blocks(horizon=10, seed=1)
     >>> block = next(rounds)
@@ -154,7 +154,7 @@ class Experts(Environment):
 
 
 def _favourites(rng: np.random.Generator, n: int, phases: int) -> np.ndarray:
-    """Who is favoured in each phase: one in every other phase, anyone in between."""
+    """Draw who is favoured in each phase: the same one in every other phase, a random one in between."""
     order = rng.integers(n, size=phases)
     order[::2] = rng.integers(n)
     return order

@@ -19,11 +19,11 @@ _SAMPLE = 1000  # contexts over which the LP of the linear world is solved
 
 
 class Budgeted(Environment):
-    """Arm 0 is free and worth nothing; any other arm a pays 1 with chance x_a.theta and costs 1 with chance x_a.w.
+    """Arm 0 costs and pays nothing; any other arm a pays 1 with chance x_a.theta and costs 1 with chance x_a.w.
 
     Features, theta and w are non-negative, of length at most 1. Regret is measured against the LP: the best policy
-    whose mean cost is at most ``rate`` per decision. An agent that spends more can have less than none: look at its
-    costs beside its regret.
+    whose mean cost is at most ``rate`` per decision. An agent that overspends can have negative regret: compare its
+    costs too.
 
     >>> block = next(Budgeted(n_arms=4, dim=3, rate=0.2).blocks(horizon=100, seed=1))
     >>> block.costs.shape, float(block.costs[:, 0].max())
@@ -63,7 +63,7 @@ class Table(Environment):
 
     ``rewards`` and ``costs`` are (n, K), ``contexts`` (n, d), seen as a shared context (None: a constant). Past n
     rounds the rows come again, in another order. Regret is measured against the best fixed mixture of arms whose mean
-    cost is at most ``rate`` (None: the best arm): a policy that knows each row is beyond learning.
+    cost is at most ``rate`` (None: the best arm), because no agent could learn each row's best arm.
 
     >>> world = Table([[0.2, 0.8], [0.4, 0.6]], [[0.0, 1.0], [0.0, 1.0]], rate=0.5)
     >>> round(world.best.value, 3), world.best.policy.round(3)

@@ -1,4 +1,4 @@
-"""Worlds that change: any world, with what its arms are worth turned suddenly, by the season, or bit by bit."""
+"""Worlds that change: any world whose expected rewards change suddenly, seasonally or gradually."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from armwise.environments.environment import Block, Blocks, Environment
 
 
 class _Changing(Environment):
-    """The world inside, whose rewards a mode m rearranges: mode 0 is the world as it is.
+    """A world whose rewards are rearranged by modes; mode 0 leaves them as they are.
 
-    Where arms have features, an odd mode turns rewards over, r -> 1 - r (theta -> -theta, so that a linear world stays
-    linear); otherwise a mode is another order of the arms, drawn from the seed. Contexts are the world's own. Regret is
-    against the best arm of each round, whatever the world inside measures against.
+    If arms have features, an odd mode reverses rewards, r -> 1 - r (theta -> -theta, so that a linear world stays
+    linear); otherwise a mode is a permutation of the arms, drawn from the seed. Contexts do not change. Regret is
+    against the best arm of each round, whatever the comparator of the inner world is.
     """
 
     def __init__(self, world: Environment) -> None:
@@ -27,7 +27,7 @@ class _Changing(Environment):
 
     @abstractmethod
     def _modes(self, rounds: np.ndarray) -> tuple[np.ndarray, np.ndarray, Floats]:
-        """For rounds counted from 0: the mode, the next mode, and the share of the next."""
+        """For rounds counted from 0: the current mode, the next mode, and the weight of the next."""
 
     def _blocks(self, horizon: int, rng: np.random.Generator) -> Blocks:
         seed = int(rng.integers(2**63))
@@ -61,7 +61,7 @@ class _Changing(Environment):
 
 
 class Switch(_Changing):
-    """Every ``every`` rounds the arms' rewards are rearranged at one stroke.
+    """The rewards of the arms are rearranged suddenly, every ``every`` rounds.
 
     >>> import armwise as aw
     >>> world = Switch(aw.environments.Linear(n_arms=3, dim=4, noise=0.0), every=10)
@@ -81,7 +81,7 @@ class Switch(_Changing):
 
 
 class Seasonal(_Changing):
-    """``seasons`` arrangements take turns, and come back: one year has ``period`` rounds.
+    """``seasons`` arrangements of rewards recur cyclically; one cycle has ``period`` rounds.
 
     >>> import armwise as aw
     >>> world = Seasonal(aw.environments.Tabular(n_contexts=3, n_arms=4), period=100, seasons=4)
@@ -101,8 +101,8 @@ class Seasonal(_Changing):
 
 
 class Drift(_Changing):
-    """Rewards move from one arrangement to the next in ``period`` rounds, bit by bit: a round is drawn from the next
-    with a chance that grows from 0 to 1, and an arm is worth the mean of the two.
+    """Rewards move gradually from one arrangement to the next in ``period`` rounds: a round is drawn from the next one
+    with a probability that grows from 0 to 1, and the expected reward is the weighted mean of the two.
 
     >>> import armwise as aw
     >>> world = Drift(aw.environments.Linear(n_arms=3, dim=4, noise=0.0), period=100)

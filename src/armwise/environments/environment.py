@@ -1,4 +1,4 @@
-"""The contract of a world: blocks of rounds that any agent can play, with what each arm is worth."""
+"""The contract of a world: blocks of rounds that any agent can play, with the expected reward of every arm."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ _BLOCK_NUMBERS = 2**19  # a block of contexts is about 4 MB: large enough to be 
 
 
 class Block:
-    """A stretch of rounds: every view of them, the reward of each arm, and what regret is measured against.
+    """Consecutive rounds: their views, the reward of each arm, and the competitors that regret is measured against.
 
-    ``expected`` is what each arm is worth before the noise. Regret up to round t is the largest column of the
-    running totals of ``competitors`` (one column: the best arm of each round) less the agent's own total. ``costs``
-    is what each arm costs, (T, K) or (T, K, m), in worlds where arms cost something.
+    ``expected`` is the reward of each arm without noise. Regret up to round t is the largest column of the cumulative
+    sums of ``competitors`` (one column: the best arm of each round) minus the agent's cumulative reward. ``costs`` is
+    the cost of each arm, (T, K) or (T, K, m), in worlds with costs.
 
     >>> block = Block({"shared": np.ones((5, 3))}, rewards=np.eye(2)[[0, 1, 0, 0, 1]])
     >>> block.view("shared").shape, block.view("features").shape, block.view("advice").shape
@@ -84,7 +84,7 @@ class Block:
         return len(self.rewards)
 
     def view(self, sees: Sees) -> Any:
-        """The rounds as an agent with this ``sees`` reads them; what the world does not have is derived.
+        """The rounds as an agent with this ``sees`` reads them; views that the world does not have are derived.
 
         A shared context becomes per-arm features by one block of coordinates for each arm, and features become
         a shared context side by side; a key becomes an indicator vector, and a vector the signs of its first
@@ -128,13 +128,7 @@ class Block:
 
 
 def constant_experts(n_arms: int) -> Floats:
-    """One expert for each arm, and one that is uniform (which the bound of Exp4 asks for).
-
-    >>> constant_experts(2)
-    array([[1. , 0. ],
-           [0. , 1. ],
-           [0.5, 0.5]])
-    """
+    """One expert for each arm, and a uniform one, which the bound of Exp4 requires."""
     return np.vstack([np.eye(n_arms), np.full((1, n_arms), 1.0 / n_arms)])
 
 
@@ -150,10 +144,10 @@ class Environment(Saved, ABC):
     _namespace = "environments."
 
     comparator: ClassVar[str] = BEST_ARM_EACH_ROUND
-    same_as: ClassVar[tuple[str, ...]] = ()  # comparators that are worth the same in this world
+    same_as: ClassVar[tuple[str, ...]] = ()  # comparators with the same value in this world
     adaptive: ClassVar[bool] = False  # True: each block is one round, made after the arms before it are known
     n_arms: int
-    span: float = 1.0  # the most that one round can cost: with it, T span is the trivial bound on regret
+    span: float = 1.0  # the largest regret of one round: T span is the trivial bound
 
     def blocks(self, horizon: int, seed: Seed = None) -> Blocks:
         """The rounds of one world, in blocks; the same seed gives the same rounds to every agent.
@@ -167,7 +161,7 @@ class Environment(Saved, ABC):
         return self._whole(horizon, self._blocks(horizon, stream(seed, "world")))
 
     def _whole(self, horizon: int, made: Blocks) -> Blocks:
-        """The blocks as they come, once they are known to be blocks of this world and to end with the horizon."""
+        """Check that blocks belong to this world and end at the horizon, and pass them on."""
         name = type(self).__name__
         if not hasattr(made, "send"):
             raise ValueError(f"{name}._blocks must yield blocks, got {short(made)}")
@@ -194,7 +188,7 @@ class Environment(Saved, ABC):
         """Yield blocks until ``horizon`` rounds are out; an adaptive world is sent the arms of each block."""
 
     def width(self, sees: Sees) -> int:
-        """The width of a context in this view: what an agent's ``dim`` (or ``n_experts``) has to be.
+        """The width of a context in this view: the ``dim`` (or ``n_experts``) of an agent that reads it.
 
         >>> import armwise as aw
         >>> world = aw.environments.Linear(n_arms=3, dim=4)
@@ -205,7 +199,7 @@ class Environment(Saved, ABC):
         return int(view.shape[1 if sees == "advice" else -1])
 
     def constants(self) -> dict[str, Any]:
-        """What theorems ask about a world, by the survey's letters; a letter that is not there is not known.
+        """The constants that theorems need, by the survey's letters; a letter that is missing is unknown.
 
         Besides the letters: ``linear`` is the view in which rewards are linear ("features" or "shared", with S and L
         in that view), ``policies`` the class that regret is measured against (see ``armwise.theory.hypotheses``).
@@ -217,7 +211,7 @@ class Environment(Saved, ABC):
         return {"K": self.n_arms}
 
     def reward_class(self) -> dict[str, Any] | None:
-        """What is true of the rewards, as ``aw.certificate`` asks it, and the ``view`` it is true in; or None.
+        """The reward model that ``aw.certificate`` may assume, and the ``view`` in which it holds; or None.
 
         >>> import armwise as aw
         >>> aw.environments.Linear(n_arms=3, dim=4, noise=0.1).reward_class()["view"]
@@ -227,7 +221,7 @@ class Environment(Saved, ABC):
 
     @cached_property
     def native(self) -> str:
-        """The view the world is made of, "features" or "shared" where it has one: the others are derived.
+        """The view that the world generates, "features" or "shared" if it has one: the others are derived.
 
         >>> import armwise as aw
         >>> aw.environments.Linear(n_arms=3, dim=4).native
@@ -238,7 +232,7 @@ class Environment(Saved, ABC):
 
     @property
     def comparators(self) -> tuple[str, ...]:
-        """The comparator and those that are worth the same here.
+        """The comparator and those with the same value in this world.
 
         >>> import armwise as aw
         >>> aw.environments.Linear(n_arms=3, dim=4).comparators
@@ -252,53 +246,31 @@ class Environment(Saved, ABC):
 
 
 def block_sizes(horizon: int, numbers_a_round: int) -> list[int]:
-    """How many rounds each block has, when a round's context holds this many numbers.
-
-    >>> block_sizes(10_000, numbers_a_round=200)
-    [2621, 2621, 2621, 2137]
-    """
+    """The number of rounds of each block, if the context of a round holds this many numbers."""
     size = max(1, min(8192, _BLOCK_NUMBERS // max(1, numbers_a_round)))
     return [min(size, horizon - start) for start in range(0, horizon, size)]
 
 
 def bounded_noise(rng: np.random.Generator, shape: tuple[int, ...], deviation: float) -> Floats:
-    """Uniform noise of this standard deviation: bounded, and sub-Gaussian with exactly that constant R.
-
-    >>> bool(np.abs(bounded_noise(np.random.default_rng(1), (1000,), 0.1)).max() <= 0.1 * 3**0.5)
-    True
-    """
+    """Uniform noise of this standard deviation: bounded, and sub-Gaussian with exactly that constant R."""
     noise: Floats = deviation * 3.0**0.5 * (2.0 * rng.random(shape) - 1.0)
     return noise
 
 
 def unit_rows(rng: np.random.Generator, shape: tuple[int, ...]) -> Floats:
-    """Directions: the last axis is uniform on the unit sphere.
-
-    >>> float(np.linalg.norm(unit_rows(np.random.default_rng(1), (2, 3))[0]).round(9))
-    1.0
-    """
+    """Directions: the last axis is uniform on the unit sphere."""
     rows = rng.standard_normal(shape)
     rows /= np.sqrt(np.einsum("...d,...d->...", rows, rows))[..., None]
     return rows
 
 
 def reach(noise: float) -> float:
-    """How far expected rewards may go from 1/2 so that rewards stay in [0, 1], rounding included.
-
-    >>> round(reach(0.1), 6)
-    0.326795
-    """
+    """The largest distance of expected rewards from 1/2 at which rewards stay in [0, 1], rounding included."""
     return float((0.5 - 3.0**0.5 * noise) * (1.0 - 1e-12))
 
 
 def noise_level(noise: Any) -> float:
-    """A standard deviation that leaves room for rewards in [0, 1].
-
-    >>> noise_level(0.5)
-    Traceback (most recent call last):
-    ...
-    ValueError: noise must be a number in [0, 0.28]: rewards stay in [0, 1], got 0.5
-    """
+    """Check a standard deviation: rewards must fit in [0, 1]."""
     if isinstance(noise, bool) or not isinstance(noise, (int, float)) or not 0.0 <= noise <= 0.28:
         raise ValueError(f"noise must be a number in [0, 0.28]: rewards stay in [0, 1], got {noise!r}")
     return float(noise)

@@ -13,7 +13,7 @@ from armwise.core.agent import Floats, count, positive
 from armwise.core.seeds import stream
 from armwise.environments.environment import Block, Blocks, Environment, block_sizes
 
-_GREEDY_POINTS = 2_000  # how far the greedy gains are followed
+MAX_GREEDY_POINTS = 2_000  # of the greedy approximation of the information gain
 
 
 class GaussianProcess(Environment):
@@ -111,7 +111,7 @@ class GaussianProcess(Environment):
         return f
 
     def information_gain(self, T: int, noise: float | None = None) -> float:
-        """gamma_T, no more than this, at the world's noise or another: the smaller of two bounds from above.
+        """An upper bound on gamma_T at the world's noise or another: the smaller of two upper bounds.
 
         One is the greedy maximum of 1/2 ln det(I + K / noise^2) over T points, times e / (e - 1); the other is every
         point taken T times, 1/2 ln det(I + T K / noise^2).
@@ -131,7 +131,7 @@ class GaussianProcess(Environment):
         flat = self.points.reshape(-1, self.points.shape[2])
         posterior = self.covariance(flat, flat)
         eigenvalues = np.maximum(np.linalg.eigvalsh(posterior), 0.0)
-        steps = np.empty(_GREEDY_POINTS)
+        steps = np.empty(MAX_GREEDY_POINTS)
         for t in range(len(steps)):
             best = int(np.argmax(np.diag(posterior)))
             variance = posterior[best, best]

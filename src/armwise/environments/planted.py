@@ -72,7 +72,7 @@ class Planted(Environment):
         return Stump(int(rng.integers(self.dim)), float(rng.uniform(-0.8, 0.8)), low, high)
 
     def contexts(self, n: int, seed: Seed = None) -> Floats:
-        """A sample of contexts: what an agent that must know their distribution is given.
+        """A sample of contexts, for agents that must know their distribution.
 
         >>> Planted(dim=4).contexts(10, seed=1).shape
         (10, 4)

@@ -1,4 +1,7 @@
-"""From names to numbers: the encoder of the decision service, and feature maps.
+"""Maps from what people have to rows of numbers; ``encoding`` does it for names and JSON.
+
+It imports core and native.
+Invariant: a fitted map is saved with its agent, and gives the same rows after loading.
 
 >>> import armwise as aw
 >>> aw.features.Encoder(dim=64).rows_of({"device": "phone"}, ["red", "green"]).shape

@@ -1,4 +1,4 @@
-"""Maps from maps (``Chain``, ``Join``), and two small ones: quantile bins and crosses."""
+"""Composition of maps (``Chain``, ``Join``), and two small maps: quantile bins and crosses."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _maps(maps: Sequence[Any]) -> list[FeatureMap]:
 
 
 class Chain(FeatureMap):
-    """Each map reads what the one before it gave.
+    """Apply maps one after the other.
 
     >>> rows = np.random.default_rng(1).normal(size=(50, 3))
     >>> from armwise.features.maps import Columns, Fourier
@@ -124,7 +124,7 @@ class Bins(FeatureMap):
     def _fit(self, rows: Floats) -> None:
         levels = np.arange(1, self.count) / self.count
         edges = [np.unique(np.quantile(column, levels, method="inverted_cdf")) for column in rows.T]
-        edges = [at[at < column.max()] for at, column in zip(edges, rows.T)]  # x > the largest says nothing
+        edges = [at[at < column.max()] for at, column in zip(edges, rows.T)]  # x > the largest value is never true
         self._columns = np.repeat(np.arange(rows.shape[1]), [len(at) for at in edges])
         self._edges = np.concatenate(edges)
         self.size = len(self._edges)

@@ -1,7 +1,7 @@
-"""Feature maps: what a column of numbers becomes before a linear model sees it.
+"""Feature maps: transform columns of numbers before a linear model sees them.
 
-A map looks at some rows (``fit``), and from then on turns rows into features (``transform``), each row by itself. It is
-deterministic from its seed, and saved with the agent that uses it.
+A map is fitted to some rows (``fit``) and then transforms rows into features (``transform``), each row independently.
+It is determined by its seed and its rows, and saved with the agent that uses it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from armwise.native import maps
 
 Floats = NDArray[np.float64]
 
-_PAIRS = 300  # rows whose distances, and rewards, give the length scale
+MAX_ROWS = 300  # of those whose distances and rewards determine the length scale
 _NOISES = (1e-3, 1e-2, 0.1, 1.0, 10.0)  # noise variance over prior variance
 
 
@@ -37,7 +37,7 @@ class FeatureMap(saving.Saved):
     columns: int = 0  # that a row must have, once fitted
 
     def fit(self, rows: Any) -> Self:
-        """Look at rows, of which each is one example; returns the map itself.
+        """Fit the map to rows, one per example, and return it.
 
         >>> Columns().fit([[0.0], [1.0], [2.5]]).size
         2
@@ -64,7 +64,7 @@ class FeatureMap(saving.Saved):
 
     @property
     def settled(self) -> bool:
-        """Whether the map changes no more; False while it still takes in rows that an agent learns from (``Scale``).
+        """Whether the map is final; False while it still adapts to rows that an agent learns from (``Scale``).
 
         >>> Columns().fit([[0.0], [1.0]]).settled
         True
@@ -72,7 +72,7 @@ class FeatureMap(saving.Saved):
         return True
 
     def _watch(self, rows: Floats) -> bool:
-        """Take in rows that an agent learns from; whether the features of a row are other ones now."""
+        """Adapt to rows that an agent learns from; return whether the features of rows have changed."""
         return False
 
     @abstractmethod
@@ -102,17 +102,17 @@ def _table(name: str, rows: Any) -> Floats:
 def _has_text(rows: Any) -> bool:
     try:
         cells = np.asarray(rows, object).ravel()
-    except ValueError:  # of different lengths, which as_floats says
+    except ValueError:  # of different lengths: as_floats raises the error
         return False
     return any(isinstance(cell, (str, bytes)) for cell in cells)
 
 
 class Columns(FeatureMap):
-    """Columns as they come: small whole numbers as categories, other numbers standardised and placed among quantiles.
+    """Prepare raw columns: small whole numbers as categories, other numbers standardised and ranked among quantiles.
 
     A column whose rows hold at most ``max_categories`` values, all whole numbers, gets an indicator per value; a value
     that was not seen has none. Any other column gives two features: (x - mean) / deviation, cut at +-5, and its
-    position among ``knots`` quantiles, which long tails do not stretch. A column that does not vary gives nothing.
+    position among ``knots`` quantiles, which long tails do not stretch. A constant column gives no feature.
 
     >>> rows = [[0.0, 1.5], [1.0, 2.5], [2.0, 9.5]]
     >>> Columns().fit(rows).transform(rows).round(2)
@@ -122,7 +122,7 @@ class Columns(FeatureMap):
     """
 
     linear: int = 0  # features before the positions
-    LIMIT: ClassVar[float] = 5.0  # deviations; beyond, the position says enough
+    LIMIT: ClassVar[float] = 5.0  # standard deviations; beyond them, only the position varies
     _learnt = ("size", "columns", "linear", "_numbers", "_means", "_inverses", "_knots", "_categories", "_values")
 
     def __init__(self, max_categories: int = 12, knots: int = 17) -> None:
@@ -138,7 +138,7 @@ class Columns(FeatureMap):
             if len(seen) == 1:
                 continue
             if len(seen) <= self.max_categories and (seen == np.round(seen)).all():
-                shown = seen[1:] if len(seen) == 2 else seen  # of two values, one indicator says it all
+                shown = seen[1:] if len(seen) == 2 else seen  # two values need one indicator
                 categories += [j] * len(shown)
                 values += list(shown)
             else:
@@ -211,7 +211,7 @@ class Fourier(FeatureMap):
         return super().params() | {"seed": self.seed}  # the seed is what the map is
 
     def fit(self, rows: Any, rewards: Any = None, arms: Any = None) -> Self:
-        """Look at rows, and at the rewards they brought where they are given; returns the map itself.
+        """Fit the map to rows, and to their rewards if given, and return it.
 
         >>> rows = np.linspace(0.0, 30.0, 200)[:, None]
         >>> round(Fourier(8).fit(rows).scale_used, 2), round(Fourier(8).fit(rows, np.sin(rows[:, 0])).scale_used, 2)
@@ -251,14 +251,10 @@ class Fourier(FeatureMap):
 
 
 def median_distance(rows: Floats) -> float:
-    """The median distance between two of (at most 300, evenly spaced) rows; 1 where they do not differ.
-
-    >>> median_distance(np.array([[0.0], [1.0], [2.0]]))
-    1.0
-    """
-    some = rows[np.linspace(0, len(rows) - 1, min(len(rows), _PAIRS)).astype(np.int64)]
+    """The median distance between two of (at most 300, evenly spaced) rows; 1 where they do not differ."""
+    some = rows[np.linspace(0, len(rows) - 1, min(len(rows), MAX_ROWS)).astype(np.int64)]
     size = float(np.abs(some).max()) if some.size else 0.0
-    if size > 0.0 and not 1e-3 < size < 1e6:  # squares of rows of 1e200 overflow, and of 1e-9 would pass for none
+    if size > 0.0 and not 1e-3 < size < 1e6:  # squares of 1e200 overflow, and squares of 1e-9 would count as zero
         unit = 2.0 ** np.floor(np.log2(size))
         distance = median_distance(some / unit)
         return float(distance * unit) if (some != some[0]).any() else 1.0
@@ -270,20 +266,16 @@ def median_distance(rows: Floats) -> float:
 
 @functools.lru_cache(maxsize=4)
 def _pairs(n: int) -> NDArray[np.int64]:
-    """The places of the pairs i < j in a flat (n, n) matrix."""
+    """The flat indices of the pairs i < j in an (n, n) matrix."""
     return np.flatnonzero(np.tri(n, k=-1, dtype=bool).T)
 
 
 def likeliest_scale(rows: Floats, rewards: Floats, arms: NDArray[Any], scales: Sequence[float]) -> float:
-    """The length scale of the largest marginal likelihood, over noise and variance, of (at most 300 of) the rewards.
+    """The length scale that maximises the marginal likelihood of (at most 300 of) the rewards over noise and variance.
 
-    Each arm has a process of its own, all with one variance and one noise, around the mean of all rewards.
-
-    >>> rows = np.linspace(0.0, 9.0, 60)[:, None]
-    >>> likeliest_scale(rows, np.sin(6.0 * rows[:, 0]), np.zeros(60), (1.0, 4.0, 0.25))
-    0.25
+    Each arm has its own process around the mean of all rewards; all share one variance and one noise.
     """
-    some = np.linspace(0, len(rows) - 1, min(len(rows), _PAIRS)).astype(np.int64)
+    some = np.linspace(0, len(rows) - 1, min(len(rows), MAX_ROWS)).astype(np.int64)
     rows, rewards, arms = rows[some], rewards[some] - rewards[some].mean(), arms[some]
     noise, best = np.array(_NOISES)[:, None], (np.inf, scales[0])
     for scale in scales:

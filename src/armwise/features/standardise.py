@@ -1,4 +1,4 @@
-"""Scale: columns standardised by the rows seen first, also those that an agent learns from."""
+"""Scale: standardise columns by the first rows, including those that an agent learns from."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Scale(FeatureMap):
     (False, True)
     """
 
-    LIMIT: ClassVar[float] = 5.0  # deviations, as in Columns: one wild number must not decide
+    LIMIT: ClassVar[float] = 5.0  # standard deviations, as in Columns: one outlier must not decide
     _learnt = ("size", "columns", "_seen", "_used", "_mean", "_squares", "_low", "_high", "_center", "_inverse")
 
     def __init__(self, dim: int | None = None, rows: int = 256) -> None:
@@ -41,14 +41,14 @@ class Scale(FeatureMap):
 
     def _begin(self, dim: int) -> None:
         self.size = self.columns = dim
-        self._seen = self._used = 0  # rows in the statistics, and in those that the features are made with
+        self._seen = self._used = 0  # rows in the statistics, and in the statistics that features use
         self._mean, self._squares = np.zeros(dim), np.zeros(dim)
         self._low, self._high = np.full(dim, np.inf), np.full(dim, -np.inf)
         self._center, self._inverse = np.zeros(dim), np.zeros(dim)
 
     @property
     def settled(self) -> bool:
-        """Whether ``rows`` rows were seen, so that it changes no more.
+        """Whether ``rows`` rows were seen, so that the map is final.
 
         >>> Scale(dim=3).settled
         False
@@ -72,7 +72,7 @@ class Scale(FeatureMap):
         return True
 
     def _take(self, rows: Floats) -> None:
-        """Sums of squares around the mean, put together as Chan, Golub, LeVeque (1979) do: nothing cancels."""
+        """Merge sums of squares around the mean without cancellation (Chan, Golub, LeVeque 1979)."""
         if np.abs(rows).max(initial=0.0) > 1e150:
             raise ValueError("rows must be of at most 1e150 in size: their squares overflow")
         n, mean = len(rows), rows.mean(axis=0)
@@ -85,7 +85,9 @@ class Scale(FeatureMap):
     def _renew(self) -> None:
         deviation = np.maximum(np.sqrt(self._squares / self._seen), 1e-150)
         self._center, self._used = self._mean, self._seen
-        self._inverse = np.where(self._high > self._low, 1.0 / deviation, 0.0)  # not by a deviation that is rounding
+        self._inverse = np.where(
+            self._high > self._low, 1.0 / deviation, 0.0
+        )  # a deviation that is only rounding counts as 0
 
     def _transform(self, rows: Floats) -> Floats:
         with np.errstate(over="ignore"):

@@ -15,10 +15,10 @@ from armwise.features.maps import Floats
 
 
 class HashedText(saving.Saved):
-    """``hashed_text`` with its settings kept: one row of ``dim`` numbers per text, saved and loaded like a map.
+    """``hashed_text`` as an object with its settings: one row of ``dim`` numbers per text, saved and loaded like a map.
 
-    Agents and other maps read numbers, so texts become rows first: ``rows = text.transform(texts)``, beside other
-    columns with ``np.hstack([rows, others])``, and then the agent or the map takes them. There is nothing to fit.
+    Agents and other maps read numbers, so transform texts first: ``rows = text.transform(texts)``, then join them with
+    other columns by ``np.hstack([rows, others])``. There is nothing to fit.
 
     >>> text = HashedText(dim=32, seed=4)
     >>> rows = np.hstack([text.transform(["Red shoes", "a blue hat"]), [[9.5], [3.0]]])
@@ -36,7 +36,7 @@ class HashedText(saving.Saved):
 
     @property
     def size(self) -> int:
-        """Numbers per row: ``dim``, as a feature map says it.
+        """Numbers per row, ``dim``, under the name that feature maps use.
 
         >>> HashedText(dim=32).size
         32
@@ -56,10 +56,10 @@ class HashedText(saving.Saved):
 
 
 def hashed_text(texts: Iterable[str], size: int = 256, seed: int = 0) -> Floats:
-    """One row of ``size`` numbers per text: its words, and pairs of neighbours, each in the place its hash says.
+    """Hash each text into a row of ``size`` numbers: its words, and pairs of adjacent words.
 
-    Words are runs of letters and digits, in lower case. BLAKE2b under ``seed`` gives the place and the sign, so that
-    any process gives the same row; a row has length 1, or is 0 if the text has no word.
+    Words are runs of letters and digits, in lower case. BLAKE2b with ``seed`` determines position and sign, so that any
+    process gives the same row; a row has norm 1, or is 0 if the text has no word.
 
     >>> rows = hashed_text(["Red shoes", "red SHOES!", "a blue hat"], size=64)
     >>> bool((rows[0] == rows[1]).all()), round(float(rows[0] @ rows[0]), 6)

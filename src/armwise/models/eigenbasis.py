@@ -9,8 +9,8 @@ import numpy as np
 from armwise.core.agent import Floats
 from armwise.core.extras import needs
 
-_ENVELOPE = 5e7  # entries between each row's first and its diagonal, below which a sparse factor surely fits
-_DEGREE, _PASSES = 12, 5  # of the polynomial filter: what 10^5 nodes bear within a minute
+MAX_ENVELOPE = 5e7  # entries of the envelope, up to which a sparse factor fits in memory
+_DEGREE, _PASSES = 12, 5  # of the polynomial filter: under a minute for 10^5 nodes
 
 
 def smoothest(laplacian: Any, count: int) -> tuple[Floats, Floats]:
@@ -19,16 +19,12 @@ def smoothest(laplacian: Any, count: int) -> tuple[Floats, Floats]:
     Of a sparse matrix whose factor is small (paths, grids, neighbour graphs) they come from shift-inverted Lanczos
     iterations; of any other, from a filtered subspace: then they are the Ritz pairs of a subspace that is nearly the
     eigenvectors' own. Either way v' L v is exactly the eigenvalue given, which is what a ridge needs of them.
-
-    >>> path = np.array([[1.0, -1.0, 0.0], [-1.0, 2.0, -1.0], [0.0, -1.0, 1.0]])
-    >>> smoothest(path, 2)[0].round(9) + 0.0
-    array([0., 1.])
     """
     n = laplacian.shape[0]
     if isinstance(laplacian, np.ndarray) or 3 * count > n:
         values, vectors = np.linalg.eigh(laplacian if isinstance(laplacian, np.ndarray) else laplacian.toarray())
         return values[:count], np.ascontiguousarray(vectors[:, :count])
-    return _inverted(laplacian, count) if _envelope(laplacian) <= _ENVELOPE else _filtered(laplacian, count)
+    return _inverted(laplacian, count) if _envelope(laplacian) <= MAX_ENVELOPE else _filtered(laplacian, count)
 
 
 def _envelope(laplacian: Any) -> float:

@@ -1,4 +1,4 @@
-"""The one posterior behind the four kernel agents, in the form that is cheapest for what it has seen."""
+"""The posterior of the four kernel agents, in the form that is cheapest for the rows seen so far."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ import numpy as np
 from armwise.core import saving
 from armwise.core.agent import Floats, Played, count, positive
 from armwise.core.arguments import LARGEST
-from armwise.models.kernels import Kernel, KernelLike, as_kernel
+from armwise.models.kernels import Kernel, KernelLike, Program, as_kernel
 from armwise.native import gp, gp_budget
-from armwise.native.kernels import Program
 
-SLACK = 1e7  # multiplications (some milliseconds) that making a joint posterior larger may cost before it has paid
+Width = tuple[int, float, float]  # which rule, and its two parameters
+
+MAX_EXTENSION = 1e7  # multiplications (milliseconds) of enlarging a joint posterior before it has saved any
 
 
 def check_definite(kernel: Kernel, gram: Floats) -> None:
@@ -36,12 +37,7 @@ def check_size(kernel: Kernel, prior: Floats) -> None:
 
 
 def distinct(X: Floats) -> Floats:
-    """The rows of X without repetitions, in their order.
-
-    >>> distinct(np.array([[1.0], [0.0], [1.0]]))
-    array([[1.],
-           [0.]])
-    """
+    """The rows of X without repetitions, in their order."""
     first = {(row + 0.0).tobytes(): a for a, row in reversed(list(enumerate(X)))}
     return X[sorted(first.values())]
 
@@ -59,7 +55,7 @@ class _Form(saving.Saved):
     def estimate(self, X: Floats) -> tuple[Floats, Floats]:
         """Means and variances of the rows of X; changes nothing."""
 
-    # Copies and pickles go by what a file would hold: a compiled object cannot be looked into.
+    # Copies and pickles use the saved state: a compiled object has no other.
     def __getstate__(self) -> dict[str, Any]:
         return {"params": self.params(), "learnt": self._state()}
 
@@ -87,7 +83,7 @@ class _Form(saving.Saved):
 class Growing(_Form):
     """K + noise / counts = LL' over the n distinct rows learnt: O(n^2) per reward, O(K n^2) to estimate K arms.
 
-    It takes note of the arms offered; ``joint`` holds the same posterior over them, once they come back often enough.
+    It counts the rows offered; ``joint`` is the same posterior over them, once they recur often enough.
     """
 
     def __init__(self, kernel: Kernel, noise: float) -> None:
@@ -133,12 +129,12 @@ class Growing(_Form):
             factor.refresh(self.kernel(factor.points))
 
     def offer(self, X: Floats) -> None:
-        """Take note of the arms of a round that was learnt from."""
+        """Count the arms of a round that was learnt."""
         self._opened(X.shape[1]).offer(X)
 
     @property
     def joint(self) -> Joint | None:
-        """The same posterior over the arms offered, if they come back so often that it is cheaper."""
+        """The same posterior over the offered rows, if they recur so often that it is cheaper."""
         factor = self._factor
         if factor is None or not factor.due:
             return None
@@ -148,7 +144,7 @@ class Growing(_Form):
         form.recall(counts, sums, factor.gain)
         return form
 
-    def play(self, program: Program, width: gp.Width, t: int, contexts: Floats, *rest: Any) -> int:
+    def play(self, program: Program, width: Width, t: int, contexts: Floats, *rest: Any) -> int:
         return self._opened(contexts.shape[2]).play(program, width, t, contexts, *rest)
 
 
@@ -194,7 +190,7 @@ class Joint(_Form):
         return self._joint
 
     def find(self, X: Floats) -> Any:
-        """Where the rows of X are among the points; -1 for one that is not."""
+        """The positions of the rows of X among the points; -1 for a row that is not among them."""
         return self._joint.find(X)
 
     def recall(self, counts: Any, sums: Floats, gain: float) -> None:
@@ -221,7 +217,7 @@ class Joint(_Form):
         counts, old, size = joint.counts, len(self.points), len(self.points) + len(fresh)
         learnt = int(np.count_nonzero(counts))
         # A growing factor would have spent K n^2 / 2 in each of the rounds so far.
-        paid = SLACK + 0.5 * len(X) * float(learnt) ** 2 * float(counts.sum())
+        paid = MAX_EXTENSION + 0.5 * len(X) * float(learnt) ** 2 * float(counts.sum())
         work = self._spent + gp.joint_work(learnt, size)
         if size > gp.MOST_ROWS or work > paid:
             return None
@@ -255,7 +251,7 @@ class Joint(_Form):
         form._factor = factor
         return form
 
-    def play(self, width: gp.Width, t: int, *rest: Any) -> int:
+    def play(self, width: Width, t: int, *rest: Any) -> int:
         self._elsewhere = None
         return self._joint.play(width, t, *rest)
 
@@ -263,8 +259,8 @@ class Joint(_Form):
 _JOINT = ("counts", "sums", "mean", "cov", "gain", "age")
 
 
-class Budgeted(_Form):
-    """At most m inducing points: O(m^2) a reward, O(K m^2) to estimate K arms, for ever; see ``numerics.gp_budget``."""
+class BudgetedPosterior(_Form):
+    """At most m inducing points: O(m^2) a reward, O(K m^2) to estimate K arms, at any t; see ``native.gp_budget``."""
 
     _learnt = ("_Z", "_L", "_U", "_c", "_Q", "_counters", "information_gain")
 
@@ -303,7 +299,7 @@ class Budgeted(_Form):
         self._check(np.array([variance]), prior)
         self.information_gain += 0.5 * math.log1p(max(variance, 0.0) / self.noise)
 
-    def play(self, program: Program, width: gp.Width, t: int, contexts: Floats, *rest: Any) -> int:
+    def play(self, program: Program, width: Width, t: int, contexts: Floats, *rest: Any) -> int:
         self._open(contexts.shape[2])
         done, self.information_gain = gp_budget.budget_play(
             program, self._Z, self._L, self._U, self._c, self._Q, self._counters,
@@ -333,13 +329,6 @@ class KernelPosterior(saving.Saved):
       length-scale 0.2 in the unit square, 60 points add 1 % of regret, 50 add 20 %, 40 more than double it).
 
     Jitter: a noise variance below 1e-12 k(x, x) counts as that, so points that coincide do no harm.
-
-    >>> from armwise.models.kernels import RBF
-    >>> model = KernelPosterior(RBF(), noise=0.01)
-    >>> model.update(np.array([0.0]), 1.0)
-    >>> means, widths = model.estimate(np.array([[0.0], [3.0]]))
-    >>> means.round(4), widths.round(4)
-    (array([0.9901, 0.011 ]), array([0.0995, 0.9999]))
     """
 
     _namespace = "kernels."
@@ -349,56 +338,32 @@ class KernelPosterior(saving.Saved):
         self.kernel, self.noise = as_kernel(kernel), positive("noise", noise)
         self.budget = None if budget is None else count("budget", budget)
         self.dim: int | None = None  # columns of what was learnt
-        self._form: Growing | Joint | Budgeted = self._empty()
+        self._form: Growing | Joint | BudgetedPosterior = self._empty()
 
     @property
     def joint(self) -> gp.Joint | None:
-        """The compiled joint posterior, where the posterior is held as one.
-
-        >>> from armwise.models.kernels import Linear
-        >>> KernelPosterior(Linear(), noise=1.0).joint is None
-        True
-        """
+        """The compiled joint posterior, where the posterior is held as one."""
         return self._form.native if isinstance(self._form, Joint) else None
 
-    def _empty(self) -> Growing | Budgeted:
+    def _empty(self) -> Growing | BudgetedPosterior:
         if self.budget is None:
             return Growing(self.kernel, self.noise)
-        return Budgeted(self.kernel, self.noise, self.budget)
+        return BudgetedPosterior(self.kernel, self.noise, self.budget)
 
     @property
     def information_gain(self) -> float:
-        """1/2 ln det(I + K / noise) of the points learnt from; with a budget, as far as that posterior knows.
-
-        >>> from armwise.models.kernels import RBF
-        >>> model = KernelPosterior(RBF(), noise=1.0)
-        >>> model.update(np.zeros(1), 1.0)
-        >>> round(model.information_gain, 4)
-        0.3466
-        """
+        """1/2 ln det(I + K / noise) of the points learnt from; with a budget, as far as that posterior knows."""
         return self._form.information_gain
 
     def estimate(self, X: Floats) -> tuple[Floats, Floats]:
-        """Posterior means and standard deviations of the rows of X.
-
-        >>> from armwise.models.kernels import Linear
-        >>> KernelPosterior(Linear(), noise=1.0).estimate(np.array([[3.0, 4.0]]))
-        (array([0.]), array([5.]))
-        """
+        """Posterior means and standard deviations of the rows of X."""
         if self.dim is None and self.kernel.program is None:
             check_definite(self.kernel, self.kernel(X))  # before anything is learnt: a wrong kernel is told at once
         means, variances = self._form.estimate(X)
         return means, np.sqrt(np.maximum(variances, 0.0))
 
     def update(self, x: Floats, reward: float) -> None:
-        """Learn the reward of a row.
-
-        >>> from armwise.models.kernels import Linear
-        >>> model = KernelPosterior(Linear(), noise=1.0)
-        >>> model.update(np.ones(1), 3.0)
-        >>> model.estimate(np.ones((1, 1)))[0]
-        array([1.5])
-        """
+        """Learn the reward of a row."""
         if isinstance(self._form, Joint):
             if self._form.learn(x[None], 0, reward):
                 return
@@ -407,14 +372,7 @@ class KernelPosterior(saving.Saved):
         self.dim = len(x)
 
     def update_arm(self, X: Floats, arm: int, reward: float) -> None:
-        """Learn the reward of row ``arm`` of X, and that all its rows are offered.
-
-        >>> from armwise.models.kernels import Linear
-        >>> model = KernelPosterior(Linear(), noise=1.0)
-        >>> model.update_arm(np.eye(2), 1, 3.0)
-        >>> model.estimate(np.eye(2)[::-1])[0]
-        array([1.5, 0. ])
-        """
+        """Learn the reward of row ``arm`` of X, and that all its rows are offered."""
         form = self._form
         if self.dim is None and self.budget is None and len(X) <= gp.MOST_ROWS:
             form = Joint(self.kernel, self.noise, distinct(X))
@@ -429,34 +387,29 @@ class KernelPosterior(saving.Saved):
             form = form.joint or form
         self._form, self.dim = form, X.shape[1]
 
-    def play(
-        self, contexts: Floats, rewards: Floats, width: gp.Width, t: int, rng: np.random.Generator
-    ) -> tuple[int, Played]:
-        """Rounds from t on in compiled code, as far as the present form goes: how many, and what they brought."""
+    def play(self, contexts: Floats, rewards: Floats, width: Width, t: int, rng: np.random.Generator) -> Played:
+        """Play rounds from t on in compiled code, as far as the present form goes; perhaps none."""
         T = len(rewards)
         columns = np.empty(T, np.int64), np.empty(T), np.empty(T)
-        played, rest = Played(*columns), (contexts, rewards, rng, *columns)
+        done = self._play(contexts, width, t, (contexts, rewards, rng, *columns))
+        arms, probabilities, got = columns
+        return Played(arms[:done], probabilities[:done], got[:done])
+
+    def _play(self, contexts: Floats, width: Width, t: int, block: tuple[Any, ...]) -> int:
         program = self.kernel.program
         if program is None or (self.dim is None and self.budget is None and contexts.shape[1] <= gp.MOST_ROWS):
-            return 0, played  # the first reward makes the joint posterior
+            return 0  # the first reward makes the joint posterior
         if isinstance(self._form, Joint):
-            return self._form.play(width, t, *rest), played
-        done = self._form.play(program, width, t, *rest)
+            return self._form.play(width, t, *block)
+        done = self._form.play(program, width, t, *block)
         if done:
             self.dim = contexts.shape[2]
         if isinstance(self._form, Growing):
             self._form = self._form.joint or self._form
-        return done, played
+        return done
 
     def refit(self, kernel: Kernel, noise: float, X: Floats, rewards: Floats) -> None:
-        """Start again with another kernel and noise, from all that was learnt.
-
-        >>> from armwise.models.kernels import Linear, RBF
-        >>> model = KernelPosterior(Linear(), noise=1.0)
-        >>> model.refit(RBF(), 0.5, np.zeros((1, 1)), np.ones(1))
-        >>> model.estimate(np.zeros((1, 1)))[0].round(4)
-        array([0.6667])
-        """
+        """Start again with another kernel and noise, from all that was learnt."""
         self.kernel, self.noise = kernel, noise
         if isinstance(self._form, Joint):
             self._form = self._form.refitted(kernel, noise)

@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from armwise.core import saving
 from armwise.core.agent import Floats, count, positive
@@ -26,6 +27,7 @@ __all__ = [
 ]  # fmt: skip
 
 Instruction = tuple[int, int, int, float, float]
+Program = tuple[NDArray[np.int64], Floats]  # instructions in postfix order, and their constants
 _GROWING = [compiled.LINEAR, compiled.POLYNOMIAL]  # with the rows
 
 
@@ -50,8 +52,8 @@ class Kernel(saving.Saved):
         """The postfix program on columns low to high (-1: the last), or None where only Python can evaluate it."""
 
     @cached_property
-    def program(self) -> compiled.Program | None:
-        """The kernel as ``numerics.kernels`` runs it, or None where only Python can evaluate it.
+    def program(self) -> Program | None:
+        """The kernel as ``armwise.native.kernels`` runs it, or None where only Python can evaluate it.
 
         >>> RBF().program is None
         False

@@ -81,16 +81,15 @@ class NestedModel(saving.Saved):
         >>> model = NestedModel(dim=1, n_arms=2, memory=64)
         >>> model.keep(np.zeros((1, 1)), np.zeros(1, np.int64), np.ones(1), np.zeros((1, 1)))
         >>> model.refit()
-        >>> model.reward_range
-        (0.0, 1.0)
+        >>> model.reward_range  # a range of 1, as long as all rewards are the same
+        (1.0, 2.0)
         """
         n = min(self._filled, self.memory)
         order = np.arange(n) if self._filled <= self.memory else np.arange(self._filled, self._filled + n) % n
+        order = order[self._models[order] >= 0]  # -1: of an arm that was removed
         rows, models, rewards = self._rows[order], self._models[order], self._rewards[order]
         low, high = float(rewards.min()), float(rewards.max())
-        if low == high:  # nothing yet says how rewards vary: compare with 0
-            low, high = min(low, 0.0), max(high, 0.0)
-        self._unit = high - low if high > low else 1.0
+        self._unit = high - low if high > low else 1.0  # nothing yet says how rewards vary
         self._center = low + self.CENTER * self._unit
         seen = rows
         if self.n_arms is None:
@@ -126,8 +125,8 @@ class NestedModel(saving.Saved):
     def scores(self, context: Floats) -> Floats:
         """Optimistic scores of the arms.
 
-        >>> NestedModel(dim=1, n_arms=2, memory=64).scores(np.zeros(1))
-        array([0.5, 0.5])
+        >>> NestedModel(dim=1, n_arms=2, memory=64).scores(np.zeros(1))  # arms that are untried come first
+        array([inf, inf])
         """
         return nested.scores(*self._model, self._map(np.atleast_2d(context)))
 
@@ -204,6 +203,37 @@ class NestedModel(saving.Saved):
         new = rounds[n < self.FIRST][:, some].reshape(-1, rounds.shape[2])
         self._first[self._n_first : self._n_first + len(new)] = new
         self._n_first += len(new)
+
+    # ------------------------------------------------------------------ arms that come and go
+
+    def add_model(self) -> None:
+        """One more arm, of which nothing is known.
+
+        >>> model = NestedModel(dim=1, n_arms=2, memory=64)
+        >>> model.add_model()
+        >>> model.scores(np.zeros(1)).shape
+        (3,)
+        """
+        assert self.n_arms is not None
+        self.n_arms += 1
+        B, D = self._thetas.shape[1:]
+        self._factors = np.concatenate([self._factors, np.diag(self._prior)[None]])
+        self._thetas = np.concatenate([self._thetas, np.zeros((1, B, D))])
+
+    def remove_model(self, arm: int) -> None:
+        """Forget an arm; those after it move down by one.
+
+        >>> model = NestedModel(dim=1, n_arms=3, memory=64)
+        >>> model.remove_model(0)
+        >>> model.scores(np.zeros(1)).shape
+        (2,)
+        """
+        assert self.n_arms is not None
+        self.n_arms -= 1
+        self._factors = np.delete(self._factors, arm, axis=0)
+        self._thetas = np.delete(self._thetas, arm, axis=0)
+        self._models[self._models == arm] = -1
+        self._models[self._models > arm] -= 1
 
     # ------------------------------------------------------------------ what it decided
 

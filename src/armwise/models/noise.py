@@ -3,48 +3,72 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from typing import Protocol
+from typing import Any, Protocol
+
+import numpy as np
 
 from armwise.core import saving
 from armwise.models.ridge import Ridge
 
 _LONGEST = 1000  # rewards between two estimates
+_PRIOR = 1.0  # rounds that the noise is taken for the rewards' own spread, before residuals are known
+PESSIMISM = 1.0  # deviations of the rewards by which less is expected where nothing is known: see docs/choose.md
+_UNSURE = 20.0  # times the share of a constant that the rows cannot express: then nothing is expected less
+_NO_CENTRE = 1e-9  # a share of the rewards: less than that left unexplained of a constant says nothing of the centre
 
 
 class Model(Protocol):
-    """What the noise has to know of a model: how it forgets, and what it leaves unexplained."""
+    """What the noise has to know of a model: how it forgets, where it measures rewards from, what it explains."""
 
     discount: float
+    centred: bool
+    centre: float
 
-    def noise(self, squares: float, n: float, changed: Iterable[int] | None = None) -> float: ...
+    def explained(self) -> tuple[float, float, float, float]: ...
+    def recentre(self, centre: float) -> None: ...
+    def rescale(self, least: float = 0.01) -> None: ...
 
 
 class Noise(saving.Saved):
-    """A running estimate of the rewards' standard deviation around the model, in the rewards' own units.
+    """What is estimated from all rewards: their standard deviation around the model, the centre, and the ridge's scale.
 
-    The estimate is renewed after 1, 2, 3, ... rewards, then whenever they have grown by a tenth (or by 1000), and
-    stands still in between: a block of rounds can be played with it, and the cost of O(d^3) per model that learnt is
-    shared.
+    The model fits r = c + x.theta with a ridge on theta and none on c, which all models share. The sums behind it (of
+    1, r, r^2, and the model's own) are additive: c is the same in whichever order rewards come, and rewards shifted by
+    a constant move it by that constant and nothing else. The variance is
+    (residual sum of squares + v) / (n - df + 1), with df the degrees of freedom of the fit and v the variance of the
+    rewards: before there are residuals, the noise is taken to be of the rewards' own spread. The ridge draws estimates
+    not to c but one deviation of the rewards below it, where the rows can express a constant: what is unknown is tried
+    for its width, and not because the arms that were played for being good say that all are.
+
+    All is renewed after 1, 2, 3, ... rewards, then whenever they have grown by a tenth (or by 1000), and stands still
+    in between: a block of rounds can be played with it, and the cost of O(d^3) per model that learnt is shared. A ridge
+    that follows the rows (``lam=None``) is worked out again whenever the rewards have doubled.
 
     >>> import numpy as np
-    >>> model, noise = Ridge(dim=1, lam=1e-9), Noise()
-    >>> for reward in (1.0, 3.0, 1.0, 3.0):
+    >>> model, noise = Ridge(dim=1, lam=1e-9, centred=True), Noise()
+    >>> for reward in (101.0, 103.0, 101.0, 103.0):
     ...     model.update(np.ones(1), reward)
     ...     renewed = noise.add(reward, model)
-    >>> round(noise.deviation, 9)
-    1.5
+    >>> round(noise.deviation, 6), round(model.centre, 6)  # residuals 4, variance 1, degrees of freedom 3
+    (1.118034, 101.0)
     """
 
-    _learnt = ("deviation", "_n", "_at", "_next", "_squares", "_weight")
+    _learnt = ("deviation", "low", "high", "_n", "_at", "_next", "_scaled", "_centre", "_sum", "_squares", "_ones",
+               "_gone")  # fmt: skip
 
-    def __init__(self) -> None:
+    def __init__(self, scale_only: bool = False) -> None:
+        self.scale_only = bool(scale_only)  # the ridge's scale, and nothing about rewards
+        self.low = self.high = 0.0  # the least and the largest reward so far
         self.deviation = 0.0  # nothing is known of the rewards' size, and all arms tie
-        self._n, self._at, self._next = 0, 0, 1
-        self._squares = self._weight = 0.0
-        self._changed: set[int] | None = (
-            set()
-        )  # models that learnt since the last estimate; None: it is not known which
+        self._n, self._at, self._next, self._scaled = 0, 0, 1, 0
+        self._centre = self._sum = self._squares = 0.0  # sums are measured from the centre
+        self._ones = 0.0  # rewards
+        self._gone = np.zeros(4)  # what models explained that were removed: see ``Ridge.explained``
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        if "_weight" in state:  # of armwise 0.1, whose models are not centred
+            state["_ones"] = state.pop("_weight")
+        super()._restore(state)
 
     @property
     def rounds_left(self) -> int:
@@ -55,22 +79,31 @@ class Noise(saving.Saved):
         """
         return self._next - self._n
 
-    def add(self, reward: float, model: Model, arm: int | None = None) -> bool:
-        """One reward that the model has just learnt, of this arm; whether the estimate was renewed.
+    def add(self, reward: float, model: Model) -> bool:
+        """One reward that the model has just learnt; whether the estimate was renewed.
 
         >>> Noise().add(0.0, Ridge(dim=1))
         True
         """
-        if arm is None:
-            self._changed = None
-        elif self._changed is not None:
-            self._changed.add(arm)
+        self.low = min(self.low, reward) if self._n else reward
+        self.high = max(self.high, reward) if self._n else reward
+        if self.scale_only:
+            reward = 0.0
+        elif not self._n:
+            self._centre = model.centre
         self._n += 1
+        reward -= self._centre
+        self._sum = model.discount * self._sum + reward
         self._squares = model.discount * self._squares + reward * reward
-        self._weight = model.discount * self._weight + 1.0
+        self._ones = model.discount * self._ones + 1.0
+        if model.discount < 1.0:
+            self._gone *= model.discount
         if self._n < self._next:
             return False
-        self._estimate(model, self._changed)
+        if self._n >= 2 * self._scaled:
+            model.rescale()
+            self._scaled = self._n
+        self._estimate(model)
         return True
 
     def renew(self, model: Model) -> None:
@@ -81,14 +114,48 @@ class Noise(saving.Saved):
         >>> noise.deviation
         0.0
         """
-        self._estimate(model, None)
+        model.rescale(least=0.0)
+        self._scaled = self._n
+        self._estimate(model)
 
-    def _estimate(self, model: Model, changed: set[int] | None) -> None:
-        squares, weight = self._squares, self._weight
-        if isinstance(model, Ridge) and model.window:
-            squares, weight = model.recent_squares()
-        self.deviation, self._changed = model.noise(squares, weight, changed), set()
+    @property
+    def stale(self) -> bool:
+        """Whether rewards came after the last estimate, or after the ridge was last worked out.
+
+        >>> Noise().stale
+        False
+        """
+        return self._at < self._n or self._scaled < self._n
+
+    def _estimate(self, model: Model) -> None:
         self._at, self._next = self._n, self._n + min(max(1, self._n // 10), _LONGEST)
+        if self.scale_only:
+            return
+        if isinstance(model, Ridge) and model.window:
+            self._ones, self._sum, self._squares = model.recent_sums()
+        fit, used, cross, explained = (self._gone + model.explained()).tolist()
+        n = max(self._ones, 1.0)
+        rest, residual = self._squares - fit, self._squares
+        if model.centred:
+            residual -= self._sum * self._sum / n
+            left = self._ones - explained  # 1' (I - S) 1, with S what the models make of rewards
+            if left > _NO_CENTRE * n:
+                by = (self._sum - cross) / left
+                rest -= by * (self._sum - cross)
+                used += left / n
+                deviation = math.sqrt(max(0.0, residual) / n)
+                self._move(by - PESSIMISM * deviation * max(0.0, 1.0 - _UNSURE * left / n), model)
+        spread = max(0.0, rest) + _PRIOR * max(0.0, residual) / n
+        self.deviation = math.sqrt(spread / (max(0.0, self._ones - used) + _PRIOR))
+
+    def _move(self, by: float, model: Model) -> None:
+        """Measure rewards from another centre."""
+        self._squares += by * (by * self._ones - 2.0 * self._sum)
+        self._sum -= by * self._ones
+        self._gone[0] += by * (by * self._gone[3] - 2.0 * self._gone[2])
+        self._gone[2] -= by * self._gone[3]
+        self._centre += by
+        model.recentre(self._centre)
 
     def merge(self, other: Noise, model: Model) -> None:
         """Add the rewards that another has seen; ``model`` has learnt all of them. The estimate is renewed.
@@ -99,22 +166,31 @@ class Noise(saving.Saved):
         >>> noise.rounds_left
         1
         """
+        if other._n:
+            self.low = min(self.low, other.low) if self._n else other.low
+            self.high = max(self.high, other.high) if self._n else other.high
+        if not self._n:
+            self._centre = other._centre
+        by = other._centre - self._centre
         self._n += other._n
-        self._squares += other._squares
-        self._weight += other._weight
+        self._squares += other._squares + by * (by * other._ones + 2.0 * other._sum)
+        self._sum += other._sum + by * other._ones
+        self._ones += other._ones
+        gone = other._gone.copy()
+        gone[0] += by * (by * gone[3] + 2.0 * gone[2])
+        gone[2] += by * gone[3]
+        self._gone += gone
         self.renew(model)
 
-    def drop(self, explained: float, used: float) -> None:
-        """A model is removed: what it explained of the squares goes with it, so that residuals stay what they were.
+    def drop(self, explained: tuple[float, float, float, float]) -> None:
+        """A model is removed: what it explained still counts, so that residuals and centre stay what they were.
 
         >>> noise = Noise()
-        >>> _ = noise.add(2.0, Ridge(dim=1))
-        >>> noise.drop(explained=4.0, used=1.0)
-        >>> noise._squares, noise._weight
-        (0.0, 0.0)
+        >>> noise.drop((4.0, 1.0, 2.0, 1.0))
+        >>> noise._gone
+        array([4., 1., 2., 1.])
         """
-        self._squares = max(0.0, self._squares - explained)
-        self._weight = max(0.0, self._weight - used)
+        self._gone += explained
 
     @property
     def growing(self) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -13,16 +13,21 @@ from armwise.core import saving
 from armwise.core.agent import Floats, count, fraction, positive
 from armwise.core.arguments import as_floats, wanted_numbers
 from armwise.core.inputs import dense_pieces, dense_row
-from armwise.models.least_squares import every_explained, explained, fit_rows
-from armwise.native import ridge, thompson
+from armwise.models.least_squares import fit_rows
+from armwise.native import fits, ridge, thompson
 from armwise.native.choice import all_within
 from armwise.native.simd import aligned_zeros, padded
 
 LIGHT = 0.05  # lam of ``lam=None``, in squared lengths of a row: chosen on development sets (docs/choose.md)
-NOTHING = 1e-290  # a mean squared length that says no more of the features' size than 0 does
+NOTHING = 1e-290  # a squared length that says no more of the features' size than 0 does
 _MIXED = 1e-10  # of the squares of rows, against the ridge: beyond it sums have lost too much of the ridge to rounding
 _LOST = 1e-24  # beyond it the rows themselves have lost it too: their root is known to four digits here
-_PRIOR = 1.0  # rounds that the noise is taken for the rewards' own size, before residuals are known
+
+
+Width = tuple[float, float, float, float, float]  # Width in native/linalg/ridge.hpp
+Spread = tuple[
+    float, float, float, float, float, float
+]  # v, coefficient, delta, and Spread in native/agents/thompson.hpp
 
 
 def read_mean(mean: ArrayLike, n_models: int, dim: int) -> Floats:
@@ -44,8 +49,13 @@ class Ridge(saving.Saved):
     """Linear estimates theta = A^-1 b with A = lam I + sum x x', b = sum r x, and their widths sqrt(x' A^-1 x).
 
     ``n_models`` independent models stand side by side (one for each arm of a disjoint agent). Memory is one d x d
-    factor per model, whatever has been learnt. ``lam=None`` is ``LIGHT`` times the mean squared length of the first
-    rows learnt: little shrinking, whatever the features' units; ``ridge`` is the number in use.
+    factor per model, whatever has been learnt. ``lam=None`` is ``LIGHT`` times the squared length of the rows learnt,
+    their geometric mean: little shrinking, whatever the features' units. ``ridge`` is the number in use: that of the
+    first row, until ``rescale`` works it out again.
+
+    ``centred`` shrinks rewards towards ``centre`` instead of 0: estimates are centre + x.theta, with theta the fit to
+    rewards less by centre. ``recentre`` moves it; as the models keep what rewards of 1 would have taught them, that
+    is the same as if it had been there from the beginning. Who learns rewards says where it lies: see ``Noise``.
 
     Two ways to forget, both by time (one step per reward, whichever model learns it), and the ridge stays:
     ``discount`` < 1 weighs a reward by discount^age, A = lam I + sum discount^age x x'; ``window`` = W keeps the last
@@ -62,7 +72,7 @@ class Ridge(saving.Saved):
     (array([2., 0.]), array([0.66666667, 2.        ]))
     """
 
-    _learnt = ("models", "ridge", "_grams", "_moments", "_recent", "_seen")
+    _learnt = ("models", "ridge", "centre", "_gone", "_grams", "_moments", "_recent", "_seen")
 
     def __init__(
         self,
@@ -72,6 +82,7 @@ class Ridge(saving.Saved):
         discount: float = 1.0,
         window: int | None = None,
         prior_mean: ArrayLike | None = None,
+        centred: bool = False,
     ) -> None:
         self.dim, self.lam = count("dim", dim), None if lam is None else positive("lam", lam)
         self.n_models, self.discount = count("n_models", n_models), fraction("discount", discount, one=True)
@@ -79,7 +90,12 @@ class Ridge(saving.Saved):
         if self.window is not None and self.discount < 1.0:
             raise ValueError(f"window is {window} and discount {discount}: choose one way to forget")
         self.prior_mean = None if prior_mean is None else read_mean(prior_mean, self.n_models, self.dim)
-        self.models = aligned_zeros(self.n_models, padded(self.dim) + 1, padded(self.dim))
+        self.centred, self.centre, self._blank = bool(centred), 0.0, bool(centred)
+        if self.centred and prior_mean is not None:
+            raise ValueError("prior_mean says what rewards are drawn towards: leave out centred or prior_mean")
+        self._gone = np.zeros(3)  # the counts of models that were removed
+        rows = padded(self.dim) + (3 if self.counted else 1)
+        self.models = aligned_zeros(self.n_models, rows, padded(self.dim))
         # The window's rewards, each in the place of the one that it drives out: model, reward, features.
         self._recent, self._seen = np.zeros((self.window or 0, self.dim + 2)), 0
         self.ridge: float | None = None
@@ -88,17 +104,25 @@ class Ridge(saving.Saved):
     def _begin(self, lam: float | None) -> None:
         """An untaught model with this ridge (1 as long as it is not known: means are 0, widths ||x|| all the same)."""
         self.ridge, in_use, d = lam, lam or 1.0, self.dim
-        self._fits: Floats | None = None  # what each model explains, as ``noise`` last worked it out; None: none yet
-        self._slid: set[int] = set()  # models that the window has changed since
+        self.models[:] = 0.0
         self.models[:, range(d), range(d)] = 1.0 / np.sqrt(in_use)
-        self.models[:, -1, :d] = 0.0 if self.prior_mean is None else self.prior_mean
+        self.theta[:] = self.prior_means
         if not self.forgets:  # then the sums themselves are not needed
-            self._grams, self._moments = np.zeros((self.n_models, 0, 0)), np.zeros((self.n_models, 0))
+            self._grams, self._moments = np.zeros((self.n_models, 0, 0)), np.zeros((0, d))
             return
         self._grams = np.tile(in_use * np.eye(d), (self.n_models, 1, 1))
-        self._moments = in_use * self.prior_means
-        if self.discount < 1.0 and self.prior_mean is not None:  # where the kernel finds what does not fade
-            self._moments = np.concatenate([self._moments, self.prior_means])
+        # b of every model, the sum of the rows of each, and what b does not forget.
+        prior = self.prior_means
+        self._moments = np.concatenate([in_use * prior, np.zeros_like(prior), prior])
+
+    @property
+    def counted(self) -> bool:
+        """Whether the models keep what rewards of 1 would have taught them, and the number and size of their rows.
+
+        >>> Ridge(dim=2, lam=1.0).counted, Ridge(dim=2).counted
+        (False, True)
+        """
+        return self.centred or self.lam is None
 
     @property
     def prior_means(self) -> Floats:
@@ -120,29 +144,119 @@ class Ridge(saving.Saved):
         """
         return self.discount < 1.0 or self.window is not None
 
-    def size_up(self, X: Floats) -> None:
-        """Settle ``ridge`` on the first rows to be learnt, where ``lam`` left it open.
+    def size_up(self, x: Floats) -> None:
+        """Settle ``ridge`` on the first row to be learnt, where ``lam`` left it open.
 
-        Rows of zeros say nothing, nor do rows so small that a row of length 1 would overflow over their ridge.
+        A row of zeros says nothing, nor does one so small that a row of length 1 would overflow over its ridge.
 
         >>> model = Ridge(dim=2)
-        >>> model.size_up(np.array([[3.0, 4.0]]))
+        >>> model.size_up(np.array([3.0, 4.0]))
         >>> model.ridge == 25.0 * LIGHT
         True
         """
         if self.ridge is None:
-            squares = np.concatenate([np.einsum("ai,ai->a", rows, rows) for rows in dense_pieces(X)])
-            size = float(squares.sum()) / len(squares)
+            with np.errstate(over="ignore"):
+                size = float(x @ x)
             if not np.isfinite(size):
                 raise ValueError("context must be finite (and its square must not overflow)")
             if size > NOTHING:
                 self._begin(LIGHT * size)
 
+    @property
+    def settled(self) -> bool:
+        """Whether the first row has settled an open ``lam``, and the first reward the centre.
+
+        >>> Ridge(dim=2, lam=1.0).settled, Ridge(dim=2, lam=1.0, centred=True).settled
+        (True, False)
+        """
+        return self.ridge is not None and not self._blank
+
+    def rescale(self, least: float = 0.01) -> None:
+        """Let an open ``lam`` follow the size of all rows learnt so far, unless it moves by less than this share.
+
+        >>> model = Ridge(dim=1)
+        >>> for x in (100.0, 1.0, 1.0, 1.0):
+        ...     model.update(np.array([x]), 0.0)
+        >>> model.rescale()
+        >>> round(model.ridge / LIGHT, 9)
+        10.0
+        """
+        if self.lam is not None or self.ridge is None:
+            return
+        logs, rows = self._counts()[1:]
+        lam = LIGHT * float(np.exp(logs / rows))
+        if abs(lam - self.ridge) <= least * self.ridge:
+            return
+        before, kept = self.ridge, self.models.copy()
+        try:
+            self._shift_ridge(lam)
+        except ValueError:  # rows so much larger than others that these are lost to rounding: it stays
+            self.ridge, self.models[:] = before, kept
+
+    def _shift_ridge(self, lam: float) -> None:
+        """Take another ridge, with what was learnt as it was."""
+        before, self.ridge = self.ridge or 1.0, lam
+        more = (lam - before) * np.eye(self.dim)
+        for m in range(self.n_models):
+            if not self._taught(m):
+                self.models[m, range(self.dim), range(self.dim)] = 1.0 / np.sqrt(lam)
+                continue
+            gram, moment, rows = self._sums(m)
+            ridge.refit(self.models[m], gram + more, moment + (lam - before) * self.prior_means[m], rows)
+        if self.forgets:
+            self._grams += more
+            self._moments[: self.n_models] += (lam - before) * self.prior_means
+
+    def _taught(self, model: int) -> bool:
+        return bool(self.models[model, -1, 0]) if self.counted else True
+
+    def _counts(self) -> tuple[float, float, float]:
+        """Rows learnt, the sum of ln ||x||^2 over those that are not 0, and the number of these."""
+        n, logs, rows = (self._gone + self.models[:, -1, :3].cumsum(axis=0)[-1]).tolist()
+        return n, logs, rows
+
+    def _sums(self, model: int) -> tuple[Floats, Floats, Floats]:
+        """A, b and the sum of the rows of a model (empty where it is not kept)."""
+        L = np.linalg.inv(self.factor(model))
+        A: Floats = L @ L.T  # A^-1 = W'W, so A = W^-1 W^-T
+        return A, A @ self.theta[model], A @ self._ones[model] if self.counted else np.zeros(0)
+
+    @property
+    def _ones(self) -> Floats:
+        """What rewards of 1 would have taught each model."""
+        return self.models[:, self.models.shape[2] + 1, : self.dim]
+
+    def recentre(self, centre: float) -> None:
+        """Measure rewards from another centre: what was learnt is as if it had always been there.
+
+        >>> model = Ridge(dim=1, lam=1.0, centred=True)
+        >>> model.update(np.ones(1), 3.0)
+        >>> model.recentre(3.0)
+        >>> model.estimate(np.ones((1, 1)))[0]
+        array([3.])
+        """
+        by = centre - self.centre
+        if by == 0.0:
+            return
+        self.centre, M = centre, self.n_models
+        self.theta[:] -= by * self._ones
+        self._recent[: self._seen, 1] -= by
+        if self.forgets:
+            self._moments[:M] -= by * self._moments[M : 2 * M]
+
     def _restore(self, state: dict[str, Any]) -> None:
+        if "centre" not in state:  # of armwise 0.1
+            if self.counted or self.forgets:
+                raise saving.LoadError(
+                    "a ridge that follows its rows (lam=None) or forgets was kept otherwise before armwise 0.2: let a "
+                    "new agent learn again from the log or the journal"
+                )
+            state = state | {"centre": 0.0, "_gone": np.zeros(3)}
         self.models[:] = state["models"]  # keeps the alignment
-        self.ridge, self._recent, self._seen = state["ridge"], state["_recent"], state["_seen"]
+        self.ridge, self.centre, self._gone = state["ridge"], state["centre"], state["_gone"]
+        self._recent, self._seen = state["_recent"], state["_seen"]
         self._grams, self._moments = state["_grams"], state["_moments"]
-        self._fits = None
+        self._blank = self.centred and not self.models[:, -1, 0].any()
 
     @property
     def raw(self) -> tuple[Floats, Floats, Floats, float, float]:
@@ -155,12 +269,12 @@ class Ridge(saving.Saved):
 
     @property
     def theta(self) -> Floats:
-        """The estimates, one row a model.
+        """The estimates, one row a model; with ``centred``, of what lies beyond the centre.
 
         >>> Ridge(dim=2).theta
         array([[0., 0.]])
         """
-        return self.models[:, -1, : self.dim]
+        return self.models[:, self.models.shape[2], : self.dim]
 
     def factor(self, model: int = 0) -> Floats:
         """W, lower triangular, with A^-1 = W'W.
@@ -190,7 +304,7 @@ class Ridge(saving.Saved):
             now = slice(done, done + len(rows))
             ridge.estimate_into(self.models[model], rows, means[now], widths[now])
             done += len(rows)
-        return means, widths
+        return means + self.centre, widths
 
     def estimate_all(self, x: Floats) -> tuple[Floats, Floats]:
         """Mean and width of one row under every model.
@@ -198,7 +312,8 @@ class Ridge(saving.Saved):
         >>> Ridge(dim=1, n_models=2).estimate_all(np.ones(1))
         (array([0., 0.]), array([1., 1.]))
         """
-        return ridge.estimate_all(self.models, x)
+        means, widths = ridge.estimate_all(self.models, x)
+        return means + self.centre, widths
 
     def update(self, x: Floats, reward: float, model: int = 0, weight: float = 1.0) -> None:
         """Learn one row and its reward, counted ``weight`` times.
@@ -210,7 +325,7 @@ class Ridge(saving.Saved):
         """
         if weight != 1.0:
             root = float(np.sqrt(weight))
-            x, reward = root * x, root * reward
+            x, reward = root * x, root * (reward - self.centre) + self.centre
         self.learn(x[None], 0, reward, model)
 
     def learn(self, X: Floats, row: int, reward: float, model: int = 0) -> None:
@@ -222,18 +337,22 @@ class Ridge(saving.Saved):
         array([[0.5]])
         """
         with self.refusals_named(), self._unchanged_if_refused():
-            self.size_up(X)
             X, row = dense_row(X, row)
+            self.size_up(X[row])
+            if self._blank:  # where it begins is a matter of rounding alone
+                self.centre = reward
+            reward -= self.centre
             if self.window is not None:
                 self._slide(X[row], reward, model)
             else:
                 lam = self.ridge or 1.0
                 ridge.learn(self.models, self._grams, self._moments, model, X, row, reward, lam, self.discount)
+            self._blank = False
 
     @contextmanager
     def _unchanged_if_refused(self) -> Iterator[None]:
         """A row that cannot be learnt leaves everything as it was: the ridge open, and sums that fade not faded."""
-        was_open, fades = self.ridge is None, self.discount < 1.0
+        was_open, fades, centre = self.ridge is None, self.discount < 1.0, self.centre
         before = (self.models.copy(), self._grams.copy(), self._moments.copy()) if fades else None
         try:
             yield
@@ -242,23 +361,15 @@ class Ridge(saving.Saved):
                 self.models[:], self._grams[:], self._moments[:] = before
             if was_open:
                 self._begin(None)
+            self.centre = centre
             raise
 
     @contextmanager
     def refusals_named(self) -> Iterator[None]:
-        """Say what is wrong with a row, where a kernel can only say that the sums with it have no factor.
-
-        >>> with Ridge(dim=1, lam=0.5).refusals_named():
-        ...     raise ValueError("A must be positive definite")
-        Traceback (most recent call last):
-        ...
-        ValueError: context is too large for a ridge of 0.5 and for what was learnt before, which is lost beside it ...
-        """
+        """Name the argument at fault where a kernel reports that the Gram matrix lost its Cholesky factor."""
         try:
             yield
-        except ValueError as error:
-            if "positive definite" not in str(error):
-                raise
+        except ridge.NotPositiveDefinite:
             raise ValueError(
                 f"context is too large for a ridge of {self.ridge or 1.0:g} and for what was learnt before, which is "
                 "lost beside it to rounding: scale the features to a common size, or give a larger lam"
@@ -282,7 +393,7 @@ class Ridge(saving.Saved):
             raise ValueError("context must be finite (and its square must not overflow)")
         place = self._seen % self.window
         leaving = self._recent[place].copy()
-        sums: dict[int, tuple[Floats, Floats]] = {}  # A and b of the models that change
+        sums: dict[int, tuple[Floats, Floats, Floats]] = {}  # A, b and the sum of rows, of the models that change
         afresh: set[int] = set()  # models whose sums are taken again: what was added and taken away leaves its rounding
         if self._seen >= self.window and leaving[0] >= 0:
             gone = int(leaving[0])
@@ -296,7 +407,8 @@ class Ridge(saving.Saved):
         for m in afresh:
             mine = self._in_window(m)
             gram = (self.ridge or 1.0) * np.eye(self.dim) + mine[:, 2:].T @ mine[:, 2:]
-            sums[m] = gram, (self.ridge or 1.0) * self.prior_means[m] + mine[:, 1] @ mine[:, 2:]
+            moment = (self.ridge or 1.0) * self.prior_means[m] + mine[:, 1] @ mine[:, 2:]
+            sums[m] = gram, moment, mine[:, 2:].sum(axis=0)
         changed = list(sums)
         before = self.models[changed]
         try:
@@ -306,9 +418,8 @@ class Ridge(saving.Saved):
             self.models[changed], self._recent[place] = before, leaving
             raise ValueError(f"context is too large for a ridge of {self.ridge or 1.0:g}: sums overflow") from None
         for m in changed:
-            self._grams[m], self._moments[m] = sums[m]
+            self._grams[m], self._moments[m], self._moments[self.n_models + m] = sums[m]
         self._seen += 1
-        self._slid.update(changed)
 
     def _in_window(self, model: int) -> Floats:
         """The rows of the window that a model has learnt, as they are kept."""
@@ -316,89 +427,84 @@ class Ridge(saving.Saved):
         rows: Floats = recent[recent[:, 0] == model]
         return rows
 
-    def _refit(self, model: int, gram: Floats, moment: Floats) -> None:
+    def _refit(self, model: int, gram: Floats, moment: Floats, rows: Floats) -> None:
         """A model of the window from its sums, or from its rows where some are so large that sums lose the others."""
         lam, size = self.ridge or 1.0, float(np.trace(gram))
         if _MIXED * size <= lam or not _LOST * size <= lam:
-            ridge.refit(self.models[model], gram, moment)
-            return
-        mine = self._in_window(model)
-        W, theta = fit_rows(mine[:, 2:], mine[:, 1], lam, self.prior_means[model])
-        self.models[model] = 0.0
-        self.models[model, : self.dim, : self.dim], self.models[model, -1, : self.dim] = W, theta
+            ridge.refit(self.models[model], gram, moment, rows if self.counted else rows[:0])
+        else:
+            mine = self._in_window(model)
+            targets = np.stack([mine[:, 1], np.ones(len(mine))], axis=1)
+            W, both = fit_rows(
+                mine[:, 2:], targets, lam, np.stack([self.prior_means[model], np.zeros(self.dim)], axis=1)
+            )
+            self.models[model] = 0.0
+            self.models[model, : self.dim, : self.dim], self.theta[model] = W, both[:, 0]
+            if self.counted:
+                self._ones[model] = both[:, 1]
+        if self.counted:
+            squares = np.einsum("ij,ij->i", self._in_window(model)[:, 2:], self._in_window(model)[:, 2:])
+            logs = np.log(squares[squares > NOTHING])
+            self.models[model, -1, :3] = len(squares), logs.sum(), logs.size
 
     def _counted(
-        self, model: int, x: Floats, reward: float, sign: float, sums: dict[int, tuple[Floats, Floats]]
-    ) -> tuple[Floats, Floats]:
-        """A and b of a model with one row more or less."""
-        gram, moment = sums.get(model, (self._grams[model], self._moments[model]))
-        return gram + sign * np.outer(x, x), moment + sign * reward * x
+        self, model: int, x: Floats, reward: float, sign: float, sums: dict[int, tuple[Floats, Floats, Floats]]
+    ) -> tuple[Floats, Floats, Floats]:
+        """A, b and the sum of rows of a model with one row more or less."""
+        M = self.n_models
+        gram, moment, rows = sums.get(model, (self._grams[model], self._moments[model], self._moments[M + model]))
+        return gram + sign * np.outer(x, x), moment + sign * reward * x, rows + sign * x
 
-    def recent_squares(self) -> tuple[float, float]:
-        """The sum of the squared rewards in the window, and how many they are.
+    def recent_sums(self) -> tuple[float, float, float]:
+        """How many rewards are in the window, their sum and that of their squares, measured from the centre.
 
         >>> model = Ridge(dim=1, window=2)
         >>> for reward in (1.0, 2.0, 3.0):
         ...     model.update(np.ones(1), reward)
-        >>> model.recent_squares()
-        (13.0, 2.0)
+        >>> model.recent_sums()
+        (2.0, 5.0, 13.0)
         """
         recent = self._recent[: self._seen]
         rewards = recent[recent[:, 0] >= 0, 1]  # -1: of a model that was removed
-        return float(rewards @ rewards), float(rewards.size)
+        return float(rewards.size), float(rewards.sum()), float(rewards @ rewards)
 
-    def noise(self, squares: float, n: float, changed: Iterable[int] | None = None) -> float:
-        """The residual standard deviation, of n rewards whose squares sum to ``squares`` (weighed as the models do).
+    def explained(self, model: int | None = None) -> tuple[float, float, float, float]:
+        """What a model, or all of them (None), explain: r'r of the rewards, the degrees of freedom, 1'r and 1'1.
 
-        (sum r^2 - theta' A theta + m) / (n - df + 1), with df the degrees of freedom that the fits use up and m the
-        mean square: before there are residuals, the noise is taken to be of the rewards' own size. ``changed`` are the
-        models that learnt since this was last asked (None: any of them), so that the others need not be looked at.
+        theta' A theta - lam ||prior mean||^2, d - lam tr(A^-1), h' A theta and h' A h, where h is what rewards of 1
+        would have taught (0 where that is not kept), and rewards are measured from the centre.
 
         >>> model = Ridge(dim=1, lam=1e-9)
-        >>> for reward in (1.0, 3.0, 1.0, 3.0):
+        >>> for reward in (1.0, 3.0):
         ...     model.update(np.ones(1), reward)
-        >>> round(model.noise(squares=20.0, n=4.0), 9)  # residuals 4, degrees of freedom 3, mean square 5
-        1.5
+        >>> [round(value, 6) for value in model.explained()]
+        [8.0, 1.0, 0.0, 0.0]
         """
-        if self._fits is None or (self.n_models > 1 and (changed is None or self.discount < 1.0)):
-            priors = None if self.prior_mean is None else self.prior_means
-            factors = self.models[:, : self.dim, : self.dim]
-            self._fits = every_explained(factors, self.theta, self.ridge or 1.0, priors)
-        else:
-            for m in {0} if self.n_models == 1 else {*(changed or ()), *self._slid}:
-                self._fits[m] = self.explained(m)
-        self._slid.clear()
-        fit, used = self._fits.cumsum(axis=0)[
-            -1
-        ].tolist()  # in order: whichever way the models came about, the same bits
-        spread = max(0.0, squares - fit) + _PRIOR * squares / max(n, 1.0)
-        return float(np.sqrt(spread / (max(0.0, n - used) + _PRIOR)))
-
-    def explained(self, model: int = 0) -> tuple[float, float]:
-        """theta' A theta - lam ||prior mean||^2, and the degrees of freedom d - lam tr(A^-1) that the fit uses up.
-
-        >>> Ridge(dim=1, lam=1.0).explained()
-        (0.0, 0.0)
-        """
-        prior = None if self.prior_mean is None else self.prior_means[model]
-        return explained(self.factor(model), self.theta[model], self.ridge or 1.0, prior)
+        which, lam = slice(None) if model is None else slice(model, model + 1), self.ridge or 1.0
+        fit, trace, cross, ones, taught = fits.explained(self.models[which], self.dim)
+        if self.prior_mean is not None:
+            prior = self.prior_means[which]
+            if self.counted:
+                prior = prior[self.models[which, -1, 0] > 0.0]
+            fit -= lam * float(np.einsum("ij,ij->", prior, prior))
+        return fit, taught * self.dim - lam * trace, cross, ones
 
     # ------------------------------------------------------------------ models that are added up, come and go
 
     def learnt(self, model: int = 0) -> tuple[Floats, Floats]:
-        """What the rewards have added to A and to b: sum x x' and sum r x.
+        """What the rewards have added to A and to b: sum x x' and sum r x (r measured from the centre).
 
         >>> ridge = Ridge(dim=1, lam=0.5)
         >>> ridge.update(np.array([2.0]), 3.0)
         >>> [part.round(9) for part in ridge.learnt()]
         [array([[4.]]), array([6.])]
         """
-        L, lam = np.linalg.inv(self.factor(model)), self.ridge or 1.0
-        A = L @ L.T  # A^-1 = W'W, so A = W^-1 W^-T
-        return A - lam * np.eye(self.dim), A @ self.theta[model] - lam * self.prior_means[model]
+        lam = self.ridge or 1.0
+        A, b, _ = self._sums(model)
+        return A - lam * np.eye(self.dim), b - lam * self.prior_means[model]
 
     def merge(self, other: Ridge) -> None:
-        """Add what another ridge of the same settings has learnt; an open ``lam`` stays what it was settled on first.
+        """Add what another ridge of the same settings has learnt; an open ``lam`` stays until ``rescale``.
 
         >>> a, b = Ridge(dim=1, lam=1.0), Ridge(dim=1, lam=1.0)
         >>> a.update(np.ones(1), 1.0)
@@ -409,14 +515,22 @@ class Ridge(saving.Saved):
         """
         if self.forgets:
             raise ValueError("a model that forgets weighs rewards by their age, which two models do not share")
-        if other.ridge is None:  # it has learnt nothing
+        if other.ridge is None and not other.models[:, -1, 0].any():  # it has learnt nothing
             return
-        added = [(*self.learnt(m), *other.learnt(m)) for m in range(self.n_models)]
-        lam = self.ridge if self.ridge is not None else other.ridge
+        lam, counts = self.ridge or other.ridge, self.models[:, -1, :3] + other.models[:, -1, :3]
+        if self._blank:
+            self.centre, self._blank = other.centre, other._blank
+        by = other.centre - self.centre
+        added = [(*self.learnt(m), *other.learnt(m), self._sums(m)[2], other._sums(m)[2]) for m in range(self.n_models)]
         self._begin(lam)
-        for m, (A, b, other_A, other_b) in enumerate(added):
-            gram, moment = lam * np.eye(self.dim) + A + other_A, lam * self.prior_means[m] + b + other_b
-            ridge.refit(self.models[m], gram, moment)
+        for m, (A, b, other_A, other_b, rows_m, other_rows) in enumerate(added):
+            if self.centred:
+                other_b = other_b + by * other_rows
+            moment = (lam or 1.0) * self.prior_means[m] + b + other_b
+            ridge.refit(self.models[m], (lam or 1.0) * np.eye(self.dim) + A + other_A, moment, rows_m + other_rows)
+        if self.counted:
+            self.models[:, -1, :3] = counts
+            self._gone = self._gone + other._gone
 
     def fade(self, keep: float) -> None:
         """Let what was learnt so far count ``keep`` times as much as before, where nothing is forgotten by itself.
@@ -429,10 +543,12 @@ class Ridge(saving.Saved):
         if self.forgets:
             raise ValueError("a model that forgets by itself is not to be faded")
         lam = self.ridge or 1.0
-        self._fits = None
         for m in range(self.n_models):
             A, b = self.learnt(m)
-            ridge.refit(self.models[m], lam * np.eye(self.dim) + keep * A, lam * self.prior_means[m] + keep * b)
+            rows = keep * self._sums(m)[2]
+            ridge.refit(self.models[m], lam * np.eye(self.dim) + keep * A, lam * self.prior_means[m] + keep * b, rows)
+        if self.counted:
+            self.models[:, -1, :3] *= keep
 
     def add_model(self) -> None:
         """One more model, untaught, after the others; its prior mean is theirs, or zeros where each has its own.
@@ -447,11 +563,11 @@ class Ridge(saving.Saved):
         fresh._begin(self.ridge)
         if own:
             self.prior_mean = np.concatenate([self.prior_mean, np.zeros((1, self.dim))])
-        M, prior = self.n_models, self._moments[self.n_models :]
+        M, kept = self.n_models, len(self._moments) // self.n_models
         self._resize(np.concatenate([self.models, fresh.models]))
         self._grams = np.concatenate([self._grams, fresh._grams])
-        added = fresh.prior_means[: len(prior), : prior.shape[1]]
-        self._moments = np.concatenate([self._moments[:M], fresh._moments[:1], prior, added])
+        parts = self._moments.reshape(kept, M, self.dim), fresh._moments.reshape(kept, 1, self.dim)
+        self._moments = np.concatenate(parts, axis=1).reshape(-1, self.dim)
 
     def remove_model(self, model: int) -> None:
         """Forget one model; those after it move down by one.
@@ -464,7 +580,9 @@ class Ridge(saving.Saved):
         """
         if self.prior_mean is not None and self.prior_mean.ndim == 2:
             self.prior_mean = np.delete(self.prior_mean, model, axis=0)
-        places = [model, self.n_models + model] if len(self._moments) > self.n_models else [model]
+        places = range(model, len(self._moments), self.n_models)
+        if self.counted:
+            self._gone = self._gone + self.models[model, -1, :3]
         self._resize(np.delete(self.models, model, axis=0))
         self._grams, self._moments = np.delete(self._grams, model, axis=0), np.delete(self._moments, places, axis=0)
         owner = self._recent[: self._seen, 0]
@@ -472,21 +590,20 @@ class Ridge(saving.Saved):
         owner[owner > model] -= 1
 
     def _resize(self, models: Floats) -> None:
-        self.n_models, self._fits = len(models), None
+        self.n_models = len(models)
         self.models = aligned_zeros(*models.shape)
         self.models[:] = models
 
     # ------------------------------------------------------------------ rounds in compiled code
 
-    def choose_optimistic(
-        self, contexts: Floats, alpha: float, noise: float, delta: float, rng: np.random.Generator
-    ) -> tuple[Any, Any]:
+    def choose_optimistic(self, contexts: Floats, width: Width, rng: np.random.Generator) -> tuple[Any, Any]:
         """Arms and probabilities of rounds without learning in between, (T, K, d) or (T, 1, d).
 
-        >>> Ridge(dim=1).choose_optimistic(np.ones((2, 1, 1)), 1.0, 0.0, 1.0, np.random.default_rng(1))
+        >>> width = (1.0, 0.0, 1.0, 0.0, 1.0)  # see Width in native/linalg/ridge.hpp
+        >>> Ridge(dim=1).choose_optimistic(np.ones((2, 1, 1)), width, np.random.default_rng(1))
         (array([0, 0]), array([1., 1.]))
         """
-        return ridge.choose_many(self.models, contexts, self.ridge or 1.0, alpha, noise, delta, rng)
+        return ridge.choose_many(self.models, contexts, self.ridge or 1.0, *width, rng)
 
     def learn_many(self, contexts: Floats, arms: Any, rewards: Floats) -> None:
         """``learn`` for the arm of each round, in order; contexts are (T, K, d), or (T, 1, d) for a model per arm.
@@ -496,31 +613,36 @@ class Ridge(saving.Saved):
         >>> model.theta
         array([[0.75]])
         """
-        lam = self.ridge or 1.0
+        lam, rewards = self.ridge or 1.0, rewards - self.centre
         with self.refusals_named():
             ridge.learn_many(self.models, self._grams, self._moments, contexts, arms, rewards, lam, self.discount)
 
-    def optimistic(self, X: Floats, alpha: float, noise: float, delta: float) -> Floats:
-        """Mean + multiplier x width, of each row (one model) or of each model (one row, as (1, d)).
+    def optimistic(self, X: Floats, width: Width) -> Floats:
+        """Mean + margin, of each row (one model) or of each model (one row, as (1, d)), from the centre on.
 
-        >>> Ridge(dim=2, lam=4.0).optimistic(np.eye(2), 1.0, 0.0, 1.0)
+        >>> Ridge(dim=2, lam=4.0).optimistic(np.eye(2), (1.0, 0.0, 1.0, 0.0, 1.0))
         array([0.5, 0.5])
         """
-        settings = self.ridge or 1.0, alpha, noise, delta
+        lam = self.ridge or 1.0
         if isinstance(X, np.ndarray):
-            return ridge.optimistic(self.models, X, *settings)
-        return np.concatenate([ridge.optimistic(self.models, rows, *settings) for rows in dense_pieces(X)])
+            return ridge.optimistic(self.models, X, lam, *width)
+        alpha, _, _, extra, beyond = width
+        if not extra:
+            return np.concatenate([ridge.optimistic(self.models, rows, lam, *width) for rows in dense_pieces(X)])
+        means, widths = self.estimate(X)
+        return ridge.widen(means - self.centre, widths, alpha, extra, beyond)
 
     def play_optimistic(
-        self, contexts: Floats, rewards: Floats, alpha: float, noise: float, delta: float, rng: np.random.Generator
+        self, contexts: Floats, rewards: Floats, width: Width, rng: np.random.Generator
     ) -> tuple[Any, Any, Any]:
-        """A block of optimistic rounds: arms, probabilities, rewards.
+        """A block of optimistic rounds: arms, probabilities, rewards, which are measured from the centre.
 
-        >>> Ridge(dim=1).play_optimistic(np.ones((2, 1, 1)), np.ones((2, 1)), 1.0, 0.0, 1.0, np.random.default_rng(1))
+        >>> width = (1.0, 0.0, 1.0, 0.0, 1.0)
+        >>> Ridge(dim=1).play_optimistic(np.ones((2, 1, 1)), np.ones((2, 1)), width, np.random.default_rng(1))
         (array([0, 0]), array([1., 1.]), array([1., 1.]))
         """
         models, grams, moments, lam, discount = self.raw
-        settings = lam, discount, alpha, noise, delta
+        settings = lam, discount, *width
         with self.refusals_named():
             return ridge.play_optimistic(models, grams, moments, contexts, rewards, *settings, rng)
 
@@ -529,20 +651,19 @@ class Ridge(saving.Saved):
         contexts: Floats,
         rewards: Floats,
         first: int,
-        v: float,
-        coefficient: float,
-        delta: float,
+        scale: Spread,
         draws: int,
         rng: np.random.Generator,
     ) -> tuple[Any, Any, Any]:
         """A block of Thompson's rounds that begins at round ``first``: arms, probabilities (NaN: one draw), rewards.
 
         >>> rng = np.random.default_rng(1)
-        >>> Ridge(dim=1).play_sampled(np.ones((1, 1, 1)), np.ones((1, 1)), 1, 1.0, 0.0, 1.0, 2, rng)
+        >>> scale = (1.0, 0.0, 1.0, 0.0, 1.0, 1.0)  # see Spread in native/agents/thompson.hpp
+        >>> Ridge(dim=1).play_sampled(np.ones((1, 1, 1)), np.ones((1, 1)), 1, scale, 2, rng)
         (array([0]), array([1.]), array([1.]))
         """
         models, grams, moments, lam, discount = self.raw
-        schedule = (lam, discount, first, v, coefficient, delta, draws)
+        schedule = (lam, discount, first, *scale, draws)
         with self.refusals_named():
             return thompson.play(models, grams, moments, contexts, rewards, *schedule, rng)
 

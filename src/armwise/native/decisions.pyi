@@ -11,19 +11,7 @@ def take_numbers(
     means: numpy.typing.NDArray[numpy.float64],
     squares: numpy.typing.NDArray[numpy.float64],
 ) -> bool: ...
-def begin(
-    context: bytes,
-    arms: bytes,
-    K: int,
-    names: numpy.typing.NDArray[numpy.uint64],
-    counts: numpy.typing.NDArray[numpy.float64],
-    means: numpy.typing.NDArray[numpy.float64],
-    squares: numpy.typing.NDArray[numpy.float64],
-    models: numpy.typing.NDArray[numpy.float64],
-    row: numpy.typing.NDArray[numpy.float64],
-    reward: float,
-) -> bool: ...
-def begin_all(
+def register_decisions(
     decisions: list[tuple[bytes, bytes, int, numpy.typing.NDArray[numpy.float64], float]],
     first: int,
     names: numpy.typing.NDArray[numpy.uint64],
@@ -49,27 +37,9 @@ def decide_optimistic(
     alpha: float,
     noise: float,
     delta: float,
+    extra: float,
+    beyond: float,
     epsilon: float,
     u: float,
 ) -> tuple[int, numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64], bytes]: ...
 def predicted(models: numpy.typing.NDArray[numpy.float64], row: numpy.typing.NDArray[numpy.float64]) -> float: ...
-def decide_and_begin(
-    context: bytes,
-    arms: bytes,
-    K: int,
-    names: numpy.typing.NDArray[numpy.uint64],
-    counts: numpy.typing.NDArray[numpy.float64],
-    means: numpy.typing.NDArray[numpy.float64],
-    squares: numpy.typing.NDArray[numpy.float64],
-    interactions: bool,
-    one: int,
-    models: numpy.typing.NDArray[numpy.float64],
-    dim: int,
-    lam: float,
-    alpha: float,
-    noise: float,
-    delta: float,
-    epsilon: float,
-    u: float,
-    reward: float,
-) -> tuple[int, tuple[float, ...], numpy.typing.NDArray[numpy.float64], bytes, float, int]: ...

@@ -27,9 +27,8 @@
     bind(nested) \
     bind(maps) \
     bind(features) \
-    bind(plain) \
+    bind(tokens) \
     bind(winning) \
-    bind(requests) \
     bind(decisions)
 
 #define ARMWISE_DECLARE(name) [[gnu::cold]] void bind_##name(nanobind::module_&);

@@ -3,9 +3,13 @@ import numpy.random
 import numpy.typing
 
 def inverse_gap(means: numpy.typing.NDArray[numpy.float64], gamma: float) -> numpy.typing.NDArray[numpy.float64]: ...
+def untried(
+    models: numpy.typing.NDArray[numpy.float64], d: int
+) -> tuple[bool, numpy.typing.NDArray[numpy.float64]]: ...
 def estimates(
     models: numpy.typing.NDArray[numpy.float64], X: numpy.typing.NDArray[numpy.float64]
 ) -> tuple[numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64]]: ...
+def squares(X: numpy.typing.NDArray[numpy.float64]) -> numpy.typing.NDArray[numpy.float64]: ...
 
 UNTOUCHED: float = 0.999999999
 
@@ -13,8 +17,12 @@ def cut(
     means: numpy.typing.NDArray[numpy.float64],
     widths: numpy.typing.NDArray[numpy.float64],
     radius: float,
-    X: numpy.typing.NDArray[numpy.float64],
+    extra: float,
+    beyond: float,
+    squares: numpy.typing.NDArray[numpy.float64],
     lam: float,
+    least: float,
+    most: float,
 ) -> tuple[numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64]]: ...
 def confident(
     low: numpy.typing.NDArray[numpy.float64], high: numpy.typing.NDArray[numpy.float64], elimination: bool
@@ -23,6 +31,8 @@ def gap_scale(t: int, scale: float, exponent: float) -> float: ...
 def confidence(t: int, K: int, mellowness: float) -> float: ...
 def squarecb_play(
     models: numpy.typing.NDArray[numpy.float64],
+    extra: float,
+    beyond: float,
     scale: float,
     exponent: float,
     t: int,
@@ -36,6 +46,10 @@ def regcb_play(
     models: numpy.typing.NDArray[numpy.float64],
     lam: float,
     mellowness: float,
+    extra: float,
+    beyond: float,
+    least: float,
+    most: float,
     elimination: bool,
     t: int,
     contexts: numpy.typing.NDArray[numpy.float64],
@@ -61,6 +75,8 @@ def greedy_play(
 ]: ...
 def squarecb_choose_many(
     models: numpy.typing.NDArray[numpy.float64],
+    extra: float,
+    beyond: float,
     gamma: float,
     contexts: numpy.typing.NDArray[numpy.float64],
     rng: numpy.random.Generator,
@@ -69,6 +85,10 @@ def regcb_choose_many(
     models: numpy.typing.NDArray[numpy.float64],
     lam: float,
     mellowness: float,
+    extra: float,
+    beyond: float,
+    least: float,
+    most: float,
     elimination: bool,
     t: int,
     contexts: numpy.typing.NDArray[numpy.float64],

@@ -2,6 +2,9 @@ import numpy
 import numpy.random
 import numpy.typing
 
+class NotPositiveDefinite(ValueError):
+    pass
+
 def update(
     model: numpy.typing.NDArray[numpy.float64], x: numpy.typing.NDArray[numpy.float64], reward: float
 ) -> None: ...
@@ -15,6 +18,7 @@ def refit(
     model: numpy.typing.NDArray[numpy.float64],
     A: numpy.typing.NDArray[numpy.float64],
     b: numpy.typing.NDArray[numpy.float64],
+    rows: numpy.typing.NDArray[numpy.float64],
 ) -> None: ...
 def revise(
     models: numpy.typing.NDArray[numpy.float64], m: int, X: numpy.typing.NDArray[numpy.float64], row: int, change: float
@@ -46,11 +50,31 @@ def optimistic(
     alpha: float,
     noise: float,
     delta: float,
+    extra: float = 0.0,
+    beyond: float = 1.0,
+) -> numpy.typing.NDArray[numpy.float64]: ...
+def widen(
+    means: numpy.typing.NDArray[numpy.float64],
+    widths: numpy.typing.NDArray[numpy.float64],
+    alpha: float,
+    extra: float,
+    beyond: float,
 ) -> numpy.typing.NDArray[numpy.float64]: ...
 
 class Optimist:
     def __init__(
-        self, models: object, d: int, per_arm: bool, learns: bool, lam: float, alpha: float, noise: float, delta: float
+        self,
+        models: object,
+        d: int,
+        per_arm: bool,
+        learns: bool,
+        centre: float,
+        lam: float,
+        alpha: float,
+        noise: float,
+        delta: float,
+        extra: float = 0.0,
+        beyond: float = 1.0,
     ) -> None: ...
     def choose(self, context: object) -> int: ...
     def learn(self, context: object, choice: tuple[object, ...], reward: object) -> bool: ...
@@ -67,6 +91,8 @@ def play_optimistic(
     alpha: float,
     noise: float,
     delta: float,
+    extra: float,
+    beyond: float,
     rng: numpy.random.Generator,
 ) -> tuple[
     numpy.typing.NDArray[numpy.int64], numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64]
@@ -78,6 +104,8 @@ def choose_many(
     alpha: float,
     noise: float,
     delta: float,
+    extra: float,
+    beyond: float,
     rng: numpy.random.Generator,
 ) -> tuple[numpy.typing.NDArray[numpy.int64], numpy.typing.NDArray[numpy.float64]]: ...
 def learn_many(

@@ -9,20 +9,12 @@ LANES = 8
 
 
 def padded(n: int) -> int:
-    """The smallest multiple of eight not below n.
-
-    >>> padded(20)
-    24
-    """
+    """The smallest multiple of eight not below n."""
     return -(-n // LANES) * LANES
 
 
 def aligned_zeros(*shape: int) -> NDArray[np.float64]:
-    """Zeros whose first entry starts a cache line, so that no load of eight straddles two.
-
-    >>> aligned_zeros(3, 8).ctypes.data % 64
-    0
-    """
+    """Zeros whose first entry starts a cache line, so that no load of eight straddles two."""
     size = int(np.prod(shape))
     room = np.zeros(size + LANES)
     start = -(room.ctypes.data // 8) % LANES

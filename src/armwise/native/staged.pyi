@@ -5,10 +5,7 @@ import numpy.random
 import numpy.typing
 
 def pooled(
-    means: numpy.typing.NDArray[numpy.float64],
-    widths: numpy.typing.NDArray[numpy.float64],
-    horizon: float,
-    stages: int,
+    means: numpy.typing.NDArray[numpy.float64], widths: numpy.typing.NDArray[numpy.float64], horizon: float, stages: int
 ) -> tuple[numpy.typing.NDArray[numpy.int64], int]: ...
 def play(
     models: Sequence[numpy.typing.NDArray[numpy.float64]],

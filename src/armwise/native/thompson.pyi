@@ -2,6 +2,8 @@ import numpy
 import numpy.random
 import numpy.typing
 
+MOST_EXACT: int = 512
+
 def scale(t: int, v: float, coefficient: float, delta: float) -> float: ...
 def posterior_scores(
     models: numpy.typing.NDArray[numpy.float64],
@@ -13,11 +15,19 @@ def compete(
     models: numpy.typing.NDArray[numpy.float64],
     X: numpy.typing.NDArray[numpy.float64],
     v: float,
+    extra: float,
+    beyond: float,
+    most: float,
     Z: numpy.typing.NDArray[numpy.float64],
     u: numpy.typing.NDArray[numpy.float64],
 ) -> numpy.typing.NDArray[numpy.float64]: ...
 def score_posterior(
-    models: numpy.typing.NDArray[numpy.float64], X: numpy.typing.NDArray[numpy.float64], v: float
+    models: numpy.typing.NDArray[numpy.float64],
+    X: numpy.typing.NDArray[numpy.float64],
+    v: float,
+    extra: float,
+    beyond: float,
+    most: float,
 ) -> tuple[numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64]]: ...
 def play(
     models: numpy.typing.NDArray[numpy.float64],
@@ -31,6 +41,9 @@ def play(
     v: float,
     coefficient: float,
     delta: float,
+    extra: float,
+    beyond: float,
+    most: float,
     draws: int,
     rng: numpy.random.Generator,
 ) -> tuple[
@@ -39,6 +52,9 @@ def play(
 def choose_many(
     models: numpy.typing.NDArray[numpy.float64],
     contexts: numpy.typing.NDArray[numpy.float64],
-    scale: float,
+    v: float,
+    extra: float,
+    beyond: float,
+    most: float,
     rng: numpy.random.Generator,
 ) -> tuple[numpy.typing.NDArray[numpy.int64], numpy.typing.NDArray[numpy.float64]]: ...

@@ -1,4 +1,4 @@
-"""Classes of infinitely many policies, and one representative for each way they label given contexts (survey 5.3)."""
+"""Infinite policy classes, and one representative for each labelling of given contexts (survey 5.3)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from armwise.policies.planar import above, separations
 
 
 class Representatives(Saved, ABC):
-    """N policies that label some contexts in N different ways: indexable, and asked all at once.
+    """N policies that label some contexts in N different ways: indexable, and evaluated in one call.
 
     >>> found = Stumps(dim=1).representatives(np.array([[1.0], [2.0]]), n_arms=2)
     >>> len(found), found[2], found.votes(np.array([[1.2]]))
@@ -49,7 +49,7 @@ class Splits(Representatives):
 
     @abstractmethod
     def _above(self, contexts: Floats) -> np.ndarray:
-        """Which of the splits put which of the contexts above, as (n, S)."""
+        """Whether each split puts each context above, as an (n, S) array."""
 
     @abstractmethod
     def _split(self, i: int, low: int, high: int) -> Policy:
@@ -95,7 +95,7 @@ class StumpSplits(Splits):
 
 
 class PlanarSplits(Splits):
-    """Splits of the plane by the lines through pairs of points, each turned a hair (``planar.above``)."""
+    """Splits of the plane by lines through pairs of points, each rotated infinitesimally (``planar.above``)."""
 
     def __init__(self, points: Floats, pairs: Ints, n_arms: int) -> None:
         self.points, self.pairs, self.n_arms, self.n_splits = points, pairs, n_arms, len(pairs)
@@ -109,7 +109,7 @@ class PlanarSplits(Splits):
 
 
 class HalfPlane(Policy):
-    """Arm ``high`` left of the line from p to q turned a hair counter-clockwise between them, else arm ``low``.
+    """Arm ``high`` left of the line from p to q, rotated infinitesimally counter-clockwise, else arm ``low``.
 
     >>> policy = HalfPlane(np.array([0.0, 0.0]), np.array([1.0, 0.0]), low=0, high=1)
     >>> policy([0.5, 2.0]), policy([0.0, 0.0]), policy([1.0, 0.0])
@@ -173,7 +173,7 @@ class PolicyClass(Saved, ABC):
         """
 
     def holds(self, policy: Any) -> bool:
-        """Whether the class is known to hold this policy.
+        """Whether this policy is known to be in the class.
 
         >>> Stumps(dim=1).holds(Stump(0, 0.5)), Stumps(dim=1).holds(Stump(1, 0.5))
         (True, False)

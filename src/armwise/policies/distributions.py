@@ -1,4 +1,4 @@
-"""What a policy answers, as a distribution over the arms: one reading for experts, classes and offline targets."""
+"""The answer of a policy as a distribution over the arms, for experts, policy classes and offline targets."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import numpy as np
 
 from armwise.core.agent import Agent, Floats
 
-_TOTAL = 1e-9  # how far from 1 the total of a distribution may lie
+TOLERANCE = 1e-9  # of the sum of a distribution
 
 
 def distribution(policy: Any, context: Any, n_arms: int) -> Floats:
-    """The policy's answer to one context as a (K,) distribution: an arm becomes all its mass on that arm.
+    """Ask a policy for one context and return a (K,) distribution; an arm becomes a point mass.
 
     ``policy`` is one of ours, any function of a context, or an agent (whose ``probabilities`` are read and
     which is not changed).
@@ -34,11 +34,11 @@ def distribution(policy: Any, context: Any, n_arms: int) -> Floats:
         alone = np.zeros(n_arms)
         alone[arm] = 1.0
         return alone
-    return _one_hot(policy, answer[None], n_arms).reshape(n_arms)  # which says what is wrong with it
+    return _one_hot(policy, answer[None], n_arms).reshape(n_arms)  # raises the error that names the problem
 
 
 def distributions(policy: Any, contexts: Any, n_arms: int) -> Floats:
-    """The policy's answers to n contexts as an (n, K) array; ``policy.many`` is asked where there is one.
+    """Ask a policy for n contexts and return an (n, K) array; calls ``policy.many`` if there is one.
 
     >>> distributions(lambda x: int(x > 3), [1, 5], n_arms=2)
     array([[1., 0.],
@@ -86,7 +86,7 @@ def _checked(policy: Any, table: np.ndarray, n: int, n_arms: int) -> Floats:
             f"or a distribution over {n_arms} arms"
         )
     table = table.astype(np.float64)
-    right = (table >= 0.0).all(axis=1) & (np.abs(table.sum(axis=1) - 1.0) <= _TOTAL)  # False for NaN
+    right = (table >= 0.0).all(axis=1) & (np.abs(table.sum(axis=1) - 1.0) <= TOLERANCE)  # False for NaN
     if not right.all():
         row = table[np.argmin(right)]
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Policies ready to use: constant, uniform, linear, stump, tree. Each can be saved, as all that is made of them."""
+"""Policies ready to use: constant, uniform, linear, stump, tree. Each can be saved."""
 
 from __future__ import annotations
 
@@ -205,7 +205,7 @@ class Tree(Policy):
 
 
 def _finite(name: str, value: ArrayLike) -> Floats:
-    array = np.array(value, dtype=np.float64)  # a copy: the policy stays what it was made as
+    array = np.array(value, dtype=np.float64)  # a copy, so that the policy cannot change
     if not np.isfinite(array).all():
         raise ValueError(f"{name} must be finite, got NaN or infinity")
     return array

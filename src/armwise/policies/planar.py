@@ -1,4 +1,4 @@
-"""Half-planes and finite sets of points, exactly: on which side a point lies, and all ways to separate the points."""
+"""Exact geometry of half-planes and finite point sets: sides of lines, and all linear separations of the points."""
 
 from __future__ import annotations
 
@@ -16,10 +16,7 @@ _SURE = (3.0 + 16.0 * 2.0**-53) * 2.0**-53
 def orientation(p: Floats, q: Floats, x: Floats) -> Ints:
     """The sign of det(q - p, x - p) for points (..., 2): 1 where x lies left of the line from p to q, 0 on it.
 
-    Exact: where rounding could matter, it is computed again in fractions.
-
-    >>> orientation(np.array([0.0, 0.0]), np.array([0.1, 0.3]), np.array([[0.2, 0.6], [0.3, 0.9], [0.0, 1.0]]))
-    array([0, 1, 1])
+    Exact: where rounding could matter, it is recomputed in rational numbers.
     """
     up = (q[..., 0] - p[..., 0]) * (x[..., 1] - p[..., 1])
     down = (q[..., 1] - p[..., 1]) * (x[..., 0] - p[..., 0])
@@ -42,13 +39,10 @@ def _same(a: Floats, b: Floats) -> np.ndarray:
 
 
 def above(p: Floats, q: Floats, x: Floats) -> np.ndarray:
-    """Whether x lies above the line from p to q once it is turned a hair counter-clockwise between p and q.
+    """Whether x lies above the line from p to q, rotated infinitesimally counter-clockwise about a point between them.
 
-    Left of the line is above; on it, what lies on p's side is above, what lies on q's side is not: a half-plane's
-    answer on any finite set of points, without choosing how far to turn.
-
-    >>> above(np.array([0.0, 0.0]), np.array([1.0, 0.0]), np.array([[5.0, 1.0], [-1.0, 0.0], [0.0, 0.0], [1.0, 0.0]]))
-    array([ True,  True,  True, False])
+    Left of the line is above. On the line, points on p's side are above and points on q's side are not. On a finite set
+    of points this is a half-plane, without choosing an angle.
     """
     side = orientation(p, q, x)
     if side.all():
@@ -66,10 +60,6 @@ def separations(points: Floats) -> Ints:
     Two sets that a line separates have exactly one common tangent that turns counter-clockwise into a separating
     line. It touches them at neighbours on that tangent. So the ways to split are the pairs of points with no
     other point between them on their line: n (n - 1) / 2 of them in general position.
-
-    >>> separations(np.array([[0.0, 0.0], [1.0, 0.0], [2.0, 0.0]]))
-    array([[0, 1],
-           [1, 2]])
     """
     pairs = []
     for i in range(len(points)):
@@ -78,7 +68,7 @@ def separations(points: Floats) -> Ints:
         angle, reach = np.arctan2(gap[:, 1], gap[:, 0]), np.abs(gap).sum(axis=1)
         order = np.argsort(angle)
         hidden = np.zeros(len(others), bool)
-        # Only points in nearly the same direction can hide one another; which do is decided exactly.
+        # Only points in nearly the same direction can be collinear; collinearity is decided exactly.
         breaks = np.flatnonzero(np.diff(angle[order]) > 1e-12) + 1
         near_ones = np.split(order, breaks) if breaks.size < len(others) - 1 else []
         for near in near_ones:

@@ -1,4 +1,4 @@
-"""Does an agent keep its word? One list of checks that every agent passes, for yours too.
+"""The checks of the agent contract: every agent of the package passes them, and yours should too.
 
 >>> import armwise as aw
 >>> aw.testing.check_agent(aw.LinUCB(dim=3, alpha=0.5))[:2]
@@ -19,17 +19,21 @@ import numpy as np
 
 from armwise.core import saving
 from armwise.core.agent import Agent, Choice, Choices, Floats, Played, Sees, Theory
-from armwise.core.copies import copies
+from armwise.core.capabilities.merging import Merging, can_merge
+from armwise.core.capabilities.one_row import learns_one_row
+from armwise.core.capabilities.per_arm import PerArm, has_arms
+from armwise.core.capabilities.revising import can_revise, predicted
+from armwise.testing.copies import copies
 
 __all__ = ["CHECKS", "Case", "check_agent"]
 
-# Arms, features, and experts of the rounds where the agent does not say.
+# Default numbers of arms, features and experts, for agents that do not fix them.
 K, D, N = 4, 3, 5
 
 
 @dataclass(frozen=True)
 class Case:
-    """How to make an agent (``make(seed)`` gives a fresh one), and what holds for it by design.
+    """A factory of an agent (``make(seed)``), and the properties that the agent has by design.
 
     >>> import armwise as aw
     >>> case = Case("LinUCB", lambda seed: aw.LinUCB(dim=3, seed=seed))
@@ -39,14 +43,14 @@ class Case:
     name: str
     make: Callable[[int], Agent]
     horizon: int = 600  # rounds after which it must beat uniform play
-    symmetric: bool = True  # renaming the arms renames the probabilities (not if arms have a meaning of their own)
+    symmetric: bool = True  # permuting the arms permutes the probabilities (not if an arm has a fixed meaning)
     saves: bool = True
     margin: float = 0.05  # by how much it beats uniform play, in reward per decision
     sampled: bool = False  # its probabilities are themselves frequencies of random draws
 
     @property
     def tolerance(self) -> float:
-        """How far two probability vectors of the same state may lie apart."""
+        """The tolerance between two probability vectors of the same state."""
         return 0.4 if self.sampled else 1e-9
 
 
@@ -59,12 +63,12 @@ def check_agent(
     margin: float = 0.05,
     sampled: bool = False,
 ) -> tuple[str, ...]:
-    """Run every check on an agent, or on what a function of a seed makes; AssertionError names the one that fails.
+    """Run every check on an agent, or on a factory of agents; an AssertionError names the check that fails.
 
-    An agent is cloned for each check, so it stays as it is. ``horizon`` is how many rounds it may take to earn
-    ``margin`` more per decision than uniform play. ``symmetric=False`` if its arms have a meaning of their own (it
-    knows a graph, or policies that name arms), ``saves=False`` if it holds a function that no file can hold,
-    ``sampled=True`` if its probabilities are frequencies of random draws. The names of the checks are returned.
+    An agent is cloned for each check and does not change. Within ``horizon`` rounds it must earn ``margin`` more per
+    decision than uniform play. Pass ``symmetric=False`` if its arms have a fixed meaning (it knows a graph, or policies
+    that name arms), ``saves=False`` if it holds a function that no file can hold, ``sampled=True`` if its probabilities
+    are frequencies of random draws. Returns the names of the checks.
 
     >>> import armwise as aw
     >>> class Stuck(aw.UCB1):
@@ -94,8 +98,8 @@ def check_agent(
 
 
 @dataclass(frozen=True)
-class Rounds:
-    """Contexts as the agent sees them, and a reward for every arm; costs, (T, K, n), where it counts them."""
+class CheckRounds:
+    """Contexts as the agent sees them, and a reward for every arm; costs (T, K, n) if the agent has costs."""
 
     contexts: Any
     rewards: Floats
@@ -105,7 +109,7 @@ class Rounds:
         return None if self.contexts is None else self.contexts[t]
 
     def teach(self, agent: Agent, t: int, choice: Choice, context: Any = None) -> None:
-        """Round t, learnt: with its own context, or one that stands for it."""
+        """Let an agent learn round t, with its context or with a replacement."""
         cost = None if self.costs is None else self.costs[t, choice.arm]
         agent.learn(self.context(t) if context is None else context, choice, self.rewards[t, choice.arm], cost)
 
@@ -116,7 +120,7 @@ class Rounds:
         return agent.play(contexts, self.rewards[now], None if self.costs is None else self.costs[now])
 
 
-def rounds_for(agent: Agent, T: int, seed: int) -> Rounds:
+def rounds_for(agent: Agent, T: int, seed: int) -> CheckRounds:
     """Rounds with as many arms, features and experts as the agent expects."""
     return rounds(agent.sees, T, seed, arms_of(agent), agent.dim or D, agent.n_experts or N, agent.n_costs)
 
@@ -128,7 +132,7 @@ def arms_of(agent: Agent) -> int:
 
 def rounds(
     sees: Sees, T: int, seed: int, n_arms: int = K, dim: int = D, n_experts: int = N, n_costs: int = 0
-) -> Rounds:
+) -> CheckRounds:
     """Rounds in which the best arm depends on the context (where there is one), rewards 0 or 1, costs in [0, 0.1]."""
     rng = np.random.default_rng(seed)
     means = np.full((T, n_arms), 0.1)
@@ -152,10 +156,10 @@ def rounds(
         contexts = rng.dirichlet(np.ones(n_arms), (T, n_experts))
         means = 0.1 + 0.8 * contexts[:, 0]  # the first expert knows
     rewards = (rng.random(means.shape) < means).astype(float)
-    return Rounds(contexts, rewards, rng.uniform(0.0, 0.1, (T, n_arms, n_costs)) if n_costs else None)
+    return CheckRounds(contexts, rewards, rng.uniform(0.0, 0.1, (T, n_arms, n_costs)) if n_costs else None)
 
 
-def run(agent: Agent, data: Rounds, start: int = 0, stop: int | None = None) -> list[Choice]:
+def run(agent: Agent, data: CheckRounds, start: int = 0, stop: int | None = None) -> list[Choice]:
     choices = []
     for t in range(start, len(data.rewards) if stop is None else stop):
         choice = agent.choose(data.context(t))
@@ -165,7 +169,7 @@ def run(agent: Agent, data: Rounds, start: int = 0, stop: int | None = None) -> 
 
 
 def state(agent: Agent) -> bytes:
-    """Everything the agent is, as bytes; for agents that cannot be saved, what they would do next."""
+    """The state of an agent as bytes; for agents that cannot be saved, their next choices."""
     try:
         return saving.dumps(agent)
     except ValueError:
@@ -197,7 +201,7 @@ def valid_probabilities(case: Case) -> None:
 
 
 def choose_and_probabilities_agree(case: Case) -> None:
-    """The reported probability is the one in the vector; and, over many draws, the one of the frequencies."""
+    """The reported probability equals that of the vector and, over many draws, the observed frequency."""
     agent = case.make(2)
     data = rounds_for(agent, 40, seed=2)
     for t in range(40):
@@ -219,7 +223,7 @@ def choose_and_probabilities_agree(case: Case) -> None:
 def same_seed_same_arms(case: Case) -> None:
     a, b = case.make(3), case.make(3)
     data = rounds_for(a, 80, seed=3)
-    # Before anything is learnt chance has the most to say: two lucky learners may play the same arm ever after.
+    # The test comes before learning, when choices are most random: two learners may later settle on the same arm.
     unlearnt = [[agent.choose(data.context(t)) for t in range(40)] for agent in (a, b)]
     assert unlearnt[0] == unlearnt[1]
     assert run(a, data) == run(b, data)
@@ -241,7 +245,7 @@ def play_equals_the_loop(case: Case) -> None:
 
 
 def many_at_once_equal_the_loop(case: Case) -> None:
-    """choose_many and learn_many give the choices and the state of one by one, to the bit, in several batches."""
+    """choose_many and learn_many equal a loop of choose and learn, to the bit, in several batches."""
     looped = case.make(12)
     batched = copy.deepcopy(looped)
     data = rounds_for(looped, 90, seed=12)
@@ -284,11 +288,12 @@ def estimates_have_one_number_per_arm(case: Case) -> None:
 
 
 def merged_parts_equal_one_pass(case: Case) -> None:
-    """What two agents learnt of two halves is, added up, what one learnt of both; or merging is refused."""
+    """Merging agents that learnt two halves equals one agent that learnt both; or merging is refused."""
     whole, first, second = case.make(14), case.make(14), case.make(15)
     data = rounds_for(whole, 120, seed=14)
-    if not whole.merges:
-        _expect_refusal(partial(whole.merge, first), whole)
+    if not can_merge(first):
+        if isinstance(whole, Merging):
+            _expect_refusal(partial(whole.merge, first), whole)  # type: ignore[arg-type]
         return
     logged = case.make(16).choose_many(data.contexts, n=120)  # of an agent that has learnt nothing
     rewards = data.rewards[np.arange(120), logged.arms]
@@ -303,7 +308,7 @@ def merged_parts_equal_one_pass(case: Case) -> None:
     first.learn_many(*part(0, 70))
     second.learn_many(*part(70, 120))
     untouched = state(second)
-    assert first.merge(second) is first
+    assert first.merge(second) is first  # type: ignore[arg-type]
     assert state(second) == untouched, "merging changed the other agent"
     assert first.t == whole.t
     for t in range(10):
@@ -320,11 +325,12 @@ def _estimates(agent: Agent, context: Any) -> tuple[Floats, ...]:
 
 
 def arms_come_and_go(case: Case) -> None:
-    """An arm that is added is played and learnt, and one that is removed is gone, saved and cloned too."""
+    """An added arm is played and learnt, and a removed arm is gone, also after saving and cloning."""
     agent = case.make(17)
-    if not agent.per_arm:
-        _expect_refusal(agent.add_arm, agent)
-        _expect_refusal(partial(agent.remove_arm, 0), agent)
+    if not has_arms(agent):
+        if isinstance(agent, PerArm):
+            _expect_refusal(agent.add_arm, agent)
+            _expect_refusal(partial(agent.remove_arm, 0), agent)
         return
     n_arms = arms_of(agent)
     run(agent, rounds_for(agent, 40, seed=17))
@@ -379,7 +385,7 @@ def prior_mean_is_where_estimates_begin(case: Case) -> None:
 
 
 def sparse_rows_equal_dense_ones(case: Case) -> None:
-    """SciPy's CSR rows in the place of dense ones change nothing: choices, what is learnt, and play."""
+    """SciPy CSR rows give the same choices, the same learning and the same play as dense rows."""
     agent = case.make(19)
     twin, played = copy.deepcopy(agent), copy.deepcopy(agent)
     if agent.sees not in ("features", "shared") or not (agent.plain_input or agent.keeps_sparse):
@@ -407,24 +413,24 @@ def sparse_rows_equal_dense_ones(case: Case) -> None:
 
 
 def one_row_is_enough(case: Case) -> None:
-    """Where an agent says that it learns from the row of the arm that was chosen, the others' rows change nothing."""
+    """If an agent declares that it learns from the chosen row only, the other rows change nothing."""
     agent = case.make(23)
     if agent.sees != "features":
-        assert not agent.one_row, "there are no rows of which one could be enough"
+        assert not learns_one_row(agent), "there are no rows of which one could be enough"
         return
     twin, data = copy.deepcopy(agent), rounds_for(agent, 40, seed=23)
     for t in range(40):
         X, (choice, same) = data.context(t), (agent.choose(data.context(t)), twin.choose(data.context(t)))
         assert choice == same, "what is learnt depends on the rows of other arms: see its attribute one_row"
-        if not agent.one_row:
+        if not learns_one_row(agent):
             data.teach(agent, t, choice)
             data.teach(twin, t, choice)
             continue
         alone, first = X[choice.arm : choice.arm + 1].copy(), choice._replace(arm=0)
-        assert agent._predicted(X, choice.arm) == twin._predicted(alone, 0), "it predicts from the rows of other arms"
+        assert predicted(agent, X, choice.arm) == predicted(twin, alone, 0), "it predicts from the rows of other arms"
         data.teach(agent, t, choice)
         twin.learn(alone, first, data.rewards[t, choice.arm], None if data.costs is None else data.costs[t, choice.arm])
-        if agent.revises:
+        if can_revise(agent) and can_revise(twin):
             agent.revise(X, choice, data.rewards[t, choice.arm], 0.5)
             twin.revise(alone, first, data.rewards[t, choice.arm], 0.5)
     assert state(agent) == state(twin), "what is learnt depends on the rows of other arms: see its attribute one_row"
@@ -553,7 +559,7 @@ BAD_COSTS: list[Any] = [np.nan, np.inf, "1", [[1.0]], [None]]
 
 
 def blocks_that_overflow_change_nothing(case: Case) -> None:
-    """Numbers within the limit at the door, which learning them over tiny ones may find too large: all or nothing."""
+    """Numbers that pass the input checks but overflow when learnt after tiny ones: learnt whole or refused whole."""
     probe = case.make(20)
     if probe.sees not in ("features", "shared"):
         return
@@ -585,13 +591,13 @@ def blocks_that_overflow_change_nothing(case: Case) -> None:
 
 
 def costs_are_counted_or_ignored(case: Case) -> None:
-    """A cost is checked by every agent; one that does not count costs learns the same with it as without."""
+    """Every agent validates costs; an agent without costs learns the same with and without them."""
     agent, twin = case.make(12), case.make(12)
     n_costs = agent.n_costs
     data = rounds_for(agent, 30, seed=12)
     costs = rounds(agent.sees, 30, 12, arms_of(agent), agent.dim or D, agent.n_experts or N, n_costs or 2).costs
     assert costs is not None
-    choices = run(agent, Rounds(data.contexts, data.rewards, costs), 0, 20)
+    choices = run(agent, CheckRounds(data.contexts, data.rewards, costs), 0, 20)
     if not n_costs:
         same = choices == run(twin, data, 0, 20) and agent.choose(data.context(20)) == twin.choose(data.context(20))
         assert same, "n_costs is 0, but a cost changes what is learnt"
@@ -625,7 +631,7 @@ def inputs_are_neither_kept_nor_modified(case: Case) -> None:
         if isinstance(context, np.ndarray):
             assert np.array_equal(context, data.context(t))
             context.flags.writeable = True
-            context[:] = 1 / arms_of(agent)  # what the caller does with it later is no business of the agent's
+            context[:] = 1 / arms_of(agent)  # the caller may overwrite its array afterwards
     run(twin, data)
     probe = data.context(0)
     np.testing.assert_allclose(agent.probabilities(probe), twin.probabilities(probe), atol=1e-12)
@@ -685,7 +691,7 @@ def number_of_arms_may_change(case: Case) -> None:
 
 
 def beats_uniform_play(case: Case) -> None:
-    """Mean reward over five seeds against the mean of all arms: a learner that fails this does not learn."""
+    """Compare the mean reward over five seeds with the mean of all arms: an agent that fails does not learn."""
     gains = []
     for seed in range(5):
         agent = case.make(100 + seed)

@@ -1,4 +1,4 @@
-"""Advice: what an expert asks, and at most three calls to begin with, each with its practical setting."""
+"""Advice: an expert's questions, and at most three calls to begin with, with practical parameters."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from armwise.theory.algorithm_table import row_of
 
 Feedback = Literal["clicks", "amounts"]
 Features = Literal["arms", "visitor", "none"]
-MOST = 3  # answers
-_FEW_ROUNDS = 2_000  # until here a Gaussian process is affordable and worth it
-_LARGE_GRAPH = 5_000  # nodes from which a graph is given as a sparse matrix
+MAX_ANSWERS = 3
+MAX_PROCESS_ROUNDS = 2_000  # up to which a Gaussian process is affordable and worth its cost
+MIN_SPARSE_NODES = 5_000  # nodes from which a graph is given as a sparse matrix
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Situation:
 
     @property
     def horizon(self) -> int:
-        """The rounds to plan for: those stated, or 10,000."""
+        """The number of rounds to plan for: as stated, or 10,000."""
         return self.rounds or 10_000
 
     @property
@@ -54,7 +54,7 @@ class Situation:
 
 @dataclass(frozen=True)
 class Recommendation:
-    """One call that runs, why, its practical setting in words, and what the theory says.
+    """One call that runs, the reason for it, its parameters in words, and its regret bound.
 
     >>> advise(n_arms=4).first.agent
     'UCB1'
@@ -73,7 +73,7 @@ class Recommendation:
 
 @dataclass(frozen=True)
 class Advice:
-    """At most three recommendations, the first first; prints as text, ``data`` is for machines.
+    """At most three recommendations, the best first; prints as text, ``data`` is for machines.
 
     >>> [each.agent for each in advise(features="arms", feedback="amounts", dim=8)]
     ['Auto', 'LinUCB', 'SquareCB']
@@ -132,7 +132,7 @@ def advise(
     log: bool = False,
     adversarial: bool = False,
 ) -> Advice:
-    """At most three calls for your situation, in order, each with why and its practical setting.
+    """Recommend at most three calls for a situation, the best first, each with a reason and practical parameters.
 
     ``feedback``: rewards are "clicks" (0 or 1) or "amounts". ``n_arms``, and whether ``arms_change`` from round to
     round. ``features``: of the "arms" (each has ``dim`` numbers, the visitor's may be part of them), of the "visitor"
@@ -146,7 +146,7 @@ def advise(
     >>> print(advise(features="visitor", feedback="amounts", n_arms=5, dim=8).first.call)
     aw.Auto(dim=8, n_arms=5)
     >>> advise(features="visitor", n_arms=5, dim=8, log=True).first.call
-    'aw.Auto(dim=8, n_arms=5, floor=0.05)'
+    'aw.SquareCB(dim=8, n_arms=5)'
     """
     if feedback not in ("clicks", "amounts"):
         raise ValueError(f'feedback must be "clicks" or "amounts", got {feedback!r}')
@@ -178,12 +178,12 @@ def advise(
         if applies(situation):
             answers = rule(situation)
             break
-    made = tuple(Recommendation(call, why, setting, _theory(call)) for call, why, setting in answers[:MOST])
+    made = tuple(Recommendation(call, why, setting, _theory(call)) for call, why, setting in answers[:MAX_ANSWERS])
     return Advice(situation, made)
 
 
 def _theory(call: str) -> str:
-    """What is proved, from the row of the agent (of the one inside, for an agent around another)."""
+    """The agent's regret bound from its row of the table; for a wrapper, that of the agent inside."""
     names = call.replace('aw.Doubling("', "aw.").removeprefix("aw.").split("aw.")
     own = names[1] if names[0].split("(")[0] in ("Explore", "PerContext") and len(names) > 1 else names[0]
     name = own.split("(")[0].split(".")[0].strip('"')
@@ -221,7 +221,9 @@ def _adversarial(s: Situation) -> list[Suggestion]:
 
 
 def _graph(s: Situation) -> list[Suggestion]:
-    matrix = "a sparse Laplacian" if s.n_arms > _LARGE_GRAPH else "the graph's Laplacian (degrees less edge weights)"
+    matrix = (
+        "a sparse Laplacian" if s.n_arms > MIN_SPARSE_NODES else "the graph's Laplacian (degrees less edge weights)"
+    )
     call = f"aw.SpectralUCB(laplacian, horizon={s.horizon})"
     return _floored(s, [
         (call, "A reward teaches about the arm's neighbours too.", f"laplacian is {matrix}; the default scale."),
@@ -278,7 +280,7 @@ def _kinds(s: Situation) -> list[Suggestion]:
 def _no_features(s: Situation) -> list[Suggestion]:
     K = s.n_arms
     if s.drift:
-        return _floored(s, _forgetting(s, f"dim=1, n_arms={K}", f"; {_ONE}"))
+        return _floored(s, _forgetting(s, f"dim=1, n_arms={K}", f"; {_ONE}")[::-1])  # the simplest first
     index = (f"aw.UCB1(n_arms={K}, {_WIDTH}=0.3)", "Means and widths: nothing else is known.",
              "a third of the published width, which is far too wide in practice.")  # fmt: skip
     clicks = (f"aw.BetaThompson(n_arms={K}{_draws(s)})",
@@ -297,7 +299,7 @@ def _no_features(s: Situation) -> list[Suggestion]:
 
 
 def _wide(s: Situation) -> list[Suggestion]:
-    """More columns than a matrix of all their products has room for."""
+    """Whether a matrix of all pairs of columns would be too large."""
     d = s.dim if s.features == "arms" else s.dim * s.n_arms
     rows = "the default" if s.features == "arms" else "an arm's row is the visitor's, in columns of the arm's own"
     batch = ", batch_size=50" if s.delay else ""
@@ -314,7 +316,7 @@ def _auto(s: Situation) -> list[Suggestion]:
     if s.log:
         first = (f"aw.Auto({s.sizes}, floor=0.05)", why, "floor = 0.05: every arm has at least floor / K.")
     second, _, third = (_clicks if s.feedback == "clicks" else _linear)(s)
-    return [first, second, third]
+    return [third, first, second] if s.log else [first, second, third]  # a floor costs more than drawn choices
 
 
 def _drift(s: Situation) -> list[Suggestion]:
@@ -357,7 +359,7 @@ def _linear(s: Situation) -> list[Suggestion]:
 
 
 def _usable(s: Situation, answers: list[Suggestion]) -> list[Suggestion]:
-    """The same answers if no log is asked for, else agents whose every arm has a known probability above 0."""
+    """Keep the answers if no log is needed; otherwise give agents that play every arm with a known probability > 0."""
     if not s.log:
         return answers
     drawn = (
@@ -370,7 +372,7 @@ def _usable(s: Situation, answers: list[Suggestion]) -> list[Suggestion]:
 
 
 def _floored(s: Situation, answers: list[Suggestion]) -> list[Suggestion]:
-    """The same answers; if a log is asked for, with a floor under those that never draw an arm."""
+    """Keep the answers; if a log is needed, wrap deterministic agents in ``Explore``."""
     if not s.log:
         return answers
     floor = "epsilon = 0.1 gives every arm 0.1 / K; less costs less and makes the log weaker"
@@ -390,11 +392,11 @@ _WIDTH = "scale"  # UCB1's name for the multiple of its published width
 _DRAWS = 50
 _ONE = "give it the context [1.0] every round"
 _IN_RANGE = "; divide amounts by the largest that can come, for it reads [0, 1]"
-_MATRIX = 5e7  # numbers, 400 MB: more is not offered to agents that keep a matrix of all pairs of columns
+MAX_MATRIX = 5e7  # numbers (400 MB) of a matrix of all pairs of columns
 
 
 def _too_wide(s: Situation) -> bool:
-    return s.features != "none" and s.dim**2 * (s.n_arms if s.features == "visitor" else 1) > _MATRIX
+    return s.features != "none" and s.dim**2 * (s.n_arms if s.features == "visitor" else 1) > MAX_MATRIX
 
 
 # In order: the first rule that applies answers. Auto goes before the linear rules, not where an agent that knows
@@ -404,7 +406,7 @@ RULES: list[tuple[Callable[[Situation], bool], Rule]] = [
     (lambda s: s.graph, _graph),
     (lambda s: s.policies is not None, _policies),
     (_too_wide, _wide),
-    (lambda s: s.features == "arms" and s.smooth and s.horizon <= _FEW_ROUNDS and not s.drift, _few_smooth),
+    (lambda s: s.features == "arms" and s.smooth and s.horizon <= MAX_PROCESS_ROUNDS and not s.drift, _few_smooth),
     (lambda s: s.kinds is not None and s.features == "none", _kinds),
     (lambda s: s.features == "none", _no_features),
     (lambda s: s.drift, _drift),

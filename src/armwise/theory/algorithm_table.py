@@ -8,28 +8,11 @@ import re
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import cache
-from importlib import import_module
 from typing import Any, Literal
 
 from armwise.core.agent import Agent, Theory
 
 TableFormat = Literal["text", "markdown", "latex", "json"]
-# The rows of the survey's Table 2, and the agents that are each row here.
-SURVEY_ROWS = {
-    "Reduce to MAB": ("PerContext", "PolicyArms"),
-    "EXP4": ("Exp4",),
-    "EXP4.P": ("Exp4P",),
-    "LinUCB": ("LinUCB",),
-    "SupLinUCB": ("SupLinUCB",),
-    "SupLinREL": ("SupLinREL",),
-    "GP-UCB": ("GPUCB", "CGPUCB"),
-    "KernelUCB": ("SupKernelUCB", "KernelUCB"),
-    "Epoch-Greedy": ("EpochGreedy",),
-    "Randomized UCB": ("RandomizedUCB",),
-    "ILOVETOCONBANDITS": ("ILoveToConBandits",),
-    "Thompson Sampling with Linear Regression": ("LinThompson",),
-}
-_SURVEY_ROW_OF = {agent: row for row, agents in SURVEY_ROWS.items() for agent in agents}
 
 
 @dataclass(frozen=True)
@@ -57,21 +40,18 @@ class Row:
 
 @cache
 def agents() -> dict[str, type[Agent]]:
-    """Every public agent by name, in the order of the survey's sections.
+    """Every public agent by name, in the order of the survey's sections."""
+    import armwise as aw
 
-    >>> list(agents())[:3]
-    ['Exp3', 'UCB1', 'BetaThompson']
-    """
-    public = import_module("armwise")
-    names = [name for name, home in public._HOME_OF.items() if home.startswith("agents.")]
-    things = {name: getattr(public, name) for name in names}
+    names = [name for name, home in aw._public.homes.items() if home.startswith("armwise.agents.")]
+    things = {name: getattr(aw, name) for name in names}
     return {name: thing for name, thing in things.items() if inspect.isclass(thing) and issubclass(thing, Agent)}
 
 
 def _row(name: str, theory: Theory) -> Row:
     bound = theory.regret_bound.__name__ if theory.regret_bound is not None else ""
     same = {field: getattr(theory, field) for field in Row.__dataclass_fields__ if hasattr(theory, field)}
-    return Row(agent=name, survey_row=_SURVEY_ROW_OF.get(name, ""), bound=bound, **same)
+    return Row(agent=name, bound=bound, **same)
 
 
 # ---------------------------------------------------------------------- the table
@@ -79,20 +59,20 @@ def _row(name: str, theory: Theory) -> Row:
 _HEADINGS = ("Agent", "Survey's row", "Regret", "With high probability", "Infinite policies", "Needs T", "Adversarial")
 
 
-class Table(str):
-    """The table as text in the format that was asked for; ``rows`` is the same as data.
+class AlgorithmTable(str):
+    """The table as text in the requested format; ``rows`` has the same as data.
 
-    >>> Table("| a |", ()).rows
+    >>> AlgorithmTable("| a |", ()).rows
     ()
     """
 
     rows: tuple[Row, ...]
     verdicts: Any
 
-    def __new__(cls, text: str, rows: tuple[Row, ...], verdicts: Any = None) -> Table:
-        """The text and the rows behind it; with assumptions, what became of every agent.
+    def __new__(cls, text: str, rows: tuple[Row, ...], verdicts: Any = None) -> AlgorithmTable:
+        """Hold the text and its rows; with assumptions, also the verdict on every agent.
 
-        >>> Table("| a |", ()).verdicts is None
+        >>> AlgorithmTable("| a |", ()).verdicts is None
         True
         """
         made = super().__new__(cls, text)
@@ -104,23 +84,15 @@ class Table(str):
 
 
 def row_of(name: str) -> Row:
-    """One agent's row.
-
-    >>> row_of("Exp3").section
-    '3'
-    """
+    """One agent's row."""
     return _row(name, agents()[name].theory)
 
 
-def formatted(format: str, rows: tuple[Row, ...]) -> Table:
-    """These rows as ``text``, ``markdown``, ``latex`` or ``json``.
-
-    >>> formatted("markdown", (row_of("Exp3"),)).count("Exp3")
-    1
-    """
+def formatted(format: str, rows: tuple[Row, ...]) -> AlgorithmTable:
+    """These rows as ``text``, ``markdown``, ``latex`` or ``json``."""
     if format not in _FORMATS:
         raise ValueError(f"format must be one of {', '.join(map(repr, _FORMATS))}, got {format!r}")
-    return Table(_FORMATS[format](rows), rows)
+    return AlgorithmTable(_FORMATS[format](rows), rows)
 
 
 def _cells(row: Row) -> list[str]:
@@ -169,11 +141,7 @@ _SYMBOLS = {"ln": "\\ln", "lam": "\\lambda"} | {
 
 
 def math(text: str) -> str:
-    """A regret such as ``O(sqrt(T K ln(N / delta)))`` in LaTeX; words stay words.
-
-    >>> print(math("O(d sqrt(T ln(T / delta))) T^(1/3), on average"))
-    $O(d \\sqrt{T \\ln(T / \\delta)}) T^{1/3}, \\text{ on average }$
-    """
+    """A regret such as ``O(sqrt(T K ln(N / delta)))`` in LaTeX; words stay words."""
     out, closers, in_text = "", [], False
     for token in re.findall(r"sqrt\(|\^\(|[A-Za-z]~|[A-Za-z']+(?:_[A-Za-z]+)?|.", text):
         base, _, index = token.partition("_")

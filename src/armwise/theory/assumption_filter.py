@@ -8,10 +8,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from armwise.core.agent import Agent, Theory, count, fraction
-from armwise.theory.algorithm_table import Table, TableFormat, agents, formatted, row_of
-from armwise.theory.example_calls import CALLS, CALLS_IF_LINEAR
+from armwise.theory.algorithm_table import AlgorithmTable, TableFormat, agents, formatted, row_of
 
-# What the sizes do not say, for calls and bounds: C contexts, noise R, norms S and L, ridge lam, exploration epsilon.
+# Constants of calls and bounds that the user does not give: contexts C, noise R, norms S and L, ridge lam, epsilon.
 _UNSAID = {"C": 10, "R": 0.1, "S": 1.0, "L": 1.0, "lam": 1.0, "epsilon": 0.1}
 _ONE_MODEL_EACH = ("SquareCB",)  # of the calls: K models of d features are a model of K d
 _OWN_LETTERS = ("spectral_ucb", "ve")  # their d is an effective or a VC dimension, not the number of features
@@ -19,8 +18,8 @@ _OWN_LETTERS = ("spectral_ucb", "ve")  # their d is an effective or a VC dimensi
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether an agent fits, why, a call that makes it, and its bound in the user's sizes (None if it has letters
-    that the sizes do not say).
+    """Whether an agent fits, the reason, a call that makes it, and its bound for the user's sizes (None if the bound
+    has constants that the sizes do not determine).
 
     >>> verdicts(adversarial=True)["Exp3"].stays
     True
@@ -35,7 +34,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Verdicts:
-    """What assumptions leave: verdicts, those that stay first; prints as text, ``data`` is for machines.
+    """The verdict on every agent, those that fit first; prints as text, ``data`` is for machines.
 
     >>> "Exp4P" in [verdict.agent for verdict in verdicts(adversarial=True, high_probability=True).stay]
     True
@@ -83,7 +82,7 @@ class Verdicts:
         for verdict in self.stay:
             lines += [f"+ {verdict.agent}: {verdict.reason}{self._bound(verdict)}", f"    {verdict.call}"]
         if not self.stay:
-            lines.append("No agent fits all of this: take back the assumption that most of these reasons name.")
+            lines.append("No agent fits all of this: drop the assumption that most of these reasons name.")
         lines += ["", *(f"- {verdict.agent}: {verdict.reason}" for verdict in self.go)]
         return "\n".join(lines).rstrip()
 
@@ -110,9 +109,9 @@ def verdicts(
     n_policies: int = 16,
     delta: float = 0.05,
 ) -> Verdicts:
-    """The agents that fit your assumptions, why the others do not, and calls that make them.
+    """Find the agents that fit your assumptions, why the others do not, and calls that make them.
 
-    Each assumption is True, False or None (not said). ``adversarial``: rewards may be chosen by an adversary.
+    Each assumption is True, False or None (unknown). ``adversarial``: rewards may be chosen by an adversary.
     ``linear``: an arm's expected reward is linear in its features. ``smooth``: it is a smooth function of them (small
     norm in the space of a kernel). ``horizon_known``: the number of rounds is known in advance. ``infinite_policies``:
     you compete with an infinite class. ``high_probability``: a bound in expectation is not enough. The sizes fill in
@@ -134,7 +133,7 @@ def verdicts(
     }
     for name, value in assumptions.items():
         if value not in (True, False, None):
-            raise ValueError(f"{name} must be True, False or None (not said), got {value!r}")
+            raise ValueError(f"{name} must be True, False or None (unknown), got {value!r}")
     sizes: dict[str, Any] = {
         "K": count("n_arms", n_arms, least=2),
         "d": count("dim", dim, least=2),
@@ -163,11 +162,11 @@ def table(
     horizon: int = 10_000,
     n_policies: int = 16,
     delta: float = 0.05,
-) -> Table:
+) -> AlgorithmTable:
     """The survey's table of algorithms with the agents beyond it, as ``text``, ``markdown``, ``latex`` or ``json``.
 
-    With assumptions (see ``verdicts``) it has only the agents that they leave, the best fit first, and ``verdicts`` of
-    the table says of every agent why it stays or goes; as text, that is what is printed.
+    With assumptions (see ``verdicts``) it has only the agents that fit, the best first; ``verdicts`` of the table has
+    the reason for every agent, which the text format prints.
 
     >>> print(table("markdown").splitlines()[2])
     | Exp3 |  | O(sqrt(T K ln K)) | no | no | yes | yes |
@@ -182,7 +181,7 @@ def table(
     if not found.assumptions:
         return formatted(format, tuple(row_of(name) for name in agents()))
     short = formatted(format, tuple(row_of(verdict.agent) for verdict in found.stay))
-    return Table(str(found) if format == "text" else short, short.rows, found)
+    return AlgorithmTable(str(found) if format == "text" else short, short.rows, found)
 
 
 def _room(agent: type[Agent]) -> str:
@@ -192,8 +191,9 @@ def _room(agent: type[Agent]) -> str:
 def _verdict(name: str, agent: type[Agent], assumed: dict[str, bool], sizes: dict[str, Any]) -> Verdict:
     against = _objections(agent, assumed)
     reason = f"goes: {' and '.join(against)}." if against else f"stays: {_merits(agent, assumed)}."
-    call = (CALLS_IF_LINEAR if assumed.get("linear") else CALLS).get(name, CALLS[name])
-    return Verdict(name, not against, reason, call.format(**sizes), _bound(name, agent.theory, sizes))
+    theory = agent.theory
+    call = (assumed.get("linear") and theory.call_if_linear) or theory.call
+    return Verdict(name, not against, reason, call.format(**sizes), _bound(name, theory, sizes))
 
 
 def _objections(agent: type[Agent], assumed: dict[str, bool]) -> list[str]:

@@ -1,9 +1,9 @@
-"""When a theorem applies: each reads an agent's actual parameters and what a world states of itself.
+"""Hypotheses of the theorems: each check reads an agent's parameters and what a world states about itself.
 
-A check answers with the letters that fill the agent's bound (``failing`` is not one of them: it is the probability of
-failure, where that is not delta itself), or with one sentence on what the theorem asks and the
-agent or the world does not give. ``world`` maps the survey's letters (K, R, S, L, C, ...) to what the world states:
-a letter that is not there is not known. A letter may be a function of T.
+A check returns the letters of the agent's bound (and ``failing``, the probability of failure, if that is not delta),
+or one sentence that names the hypothesis which the agent or the world does not meet. ``world`` maps the survey's
+letters (K, R, S, L, C, ...) to their values in this world; a letter that is missing is unknown. A letter may be a
+function of T.
 """
 
 from __future__ import annotations
@@ -185,11 +185,6 @@ def staged_linear(agent: Any, world: World, T: int) -> Letters | str:
     """SupLinUCB and SupLinREL: linear rewards in [0, 1], ||x|| and ||theta|| at most 1, made for this horizon.
 
     ``delta`` of the letters is the agent's own: the bound fails with probability at most S delta, S the stages.
-
-    >>> import armwise as aw
-    >>> world = {"linear": "features", "K": 4, "S": 2.0, "L": 1.0}
-    >>> staged_linear(aw.SupLinUCB.theoretical(5, horizon=100), world, T=100)
-    'its bound needs ||x|| <= 1 and ||theta|| <= 1, and this world states 1 and 2'
     """
     facts = _linear(agent, world)
     if isinstance(facts, str):
@@ -318,12 +313,7 @@ def sup_kernel_ucb(agent: Any, world: World, T: int) -> Letters | str:
 
 
 def balancing(agent: Any, world: World, T: int) -> Letters | str:
-    """D3RB and ED2RB with the published widths, around bases of which one is known to have regret d* sqrt(n).
-
-    >>> import armwise as aw
-    >>> balancing(aw.D3RB([aw.UCB1(2), aw.UCB1(2)]), {"span": 1.0}, T=100)
-    'its bound needs the regret coefficient of one of its bases (d_star), and none has its theorem here'
-    """
+    """D3RB and ED2RB with the published widths, around bases of which one is known to have regret d* sqrt(n)."""
     M = len(agent.agents)
     wrong = _scaled(agent, least=True) or _unit_rewards(world)
     if wrong:
@@ -535,7 +525,7 @@ def _horizon(agent: Any, T: int) -> str | None:
 
 
 def _scaled(agent: Any, least: bool = False) -> str | None:
-    """The theorem's own exploration, or with ``least`` at least that."""
+    """Require the theorem's exploration, or with ``least`` at least that much."""
     scale = agent.params().get("scale", 1.0)
     if scale == 1.0 or (least and scale > 1.0):
         return None

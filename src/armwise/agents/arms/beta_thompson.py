@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
-from armwise.agents.arms.counts import draw_many
-from armwise.core.agent import Agent, Choice, Choices, Floats, Played, Seed, Theory, count, positive
+from armwise.agents.arms.arm_batches import BetaBatches
+from armwise.core.agent import Choice, Floats, Seed, Theory, count, positive
+from armwise.core.capabilities.merging import Merging
+from armwise.core.capabilities.per_arm import PerArm
 from armwise.native import kary, winning
 from armwise.native.choice import draw
 from armwise.theory import bounds, hypotheses
 
 
-class BetaThompson(Agent):
+class BetaThompson(Merging, PerArm):
     """Draw each arm's success rate from its Beta posterior and play the largest.
 
     A reward r in [0, 1] adds r to the successes and 1 - r to the failures: for 0 and 1 the exact Bernoulli
@@ -38,9 +40,10 @@ class BetaThompson(Agent):
         reference="Thompson 1933; Agrawal, Goyal 2013; Russo, Van Roy 2016",
         regret_bound=bounds.beta_thompson,
         hypotheses=hypotheses.beta_thompson,
+        call="aw.BetaThompson(n_arms={K})",
     )
     sees = "nothing"
-    merges = per_arm = compiled = True
+    batches = BetaBatches()
     n_arms: int
     _learnt = ("_successes", "_failures")
 
@@ -75,14 +78,6 @@ class BetaThompson(Agent):
         means = self._successes / total
         return means, np.sqrt(means * (1.0 - means) / (total + 1.0))
 
-    def _choose_many(self, contexts: None, n: int) -> Choices:
-        return super()._choose_many(None, n) if self.draws == 1 else draw_many(self._probabilities(None), self._rng, n)
-
-    def _learn_many(self, contexts: None, choices: Choices, rewards: Floats) -> None:
-        np.add.at(self._successes, choices.arms, rewards)  # one after the other, as the loop adds them
-        np.add.at(self._failures, choices.arms, 1.0 - rewards)
-        self._n_learnt += len(rewards)
-
     def _merge(self, other: Self) -> None:
         self._successes += other._successes - self.prior[0]
         self._failures += other._failures - self.prior[1]
@@ -93,14 +88,3 @@ class BetaThompson(Agent):
 
     def _remove_arm(self, arm: int) -> None:
         self._successes, self._failures = np.delete(self._successes, arm), np.delete(self._failures, arm)
-
-    def _play(self, contexts: Any, rewards: Floats) -> Played:
-        played = Played(*kary.beta_play(self._successes, self._failures, self._knows_probability, rewards, self._rng))
-        self._n_learnt += len(rewards)
-        return played
-
-    def _play_policies(self, tables: Floats, rewards: Floats, rng: np.random.Generator) -> Played:
-        exact = self._knows_probability
-        played = kary.beta_policies(self._successes, self._failures, exact, self._rng, tables, rewards, rng)
-        self._n_learnt += len(rewards)
-        return Played(*played)

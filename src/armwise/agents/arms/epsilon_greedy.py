@@ -6,28 +6,18 @@ from typing import Any, Self
 
 import numpy as np
 
-from armwise.agents.arms.counts import draw_many, kary_estimates
-from armwise.core.agent import (
-    Agent,
-    Choice,
-    Choices,
-    Floats,
-    Played,
-    Seed,
-    Sees,
-    Theory,
-    count,
-    fraction,
-    joined,
-    positive,
-)
-from armwise.models.ridge import Ridge
-from armwise.native import kary, regression
+from armwise.agents.arms.arm_batches import GreedyBatches
+from armwise.agents.arms.counts import kary_estimates
+from armwise.core.agent import Choice, Floats, Seed, Sees, Theory, count, fraction, positive
+from armwise.core.capabilities.merging import Merging
+from armwise.core.capabilities.one_row import OneRow
+from armwise.core.capabilities.per_arm import PerArm
+from armwise.native import kary
 from armwise.native.choice import tied_probabilities
 from armwise.theory import bounds, hypotheses
 
 
-class EpsilonGreedy(Agent):
+class EpsilonGreedy(Merging, PerArm, OneRow):
     """Play the arm with the best estimate, except for a share ``epsilon_t`` spread uniformly.
 
     epsilon_t = epsilon t^-decay, t one more than the rewards learnt; a constant share (``decay=0``) never stops
@@ -53,8 +43,10 @@ class EpsilonGreedy(Agent):
         regret_bound=bounds.epsilon_greedy,
         hypotheses=hypotheses.epsilon_greedy,
         exponent=1.0,
+        call="aw.EpsilonGreedy(n_arms={K}, epsilon=0.1)",
     )
     sees: Sees = "nothing"  # with a model, what the model needs
+    batches = GreedyBatches()
     _learnt = ("_totals", "_counts")
 
     def __init__(
@@ -69,7 +61,7 @@ class EpsilonGreedy(Agent):
         super().__init__(seed=seed)
         self.epsilon = fraction("epsilon", epsilon, zero=True, one=True)
         self.decay = positive("decay", decay, zero=True)
-        self.model, self.compiled = model, model is None or (type(model) is Ridge and model.window is None)
+        self.model = model
         self.merges = model is None or (hasattr(model, "merge") and not model.forgets)
         self.per_arm = model is None or (model.n_models > 1 and hasattr(model, "add_model"))
         if model is None:
@@ -126,19 +118,6 @@ class EpsilonGreedy(Agent):
         means, widths = estimate(context)
         return means, widths
 
-    def _choose_many(self, contexts: Any, n: int) -> Choices:
-        if self.model is not None:
-            return super()._choose_many(contexts, n)
-        return draw_many(self._probabilities(None), self._rng, n)
-
-    def _learn_many(self, contexts: Any, choices: Choices, rewards: Floats) -> None:
-        if self.model is not None:
-            return super()._learn_many(contexts, choices, rewards)
-        np.add.at(self._totals, choices.arms, rewards)  # one after the other, as the loop adds them
-        np.add.at(self._counts, choices.arms, 1.0)
-        self._n_learnt += len(rewards)
-        return None
-
     def _merge(self, other: Self) -> None:
         self._totals += other._totals
         self._counts += other._counts
@@ -158,29 +137,3 @@ class EpsilonGreedy(Agent):
             raise ValueError(f"arm {arm} is one of two, and one model alone would be one over features of arms")
         else:
             self.model.remove_model(arm)
-
-    def _play(self, contexts: Any, rewards: Floats) -> Played:
-        if not self.compiled:
-            return super()._play(contexts, rewards)
-        pieces, done = [], 0
-        while self.model is not None and self.model.ridge is None and done < len(rewards):  # the first rows settle it
-            pieces.append(super()._play(contexts[done : done + 1], rewards[done : done + 1]))
-            done += 1
-        rest, schedule = rewards[done:], (self.epsilon, self.decay, self._n_learnt)
-        if self.model is None:
-            pieces.append(Played(*kary.greedy_play(self._totals, self._counts, *schedule, rest, self._rng)))
-        elif len(rest):
-            block = contexts[done:] if self.sees == "features" else contexts[done:, None]
-            models, grams, moments, lam, discount = self.model.raw
-            settings = (lam, discount, self.epsilon, self.decay, self._n_learnt)
-            with self.model.refusals_named():
-                played = regression.greedy_play(models, grams, moments, *settings, block, rest, self._rng)
-            pieces.append(Played(*played))
-        self._n_learnt += len(rest)
-        return joined(pieces)
-
-    def _play_policies(self, tables: Floats, rewards: Floats, rng: np.random.Generator) -> Played:
-        schedule = (self.epsilon, self.decay, self._n_learnt)
-        played = kary.greedy_policies(self._totals, self._counts, *schedule, self._rng, tables, rewards, rng)
-        self._n_learnt += len(rewards)
-        return Played(*played)

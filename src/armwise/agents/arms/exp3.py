@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
-from armwise.agents.arms.counts import draw_many
-from armwise.core.agent import Agent, Choice, Choices, Floats, Played, Seed, Theory, count, fraction
+from armwise.agents.arms.arm_batches import Exp3Batches
+from armwise.core.agent import Choice, Floats, Seed, Theory, count, fraction
+from armwise.core.capabilities.merging import Merging
+from armwise.core.capabilities.per_arm import PerArm
 from armwise.native import kary
 from armwise.native.weights import mixed
 from armwise.theory import bounds, hypotheses
 
 
-class Exp3(Agent):
+class Exp3(Merging, PerArm):
     """Draw each arm in proportion to its weight, with a share ``gamma`` spread uniformly.
 
     p_a = (1 - gamma) w_a / sum(w) + gamma / K, and w_a grows by exp(gamma r_hat_a / K).
@@ -35,11 +37,11 @@ class Exp3(Agent):
         hypotheses=hypotheses.exp3,
         needs_horizon=True,
         adversarial=True,
+        call="aw.Exp3.theoretical(n_arms={K}, horizon={T})",
     )
     sees = "nothing"
-    compiled = True
+    batches = Exp3Batches()
     needs_probability = True
-    merges = per_arm = True
     n_arms: int
     _learnt = ("_log_weights",)
 
@@ -67,14 +69,6 @@ class Exp3(Agent):
         assert choice.probability is not None
         kary.exp3_learn(self._log_weights, self.gamma, choice.arm, choice.probability, reward)
 
-    def _choose_many(self, contexts: None, n: int) -> Choices:
-        return draw_many(self._probabilities(None), self._rng, n)
-
-    def _learn_many(self, contexts: None, choices: Choices, rewards: Floats) -> None:
-        steps = self.gamma * (rewards / choices.probabilities) / float(self.n_arms)
-        np.add.at(self._log_weights, choices.arms, steps)  # one after the other, as the loop adds them
-        self._n_learnt += len(rewards)
-
     def _merge(self, other: Self) -> None:
         self._log_weights += other._log_weights
 
@@ -86,13 +80,3 @@ class Exp3(Agent):
 
     def _remove_arm(self, arm: int) -> None:
         self._log_weights = np.delete(self._log_weights, arm)
-
-    def _play(self, contexts: Any, rewards: Floats) -> Played:
-        played = Played(*kary.exp3_play(self._log_weights, self.gamma, rewards, self._rng))
-        self._n_learnt += len(rewards)
-        return played
-
-    def _play_policies(self, tables: Floats, rewards: Floats, rng: np.random.Generator) -> Played:
-        played = kary.exp3_policies(self._log_weights, self.gamma, self._rng, tables, rewards, rng)
-        self._n_learnt += len(rewards)
-        return Played(*played)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
-from armwise.agents.arms.counts import draw_many, kary_estimates
-from armwise.core.agent import Choice, Choices, Floats, IndexAgent, Played, Seed, Theory, count, positive
+from armwise.agents.arms.arm_batches import UCB1Batches
+from armwise.agents.arms.counts import kary_estimates
+from armwise.core.agent import Choice, Floats, IndexAgent, Seed, Theory, count, positive
+from armwise.core.capabilities.merging import Merging
+from armwise.core.capabilities.per_arm import PerArm
 from armwise.native import kary
 from armwise.theory import bounds, hypotheses
 
 
-class UCB1(IndexAgent):
+class UCB1(Merging, PerArm, IndexAgent):
     """Play the arm with the largest mean_a + scale sqrt(2 ln t / n_a); an arm never learnt comes first.
 
     t is one more than the rewards learnt, n_a how many of them were arm a's. ``scale`` = 1/2 suits rewards in [0, 1],
@@ -32,10 +35,10 @@ class UCB1(IndexAgent):
         reference="Auer, Cesa-Bianchi, Fischer 2002",
         regret_bound=bounds.ucb1,
         hypotheses=hypotheses.ucb1,
+        call="aw.UCB1(n_arms={K})",
     )
     sees = "nothing"
-    compiled = True
-    merges = per_arm = True
+    batches = UCB1Batches()
     n_arms: int
     _learnt = ("_totals", "_counts")
 
@@ -63,14 +66,6 @@ class UCB1(IndexAgent):
     def _estimates(self, context: None) -> tuple[Floats, Floats]:
         return kary_estimates(self._totals, self._counts)
 
-    def _choose_many(self, contexts: None, n: int) -> Choices:
-        return draw_many(self._probabilities(None), self._rng, n, ties=True)
-
-    def _learn_many(self, contexts: None, choices: Choices, rewards: Floats) -> None:
-        np.add.at(self._totals, choices.arms, rewards)  # one after the other, as the loop adds them
-        np.add.at(self._counts, choices.arms, 1.0)
-        self._n_learnt += len(rewards)
-
     def _merge(self, other: Self) -> None:
         self._totals += other._totals
         self._counts += other._counts
@@ -80,13 +75,3 @@ class UCB1(IndexAgent):
 
     def _remove_arm(self, arm: int) -> None:
         self._totals, self._counts = np.delete(self._totals, arm), np.delete(self._counts, arm)
-
-    def _play(self, contexts: Any, rewards: Floats) -> Played:
-        played = Played(*kary.ucb1_play(self._totals, self._counts, self.scale, rewards, self._rng))
-        self._n_learnt += len(rewards)
-        return played
-
-    def _play_policies(self, tables: Floats, rewards: Floats, rng: np.random.Generator) -> Played:
-        played = kary.ucb1_policies(self._totals, self._counts, self.scale, self._rng, tables, rewards, rng)
-        self._n_learnt += len(rewards)
-        return Played(*played)

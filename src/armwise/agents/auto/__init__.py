@@ -1,1 +1,5 @@
-"""One agent that needs no tuning."""
+"""``Auto``, the agent that needs no tuning.
+
+It imports models, core and native.
+Invariant: rewards of any size give the same arms.
+"""

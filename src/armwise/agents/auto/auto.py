@@ -13,8 +13,10 @@ import numpy as np
 
 from armwise import __version__
 from armwise.core import saving
-from armwise.core.agent import Agent, Choice, Floats, Played, Seed, Theory, count, fraction, joined, make_choice
+from armwise.core.agent import Choice, Floats, Played, Seed, Theory, count, fraction, make_choice
 from armwise.core.arguments import short
+from armwise.core.capabilities.per_arm import PerArm
+from armwise.core.rounds import Batches, loop
 from armwise.models.exact_process import DistinctRows
 from armwise.models.nested import NestedModel, chosen
 from armwise.native.choice import best_arms, draw, tied_probabilities
@@ -22,7 +24,31 @@ from armwise.native.choice import best_arms, draw, tied_probabilities
 _CHUNK = 4096  # rows that play maps at once, of all arms; but at least 64 rounds
 
 
-class Auto(Agent):
+class AutoBatches(Batches["Auto"]):
+    """Rounds up to the next fit of the maps or decision on the memory; looped while the exact process may decide."""
+
+    def compiled(self, agent: Auto) -> bool:
+        return True
+
+    def block(self, agent: Auto, contexts: Any, rewards: Floats) -> Played:
+        if agent._process is not None and not agent._process.full:
+            return loop(agent, contexts[:16], rewards[:16])
+        table = contexts[:, None, :] if agent.n_arms is not None else contexts
+        chunk = max(64, _CHUNK // table.shape[1])
+        n = min(len(rewards), agent._model.until_refit(), agent._until_look_back(), chunk)
+        return self._nested(agent, table[:n], rewards[:n])
+
+    def _nested(self, agent: Auto, block: Floats, rewards: Floats) -> Played:
+        played = Played(*agent._model.play(block, rewards, agent.floor, agent._rng))
+        rows, models = chosen(block, played.arms, agent.n_arms)
+        for model in agent._models:
+            if model is not agent._model:
+                model.teach(rows, models, played.rewards, block if agent.n_arms is None else block[:, 0])
+        agent._look_back(agent._n_learnt + len(rewards))
+        return played
+
+
+class Auto(PerArm):
     """Choose well from raw columns, with nothing to set.
 
     ``Auto(dim, n_arms=K)`` sees one context per round and learns one model per arm; ``Auto(dim)`` sees one row of
@@ -56,9 +82,10 @@ class Auto(Agent):
         assumes="rewards that a constant, a linear or a smooth function of the columns predicts",
         reference="Li et al. 2010 (optimism over ridge); Rahimi, Recht 2007 (random Fourier features)",
         infinite_policies=True,
+        call="aw.Auto(dim={d}, n_arms={K})",
     )
     reward_range = (-np.inf, np.inf)
-    compiled = True
+    batches = AutoBatches()
     _learnt = ("_models", "_process", "_losses", "_leader", "_history")
 
     MEMORY: ClassVar[int] = 1024  # rewards that are kept to fit the maps
@@ -82,6 +109,7 @@ class Auto(Agent):
             raise ValueError(f"drift must be True or False, got {short(drift)}")
         self.drift = bool(drift)
         self.sees = "features" if n_arms is None else "shared"
+        self.per_arm = n_arms is not None
         memories = self.MEMORIES if self.drift else (self.MEMORY,)
         self._refuse_large(8 * len(memories))
         self._models = [
@@ -181,29 +209,13 @@ class Auto(Agent):
         power = (1 << n.bit_length()) - n
         return power if len(self._models) == 1 else min(power, self.EACH - n % self.EACH)
 
-    def _play(self, contexts: Any, rewards: Floats) -> Played:
-        parts: list[Played] = []
-        table = contexts[:, None, :] if self.n_arms is not None else contexts
-        start, T, chunk = 0, len(rewards), max(64, _CHUNK // table.shape[1])
-        while start < T:
-            if self._process is not None and not self._process.full:
-                stop = min(T, start + 16)
-                parts.append(self._loop(contexts[start:stop], rewards[start:stop], None))
-            else:
-                stop = min(T, start + min(self._model.until_refit(), self._until_look_back(), chunk))
-                parts.append(self._play_nested(table[start:stop], rewards[start:stop]))
-            start = stop
-        return joined(parts)
-
-    def _play_nested(self, block: Floats, rewards: Floats) -> Played:
-        played = Played(*self._model.play(block, rewards, self.floor, self._rng))
-        rows, models = chosen(block, played.arms, self.n_arms)
+    def _add_arm(self) -> None:
         for model in self._models:
-            if model is not self._model:
-                model.teach(rows, models, played.rewards, block if self.n_arms is None else block[:, 0])
-        self._n_learnt += len(rewards)
-        self._look_back(self._n_learnt)
-        return played
+            model.add_model()
+
+    def _remove_arm(self, arm: int) -> None:
+        for model in self._models:
+            model.remove_model(arm)
 
     # ------------------------------------------------------------------ what it decided
 

@@ -1,1 +1,5 @@
-"""Choosing under constraints: budgets that are held, a spend rate, and a baseline that is never much worse."""
+"""Decisions under constraints: hard budgets, prices of resources, pacing, a baseline to beat.
+
+It imports wrappers, linear, oracle, models, policies, theory, core and native.
+Invariant: a hard budget is never overspent, to the last bit.
+"""

@@ -12,12 +12,14 @@ import numpy as np
 
 from armwise.agents.budget.accounts import offered
 from armwise.agents.budget.means import BoundedMeans
-from armwise.agents.wrappers.around import expect_agent, teach
-from armwise.agents.wrappers.wrapper import RowsWrapper
+from armwise.agents.wrappers.transparent import RowsWrapper
+from armwise.agents.wrappers.wrapper import expect_agent, teach
 from armwise.core.agent import Agent, Choice, Floats, Seed, Theory, count, fraction, positive
+from armwise.core.capabilities.counting import choosing_changes
+from armwise.core.inputs import TakesDim
 from armwise.models.ridge import Ridge
 from armwise.native.choice import draw
-from armwise.policies.answers import distribution
+from armwise.policies.distributions import distribution
 
 _LINEAR = ("nothing", "features", "shared")
 _INSTEAD = {  # of an agent that sees no features
@@ -26,7 +28,7 @@ _INSTEAD = {  # of an agent that sees no features
 }
 
 
-class Conservative(RowsWrapper):
+class Conservative(RowsWrapper, TakesDim):
     """Take the agent's arm only where that keeps the promise even under the worst model that the rewards allow.
 
     With x_s the features of the arm played in round s and y_s those of the baseline's arm, the promise
@@ -47,7 +49,7 @@ class Conservative(RowsWrapper):
     >>> import armwise as aw
     >>> agent = Conservative(aw.UCB1(n_arms=2, seed=1), baseline=0, alpha=0.1, seed=1)
     >>> agent.choose(), agent.baseline_share
-    (Choice(arm=0, probability=1.0, note=None), 1.0)
+    (Choice(arm=0, probability=1.0, note=[True, None]), 1.0)
     """
 
     theory = Theory(
@@ -57,6 +59,7 @@ class Conservative(RowsWrapper):
         assumes="expected rewards in [0, 1], linear in the features; sub-Gaussian noise",
         reference="Kazerouni, Ghavamzadeh, Abbasi-Yadkori, Van Roy 2017; Wu, Shariff, Lattimore, Szepesvari 2016",
         high_probability=True,
+        call="aw.Conservative(aw.UCB1(n_arms={K}), baseline=0, alpha=0.1, delta={delta})",
     )
     _learnt = ("_model", "_means", "_balance", "_n_chosen", "_n_baseline", "dim")
 
@@ -74,7 +77,7 @@ class Conservative(RowsWrapper):
     ) -> None:
         super().__init__(expect_agent("agent", agent), seed=seed)
         self.agent = agent
-        self._around(agent)
+        self._wrap(agent)
         if agent.sees not in _LINEAR:
             raise ValueError(
                 f"agent must see nothing, features or a shared context, in which rewards are linear; "
@@ -99,7 +102,7 @@ class Conservative(RowsWrapper):
 
     def _begin(self, dim: int) -> None:
         width = {"nothing": 1, "features": dim, "shared": dim + 1}[self.sees]
-        models = 1 if self.sees == "features" else self._count()
+        models = 1 if self.sees == "features" or self.n_arms is None else self.n_arms
         self._model = Ridge(width, self.lam, models)
         bounded = self.sees == "nothing" and self.reward_range == (0.0, 1.0)
         self._means = BoundedMeans(models, self.delta) if bounded else None
@@ -178,7 +181,7 @@ class Conservative(RowsWrapper):
             arm = draw(base, self._rng.random())
         p = None if own.probability is None else float(self._mixed(every, base, safe)[arm])
         self._account(rows, base, arm, refused)
-        return Choice(arm, p, own.note)
+        return Choice(arm, p, [bool(refused), own.note])
 
     def _account(self, rows: Floats, base: Floats, arm: int, refused: bool) -> None:
         # A baseline that draws its arm is compared with itself by what it does on average.
@@ -187,11 +190,13 @@ class Conservative(RowsWrapper):
         self._n_chosen += 1
         self._n_baseline += int(refused)
 
-    def _chose(self, context: Any, choice: Choice) -> None:
+    def record_choice(self, context: Any, choice: Choice) -> None:
         rows, base, safe = self._parts(context)
-        self._account(rows, base, choice.arm, bool(base[choice.arm] > 0.0 and not safe[choice.arm]))
-        if self.agent.choosing_changes:
-            self.agent._chose(self._for_inner(context), choice)
+        # Journals from before choices said who made them leave a guess: that of an arm which was not safe.
+        refused = base[choice.arm] > 0.0 and not safe[choice.arm] if choice.note is None else choice.note[0]
+        self._account(rows, base, choice.arm, bool(refused))
+        if choosing_changes(self.agent):
+            self.agent.record_choice(self._for_inner(context), _inside(choice))
 
     def _learn(self, context: Any, choice: Choice, reward: float) -> None:
         rows = self._rows(context)[choice.arm]
@@ -200,7 +205,18 @@ class Conservative(RowsWrapper):
             self._means.add(choice.arm, reward)
         else:
             self._model.update(rows[model], reward, model)
-        teach(self.agent, self._for_inner(context), choice, reward)
+        teach(self.agent, self._for_inner(context), _inside(choice), reward)
+
+    def _check_note(self, choice: Choice, n_arms: int) -> None:
+        note = choice.note
+        if note is not None and not (isinstance(note, (list, tuple)) and len(note) == 2 and type(note[0]) is bool):
+            raise ValueError(f"choice.note must be [refused, note] as choose wrote it, got {note!r:.80}")
+        super()._check_note(_inside(choice), n_arms)
 
     def _estimates(self, context: Any) -> tuple[Floats, Floats | None]:
         return self.agent._estimates(self._for_inner(context))
+
+
+def _inside(choice: Choice) -> Choice:
+    """The choice as the agent inside made it."""
+    return choice._replace(note=None if choice.note is None else choice.note[1])

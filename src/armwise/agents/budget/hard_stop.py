@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from armwise.agents.budget.accounting import Accounting
 from armwise.agents.budget.accounts import BudgetSpent, ExactSums, amounts, offered, plain, refuse_negative
-from armwise.agents.wrappers.around import expect_agent, teach
-from armwise.agents.wrappers.wrapper import Wrapper
+from armwise.agents.wrappers.wrapper import teach
 from armwise.core.agent import Agent, Choice, Floats, Seed, Theory, count, positive
 from armwise.core.arguments import as_floats
 from armwise.native.choice import draw
 
 
-class HardStop(Wrapper):
+class HardStop(Accounting):
     """Follow ``agent`` among the arms whose largest cost the rest of ``budget`` covers.
 
     ``max_cost`` is the most that a decision can cost: one number for every arm but ``fallback``, which is then free
@@ -51,8 +51,9 @@ class HardStop(Wrapper):
         assumes="costs at most max_cost; then spend <= budget on every path",
         reference="Badanidiyuru, Kleinberg, Slivkins 2013 (stopping); Slivkins, Sankararaman, Foster 2023",
         exponent=1.0,
+        call="aw.HardStop(aw.UCB1(n_arms={K}), budget=0.5 * {T}, max_cost=1.0, fallback=0)",
     )
-    _learnt = ("_paid", "_held", "_n_chosen")
+    _learnt = ("_paid", "_held", "_n_chosen", "_open")
 
     def __init__(
         self,
@@ -64,9 +65,7 @@ class HardStop(Wrapper):
         horizon: int | None = None,
         seed: Seed = None,
     ) -> None:
-        super().__init__(expect_agent("agent", agent), seed=seed)
-        self.agent = agent
-        self._around(agent)
+        super().__init__(agent, seed=seed)
         limits = amounts("budget", budget)
         if agent.n_costs not in (0, len(limits)):
             raise ValueError(f"budget must have {agent.n_costs} numbers, as many as the agent counts, got {budget!r}")
@@ -98,8 +97,8 @@ class HardStop(Wrapper):
                     f"budget {budget!r:.80} cannot be promised: {self.horizon} decisions of the fallback may cost "
                     f"{self.horizon * set_aside}"
                 )
-        self.choosing_changes = True
         self._paid, self._held, self._n_chosen = ExactSums(self.n_costs), ExactSums(self.n_costs), 0
+        self._open: dict[int, int] = {}  # choices whose cost is not learnt yet, by number; copies of one may share it
 
     @property
     def spent(self) -> Floats:
@@ -189,23 +188,39 @@ class HardStop(Wrapper):
             shared = self._share(every, covered)
             arm = draw(shared, self._rng.random())
             p = None if own.probability is None else float(shared[arm])
-        choice = Choice(arm, p, [self._largest(n_arms)[arm].tolist(), own.note])
-        self._account(choice)
-        return choice
+        entry = [*self._largest(n_arms)[arm].tolist(), self._n_chosen]
+        self._enter(entry)
+        return Choice(arm, p, [entry, own.note])
 
-    def _account(self, choice: Choice) -> None:
-        self._held.add(choice.note[0])
+    def _entry(self, context: Any, arm: int) -> list[Any]:
+        largest: list[Any] = self._largest(self._count_arms(context))[arm].tolist()
+        return largest
+
+    def _is_entry(self, value: Any) -> bool:
+        """What was set aside per resource, and the number of the choice: journals from before have none."""
+        if not isinstance(value, (list, tuple)) or len(value) not in (self.n_costs, self.n_costs + 1):
+            return False
+        return len(value) == self.n_costs or type(value[-1]) is int
+
+    def _enter(self, entry: list[Any]) -> None:
+        self._held.add(entry[: self.n_costs])
+        for number in entry[self.n_costs :]:
+            self._open[number] = self._open.get(number, 0) + 1
         self._n_chosen += 1
 
-    def _chose(self, context: Any, choice: Choice) -> None:
-        if choice.note is None:
-            choice = choice._replace(note=[self._largest(self._count_arms(context))[choice.arm].tolist(), None])
-        self._account(choice)
-        if self.agent.choosing_changes:
-            self.agent._chose(context, choice._replace(note=choice.note[1]))
+    def _release(self, entry: list[Any]) -> None:
+        """Give back what a choice set aside, once: a reward may be delivered again."""
+        for number in entry[self.n_costs :]:
+            if number not in self._open:
+                return
+            self._open[number] -= 1
+            if not self._open[number]:
+                del self._open[number]
+        self._held.add(entry[: self.n_costs], times=-1)
+        self._held.units = [max(held, 0) for held in self._held.units]
 
     def _learn(self, context: Any, choice: Choice, reward: float) -> None:
-        aside, note = choice.note if choice.note is not None else ([0.0] * self.n_costs, None)
+        entry, note = choice.note if choice.note is not None else ([0.0] * self.n_costs, None)
         paid, most = np.array(choice.cost), self._largest(self._count_arms(context))[choice.arm]
         if (paid > most).any():
             warnings.warn(
@@ -214,38 +229,6 @@ class HardStop(Wrapper):
                 RuntimeWarning,
                 stacklevel=4,
             )
-        self._held.add(aside, times=-1)
-        self._held.units = [
-            max(held, 0) for held in self._held.units
-        ]  # a choice that is learnt twice was set aside once
+        self._release(entry)
         self._paid.add(paid)
         teach(self.agent, context, choice._replace(note=note), reward)
-
-    def _estimates(self, context: Any) -> tuple[Floats, Floats | None]:
-        return self.agent._estimates(context)
-
-    def _read_cost(self, cost: Any) -> tuple[float, ...]:
-        values = Agent._read_cost(self, cost)
-        refuse_negative("cost", values)
-        return values
-
-    def _read_costs(self, costs: Any, shape: tuple[int, ...]) -> Floats:
-        table = Agent._read_costs(self, costs, shape)
-        refuse_negative("costs", table)
-        return table
-
-    def _restore(self, state: dict[str, Any]) -> None:
-        for name, before in (("_paid", "_spent"), ("_held", "_aside")):  # files from before sums were exact
-            if before in state:
-                state[name] = ExactSums(self.n_costs)
-                state[name].add(state.pop(before))
-        super()._restore(state)
-
-    def _check_choice(self, choice: Any, n_arms: int) -> None:
-        Agent._check_choice(self, choice, n_arms)
-        note = choice.note
-        if note is not None:
-            if not (isinstance(note, (list, tuple)) and len(note) == 2 and isinstance(note[0], (list, tuple))
-                    and len(note[0]) == self.n_costs):  # fmt: skip
-                raise ValueError(f"choice.note must be [set aside, note] as choose wrote it, got {note!r:.80}")
-            self.agent._check_choice(choice._replace(note=note[1]), n_arms)

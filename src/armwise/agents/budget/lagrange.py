@@ -13,16 +13,18 @@ from numpy.typing import ArrayLike
 from armwise.agents.arms.beta_thompson import BetaThompson
 from armwise.agents.budget.accounts import amounts, plain, refuse_negative
 from armwise.agents.budget.prices import PRICES, lowest
+from armwise.agents.linear.linear_agent import LinearAgent
 from armwise.agents.linear.logistic import LogisticThompson
-from armwise.agents.linear.ridge_rounds import RidgeAgent
-from armwise.agents.oracle.squarecb import LEAST_NOISE, PRACTICAL, SquareCB
-from armwise.agents.wrappers.around import expect_agent
+from armwise.agents.linear.ridge_agent import RidgeAgent
+from armwise.agents.oracle.squarecb import LEAST_NOISE, SquareCB
+from armwise.agents.wrappers.wrapper import expect_agent
 from armwise.core.agent import Agent, Choice, Floats, Seed, Theory, count, fraction, positive
 from armwise.core.arguments import as_floats, short
 from armwise.native import regression, winning
 from armwise.native.choice import TIE
 from armwise.theory import bounds, hypotheses
 
+PRACTICAL = 10.0  # gamma of ``gamma=None``, times the deviation of the noise
 _WINS = 0.5  # deviations of the estimates, of ``weighting="wins"``
 _Estimated = tuple[Floats, Floats | None]  # of one round: outcomes (1 + m, K), and widths
 _Alike = tuple[Floats, Floats | None, Any]  # different rounds with equally many arms, and which one each round is
@@ -77,6 +79,7 @@ class LagrangeCB(Agent):
         high_probability=True,
         infinite_policies=True,
         needs_horizon=True,
+        call="aw.LagrangeCB(aw.SquareCB(dim={d}, n_arms={K}), horizon={T}, budget=0.5 * {T})",
     )
     _learnt = ("_models", "_prices", "_lower", "_share", "_spent", "_errors", "_recent", "_solve_at")
 
@@ -122,7 +125,7 @@ class LagrangeCB(Agent):
         self.exponent, self.scale = positive("exponent", exponent, zero=True), positive("scale", scale)
         if weighting not in ("gaps", "wins"):
             raise ValueError(f"weighting must be 'gaps' or 'wins', got {weighting!r}")
-        if weighting == "wins" and not isinstance(oracle, RidgeAgent):
+        if weighting == "wins" and not isinstance(oracle, LinearAgent):
             raise ValueError(f"weighting='wins' needs an oracle over a ridge model, as LinUCB: {type(oracle).__name__}")
         self.weighting: Literal["gaps", "wins"] = weighting
         if dual not in ("resolve", "gradient"):
@@ -134,6 +137,9 @@ class LagrangeCB(Agent):
         self.sees, self.dim, self.n_arms, self.n_experts = oracle.sees, oracle.dim, oracle.n_arms, oracle.n_experts
         self.plain_input = oracle.plain_input
         self._models = [oracle.clone(seed=0) for _ in range(1 + self.n_costs)]
+        for model in self._models:
+            if isinstance(model, RidgeAgent):
+                model.shrink_to_zero()  # what was expected is taken off before it learns
         self._rates = np.array(rates) / self.horizon
         self._largest = np.append(1.0, (self.max_cost or np.inf) / self._rates)[:, None]  # that outcomes can be
         self.expected_costs = None if expected_costs is None else as_floats("expected_costs", expected_costs)

@@ -45,6 +45,7 @@ class LinCBwK(IndexAgent):
         high_probability=True,
         infinite_policies=True,
         needs_horizon=True,
+        call="aw.LinCBwK(dim={d}, horizon={T}, budget=0.5 * {T})",
     )
     reward_range = (-np.inf, np.inf)
     dim: int
@@ -75,8 +76,9 @@ class LinCBwK(IndexAgent):
         self.Z = None if Z is None else positive("Z", Z, zero=True)
         self.stretch = math.isqrt(self.horizon) if stretch is None else count("stretch", stretch, least=0)
         self.alpha, self.lam = alpha, 1.0 if lam is None and alpha is not None else lam
-        self._reward = Ridge(self.dim, self.lam, self.n_arms or 1)
-        self._costs = [Ridge(self.dim, self.lam, self.n_arms or 1) for _ in rates]
+        self._reward, *self._costs = (
+            Ridge(self.dim, self.lam, self.n_arms or 1, centred=alpha is None) for _ in range(1 + len(rates))
+        )
         self._noise = [Noise() for _ in range(1 + self.n_costs)]
         self._rates = np.array(rates) / self.horizon / self.max_cost
         self._gains = np.zeros(self.n_costs)
@@ -145,7 +147,7 @@ class LinCBwK(IndexAgent):
         paid = np.array(choice.cost) / self.max_cost
         for ridge, noise, value in zip([self._reward, *self._costs], self._noise, [reward, *paid.tolist()]):
             ridge.learn(X, row, value, model)
-            noise.add(value, ridge, model)
+            noise.add(value, ridge)
         self._gains += paid - self._rates
         if self._Z is None:
             self._seen.append(np.array(context))

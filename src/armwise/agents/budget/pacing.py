@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from armwise.agents.budget.accounts import offered, refuse_negative
-from armwise.agents.wrappers.around import expect_agent, teach
-from armwise.agents.wrappers.wrapper import Wrapper
+from armwise.agents.budget.accounting import Accounting
+from armwise.agents.budget.accounts import offered
+from armwise.agents.wrappers.wrapper import teach
 from armwise.core.agent import Agent, Choice, Floats, Seed, Theory, count, positive
 from armwise.native.choice import draw
 
 
-class Pacing(Wrapper):
+class Pacing(Accounting):
     """Follow ``agent`` in a share theta of the decisions and play ``cheap`` in the others, so that spend keeps pace.
 
     With m the cost that the agent's own distribution is expected to have (each arm's mean cost so far) and c that of
@@ -40,6 +40,7 @@ class Pacing(Wrapper):
         assumes="a cheap arm whose mean cost is below the rate",
         reference="Balseiro, Gur 2019 (adaptive pacing); Agarwal, Ghosh, Wei, You 2014 (throttling)",
         exponent=1.0,
+        call="aw.Pacing(aw.UCB1(n_arms={K}), rate=0.5, cheap=0)",
     )
     n_costs = 1
     _learnt = ("_totals", "_counts", "_spent", "_expected", "_n_chosen", "_clock")
@@ -54,9 +55,7 @@ class Pacing(Wrapper):
         window: int = 50,
         seed: Seed = None,
     ) -> None:
-        super().__init__(expect_agent("agent", agent), seed=seed)
-        self.agent = agent
-        self._around(agent)
+        super().__init__(agent, seed=seed)
         if agent.n_costs > 1:
             raise ValueError(
                 f"agent must count at most one resource, and {type(agent).__name__} counts {agent.n_costs}"
@@ -70,7 +69,6 @@ class Pacing(Wrapper):
         if agent.n_arms is not None and self.cheap >= agent.n_arms:
             raise ValueError(f"cheap is {cheap}, but the arms are 0 to {agent.n_arms - 1}")
         self.per = None if per is None else positive("per", per)
-        self.choosing_changes = True
         self._totals, self._counts = np.zeros(0), np.zeros(0)
         self._spent, self._expected, self._n_chosen = 0.0, 0.0, 0
         self._clock: list[float] = []  # of the first and of the last decision, where time counts
@@ -128,20 +126,21 @@ class Pacing(Wrapper):
         p, own = self._mixed(own_p, now), self.agent._choose(context)
         arm = draw(p, self._rng.random())
         expected = float(self._costs(len(p))[arm])
-        choice = Choice(arm, None if own.probability is None else float(p[arm]), [expected, own.note])
-        self._account(choice, now)
-        return choice
+        self._enter(expected, now)
+        return Choice(arm, None if own.probability is None else float(p[arm]), [expected, own.note])
 
-    def _account(self, choice: Choice, now: float) -> None:
-        self._expected += choice.note[0]
+    def _entry(self, context: Any, arm: int) -> float:
+        return 0.0  # the cost that it is expected to have
+
+    def _is_entry(self, value: Any) -> bool:
+        return isinstance(value, (int, float))
+
+    def _enter(self, entry: float, now: float | None = None) -> None:
+        self._expected += entry
         self._n_chosen += 1
         if self.per is not None:
+            now = self._now() if now is None else now
             self._clock = [self._clock[0] if self._clock else now, now]
-
-    def _chose(self, context: Any, choice: Choice) -> None:
-        self._account(choice if choice.note is not None else choice._replace(note=[0.0, None]), self._now())
-        if self.agent.choosing_changes:
-            self.agent._chose(context, choice._replace(note=choice.note[1] if choice.note is not None else None))
 
     def _learn(self, context: Any, choice: Choice, reward: float) -> None:
         expected, note = choice.note if choice.note is not None else (0.0, None)
@@ -157,24 +156,3 @@ class Pacing(Wrapper):
         self._spent += choice.cost[0]
         self._expected -= expected
         teach(self.agent, context, choice._replace(note=note), reward)
-
-    def _estimates(self, context: Any) -> tuple[Floats, Floats | None]:
-        return self.agent._estimates(context)
-
-    def _read_cost(self, cost: Any) -> tuple[float, ...]:
-        values = Agent._read_cost(self, cost)
-        refuse_negative("cost", values)
-        return values
-
-    def _read_costs(self, costs: Any, shape: tuple[int, ...]) -> Floats:
-        table = Agent._read_costs(self, costs, shape)
-        refuse_negative("costs", table)
-        return table
-
-    def _check_choice(self, choice: Any, n_arms: int) -> None:
-        Agent._check_choice(self, choice, n_arms)
-        note = choice.note
-        if note is not None:
-            if not (isinstance(note, (list, tuple)) and len(note) == 2 and isinstance(note[0], (int, float))):
-                raise ValueError(f"choice.note must be [expected cost, note] as choose wrote it, got {note!r:.80}")
-            self.agent._check_choice(choice._replace(note=note[1]), n_arms)

@@ -1,1 +1,5 @@
-"""ensembles."""
+"""Several agents behind one: model selection by regret balancing, and Corral.
+
+It imports wrappers, theory, core and native.
+Invariant: only the base that chose learns, with the probability that was played.
+"""

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from armwise.agents.ensembles.ensemble import Several
+from armwise.agents.ensembles.ensemble import Ensemble
 from armwise.core.agent import Agent, Choice, Floats, Seed, Theory, fraction, positive
 from armwise.theory import bounds, hypotheses
 
 
-class D3RB(Several):
+class D3RB(Ensemble):
     """Play the base of the smallest balancing potential phi_i = d_i sqrt(n_i), and double d_i when base i falls behind.
 
     With n_i plays and mean reward m_i, and w_i = scale sqrt(ln(M (1 + ln n_i) / delta) / n_i), base i has fallen behind
@@ -36,6 +36,7 @@ class D3RB(Several):
         regret_bound=bounds.d3rb,
         hypotheses=hypotheses.balancing,
         high_probability=True,
+        call="aw.D3RB([aw.UCB1(n_arms={K}), aw.Exp3(n_arms={K})])",
     )
     _learnt = ("_plays", "_totals", "_coefficients", "_potentials")
 
@@ -95,7 +96,9 @@ class ED2RB(D3RB):
     np.True_
     """
 
-    theory = replace(D3RB.theory, regret_bound=bounds.ed2rb)
+    theory = replace(
+        D3RB.theory, regret_bound=bounds.ed2rb, call="aw.ED2RB([aw.UCB1(n_arms={K}), aw.Exp3(n_arms={K})])"
+    )
 
     def _coefficient(self, base: int) -> float:
         return max(self.d_min, math.sqrt(self._plays[base]) * self._shortfall(base))

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from armwise.agents.ensembles.ensemble import Several
+from armwise.agents.ensembles.ensemble import Ensemble
 from armwise.core.agent import Agent, Choice, Floats, Seed, Theory, count, positive
 from armwise.native.choice import draw
 from armwise.theory import bounds, hypotheses
 
 
-class Corral(Several):
+class Corral(Ensemble):
     """Draw a base from q = (1 - 1/T) p + 1/(T M), let it choose, and move p by its importance-weighted loss.
 
     p minimises <p, loss> plus a log barrier with a learning rate per base, which grows by exp(1 / ln T) whenever
@@ -39,6 +39,7 @@ class Corral(Several):
         hypotheses=hypotheses.corral,
         needs_horizon=True,
         adversarial=True,
+        call="aw.Corral([aw.UCB1(n_arms={K}), aw.Exp3(n_arms={K})], horizon={T})",
     )
     _learnt = ("_weights", "_rates", "_thresholds")
 

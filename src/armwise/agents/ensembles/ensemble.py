@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Self
 
-from armwise.agents.wrappers.around import Around, expect_agent, teach
-from armwise.core.agent import Agent, Choice, Floats, Seed
+from armwise.agents.wrappers.wrapper import Wrapper, expect_agent, teach
+from armwise.core.agent import Agent, Choice, Seed
+from armwise.core.capabilities.counting import CountsChoices, choosing_changes
+from armwise.core.capabilities.noting import Noting
 from armwise.core.inputs import dense, is_sparse
+from armwise.core.outcomes import check_choice
 from armwise.core.seeds import purpose_seed
 
 
-class Several(Around):
+class Ensemble(Wrapper, CountsChoices, Noting):
     """An agent over ``agents``, its bases, of which one decides each round and learns what it brought.
 
     The note is [base, what the master must remember, the base's own note]; without one the base that is most likely to
@@ -37,15 +40,8 @@ class Several(Around):
         self._seed_bases(seed)
         self.sees, self.dim, self.n_arms, self.n_experts = first.sees, first.dim, first.n_arms, first.n_experts
         self.plain_input, self.n_costs = first.plain_input, first.n_costs
-        self.choosing_changes = any(agent.choosing_changes for agent in self.agents)
-
-    def _read_cost(self, cost: Any) -> tuple[float, ...]:
-        first, *_ = [agent._read_cost(cost) for agent in self.agents]  # what one of them refuses is refused
-        return first
-
-    def _read_costs(self, costs: Any, shape: tuple[int, ...]) -> Floats:
-        first, *_ = [agent._read_costs(costs, shape) for agent in self.agents]
-        return first
+        self.negative_costs = all(agent.negative_costs for agent in self.agents)
+        self.choosing_changes = any(map(choosing_changes, self.agents))
 
     def _seed_bases(self, seed: Seed) -> None:
         if seed is None:
@@ -85,10 +81,9 @@ class Several(Around):
     def _count_arms(self, context: Any) -> int:
         return self.agents[0]._count_arms(context)
 
-    def _check_choice(self, choice: Any, n_arms: int) -> None:
-        super()._check_choice(choice, n_arms)
+    def _check_note(self, choice: Choice, n_arms: int) -> None:
         base, _, note = self._note(choice)
-        self.agents[base]._check_choice(choice._replace(note=note), n_arms)
+        check_choice(self.agents[base], choice._replace(note=note), n_arms)
 
     def _note(self, choice: Choice) -> tuple[int, Any, Any]:
         note = choice.note

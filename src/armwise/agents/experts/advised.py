@@ -7,13 +7,27 @@ from typing import Any, Literal
 
 import numpy as np
 
-from armwise.agents.wrappers.around import Around
+from armwise.agents.wrappers.wrapper import Wrapper
+from armwise.core import rounds
 from armwise.core.agent import Agent, Choice, Context, Floats, Played, Seed, Theory
 from armwise.core.arguments import LARGEST, refuse_masked, wanted_numbers
+from armwise.core.capabilities.noting import Noting
+from armwise.core.outcomes import check_choice
+from armwise.core.rounds import Batches
 from armwise.policies import Uniform, distribution, distributions
 
 
-class Advised(Around):
+class AdvisedBatches(Batches["Advised"]):
+    """The rounds of the agent inside."""
+
+    def compiled(self, agent: Advised) -> bool:
+        return agent.agent.compiled
+
+    def block(self, agent: Advised, contexts: Any, rewards: Floats) -> Played:
+        return rounds.play(agent.agent, contexts, rewards)
+
+
+class Advised(Wrapper, Noting):
     """Give an expert agent (Exp4, Exp4P) the advice of N policies on each context.
 
     An expert is a policy, any function of a context that answers an arm or a distribution, or a frozen agent.
@@ -39,8 +53,11 @@ class Advised(Around):
         assumes="what the agent within assumes of its advice",
         reference="Auer, Cesa-Bianchi, Freund, Schapire 2002",
         adversarial=True,
+        call="aw.Advised(aw.Exp4.theoretical(n_experts={N}, n_arms={K}, horizon={T}), "
+        "[aw.Constant(i % {K}) for i in range({N})])",
     )
     plain_input = False  # what the algorithm reads is the advice
+    batches = AdvisedBatches()
     n_arms: int
 
     def __init__(
@@ -58,8 +75,8 @@ class Advised(Around):
             raise ValueError(f"sees must be 'nothing', 'features', 'shared' or 'key', got {sees!r}")
         super().__init__(agent, seed=seed)
         self.agent, self.experts, self.uniform, self.sees = agent, list(experts), bool(uniform), sees
-        self.n_arms, self.reward_range, self.compiled = agent.n_arms, agent.reward_range, agent.compiled
-        self.n_costs = agent.n_costs
+        self.n_arms, self.reward_range = agent.n_arms, agent.reward_range
+        self.n_costs, self.negative_costs = agent.n_costs, agent.negative_costs
         for i, expert in enumerate(self.experts):
             if not callable(expert) and not isinstance(expert, Agent):
                 raise ValueError(f"experts[{i}] must be a policy or a function of a context, got {expert!r:.80}")
@@ -111,8 +128,8 @@ class Advised(Around):
         except (ValueError, TypeError, LookupError, AttributeError) as error:
             raise ValueError(f"experts[{i}] cannot advise on this context: {error}") from error
 
-    def _check_choice(self, choice: Any, n_arms: int) -> None:
-        self.agent._check_choice(choice, n_arms)
+    def _check_note(self, choice: Choice, n_arms: int) -> None:
+        check_choice(self.agent, choice, n_arms)
 
     def _probabilities(self, advice: Floats) -> Floats:
         return self.agent._probabilities(advice)
@@ -123,7 +140,3 @@ class Advised(Around):
     def _learn(self, advice: Floats, choice: Choice, reward: float) -> None:
         self.agent._learn(advice, choice, reward)
         self.agent._n_learnt += 1
-
-    def _play(self, advice: Floats, rewards: Floats) -> Played:
-        self._n_learnt += len(rewards)
-        return self.agent._play(advice, rewards)

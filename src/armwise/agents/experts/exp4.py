@@ -5,20 +5,24 @@ from __future__ import annotations
 import math
 from typing import Any, Self
 
-import numpy as np
-
-from armwise.core.agent import Agent, Choice, Floats, Played, Seed, Theory, count, fraction
+from armwise.agents.experts.weighted_experts import WeightedExperts
+from armwise.core.agent import Choice, Floats, Seed, Theory, count, fraction
+from armwise.core.rounds import CompiledBlocks
 from armwise.native import experts
-from armwise.native.weights import normalised
 from armwise.theory import bounds, hypotheses
 
 
-class Exp4(Agent):
+def _play(agent: Exp4, advice: Floats, rewards: Floats) -> tuple[Any, Any, Any]:
+    return experts.exp4_play(agent._log_weights, agent.gamma, advice, rewards, agent._rng)
+
+
+class Exp4(WeightedExperts):
     """Draw an arm from the weighted vote of N experts, with a share ``gamma`` spread uniformly.
 
     The context is the (N, K) advice: row i is expert i's distribution over the arms (``Advised`` builds it from
     any context). Its bound competes with the best expert and asks for a uniform expert among them.
 
+    >>> import numpy as np
     >>> agent = Exp4(n_experts=2, n_arms=2, gamma=0.1, seed=1)
     >>> advice = np.array([[1.0, 0.0], [0.0, 1.0]])
     >>> played = agent.play(np.tile(advice, (500, 1, 1)), np.tile([0.0, 1.0], (500, 1)))
@@ -36,21 +40,14 @@ class Exp4(Agent):
         hypotheses=hypotheses.exp4,
         needs_horizon=True,
         adversarial=True,
+        call="aw.Exp4.theoretical(n_experts={N}, n_arms={K}, horizon={T})",
+        survey_row="EXP4",
     )
-    sees = "advice"
-    compiled = True
-    needs_probability = True
-    merges = True
-    n_arms: int
-    n_experts: int
-    _learnt = ("_log_weights",)
+    batches = CompiledBlocks(_play)
 
     def __init__(self, n_experts: int, n_arms: int, gamma: float = 0.1, *, seed: Seed = None) -> None:
-        super().__init__(seed=seed)
-        self.n_experts = count("n_experts", n_experts)
-        self.n_arms = count("n_arms", n_arms)
+        super().__init__(n_experts, n_arms, seed=seed)
         self.gamma = fraction("gamma", gamma, one=True)
-        self._log_weights = np.zeros(self.n_experts)
 
     @classmethod
     def theoretical(cls, n_experts: int, n_arms: int, horizon: int, *, seed: Seed = None) -> Self:
@@ -63,26 +60,9 @@ class Exp4(Agent):
         gamma = math.sqrt(K * math.log(N) / ((math.e - 1) * T))
         return cls(N, K, gamma=min(1.0, gamma) or 1.0, seed=seed)
 
-    @property
-    def weights(self) -> Floats:
-        """The experts' weights, scaled so that they sum to 1.
-
-        >>> Exp4(n_experts=4, n_arms=2).weights
-        array([0.25, 0.25, 0.25, 0.25])
-        """
-        return normalised(self._log_weights)
-
     def _probabilities(self, advice: Floats) -> Floats:
         return experts.advised(self._log_weights, advice, self.gamma / self.n_arms)
 
     def _learn(self, advice: Floats, choice: Choice, reward: float) -> None:
         assert choice.probability is not None
         experts.exp4_learn(self._log_weights, advice, self.gamma, choice.arm, choice.probability, reward)
-
-    def _merge(self, other: Self) -> None:
-        self._log_weights += other._log_weights
-
-    def _play(self, contexts: Any, rewards: Floats) -> Played:
-        played = Played(*experts.exp4_play(self._log_weights, self.gamma, contexts, rewards, self._rng))
-        self._n_learnt += len(rewards)
-        return played

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
-from armwise.core.agent import Agent, Choice, Floats, Played, Seed, Theory, count, fraction
+from armwise.agents.experts.weighted_experts import WeightedExperts
+from armwise.core.agent import Choice, Floats, Seed, Theory, count, fraction
+from armwise.core.capabilities.noting import Noting
+from armwise.core.rounds import CompiledBlocks
 from armwise.native import experts
 from armwise.native.choice import draw
-from armwise.native.weights import normalised
 from armwise.theory import bounds, hypotheses
 
 
-class Exp4P(Agent):
+def _play(agent: Exp4P, advice: Floats, rewards: Floats) -> tuple[Any, Any, Any]:
+    return experts.exp4p_play(agent._log_weights, agent.p_min, agent._bonus, advice, rewards, agent._rng)
+
+
+class Exp4P(WeightedExperts, Noting):
     """Exp4 with a bound that holds with probability 1 - ``delta``: experts are paid for uncertainty too.
 
     w_i grows by exp(p_min / 2 (y_i + v_i sqrt(ln(N / delta) / (K T)))), where v_i = sum_j advice_ij / p_j needs the
@@ -37,19 +43,14 @@ class Exp4P(Agent):
         high_probability=True,
         needs_horizon=True,
         adversarial=True,
+        call="aw.Exp4P(n_experts={N}, n_arms={K}, horizon={T}, delta={delta})",
+        survey_row="EXP4.P",
     )
-    sees = "advice"
-    compiled = True
-    needs_probability = True
-    merges = True
-    n_arms: int
-    n_experts: int
-    _learnt = ("_log_weights",)
+    batches = CompiledBlocks(_play)
 
     def __init__(self, n_experts: int, n_arms: int, horizon: int, delta: float = 0.05, *, seed: Seed = None) -> None:
-        super().__init__(seed=seed)
-        self.n_experts = N = count("n_experts", n_experts)
-        self.n_arms = K = count("n_arms", n_arms)
+        super().__init__(n_experts, n_arms, seed=seed)
+        N, K = self.n_experts, self.n_arms
         self.horizon = T = count("horizon", horizon)
         self.delta = fraction("delta", delta)
         self.p_min = math.sqrt(math.log(N) / (K * T))
@@ -59,16 +60,6 @@ class Exp4P(Agent):
                 f"{N} experts and {K} arms expected at least {math.ceil(K * math.log(N))} rounds"
             )
         self._bonus = math.sqrt(math.log(N / self.delta) / (K * T))
-        self._log_weights = np.zeros(N)
-
-    @property
-    def weights(self) -> Floats:
-        """The experts' weights, scaled so that they sum to 1.
-
-        >>> Exp4P(n_experts=4, n_arms=2, horizon=100).weights
-        array([0.25, 0.25, 0.25, 0.25])
-        """
-        return normalised(self._log_weights)
 
     def _probabilities(self, advice: Floats) -> Floats:
         return experts.advised(self._log_weights, advice, self.p_min)
@@ -78,8 +69,7 @@ class Exp4P(Agent):
         arm = draw(p, self._rng.random())
         return Choice(arm, float(p[arm]), p.tolist())
 
-    def _check_choice(self, choice: Any, n_arms: int) -> None:
-        super()._check_choice(choice, n_arms)
+    def _check_note(self, choice: Choice, n_arms: int) -> None:
         noted_probabilities(choice, n_arms)
 
     def _learn(self, advice: Floats, choice: Choice, reward: float) -> None:
@@ -88,14 +78,6 @@ class Exp4P(Agent):
         experts.exp4p_learn(
             self._log_weights, advice, self.p_min, self._bonus, p, choice.arm, choice.probability, reward
         )
-
-    def _merge(self, other: Self) -> None:
-        self._log_weights += other._log_weights
-
-    def _play(self, contexts: Any, rewards: Floats) -> Played:
-        played = experts.exp4p_play(self._log_weights, self.p_min, self._bonus, contexts, rewards, self._rng)
-        self._n_learnt += len(rewards)
-        return Played(*played)
 
 
 def noted_probabilities(choice: Choice, n_arms: int) -> Floats:

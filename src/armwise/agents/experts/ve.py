@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
 from armwise.agents.experts.exp4p import noted_probabilities
-from armwise.core.agent import Agent, Choice, Floats, Played, Seed, Theory, count, fraction, joined
+from armwise.core.agent import Agent, Choice, Floats, Played, Seed, Theory, count, fraction
+from armwise.core.capabilities.noting import Noting
+from armwise.core.rounds import Batches
 from armwise.native import experts
 from armwise.native.choice import draw
 from armwise.policies.classes import PolicyClass, Representatives
@@ -17,7 +18,29 @@ from armwise.theory import bounds, hypotheses
 _VOTES = 1 << 20  # votes that ``play`` holds at once
 
 
-class VE(Agent):
+class RepresentativeBatches(Batches["VE"]):
+    """VE's rounds: the uniform ones, then as many at a time as their votes are held."""
+
+    def compiled(self, agent: VE) -> bool:
+        return True
+
+    def block(self, agent: VE, contexts: Floats, rewards: Floats) -> Played:
+        if agent.representatives is None:
+            n = agent.tau - len(agent._contexts)
+            return self._uniform(agent, contexts[:n], rewards[:n])
+        n = max(1, _VOTES // len(agent.representatives))
+        votes = agent.representatives.votes(contexts[:n])
+        return Played(*experts.voted_play(agent._log_weights, *agent._schedule(), votes, rewards[:n], agent._rng))
+
+    def _uniform(self, agent: VE, contexts: Floats, rewards: Floats) -> Played:
+        T, K = rewards.shape
+        p = np.full(K, 1.0 / K)
+        arms = np.minimum(np.searchsorted(np.cumsum(p), agent._rng.random(T), side="right"), K - 1)  # as `draw` does
+        agent._gather(contexts)
+        return Played(arms, p[arms], rewards[np.arange(T), arms])
+
+
+class VE(Agent, Noting):
     """Play uniformly for tau rewards, then Exp4P on one policy for each way the class labels the tau contexts.
 
     tau = sqrt(T (2 d ln(e T / d) + ln(2 / delta))), d the VC dimension of the class. The representatives hold the
@@ -47,9 +70,10 @@ class VE(Agent):
         high_probability=True,
         infinite_policies=True,
         needs_horizon=True,
+        call="aw.VE(aw.policies.Stumps(dim={d}), n_arms=2, horizon={T}, delta={delta})",
     )
     sees = "shared"
-    compiled = True
+    batches = RepresentativeBatches()
     needs_probability = True
     n_arms: int
     dim: int
@@ -104,8 +128,7 @@ class VE(Agent):
         arm = draw(p, self._rng.random())
         return Choice(arm, float(p[arm]), None if self.representatives is None else p.tolist())
 
-    def _check_choice(self, choice: Any, n_arms: int) -> None:
-        super()._check_choice(choice, n_arms)
+    def _check_note(self, choice: Choice, n_arms: int) -> None:
         if choice.note is not None:
             noted_probabilities(choice, n_arms)
 
@@ -125,24 +148,3 @@ class VE(Agent):
             found = self.policy_class.representatives(self._contexts, self.n_arms, self._rng)
             self.representatives, self._log_weights = found, np.zeros(len(found))
             self._contexts = self._contexts[:0]
-
-    def _play_uniform(self, contexts: Floats, rewards: Floats) -> Played:
-        T, K = rewards.shape
-        p = np.full(K, 1.0 / K)
-        arms = np.minimum(np.searchsorted(np.cumsum(p), self._rng.random(T), side="right"), K - 1)  # as `draw` does
-        self._gather(contexts)
-        self._n_learnt += T
-        return Played(arms, p[arms], rewards[np.arange(T), arms])
-
-    def _play(self, contexts: Any, rewards: Floats) -> Played:
-        uniform = self.tau - len(self._contexts) if self.representatives is None else 0
-        parts = [self._play_uniform(contexts[:uniform], rewards[:uniform])]
-        start = uniform
-        while start < len(rewards):
-            assert self.representatives is not None
-            stop = start + max(1, _VOTES // len(self.representatives))
-            votes, table = self.representatives.votes(contexts[start:stop]), rewards[start:stop]
-            parts.append(Played(*experts.voted_play(self._log_weights, *self._schedule(), votes, table, self._rng)))
-            self._n_learnt += len(table)
-            start = stop
-        return joined(parts)

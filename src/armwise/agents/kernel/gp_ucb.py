@@ -10,6 +10,7 @@ import numpy as np
 from armwise.agents.kernel.kernel_agent import KernelIndexAgent
 from armwise.core import saving
 from armwise.core.agent import Floats, Seed, Theory, count, fraction, positive
+from armwise.models.kernel_posterior import Width
 from armwise.models.kernels import Columns, KernelLike, as_kernel
 from armwise.native import gp
 from armwise.theory import bounds, hypotheses
@@ -50,7 +51,7 @@ class AgnosticBeta(saving.Saved):
 Beta = float | FiniteArmsBeta | AgnosticBeta
 
 
-def _width(beta: Any) -> tuple[Beta, gp.Width]:
+def _width(beta: Any) -> tuple[Beta, Width]:
     if isinstance(beta, FiniteArmsBeta):
         return beta, (gp.FINITE_ARMS, beta.delta, 0.0)
     if isinstance(beta, AgnosticBeta):
@@ -90,6 +91,8 @@ class GPUCB(KernelIndexAgent):
         infinite_policies=True,
         needs_horizon=True,
         erratum="the survey prints B sqrt(gamma_T) for <f, f> <= B; it is sqrt(B gamma_T)",
+        call="aw.GPUCB(aw.kernels.RBF(length_scale=1.0), noise={R}, beta=aw.AgnosticBeta(norm={S}, delta={delta}))",
+        survey_row="GP-UCB",
     )
 
     def __init__(
@@ -136,6 +139,9 @@ class CGPUCB(GPUCB):
         high_probability=True,
         infinite_policies=True,
         needs_horizon=True,
+        call="aw.CGPUCB(aw.kernels.RBF(length_scale=1.0), aw.kernels.RBF(length_scale=1.0), context_dim=1, "
+        "noise={R}, beta=aw.FiniteArmsBeta(delta={delta}))",
+        survey_row="GP-UCB",
     )
 
     def __init__(

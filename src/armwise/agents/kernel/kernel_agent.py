@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from armwise.core.agent import Choice, Floats, IndexAgent, Played, Seed, count, joined
+from armwise.core.agent import Choice, Floats, IndexAgent, Played, Seed, count
+from armwise.core.rounds import Batches, loop
 from armwise.models.kernel_fit import fit
-from armwise.models.kernel_posterior import KernelPosterior, check_size
+from armwise.models.kernel_posterior import KernelPosterior, Width, check_size
 from armwise.models.kernels import Kernel, KernelLike
 from armwise.native import gp
 
@@ -26,16 +27,35 @@ def check_block(kernel: Kernel, block: Floats) -> None:
         check_size(kernel, kernel.diag(block.reshape(-1, block.shape[-1])))
 
 
+class KernelBatches(Batches["KernelIndexAgent"]):
+    """Rounds up to the next fit, and up to the point where the posterior changes its form."""
+
+    def compiled(self, agent: KernelIndexAgent) -> bool:
+        return True
+
+    def block(self, agent: KernelIndexAgent, contexts: Floats, rewards: Floats) -> Played | None:
+        posterior = agent._posterior
+        if posterior.kernel.program is None:
+            return None
+        n = min(len(rewards), agent._next_fit() or len(rewards))
+        played = posterior.play(contexts[:n], rewards[:n], agent._width, agent.t, agent._rng)
+        done = len(played.arms)
+        if done == 0:  # the posterior is about to change its form, or to refuse the kernel
+            return loop(agent, contexts[:1], rewards[:1])
+        agent._remember(contexts[np.arange(done), played.arms], played.rewards.tolist())
+        return played
+
+
 class KernelIndexAgent(IndexAgent):
     """Play the largest mean + multiplier * standard deviation, the multiplier fixed or from a schedule."""
 
     reward_range = (-np.inf, np.inf)
-    compiled = True
+    batches = KernelBatches()
     plain_input = False  # the rows must be as wide as those learnt
     _learnt = ("_posterior", "_X", "_rewards")
 
     def __init__(
-        self, kernel: KernelLike, noise: float, width: gp.Width, dim: int | None, budget: int | None,
+        self, kernel: KernelLike, noise: float, width: Width, dim: int | None, budget: int | None,
         fit_at: tuple[int, ...], seed: Seed,
     ) -> None:  # fmt: skip
         super().__init__(seed=seed)
@@ -104,21 +124,3 @@ class KernelIndexAgent(IndexAgent):
             self._posterior.refit(*fit(*self.fitted, X, r), X, r)
             if len(r) == max(self.fit_at):
                 self._X, self._rewards = [], []
-
-    def _play(self, contexts: Floats, rewards: Floats) -> Played:
-        if self._posterior.kernel.program is None:
-            return super()._play(contexts, rewards)
-        T, i = len(rewards), 0
-        parts: list[Played] = []
-        while i < T:
-            stop = min(T, i + (self._next_fit() or T))
-            done, played = self._posterior.play(contexts[i:stop], rewards[i:stop], self._width, self.t, self._rng)
-            if done:
-                self._remember(contexts[np.arange(i, i + done), played.arms[:done]], played.rewards[:done].tolist())
-                self._n_learnt += done
-                parts.append(Played(played.arms[:done], played.probabilities[:done], played.rewards[:done]))
-                i += done
-            if i < stop:  # the posterior is about to change its form, or to refuse the kernel
-                parts.append(super()._play(contexts[i : i + 1], rewards[i : i + 1]))
-                i += 1
-        return joined(parts)

@@ -9,7 +9,8 @@ import numpy as np
 
 from armwise.agents.kernel.kernel_agent import KernelIndexAgent, check_block, same_width
 from armwise.agents.linear.staged import Staged
-from armwise.core.agent import Choice, Floats, Played, Seed, Theory, count, joined, positive
+from armwise.core.agent import Choice, Floats, Played, Seed, Theory, count, positive
+from armwise.core.rounds import Batches, loop
 from armwise.models.kernel_posterior import KernelPosterior
 from armwise.models.kernels import KernelLike, as_kernel
 from armwise.native import gp
@@ -40,6 +41,8 @@ class KernelUCB(KernelIndexAgent):
         assumes="E[r | x] = f(x), f of bounded norm in the kernel's space",
         reference="Valko, Korda, Munos, Flaounas, Cristianini 2013",
         infinite_policies=True,
+        call="aw.KernelUCB(aw.kernels.RBF(length_scale=1.0), gamma=1.0, eta=1.0)",
+        survey_row="KernelUCB",
     )
 
     def __init__(
@@ -56,6 +59,33 @@ class KernelUCB(KernelIndexAgent):
         self.eta = positive("eta", eta, zero=True)
         width = (gp.FIXED, self.eta / math.sqrt(self.gamma), 0.0)
         super().__init__(self.kernel, self.gamma, width, dim, budget, (), seed)
+
+
+class StagedKernelBatches(Batches["SupKernelUCB"]):
+    """Rounds up to the point where the posterior of a stage changes its form."""
+
+    def compiled(self, agent: SupKernelUCB) -> bool:
+        return True
+
+    def block(self, agent: SupKernelUCB, contexts: Floats, rewards: Floats) -> Played | None:
+        if agent.kernel.program is None:
+            return None
+        played = (self._pooled if agent.pooled else self._separate)(agent, contexts, rewards)
+        return played if len(played.arms) else loop(agent, contexts[:1], rewards[:1])
+
+    def _pooled(self, agent: SupKernelUCB, contexts: Floats, rewards: Floats) -> Played:
+        (model,), multiplier = agent._models, agent._multiplier(contexts.shape[1])
+        return model.play(contexts, rewards, (gp.STAGED, multiplier, float(agent.horizon)), agent.t, agent._rng)
+
+    def _separate(self, agent: SupKernelUCB, contexts: Floats, rewards: Floats) -> Played:
+        if not all(model.joint or model.dim is None for model in agent._models):
+            return Played(np.empty(0, np.int64), np.empty(0), np.empty(0))
+        T, stages = len(rewards), [model.joint for model in agent._models]
+        arms, probabilities, got, learnt = np.empty(T, np.int64), np.empty(T), np.empty(T), np.empty(T, np.int64)
+        settings = (agent.kernel.program, agent._multiplier(contexts.shape[1]), agent.horizon)
+        play: Any = gp.play_stages
+        done = play(stages, *settings, contexts, rewards, agent._rng, arms, probabilities, got, learnt)
+        return Played(arms[:done], probabilities[:done], got[:done])
 
 
 class SupKernelUCB(Staged[KernelPosterior]):
@@ -84,10 +114,12 @@ class SupKernelUCB(Staged[KernelPosterior]):
         infinite_policies=True,
         needs_horizon=True,
         erratum="eta = sqrt(2 ln(2TN/delta)); the survey prints eta on both sides",
+        call="aw.SupKernelUCB(aw.kernels.RBF(length_scale=1.0), horizon={T}, delta={delta})",
+        survey_row="KernelUCB",
     )
     reward_range = (-np.inf, np.inf)
     plain_input = False  # the rows must be as wide as those learnt
-    compiled = True
+    batches = StagedKernelBatches()
 
     def __init__(
         self,
@@ -146,42 +178,3 @@ class SupKernelUCB(Staged[KernelPosterior]):
         model = self._learning(choice)
         if model is not None:  # with all arms of the round: rows that come back are kept as one
             model.update_arm(context, choice.arm, reward)
-
-    def _play(self, contexts: Floats, rewards: Floats) -> Played:
-        return self._play_pooled(contexts, rewards) if self.pooled else self._play_separate(contexts, rewards)
-
-    def _play_pooled(self, contexts: Floats, rewards: Floats) -> Played:
-        if self.kernel.program is None:
-            return super()._play(contexts, rewards)
-        T, i, (model,) = len(rewards), 0, self._models
-        width = (gp.STAGED, self._multiplier(contexts.shape[1]), float(self.horizon))
-        parts: list[Played] = []
-        while i < T:
-            done, played = model.play(contexts[i:], rewards[i:], width, self.t, self._rng)
-            self._n_learnt += done
-            parts.append(Played(played.arms[:done], played.probabilities[:done], played.rewards[:done]))
-            i += done
-            if i < T:  # the posterior is about to change its form, or to refuse the kernel
-                parts.append(super()._play(contexts[i : i + 1], rewards[i : i + 1]))
-                i += 1
-        return joined(parts)
-
-    def _play_separate(self, contexts: Floats, rewards: Floats) -> Played:
-        T, i = len(rewards), 0
-        played, learnt = Played(np.empty(T, np.int64), np.empty(T), np.empty(T)), np.empty(T, np.int64)
-        program, multiplier = self.kernel.program, self._multiplier(contexts.shape[1])
-        while i < T:
-            if program is not None and all(model.joint or model.dim is None for model in self._models):
-                stages: list[Any] = [model.joint for model in self._models]
-                rest = (played.arms[i:], played.probabilities[i:], played.rewards[i:], learnt[i:])
-                done = gp.play_stages(
-                    stages, program, multiplier, self.horizon, contexts[i:], rewards[i:], self._rng, *rest
-                )
-                i += done
-                self._n_learnt += done
-            if i < T:  # a stage is about to change its form
-                one = super()._play(contexts[i : i + 1], rewards[i : i + 1])
-                played.arms[i], played.probabilities[i] = one.arms[0], one.probabilities[0]
-                played.rewards[i] = one.rewards[0]
-                i += 1
-        return played

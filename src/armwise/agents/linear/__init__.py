@@ -1,1 +1,5 @@
-"""Agents under linear realizability (survey 4.1)."""
+"""Agents for rewards that are linear in the features: LinUCB and its relatives (survey 4.1).
+
+It imports models, theory, core and native.
+Invariant: each agent equals its paper's formula with explicit inverses over the whole history.
+"""

@@ -9,8 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from armwise.core import saving
-from armwise.core.agent import Choice, Floats, IndexAgent, Played, Seed, Theory, count, fraction, positive
+from armwise.core.agent import Choice, Floats, IndexAgent, Seed, Theory, count, fraction, positive
 from armwise.core.arguments import refuse_masked
+from armwise.core.capabilities.merging import Merging
+from armwise.core.rounds import CompiledBlocks
 from armwise.models.ridge import Ridge, read_mean
 from armwise.native import cofine
 from armwise.theory import bounds, hypotheses
@@ -38,7 +40,7 @@ class HierarchicalRidge(saving.Saved):
 
     @property
     def arrays(self) -> tuple[Floats, Floats, Floats, Floats]:
-        """The fine and the coarse model (see numerics.ridge), U and the prior mean (empty: none), for the kernels.
+        """The fine and the coarse model, U and the prior mean (empty: none), for the kernels.
 
         >>> HierarchicalRidge(np.eye(1), lam=1.0, lam_coarse=1.0).arrays[2]
         array([[1.]])
@@ -77,7 +79,12 @@ class HierarchicalRidge(saving.Saved):
         return cofine.estimate(*self.arrays, self.lam, X)
 
 
-class CoFineUCB(IndexAgent):
+def _play(agent: CoFineUCB, contexts: Floats, rewards: Floats) -> tuple[Any, Any, Any]:
+    widths = (agent.scale, agent.alpha, agent.alpha_coarse)
+    return cofine.play(*agent._model.arrays, agent.lam, *widths, contexts, rewards, agent._rng)
+
+
+class CoFineUCB(Merging, IndexAgent):
     """Optimism with two widths: w.x + scale (alpha ||x||_(M^-1) + alpha_coarse lam ||U' M^-1 x||_(M~^-1)).
 
     ``subspace`` is U, (d, k): where past users' parameters mostly lie (see ``learn_subspace``). Exploring k coarse
@@ -102,10 +109,10 @@ class CoFineUCB(IndexAgent):
         high_probability=True,
         infinite_policies=True,
         erratum="the survey's section is empty",
+        call="aw.CoFineUCB(dim={d}, subspace=np.eye({d})[:, :2])",
     )
     reward_range = (-np.inf, np.inf)
-    compiled = True
-    merges = True
+    batches = CompiledBlocks(_play)
     dim: int
     _learnt = ("_model",)
 
@@ -196,12 +203,6 @@ class CoFineUCB(IndexAgent):
 
     def _learn(self, context: Floats, choice: Choice, reward: float) -> None:
         self._model.update(context[choice.arm], reward)
-
-    def _play(self, contexts: Floats, rewards: Floats) -> Played:
-        widths = (self.scale, self.alpha, self.alpha_coarse)
-        played = Played(*cofine.play(*self._model.arrays, self.lam, *widths, contexts, rewards, self._rng))
-        self._n_learnt += len(rewards)
-        return played
 
     def _merge(self, other: Self) -> None:
         self._model.merge(other._model)

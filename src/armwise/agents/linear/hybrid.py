@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike
 
 from armwise.agents.linear.linucb import PRACTICAL
-from armwise.agents.linear.ridge_agent import OverRidge
+from armwise.agents.linear.ridge_agent import RidgeAgent
 from armwise.core.agent import Choice, Floats, IndexAgent, Seed, Theory, count, positive
 from armwise.models.hybrid_ridge import HybridRidge
 from armwise.models.noise import Noise
 
 
-class HybridLinUCB(OverRidge, IndexAgent):
+class HybridLinUCB(RidgeAgent, IndexAgent):
     """Play the largest z.beta + x.theta_a + alpha_t s_a: beta is shared by all arms, theta_a is arm a's own.
 
     The first ``shared`` columns of an arm's row are z, the rest x; s_a is the width of the joint ridge over beta and
@@ -41,9 +39,9 @@ class HybridLinUCB(OverRidge, IndexAgent):
         assumes="linear rewards: E[r | z, x, a] = z.beta + x.theta_a",
         reference="Li, Chu, Langford, Schapire 2010",
         infinite_policies=True,
+        call="aw.HybridLinUCB(dim={d}, n_arms={K}, shared=1)",
     )
     reward_range = (-np.inf, np.inf)
-    merges = per_arm = True
     n_arms: int
     dim: int
     _model: HybridRidge
@@ -68,8 +66,9 @@ class HybridLinUCB(OverRidge, IndexAgent):
             raise ValueError(f"shared must be below dim, {dim}, so that arms have columns of their own, got {shared}")
         self.alpha = None if alpha is None else positive("alpha", alpha, zero=True)
         self.lam, self.scale = None if lam is None else positive("lam", lam), positive("scale", scale, zero=True)
-        self._model = HybridRidge(self.shared, self.dim - self.shared, self.n_arms, self.lam, prior_mean)
-        self._noise = Noise() if alpha is None else None
+        centred = alpha is None and prior_mean is None
+        self._model = HybridRidge(self.shared, self.dim - self.shared, self.n_arms, self.lam, prior_mean, centred)
+        self._noise = Noise() if alpha is None else Noise(scale_only=True) if lam is None else None
 
     @property
     def prior_mean(self) -> Floats | None:
@@ -82,7 +81,7 @@ class HybridLinUCB(OverRidge, IndexAgent):
 
     def _scores(self, context: Floats) -> Floats:  # Algorithm 2, lines 8 to 13
         means, widths = self._model.estimate(context)
-        alpha = self.alpha if self._noise is None else PRACTICAL * self._noise.growing
+        alpha = PRACTICAL * self._noise.growing if self.alpha is None and self._noise is not None else self.alpha
         scores: Floats = means + self.scale * (alpha or 0.0) * widths
         return scores
 
@@ -93,6 +92,3 @@ class HybridLinUCB(OverRidge, IndexAgent):
         self._model.learn(context, choice.arm, reward)
         if self._noise is not None:
             self._noise.add(reward, self._model)
-
-    def _block(self, contexts: Any) -> Any:
-        return contexts

@@ -10,16 +10,18 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from armwise.agents.linear.ridge_rounds import RidgeAgent
+from armwise.agents.linear.linear_agent import LinearAgent
+from armwise.agents.linear.ridge_batches import SampledBatches
 from armwise.core import saving
-from armwise.core.agent import Agent, Choice, Choices, Floats, Played, Seed, Theory, count, fraction, positive
+from armwise.core.agent import Agent, Choice, Floats, Seed, Theory, count, fraction, positive
 from armwise.models.noise import Noise
-from armwise.native import thompson, winning
+from armwise.native import regression, thompson, winning
 from armwise.native.choice import draw
 from armwise.theory import bounds, hypotheses
 
 MONTE_CARLO = 1000  # posterior draws behind ``probabilities`` where choosing takes a single one
 PRACTICAL = 0.25  # v of ``v=None``, in deviations of the noise: see docs/choose.md
+EXTRA, BEYOND, MOST = 0.5, 10.0, 1.0  # v^2 of an arm known less than the leading one, and at most: see docs/choose.md
 NO_TIES = np.empty(
     0
 )  # what the kernels get for tie-breaking at first: ties are rare, and numbers for them are drawn then
@@ -93,6 +95,8 @@ class SamplingAgent(Agent):
         return self._win_probabilities(context, draws, copy.deepcopy(self._rng))
 
     def _win_probabilities(self, context: Any, draws: int, rng: np.random.Generator) -> Floats:
+        if self._count_arms(context) > thompson.MOST_EXACT:
+            return winning.smoothed_wins(self._wins(context, draws, rng))
         with np.errstate(over="ignore", invalid="ignore"):
             means, covariance = self._score_posterior(context)
         if not (np.isfinite(means).all() and np.isfinite(covariance).all()):
@@ -101,7 +105,7 @@ class SamplingAgent(Agent):
         return winning.smoothed_wins(self._wins(context, draws, rng)) if exact is None else exact
 
 
-class LinThompson(RidgeAgent, SamplingAgent):
+class LinThompson(LinearAgent, SamplingAgent):
     """Draw a parameter mu ~ N(mu_hat, v_t^2 B^-1) and play the arm that is best under it.
 
     Shared parameters over per-arm features, or, with ``n_arms``, one model for each arm over a shared context, like
@@ -130,7 +134,10 @@ class LinThompson(RidgeAgent, SamplingAgent):
         hypotheses=hypotheses.lin_thompson,
         high_probability=True,
         infinite_policies=True,
+        call="aw.LinThompson(dim={d}, v=aw.ThompsonScale(noise={R}, epsilon=0.5, delta={delta}))",
+        survey_row="Thompson Sampling with Linear Regression",
     )
+    batches = SampledBatches()
 
     def __init__(
         self,
@@ -170,31 +177,33 @@ class LinThompson(RidgeAgent, SamplingAgent):
         """
         return cls(dim, ThompsonScale(noise, epsilon, delta), 1.0, n_arms=n_arms, seed=seed)
 
-    def _set_width(self) -> None:
+    def _exploration(self) -> tuple[float, float, float, float, float, float]:
+        """v_t = a + b sqrt(ln(t / delta)), or the default's, which is more for an arm that is known less."""
         if isinstance(self.v, ThompsonScale):
-            self._scale = (0.0, self.scale * self.v.coefficient(self._model.dim), self.v.delta)
-        elif self._noise is not None:
-            self._scale = (self.scale * PRACTICAL * self._noise.deviation, 0.0, 1.0)
-        else:
-            assert self.v is not None
-            self._scale = (self.scale * self.v, 0.0, 1.0)
+            return 0.0, self.scale * self.v.coefficient(self._model.dim), self.v.delta, 0.0, 1.0, np.inf
+        if self.v is None and self._noise is not None:
+            deviation = self.scale * self._noise.deviation
+            return PRACTICAL * deviation, 0.0, 1.0, EXTRA * deviation**2, BEYOND, MOST * deviation
+        return self.scale * (self.v or 0.0), 0.0, 1.0, 0.0, 1.0, np.inf
+
+    def _spread(self) -> tuple[float, float, float, float]:
+        """What the kernels of one round take: v_t, and how much more an arm gets that is known less."""
+        return thompson.scale(self.t, *self._width[:3]), *self._width[3:]
 
     def _wins(self, context: Floats, draws: int, rng: np.random.Generator) -> Floats:  # Algorithm 4, lines 3-4
         models, X = self._model.models, context if context.ndim == 2 else context[None]
-        v = thompson.scale(self.t, *self._scale)
+        v = self._spread()
         Z = rng.standard_normal((draws, len(models) if len(models) > 1 else self._model.dim))
-        wins = thompson.compete(models, X, v, Z, NO_TIES)
-        return thompson.compete(models, X, v, Z, rng.random(draws)) if wins[0] < 0 else wins
+        wins = thompson.compete(models, X, *v, Z, NO_TIES)
+        return thompson.compete(models, X, *v, Z, rng.random(draws)) if wins[0] < 0 else wins
+
+    def _win_probabilities(self, context: Floats, draws: int, rng: np.random.Generator) -> Floats:
+        if self._spread()[1]:  # then arms that are untried come first
+            some, p = regression.untried(self._model.models, self._model.dim)
+            if some:
+                return p
+        return super()._win_probabilities(context, draws, rng)
 
     def _score_posterior(self, context: Floats) -> tuple[Floats, Floats]:
         X = context if context.ndim == 2 else context[None]
-        return thompson.score_posterior(self._model.models, X, thompson.scale(self.t, *self._scale))
-
-    def _choose_many(self, contexts: Any, n: int) -> Choices:
-        if isinstance(contexts, list) or not n or self.draws > 1:
-            return super()._choose_many(contexts, n)
-        v = thompson.scale(self.t, *self._scale)
-        return Choices(*thompson.choose_many(self._model.models, self._block(contexts), v, self._rng))
-
-    def _play_piece(self, block: Floats, rewards: Floats) -> Played:
-        return Played(*self._model.play_sampled(block, rewards, self.t, *self._scale, self.draws, self._rng))
+        return thompson.score_posterior(self._model.models, X, *self._spread())

@@ -1,29 +1,34 @@
-"""What the agents over a ridge model share: how they learn and play blocks."""
+"""What LinUCB and LinThompson share: a ridge, the width of their exploration, and how a reward is learnt."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from armwise.agents.linear.ridge_agent import OverRidge, width_of
-from armwise.core.agent import Choice, Floats, Played, count, joined, positive
+from armwise.agents.linear.ridge_agent import RidgeAgent, width_of
+from armwise.agents.linear.ridge_batches import RidgeBatches
+from armwise.core.agent import Choice, Floats, count, positive
+from armwise.core.capabilities.one_row import OneRow
+from armwise.core.capabilities.revising import Fading, Revising
 from armwise.core.inputs import dense_row
 from armwise.models.noise import Noise
 from armwise.models.ridge import Ridge
 
 
-class RidgeAgent(OverRidge):
-    """An agent over a ``Ridge``: one model over per-arm features, or one per arm over a shared context.
+class LinearAgent(RidgeAgent, Revising, Fading, OneRow):
+    """An agent over a ``Ridge`` alone: one model over per-arm features, or one per arm over a shared context.
 
-    A subclass says in ``_set_width`` what its exploration is multiplied with, which may change whenever the noise is
-    estimated anew, and in ``_play_piece`` how it plays rounds between two estimates.
+    A subclass defines ``_exploration``: what multiplies its widths, kept in ``_width`` until ridge or noise change.
     """
 
     reward_range = (-np.inf, np.inf)
     _model: Ridge
+    batches: ClassVar[RidgeBatches[Any]]
+    _width: Any  # what the kernels take: see ``_exploration``
+    _settings: tuple[float, ...]  # the ridge in use, and the width
     _learnt = ("_model", "_noise")
 
     def _begin(
@@ -40,16 +45,16 @@ class RidgeAgent(OverRidge):
         """The last lines of every constructor."""
         self.dim = width_of(dim, prior_mean)
         models = 1 if n_arms is None else count("n_arms", n_arms)
-        self._model = model = Ridge(self.dim or 1, lam, models, discount, window, prior_mean)
-        self._noise = noise
+        centred = noise is not None and prior_mean is None
+        self._model = model = Ridge(self.dim or 1, lam, models, discount, window, prior_mean, centred)
+        self._noise = Noise(scale_only=True) if noise is None and lam is None else noise
         self.lam, self.discount, self.window = model.lam, model.discount, model.window
         self.n_arms = None if n_arms is None else model.n_models
         self.sees = "features" if n_arms is None else "shared"
         self.scale = positive("scale", scale, zero=True)
-        self.compiled = self.window is None
         self.revises = self.fades = noise is None and not model.forgets
         self.merges, self.per_arm = not model.forgets, n_arms is not None
-        self._set_width()
+        self._settle()
 
     @property
     def prior_mean(self) -> Floats | None:
@@ -63,39 +68,36 @@ class RidgeAgent(OverRidge):
 
     @property
     def one_row(self) -> bool:
-        """Whether what it learns of a choice is in that arm's row: the first rows may all have to settle the ridge.
+        """Whether what it learns of a choice is in that arm's row.
 
         >>> import armwise as aw
-        >>> agent = aw.LinUCB(dim=2, lam=None)
-        >>> before = agent.one_row
-        >>> agent.learn(np.eye(2), Choice(0, 1.0), 1.0)
-        >>> before, agent.one_row
-        (False, True)
+        >>> aw.LinUCB(dim=2).one_row, aw.LinUCB(dim=2, n_arms=3).one_row
+        (True, False)
         """
-        return self.n_arms is None and self._model.ridge is not None
+        return self.n_arms is None
+
+    @abstractmethod
+    def _exploration(self) -> tuple[float, ...]:
+        """What the kernels take: (a, b, delta) of a + b sqrt(a logarithm that grows with what was learnt), which
+        multiplies the widths, and how much more an arm gets that is known less than the leading one."""
 
     def _settle(self) -> None:
-        self._set_width()
-
-    @abstractmethod
-    def _set_width(self) -> None:
-        """Work out the multiplier again: at the start, and when the noise or the ridge have changed."""
-
-    @abstractmethod
-    def _play_piece(self, block: Floats, rewards: Floats) -> Played:
-        """Rounds over which the multiplier stands still, in compiled code; ``block`` is (T, K, d) or (T, 1, d)."""
+        self._width = self._exploration()
+        self._settings = (self._model.ridge or 1.0, *self._width)
+        self._step = self.batches.step(self)
 
     def _estimates(self, context: Floats) -> tuple[Floats, Floats]:
         return self._model.estimate(context) if self.n_arms is None else self._model.estimate_all(context)
 
     def _learn(self, context: Floats, choice: Choice, reward: float) -> None:
+        open_ridge = not self._model.settled
         if self.n_arms is None:
             self._model.learn(context, choice.arm, reward)
         else:
             self._model.learn(context[None], 0, reward, choice.arm)
-        if self._noise is not None:
-            self._noise.add(reward, self._model, choice.arm)
-        self._set_width()
+        self._follow(reward)
+        if open_ridge:
+            self._settle()
 
     def _revise(self, context: Floats, choice: Choice, before: float, after: float) -> None:
         if self.n_arms is None:
@@ -105,36 +107,14 @@ class RidgeAgent(OverRidge):
 
     def _fade(self, keep: float) -> None:
         self._model.fade(keep)
-        self._set_width()
+        self._settle()
 
     def _predicted(self, context: Floats, arm: int) -> float:
         if self.n_arms is not None:
-            return float(self._model.theta[arm] @ context)
+            return float(self._model.theta[arm] @ context) + self._model.centre
         X, row = dense_row(context, arm)
-        return float(self._model.theta[0] @ X[row])
-
-    def _play(self, contexts: Any, rewards: Floats) -> Played:
-        if not self.compiled:
-            return super()._play(contexts, rewards)
-        pieces, done = [], 0
-        block = contexts if self.n_arms is None else contexts[:, None]
-        while done < len(rewards):
-            if self._model.ridge is None:  # the first rows settle it
-                now = slice(done, done + 1)
-                pieces.append(super()._play(contexts[now], rewards[now]))
-            else:
-                now = slice(done, len(rewards) if self._noise is None else done + self._noise.rounds_left)
-                played = self._play_piece(block[now], rewards[now])
-                pieces.append(played)
-                self._n_learnt += len(played.rewards)
-                if self._noise is not None:
-                    # One by one, so that loop and block agree to the bit.
-                    for reward, arm in zip(played.rewards.tolist(), played.arms.tolist()):
-                        self._noise.add(reward, self._model, arm)
-                self._set_width()
-            done += len(pieces[-1].rewards)
-        return joined(pieces)
+        return float(self._model.theta[0] @ X[row]) + self._model.centre
 
     def _restore(self, state: dict[str, Any]) -> None:
         super()._restore(state)
-        self._set_width()
+        self._settle()

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from armwise.agents.linear.staged import Staged
+from armwise.agents.linear.staged import StagedLinear
 from armwise.core import saving
-from armwise.core.agent import Choice, Floats, IndexAgent, Played, Seed, Theory, count, fraction, positive
+from armwise.core.agent import Choice, Floats, IndexAgent, Seed, Theory, count, fraction, positive
+from armwise.core.capabilities.merging import Merging
+from armwise.core.rounds import CompiledBlocks
 from armwise.models.ridge import read_mean
 from armwise.native import truncated
 from armwise.theory import bounds, hypotheses
@@ -94,7 +96,12 @@ def _scale(horizon: int, n_arms: int, delta: float) -> float:
     return math.sqrt(math.log(2 * horizon * n_arms / delta))
 
 
-class LinREL(IndexAgent):
+def _play(agent: LinREL, contexts: Floats, rewards: Floats) -> tuple[Any, Any, Any]:
+    width = _scale(agent.horizon, contexts.shape[1], agent.delta)
+    return truncated.play(*agent._model.sums, width, agent.scale, contexts, rewards, agent._rng)
+
+
+class LinREL(Merging, IndexAgent):
     """Play the largest w'c + scale (||w|| sqrt(ln(2TK/delta)) + ||v~||), K the number of arms of this round.
 
     ``scale`` = 1 is the paper's width: ``LinREL.theoretical``.
@@ -117,10 +124,10 @@ class LinREL(IndexAgent):
         infinite_policies=True,
         needs_horizon=True,
         erratum="Theorem 4 prints sqrt(2 ln(2TK/delta)); the algorithm has sqrt(ln(2TK/delta))",
+        call="aw.LinREL(dim={d}, horizon={T}, delta={delta})",
     )
     reward_range = (-np.inf, np.inf)
-    compiled = True
-    merges = True
+    batches = CompiledBlocks(_play)
     dim: int
     _learnt = ("_model",)
 
@@ -160,17 +167,18 @@ class LinREL(IndexAgent):
     def _learn(self, context: Floats, choice: Choice, reward: float) -> None:
         self._model.update(context[choice.arm], reward)
 
-    def _play(self, contexts: Floats, rewards: Floats) -> Played:
-        width = _scale(self.horizon, contexts.shape[1], self.delta)
-        played = Played(*truncated.play(*self._model.sums, width, self.scale, contexts, rewards, self._rng))
-        self._n_learnt += len(rewards)
-        return played
-
     def _merge(self, other: Self) -> None:
         self._model.merge(other._model)
 
 
-class SupLinREL(Staged[TruncatedRidge]):
+def _play_stages(agent: SupLinREL, contexts: Floats, rewards: Floats) -> tuple[Any, Any, Any]:
+    grams, bs, (prior, *_) = map(list, zip(*(model.sums for model in agent._models)))
+    settings = (_scale(agent.horizon, contexts.shape[1], agent.delta), agent.scale, agent.horizon)
+    pooled = agent.n_stages if agent.pooled else 0
+    return truncated.play_stages(grams, bs, prior, *settings, contexts, rewards, agent._rng, pooled)
+
+
+class SupLinREL(StagedLinear[TruncatedRidge]):
     """Staged elimination (see ``Staged``) around LinREL's mean w'c and width ||w|| sqrt(ln(2TK/delta)) + ||v~||.
 
     ``scale`` multiplies the widths; 1, with separate stages, is what the bound is for: ``SupLinREL.theoretical``.
@@ -194,43 +202,14 @@ class SupLinREL(Staged[TruncatedRidge]):
         infinite_policies=True,
         needs_horizon=True,
         erratum="Theorem 4 prints sqrt(2 ln(2TK/delta)); the algorithm has sqrt(ln(2TK/delta))",
+        call="aw.SupLinREL(dim={d}, horizon={T}, delta={delta})",
+        survey_row="SupLinREL",
     )
-    reward_range = (-np.inf, np.inf)
-    compiled = True
-    dim: int
+    batches = CompiledBlocks(_play_stages)
 
-    def __init__(
-        self,
-        dim: int,
-        horizon: int,
-        delta: float = 0.05,
-        *,
-        scale: float = 0.05,
-        pooled: bool = True,
-        prior_mean: ArrayLike | None = None,
-        seed: Seed = None,
-    ) -> None:
-        self.dim = count("dim", dim)
-        super().__init__(horizon, delta, lambda: TruncatedRidge(dim, prior_mean), scale, pooled=pooled, seed=seed)
-        self.prior_mean = self._models[0].prior_mean
-
-    @classmethod
-    def theoretical(cls, dim: int, horizon: int, delta: float = 0.05, *, seed: Seed = None) -> Self:
-        """With the theorem's widths and separate stages.
-
-        >>> SupLinREL.theoretical(dim=2, horizon=100).scale
-        1.0
-        """
-        return cls(dim, horizon, delta, scale=1.0, pooled=False, seed=seed)
+    def _stage_model(self, dim: int, prior_mean: ArrayLike | None) -> TruncatedRidge:
+        return TruncatedRidge(dim, prior_mean)
 
     def _estimate(self, model: TruncatedRidge, X: Floats, n_arms: int) -> tuple[Floats, Floats]:
         means, widths = model.estimate(X, _scale(self.horizon, n_arms, self.delta))
         return means, self.scale * widths
-
-    def _play(self, contexts: Floats, rewards: Floats) -> Played:
-        grams, bs, (prior, *_) = map(list, zip(*(model.sums for model in self._models)))
-        width, pooled = _scale(self.horizon, contexts.shape[1], self.delta), self.n_stages if self.pooled else 0
-        settings = (width, self.scale, self.horizon)
-        played = Played(*truncated.play_stages(grams, bs, prior, *settings, contexts, rewards, self._rng, pooled))
-        self._n_learnt += len(rewards)
-        return played

@@ -2,35 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from armwise.agents.linear.ridge_rounds import RidgeAgent
+from armwise.agents.linear.ridge_batches import OptimisticBatches
+from armwise.agents.linear.stepped import Stepped
 from armwise.core import saving
-from armwise.core.agent import (
-    Choice,
-    Choices,
-    Context,
-    Floats,
-    IndexAgent,
-    Played,
-    Seed,
-    Theory,
-    count,
-    fraction,
-    glance,
-    make_choice,
-    positive,
-)
-from armwise.core.inputs import is_sparse
+from armwise.core.agent import Floats, IndexAgent, Seed, Theory, count, fraction, positive
+from armwise.core.capabilities.optimism import Optimism, Optimistic
 from armwise.models.noise import Noise
-from armwise.native.ridge import Optimist, optimistic
 from armwise.theory import bounds, hypotheses
 
 PRACTICAL = 0.5  # alpha of ``alpha=None``, in deviations of the noise x sqrt(ln t): see docs/choose.md
+EXTRA, BEYOND = 1.5, 10.0  # for an arm that is known less than the leading one: see docs/choose.md
 
 
 class Ellipsoid(saving.Saved):
@@ -51,7 +37,7 @@ class Ellipsoid(saving.Saved):
         return f"Ellipsoid(noise={self.noise}, norm={self.norm}, delta={self.delta})"
 
 
-class LinUCB(RidgeAgent, IndexAgent):
+class LinUCB(Stepped, IndexAgent, Optimistic):
     """Play the arm whose estimated reward plus confidence width is largest: x.theta + alpha_t sqrt(x' A^-1 x).
 
     Shared parameters over per-arm features (K may change every round), or, with ``n_arms``, one model for each arm
@@ -90,8 +76,11 @@ class LinUCB(RidgeAgent, IndexAgent):
         needs_horizon=True,
         erratum="Theorem 2 prints lam^(1/2) for det(lam I)^(1/2), and drops the proof's factor 2 sqrt(2); "
         "the table misses a sqrt(ln T)",
+        call="aw.LinUCB(dim={d}, alpha=aw.Ellipsoid(noise={R}, norm={S}, delta={delta}))",
+        survey_row="LinUCB",
     )
-    reward_range = (-np.inf, np.inf)
+    keeps_sparse = True
+    batches = OptimisticBatches()
 
     def __init__(
         self,
@@ -136,71 +125,28 @@ class LinUCB(RidgeAgent, IndexAgent):
         lam = max(1.0, positive("length", length) ** 2)
         return cls(dim, Ellipsoid(noise, norm, share), lam, n_arms=n_arms, seed=seed)
 
-    _glance = glance
-    keeps_sparse = True
-
-    def _set_width(self) -> None:
-        lam = self._model.ridge or 1.0
+    def _exploration(self) -> tuple[float, float, float, float, float]:
+        """alpha_t = a + b sqrt(2 ln(det(A_t)^1/2 det(lam I)^-1/2 / delta)), or the root of a^2 + extra."""
+        lam, scale = self._model.ridge or 1.0, self.scale
         if isinstance(self.alpha, Ellipsoid):
-            norm, noise = self.scale * self.alpha.norm, self.scale * self.alpha.noise
-            self._width = (float(np.sqrt(lam)) * norm, noise, self.alpha.delta)
-        elif self._noise is not None:
-            self._width = (self.scale * PRACTICAL * self._noise.growing, 0.0, 1.0)
-        else:
-            assert self.alpha is not None
-            self._width = (self.scale * self.alpha, 0.0, 1.0)
-        self._settings = (lam, *self._width)
-        at_once = self._model.ridge is not None and not self._model.forgets
-        self._optimist = Optimist(self._model.models, self.dim or 0, self.n_arms is not None, at_once, *self._settings)
+            norm, noise = float(np.sqrt(lam)) * (scale * self.alpha.norm), scale * self.alpha.noise
+            return norm, noise, self.alpha.delta, 0.0, 1.0
+        if self.alpha is None and self._noise is not None:
+            extra = EXTRA * (scale * self._noise.deviation) ** 2
+            return scale * PRACTICAL * self._noise.growing, 0.0, 1.0, extra, BEYOND
+        return scale * (self.alpha or 0.0), 0.0, 1.0, 0.0, 1.0
 
-    def _scores(self, context: Floats) -> Floats:  # Algorithm 1, line 7
-        X = context if context.ndim == 2 else context[None]
-        if not isinstance(X, np.ndarray):  # sparse rows
-            return self._model.optimistic(X, *self._width)
-        return optimistic(self._model.models, X, *self._settings)
+    @property
+    def optimism(self) -> Optimism | None:
+        """How it chooses, where one ridge model that does not forget scores the rows of all arms.
 
-    # A decision of microseconds: the compiled object does it in one call, or says that it needs a closer look.
-
-    def choose(self, context: Context = None) -> Choice:
-        """Choose an arm for this context.
-
-        >>> LinUCB(dim=2, seed=1).choose(np.eye(2)).probability
-        0.5
+        >>> LinUCB(dim=2, lam=1.0).optimism.epsilon
+        -1.0
         """
-        arm = self._optimist.choose(context)
-        return super()._choose(self._glance(context)) if arm < 0 else make_choice((arm, 1.0, None, None))
+        plain = self.n_arms is None and self.lam is not None and not self._model.forgets
+        return Optimism(self) if plain else None
 
-    def learn(
-        self, context: Context, choice: Choice, reward: float, cost: float | Sequence[float] | Floats | None = None
-    ) -> None:
-        """Learn the reward of a choice; a ``cost`` is checked and ignored.
+    def _scores(self, context: Floats) -> Floats:  # Algorithm 1, line 7: x.theta + alpha_t sqrt(x' A^-1 x)
+        return self._model.optimistic(context if self.n_arms is None else context[None], self._width)
 
-        >>> agent = LinUCB(dim=2, alpha=0.0, seed=1)
-        >>> agent.learn(np.eye(2), Choice(arm=1, probability=0.5), 1.0)
-        >>> agent.choose(np.eye(2)).arm
-        1
-        """
-        if cost is None and type(choice) is Choice and self._optimist.learn(context, choice, reward):
-            self._n_learnt += 1
-            if self._noise is not None and self._noise.add(float(reward), self._model, choice.arm):
-                self._set_width()
-        else:
-            super().learn(context, choice, reward, cost)
-
-    def _choose(self, context: Floats) -> Choice:
-        arm = self._optimist.choose(context)
-        return super()._choose(context) if arm < 0 else make_choice((arm, 1.0, None, None))
-
-    def _learn(self, context: Floats, choice: Choice, reward: float) -> None:  # lines 11-12
-        if not self._optimist.learn(context, choice, reward):
-            super()._learn(context if is_sparse(context) else self._read(context), choice, reward)
-        elif self._noise is not None and self._noise.add(reward, self._model, choice.arm):
-            self._set_width()
-
-    def _choose_many(self, contexts: Any, n: int) -> Choices:
-        if isinstance(contexts, list) or not n:
-            return super()._choose_many(contexts, n)
-        return Choices(*self._model.choose_optimistic(self._block(contexts), *self._width, self._rng))
-
-    def _play_piece(self, block: Floats, rewards: Floats) -> Played:
-        return Played(*self._model.play_optimistic(block, rewards, *self._width, self._rng))
+    # Lines 11 and 12, A += x x' and b += r x, are LinearAgent's.

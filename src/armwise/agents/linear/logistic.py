@@ -11,6 +11,7 @@ from armwise.agents.linear.lin_thompson import NO_TIES, SamplingAgent
 from armwise.core.agent import Choice, Choices, Floats, Played, Seed, Theory, count, positive
 from armwise.core.arguments import LARGEST
 from armwise.core.inputs import is_sparse
+from armwise.core.rounds import Batches
 from armwise.models.ridge import read_mean
 from armwise.native import logistic
 from armwise.native.choice import all_finite
@@ -33,6 +34,15 @@ class SparseRows(NamedTuple):
     indptr: Indices
     indices: Indices
     data: Floats
+
+    @property
+    def shape(self) -> tuple[int]:
+        """One entry, the number of rows; a CSR form does not know its columns.
+
+        >>> SparseRows(np.array([0, 1, 2]), np.array([3, 3]), np.array([0.5, 1.0])).shape
+        (2,)
+        """
+        return (len(self.indptr) - 1,)
 
     def numbered(self) -> tuple[Indices, Indices, Indices, Floats]:
         """As the kernels want it: over the distinct coordinates, and for every entry the place of its own among them.
@@ -103,6 +113,30 @@ class SparseBlock:
         return logistic.play(posterior, *self.contexts, rewards, *settings)
 
 
+class LogisticBatches(Batches["LogisticThompson"]):
+    """Rounds up to the next fit; where every reward is a batch of its own the kernel fits too."""
+
+    def compiled(self, agent: LogisticThompson) -> bool:
+        return True
+
+    def choose(self, agent: LogisticThompson, contexts: Any, n: int) -> Choices | None:
+        if not isinstance(contexts, SparseBlock):
+            return None
+        arms, p, _ = self._play(agent, contexts, np.zeros((n, contexts.n_arms)), fits=False)
+        return Choices(arms, p)
+
+    def block(self, agent: LogisticThompson, contexts: SparseBlock, rewards: Floats) -> Played:
+        fits = agent.batch_size == 1
+        n = len(rewards) if fits else min(len(rewards), agent.batch_size - len(agent._waiting))
+        played = Played(*self._play(agent, contexts[:n], rewards[:n], fits))
+        for t in range(0 if fits else n):
+            agent._collect(contexts[t], int(played.arms[t]), float(played.rewards[t]))
+        return played
+
+    def _play(self, agent: LogisticThompson, block: SparseBlock, rewards: Floats, fits: bool) -> tuple[Any, Any, Any]:
+        return block.play(agent._posterior, rewards, agent.scale, agent.draws, fits, agent._rng)
+
+
 class LogisticThompson(SamplingAgent):
     """Draw weights w_i ~ N(m_i, 1/q_i) and play the arm with the largest x.w, hence the largest 1 / (1 + exp(-x.w)).
 
@@ -139,13 +173,14 @@ class LogisticThompson(SamplingAgent):
         infinite_policies=True,
         erratum="y = 2r - 1 in the loss; each batch is fitted once, against the prior left by the batch before it; "
         "w is drawn every round",
+        call="aw.LogisticThompson(dim={d}, lam=1.0, batch_size=1)",
     )
     dim: int
     _learnt = ("_posterior", "_waiting")
 
     plain_input = False  # the algorithm reads the non-zeros
     keeps_sparse = True
-    compiled = True
+    batches = LogisticBatches()
 
     def __init__(
         self,
@@ -206,16 +241,6 @@ class LogisticThompson(SamplingAgent):
         chances = 0.5 * (1.0 + np.tanh(0.5 * scores))
         return chances, chances * (1.0 - chances) * np.sqrt(variances)
 
-    def _why_not_merged(self) -> str:
-        return "each batch is fitted against the posterior that the batch before it left, which is no sum"
-
-    def _choose_many(self, contexts: Any, n: int) -> Choices:
-        if not isinstance(contexts, SparseBlock):
-            return super()._choose_many(contexts, n)
-        nothing = np.zeros((n, contexts.n_arms))
-        arms, p, _ = contexts.play(self._posterior, nothing, self.scale, self.draws, False, self._rng)
-        return Choices(arms, p)
-
     def _learn(self, context: SparseRows, choice: Choice, reward: float) -> None:
         self._collect(context, choice.arm, reward)
 
@@ -228,21 +253,6 @@ class LogisticThompson(SamplingAgent):
             batch = SparseRows(np.cumsum([0, *map(len, indices)]), np.concatenate(indices), np.concatenate(data))
             logistic.fit(self._posterior, *batch.numbered(), np.array(rewards))
             self._waiting = []
-
-    def _play(self, contexts: SparseBlock, rewards: Floats) -> Played:
-        T, each = len(rewards), self.batch_size == 1
-        arms, probabilities, got = np.empty(T, np.int64), np.empty(T), np.empty(T)
-        start = 0
-        while start < T:  # up to the next fit; where every reward is a batch the kernel fits too
-            stop = T if each else min(T, start + self.batch_size - len(self._waiting))
-            block = contexts[start:stop]
-            part = block.play(self._posterior, rewards[start:stop], self.scale, self.draws, each, self._rng)
-            arms[start:stop], probabilities[start:stop], got[start:stop] = part
-            for t in range(0 if each else stop - start):
-                self._collect(block[t], int(arms[start + t]), float(got[start + t]))
-            self._n_learnt += stop - start
-            start = stop
-        return Played(arms, probabilities, got)
 
     def _read(self, context: Any) -> SparseRows:
         if not is_sparse(context):
@@ -266,9 +276,6 @@ class LogisticThompson(SamplingAgent):
             X.eliminate_zeros()
             data = np.asarray(X.data, dtype=np.float64)
         return SparseRows(X.indptr.astype(np.int64), X.indices.astype(np.int64), data)
-
-    def _count_arms(self, context: SparseRows) -> int:
-        return len(context.indptr) - 1
 
     def _read_block(self, contexts: Any, T: int) -> SparseBlock:
         """One context per round: a (T, K, dim) array, or a list of T matrices, dense or sparse, with K rows each."""

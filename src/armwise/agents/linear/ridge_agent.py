@@ -1,4 +1,4 @@
-"""What agents over a ridge model share: their size, many rounds at once, and models that are added up, come and go."""
+"""What agents over a ridge model share: their width, the noise around the model, and models that merge, come and go."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from armwise.core.agent import Agent, Choices, Floats, count
+from armwise.core.agent import count
+from armwise.core.capabilities.merging import Merging
+from armwise.core.capabilities.per_arm import PerArm
+from armwise.core.inputs import TakesDim
 from armwise.models.noise import Noise
 from armwise.models.ridge import Ridge
 
@@ -22,7 +25,7 @@ def width_of(dim: int | None, prior_mean: Any) -> int | None:
     return None if dim is None else count("dim", dim)
 
 
-class OverRidge(Agent):
+class RidgeAgent(TakesDim, Merging, PerArm):
     """An agent over a ``Ridge`` (``_model``), whose exploration may be measured in ``_noise``.
 
     Without ``dim`` it takes as many columns as the first context has. With ``n_arms`` each arm has a model of its own
@@ -38,39 +41,36 @@ class OverRidge(Agent):
             self._model = Ridge(**self._model.params() | {"dim": dim})
         self._settle()
 
+    def shrink_to_zero(self) -> None:
+        """Draw estimates to 0 from now on, and not to a centre of the rewards; nothing must have been learnt.
+
+        >>> import armwise as aw
+        >>> agent = aw.SquareCB(dim=2)
+        >>> agent.shrink_to_zero()
+        >>> agent._model.centred
+        False
+        """
+        if isinstance(self._model, Ridge):
+            self._model = Ridge(**self._model.params() | {"centred": False})
+            self._settle()
+
     def _settle(self) -> None:
-        """Models or noise have changed other than by learning one reward: what was worked out from them is stale."""
+        """Work out again what depends on the ridge and the noise: one of them has changed."""
 
-    def _block(self, contexts: Floats) -> Floats:
-        """(T, K, d), or (T, 1, d) where each arm has a model."""
-        return contexts if self.n_arms is None else contexts[:, None]
-
-    def _learn_many(self, contexts: Any, choices: Choices, rewards: Floats) -> None:
-        model = self._model
-        if isinstance(contexts, list) or not isinstance(model, Ridge) or model.window is not None:
-            return super()._learn_many(contexts, choices, rewards)
-        done, block = 0, self._block(contexts)
-        while done < len(rewards):
-            if model.ridge is None:  # the first rows settle it
-                now = slice(done, done + 1)
-                super()._learn_many(contexts[now], choices[now], rewards[now])
-            else:  # rewards over which the estimate of the noise stands still
-                now = slice(done, len(rewards) if self._noise is None else done + self._noise.rounds_left)
-                model.learn_many(block[now], choices.arms[now], rewards[now])
-                self._n_learnt += len(rewards[now])
-                if self._noise is not None:
-                    # One by one, so that loop and block agree to the bit.
-                    for reward, arm in zip(rewards[now].tolist(), choices.arms[now].tolist()):
-                        self._noise.add(reward, model, arm)
-                self._settle()
-            done = min(now.stop, len(rewards))
-        return None
+    def _follow(self, reward: float) -> None:
+        """Estimate the noise anew when it is time; the model has just learnt this reward."""
+        if self._noise is not None and self._noise.add(reward, self._model):
+            self._settle()
 
     def _merge(self, other: Self) -> None:
         self._model.merge(other._model)
         if self._noise is not None and other._noise is not None:
             self._noise.merge(other._noise, self._model)
         self._settle()
+
+    @property
+    def _stale(self) -> bool:
+        return self._noise is not None and self._noise.stale
 
     def _renew(self) -> None:
         if self._noise is not None:
@@ -87,7 +87,8 @@ class OverRidge(Agent):
         self._settle()
 
     def _remove_arm(self, arm: int) -> None:
+        self._renew()  # what the others are told does not change with it
         if self._noise is not None and self._model.window is None:
-            self._noise.drop(*self._model.explained(arm))
+            self._noise.drop(self._model.explained(arm))
         self._model.remove_model(arm)
         self._settle()

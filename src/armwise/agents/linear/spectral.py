@@ -7,7 +7,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from armwise.core.agent import Choice, Floats, IndexAgent, Played, Seed, Theory, count, fraction, positive
+from armwise.core.agent import Choice, Floats, IndexAgent, Seed, Theory, count, fraction, positive
+from armwise.core.rounds import CompiledBlocks
 from armwise.models.eigenbasis import smoothest
 from armwise.native import spectral
 from armwise.native.simd import aligned_zeros, padded
@@ -25,6 +26,13 @@ def effective_dimension(eigenvalues: Floats, horizon: int, lam: float) -> int:
     """
     l_d = np.sort(np.asarray(eigenvalues)) + lam
     return int(np.sum(np.arange(len(l_d)) * l_d <= horizon / math.log1p(horizon / lam)))  # (d - 1) l_d never falls
+
+
+def _play(agent: SpectralUCB, contexts: None, rewards: Floats) -> tuple[Any, Any, Any]:
+    arms, probabilities, got, agent._age = spectral.play(
+        agent._basis, agent._model, agent._means, agent._squares, agent._age, agent._c, rewards, agent._rng
+    )
+    return arms, probabilities, got
 
 
 class SpectralUCB(IndexAgent):
@@ -58,9 +66,11 @@ class SpectralUCB(IndexAgent):
         high_probability=True,
         needs_horizon=True,
         erratum="the survey's section is empty",
+        call="aw.SpectralUCB(np.diag([1.0] + [2.0] * ({K} - 2) + [1.0]) - np.eye({K}, k=1) - np.eye({K}, k=-1), "
+        "horizon={T}, delta={delta}, noise={R}, norm={S})",
     )
     sees = "nothing"
-    compiled = True
+    batches = CompiledBlocks(_play)
     reward_range = (-np.inf, np.inf)
     n_arms: int
     _learnt = ("_basis", "_model", "_means", "_squares", "_age")
@@ -139,13 +149,6 @@ class SpectralUCB(IndexAgent):
         self._age = spectral.learn(
             self._basis, self._model, self._means, self._squares, self._age, choice.arm, reward
         )  # fmt: skip
-
-    def _play(self, contexts: Any, rewards: Floats) -> Played:
-        arms, probabilities, got, self._age = spectral.play(
-            self._basis, self._model, self._means, self._squares, self._age, self._c, rewards, self._rng
-        )
-        self._n_learnt += len(rewards)
-        return Played(arms, probabilities, got)
 
 
 def _read_laplacian(value: Any) -> Any:

@@ -9,18 +9,20 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any, Generic, Protocol, Self, TypeVar
+from typing import Generic, Protocol, Self, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from armwise.core.agent import Agent, Choice, Floats, Seed, count, fraction, positive
+from armwise.core.agent import Choice, Floats, Seed, count, fraction, positive
+from armwise.core.capabilities.merging import Merging
+from armwise.core.capabilities.noting import Noting
 from armwise.native import staged
 from armwise.native.choice import all_finite, best_arms
 
 
 class StageModel(Protocol):
-    """What a stage keeps: a model that takes one row and its reward. It must be ``persist.Saved``, to save the agent.
+    """The model of a stage: it learns one row and its reward, and is a ``Saved``, so that the agent can be saved.
 
     How it is asked for estimates is the agent's ``_estimate``; ``estimate(X) -> means, widths`` is the usual form.
     """
@@ -31,7 +33,7 @@ class StageModel(Protocol):
 M = TypeVar("M", bound=StageModel)
 
 
-class Staged(Agent, Generic[M]):
+class Staged(Merging, Noting, Generic[M]):
     """Eliminate arms stage by stage, and learn only in the stage whose widths asked for the round.
 
     There are S = max(1, ceil(ln T)) stages, each with a model of its own from ``make_model()``. A subclass defines
@@ -124,11 +126,49 @@ class Staged(Agent, Generic[M]):
         for mine, theirs in zip(self._models, other._models):
             mine.merge(theirs)  # type: ignore[attr-defined]
 
-    def _check_choice(self, choice: Any, n_arms: int) -> None:
-        super()._check_choice(choice, n_arms)
+    def _check_note(self, choice: Choice, n_arms: int) -> None:
         stage = choice.note
         if stage is not None and (type(stage) is not int or not 1 <= stage <= self.n_stages):
             raise ValueError(
                 f"choice.note must be the stage that chose, 1 to {self.n_stages}, or None, got {stage!r}: "
                 "learn with the Choice that choose returned"
             )
+
+
+class StagedLinear(Staged[M]):
+    """A staged agent over a linear model of rows with ``dim`` features, ``prior_mean`` (d,) in every stage.
+
+    A subclass defines ``_stage_model(dim, prior_mean)``, the model of one stage.
+    """
+
+    reward_range = (-np.inf, np.inf)
+    dim: int
+
+    def __init__(
+        self,
+        dim: int,
+        horizon: int,
+        delta: float = 0.05,
+        *,
+        scale: float = 0.05,
+        pooled: bool = True,
+        prior_mean: ArrayLike | None = None,
+        seed: Seed = None,
+    ) -> None:
+        self.dim = count("dim", dim)
+        super().__init__(horizon, delta, lambda: self._stage_model(dim, prior_mean), scale, pooled=pooled, seed=seed)
+        self.prior_mean: Floats | None = self._models[0].prior_mean  # type: ignore[attr-defined]
+
+    @classmethod
+    def theoretical(cls, dim: int, horizon: int, delta: float = 0.05, *, seed: Seed = None) -> Self:
+        """With the theorem's widths and separate stages.
+
+        >>> import armwise as aw
+        >>> aw.SupLinUCB.theoretical(dim=2, horizon=100).scale, aw.SupLinREL.theoretical(dim=2, horizon=100).pooled
+        (1.0, False)
+        """
+        return cls(dim, horizon, delta, scale=1.0, pooled=False, seed=seed)
+
+    @abstractmethod
+    def _stage_model(self, dim: int, prior_mean: ArrayLike | None) -> M:
+        """A model that has learnt nothing."""

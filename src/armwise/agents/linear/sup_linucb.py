@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import math
-from typing import Self
+from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
-from armwise.agents.linear.staged import Staged
-from armwise.core.agent import Floats, Played, Seed, Theory, count
+from armwise.agents.linear.staged import StagedLinear
+from armwise.core.agent import Floats, Theory
+from armwise.core.rounds import CompiledBlocks
 from armwise.models.ridge import Ridge
 from armwise.native import staged
 from armwise.theory import bounds, hypotheses
 
 
-class SupLinUCB(Staged[Ridge]):
+def _play(agent: SupLinUCB, contexts: Floats, rewards: Floats) -> tuple[Any, Any, Any]:
+    stages, multiplier = [model.models for model in agent._models], agent._multiplier(contexts.shape[1])
+    pooled = agent.n_stages if agent.pooled else 0
+    return staged.play(stages, multiplier, agent.horizon, contexts, rewards, agent._rng, pooled)
+
+
+class SupLinUCB(StagedLinear[Ridge]):
     """Stages of ridge models (lam = 1) with widths scale (alpha + 1) sqrt(x' A^-1 x), alpha = sqrt(ln(2TK/delta) / 2).
 
     The theorem wants scale = 1 and stages that share nothing (``SupLinUCB.theoretical``), rewards in [0, 1],
@@ -23,6 +29,7 @@ class SupLinUCB(Staged[Ridge]):
     smaller default, and one model behind all stages (``pooled``). How a round goes is told in ``Staged``.
     ``prior_mean`` (d,) is what theta is believed to be before any reward, in every stage.
 
+    >>> import numpy as np
     >>> agent = SupLinUCB(dim=2, horizon=100, delta=0.05, seed=1)
     >>> choice = agent.choose(np.eye(2))
     >>> choice.probability, choice.note
@@ -42,36 +49,13 @@ class SupLinUCB(Staged[Ridge]):
         infinite_policies=True,
         needs_horizon=True,
         erratum="the survey gives SupLinUCB in words only; the stages are those of Chu et al. 2011",
+        call="aw.SupLinUCB(dim={d}, horizon={T}, delta={delta})",
+        survey_row="SupLinUCB",
     )
-    reward_range = (-np.inf, np.inf)
-    compiled = True
-    dim: int
+    batches = CompiledBlocks(_play)
 
-    def __init__(
-        self,
-        dim: int,
-        horizon: int,
-        delta: float = 0.05,
-        *,
-        scale: float = 0.05,
-        pooled: bool = True,
-        prior_mean: ArrayLike | None = None,
-        seed: Seed = None,
-    ) -> None:
-        self.dim = count("dim", dim)
-        super().__init__(
-            horizon, delta, lambda: Ridge(dim, lam=1.0, prior_mean=prior_mean), scale, pooled=pooled, seed=seed
-        )
-        self.prior_mean = self._models[0].prior_mean
-
-    @classmethod
-    def theoretical(cls, dim: int, horizon: int, delta: float = 0.05, *, seed: Seed = None) -> Self:
-        """With the theorem's widths and separate stages.
-
-        >>> SupLinUCB.theoretical(dim=2, horizon=100).scale
-        1.0
-        """
-        return cls(dim, horizon, delta, scale=1.0, pooled=False, seed=seed)
+    def _stage_model(self, dim: int, prior_mean: ArrayLike | None) -> Ridge:
+        return Ridge(dim, lam=1.0, prior_mean=prior_mean)
 
     def _multiplier(self, n_arms: int) -> float:
         alpha = math.sqrt(0.5 * math.log(2 * self.horizon * n_arms / self.delta))
@@ -80,10 +64,3 @@ class SupLinUCB(Staged[Ridge]):
     def _estimate(self, model: Ridge, X: Floats, n_arms: int) -> tuple[Floats, Floats]:
         means, widths = model.estimate(X)
         return means, self._multiplier(n_arms) * widths
-
-    def _play(self, contexts: Floats, rewards: Floats) -> Played:
-        stages, multiplier = [model.models for model in self._models], self._multiplier(contexts.shape[1])
-        pooled = self.n_stages if self.pooled else 0
-        played = Played(*staged.play(stages, multiplier, self.horizon, contexts, rewards, self._rng, pooled))
-        self._n_learnt += len(rewards)
-        return played

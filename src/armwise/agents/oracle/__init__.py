@@ -1,1 +1,5 @@
-"""Agents over arbitrary policy classes (survey 4.3), and the oracles that search them."""
+"""Agents over any policy class: they call an oracle that searches or fits it (survey 4.3).
+
+It imports linear, models, policies, theory, core and native.
+Invariant: policies and regressors are asked once per round, in ``play`` once per block.
+"""

@@ -12,11 +12,13 @@ from armwise.agents.oracle.history import OracleAgent
 from armwise.agents.oracle.oracles.finite_policies import OracleLike
 from armwise.agents.oracle.oracles.oracle import Oracle
 from armwise.core.agent import Choice, Floats, Seed, Theory, fraction, positive
+from armwise.core.capabilities.counting import CountsChoices
+from armwise.core.capabilities.noting import Noting
 from armwise.native.choice import draw
 from armwise.theory import bounds, hypotheses
 
 
-class EpochGreedy(OracleAgent):
+class EpochGreedy(OracleAgent, CountsChoices, Noting):
     """Explore now and then, and play the best policy so far in between, longer and longer.
 
     The paper (``teaches="uniform"``, ``EpochGreedy.theoretical``) counts: epoch l is one arm drawn uniformly, which
@@ -51,8 +53,9 @@ class EpochGreedy(OracleAgent):
         high_probability=True,
         infinite_policies=True,
         erratum="the inner loop runs from t_l + 1 to t_(l+1) - 1, and exploits",
+        call="aw.EpochGreedy(aw.FinitePolicies([aw.Constant(i % {K}) for i in range({N})]), n_arms={K})",
+        survey_row="Epoch-Greedy",
     )
-    choosing_changes = True  # epochs follow the rounds chosen
     oracle: Oracle
     _learnt = ("_epoch", "_greedy_left", "_total")
 
@@ -129,7 +132,6 @@ class EpochGreedy(OracleAgent):
     def _teach(self, context: Floats, arm: int, reward: float, probability: float) -> None:
         self.oracle._observe(self.oracle._see(context[None])[0], arm, reward, probability)
 
-    def _check_choice(self, choice: Any, n_arms: int) -> None:
-        super()._check_choice(choice, n_arms)
+    def _check_note(self, choice: Choice, n_arms: int) -> None:
         if not isinstance(choice.note, bool):
             raise ValueError(f"choice.note must say whether the round explored, True or False, got {choice.note!r:.80}")

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from armwise.agents.oracle.regression_agent import RegressionAgent
+from armwise.agents.oracle.regression_batches import FastCBBatches
 from armwise.core.agent import Floats, Seed, Theory, positive
 from armwise.native import regression
 
@@ -42,7 +43,9 @@ class FastCB(RegressionAgent):
         reference="Foster, Krishnamurthy 2021",
         infinite_policies=True,
         needs_horizon=True,
+        call="aw.FastCB(dim={d}, n_arms={K})",
     )
+    batches = FastCBBatches()
 
     def __init__(
         self,
@@ -59,7 +62,6 @@ class FastCB(RegressionAgent):
         seed: Seed = None,
     ) -> None:
         self._begin(dim, n_arms, lam, scale, False, regressor, refit, prior_mean, seed)
-        self.compiled = False
         self.gamma = None if gamma is None else positive("gamma", gamma)
         self.exponent = positive("exponent", exponent, zero=True)
 

@@ -11,14 +11,15 @@ import numpy as np
 
 from armwise.agents.oracle.oracles.finite_policies import FinitePolicies, as_oracle
 from armwise.agents.oracle.oracles.oracle import Oracle
-from armwise.core.agent import Agent, Floats, Played, Seed, count, joined
+from armwise.core.agent import Agent, Floats, Played, Seed, count
+from armwise.core.rounds import Batches, loop
 from armwise.core.saving import Saved
 
 # When to solve again: a factor by which the rewards learnt grow from one time to the next, or the times themselves
 # (after the last of them, doubling), or a function m -> the m-th time.
 Times = float | Sequence[int] | Callable[[int], int]
 
-_BLOCK = 512  # contexts of a block of rounds that an oracle reads at once
+_BLOCK = 1024  # contexts of a block of rounds that an oracle reads at once
 
 
 class History(Saved):
@@ -90,12 +91,24 @@ class History(Saved):
         self._places = {row.tobytes(): at for at, row in enumerate(self._rows)}
 
 
+class PreparedBatches(Batches[Any]):
+    """Rounds looped in blocks whose contexts an oracle has read at once."""
+
+    def __init__(self, oracle: Callable[[Any], Oracle]) -> None:
+        self._oracle = oracle
+
+    def block(self, agent: Any, contexts: Floats, rewards: Floats) -> Played:
+        self._oracle(agent)._prepare(contexts[:_BLOCK])
+        return loop(agent, contexts[:_BLOCK], rewards[:_BLOCK])
+
+
 class OracleAgent(Agent):
     """An agent over a class of policies. It works on its own copy of the oracle, so that two agents can share one."""
 
     sees = "shared"
     needs_probability = True
     plain_input = False  # the class of policies may refuse a context
+    batches: ClassVar[PreparedBatches] = PreparedBatches(lambda agent: agent._own())
     n_arms: int
     _oracle_name: ClassVar[str] = "oracle"  # the constructor's name for it
     _total = 0.0  # of the rewards learnt, for agents that subtract their mean
@@ -139,14 +152,6 @@ class OracleAgent(Agent):
         block: Floats = super()._read_block(contexts, T)
         self._own()._check_contexts(block)
         return block
-
-    def _play(self, contexts: Floats, rewards: Floats) -> Played:
-        parts = []
-        for start in range(0, max(len(rewards), 1), _BLOCK):
-            block = slice(start, start + _BLOCK)
-            self._own()._prepare(contexts[block])
-            parts.append(super()._play(contexts[block], rewards[block]))
-        return joined(parts)
 
     def params(self) -> dict[str, Any]:
         # What the oracle has learnt belongs to the agent's state, not to what it was made with.

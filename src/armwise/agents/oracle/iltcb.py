@@ -10,8 +10,8 @@ import numpy as np
 from armwise.agents.oracle.history import History, OracleAgent, Times, check_times, next_time
 from armwise.agents.oracle.oracles.finite_policies import OracleLike
 from armwise.agents.oracle.oracles.oracle import Ints, Oracle
+from armwise.agents.oracle.variance import smoothed
 from armwise.core.agent import Choice, Floats, Seed, Theory, fraction, positive
-from armwise.native.policies import smoothed
 from armwise.native.weights import importance_weighted
 from armwise.theory import bounds, hypotheses
 
@@ -53,6 +53,9 @@ class ILoveToConBandits(OracleAgent):
         high_probability=True,
         infinite_policies=True,
         erratum="Sample adds up the policies that agree, and gives the mass 1 - sum Q to the leader before smoothing",
+        call="aw.ILoveToConBandits(aw.FinitePolicies([aw.Constant(i % {K}) for i in range({N})]), n_arms={K}, "
+        "delta={delta})",
+        survey_row="ILOVETOCONBANDITS",
     )
     oracle: Oracle
     _learnt = ("weights", "leader", "oracle_calls", "mu", "_m", "_end", "_history", "_total")

@@ -7,12 +7,11 @@ from typing import Literal
 
 import numpy as np
 
+from armwise.agents.oracle.history import PreparedBatches
 from armwise.agents.oracle.oracles.finite_policies import OracleLike, as_oracle
 from armwise.agents.oracle.oracles.oracle import Oracle
-from armwise.core.agent import Agent, Choice, Floats, Played, Seed, Theory, count, joined, positive
+from armwise.core.agent import Agent, Choice, Floats, Seed, Theory, count, positive
 from armwise.models.ridge import Ridge
-
-_BLOCK = 1024  # rounds read ahead
 
 
 class OnlineCover(Agent):
@@ -48,9 +47,11 @@ class OnlineCover(Agent):
         assumes="contexts and rewards drawn independently from one distribution, rewards in [0, 1]",
         reference="Agarwal, Hsu, Kale, Langford, Li, Schapire 2014; Bietti, Agarwal, Langford 2021",
         infinite_policies=True,
+        call="aw.OnlineCover(aw.LinearOracle(dim={d}, n_arms={K}), n_arms={K})",
     )
     sees = "shared"
     needs_probability = True
+    batches = PreparedBatches(lambda agent: agent._policies[0])
     n_arms: int
     _learnt = ("_policies", "_model")
 
@@ -85,14 +86,6 @@ class OnlineCover(Agent):
 
     def _epsilon(self) -> float:
         return min(1.0 / self.n_arms, 1.0 / math.sqrt(self.n_arms * self.t))
-
-    def _play(self, contexts: Floats, rewards: Floats) -> Played:
-        parts = []
-        for start in range(0, max(len(rewards), 1), _BLOCK):
-            block = slice(start, start + _BLOCK)
-            self._policies[0]._prepare(contexts[block])
-            parts.append(super()._play(contexts[block], rewards[block]))
-        return joined(parts)
 
     def _read_once(self, x: Floats) -> None:
         """The copies are of one class: what its policies recommend is asked by the first, for all."""

@@ -11,9 +11,8 @@ from numpy.typing import ArrayLike
 from armwise.agents.oracle.history import OracleAgent
 from armwise.agents.oracle.oracles.finite_policies import FinitePolicies, PoliciesLike
 from armwise.agents.oracle.oracles.oracle import Ints
-from armwise.agents.oracle.variance import Sample, tilted
+from armwise.agents.oracle.variance import Sample, smoothed, tilted
 from armwise.core.agent import Choice, Floats, Seed, Theory, fraction, positive
-from armwise.native.policies import smoothed
 from armwise.native.weights import importance_weighted
 from armwise.theory import bounds, hypotheses
 
@@ -49,6 +48,8 @@ class PolicyElimination(OracleAgent):
         hypotheses=hypotheses.policy_elimination,
         high_probability=True,
         erratum="policies are eliminated on R_hat_t(h), printed as delta_t(h)",
+        call="aw.PolicyElimination([aw.Constant(i % {K}) for i in range({N})], n_arms={K}, "
+        "contexts=np.random.default_rng(0).random((100, {d})), delta={delta})",
     )
     policies: FinitePolicies
     _oracle_name = "policies"

@@ -10,10 +10,9 @@ import numpy as np
 from armwise.agents.oracle.cutting_planes import LeastGap
 from armwise.agents.oracle.history import History, OracleAgent, Times, check_times, next_time
 from armwise.agents.oracle.oracles.finite_policies import FinitePolicies, PoliciesLike
-from armwise.agents.oracle.variance import Sample
+from armwise.agents.oracle.variance import Sample, smoothed
 from armwise.core.agent import Choice, Floats, Seed, Theory, fraction, positive
 from armwise.core.extras import expect
-from armwise.native.policies import smoothed
 from armwise.native.weights import importance_weighted
 from armwise.theory import bounds, hypotheses
 
@@ -51,6 +50,8 @@ class RandomizedUCB(OracleAgent):
         hypotheses=hypotheses.randomized_ucb,
         high_probability=True,
         infinite_policies=True,
+        call="aw.RandomizedUCB([aw.Constant(i % {K}) for i in range({N})], n_arms={K}, delta={delta})",
+        survey_row="Randomized UCB",
     )
     policies: FinitePolicies
     _oracle_name = "policies"

@@ -7,14 +7,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from armwise.agents.oracle.oracles.sklearn_oracles import Estimator, Learner
+from armwise.agents.oracle.oracles.sklearn_oracles import ExampleLearner, SklearnEstimator
 from armwise.agents.oracle.regression_agent import RegressionAgent
-from armwise.core.agent import Choice, Choices, Floats, Seed, Theory, count, positive
+from armwise.agents.oracle.regression_batches import RegCBBatches
+from armwise.core.agent import Choice, Floats, Seed, Theory, count, positive
 from armwise.core.inputs import dense_pieces
 from armwise.models.ridge import Ridge
 from armwise.native import regression
 
 PRACTICAL = 0.33  # sqrt(beta_t / ln(K t)) of ``mellowness=None``, in deviations of the noise: see docs/choose.md
+EXTRA, BEYOND = 1.5, 10.0  # for an arm that is known less than the leading one: see LinUCB
 WITHOUT_RIDGE = 0.2  # the deviation that is taken for granted where a regressor does not tell it
 _HALVINGS = 12  # of the interval of weights, when a regressor's bound is searched
 
@@ -53,8 +55,10 @@ class RegCB(RegressionAgent):
         reference="Foster, Agarwal, Dudik, Luo, Schapire 2018",
         high_probability=True,
         infinite_policies=True,
+        call="aw.RegCB(dim={d}, n_arms={K})",
     )
     _learnt = ("_model", "_noise", "_X", "_arms", "_rewards")
+    batches = RegCBBatches()
 
     def __init__(
         self,
@@ -80,19 +84,21 @@ class RegCB(RegressionAgent):
         if self.regressor is not None:
             self._model = [learner for _ in range(self.n_arms or 1) for learner in self._learners()]
 
-    def _learners(self) -> list[Learner]:
+    def _learners(self) -> list[ExampleLearner]:
         """The fits of one model: to the rewards, and to the rewards plus noise."""
         schedules = [] if self.fits is None else [self.refit, *[self.refit**4] * self.fits]
         assert self.regressor is not None
-        return [Learner(self.regressor, each) for each in schedules]
+        return [ExampleLearner(self.regressor, each) for each in schedules]
 
     def bounds(self, context: Any) -> tuple[Floats, Floats]:
         """The lower and upper bound of every arm's reward.
 
-        >>> RegCB(dim=1, n_arms=2).bounds([1.0])
+        >>> RegCB(dim=1, n_arms=2, mellowness=0.1).bounds([1.0])
         (array([0., 0.]), array([1., 1.]))
         """
-        return self._bounds(self._read(context))
+        low, high = self._bounds(self._read(context))
+        centre = self._model.centre if isinstance(self._model, Ridge) else 0.0
+        return low + centre, high + centre
 
     def _take_dim(self, dim: int) -> None:
         super()._take_dim(dim)
@@ -105,13 +111,24 @@ class RegCB(RegressionAgent):
         deviation = WITHOUT_RIDGE if self._noise is None else self._noise.deviation
         return (self.scale * PRACTICAL * deviation) ** 2
 
+    def _settings(self, model: Ridge) -> tuple[float, float, float, float, float, float]:
+        """The ridge, what multiplies ln(K t), what an arm that is known less gets, and the range of rewards."""
+        extra, least, most = 0.0, 0.0, 1.0
+        if self.mellowness is None and self._noise is not None:
+            extra = EXTRA * (self.scale * self._noise.deviation) ** 2
+            least, most = self._noise.low - model.centre, self._noise.high - model.centre
+        return model.ridge or 1.0, self._excess(), extra, BEYOND, least, most
+
     def _bounds(self, context: Floats) -> tuple[Floats, Floats]:
+        """Lower and upper bounds, from the ridge's centre on."""
         K = self._count_arms(context)
         radius = regression.confidence(self.t, K, self._excess())
         X = self._rows(context)
         if isinstance(self._model, Ridge):
             means, widths = self._ridge_estimates(self._model, context)
-            return _cut(means, widths, radius, X, self._model.ridge or 1.0)
+            lam, _, extra, beyond, least, most = self._settings(self._model)
+            squares = np.concatenate([regression.squares(rows) for rows in dense_pieces(X)])
+            return regression.cut(means, widths, radius, extra, beyond, squares, lam, least, most)
         assert self.regressor is not None
         if self.fits is not None:
             return self._noisy_bounds(X, radius)
@@ -157,13 +174,6 @@ class RegCB(RegressionAgent):
         self._X = np.concatenate([self._X, self._rows(context)[row : row + 1]])
         self._arms, self._rewards = np.append(self._arms, model), np.append(self._rewards, reward)
 
-    def _choose_many(self, contexts: Any, n: int) -> Choices:
-        model = self._model
-        if isinstance(contexts, list) or not n or not isinstance(model, Ridge):
-            return super()._choose_many(contexts, n)
-        settings = model.ridge or 1.0, self._excess(), self.elimination, self.t
-        return Choices(*regression.regcb_choose_many(model.models, *settings, self._block(contexts), self._rng))
-
     def _add_arm(self) -> None:
         if isinstance(self._model, list):
             self._model += self._learners()
@@ -180,24 +190,8 @@ class RegCB(RegressionAgent):
         self._X, self._arms, self._rewards = self._X[rest], self._arms[rest], self._rewards[rest]
         self._arms[self._arms > arm] -= 1
 
-    def _play_ridge(self, model: Ridge, block: Floats, rewards: Floats) -> tuple[Any, Any, Any]:
-        lam, excess = model.ridge or 1.0, self._excess()
-        return regression.regcb_play(model.models, lam, excess, self.elimination, self.t, block, rewards, self._rng)
 
-
-def _cut(means: Floats, widths: Floats, radius: float, X: Any, lam: float) -> tuple[Floats, Floats]:
-    """The bounds of ``regression.cut``, some rows at a time where they are sparse."""
-    if isinstance(X, np.ndarray):
-        return regression.cut(means, widths, radius, X, lam)
-    low, high, done = np.empty(len(means)), np.empty(len(means)), 0
-    for rows in dense_pieces(X):
-        now = slice(done, done + len(rows))
-        low[now], high[now] = regression.cut(means[now], widths[now], radius, rows, lam)
-        done = now.stop
-    return low, high
-
-
-def _search(regressor: Estimator, X: Floats, y: Floats, x: Floats, beta: float) -> tuple[float, float]:
+def _search(regressor: SklearnEstimator, X: Floats, y: Floats, x: Floats, beta: float) -> tuple[float, float]:
     """The least and largest prediction at x of fits with a squared loss at most beta above the best fit's."""
     longer = np.concatenate([X, x[None]])
 

@@ -8,13 +8,16 @@ from typing import Any, Self
 from numpy.typing import ArrayLike
 
 from armwise.agents.oracle.regression_agent import RegressionAgent
-from armwise.core.agent import Choices, Floats, Seed, Theory, count, fraction, positive
+from armwise.agents.oracle.regression_batches import SquareCBBatches
+from armwise.core.agent import Floats, Seed, Theory, count, fraction, positive
 from armwise.models.ridge import Ridge
 from armwise.native import regression
+from armwise.native.ridge import widen
 from armwise.theory import bounds, hypotheses
 
-FIRST_ORDER = 2.5  # in its place over the variance: the same where the deviation is 1/4
-PRACTICAL = 10.0  # gamma of ``gamma=None``, times the deviation of the noise: see docs/choose.md
+FIRST_ORDER = 6.25  # in its place over the variance: the same where the deviation is 1/4
+PRACTICAL = 25.0  # gamma of ``gamma=None``, times the deviation of the noise: see docs/choose.md
+EXTRA, BEYOND = 1.5, 10.0  # for an arm that is known less than the leading one: see docs/choose.md
 LEAST_NOISE = 0.01
 LEAST_VARIANCE = 0.001
 
@@ -51,7 +54,9 @@ class SquareCB(RegressionAgent):
         high_probability=True,
         infinite_policies=True,
         needs_horizon=True,
+        call="aw.SquareCB(dim={d}, n_arms={K})",
     )
+    batches = SquareCBBatches()
 
     def __init__(
         self,
@@ -72,7 +77,7 @@ class SquareCB(RegressionAgent):
         self.gamma = None if gamma is None else positive("gamma", gamma)
         self.exponent = positive("exponent", exponent, zero=True)
         self.first_order = bool(first_order)
-        if self.first_order and self._noise is None:
+        if self.first_order and (gamma is not None or regressor is not None):
             raise ValueError("first_order scales the practical gamma by the noise: leave gamma and regressor out")
 
     @classmethod
@@ -104,13 +109,16 @@ class SquareCB(RegressionAgent):
 
     def _probabilities(self, context: Floats) -> Floats:
         gamma = regression.gap_scale(self.t, self._gamma(), self.exponent)
-        return regression.inverse_gap(self._means(context), gamma)
+        if isinstance(self._model, Ridge):
+            some, p = regression.untried(self._model.models, self._model.dim)  # which come first
+            if some:
+                return p
+        means, (extra, beyond) = self._means(context), self._widening()
+        if extra and isinstance(self._model, Ridge):
+            means = widen(*self._ridge_estimates(self._model, context), 0.0, extra, beyond)
+        return regression.inverse_gap(means, gamma)
 
-    def _choose_many(self, contexts: Any, n: int) -> Choices:
-        if isinstance(contexts, list) or not n or not isinstance(self._model, Ridge):
-            return super()._choose_many(contexts, n)
-        gamma, models = regression.gap_scale(self.t, self._gamma(), self.exponent), self._model.models
-        return Choices(*regression.squarecb_choose_many(models, gamma, self._block(contexts), self._rng))
-
-    def _play_ridge(self, model: Ridge, block: Floats, rewards: Floats) -> tuple[Any, Any, Any]:
-        return regression.squarecb_play(model.models, self._gamma(), self.exponent, self.t, block, rewards, self._rng)
+    def _widening(self) -> tuple[float, float]:
+        """What is added to the estimate of an arm that is known less than the leading one: see LinUCB."""
+        practical = self.gamma is None and self._noise is not None
+        return (EXTRA * (self.scale * self._noise.deviation) ** 2 if practical and self._noise else 0.0), BEYOND

@@ -7,14 +7,22 @@ v_P(h) = mean_x 1 / W'(x, h(x)) bounds the variance of h's estimated reward.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from armwise.core.agent import Floats
-from armwise.native.policies import arm_masses, policy_totals, smoothed
+from armwise.native.policies import arm_masses, policy_totals
 
 _HALVINGS = 7  # of the leader's share: within 1 %
 _ENOUGH = math.sqrt(2.0)  # times K: half way, in ratio, between what exists (K) and what is asked for (2K)
+
+
+def smoothed(masses: NDArray[Any], mu: float) -> Floats:
+    """(1 - K mu) W + mu: every arm keeps a probability of at least mu."""
+    W: Floats = (1.0 - masses.shape[-1] * mu) * masses + mu
+    return W
 
 
 class Sample:

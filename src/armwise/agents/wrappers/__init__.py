@@ -1,1 +1,5 @@
-"""Reductions to K-armed bandits (survey 3), and wrappers that turn one agent into another."""
+"""Wrappers that turn one agent into another, and reductions to K-armed bandits (survey 3).
+
+It imports features, policies, theory, core and native.
+Invariant: a wrapper's seed determines every draw inside it.
+"""

@@ -7,16 +7,31 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from armwise.agents.wrappers.around import expect_agent, teach
-from armwise.agents.wrappers.wrapper import Wrapper
-from armwise.core import saving
-from armwise.core.agent import Agent, Choice, Floats, Played, Seed, Theory, joined
+from armwise.agents.wrappers.transparent import TransparentWrapper
+from armwise.agents.wrappers.wrapper import expect_agent, teach
+from armwise.core import rounds, saving
+from armwise.core.agent import Agent, Choice, Floats, Played, Seed, Theory
+from armwise.core.outcomes import check_choice
+from armwise.core.rounds import Batches
 from armwise.theory import bounds
 
 _LONGEST = 2**40  # an agent that refuses even this horizon refuses something else
 
 
-class Doubling(Wrapper):
+class DoublingBatches(Batches["Doubling"]):
+    """The rest of a run is one block of its agent."""
+
+    def compiled(self, agent: Doubling) -> bool:
+        return agent._inner.compiled
+
+    def block(self, agent: Doubling, contexts: Any, rewards: Floats) -> Played:
+        n = min(len(rewards), agent._end() - agent._n_learnt)
+        played = rounds.play(agent._inner, rounds.rows(contexts, 0, n), rewards[:n])
+        agent._restart_if_due(agent._n_learnt + n)
+        return played
+
+
+class Doubling(TransparentWrapper):
     """Restart a horizon-tuned agent at horizons 1, 2, 4, ...: run m learns 2^m rewards, then a fresh agent takes over.
 
     ``make_agent`` makes an agent for a horizon: an agent class or one of its class methods (or the name of either),
@@ -41,8 +56,11 @@ class Doubling(Wrapper):
         reference="Auer, Cesa-Bianchi, Freund, Schapire 2002",
         regret_bound=bounds.doubling,
         adversarial=True,
+        call='aw.Doubling("Exp3.theoretical", {{"n_arms": {K}}})',
+        call_if_linear='aw.Doubling("SupLinUCB", {{"dim": {d}, "delta": {delta}}})',
     )
     _learnt = ("_inner", "_run")
+    batches = DoublingBatches()
 
     def __init__(
         self,
@@ -58,8 +76,7 @@ class Doubling(Wrapper):
         if not callable(self._make):
             raise ValueError(f"make_agent must be callable, or the name of an agent, got {make_agent!r:.80}")
         self._first, self._run = self._first_accepted(), 0
-        self._around(self._fresh())
-        self.compiled = self._inner.compiled
+        self._wrap(self._fresh())
 
     @property
     def first_horizon(self) -> int:
@@ -143,25 +160,14 @@ class Doubling(Wrapper):
             teach(self._inner, context, choice._replace(note=note), reward)
         self._restart_if_due(self._n_learnt + 1)
 
-    def _play(self, contexts: Any, rewards: Floats) -> Played:
-        parts, done = [], 0
-        while done < len(rewards):  # the rest of each run is one block of its agent
-            stop = min(len(rewards), done + self._end() - self._n_learnt)
-            parts.append(self._inner._play(None if contexts is None else contexts[done:stop], rewards[done:stop]))
-            self._n_learnt += stop - done
-            self._restart_if_due(self._n_learnt)
-            done = stop
-        return joined(parts)
-
-    def _check_choice(self, choice: Any, n_arms: int) -> None:
-        Agent._check_choice(self, choice, n_arms)
+    def _check_note(self, choice: Choice, n_arms: int) -> None:
         run, note = self._run, None
         if choice.note is not None:
             if not (isinstance(choice.note, (list, tuple)) and len(choice.note) == 2 and type(choice.note[0]) is int):
                 raise ValueError(f"choice.note must be [run, note] as choose wrote it, got {choice.note!r:.80}")
             run, note = choice.note
         if run == self._run:
-            self._inner._check_choice(choice._replace(note=note), n_arms)
+            check_choice(self._inner, choice._replace(note=note), n_arms)
 
 
 def _name_of(maker: Any) -> str | None:

@@ -6,15 +6,51 @@ from typing import Any, Self
 
 import numpy as np
 
-from armwise.agents.wrappers.around import Around, expect_agent, teach
-from armwise.agents.wrappers.wrapper import Wrapper
+from armwise.agents.wrappers.transparent import TransparentWrapper
+from armwise.agents.wrappers.wrapper import Wrapper, expect_agent, teach
+from armwise.core import rounds
 from armwise.core.agent import Agent, Choice, Floats, Played, Seed, Theory, fraction
+from armwise.core.capabilities.counting import record_choice
+from armwise.core.capabilities.merging import Merging, can_merge, why_not_merged
+from armwise.core.capabilities.one_row import OneRow, learns_one_row
+from armwise.core.capabilities.optimism import Optimism, Optimistic, optimism_of
+from armwise.core.capabilities.per_arm import PerArm, has_arms
+from armwise.core.capabilities.revising import Fading, Revising, can_fade, can_revise, predicted
+from armwise.core.rounds import Batches
 from armwise.native.choice import explored
 from armwise.native.weights import floored
 from armwise.theory import bounds
 
 
-class Explore(Wrapper):
+class ExploringBatches(Batches["Explore"]):
+    """Between two rounds that explore the agent inside plays alone, unless it learns with the arm's probability."""
+
+    def compiled(self, agent: Explore) -> bool:
+        inside = agent.agent
+        return inside.compiled and not (inside.needs_probability or isinstance(inside, Wrapper))
+
+    def block(self, agent: Explore, contexts: Any, rewards: Floats) -> Played | None:
+        if not self.compiled(agent):
+            return None
+        T, K = rewards.shape
+        arms, p = explored(T, K, agent.epsilon, agent._rng), np.full(T, np.nan)
+        start = 0
+        for t in [*np.flatnonzero(arms >= 0).tolist(), T]:
+            if start < t:
+                own = rounds.play(agent.agent, rounds.rows(contexts, start, t), rewards[start:t])
+                arms[start:t] = own.arms
+                p[start:t] = (1.0 - agent.epsilon) * own.probabilities + agent.epsilon / K
+            if t < T:
+                context, arm = rounds.row(contexts, t), int(arms[t])
+                choice = agent._exploring(context, arm, K)
+                if choice.probability is not None:
+                    p[t] = choice.probability
+                teach(agent.agent, context, choice, float(rewards[t, arm]))
+            start = t + 1
+        return Played(arms, p, rewards[np.arange(T), arms])
+
+
+class Explore(TransparentWrapper, Merging, PerArm, Revising, Fading, OneRow, Optimistic):
     """Follow ``agent``, except for a share ``epsilon`` of the rounds in which any arm is played.
 
     p_a = (1 - epsilon) q_a + epsilon / K, where q is the agent's own distribution: exact wherever the agent knows
@@ -37,19 +73,19 @@ class Explore(Wrapper):
         reference="Strehl, Langford, Li, Kakade 2010",
         regret_bound=bounds.explore,
         exponent=1.0,
+        call="aw.Explore(aw.UCB1(n_arms={K}), epsilon=0.05)",
+        call_if_linear="aw.Explore(aw.LinUCB(dim={d}), epsilon=0.05)",
     )
+    batches = ExploringBatches()
 
     def __init__(self, agent: Agent, epsilon: float, *, seed: Seed = None) -> None:
         super().__init__(expect_agent("agent", agent), seed=seed)
         self.agent = agent
         self.epsilon = fraction("epsilon", epsilon, zero=True, one=True)
-        self._around(self.agent)
+        self._wrap(self.agent)
         self.keeps_sparse = self.agent.keeps_sparse
-        self.revises, self.merges, self.per_arm = self.agent.revises, self.agent.merges, self.agent.per_arm
-        self.fades = self.agent.fades
-        # Between two rounds that explore the agent plays alone, unless it learns with the probability of the arm.
-        learns_with_it = self.agent.needs_probability or isinstance(self.agent, Around)
-        self.compiled = self.agent.compiled and not learns_with_it
+        self.revises, self.merges, self.per_arm = can_revise(agent), can_merge(agent), has_arms(agent)
+        self.fades = can_fade(agent)
 
     @property
     def one_row(self) -> bool:
@@ -59,7 +95,18 @@ class Explore(Wrapper):
         >>> aw.Explore(aw.LinUCB(dim=2, lam=1.0), epsilon=0.1).one_row
         True
         """
-        return self.agent.one_row
+        return learns_one_row(self.agent)
+
+    @property
+    def optimism(self) -> Optimism | None:
+        """The optimism of the agent inside, with rounds in which any arm is played.
+
+        >>> import armwise as aw
+        >>> aw.Explore(aw.LinUCB(dim=2, lam=1.0), epsilon=0.1).optimism.epsilon
+        0.1
+        """
+        inner = optimism_of(self.agent)
+        return None if inner is None or inner.explorer is not None else Optimism(inner.scorer, self)
 
     def _probabilities(self, context: Any) -> Floats:
         return floored(self.agent._probabilities(context), self.epsilon)
@@ -84,53 +131,38 @@ class Explore(Wrapper):
     def _mixed(self, q: float | None, K: int) -> float | None:
         return None if q is None else (1.0 - self.epsilon) * q + self.epsilon / K
 
-    def _chose(self, context: Any, choice: Choice) -> None:
-        self.agent._chose(context, choice)
-
     def _learn(self, context: Any, choice: Choice, reward: float) -> None:
         teach(self.agent, context, choice, reward)
 
-    def _play(self, contexts: Any, rewards: Floats) -> Played:
-        if not self.compiled:
-            return super()._play(contexts, rewards)
-        T, K = rewards.shape
-        arms, p = explored(T, K, self.epsilon, self._rng), np.full(T, np.nan)
-        start = 0
-        for t in [*np.flatnonzero(arms >= 0).tolist(), T]:
-            if start < t:
-                own = self.agent._play(None if contexts is None else contexts[start:t], rewards[start:t])
-                arms[start:t] = own.arms
-                p[start:t] = (1.0 - self.epsilon) * own.probabilities + self.epsilon / K
-            if t < T:
-                context, arm = None if contexts is None else contexts[t], int(arms[t])
-                choice = self._exploring(context, arm, K)
-                if choice.probability is not None:
-                    p[t] = choice.probability
-                teach(self.agent, context, choice, float(rewards[t, arm]))
-            start = t + 1
-        self._n_learnt += T
-        return Played(arms, p, rewards[np.arange(T), arms])
+    # What the agent inside can do, this one can do: the attributes of the constructor say what that is.
 
     def _merge(self, other: Self) -> None:
-        self.agent.merge(other.agent)
+        self._inside.merge(other.agent)
+
+    @property
+    def _stale(self) -> bool:
+        return isinstance(self.agent, Merging) and self.agent._stale
 
     def _renew(self) -> None:
-        self.agent._renew()
+        self._inside._renew()
 
     def _why_not_merged(self) -> str:
-        return self.agent._why_not_merged()
+        return why_not_merged(self.agent)
 
     def _add_arm(self) -> None:
-        self.agent.add_arm()
+        self._inside.add_arm()
 
     def _remove_arm(self, arm: int) -> None:
-        self.agent.remove_arm(arm)
+        self._inside.remove_arm(arm)
 
     def _fade(self, keep: float) -> None:
-        self.agent._fade(keep)
+        self._inside._fade(keep)
 
     def _predicted(self, context: Any, arm: int) -> float | None:
-        return self.agent._predicted(context, arm)
+        return predicted(self.agent, context, arm)
 
     def _revise(self, context: Any, choice: Choice, before: float, after: float) -> None:
-        self.agent._revise(context, choice, before, after)
+        self._inside._revise(context, choice, before, after)
+
+    def record_choice(self, context: Any, choice: Choice) -> None:
+        record_choice(self.agent, context, choice)

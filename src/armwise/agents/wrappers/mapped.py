@@ -7,13 +7,33 @@ from typing import Any
 
 import numpy as np
 
-from armwise.agents.wrappers.around import Around, expect_agent, teach
-from armwise.core.agent import Agent, Choice, Floats, Played, Seed, Theory, joined
+from armwise.agents.wrappers.wrapper import Wrapper, expect_agent, teach
+from armwise.core import rounds
+from armwise.core.agent import Agent, Choice, Floats, Played, Seed, Theory
+from armwise.core.capabilities.counting import CountsChoices, choosing_changes, record_choice
+from armwise.core.capabilities.noting import Noting
+from armwise.core.capabilities.revising import Fading, Revising, can_fade, can_revise, predicted
+from armwise.core.outcomes import check_choice
+from armwise.core.rounds import Batches
 from armwise.core.saving import Saved
 from armwise.features.maps import FeatureMap
 
 
-class Mapped(Around):
+class MappedBatches(Batches["Mapped"]):
+    """Rounds mapped at once, and round by round until the map is settled."""
+
+    def compiled(self, agent: Mapped) -> bool:
+        return agent.agent.compiled and agent.features.settled
+
+    def block(self, agent: Mapped, contexts: Floats, rewards: Floats) -> Played:
+        if agent._before is not None:
+            return rounds.loop(agent, contexts[:1], rewards[:1])
+        mapped = agent._fitted._transform(contexts.reshape(-1, contexts.shape[-1])).reshape(*contexts.shape[:-1], -1)
+        inside = mapped if agent._same else agent.agent._read_block(mapped, len(rewards))
+        return rounds.play(agent.agent, inside, rewards)
+
+
+class Mapped(Wrapper, Revising, Fading, CountsChoices, Noting):
     """``agent``, made for ``features.size`` numbers, over rows that ``features`` maps; it sees the raw columns.
 
     The map is fixed once it is fitted, so means, widths, probabilities and bounds are the agent's own in the mapped
@@ -45,7 +65,10 @@ class Mapped(Around):
         assumes="what the agent inside assumes, of the features",
         reference="Rahimi, Recht 2007 (random features)",
         infinite_policies=True,
+        call="aw.Mapped(aw.LinUCB(65, n_arms={K}), "
+        "aw.features.Join([aw.features.Fourier(64)]).fit(np.random.default_rng(0).random((100, {d}))))",
     )
+    batches = MappedBatches()
 
     def __init__(self, agent: Agent, features: FeatureMap, *, seed: Seed = None) -> None:
         super().__init__(expect_agent("agent", agent), seed=seed)
@@ -60,23 +83,19 @@ class Mapped(Around):
             raise ValueError("features has seen no rows yet: call features.fit(rows) first")
         if agent.dim not in (None, features.size):
             raise ValueError(f"agent must be made for dim={features.size}, the size of features, got {agent.dim}")
-        if agent.choosing_changes and not features.settled:
+        if choosing_changes(agent) and not features.settled:
             raise ValueError(
                 f"features still changes while the agent learns, and {type(agent).__name__} cannot learn its rewards "
                 "again, since its choices change it too: call features.fit(rows) with enough rows first"
             )
-        self._same = (
-            agent.plain_input and agent.dim is not None
-        )  # otherwise it reads rows its own way, also mapped ones
         self.features = features
         self._fitted = features if features.settled else copy.deepcopy(features)  # a clone begins with it as given
         self._before = None if features.settled else copy.deepcopy(agent)
         self._kept: list[tuple[Floats, tuple[Any, ...], float]] = []  # contexts, choices, rewards until it is settled
         self.sees, self.reward_range, self.n_arms = agent.sees, agent.reward_range, agent.n_arms
-        self.dim, self.choosing_changes, self.n_costs = features.columns, agent.choosing_changes, agent.n_costs
-        self.compiled, self.revises, self.fades = (
-            each and features.settled for each in (agent.compiled, agent.revises, agent.fades)
-        )
+        self.dim, self.choosing_changes = features.columns, choosing_changes(agent)
+        self.n_costs, self.negative_costs = agent.n_costs, agent.negative_costs
+        self.revises, self.fades = can_revise(agent) and features.settled, can_fade(agent) and features.settled
 
     @property
     def fitted(self) -> FeatureMap:
@@ -95,14 +114,19 @@ class Mapped(Around):
             return super()._state()
         return super()._state() | {"_fitted": self._fitted, "_before": self._before, "_kept": self._kept}
 
+    @property
+    def _same(self) -> bool:
+        """Whether the agent takes mapped rows as they are; one without a dim reads them first, also after a file."""
+        return self.agent.plain_input and self.agent.dim is not None
+
     def _map(self, context: Floats) -> Any:
         """The mapped rows, as the agent reads them."""
         mapped = self._fitted._transform(context if context.ndim == 2 else context[None])
         mapped = mapped if context.ndim == 2 else mapped[0]
         return mapped if self._same else self.agent._read(mapped)
 
-    def _check_choice(self, choice: Any, n_arms: int) -> None:
-        self.agent._check_choice(choice, n_arms)
+    def _check_note(self, choice: Choice, n_arms: int) -> None:
+        check_choice(self.agent, choice, n_arms)
 
     def _probabilities(self, context: Floats) -> Floats:
         return self.agent._probabilities(self._map(context))
@@ -113,8 +137,8 @@ class Mapped(Around):
     def _choose(self, context: Floats) -> Choice:
         return self.agent._choose(self._map(context))
 
-    def _chose(self, context: Floats, choice: Choice) -> None:
-        self.agent._chose(self._map(context), choice)
+    def record_choice(self, context: Floats, choice: Choice) -> None:
+        record_choice(self.agent, self._map(context), choice)
 
     def _learn(self, context: Floats, choice: Choice, reward: float) -> None:
         teach(self.agent, self._map(context), choice, reward)  # what it refuses is not kept
@@ -136,31 +160,14 @@ class Mapped(Around):
         for context, choice, reward in self._kept:
             teach(self.agent, self._map(context), Choice(*choice), reward)
 
-    def _play(self, contexts: Floats, rewards: Floats) -> Played:
-        if self._before is not None:
-            return self._play_unsettled(contexts, rewards)
-        rows = contexts.reshape(-1, contexts.shape[-1])
-        mapped = self._fitted._transform(rows).reshape(*contexts.shape[:-1], -1)
-        played = self.agent._play(mapped if self._same else self.agent._read_block(mapped, len(rewards)), rewards)
-        self._n_learnt += len(rewards)
-        return played
-
-    def _play_unsettled(self, contexts: Floats, rewards: Floats) -> Played:
-        """Round by round until the map is settled, the others at once."""
-        parts, t, T = [], 0, len(rewards)
-        while t < T and self._before is not None:
-            parts.append(self._loop(contexts[t : t + 1], rewards[t : t + 1], None))
-            t += 1
-        return joined([*parts, self._play(contexts[t:], rewards[t:])] if t < T else parts)
-
     def _fade(self, keep: float) -> None:
-        self.agent._fade(keep)
+        self._inside._fade(keep)
 
     def _predicted(self, context: Floats, arm: int) -> float | None:
-        return self.agent._predicted(self._map(context), arm)
+        return predicted(self.agent, self._map(context), arm)
 
     def _revise(self, context: Floats, choice: Choice, before: float, after: float) -> None:
-        self.agent._revise(self._map(context), choice, before, after)
+        self._inside._revise(self._map(context), choice, before, after)
 
 
 def _keep_streams(fresh: dict[str, Any], live: dict[str, Any], done: set[int]) -> None:

@@ -8,12 +8,35 @@ from typing import Any, Self
 
 import numpy as np
 
-from armwise.agents.wrappers.around import Around, expect_agent, teach
+from armwise.agents.wrappers.wrapper import Wrapper, expect_agent, teach
+from armwise.core import rounds
 from armwise.core.agent import Agent, Choice, Floats, Played, Seed, Theory
+from armwise.core.capabilities.merging import Merging, can_merge, why_not_merged
+from armwise.core.capabilities.noting import Noting
+from armwise.core.capabilities.per_arm import PerArm, has_arms
+from armwise.core.outcomes import check_choice
+from armwise.core.rounds import Batches
 from armwise.theory import bounds, hypotheses
 
 
-class PerContext(Around):
+class PerContextBatches(Batches["PerContext"]):
+    """Copies share nothing, so each plays its own rounds in one block."""
+
+    def compiled(self, agent: PerContext) -> bool:
+        return agent.agent.compiled
+
+    def block(self, agent: PerContext, contexts: Sequence[Hashable], rewards: Floats) -> Played:
+        places: dict[Hashable, list[int]] = {}
+        for t, key in enumerate(contexts):
+            places.setdefault(key, []).append(t)
+        T = len(rewards)
+        arms, probabilities, got = np.empty(T, np.int64), np.empty(T), np.empty(T)
+        for key, at in places.items():
+            arms[at], probabilities[at], got[at] = rounds.play(agent._of(key), None, rewards[at])[:3]
+        return Played(arms, probabilities, got)
+
+
+class PerContext(Wrapper, Merging, PerArm, Noting):
     """A fresh copy of ``agent`` for each context, made when the context is first chosen for or learnt from.
 
     A context is any hashable value; nothing is shared between contexts. Copies are seeded from this agent's own
@@ -40,18 +63,24 @@ class PerContext(Around):
         hypotheses=hypotheses.per_context,
         needs_horizon=True,
         adversarial=True,
+        call="aw.PerContext(aw.Exp3.theoretical(n_arms={K}, horizon={T}))",
+        survey_row="Reduce to MAB",
     )
     sees = "key"
     n_arms: int
+    batches = PerContextBatches()
 
     def __init__(self, agent: Agent, *, seed: Seed = None) -> None:
         super().__init__(seed=seed)  # copies are seeded from its own stream
         self.agent = expect_agent("agent", agent)
         if agent.sees != "nothing" or agent.n_arms is None:
             raise ValueError(f"agent must see nothing, as Exp3 or UCB1 do; {type(agent).__name__} sees {agent.sees!r}")
-        self.n_arms, self.reward_range, self.compiled = agent.n_arms, agent.reward_range, agent.compiled
-        self.n_costs = agent.n_costs  # of each copy: a budget is one per context
-        self.merges, self.per_arm = agent.merges, agent.per_arm
+        self.n_arms, self.reward_range = agent.n_arms, agent.reward_range
+        self.n_costs, self.negative_costs = (
+            agent.n_costs,
+            agent.negative_costs,
+        )  # of each copy: a budget is one per context
+        self.merges, self.per_arm = can_merge(agent), has_arms(agent)
         self._agents: dict[Hashable, Agent] = {}
 
     @property
@@ -65,12 +94,6 @@ class PerContext(Around):
         [('news', 3)]
         """
         return list(self._agents)
-
-    def _read_cost(self, cost: Any) -> tuple[float, ...]:
-        return self.agent._read_cost(cost)
-
-    def _read_costs(self, costs: Any, shape: tuple[int, ...]) -> Floats:
-        return self.agent._read_costs(costs, shape)
 
     def _copy(self, rng: np.random.Generator) -> Agent:
         return self.agent.clone(seed=int(rng.integers(2**63)))
@@ -96,32 +119,24 @@ class PerContext(Around):
 
     def _merge(self, other: Self) -> None:
         for key, theirs in other._agents.items():
-            self._of(key).merge(theirs)
+            mine: Any = self._of(key)
+            mine.merge(theirs)
 
     def _why_not_merged(self) -> str:
-        return self.agent._why_not_merged()
+        return why_not_merged(self.agent)
 
     def _add_arm(self) -> None:
-        for agent in (self.agent, *self._agents.values()):
+        agents: list[Any] = [self.agent, *self._agents.values()]
+        for agent in agents:
             agent.add_arm()
 
     def _remove_arm(self, arm: int) -> None:
-        for agent in (self.agent, *self._agents.values()):
+        agents: list[Any] = [self.agent, *self._agents.values()]
+        for agent in agents:
             agent.remove_arm(arm)
 
-    def _play(self, contexts: Sequence[Hashable], rewards: Floats) -> Played:
-        rows: dict[Hashable, list[int]] = {}
-        for t, key in enumerate(contexts):
-            rows.setdefault(key, []).append(t)
-        T = len(rewards)
-        arms, probabilities, got = np.empty(T, np.int64), np.empty(T), np.empty(T)
-        for key, at in rows.items():  # copies share nothing, so each can play its own rounds in one block
-            arms[at], probabilities[at], got[at] = self._of(key)._play(None, rewards[at])[:3]
-        self._n_learnt += T
-        return Played(arms, probabilities, got)
-
-    def _check_choice(self, choice: Any, n_arms: int) -> None:
-        self.agent._check_choice(choice, n_arms)
+    def _check_note(self, choice: Choice, n_arms: int) -> None:
+        check_choice(self.agent, choice, n_arms)
 
     def _state(self) -> dict[str, Any]:
         for key in self._agents:

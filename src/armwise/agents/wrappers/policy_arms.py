@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal
 
 import numpy as np
 
-from armwise.agents.wrappers.around import Around, expect_agent, teach
-from armwise.core.agent import Agent, Choice, Floats, Played, Seed, Sees, Theory, count, joined
+from armwise.agents.arms.arm_batches import ArmBatches
+from armwise.agents.wrappers.wrapper import Wrapper, expect_agent, teach
+from armwise.core.agent import Agent, Choice, Floats, Played, Seed, Sees, Theory, count
+from armwise.core.capabilities.noting import Noting
+from armwise.core.outcomes import check_choice
+from armwise.core.rounds import Batches
 from armwise.native import kary
 from armwise.native.choice import draw
 from armwise.policies import distribution, distributions
@@ -17,17 +21,36 @@ from armwise.theory import bounds, hypotheses
 _ENTRIES = 1 << 18  # of the recommendations that are held at once: 2 MB
 
 
-@runtime_checkable
-class PlaysPolicies(Protocol):
-    """A K-armed agent that can play a block in compiled code with each of its arms a policy.
+class PolicyBatches(Batches["PolicyArms"]):
+    """Rounds whose policies are asked at once; compiled, but for the policies, where the agent inside has a kernel."""
 
-    ``tables[t, i]`` is policy i's distribution over the arms of round t, and ``rng`` draws from it.
-    """
+    def compiled(self, agent: PolicyArms) -> bool:
+        return agent.agent.compiled and isinstance(agent.agent.batches, ArmBatches)
 
-    def _play_policies(self, tables: Floats, rewards: Floats, rng: np.random.Generator) -> Played: ...
+    def block(self, agent: PolicyArms, contexts: Any, rewards: Floats) -> Played:
+        now = slice(0, max(1, _ENTRIES // (len(agent.policies) * rewards.shape[1])))
+        tables = agent._tables(contexts[now], rewards.shape[1])
+        inside = agent.agent
+        if not self.compiled(agent) or not isinstance(inside.batches, ArmBatches):
+            return self._loop(agent, contexts[now], tables, rewards[now])
+        played = Played(*inside.batches.policies(inside, tables, rewards[now], agent._rng))
+        inside._n_learnt += len(tables)
+        return played
+
+    def _loop(self, agent: PolicyArms, contexts: Any, tables: Floats, rewards: Floats) -> Played:
+        T = len(rewards)
+        arms, probabilities, got = np.empty(T, np.int64), np.full(T, np.nan), np.empty(T)
+        for t in range(T):
+            choice = agent._choose_from(tables[t])
+            arms[t], got[t] = choice.arm, rewards[t, choice.arm]
+            if choice.probability is not None:
+                probabilities[t] = choice.probability
+            agent._learn(contexts[t], choice, float(got[t]))
+            agent._n_learnt += 1
+        return Played(arms, probabilities, got)
 
 
-class PolicyArms(Around):
+class PolicyArms(Wrapper, Noting):
     """Let a K-armed agent with N arms choose among N policies, and play what the chosen policy recommends.
 
     An arm's probability is the total probability of the policies that recommend it. The agent inside learns about one
@@ -57,8 +80,12 @@ class PolicyArms(Around):
         hypotheses=hypotheses.policy_arms,
         needs_horizon=True,
         adversarial=True,
+        call="aw.PolicyArms(aw.Exp3.theoretical(n_arms={N}, horizon={T}), "
+        "[aw.Constant(i % {K}) for i in range({N})], n_arms={K})",
+        survey_row="Reduce to MAB",
     )
     sees: Sees = "shared"
+    batches = PolicyBatches()
 
     def __init__(
         self,
@@ -80,8 +107,8 @@ class PolicyArms(Around):
                 raise ValueError(f"policies[{i}] must be a policy or a function of a context, got {policy!r:.80}")
         if sees not in ("shared", "features", "key"):
             raise ValueError(f"sees must be 'shared', 'features' or 'key': what the policies take; got {sees!r}")
-        self.sees, self.reward_range, self.n_costs = sees, agent.reward_range, agent.n_costs
-        self.compiled = agent.compiled and isinstance(agent, PlaysPolicies)  # but for the policies themselves
+        self.sees, self.reward_range = sees, agent.reward_range
+        self.n_costs, self.negative_costs = agent.n_costs, agent.negative_costs
         known = (getattr(policy, "n_arms", None) for policy in self.policies)
         n_arms = n_arms if n_arms is not None else next((n for n in known if n is not None), None)
         self.n_arms = None if n_arms is None else count("n_arms", n_arms)
@@ -150,32 +177,6 @@ class PolicyArms(Around):
     def _probabilities(self, context: Any) -> Floats:
         return self.agent._probabilities(None) @ self.recommendations(context)
 
-    def _play(self, contexts: Any, rewards: Floats) -> Played:
-        T, K = rewards.shape
-        pieces, size = [], max(1, _ENTRIES // (len(self.policies) * K))
-        for start in range(0, T, size):
-            now = slice(start, start + size)
-            tables = self._tables(contexts[now], K)
-            if self.compiled:
-                assert isinstance(self.agent, PlaysPolicies)
-                pieces.append(self.agent._play_policies(tables, rewards[now], self._rng))
-                self._n_learnt += len(tables)
-            else:
-                pieces.append(self._play_tables(contexts[now], tables, rewards[now]))
-        return joined(pieces)
-
-    def _play_tables(self, contexts: Any, tables: Floats, rewards: Floats) -> Played:
-        T = len(rewards)
-        arms, probabilities, got = np.empty(T, np.int64), np.full(T, np.nan), np.empty(T)
-        for t in range(T):
-            choice = self._choose_from(tables[t])
-            arms[t], got[t] = choice.arm, rewards[t, choice.arm]
-            if choice.probability is not None:
-                probabilities[t] = choice.probability
-            self._learn(contexts[t], choice, float(got[t]))
-            self._n_learnt += 1
-        return Played(arms, probabilities, got)
-
     def _choose(self, context: Any) -> Choice:
         return self._choose_from(self.recommendations(context))
 
@@ -204,10 +205,9 @@ class PolicyArms(Around):
         p = None if choice.probability is None or share is None else choice.probability * share
         teach(self.agent, None, Choice(policy, p, note, choice.cost), reward)
 
-    def _check_choice(self, choice: Any, n_arms: int) -> None:
-        super()._check_choice(choice, n_arms)
+    def _check_note(self, choice: Choice, n_arms: int) -> None:
         note = choice.note if choice.note is not None else [0, None, -1, None]
         N = len(self.policies)
         if not (isinstance(note, (list, tuple)) and len(note) == 4 and type(note[0]) is int and 0 <= note[0] < N):
             raise ValueError(f"choice.note must be [policy, share, arm, note] as choose wrote it, got {note!r:.80}")
-        self.agent._check_choice(Choice(note[0], choice.probability, note[3]), N)
+        check_choice(self.agent, Choice(note[0], choice.probability, note[3]), N)

@@ -1,69 +1,55 @@
-"""Agents that read and check as the agent inside them does, and those that need the rows themselves."""
+"""What agents around another agent share: a stream of their own, one for the agent inside, and how it is taught."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from armwise.agents.wrappers.around import Around
-from armwise.core.agent import Agent, Floats
-from armwise.core.inputs import dense, is_sparse, read, read_block
+import numpy as np
+
+from armwise.core.agent import Agent, Choice, Seed
+from armwise.core.seeds import purpose_seed
 
 
-class Wrapper(Around):
-    """An agent that sees what the agent inside it (``_inner``) sees, and refuses what that one refuses."""
-
-    _inner: Agent
-
-    def _around(self, inner: Agent) -> None:
-        self._inner = inner
-        self.sees, self.reward_range, self.dim = inner.sees, inner.reward_range, inner.dim
-        self.n_arms, self.n_experts = inner.n_arms, inner.n_experts
-        self.n_costs = inner.n_costs
-        self._knows_probability = inner._knows_probability
-        self.plain_input, self.choosing_changes = inner.plain_input, inner.choosing_changes
-
-    def _read(self, context: Any) -> Any:
-        read = self._inner._read(context)
-        return dense(read) if is_sparse(read) and not self.keeps_sparse else read
-
-    def _read_block(self, contexts: Any, T: int) -> Any:
-        return self._inner._read_block(contexts, T)
-
-    def _count_arms(self, context: Any) -> int:
-        return self._inner._count_arms(context)
-
-    def _read_cost(self, cost: Any) -> tuple[float, ...]:
-        return self._inner._read_cost(cost)
-
-    def _read_costs(self, costs: Any, shape: tuple[int, ...]) -> Floats:
-        return self._inner._read_costs(costs, shape)
-
-    def _check_choice(self, choice: Any, n_arms: int) -> None:
-        self._inner._check_choice(choice, n_arms)
+def _stream(seed: Seed, purpose: str) -> Seed:
+    return seed.spawn(1)[0] if isinstance(seed, np.random.Generator) else purpose_seed(seed, purpose)
 
 
-class RowsWrapper(Wrapper):
-    """A wrapper that works with the rows itself: its contexts are plain arrays, whatever form the agent inside reads.
+class Wrapper(Agent):
+    """An agent around others: its seed begins a stream of its own, and one for each agent inside that has no seed."""
 
-    What goes inside goes through ``_for_inner``: an agent may read a context its own way (``plain_input`` False), as
-    LogisticThompson reads the non-zeros. Without a ``dim`` the first context says it (``_take_dim``).
+    _inside: Any  # the agent, with whatever it is capable of; None where there are several
+
+    def __init__(self, inside: Agent | None = None, *, seed: Seed = None) -> None:
+        super().__init__(seed=_stream(seed, "wrapper"))
+        self.seed, self._inside = seed, inside
+        if seed is not None and inside is not None and inside.seed is None:
+            inside._reseed(_stream(seed, "inside a wrapper"))
+
+    def _reseed(self, seed: Seed) -> None:
+        Wrapper.__init__(self, self._inside, seed=seed)
+
+
+def teach(agent: Agent, context: Any, choice: Choice, reward: float) -> None:
+    """``learn`` on input that was checked already.
+
+    >>> import armwise as aw
+    >>> agent = aw.UCB1(n_arms=2)
+    >>> teach(agent, None, Choice(0, 1.0), 1.0)
+    >>> agent.t
+    2
     """
+    agent._learn(context, choice, reward)
+    agent._n_learnt += 1
 
-    def _around(self, inner: Agent) -> None:
-        super()._around(inner)
-        self._same = inner.plain_input and (inner.dim is not None or inner.sees not in ("features", "shared"))
 
-    def _for_inner(self, context: Any) -> Any:
-        """A context of this agent as the agent inside it reads it."""
-        return context if self._same else self._inner._read(context)
+def expect_agent(name: str, value: Any) -> Agent:
+    """The agent itself, or a ValueError that names the argument.
 
-    def _read(self, context: Any) -> Any:
-        inside = super()._read(context)  # refuses what the agent inside refuses
-        return inside if self._same else read(self, context)
-
-    def _read_block(self, contexts: Any, T: int) -> Any:
-        inside = super()._read_block(contexts, T)
-        return inside if self._same else read_block(self, contexts, T)
-
-    def _count_arms(self, context: Any) -> int:
-        return super()._count_arms(context) if self._same else Agent._count_arms(self, context)
+    >>> expect_agent("agent", 3)
+    Traceback (most recent call last):
+    ...
+    ValueError: agent must be an armwise agent, got int 3
+    """
+    if not isinstance(value, Agent):
+        raise ValueError(f"{name} must be an armwise agent, got {type(value).__name__} {value!r:.80}")
+    return value

@@ -1,1 +1,5 @@
-"""data."""
+"""Worlds made of data: tables with labels, ratings, logs, and published protocols.
+
+It imports environments and core.
+Invariant: a row that cannot be used is refused by its number, never dropped silently.
+"""

@@ -1,4 +1,4 @@
-"""Data as a bandit: each row is a context and its arms' rewards; classification and regression sets of any origin."""
+"""Data sets as worlds: each row is a context with the rewards of all arms; classification and regression sets."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from armwise.environments.environment import Block, Blocks, Environment, block_s
 
 
 class Rows(Environment):
-    """Rows of full information: context X[i], reward of arm a rewards[i, a]; the seed draws their order.
+    """Rows with full information: context X[i] and the reward rewards[i, a] of every arm a; the seed draws their order.
 
-    X is an array, or a data frame with numbers, categories and texts as they come (see ``frames.columns``): its
-    numbers are then standardised, and a column of ones is added. An array of shape (n, K, d) holds per-arm features.
-    ``arms``, one row of features per arm (again an array or a data frame), makes per-arm features of a shared context:
-    the arm's own, and each times each of the context. ``expected`` says what each arm is worth where ``rewards`` holds
-    one noisy draw of it; ``costs`` (n, K) what each arm costs, which agents with a budget learn. Longer races than
-    there are rows go through them again, in a new order.
+    X is an array, or a data frame with numbers, categories and texts (see ``frames.columns``): its numbers are then
+    standardised, and a column of ones is added. An array of shape (n, K, d) holds per-arm features. ``arms``, one row
+    of features per arm (an array or a data frame), turns a shared context into per-arm features: the arm's features,
+    and their products with the context's. ``expected`` is the expected reward of each arm if ``rewards`` holds noisy
+    draws; ``costs`` (n, K) is the cost of each arm, for agents with a budget. A race longer than the data goes through
+    the rows again in a new order.
 
     >>> world = Rows(X=np.eye(3), rewards=np.eye(3))
     >>> len(next(world.blocks(horizon=7, seed=1)))
@@ -146,9 +146,9 @@ def _group(names: list[str], wanted: str | list[str]) -> list[str]:
 
 
 def _same_order(X: Any, rewards: Any) -> None:
-    """Refuse two data frames with the same index in another order: rows are taken one after the other."""
+    """Refuse two data frames with the same index in different orders: rows are paired by position."""
     if not all(is_frame(frame) and hasattr(frame, "index") for frame in (X, rewards)):
-        return  # arrays and frames of polars have rows and nothing else
+        return  # arrays and polars frames have no index
     if not X.index.equals(rewards.index) and set(X.index) == set(rewards.index):
         raise ValueError("X and rewards have the same index in different orders: sort both, or reset their index")
 
@@ -177,7 +177,7 @@ class Classification(Rows):
         self.n_arms = len(classes)
 
     def params(self) -> dict[str, Any]:
-        # What was stored is already scaled: made again from it, it must not be scaled twice.
+        # The stored columns are already scaled: a copy made from them must not scale them again.
         return {"X": self.X[:, :-1], "y": self.y, "scale": False}
 
     def _tables(self, rows: Any) -> tuple[Floats, Floats]:
@@ -306,7 +306,7 @@ def _labels(y: Any) -> np.ndarray:
 
 
 def _missing(value: Any) -> bool:
-    """None, NaN (which is not itself), NaT or pandas' NA (which cannot be compared)."""
+    """Whether a value is None, NaN (which does not equal itself), NaT or pandas' NA (which cannot be compared)."""
     return value is None or str(value) in ("<NA>", "NaT") or bool(value != value)
 
 

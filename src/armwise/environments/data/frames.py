@@ -1,4 +1,4 @@
-"""Tables as they come: numbers, categories, booleans, dates and texts become columns of numbers."""
+"""Data frames to numbers: numeric, categorical, boolean, date and text columns become numeric columns."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import numpy as np
 from armwise.core.agent import Floats
 from armwise.core.extras import needs
 
-_INDICATORS = 50  # a column of text with at most so many values is a category, with more it is text
-_WORDS = 64  # columns that the words of a text are hashed into
+MAX_CATEGORIES = 50  # a text column with at most this many values is categorical
+N_HASHED = 64  # columns that the words of a text are hashed into
 _LABELS = ("label", "class", "target")
 
 
@@ -23,11 +23,6 @@ def columns(name: str, frame: Any, *, scale: bool = False) -> Floats:
     lists of texts become one indicator per value; dates and durations become days; longer texts become hashed
     words, each row of length 1; a missing value is an indicator of its own (and 0 where the number would stand). With
     ``scale`` numbers and days have mean 0 and deviation 1 over the rows.
-
-    >>> import pandas as pd
-    >>> columns("X", pd.DataFrame({"age": [20, 40], "city": ["Rome", "Oslo"]}))
-    array([[20.,  0.,  1.],
-           [40.,  1.,  0.]])
     """
     with needs("race"):
         import pandas as pd
@@ -53,7 +48,7 @@ def columns(name: str, frame: Any, *, scale: bool = False) -> Floats:
             raise ValueError(
                 f"{name}[{label!r}] must hold numbers, texts, dates or categories, got {column.iloc[0]!r:.60}"
             )
-        elif column.nunique() <= _INDICATORS:
+        elif column.nunique() <= MAX_CATEGORIES:
             parts.append(_indicators(column))
         else:
             parts.append(np.stack([_words(text) for text in column.fillna("").astype(str)]))
@@ -63,7 +58,7 @@ def columns(name: str, frame: Any, *, scale: bool = False) -> Floats:
 
 
 def _texts(column: Any) -> bool:
-    """Whether a column of objects holds single values (a text, a number among texts, nothing), and no lists."""
+    """Whether a column of objects holds scalars (texts, numbers, missing values) and no lists."""
     return not any(isinstance(value, (list, tuple, set, dict, complex, np.ndarray)) for value in column)
 
 
@@ -84,31 +79,21 @@ def _with_missing(values: Floats, where: str, scale: bool) -> list[Floats]:
 
 
 def _words(text: str) -> Floats:
-    row = np.zeros(_WORDS)
+    row = np.zeros(N_HASHED)
     for word in re.findall(r"\w+", text.lower()):
         hashed = zlib.crc32(word.encode())
-        row[hashed % _WORDS] += 1.0 if hashed >> 31 else -1.0
+        row[hashed % N_HASHED] += 1.0 if hashed >> 31 else -1.0
     length = np.linalg.norm(row)
     return row / length if length > 0 else row
 
 
 def is_frame(value: Any) -> bool:
-    """Whether it is a pandas data frame (or what looks like one).
-
-    >>> is_frame([[1.0]])
-    False
-    """
+    """Whether an object is a pandas data frame, or looks like one."""
     return hasattr(value, "columns") and hasattr(value, "dtypes")
 
 
 def read_frame(path: str | os.PathLike[str]) -> Any:
-    """The data frame of a Parquet or CSV file.
-
-    >>> read_frame("nowhere.csv")
-    Traceback (most recent call last):
-    ...
-    ValueError: nowhere.csv: no such file
-    """
+    """The data frame of a Parquet or CSV file."""
     with needs("race"):
         import pandas as pd
 
@@ -125,13 +110,7 @@ def read_frame(path: str | os.PathLike[str]) -> Any:
 
 
 def labelled_sets(folder: str | os.PathLike[str]) -> dict[str, Path]:
-    """The classification sets of a folder, by name: its Parquet and CSV files.
-
-    >>> labelled_sets("nowhere")
-    Traceback (most recent call last):
-    ...
-    ValueError: nowhere: no such folder
-    """
+    """The classification sets of a folder, by name: its Parquet and CSV files."""
     place = Path(folder)
     if not place.is_dir():
         raise ValueError(f"{folder}: no such folder")
@@ -142,14 +121,7 @@ def labelled_sets(folder: str | os.PathLike[str]) -> dict[str, Path]:
 
 
 def read_labelled(path: str | os.PathLike[str], label: str | None = None) -> tuple[Floats, np.ndarray]:
-    """X and y of one set: y is the column ``label``, or the one called label, class or target, or else the last.
-
-    >>> import pandas as pd, tempfile, pathlib
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "s.csv"
-    >>> pd.DataFrame({"a": [1.0, 2.0], "class": ["x", "y"]}).to_csv(path, index=False)
-    >>> read_labelled(path)[1]
-    array(['x', 'y'], dtype=object)
-    """
+    """X and y of one set: y is the column ``label``, or the one called label, class or target, or else the last."""
     frame = read_frame(path)
     if label is not None and label not in frame.columns:
         raise ValueError(f"{path}: no column {label!r}; it has {', '.join(map(str, frame.columns[:20]))}")

@@ -69,13 +69,13 @@ class FromLog(Rows):
 
     @classmethod
     def from_log(cls, log: Any, **settings: Any) -> Self:
-        """From an ``aw.offline.Log`` (or whatever has its columns) with propensities."""
+        """Make a world from an ``aw.offline.Log`` with propensities, or an object with the same columns."""
         if log.probabilities is None:
             raise ValueError("log must have probabilities: estimate them first (aw.offline)")
         return cls(np.asarray(log.contexts), log.arms, log.rewards, log.probabilities, log.n_arms, **settings)
 
     def _model(self, X: Floats, arms: np.ndarray, r: Floats, n_arms: int) -> Floats:
-        """Cross-fitted in two halves, so that a row's own reward is not in its model."""
+        """Fit the reward model on the other half of the rows, so that a row's own reward is not in its model."""
         rows = np.column_stack([X, np.ones(len(X))])
         half, table = stream(0, "halves").random(len(X)) < 0.5, np.full((len(X), n_arms), r.mean())
         for here in (half, ~half):

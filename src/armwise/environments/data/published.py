@@ -1,4 +1,4 @@
-"""The worlds that papers race on, by name: generated in the likeness of each, or from its data in a folder."""
+"""Published benchmark protocols by name: synthetic data of the same kind, or the real data from a folder."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ _MADE: dict[str, Callable[[], Environment]] = {
 
 
 def protocols() -> list[str]:
-    """The names that ``published`` knows.
+    """List the names that ``published`` accepts.
 
     >>> "wheel" in protocols()
     True
@@ -149,8 +149,8 @@ def protocols() -> list[str]:
 
 
 def published(name: str, folder: str | os.PathLike[str] | None = None) -> Environment:
-    """A published protocol by name. Data sets are generated in the likeness of the original (its size, its arms, how
-    skewed its classes are; not its numbers) unless ``folder`` holds ``NAME.parquet`` or ``NAME.csv`` with the real one:
+    """Make a published protocol by name. Its data are synthetic, with the size, arms and class frequencies of the
+    original, unless ``folder`` holds ``NAME.parquet`` or ``NAME.csv`` with the real data:
     a label column for mushroom (edible ones are "e" or 0), shuttle and covertype; 40 columns of ratings for jester;
     userId, movieId, rating for movielens.
 

@@ -21,7 +21,6 @@ from armwise.features.encoding.tokens import (
     refuse_twice,
     why,
 )
-from armwise.native.requests import read_offered
 
 
 class Arm(NamedTuple):
@@ -216,15 +215,7 @@ def read_arms(texts: Sequence[bytes]) -> ArmColumns:
 
 
 def _read_all(texts: tuple[bytes, ...]) -> ArmColumns:
-    found = read_offered(texts)
-    if found is None:  # not as most are, or not right
-        return _checked(list(map(read_arm, texts)))
-    ids, words, n_keys = found
-    return ArmColumns(ids, Tail(len(ids), words), None, lambda: texts, None, b"", n_keys)
-
-
-def _checked(each: Sequence[Arm]) -> ArmColumns:
-    arms = _columns(each)
+    arms = _columns(list(map(read_arm, texts)))
     check_ids(arms.ids)
     return arms
 

@@ -48,7 +48,7 @@ from armwise.features.encoding.arms import ArmColumns
 from armwise.features.encoding.from_python import read_context, read_named_arms
 from armwise.features.encoding.hashed import HashedRows
 from armwise.features.encoding.running_scale import Scaler
-from armwise.features.encoding.tokens import NOTHING, ONE, Part, Stack, hash_id, named_tokens, part, tail
+from armwise.features.encoding.tokens import NOTHING, ONE, Part, Stack, hash_id, named_tokens, tail
 from armwise.native.features import mix, scaled
 
 
@@ -203,8 +203,7 @@ class Encoder(HashedRows):
 
 
 def _tokens(context: Any) -> Part:
-    text, tokens = read_context(context)
-    return tokens or (part(text, "c") if text != b"{}" else NOTHING)
+    return read_context(context)[1]
 
 
 def _features(arm: bytes) -> bytes:

@@ -7,38 +7,48 @@ import datetime
 import decimal
 import enum
 import functools
+import itertools
 import math
 import uuid
 from collections.abc import Iterable, Mapping, Sequence, Set
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
-from armwise.features.encoding.arms import ArmColumns, check_ids, read_arms
-from armwise.features.encoding.tokens import Flat, InvalidInput, Part, Tail, read_json
-from armwise.native.plain import ids_of, revalued, shape_of
+from armwise.features.encoding.arms import ArmColumns, check_id, check_ids, read_arms
+from armwise.features.encoding.tokens import (
+    LIMITS,
+    NOTHING,
+    InvalidInput,
+    Part,
+    Tail,
+    hash_id,
+    part,
+    part_of,
+    read_json,
+)
+from armwise.native.tokens import tokens
 
 _encode = msgspec.json.Encoder().encode
 
 
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")  # whatever the locale is
-_flat, _flat_arms = Flat("c"), Flat("a")
 
 
-def read_context(value: Any) -> tuple[bytes, Part | None]:
-    """A context as JSON; of a flat dictionary also its tokens, which are found without reading the JSON again.
+def read_context(value: Any) -> tuple[bytes, Part]:
+    """A context as JSON, and its tokens.
 
     >>> read_context({"hour": 9})[0]
     b'{"hour":9}'
     """
     if type(value) is dict:
-        tokens = _flat.part(value)
-        if tokens is not None:
-            try:
-                return _encode(value), tokens
-            except OverflowError:  # a whole number that JSON's readers do not take: a number all the same
-                pass
-    return to_json("context", value), None
+        try:
+            found = part_of(value, "c")
+            return _encode(value), found
+        except (TypeError, ValueError, OverflowError):  # there is more to it than JSON has, or it says what is wrong
+            pass
+    text = to_json("context", value)
+    return text, part(text, "c")
 
 
 def read_named_arms(arms: Iterable[Any]) -> ArmColumns:
@@ -49,82 +59,13 @@ def read_named_arms(arms: Iterable[Any]) -> ArmColumns:
     """
     if type(arms) is not list and (isinstance(arms, (str, bytes, Mapping)) or not isinstance(arms, Iterable)):
         raise ValueError(f"arms must be a list of ids or dictionaries, got {type(arms).__name__}")
-    every = arms if type(arms) is list else tuple(arms)
+    every = list(arms)
     if every and type(every[0]) is not dict:
         try:
             return _only_ids(tuple(every))
         except (TypeError, _NotIds):
             pass
     return (_described(every) if every else None) or read_arms([arm_to_json(arm) for arm in every])
-
-
-class _Catalogue(msgspec.Struct, frozen=True, gc=False):
-    """Arms of which some are flat dictionaries: the names of each (None: the arm is its id), and all values in turn."""
-
-    names: tuple[Any, ...]
-    values: tuple[Any, ...]
-    columns: ArmColumns
-
-    def read(self, arms: Sequence[Any]) -> _Catalogue | None:
-        """These arms, if they differ from the catalogue's in values alone, or the catalogue itself if in nothing."""
-        words = self.columns.tail.words
-        found = revalued(arms, self.names, self.values, words, "id", _flat_arms.texts)
-        if found is None:
-            return None
-        return self if found is self.values else _catalogue(self.names, found[0], found[1], self.columns.ids)
-
-
-def _catalogue(names: tuple[Any, ...], values: Any, words: Any, ids: tuple[str, ...]) -> _Catalogue:
-    return _Catalogue(names, values, ArmColumns(ids, Tail(len(ids), words), None, _Texts(names, values)))
-
-
-def _described(arms: Sequence[Any]) -> ArmColumns | None:
-    """Arms of which some are flat dictionaries, without their JSON texts, which are written when somebody asks.
-
-    Those with the same ids as before, and the same in everything else, are the same object again.
-    """
-    read = _latest[0].read(arms)
-    if read is None:
-        every = tuple(arms)
-        ids = ids_of(every, "id")
-        if ids is None:
-            return None
-        before = _catalogues.get(ids)
-        read = None if before is None else before.read(every)
-        if read is None:
-            tokens = _flat_arms.tail(every)
-            if tokens is None:
-                return None
-            check_ids(ids)
-            read = _catalogue(*shape_of(every), tokens.words, ids)
-            if len(tokens.words) > MOST_REMEMBERED:
-                return read.columns
-            if len(_catalogues) >= MOST_CATALOGUES:
-                _catalogues.clear()
-            _catalogues[ids] = read
-    _latest[0] = read
-    return read.columns
-
-
-class _Texts(msgspec.Struct, frozen=True, gc=False):
-    """The JSON texts of arms as ``shape_of`` has them, written when somebody asks."""
-
-    names: tuple[Any, ...]
-    values: tuple[Any, ...]
-
-    def __call__(self) -> list[bytes]:
-        texts, each = [], iter(self.values)
-        for own in self.names:
-            arm = {"id": next(each)} if own is None else {name: next(each) for name in own}
-            id = arm.pop("id")
-            texts.append(_encode({"id": id, "features": arm} if arm else id))
-        return texts
-
-
-# How many lists of arms are remembered, and how many bytes of tokens each may have.
-MOST_CATALOGUES, MOST_REMEMBERED = 64, 1 << 16
-_catalogues: dict[tuple[str, ...], _Catalogue] = {}
-_latest = [_catalogue((), (), b"", ())]
 
 
 class _NotIds(Exception):
@@ -136,6 +77,65 @@ def _only_ids(arms: tuple[Any, ...]) -> ArmColumns:
     if any(type(arm) is not str for arm in arms):
         raise _NotIds  # what is hashable may still change
     return read_arms([arm_to_json(arm) for arm in arms])
+
+
+def _described(arms: list[Any]) -> ArmColumns | None:
+    """Arms that are ids or flat dictionaries; None: ``arm_to_json`` reads them, or says what is wrong.
+
+    Their values cannot change, so their JSON is written when somebody asks. A catalogue that comes again is one object.
+    """
+    described = [arm for arm in arms if type(arm) is dict]
+    try:
+        ids = tuple([arm["id"] if type(arm) is dict else arm for arm in arms])
+        known = _catalogues.get(ids)
+        hashes = _hashed(ids) if known is None else known.hashes
+        packed, _, kinds = tokens(described, b"a", "id", LIMITS)
+    except (KeyError, TypeError, ValueError):
+        return None
+    if kinds is None or [arm for arm in described if "features" in arm]:
+        return None
+    if len(described) < len(arms):
+        each = iter(packed)
+        packed = [next(each) if type(arm) is dict else NOTHING.counted for arm in arms]
+    words = b"".join(itertools.chain.from_iterable(zip(hashes, packed)))
+    if known is not None and known.kinds == kinds and known.columns.tail.words == words:
+        return known.columns
+    copies = [arm.copy() if type(arm) is dict else arm for arm in arms]
+    columns = ArmColumns(ids, Tail(len(ids), words), None, _Texts(copies))
+    if len(words) <= MAX_CATALOGUE_BYTES:
+        if len(_catalogues) >= MAX_CATALOGUES:
+            _catalogues.clear()
+        _catalogues[ids] = _Catalogue(hashes, kinds, columns)
+    return columns
+
+
+def _hashed(ids: tuple[Any, ...]) -> list[bytes]:
+    """The hashes of ids; TypeError or ValueError if they are none."""
+    for id in ids:
+        if type(id) is not str:
+            raise TypeError
+        check_id("an arm's id", id)
+    check_ids(ids)
+    return [hash_id(id) for id in ids]
+
+
+class _Catalogue(NamedTuple):
+    hashes: list[bytes]  # of the ids
+    kinds: int
+    columns: ArmColumns
+
+
+MAX_CATALOGUES, MAX_CATALOGUE_BYTES = 64, 1 << 16  # of tokens
+_catalogues: dict[tuple[str, ...], _Catalogue] = {}  # the last arms with these ids
+
+
+class _Texts(msgspec.Struct, frozen=True, gc=False):
+    """The JSON of arms that are ids or flat dictionaries, written when somebody asks."""
+
+    arms: list[Any]
+
+    def __call__(self) -> list[bytes]:
+        return [arm_to_json(arm) for arm in self.arms]
 
 
 def to_json(what: str, value: Any) -> bytes:

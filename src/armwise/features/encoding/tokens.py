@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 
 from armwise.native.decisions import numeric
 from armwise.native.features import scan
-from armwise.native.plain import flat, flat_arms
-from armwise.native.requests import read_part
+from armwise.native.tokens import tokens
 
 MAX_DEPTH = 32
 MAX_STRING = 4096
 MAX_TOKENS = 4096
 MAX_ID = 256  # characters of an arm's or an event's id
 MAX_PATH = 8192  # bytes of the keys on the way to a value: each value is hashed with all of them
+LIMITS = MAX_TOKENS, MAX_STRING, MAX_PATH, MAX_DEPTH
 
 Hashes = NDArray[np.uint64]
 Table = NDArray[np.uint64]  # rows of three: hash of a token, the bits of its number, 1 if it is to be scaled
@@ -60,6 +60,7 @@ class Part(msgspec.Struct, frozen=True, gc=False):
 
 _WHAT = {"c": "the context", "a": "an arm's features"}
 _SPACES = {"c": b"c", "a": b"a"}
+_TWICE = "a key appears twice in one object"
 
 
 def count_tokens(parts: Sequence[Part]) -> int:
@@ -75,7 +76,6 @@ NOTHING = Part(bytes(8), 0)
 # An escape of the first half of a pair, itself not escaped, without the second half after it.
 _LONE = re.compile(rb"(?<!\\)(?:\\\\)*\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])")
 _ROW = struct.Struct("8sdQ")
-_FLAG = _ROW.pack(bytes(8), 1.0, 0)[8:]  # what follows the hash of a text or a boolean
 
 
 class Tail(msgspec.Struct, frozen=True, gc=False):
@@ -155,26 +155,26 @@ def as_table(pieces: Iterable[Any]) -> Table:
     return _words(pieces).reshape(-1, 3)
 
 
-@functools.lru_cache(maxsize=65536)
-def hash_token(token: bytes) -> bytes:
+def blake2b(token: bytes) -> bytes:
     """BLAKE2b with an 8-byte digest: an unsigned integer, little-endian.
 
-    >>> hex(int.from_bytes(hash_token(b"1"), "little"))
+    >>> hex(int.from_bytes(blake2b(b"1"), "little"))
     '0x7637ba9f0342fcf6'
     """
     return hashlib.blake2b(token, digest_size=8).digest()
 
 
+@functools.lru_cache(maxsize=65536)
 def hash_id(id: str) -> bytes:
     """The hash of an arm's id.
 
-    >>> hash_id("red") == hash_token(b"a\\x1eired")
+    >>> hash_id("red") == blake2b(b"a\\x1eired")
     True
     """
-    return hash_token(b"a\x1ei" + id.encode())
+    return blake2b(b"a\x1ei" + id.encode())
 
 
-ONE = int.from_bytes(hash_token(b"1"), "little")
+ONE = int.from_bytes(blake2b(b"1"), "little")
 
 
 def refuse_twice(what: str, text: bytes, n_keys: int) -> None:
@@ -186,8 +186,8 @@ def refuse_twice(what: str, text: bytes, n_keys: int) -> None:
     armwise.features.encoding.tokens.InvalidInput: the body: a key appears twice in one object
     """
     # Every key has a colon: where there are no more colons than different keys, no key is there twice.
-    if text.count(b":") != n_keys and scan(np.frombuffer(text, np.uint8))[1] != n_keys:
-        raise InvalidInput(f"{what}: a key appears twice in one object")
+    if text.count(b":") != n_keys and scan(text)[1] != n_keys:
+        raise InvalidInput(f"{what}: {_TWICE}")
 
 
 def read_json(text: bytes) -> Any:
@@ -198,16 +198,21 @@ def read_json(text: bytes) -> Any:
     ...
     armwise.features.encoding.tokens.InvalidInput: not JSON: Input data was truncated
     """
-    depth, n_keys = scan(np.frombuffer(text, np.uint8))
+    value, n_keys = _decode(text)
+    if count_keys(value) != n_keys:
+        raise InvalidInput(_TWICE)
+    return value
+
+
+def _decode(text: bytes) -> tuple[Any, int]:
+    """A JSON value, and how many keys its text has."""
+    depth, n_keys = scan(text)
     if depth > MAX_DEPTH:
         raise InvalidInput(f"nested {depth} deep; at most {MAX_DEPTH} is accepted")
     try:
-        value = msgspec.json.decode(text)
+        return msgspec.json.decode(text), n_keys
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise InvalidInput(f"not JSON: {why(error, text)}") from None
-    if count_keys(value) != n_keys:
-        raise InvalidInput("a key appears twice in one object")
-    return value
 
 
 def why(error: Exception, text: bytes) -> str:
@@ -240,16 +245,7 @@ def part(text: bytes, space: str) -> Part:
     >>> len(part(b'[{"taste": "salty"}, {"n": 3}]', "a").table)
     2
     """
-    found = read_part(text, _SPACES[space])
-    if found is not None:
-        return Part(*found)
-    # Not as most are, or not right; remembered, since arms come back again and again.
-    return _remembered(text, space) if len(text) <= 4096 else _part(text, space)
-
-
-def _part(text: bytes, space: str) -> Part:
-    """``part`` of any JSON, and what is wrong with it."""
-    value = read_json(text)
+    value, n_keys = _decode(text)
     if not isinstance(value, (dict, list)):
         raise InvalidInput(
             f"{_WHAT[space]} must be an object or a list of objects, got {text[:40].decode(errors='replace')}"
@@ -258,10 +254,23 @@ def _part(text: bytes, space: str) -> Part:
         raise InvalidInput(
             f"{_WHAT[space]} must be an object or a list of objects, got a list with something else in it"
         )
-    tokens: list[tuple[bytes, float, bool]] = []
-    _walk(space.encode(), value, tokens, b"")
-    rows = [_ROW.pack(hash_token(token), number, scaled) for token, number, scaled in tokens]
-    return Part(b"".join((len(rows).to_bytes(8, "little"), *rows)), count_keys(value))
+    found = part_of(value, space)
+    if found.n_keys != n_keys:
+        raise InvalidInput(_TWICE)
+    return found
+
+
+def part_of(value: Any, space: str) -> Part:
+    """The tokens of a dictionary, or of a list of them; TypeError if there is anything in it that JSON does not have.
+
+    >>> part_of({"hour": 9}, "c") == part(b'{"hour": 9}', "c")
+    True
+    """
+    try:
+        [packed], n_keys, _ = tokens([value], _SPACES[space], None, LIMITS)
+    except ValueError as error:
+        raise InvalidInput(str(error)) from None
+    return Part(packed, n_keys)
 
 
 def named_tokens(text: bytes, space: str) -> list[tuple[str, int, float, bool]]:
@@ -270,133 +279,28 @@ def named_tokens(text: bytes, space: str) -> list[tuple[str, int, float, bool]]:
     >>> [token[0] for token in named_tokens(b'{"user": {"city": "Oslo"}, "tags": ["new"], "hour": 9}', "c")]
     ['user.city=Oslo', 'tags=new', 'hour']
     """
-    tokens: list[tuple[bytes, float, bool]] = []
-    _walk(space.encode(), read_json(text), tokens, b"")
+    texts: list[bytes] = []
+    _name(space.encode(), read_json(text), texts, b"")
     found = []
-    for token, number, scaled in tokens:
+    for token, (hash, number, scaled) in zip(texts, _ROW.iter_unpack(part(text, space).counted[8:]), strict=True):
         path, _, value = token[1:].partition(b"\x1e")
         name = path.replace(b"\x1f", b".") + (b"=" + value[1:] if value else b"")
-        found.append((name.decode(), int.from_bytes(hash_token(token), "little"), number, scaled))
+        found.append((name.decode(), int.from_bytes(hash, "little"), number, bool(scaled)))
     return found
 
 
-class Flat:
-    """The tokens of flat dictionaries, without a JSON text between: the same as ``part`` of the text, and quicker.
-
-    What a name, a text under a name, and an arm's id hash to is remembered, up to ``MOST`` of them.
-
-    >>> seen = {"hour": 9, "city": "Oslo", "vip": None}
-    >>> Flat("c").part(seen) == part(msgspec.json.encode(seen), "c")
-    True
-    """
-
-    MOST = 65536
-
-    def __init__(self, space: str) -> None:
-        self._space = space.encode()
-        self._forget()
-
-    def _forget(self) -> None:
-        self.heads: dict[str, bytes] = {}
-        self.texts: dict[str, dict[str | bool, bytes]] = {}
-        self._ids: dict[str, bytes] = {}
-        self._size = 0
-
-    def part(self, names: dict[Any, Any]) -> Part | None:
-        """The tokens of a dictionary of texts, numbers, booleans and None; None if there is anything else in it.
-
-        >>> Flat("c").part({"tags": ["a", "b"]}) is None
-        True
-        """
-        counted = flat(names, self.heads, self.texts) if len(names) <= MAX_TOKENS else None
-        if counted is None:
-            if self._size > self.MOST:
-                self._forget()
-            if not self._remember_all(names):
-                return None
-            counted = flat(names, self.heads, self.texts)
-            if counted is None:
-                return None
-        return Part(counted, len(names))
-
-    def tail(self, arms: tuple[Any, ...]) -> Tail | None:
-        """The tokens of arms, ids or flat dictionaries with an ``id``; None if there is anything else among them.
-
-        >>> read = Flat("a").tail(("a", {"id": "b", "price": 3}))
-        >>> read == tail([hash_id("a"), hash_id("b")], [NOTHING, part(b'{"price":3}', "a")])
-        True
-        """
-        words = flat_arms(arms, "id", self._ids, self.heads, self.texts)
-        if words is None:
-            if self._size > self.MOST:
-                self._forget()
-            for arm in arms:
-                id = arm.get("id") if type(arm) is dict else arm
-                if type(id) is not str or not 0 < len(id) <= MAX_ID or not id.isprintable():
-                    return None
-                self._ids[id] = hash_id(id)
-                self._size += 1
-                if id is not arm and ("features" in arm or not self._remember_all(arm)):
-                    return None
-            words = flat_arms(arms, "id", self._ids, self.heads, self.texts)
-        if words is None or len(words) > MAX_TOKENS * _ROW.size:  # with so many each is counted
-            return None
-        return Tail(len(arms), words)
-
-    def _remember_all(self, names: dict[Any, Any]) -> bool:
-        if len(names) > MAX_TOKENS:
-            return False
-        for name, value in names.items():  # noqa: SIM110  (a generator would cost a microsecond)
-            if not self._remember(name, value):
-                return False
-        return True
-
-    def _remember(self, name: Any, value: Any) -> bool:
-        """Whether a name and its value are such as are remembered; they are then."""
-        if type(name) is not str or len(name) > MAX_STRING or (type(value) is str and len(value) > MAX_STRING):
-            return False
-        try:
-            if name not in self.heads:
-                self.heads[name] = hash_token(self._space + name.encode())
-                self._size += 1
-            if type(value) is str or type(value) is bool:
-                known = self.texts.setdefault(name, {})
-                if value not in known:
-                    written = b"s" + value.encode() if isinstance(value, str) else b"btrue" if value else b"bfalse"
-                    path = b"".join((self._space, name.encode(), b"\x1e", written))
-                    known[value] = hashlib.blake2b(path, digest_size=8).digest() + _FLAG
-                    self._size += 1
-                return True
-        except UnicodeEncodeError:  # half a surrogate pair: whoever writes the JSON says so
-            return False
-        return type(value) in (float, int) or value is None
-
-
-_remembered = functools.lru_cache(maxsize=8192)(_part)
-
-
-def _walk(path: bytes, value: Any, tokens: list[tuple[bytes, float, bool]], separator: bytes = b"\x1f") -> None:
-    size = len(value) if isinstance(value, (dict, list)) else 1
-    if len(tokens) + (size if size > MAX_TOKENS else 1) > MAX_TOKENS and value is not None:  # before they are read
-        raise InvalidInput(f"more than {MAX_TOKENS} features; at most {MAX_TOKENS} are accepted")
-    if len(path) > MAX_PATH:
-        raise InvalidInput(f"keys of {len(path)} bytes on the way to one value; at most {MAX_PATH} are accepted")
+def _name(path: bytes, value: Any, texts: list[bytes], separator: bytes = b"\x1f") -> None:
+    """The texts of all tokens, in order: what ``part`` hashes."""
     if isinstance(value, dict):
         for key, item in value.items():
-            if len(key) > MAX_STRING:
-                raise InvalidInput(f"a key of {len(key)} characters; at most {MAX_STRING} are accepted")
-            _walk(path + separator + key.encode(), item, tokens)
-    elif isinstance(value, str):
-        if len(value) > MAX_STRING:
-            raise InvalidInput(f"a string of {len(value)} characters; at most {MAX_STRING} are accepted")
-        tokens.append((path + b"\x1es" + value.encode(), 1.0, False))
-    elif isinstance(value, bool):
-        tokens.append((path + (b"\x1ebtrue" if value else b"\x1ebfalse"), 1.0, False))
-    elif isinstance(value, (int, float)):
-        if not -1e150 < value < 1e150:  # so that squares stay finite
-            raise InvalidInput("a number beyond 1e150 in magnitude")
-        tokens.append((path, float(value), True))
+            _name(path + separator + key.encode(), item, texts)
     elif isinstance(value, list):
         for i, item in enumerate(value):
             number = isinstance(item, (int, float)) and not isinstance(item, bool)
-            _walk(path + b"\x1f%d" % i if number else path, item, tokens, separator)
+            _name(path + b"\x1f%d" % i if number else path, item, texts, separator)
+    elif isinstance(value, str):
+        texts.append(path + b"\x1es" + value.encode())
+    elif isinstance(value, bool):
+        texts.append(path + (b"\x1ebtrue" if value else b"\x1ebfalse"))
+    elif value is not None:
+        texts.append(path)

@@ -16,9 +16,11 @@ inline Played new_played(Index T) { return {New<int64_t, 1>(T), New<double, 1>(T
 
 inline Models as_models(const View<double, 3>& models, Index d) {
     const Index D = models.size(2);
-    require(models.size(0) > 0 && models.size(1) == D + 1 && D % LANES == 0, "models must have shape (M, D + 1, D)");
+    const bool counted = models.size(1) == D + 3;
+    require(models.size(0) > 0 && (counted || models.size(1) == D + 1) && D % LANES == 0,
+            "models must have shape (M, D + 1, D) or (M, D + 3, D)");
     require(0 < d && d <= D, "a context's row must have as many numbers as the models' dimension");
-    return {models.data, models.size(0), D, d};
+    return {models.data, models.size(0), D, d, counted};
 }
 
 inline Models as_models(const View<double, 3>& models, const View<double, 3>& grams, const View<double, 2>& moments,
@@ -26,11 +28,11 @@ inline Models as_models(const View<double, 3>& models, const View<double, 3>& gr
     Models result = as_models(models, d);
     result.lam = lam, result.discount = discount;
     if (discount != 1.0) {
-        const bool towards = moments.size() == 2 * result.M * d;  // prior means stand after the moments
-        require(grams.size() == result.M * d * d && (towards || moments.size() == result.M * d),
-                "with a discount, A and b must be kept for every model");
+        const Index size = result.M * d;
+        require(grams.size() == size * d && moments.size() == 3 * size,
+                "with a discount, A must be kept for every model, and b, the sum of rows and the prior mean");
         result.grams = grams.data, result.moments = moments.data;
-        if (towards) result.prior = moments.data + result.M * d;
+        result.rows = moments.data + size, result.prior = moments.data + 2 * size;
     }
     return result;
 }
@@ -49,6 +51,7 @@ class Undo {
                 from += models_.stride();
                 std::copy(from, from + d * d, models_.grams + m * d * d);
                 std::copy(from + d * d, from + d * d + d, models_.moments + m * d);
+                std::copy(from + d * d + d, from + d * d + 2 * d, models_.rows + m * d);
             }
         }
     }
@@ -67,6 +70,7 @@ class Undo {
         if (d) {
             before.insert(before.end(), models_.grams + m * d * d, models_.grams + (m + 1) * d * d);
             before.insert(before.end(), models_.moments + m * d, models_.moments + (m + 1) * d);
+            before.insert(before.end(), models_.rows + m * d, models_.rows + (m + 1) * d);
         }
         saved_.emplace_back(m, std::move(before));
         touched_[std::size_t(m)] = true;

@@ -50,17 +50,6 @@ False)");
 >>> all_within(np.array([1.0, -1e150])), all_within(np.array([1e151])), all_within(np.array([np.nan]))
 (True, False, False))");
 
-    m.def("plain", [](nb::handle context, int ndim, Index dim) {
-        PyObject* object = context.ptr();
-        auto* array = reinterpret_cast<PyArrayObject*>(object);
-        return PyArray_CheckExact(object) && PyArray_TYPE(array) == NPY_DOUBLE && PyArray_NDIM(array) == ndim &&
-               PyArray_ISCARRAY_RO(array) && PyArray_DIM(array, ndim - 1) == dim && PyArray_DIM(array, 0) > 0;
-    }, "context"_a, "ndim"_a, "dim"_a, nb::sig("def plain(context: object, ndim: int, dim: int) -> bool"),
-          R"(Whether a context needs no conversion: a C-contiguous float64 array of ``ndim`` axes, the last of length ``dim``.
-
->>> plain(np.eye(2), 2, 2), plain(np.eye(2), 2, 3), plain([[1.0]], 2, 1)
-(True, False, False))");
-
     m.def("first_best", [](Const<double, 1> scores) {
         const Best best = first_best(scores.data, scores.size());
         return std::make_tuple(best.first, best.ties);

@@ -116,7 +116,6 @@ struct Work {
     std::vector<Index> places;
 };
 
-constexpr int STRANGE = 0, BEGUN = 1, REFUSED = 2;  // what became of a decision's begin
 constexpr std::size_t MOST_CROSSED = 1 << 14;  // pairs whose hashes are kept from arm to arm
 
 bool same_names(const uint64_t* one, const uint64_t* two, Index n) {
@@ -188,6 +187,7 @@ template <int N> Index packed_into(const double* const (&rows)[N], Index d, doub
 // `optimistic`, whose sums have the same terms in the same order, and zeros, which change nothing, beside them.
 struct Scores {
     const Models& models;
+    Width width;
     double scale;
     double *scores, *lengths, *means;
     Scratch room, nothing;
@@ -195,7 +195,7 @@ struct Scores {
     bool all = true;
 
     Scores(const Models& models, const Width& width, double* scores, double* lengths, double* means)
-        : models(models), scale(width.multiplier(models[0], models.D, models.d, models.lam)), scores(scores),
+        : models(models), width(width), scale(width.multiplier(models[0], models.D, models.d, models.lam)), scores(scores),
           lengths(lengths), means(means), room(8 * (models.D + 1), 0), nothing(models.d, models.d),
           columns(std::size_t(models.D) + 1) {}
 
@@ -230,7 +230,8 @@ struct Scores {
         }
         for (Index a = 0; a < std::min<Index>(N, K - start); ++a) {
             lengths[start + a] = length[a], means[start + a] = mean[a / 4][int(a % 4)];
-            scores[start + a] = means[start + a] + scale * std::sqrt(square[a / 4][int(a % 4)]);
+            const double root = std::sqrt(square[a / 4][int(a % 4)]);
+            scores[start + a] = width.compares() ? root : means[start + a] + scale * root;  // widths, until all are known
             all &= is_finite(scores[start + a]);
         }
     }
@@ -268,6 +269,11 @@ void scores_into(const Models& models, const Width& width, const double* X, Inde
         start += few ? 4 : 8;
     }
     require(all.all, OVERFLOWN);
+    if (!width.compares()) return;
+    Scratch widths(K);
+    std::copy(scores, scores + K, widths.data());
+    std::copy(means, means + K, scores);
+    widen(scores, widths.data(), K, width);
 }
 
 // What decides: a ridge model with its width, a share for all arms (below 0: none), and how rows are made.
@@ -356,25 +362,7 @@ void bind_decisions(nb::module_& m) {
 >>> take_numbers(nine.tobytes(), b"", 0, np.array([7], np.uint64), n, m, s), m[0]
 (True, np.float64(9.0)))");
 
-    m.def("begin", [](nb::bytes context, nb::bytes arms, Index K, Const<uint64_t, 1> names, Array<double, 1> counts,
-                      Array<double, 1> means, Array<double, 1> squares, Array<double, 3> array, Const<double, 2> row,
-                      double reward) {
-        const Models models = as_models(array, row.size(1));
-        require(models.M == 1 && row.size(0) == 1, "there must be one model and one row");
-        if (!all_within(row.data, row.size())) return false;
-        if (!take_numbers(as_words(context), as_words(arms), K, names, counts, means, squares)) return false;
-        update(models[0], models.D, row.data, models.d, reward);
-        return true;
-    }, "context"_a, "arms"_a, "K"_a, "names"_a, "counts"_a, "means"_a, "squares"_a, "models"_a, "row"_a, "reward"_a,
-          R"(``take_numbers`` and ``ridge.learn_row`` with the one row; if a name is not there, or the row is too large, nothing is
-changed: False.
-
->>> none, zero, models = np.zeros(0, np.uint64), np.zeros(0), np.zeros((1, 9, 8))
->>> models[0, 0, 0] = 1.0
->>> begin(bytes(8), b"", 0, none, zero, zero, zero, models, np.ones((1, 1)), 1.0), models[0, 8, 0]
-(True, np.float64(0.5)))");
-
-    m.def("begin_all", [](nb::list decisions, Index first, Const<uint64_t, 1> names, Array<double, 1> counts,
+    m.def("register_decisions", [](nb::list decisions, Index first, Const<uint64_t, 1> names, Array<double, 1> counts,
                           Array<double, 1> means, Array<double, 1> squares, Array<double, 3> array, Index dim) {
         const Models models = as_models(array, dim);
         require(models.M == 1, "there must be one model");
@@ -398,20 +386,20 @@ changed: False.
                     !take_numbers(made.context, made.arms, made.K, names, counts, means, squares))
                     break;
                 try {
-                    update(models[0], models.D, made.row, dim, made.reward);
+                    update(models[0], models.D, made.row, dim, made.reward, models.counted);
                     ++learnt;
                 } catch (const std::invalid_argument&) {  // nothing was learnt, as a replay finds as well
                 }
             }
         }
         return std::make_tuple(first + k, learnt, std::move(expected));
-    }, nb::sig("def begin_all(decisions: list[tuple[bytes, bytes, int, numpy.typing.NDArray[numpy.float64], float]], "
+    }, nb::sig("def register_decisions(decisions: list[tuple[bytes, bytes, int, numpy.typing.NDArray[numpy.float64], float]], "
                "first: int, names: numpy.typing.NDArray[numpy.uint64], counts: numpy.typing.NDArray[numpy.float64], "
                "means: numpy.typing.NDArray[numpy.float64], squares: numpy.typing.NDArray[numpy.float64], "
                "models: numpy.typing.NDArray[numpy.float64], dim: int) -> tuple[int, int, "
                "numpy.typing.NDArray[numpy.float64]]"),
           "decisions"_a, "first"_a, "names"_a, "counts"_a, "means"_a, "squares"_a, "models"_a, "dim"_a,
-          R"(``predicted``, then ``begin``, of decisions from ``first`` on, one after the other: each has the tokens of its
+          R"(``predicted``, then ``take_numbers`` and ``ridge.learn_row``, of decisions from ``first`` on, one after the other: each has the tokens of its
 context and its arms, the number of these, the row that was drawn, and the reward.
 
 Stops at one of which a name is not there, or the row too large. Beside its position, or the number of decisions: how many were learnt (the
@@ -420,15 +408,16 @@ model may not be able to), and what was expected of each before it was, up to an
 >>> none, zero, models = np.zeros(0, np.uint64), np.zeros(0), np.zeros((1, 9, 8))
 >>> models[0, 0, 0] = 1.0
 >>> one = bytes(8), b"", 0, np.ones((1, 1)), 1.0
->>> begin_all([one, one], 0, none, zero, zero, zero, models, 1)
+>>> register_decisions([one, one], 0, none, zero, zero, zero, models, 1)
 (2, 2, array([0. , 0.5])))");
 
     m.def("decide_optimistic", [](nb::bytes context, nb::bytes arms, Index K, Const<uint64_t, 1> names,
                                   Const<double, 1> counts, Const<double, 1> means, Const<double, 1> squares,
                                   bool interactions, uint64_t one, Array<double, 3> array, Index dim, double lam,
-                                  double alpha, double noise, double delta, double epsilon, double u) {
+                                  double alpha, double noise, double delta, double extra, double beyond,
+                                  double epsilon, double u) {
         require(K > 0, "there must be an arm");
-        const Optimist optimist = as_optimist(array, dim, lam, {alpha, noise, delta}, epsilon, interactions, one);
+        const Optimist optimist = as_optimist(array, dim, lam, {alpha, noise, delta, extra, beyond}, epsilon, interactions, one);
         New<double, 1> p(K);
         New<double, 2> row(1, dim);
         Scales scales(names, counts, means, squares);
@@ -440,10 +429,10 @@ model may not be able to), and what was expected of each before it was, up to an
                "counts: numpy.typing.NDArray[numpy.float64], means: numpy.typing.NDArray[numpy.float64], "
                "squares: numpy.typing.NDArray[numpy.float64], interactions: bool, one: int, "
                "models: numpy.typing.NDArray[numpy.float64], dim: int, lam: float, alpha: float, noise: float, "
-               "delta: float, epsilon: float, u: float) -> tuple[int, numpy.typing.NDArray[numpy.float64], "
+               "delta: float, extra: float, beyond: float, epsilon: float, u: float) -> tuple[int, numpy.typing.NDArray[numpy.float64], "
                "numpy.typing.NDArray[numpy.float64], bytes]"),
           "context"_a, "arms"_a, "K"_a, "names"_a, "counts"_a, "means"_a, "squares"_a, "interactions"_a, "one"_a,
-          "models"_a, "dim"_a, "lam"_a, "alpha"_a, "noise"_a, "delta"_a, "epsilon"_a, "u"_a,
+          "models"_a, "dim"_a, "lam"_a, "alpha"_a, "noise"_a, "delta"_a, "extra"_a, "beyond"_a, "epsilon"_a, "u"_a,
           R"(The arm that ``u`` in [0, 1) draws, all probabilities, the arm's row, and the scaling used, packed.
 
 The tokens of the context and of the arms are scaled, crossed and hashed as ``features.cross`` does it, scored as
@@ -451,7 +440,7 @@ The tokens of the context and of the arms are scaled, crossed and hashed as ``fe
 
 >>> none, zero, models = np.zeros(0, np.uint64), np.zeros(0), np.zeros((1, 9, 8))
 >>> arm, p, row, scaling = decide_optimistic(
-...     bytes(8), bytes(32), 2, none, zero, zero, zero, True, 7, models, 8, 1.0, 0.5, 0.0, 1.0, 0.2, 0.7)
+...     bytes(8), bytes(32), 2, none, zero, zero, zero, True, 7, models, 8, 1.0, 0.5, 0.0, 1.0, 0.0, 1.0, 0.2, 0.7)
 >>> arm, p, row.shape, scaling
 (1, array([0.5, 0.5]), (1, 8), b''))");
 
@@ -467,56 +456,4 @@ The tokens of the context and of the arms are scaled, crossed and hashed as ``fe
 >>> models[0, 8, :2] = 1.0, 2.0
 >>> predicted(models, np.array([[0.5, 0.25]]))
 1.0)");
-
-    m.def("decide_and_begin", [](nb::bytes context, nb::bytes arms, Index K, Const<uint64_t, 1> names,
-                                 Array<double, 1> counts, Array<double, 1> means, Array<double, 1> squares,
-                                 bool interactions, uint64_t one, Array<double, 3> array, Index dim, double lam,
-                                 double alpha, double noise, double delta, double epsilon, double u, double reward) {
-        require(K > 0, "there must be an arm");
-        const Optimist optimist = as_optimist(array, dim, lam, {alpha, noise, delta}, epsilon, interactions, one);
-        const Hashes about = as_words(context), offered = as_words(arms);
-        New<double, 2> row(1, dim);
-        Scratch chances(K);
-        Scales scales(names, counts, means, squares);
-        double mean;
-        const Index arm = optimist.draw_into(about, offered, K, scales, u, chances.data(), row.view.data, mean);
-        nb::object p = nb::steal(PyTuple_New(K));
-        if (!p.is_valid()) throw nb::python_error();
-        for (Index k = 0; k < K; ++k) {
-            PyObject* chance = PyFloat_FromDouble(chances.data()[k]);
-            if (!chance) throw nb::python_error();
-            PyTuple_SET_ITEM(p.ptr(), k, chance);
-        }
-        PyObject_GC_UnTrack(p.ptr());  // numbers alone: no cycle goes through it
-        nb::bytes scaling = scales.packed();
-        int begun = STRANGE;
-        if (all_within(row.view.data, dim) && take_numbers(about, offered, K, names, counts, means, squares)) {
-            const Models& models = optimist.models;
-            try {
-                update(models[0], models.D, row.view.data, dim, reward);
-                begun = BEGUN;
-            } catch (const std::invalid_argument&) {  // nothing was learnt, as a replay finds as well
-                begun = REFUSED;
-            }
-        }
-        return std::make_tuple(arm, std::move(p), std::move(row), std::move(scaling), mean, begun);
-    }, nb::sig("def decide_and_begin(context: bytes, arms: bytes, K: int, names: numpy.typing.NDArray[numpy.uint64], "
-               "counts: numpy.typing.NDArray[numpy.float64], means: numpy.typing.NDArray[numpy.float64], "
-               "squares: numpy.typing.NDArray[numpy.float64], interactions: bool, one: int, "
-               "models: numpy.typing.NDArray[numpy.float64], dim: int, lam: float, alpha: float, noise: float, "
-               "delta: float, epsilon: float, u: float, reward: float) -> tuple[int, tuple[float, ...], "
-               "numpy.typing.NDArray[numpy.float64], bytes, float, int]"),
-          "context"_a, "arms"_a, "K"_a, "names"_a, "counts"_a, "means"_a, "squares"_a, "interactions"_a, "one"_a,
-          "models"_a, "dim"_a, "lam"_a, "alpha"_a, "noise"_a, "delta"_a, "epsilon"_a, "u"_a, "reward"_a,
-          R"(``decide_optimistic``, then ``begin`` with the row that was drawn.
-
-Beside its answer what the model expected of the arm, and 1 if ``reward`` was learnt, 2 if only the numbers were taken in
-(the model cannot learn it), 0 if nothing was: a name is not there.
-
->>> none, zero, models = np.zeros(0, np.uint64), np.zeros(0), np.zeros((1, 9, 8))
->>> models[0, :8] = np.eye(8)
->>> arm, p, row, scaling, mean, begun = decide_and_begin(
-...     bytes(8), bytes(32), 2, none, zero, zero, zero, True, 7, models, 8, 1.0, 0.5, 0.0, 1.0, 0.2, 0.7, 1.0)
->>> arm, p, mean, begun, round(predicted(models, row), 6)
-(1, (0.5, 0.5), 0.0, 1, 0.5))");
 }

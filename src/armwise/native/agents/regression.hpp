@@ -2,6 +2,7 @@
 #pragma once
 
 #include "choice.hpp"
+#include "ridge.hpp"
 #include "simd.hpp"
 
 #include <algorithm>
@@ -36,16 +37,30 @@ inline double confidence(Index t, Index K, double mellowness) {
 
 constexpr double UNTOUCHED = 1.0 - 1e-9;
 
-// The bounds mean -+ radius width, cut to [0, 1]; [0, 1] for an arm whose direction has no data yet, where the width is
-// still what the ridge alone gives, ||x|| / sqrt(lam). X has a row per arm, or one row for all.
-inline void cut(const double* means, const double* widths, Index K, double radius, const double* X, Index rows,
-                Index d, double lam, double* low, double* high) {
+// Where rewards lie: no arm is expected to bring less or more.
+struct Range {
+    double least, most;
+
+    double cut(double value) const { return std::min(most, std::max(least, value)); }
+};
+
+inline void squares_into(const double* X, Index rows, Index d, double* squares) {
+    for (Index a = 0; a < rows; ++a) squares[a] = lane_dot(X + a * d, X + a * d, d);
+}
+
+// The bounds mean -+ margin, cut to the range of the rewards; all of it for an arm whose direction has no data
+// yet, where the width is still what the ridge alone gives, ||x|| / sqrt(lam). `squares` has ||x||^2 of each arm, or one
+// for all.
+inline void cut(const double* means, const double* widths, Index K, const Width& width, const double* squares, Index rows,
+                double lam, const Range& range, double* low, double* high) {
+    const double leader = widths[std::max_element(means, means + K) - means];
     for (Index a = 0; a < K; ++a) {
-        const double* x = X + (rows == 1 ? 0 : a * d);
-        const double square = lane_dot(x, x, d);
+        const double square = squares[rows == 1 ? 0 : a];
         const bool untouched = square > 0.0 && lam * (widths[a] * widths[a]) >= UNTOUCHED * square;
-        low[a] = untouched ? 0.0 : std::min(1.0, std::max(0.0, means[a] - radius * widths[a]));
-        high[a] = untouched ? 1.0 : std::min(1.0, std::max(0.0, means[a] + radius * widths[a]));
+        const double margin = width.compares() ? width.margin(widths[a] * widths[a], leader * leader)
+                                               : width.alpha * widths[a];
+        low[a] = untouched ? range.least : range.cut(means[a] - margin);
+        high[a] = untouched ? range.most : range.cut(means[a] + margin);
     }
 }
 

@@ -15,30 +15,54 @@ inline double posterior_scale(Index t, double v, double coefficient, double delt
     return coefficient == 0.0 ? v : v + coefficient * std::sqrt(std::log(double(t) / delta));
 }
 
+// By how many widths a score is spread: v, or, with `extra`, the root of v^2 + extra ln+(w^2 / (beyond u^2)), and at most
+// `most`, where w is the arm's width and u that of the arm with the largest mean: an arm that is known less gets more.
+struct Spread {
+    double v, extra, beyond, most;
+
+    bool compares() const { return extra > 0.0; }
+    double of(double width, double leader) const {
+        const double more = known_less(width * width, beyond * (leader * leader));
+        return more > 0.0 ? std::sqrt(std::min(most * most, v * v + extra * more)) : v;
+    }
+};
+
 // Numbers of working memory that `posterior_scores` needs.
-inline Index posterior_memory(const Models& models) { return models.disjoint() ? models.M : models.D; }
+inline Index posterior_memory(const Models& models, Index rows) {
+    return models.disjoint() ? models.M : models.D + 2 * rows;
+}
 // Standard normals per draw.
 inline Index posterior_normals(const Models& models) { return models.disjoint() ? models.M : models.d; }
 
 // Scores under one draw from the posterior: X mu with mu = theta + v W'z ~ N(theta, v^2 A^-1). With one model per arm,
-// x.mu_a ~ N(x.theta_a, v^2 x' A_a^-1 x) independently, so one normal per arm is the whole draw.
-inline void posterior_scores(const Models& models, const double* X, Index rows, double v, const double* z,
+// x.mu_a ~ N(x.theta_a, v^2 x' A_a^-1 x) independently, so one normal per arm is the whole draw; an arm that is untried
+// wins. Where arms are spread by different numbers of widths, what the draw adds to each is multiplied.
+inline void posterior_scores(const Models& models, const double* X, Index rows, const Spread& spread, const double* z,
                              double* scores, double* memory) {
     if (models.disjoint()) {
         estimate_all_into(models, X, scores, memory);
-        for (Index m = 0; m < models.M; ++m) scores[m] += v * memory[m] * z[m];
+        const double leader = memory[std::max_element(scores, scores + models.M) - scores];
+        for (Index m = 0; m < models.M; ++m) {
+            scores[m] += (spread.compares() ? spread.of(memory[m], leader) : spread.v) * memory[m] * z[m];
+            if (spread.compares() && models.untried(m)) scores[m] = std::numeric_limits<double>::infinity();
+        }
         return;
     }
     const Index D = models.D, d = models.d;
     const double* W = models[0];
-    double* mu = memory;
+    double *mu = memory, *means = mu + D, *widths = means + rows;
     std::fill(mu, mu + D, 0.0);
     for (Index i = 0; i < d; ++i) {
-        const Lanes vz = splat(v * z[i]);
+        const Lanes vz = splat(spread.v * z[i]);
         for (Index j = 0; j < i + 1; j += LANES) store(mu + j, load(mu + j) + vz * load(W + i * D + j));
     }
     for (Index j = 0; j < D; j += LANES) store(mu + j, load(mu + j) + load(W + D * D + j));
     for (Index a = 0; a < rows; ++a) scores[a] = lane_dot(X + a * d, mu, d);
+    if (!spread.compares() || spread.v == 0.0) return;
+    estimate_into(W, D, X, rows, d, means, widths);
+    const double leader = widths[std::max_element(means, means + rows) - means];
+    for (Index a = 0; a < rows; ++a)
+        scores[a] = means[a] + spread.of(widths[a], leader) / spread.v * (scores[a] - means[a]);
 }
 
 }  // namespace armwise

@@ -6,6 +6,7 @@
 
 #include <nanobind/stl/tuple.h>
 
+#include <string_view>
 #include <vector>
 
 using namespace nb::literals;
@@ -15,11 +16,12 @@ void bind_features(nb::module_& m) {
     m.doc() = "The rows of the decision service: JSON's nesting, the scale of numbers, and hashed, crossed features.";
     m.attr("SPAN") = SPAN;
 
-    m.def("scan", [](Const<uint8_t, 1> text) {
+    m.def("scan", [](nb::bytes given) {
+        const std::string_view text(given.c_str(), given.size());
         Index depth = 0, deepest = 0, keys = 0;
         bool inside = false, skip = false;
         Unlocked unlocked(double(text.size()));
-        for (const uint8_t byte : text) {
+        for (const char byte : text) {
             if (skip)
                 skip = false;
             else if (inside) {
@@ -39,7 +41,7 @@ void bind_features(nb::module_& m) {
         return std::make_tuple(deepest, keys);
     }, "text"_a, R"(How deep a JSON text nests and how many keys it has, strings apart (the text need not be valid).
 
->>> scan(np.frombuffer(b'{"a": {"b:": 1}}', np.uint8))
+>>> scan(b'{"a": {"b:": 1}}')
 (2, 2))");
 
     m.def("place", [](Const<uint64_t, 1> names, uint64_t name) { return place(names, name); }, "names"_a, "name"_a,

@@ -4,36 +4,66 @@
 
 #include <nanobind/stl/tuple.h>
 
+#include <algorithm>
 #include <tuple>
 #include <vector>
 
 using namespace nb::literals;
 using namespace armwise;
 
-void bind_fits(nb::module_& m) {
-    m.doc() = "What a ridge model explains of the squares of its rewards.";
+namespace {
 
-    m.def("explained", [](Const<double, 2> W, Const<double, 1> theta) {
-        const Index d = theta.size();
-        require(W.size(0) == d && W.size(1) == d, "W must have a row and a column per entry of theta");
-        Unlocked unlocked(2.0 * double(d) * double(d));
-        std::vector<double> rest(theta.begin(), theta.end());
-        double fit = 0.0, squares = 0.0;
-        for (Index j = d - 1; j >= 0; --j) {  // W' root = theta from the last row on
-            const double* row = W.data + j * d;
+// theta' A theta, tr(A^-1), h' A theta and h' A h of a model (the last two are 0 where it has no h).
+struct Explained {
+    double fit = 0.0, trace = 0.0, cross = 0.0, ones = 0.0;
+
+    Explained(const double* model, Index D, Index d, bool counted, double* theta, double* h) {
+        std::copy(model + D * D, model + D * D + d, theta);
+        if (counted)
+            std::copy(model + (D + 1) * D, model + (D + 1) * D + d, h);
+        else
+            std::fill(h, h + d, 0.0);
+        for (Index j = d - 1; j >= 0; --j) {  // W' root = theta from the last row on, and W' also = h
+            const double* row = model + j * D;
             if (row[j] == 0.0) throw std::invalid_argument("W is singular");
-            const double root = rest[j] / row[j];
-            fit += root * root;
-            squares += row[j] * row[j];
+            const double root = theta[j] / row[j], also = h[j] / row[j];
+            fit += root * root, cross += root * also, ones += also * also;
+            trace += row[j] * row[j];
             for (Index i = 0; i < j; ++i) {
-                rest[i] -= row[i] * root;
-                squares += row[i] * row[i];
+                theta[i] -= row[i] * root, h[i] -= row[i] * also;
+                trace += row[i] * row[i];
             }
         }
-        return std::tuple(fit, squares);
-    }, "W"_a, "theta"_a,
-          R"(theta' A theta and tr(A^-1), where A^-1 = W'W and W is lower triangular.
+    }
+};
 
->>> explained(np.array([[0.5, 0.0], [0.0, 1.0]]), np.array([3.0, 1.0]))
-(37.0, 1.25))");
+}  // namespace
+
+void bind_fits(nb::module_& m) {
+    m.doc() = "What ridge models explain of the squares of their rewards.";
+
+    m.def("explained", [](Const<double, 3> models, Index d) {
+        const Index M = models.size(0), D = models.size(2);
+        const bool counted = models.size(1) == D + 3;
+        require(d > 0 && d <= D && (counted || models.size(1) == D + 1), "models must be (M, D + 1, D) or (M, D + 3, D)");
+        Unlocked unlocked(3.0 * double(M) * double(d) * double(d));
+        std::vector<double> theta(static_cast<std::size_t>(d)), h(theta.size());
+        double fit = 0.0, trace = 0.0, cross = 0.0, ones = 0.0;
+        Index taught = 0;
+        for (Index k = 0; k < M; ++k) {
+            const double* model = models.data + k * models.size(1) * D;
+            if (counted && model[(D + 2) * D] == 0.0) continue;
+            const Explained one(model, D, d, counted, theta.data(), h.data());
+            fit += one.fit, trace += one.trace, cross += one.cross, ones += one.ones;
+            ++taught;
+        }
+        return std::tuple(fit, trace, cross, ones, taught);
+    }, "models"_a, "d"_a,
+          R"(theta' A theta, tr(A^-1), h' A theta and h' A h, the sums over models (the last two are 0 where they have no h).
+
+Models that have learnt nothing, where that is counted, are left out; at last the number of the others.
+
+>>> models = np.zeros((1, 9, 8)); models[0, 0, 0] = 0.5; models[0, 1, 1] = 1.0; models[0, 8, :2] = 3.0, 1.0
+>>> explained(models, 2)
+(37.0, 1.25, 0.0, 0.0, 1))");
 }

@@ -112,7 +112,7 @@ inline void learn_nested(const Nested& model, Index m, const double* x, const do
 // speak for it. There the prefix of the largest marginal likelihood decides, and the longest adds to its width as long
 // as the likelihood leaves it a chance. Evidence that fades no longer grows against a prefix that is too long, as ln t
 // does: such a prefix would decide by chance now and then for ever, with weights that are noise. So a longer one must be
-// likelier by EXTRA, once there are rewards enough to tell.
+// likelier by LIKELIER, once there are rewards enough to tell.
 struct Evidence {
     double* state;
     Index B, M;
@@ -123,9 +123,11 @@ struct Evidence {
     static constexpr double APART = 1.0;                    // deviations by which constants must tell arms apart
     static constexpr double WIDE = 1.0, NARROW = 0.3;       // standard errors of optimism: a constant, a longer prefix
     static constexpr double ROWS = 0.8;                     // posterior deviations, of one model for all rows
+    static constexpr double TEXTBOOK = 2.0;                 // of ln(1 + w^2 / v^2), where a constant decides
+    static constexpr double EXTRA = 2.0, BEYOND = 30.0;     // for an arm that is known less than the leading one
     static constexpr double FIRST = 2.0, SQUARES = 0.1;     // rewards, and their squared errors, before the first
     static constexpr double TEMPER = 3.0;                   // of the likelihood ratio that still widens
-    static constexpr double EXTRA = 3.0, ENOUGH = 300.0;    // of -2 ln(likelihood), and rewards until half of it counts
+    static constexpr double LIKELIER = 3.0, ENOUGH = 300.0;    // of -2 ln(likelihood), and rewards until half of it counts
 
     double* gaps() const { return state + 3; }
     double* squares() const { return state + 3 + B; }
@@ -146,7 +148,7 @@ struct Evidence {
 
     Index likeliest() const {
         Index chosen = B - 1;
-        const double extra = EXTRA * state[0] / (ENOUGH + state[0]);
+        const double extra = LIKELIER * state[0] / (ENOUGH + state[0]);
         for (Index b = B - 2; b >= 1; --b)
             if (cost(b) < cost(chosen) + extra) chosen = b;
         return chosen;
@@ -170,6 +172,16 @@ struct Evidence {
     // The residual standard deviation, beginning at half the rewards' range as if four rewards had shown it.
     double noise(Index b) const { return std::sqrt(per_arm() ? (1.0 + state[1]) / (4.0 + state[2]) : variance(b)); }
     double radius(Index b) const { return (per_arm() ? (b == 0 ? WIDE : NARROW + more()) : ROWS) * noise(b); }
+    // What is added to the mean of an arm of squared width `square` by prefix b, where the leading arm's is `leader`: the
+    // radius times the width, and more for an arm that is known less than that one. A constant per arm is all that is
+    // known where it decides: there the index is that of the textbook, sqrt(2 ln(1 + n_leader / n_arm) / n_arm).
+    double margin(Index b, double square, double leader) const {
+        const double s = noise(b), r = radius(b);
+        if (!per_arm() || !(leader > 0.0)) return r * std::sqrt(square);
+        if (b == 0) return s * std::sqrt(square * TEXTBOOK * std::log1p(std::min(square / leader, LARGEST)));
+        const double ratio = std::min(square / (BEYOND * leader), LARGEST);
+        return std::sqrt(square * (r * r + (ratio > 1.0 ? EXTRA * s * s * std::log(ratio) : 0.0)));
+    }
     // How much of the longest prefix's squared width counts beside that of the one in charge, from 0 to 1.
     double share(Index b) const {
         if (per_arm() || b == B - 1) return 0.0;
@@ -195,6 +207,11 @@ struct Evidence {
     }
 };
 
+// Whether an arm with a model of its own has no rewards that are remembered: it is tried first.
+inline bool untried(const Nested& model, Index m) {
+    return model.M > 1 && model.factor(m)[0] >= model.prior[0] * (1.0 - 1e-9);
+}
+
 // How far the constants of the arms lie apart: the sum of their squared distances from the common mean, each in its own
 // standard errors, less what chance alone makes of it, in deviations of that.
 inline double apart(const Nested& model, double variance) {
@@ -209,7 +226,8 @@ inline double apart(const Nested& model, double variance) {
 }
 
 // Optimistic scores of K arms: mean + radius x width, of one row under each model or of each row under the one model.
-// An arm that cannot win even with the width of an arm never played keeps that upper bound as its score.
+// An arm that is untried is ahead of all; one that cannot win even with the width of an arm never played keeps that upper
+// bound as its score.
 inline void nested_scores(const Nested& model, const double* X, Index K, const Evidence& evidence, double* scores) {
     const Index D = model.D, level = evidence.level(), end = model.ends[level];
     const double radius = evidence.radius(level), share = evidence.share(level);
@@ -227,20 +245,29 @@ inline void nested_scores(const Nested& model, const double* X, Index K, const E
     }
     require(all, "context must be finite (and its square must not overflow)");
     std::sort(order.begin(), order.end());
-    double best = -std::numeric_limits<double>::infinity();
+    double best = -std::numeric_limits<double>::infinity(), leader = 0.0;
     for (const auto& [minus, a] : order) {
         const double* x = shared ? X : X + a * D;
+        if (untried(model, a)) {
+            scores[a] = best = std::numeric_limits<double>::infinity();
+            continue;
+        }
         double most = 0.0;
         for (Index j = 0; j < last; ++j) most += x[j] * x[j] * model.prior[j] * model.prior[j];
-        const double bound = std::max(radius, longest) * std::sqrt(most) - minus;
-        scores[a] = bound;
-        if (bound < best - 1e-6 * std::fabs(best)) continue;
+        const bool leads = shared && leader == 0.0;  // the largest mean of those that were tried
+        if (!leads) {
+            const double widest = shared ? evidence.margin(level, most, leader) : std::max(radius, longest) * std::sqrt(most);
+            const double bound = widest - minus;
+            scores[a] = bound;
+            if (bound < best - 1e-6 * std::fabs(best)) continue;
+        }
         const double whole = project_prefix(model.factor(shared ? a : 0), D, last, x, p);
         if (share > 0.0) {
             const double own = radius * radius * prefix_dot(p, p, end);
             scores[a] = std::sqrt(own + share * std::max(0.0, longest * longest * whole - own)) - minus;
         } else {
-            scores[a] = radius * std::sqrt(whole) - minus;
+            if (leads) leader = whole;
+            scores[a] = evidence.margin(level, whole, leader) - minus;
         }
         require(is_finite(scores[a]), "context must be finite (and its square must not overflow)");
         best = std::max(best, scores[a]);

@@ -22,7 +22,7 @@ double work(const Models& models, Index rows) {
 }
 
 New<double, 1> optimistic_scores(Array<double, 3> array, Const<double, 2> X, double lam, double alpha, double noise,
-                                 double delta) {
+                                 double delta, double extra, double beyond) {
     Models models = as_models(array, X.size(1));
     models.lam = lam;
     require(X.size(0) > 0, "X must have a row");
@@ -30,8 +30,14 @@ New<double, 1> optimistic_scores(Array<double, 3> array, Const<double, 2> X, dou
     New<double, 1> scores(K);
     Unlocked unlocked(work(models, X.size(0)));
     Scratch widths(K);
-    optimistic(models, X.data, X.size(0), Width{alpha, noise, delta}, scores.view.data, widths.data());
+    optimistic(models, X.data, X.size(0), Width{alpha, noise, delta, extra, beyond}, scores.view.data, widths.data());
     return scores;
+}
+
+// A squared width as `optimistic` sees it: of a root.
+double root_square(double square) {
+    const double root = std::sqrt(square);
+    return root * root;
 }
 
 // As `optimistic`, for a choice alone: with a model per arm, one that cannot win nor tie is left at -infinity. A is never
@@ -43,22 +49,30 @@ void leading_scores(const Models& models, const double* X, Index rows, const Wid
     Scratch scratch(2 * D, D);
     double *x = scratch.data(), *p = x + D;
     std::copy(X, X + models.d, x);
-    const double widest = width.alpha * std::sqrt(padded_dot(x, x, D) / models.lam) * (1.0 + 1e-9);
     double *means = widths, top = -std::numeric_limits<double>::infinity();
     Index first = 0;
     for (Index m = 0; m < M; ++m) {
         means[m] = padded_dot(models.theta(m), x, D);
-        require(is_finite(means[m] + widest), OVERFLOWN);
         if (means[m] > means[first]) first = m;
     }
+    const double leader = width.compares() ? root_square(project(models[first], D, x, p)) : 1.0;
+    const auto margin = [&](double square) {
+        return width.compares() ? width.margin(root_square(square), leader) : width.alpha * std::sqrt(square);
+    };
+    const double widest = margin(padded_dot(x, x, D) / models.lam) * (1.0 + 1e-9);
+    for (Index m = 0; m < M; ++m) require(is_finite(means[m] + widest), OVERFLOWN);
     for (Index k = 0; k < M; ++k) {  // the largest mean first: few others are then left
         const Index m = k == 0 ? first : k <= first ? k - 1 : k;
+        if (width.compares() && models.untried(m)) {
+            scores[m] = top = std::numeric_limits<double>::infinity();
+            continue;
+        }
         const double slack = 1e-9 * (std::fabs(means[m]) + widest) + TIE;
         if (means[m] + widest + slack < top) {
             scores[m] = -std::numeric_limits<double>::infinity();
             continue;
         }
-        scores[m] = means[m] + width.alpha * std::sqrt(project(models[m], D, x, p));
+        scores[m] = means[m] + margin(project(models[m], D, x, p));
         require(is_finite(scores[m]), OVERFLOWN);
         top = std::max(top, scores[m]);
     }
@@ -123,8 +137,10 @@ struct Outcome {
 // Ridge models with the width of an optimist: a decision is a call with the context and nothing else.
 class Optimist {
   public:
-    Optimist(nb::object array, Index d, bool per_arm, bool learns, double lam, double alpha, double noise, double delta)
-        : array_(std::move(array)), d_(d), per_arm_(per_arm), learns_(learns), width_{alpha, noise, delta} {
+    Optimist(nb::object array, Index d, bool per_arm, bool learns, double centre, double lam, double alpha, double noise,
+             double delta, double extra, double beyond)
+        : array_(std::move(array)), d_(d), per_arm_(per_arm), learns_(learns), centre_(centre),
+          width_{alpha, noise, delta, extra, beyond} {
         if (d == 0) return;  // not known yet: no context is read
         models_ = as_models(nb::cast<Array<double, 3>>(array_), d);
         require(per_arm || models_.M == 1, "several models need per_arm");
@@ -150,11 +166,13 @@ class Optimist {
         if (!learns_ || !X.data || d_ == 0 || !outcome.usual || arm < 0 || arm >= models_.arms(X.rows)) return false;
         const bool seen = X.rows * d_ >= MANY && reference(context).is(checked_);  // then its row alone is looked at
         require(seen ? all_within(X.data + row * d_, d_) : all_within(X.data, X.rows * d_), TOO_LARGE);
-        update(models_[per_arm_ ? arm : 0], models_.D, X.data + row * d_, d_, outcome.reward);
+        const double centred = outcome.reward - centre_;
+        update(models_[per_arm_ ? arm : 0], models_.D, X.data + row * d_, d_, centred, models_.counted);
         return true;
     }
     nb::tuple arguments() const {
-        return nb::make_tuple(array_, d_, per_arm_, learns_, models_.lam, width_.alpha, width_.noise, width_.delta);
+        return nb::make_tuple(array_, d_, per_arm_, learns_, centre_, models_.lam, width_.alpha, width_.noise,
+                              width_.delta, width_.extra, width_.beyond);
     }
 
   private:
@@ -163,6 +181,7 @@ class Optimist {
     nb::object array_, checked_;
     Index d_;
     bool per_arm_, learns_;
+    double centre_;
     Models models_{};
     Width width_;
 
@@ -174,6 +193,10 @@ class Optimist {
         return first_best_of(x, 1);
     }
     Best best_of_rows(const double* X, Index rows) const {
+        if (width_.compares()) {
+            require(all_within(X, rows * d_), TOO_LARGE);
+            return first_best_of(X, rows);
+        }
         const double scale = width_.multiplier(models_[0], models_.D, d_, models_.lam);
         const Leader leader = best_optimistic(models_[0], models_.D, X, rows, d_, scale);
         return leader.clear() ? leader.best() : first_best_of(X, rows);
@@ -191,10 +214,11 @@ class Optimist {
 
 void bind_ridge(nb::module_& m) {
     m.doc() = "Ridge regression one row at a time, kept as a triangular factor of the inverse Gram matrix.";
+    nb::exception<NotPositiveDefinite>(m, "NotPositiveDefinite", PyExc_ValueError);
 
     m.def("update", [](Array<double, 2> model, Const<double, 1> x, double reward) {
         const Models models = one_model(model, x.size());
-        update(models[0], models.D, x.data, models.d, reward);
+        update(models[0], models.D, x.data, models.d, reward, models.counted);
     }, "model"_a, "x"_a, "reward"_a, R"(A += x x', b += r x: Carlson's step on W, and theta to match.
 
 >>> model = np.zeros((9, 8)); model[0, 0] = 1.0
@@ -208,7 +232,7 @@ void bind_ridge(nb::module_& m) {
         Unlocked unlocked(work(models, X.size(0)));
         Undo undo(models);
         undo.touch(0);
-        for (Index t = 0; t < rewards.size(); ++t) update(models[0], models.D, X[t].data, models.d, rewards[t]);
+        for (Index t = 0; t < rewards.size(); ++t) update(models[0], models.D, X[t].data, models.d, rewards[t], models.counted);
         undo.commit();
     }, "model"_a, "X"_a, "rewards"_a, R"(``update`` with every row of X and its reward, in order.
 
@@ -226,14 +250,15 @@ array([0.75]))");
 >>> log_det(model, 1)
 3.0)");
 
-    m.def("refit", [](Array<double, 2> model, Const<double, 2> A, Const<double, 1> b) {
+    m.def("refit", [](Array<double, 2> model, Const<double, 2> A, Const<double, 1> b, Const<double, 1> rows) {
         const Models models = one_model(model, b.size());
         require(A.size(0) == b.size() && A.size(1) == b.size(), "A must have shape (d, d)");
-        refit(models[0], models.D, A.data, b.data, models.d);
-    }, "model"_a, "A"_a, "b"_a, R"(W and theta computed afresh from A and b.
+        require(rows.size() == (models.counted ? b.size() : 0), "rows must be the sum of the rows where they are counted");
+        refit(models[0], models.D, A.data, b.data, models.d, models.counted ? rows.data : nullptr);
+    }, "model"_a, "A"_a, "b"_a, "rows"_a, R"(W and theta computed afresh from A and b, and h from the sum of the rows (empty: none is kept).
 
 >>> model = np.zeros((9, 8))
->>> refit(model, np.array([[4.0]]), np.array([2.0]))
+>>> refit(model, np.array([[4.0]]), np.array([2.0]), np.zeros(0))
 >>> model[0, :1], model[8, :1]
 (array([0.5]), array([0.5])))");
 
@@ -261,7 +286,7 @@ array([0.5]))");
           R"(Learn row ``row`` of X into model ``m``; what was learnt before may fade, the ridge stays: A = lam I + sum discount^age x x'.
 
 >>> models, A = np.zeros((1, 9, 8)), np.ones((1, 1, 1))
->>> learn(models, A, np.zeros((1, 1)), 0, np.ones((1, 1)), 0, 1.0, 1.0, 0.5)
+>>> learn(models, A, np.zeros((3, 1)), 0, np.ones((1, 1)), 0, 1.0, 1.0, 0.5)
 >>> A, models[0, 8, :1]
 (array([[[2.]]]), array([0.5])))");
 
@@ -295,18 +320,32 @@ array([0.5]))");
 (array([6.]), array([1.])))");
 
     m.def("optimistic", optimistic_scores, "models"_a, "X"_a, "lam"_a, "alpha"_a, "noise"_a, "delta"_a,
+          "extra"_a = 0.0, "beyond"_a = 1.0,
           R"(Mean plus multiplier times width: of each row under the one model, or of the one row under each model.
 
 >>> models = np.zeros((1, 9, 8)); models[0, 0, 0] = 0.5; models[0, 8, 0] = 3.0
 >>> optimistic(models, np.array([[2.0]]), 4.0, 0.1, 0.0, 1.0)
 array([6.1]))");
 
+    m.def("widen", [](Const<double, 1> means, Const<double, 1> widths, double alpha, double extra, double beyond) {
+        const Index K = means.size();
+        require(K > 0 && widths.size() == K, "means and widths must have the same length, at least 1");
+        New<double, 1> scores(K);
+        std::copy(means.begin(), means.end(), scores.view.begin());
+        widen(scores.view.data, widths.data, K, Width{alpha, 0.0, 1.0, extra, beyond});
+        return scores;
+    }, "means"_a, "widths"_a, "alpha"_a, "extra"_a, "beyond"_a,
+          R"(Means plus margins, where an arm that is known much less than the leading one gets more (see ``Width``).
+
+>>> widen(np.array([1.0, 0.0]), np.array([0.1, 0.2]), 1.0, 1.0, 10.0)
+array([1.1, 0.2]))");
+
     nb::class_<Optimist>(m, "Optimist", R"(Ridge models with the width of an optimist, for one decision at a time.
 
 ``d`` is the dimension (0: not known yet); ``per_arm`` says that each arm has a model over a shared context, ``learns``
-that a reward is learnt by ``update`` and nothing else.)")
-        .def(nb::init<nb::object, Index, bool, bool, double, double, double, double>(), "models"_a, "d"_a,
-             "per_arm"_a, "learns"_a, "lam"_a, "alpha"_a, "noise"_a, "delta"_a)
+that a reward is learnt by ``update``, less by ``centre``, and nothing else.)")
+        .def(nb::init<nb::object, Index, bool, bool, double, double, double, double, double, double, double>(), "models"_a, "d"_a,
+             "per_arm"_a, "learns"_a, "centre"_a, "lam"_a, "alpha"_a, "noise"_a, "delta"_a, "extra"_a = 0.0, "beyond"_a = 1.0)
         .def("choose", &Optimist::choose, "context"_a.none(),
              nb::sig("def choose(self, context: object) -> int"),
              R"(The arm with the largest optimistic score, in one pass over the context.
@@ -314,7 +353,7 @@ that a reward is learnt by ``update`` and nothing else.)")
 -1 stands for what needs a closer look: arms that tie, or a context that is no C-contiguous array of float64 that fits.
 
 >>> models = np.zeros((1, 9, 8)); models[0, 0, 0] = 0.5
->>> optimist = Optimist(models, 1, False, True, 4.0, 0.1, 0.0, 1.0)
+>>> optimist = Optimist(models, 1, False, True, 0.0, 4.0, 0.1, 0.0, 1.0)
 >>> optimist.choose(np.array([[1.0], [2.0]])), optimist.choose(np.array([[2.0], [2.0]])), optimist.choose([[1.0]])
 (1, -1, -1))")
         .def("learn", &Optimist::learn, "context"_a.none(), "choice"_a, "reward"_a.none(),
@@ -324,43 +363,44 @@ that a reward is learnt by ``update`` and nothing else.)")
 A large context that was chosen from last is not checked again, but for the row that is learnt.
 
 >>> models = np.zeros((1, 9, 8)); models[0, 0, 0] = 1.0
->>> optimist = Optimist(models, 1, False, True, 1.0, 0.1, 0.0, 1.0)
+>>> optimist = Optimist(models, 1, False, True, 0.0, 1.0, 0.1, 0.0, 1.0)
 >>> optimist.learn(np.ones((2, 1)), (1, 0.5), 1.0), optimist.learn(np.ones((2, 1)), (2, 0.5), 1.0)
 (True, False)
 >>> models[0, 8, :1]
 array([0.5]))")
         .def("__reduce__", [](const Optimist& self) {
-            return nb::make_tuple(nb::module_::import_("armwise.native.ridge").attr("optimist"), self.arguments());
+            return nb::make_tuple(nb::module_::import_("armwise.native").attr("make_optimist"), self.arguments());
         }, nb::sig("def __reduce__(self) -> tuple[object, ...]"));
 
     m.def("play_optimistic", [](Array<double, 3> array, Array<double, 3> grams, Array<double, 2> moments,
                                 Const<double, 3> contexts, Const<double, 2> rewards, double lam, double discount,
-                                double alpha, double noise, double delta, Generator rng) {
+                                double alpha, double noise, double delta, double extra, double beyond,
+                                Generator rng) {
         const Models models = as_models(array, grams, moments, contexts.size(2), lam, discount);
         const Index rows = contexts.size(1);
-        Rounds rounds(models, rows, Width{alpha, noise, delta}, rng);
+        Rounds rounds(models, rows, Width{alpha, noise, delta, extra, beyond}, rng);
         return play_models(models, contexts, rewards, [&](const double* X, Index) { return rounds.decide(X); });
     }, "models"_a, "grams"_a, "moments"_a, "contexts"_a, "rewards"_a, "lam"_a, "discount"_a, "alpha"_a, "noise"_a,
-          "delta"_a, "rng"_a,
+          "delta"_a, "extra"_a, "beyond"_a, "rng"_a,
           R"(Optimism over a block of rounds; ``contexts`` is (T, K, d) for one model, (T, 1, d) for one model per arm.
 
 >>> models = np.zeros((1, 9, 8)); models[0, 0, 0] = 1.0
 >>> none = np.zeros((1, 0, 0))
->>> play_optimistic(models, none, none[0], np.ones((2, 1, 1)), np.ones((2, 1)), 1.0, 1.0, 1.0, 0.0, 1.0,
+>>> play_optimistic(models, none, none[0], np.ones((2, 1, 1)), np.ones((2, 1)), 1.0, 1.0, 1.0, 0.0, 1.0, 0.0, 1.0,
 ...     np.random.default_rng(1))
 (array([0, 0]), array([1., 1.]), array([1., 1.])))");
 
     m.def("choose_many", [](Array<double, 3> array, Const<double, 3> contexts, double lam, double alpha, double noise,
-                            double delta, Generator rng) {
+                            double delta, double extra, double beyond, Generator rng) {
         Models models = as_models(array, contexts.size(2));
         models.lam = lam;
-        Rounds rounds(models, contexts.size(1), Width{alpha, noise, delta}, rng);
+        Rounds rounds(models, contexts.size(1), Width{alpha, noise, delta, extra, beyond}, rng);
         return choose_models(models, contexts, [&](const double* X, Index) { return rounds.decide(X); });
-    }, "models"_a, "contexts"_a, "lam"_a, "alpha"_a, "noise"_a, "delta"_a, "rng"_a,
+    }, "models"_a, "contexts"_a, "lam"_a, "alpha"_a, "noise"_a, "delta"_a, "extra"_a, "beyond"_a, "rng"_a,
           R"(The arms of ``play_optimistic`` and their probabilities, without learning in between.
 
 >>> models = np.zeros((1, 9, 8)); models[0, 0, 0] = 1.0
->>> choose_many(models, np.ones((2, 1, 1)), 1.0, 1.0, 0.0, 1.0, np.random.default_rng(1))
+>>> choose_many(models, np.ones((2, 1, 1)), 1.0, 1.0, 0.0, 1.0, 0.0, 1.0, np.random.default_rng(1))
 (array([0, 0]), array([1., 1.])))");
 
     m.def("learn_many", [](Array<double, 3> array, Array<double, 3> grams, Array<double, 2> moments,

@@ -6,6 +6,12 @@
 //   theta + v W'z with z standard normal is a posterior sample;
 // - row D: theta = A^-1 b.
 //
+// A model whose rewards are centred or whose ridge follows its rows is one (D + 3, D) array, with two more rows:
+//
+// - row D + 1: h = A^-1 s with s the sum of the rows x, that is, what rewards of 1 would have taught. The estimate with
+//   rewards less by c is theta - c h, so that rewards can be centred at any time;
+// - row D + 2: the number of rows, the sum of ln ||x||^2 over those that are not 0, and the number of these.
+//
 // Learning a row turns W by Carlson's triangular square-root step (Carlson 1973; Bierman 1977, ch. V). Unlike an
 // updated inverse it never subtracts nearly equal matrices: after 10^6 updates at condition number 10^6 the relative
 // error of widths and estimates is about 1e-12, so neither A nor b has to be kept. Padding rows are zero and stay zero.
@@ -16,6 +22,7 @@
 #include "simd.hpp"
 
 #include <algorithm>
+#include <stdexcept>
 #include <vector>
 
 namespace armwise {
@@ -47,8 +54,18 @@ inline double padded_dot(const double* a, const double* b, Index D) {
     return total(s);
 }
 
-// A += x x', b += r x: Carlson's step on W, and theta to match. Refuses what would overflow before it changes anything.
-inline void update(double* model, Index D, const double* x, Index d, double reward) {
+constexpr double NOTHING = 1e-290;  // a squared length that says no more of the rows' size than 0 does
+
+// One row more in row D + 2 of a model.
+inline void count_row(double* counts, const double* x, Index d) {
+    const double square = lane_dot(x, x, d);
+    counts[0] += 1.0;
+    if (square > NOTHING) counts[1] += std::log(square), counts[2] += 1.0;
+}
+
+// A += x x', b += r x, s += x: Carlson's step on W, and theta and h to match; `counted` says that the model has a row h.
+// Refuses what would overflow before it changes anything.
+inline void update(double* model, Index D, const double* x, Index d, double reward, bool counted = false) {
     Scratch scratch(3 * D, 3 * D);
     double *v = scratch.data(), *p = v + D, *k = p + D;
     std::copy(x, x + d, v);
@@ -70,6 +87,11 @@ inline void update(double* model, Index D, const double* x, Index d, double rewa
     const Lanes step = splat(error / before);  // k is now A^-1 x before the update
     double* theta = model + D * D;
     for (Index j = 0; j < D; j += LANES) store(theta + j, step * load(k + j) + load(theta + j));
+    if (!counted) return;
+    double* h = theta + D;
+    const Lanes also = splat((1.0 - padded_dot(h, v, D)) / before);
+    for (Index j = 0; j < D; j += LANES) store(h + j, also * load(k + j) + load(h + j));
+    count_row(h + D, x, d);
 }
 
 // b += change x: theta += change A^-1 x = change W'(W x), as if the row's reward had been another from the beginning.
@@ -94,13 +116,27 @@ inline double log_det(const double* model, Index D, Index d) {
     return result;
 }
 
-// W and theta computed afresh from A and b: A = L L', W = L^-1, theta = W'(W b).
-inline void refit(double* model, Index D, const double* A, const double* b, Index d) {
-    std::vector<double> L(A, A + d * d), moments(d);
+// A + x x' has no Cholesky factor: rounding lost the smaller of the two. In Python it is a ValueError of its own.
+struct NotPositiveDefinite : std::invalid_argument {
+    using std::invalid_argument::invalid_argument;
+};
+
+// A^-1 b = W'(W b), into a row of the model.
+inline void solve(const double* model, Index D, const double* b, Index d, double* row) {
+    std::fill(row, row + D, 0.0);
+    for (Index i = 0; i < d; ++i) {
+        const Lanes m = splat(lane_dot(model + i * D, b, i + 1));
+        for (Index j = 0; j < i + 1; j += LANES) store(row + j, load(row + j) + m * load(model + i * D + j));
+    }
+}
+
+// W and theta computed afresh from A and b, and h from s if there is one: A = L L', W = L^-1.
+inline void refit(double* model, Index D, const double* A, const double* b, Index d, const double* s = nullptr) {
+    std::vector<double> L(A, A + d * d);
     for (Index i = 0; i < d; ++i)
         for (Index j = 0; j <= i; ++j) {
             const double rest = L[i * d + j] - lane_dot(&L[i * d], &L[j * d], j);
-            if (i == j) require(rest > 0.0, "A must be positive definite");
+            if (i == j && !(rest > 0.0)) throw NotPositiveDefinite("A must be positive definite");
             L[i * d + j] = i == j ? std::sqrt(rest) : rest / L[j * d + j];
         }
     for (Index i = 0; i < d; ++i) {  // row i of W: (e_i - sum_{k<i} L_ik W_k) / L_ii
@@ -113,60 +149,87 @@ inline void refit(double* model, Index D, const double* A, const double* b, Inde
         const double pivot = L[i * d + i];
         for (Index j = 0; j < i; ++j) row[j] /= pivot;
         row[i] = 1.0 / pivot;
-        moments[i] = lane_dot(row, b, i + 1);
     }
-    double* theta = model + D * D;
-    std::fill(theta, theta + D, 0.0);
-    for (Index i = 0; i < d; ++i) {
-        const Lanes m = splat(moments[i]);
-        for (Index j = 0; j < i + 1; j += LANES) store(theta + j, load(theta + j) + m * load(model + i * D + j));
-    }
+    solve(model, D, b, d, model + D * D);
+    if (s) solve(model, D, s, d, model + D * D + D);
 }
+
+constexpr double FORGOTTEN = 0.05;  // rewards of which a discount leaves less than this are as good as forgotten
 
 // M models side by side, and, where what was learnt fades, the A and b that they are computed from.
 struct Models {
     double* data;
     Index M, D, d;
+    bool counted = false;  // whether each has rows h and counts
     double *grams = nullptr, *moments = nullptr;
-    const double* prior = nullptr;  // what the ridge draws theta towards, a row per model; zeros if null
+    double* rows = nullptr;         // the sum of the rows of each model
+    const double* prior = nullptr;  // what the ridge draws theta towards, a row per model
     double lam = 1.0, discount = 1.0;
 
-    Index stride() const { return (D + 1) * D; }
+    Index stride() const { return (counted ? D + 3 : D + 1) * D; }
     double* operator[](Index m) const { return data + m * stride(); }
     const double* theta(Index m) const { return (*this)[m] + D * D; }
     bool disjoint() const { return M > 1; }
+    // Whether an arm with a model of its own has (nearly) no rewards, or none that is remembered: it is tried first.
+    bool untried(Index m) const { return counted && disjoint() && (*this)[m][(D + 2) * D] < FORGOTTEN; }
     Index arms(Index rows) const { return disjoint() ? M : rows; }
 };
+
+// Uniform over the arms that are untried; false, with nothing written, if there is none.
+inline bool untried_first(const Models& models, double* p) {
+    Index n = 0;
+    for (Index m = 0; m < models.M; ++m) n += models.untried(m);
+    for (Index m = 0; n && m < models.M; ++m) p[m] = models.untried(m) ? 1.0 / double(n) : 0.0;
+    return n > 0;
+}
 
 // Learn x into model m. What every model had learnt before fades, by the same factor per reward, while the ridge stays:
 // A = lam I + sum discount^age x x'. Fading moves every eigenvalue, so A and b are kept and W is computed afresh, in
 // O(d^3) per model.
 inline void learn(const Models& models, Index m, const double* x, double reward) {
     const Index d = models.d;
-    if (models.discount == 1.0) return update(models[m], models.D, x, d, reward);
+    if (models.discount == 1.0) return update(models[m], models.D, x, d, reward, models.counted);
     const double discount = models.discount, ridge = (1.0 - discount) * models.lam;
     for (Index i = 0; i < d; ++i) require(is_finite(x[i] * x[i]) && is_finite(reward * x[i]), OVERFLOWN);
     for (Index k = 0; k < models.M; ++k) {
-        double *A = models.grams + k * d * d, *b = models.moments + k * d;
+        double *A = models.grams + k * d * d, *b = models.moments + k * d, *s = models.rows + k * d;
         const double learns = k == m ? 1.0 : 0.0;
         for (Index i = 0; i < d; ++i) {
-            b[i] = discount * b[i] + learns * (reward * x[i]);
-            if (models.prior) b[i] += ridge * models.prior[k * d + i];
+            b[i] = discount * b[i] + learns * (reward * x[i]) + ridge * models.prior[k * d + i];
+            s[i] = discount * s[i] + learns * x[i];
             for (Index j = 0; j < d; ++j) A[i * d + j] = discount * A[i * d + j] + learns * (x[i] * x[j]);
             A[i * d + i] += ridge;
         }
-        refit(models[k], models.D, A, b, d);
+        refit(models[k], models.D, A, b, d, models.counted ? s : nullptr);
+        if (!models.counted) continue;
+        double* counts = models[k] + (models.D + 2) * models.D;
+        for (Index i = 0; i < 3; ++i) counts[i] *= discount;
+        if (k == m) count_row(counts, x, d);
     }
 }
 
-// The width's multiplier: alpha + R sqrt(2 ln(det(A)^1/2 det(lam I)^-1/2 / delta)); R = 0 leaves a plain number.
+// ln+(square / bar); 0 for a leading row of zeros, of which all is known.
+inline double known_less(double square, double bar) {
+    const double ratio = bar > 0.0 ? std::min(square / bar, LARGEST) : 1.0;
+    return ratio > 1.0 ? std::log(ratio) : 0.0;
+}
+
+// What is added to an arm's mean: a multiplier times its width w, where the multiplier is alpha +
+// R sqrt(2 ln(det(A)^1/2 det(lam I)^-1/2 / delta)) (R = 0 leaves a plain number); or, with `extra`, the root of
+// alpha^2 + extra ln+(w^2 / (beyond v^2)), where v is the width of the arm with the largest mean: an arm that is known
+// much less than that one gets more.
 struct Width {
-    double alpha, noise, delta;
+    double alpha, noise, delta, extra = 0.0, beyond = 1.0;
 
     double multiplier(const double* model, Index D, Index d, double lam) const {
         if (noise == 0.0) return alpha;
         const double excess = std::max(0.0, log_det(model, D, d) - double(d) * std::log(lam));
         return alpha + noise * std::sqrt(excess - 2.0 * std::log(delta));
+    }
+    bool compares() const { return extra > 0.0; }
+    // The margin of an arm of squared width `square`, where the leading arm's is `leader`.
+    double margin(double square, double leader) const {
+        return std::sqrt(square * (alpha * alpha + extra * known_less(square, beyond * leader)));
     }
 };
 
@@ -298,11 +361,28 @@ inline void means_into(const Models& models, const double* X, Index rows, double
     }
 }
 
-// Mean plus multiplier times width; `widths` is working memory, one number per arm.
+// Adds to each mean the margin of its width.
+inline void widen(double* scores, const double* widths, Index K, const Width& width) {
+    const double leader = widths[std::max_element(scores, scores + K) - scores];
+    bool all = true;
+    for (Index a = 0; a < K; ++a) {
+        scores[a] += width.margin(widths[a] * widths[a], leader * leader);
+        all &= is_finite(scores[a]);
+    }
+    require(all, OVERFLOWN);
+}
+
+// Mean plus margin; an arm that is untried is ahead of all. `widths` is working memory, one number per arm.
 inline void optimistic(const Models& models, const double* X, Index rows, const Width& width, double* scores,
                        double* widths) {
     const Index K = models.arms(rows);
     estimate(models, X, rows, scores, widths);
+    if (width.compares()) {
+        widen(scores, widths, K, width);
+        for (Index a = 0; a < K; ++a)
+            if (models.untried(a)) scores[a] = std::numeric_limits<double>::infinity();
+        return;
+    }
     double scale = width.multiplier(models[0], models.D, models.d, models.lam);
     bool all = true;
     for (Index a = 0; a < K; ++a) {

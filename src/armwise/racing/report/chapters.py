@@ -8,12 +8,12 @@ import numpy as np
 
 from armwise.core.seeds import stream
 from armwise.racing.report.survey_race import HEATS, MORE
-from armwise.racing.run.run import Heat
+from armwise.racing.run.heat import Heat
 
 
 @dataclass(frozen=True)
 class Chapter:
-    """One section: the claim in our words, the heat that shows it, and how much longer than usual it is raced."""
+    """One section of the survey: its claim, the heat that shows it, and a factor for the horizon."""
 
     section: str
     title: str
@@ -22,14 +22,10 @@ class Chapter:
     heat: str
     longer: float = 1.0
     without: tuple[str, ...] = ()  # entries of the heat that cost too much here
-    only: tuple[str, ...] = ()  # the classes that this section is about; none: all
+    only: tuple[str, ...] = ()  # the classes that this section is about; empty: all
 
     def at(self, scale: float) -> Heat:
-        """The heat with all horizons ``scale`` times as long.
-
-        >>> CHAPTERS[0].at(0.1).horizon > 0
-        True
-        """
+        """The heat with all horizons ``scale`` times as long."""
         heat = (HEATS | MORE)[self.heat](self.longer * scale)
         agents = {
             name: agent
@@ -219,7 +215,7 @@ CHAPTERS = [
 
 @dataclass(frozen=True)
 class Unbiased:
-    """Section 2 in numbers: the value of a policy from another's log, weighted and not, over the seeds."""
+    """Section 2 in numbers: the value of a policy on the log of another, with and without weights, over the seeds."""
 
     truth: float
     weighted: float
@@ -233,10 +229,6 @@ def unbiased(seeds: int = 20, rows: int = 2_000) -> Unbiased:
     """Section 2: r 1{a = pi(x)} / p is unbiased; the plain mean over the rounds that agree is not.
 
     The log plays the better arm more often in contexts that pay more, so that the rounds that agree are the good ones.
-
-    >>> found = unbiased(seeds=20)
-    >>> abs(found.weighted - found.truth) < 3 * found.weighted_error < abs(found.plain - found.truth)
-    True
     """
     weighted, plain = [], []
     for seed in range(seeds):
@@ -253,11 +245,7 @@ def unbiased(seeds: int = 20, rows: int = 2_000) -> Unbiased:
 
 
 def errata(chapter_heat: Heat) -> list[str]:
-    """What is wrong in the survey's print about the agents of a heat, from their own rows.
-
-    >>> any("LinUCB" in line for line in errata(HEATS["linear"](0.01)))
-    True
-    """
+    """The errata of the survey about the agents of a heat."""
     found: dict[str, str] = {}
     for agent in chapter_heat.agents.values():
         theory = getattr(agent, "theory", None)

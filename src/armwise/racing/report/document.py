@@ -25,24 +25,20 @@ DOUBLINGS = 3  # horizons T/8, T/4, T/2 and T
 
 
 @dataclass(frozen=True)
-class Row:
+class ChapterRow:
     """One agent of a chapter: what is proved here, what was measured."""
 
     agent: str
     regret: float
     std_error: float
     proved: float | None  # the exponent
-    why: str  # if there is none: why
+    why: str  # the reason, if there is no proved exponent
     measured: Slope | str
-    vacuous_until: int | None = None  # the horizon from which the bound says more than T times the largest loss
+    vacuous_until: int | None = None  # the horizon from which the bound is below T times the largest regret of a round
 
     @property
     def verdict(self) -> str:
-        """In words, what the slope says.
-
-        >>> Row("Exp3", 10.0, 1.0, 0.5, "", Slope(0.97, 0.9, 1.04, (100, 800), 20), vacuous_until=90_000).verdict
-        '1 is not excluded up to T = 800; the bound itself is above T until T = 90,000'
-        """
+        """The slope's meaning in words."""
         if isinstance(self.measured, str):
             return self.measured
         if self.measured.sublinear:
@@ -63,7 +59,7 @@ class Section:
 
     chapter: Chapter
     results: list[Result]
-    rows: list[Row]
+    rows: list[ChapterRow]
     errata: list[str]
 
     @property
@@ -79,14 +75,7 @@ def walk_through(
     progress: bool | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
 ) -> tuple[Unbiased, list[Section]]:
-    """Race every chapter at four horizons, each twice the one before; ``checkpoint`` as in ``race``.
-
-    >>> from unittest.mock import patch
-    >>> with patch("armwise.racing.report.document.CHAPTERS", CHAPTERS[:1]):
-    ...     _, [section] = walk_through(seeds=3, scale=0.0025)
-    >>> [result.horizon for result in section.results]
-    [50, 50, 100, 200]
-    """
+    """Race every chapter at four horizons, each twice the one before; ``checkpoint`` as in ``race``."""
     steps = [scale / 2**i for i in range(DOUBLINGS, -1, -1)]
     heats = [chapter.at(step) for chapter in CHAPTERS for step in steps]
     results = race_all(heats, seeds=seeds, workers=workers, engine="processes", progress=progress,
@@ -99,14 +88,14 @@ def walk_through(
     return unbiased(seeds), sections
 
 
-def _row(results: list[Result], name: str) -> Row:
+def _row(results: list[Result], name: str) -> ChapterRow:
     last = results[-1]
     final, theorem = last.regret(name)[:, -1], last.theorem(name)
     why = theorem if isinstance(theorem, str) else ""
     proved = last.agents[name].theory.exponent if why in ("", ORDER_ONLY) else None
     error = float(final.std(ddof=1)) / np.sqrt(len(final)) if len(final) > 1 else np.nan
     vacuous_until = None if isinstance(theorem, str) else theorem.vacuous_until
-    return Row(name, float(final.mean()), float(error), proved, why, slope(results, name), vacuous_until)
+    return ChapterRow(name, float(final.mean()), float(error), proved, why, slope(results, name), vacuous_until)
 
 
 def figure(section: Section) -> Any:
@@ -152,16 +141,16 @@ def _svg(section: Section) -> str:
 _COLUMNS = ("agent", "regret at T", "proved", "measured (95 %)", "")
 
 
-def _cells(row: Row) -> list[str]:
+def _cells(row: ChapterRow) -> list[str]:
     regret = f"{row.regret:,.1f} ± {row.std_error:,.1f}"
     return [row.agent, regret, _exponent(row), _measured(row), row.verdict]
 
 
-def _exponent(row: Row) -> str:
+def _exponent(row: ChapterRow) -> str:
     return "none here" if row.proved is None else f"{row.proved:.3g}"
 
 
-def _measured(row: Row) -> str:
+def _measured(row: ChapterRow) -> str:
     return "–" if isinstance(row.measured, str) else str(row.measured)
 
 
@@ -222,7 +211,7 @@ def body(found: Unbiased, sections: list[Section]) -> str:
 
 
 def _world(result: Result) -> str:
-    """The world as code, with what it leaves to its defaults too."""
+    """The world as code, defaults included."""
     known = {name: value for name, value in result.world.params().items() if value is not None}
     return f"{type(result.world).__name__}({', '.join(f'{name}={repeat.code(v)}' for name, v in known.items())})"
 
@@ -288,7 +277,7 @@ def latex(found: Unbiased, sections: list[Section]) -> str:
 
 
 def _typewriter(code: str) -> str:
-    """Code that breaks where an argument or a call begins, and not only at its blanks."""
+    """Break code where an argument or a call begins, not only at spaces."""
     broken = re.sub(r"([(=])", r"\1\\allowbreak{}", _tex(code))
     return rf"\texttt{{{broken}}}"
 

@@ -1,4 +1,4 @@
-"""Figures for print: the width of a paper's column or page, text of 8 points, vectors where the file allows it."""
+"""Figures for print: as wide as a column or page, text of 8 points, vector graphics where the format allows."""
 
 from __future__ import annotations
 
@@ -21,11 +21,7 @@ _HEIGHT = 2.3  # of a panel, labels included
 
 
 def inches(width: float | str) -> float:
-    """A width in inches, or by name.
-
-    >>> inches("column"), inches(5)
-    (3.25, 5.0)
-    """
+    """A width in inches, or by name."""
     if isinstance(width, str):
         if width not in WIDTHS:
             raise ValueError(f"width must be inches, 'column' or 'page', got {width!r}")
@@ -36,13 +32,7 @@ def inches(width: float | str) -> float:
 
 
 def panels(results: list[Result], kind: pictures.Kind = "regret", width: float | str = "page") -> Figure:
-    """One panel per world, at most four in a row, with one legend below; regret or loglog.
-
-    >>> import armwise as aw
-    >>> result = aw.race([aw.UCB1(3)], aw.environments.Switching(3), horizon=100, seeds=2)
-    >>> panels([result], width="column").get_size_inches()[0].item()
-    3.25
-    """
+    """One panel per world, at most four in a row, with one legend below; regret or loglog."""
     if kind not in ("regret", "loglog"):
         raise ValueError(f"kind must be 'regret' or 'loglog' for a figure of panels, got {kind!r}")
     names = list(dict.fromkeys(name for result in results for name in result.agents))
@@ -104,13 +94,6 @@ def _short(value: float, _: Any) -> str:
 
 
 def write(figure: Any, path: str | os.PathLike[str]) -> None:
-    """Save with fonts as text: a PDF holds TrueType outlines, which journals ask for; an SVG names its font.
-
-    >>> import tempfile, pathlib
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "empty.pdf"
-    >>> write(Figure(figsize=(1, 1)), path)
-    >>> path.read_bytes()[:4]
-    b'%PDF'
-    """
+    """Save with text as text: a PDF embeds TrueType fonts, as journals require; an SVG names its font."""
     with matplotlib.rc_context({"pdf.fonttype": 42, "ps.fonttype": 42, "svg.fonttype": "none"}):
         figure.savefig(path, dpi=300)

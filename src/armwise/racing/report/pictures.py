@@ -1,4 +1,4 @@
-"""Pictures of a race, told apart by colour, by line style and by marker: on screen, in print, by anyone."""
+"""Plots of a race. Agents differ in colour, line style and marker, so that they are distinct in print too."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from armwise.core.figure import Figure
 if TYPE_CHECKING:
     from armwise.racing.results.result import Result
 
-# Okabe and Ito's palette without its yellow and black: told apart with every kind of colour vision.
+# The palette of Okabe and Ito without yellow and black: distinct with every kind of colour vision.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7A5195", "#767676")
 INK = "#1A1C20"
 _DASHES: tuple[Any, ...] = ("-", (0, (6, 2)), (0, (6, 2, 1.5, 2)), (0, (1.5, 1.5)), (0, (9, 2, 3, 2)), (0, (3, 1.2)),
@@ -29,15 +29,7 @@ Kind = Literal["regret", "loglog", "bounds", "arms", "time", "cost"]
 
 
 def draw(result: Result, kind: Kind) -> Figure:
-    """The picture of this kind: regret, loglog, bounds, arms, time or cost.
-
-    >>> import armwise as aw
-    >>> result = aw.race([aw.Exp3(n_arms=3)], aw.environments.Switching(n_arms=3), horizon=200, seeds=4)
-    >>> draw(result, "bound")
-    Traceback (most recent call last):
-    ...
-    ValueError: kind must be one of regret, loglog, bounds, arms, time, cost, got 'bound'
-    """
+    """Draw a plot of this kind: regret, loglog, bounds, arms, time or cost."""
     if kind not in KINDS:
         raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
     if not result.finishers:
@@ -52,7 +44,7 @@ def style(result: Result, name: str) -> dict[str, Any]:
 
 def look(n: int) -> dict[str, Any]:
     """Colour, dashes and marker of the n-th agent."""
-    turn = n + 3 * (n // 8)  # the ninth has the first one's colour, and other dashes
+    turn = n + 3 * (n // 8)  # the ninth agent has the colour of the first with other dashes
     return {"color": COLOURS[n % 8], "linestyle": _DASHES[turn % 8], "marker": _MARKERS[turn % 8]}
 
 
@@ -143,7 +135,7 @@ def _bounds(result: Result) -> Figure:
             axes.plot(proved.rounds, proved.curve, color=drawn_as["color"], linewidth=0.9, marker="1", markersize=5)
     _logarithmic(axes)
     finals = [float(result.regret(name)[:, -1].mean()) for name in result.finishers]
-    # Bounds may lie far above: the measured curves must stay in sight all the same.
+    # Bounds may lie far above the measured curves, which must stay readable.
     axes.set_ylim(bottom=max(0.1, 0.1 * min((final for final in finals if final > 0), default=1.0)))
     extra = [Line2D([], [], color=INK, marker="_", markersize=9, linestyle="", label="worst seed")]
     if some:
@@ -155,7 +147,7 @@ def _bounds(result: Result) -> Figure:
 
 
 def _arms(result: Result) -> Figure:
-    """The share of each arm over time, one panel per agent; rare arms are put together."""
+    """The share of each arm over time, one panel per agent; rare arms are grouped."""
     names = _ranked(result)
     columns = 2 if len(names) > 1 else 1
     rows = -(-len(names) // columns)
@@ -188,7 +180,7 @@ def _arms(result: Result) -> Figure:
 
 
 def _time(result: Result) -> Figure:
-    """What a decision costs against what it loses."""
+    """Time per decision against regret."""
     figure, axes = _axes("time per decision (microseconds)", "final regret")
     for name in _ranked(result):
         final = result.regret(name)[:, -1]
@@ -207,7 +199,7 @@ def _time(result: Result) -> Figure:
         )
     axes.set_xscale("log")
     costs = [1e6 * result.seconds_per_decision(name) for name in result.finishers]
-    axes.set_xlim(min(costs) / 3, max(costs) * 3)  # always a decade or so, for ticks that can be read
+    axes.set_xlim(min(costs) / 3, max(costs) * 3)  # at least a decade, for readable ticks
     axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axes.xaxis.set_minor_formatter(NullFormatter())
@@ -264,25 +256,21 @@ def _logarithmic(axes: Axes) -> None:
 
 
 class _Between(LogLocator):
-    """Ticks between powers of ten where few of those are in sight; with many they only take time."""
+    """Draw ticks between powers of ten if few powers are visible; with many they only cost time."""
 
     def tick_values(self, vmin: float, vmax: float) -> Any:
         return super().tick_values(vmin, vmax) if vmax < 1e3 * vmin else []
 
 
 class _Powers(LogFormatter):
-    """Labels in plain text, where matplotlib's own are formulas: a page can search it, and no parser reads it."""
+    """Labels in plain text instead of matplotlib's formulas: searchable, and faster to draw."""
 
     def __call__(self, x: float, pos: int | None = None) -> str:
-        return power(x) if super().__call__(x, pos) else ""  # it chooses which ticks have a label
+        return power(x) if super().__call__(x, pos) else ""  # the base class decides which ticks have a label
 
 
 def power(x: float) -> str:
-    """A number on a logarithmic axis.
-
-    >>> [power(x) for x in (0.02, 1.0, 20.0, 10_000.0, 1e6, 5e-7)]
-    ['0.02', '1', '20', '10,000', '10⁶', '5·10⁻⁷']
-    """
+    """A number on a logarithmic axis."""
     if 1e-4 < x < 0.9e6:
         return f"{x:,g}" if x < 1.0 else f"{x:,.0f}"
     exponent = math.floor(math.log10(x) + 1e-9)
@@ -300,7 +288,7 @@ def plain(axes: Axes) -> None:
 
 
 def legend_below(axes: Axes, extra: list[Line2D] | None = None) -> None:
-    """Below the axes, where it hides nothing; fixed margins, because a layout engine would double the time."""
+    """Put the legend below the axes, with fixed margins: a layout engine would double the drawing time."""
     handles = [*axes.get_legend_handles_labels()[0], *(extra or [])]
     rows = -(-len(handles) // 2)
     figure = axes.figure
@@ -313,7 +301,7 @@ def legend_below(axes: Axes, extra: list[Line2D] | None = None) -> None:
 
 
 def _grey_safe(level: float) -> tuple[float, float, float]:
-    """A colour of cividis: even steps of lightness, so that print and every eye see the order."""
+    """A colour of cividis, whose lightness grows evenly: its order is visible in print and to every eye."""
     from matplotlib import colormaps
 
     red, green, blue, _ = colormaps["cividis"](0.05 + 0.9 * level)

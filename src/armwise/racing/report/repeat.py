@@ -1,4 +1,4 @@
-"""How to run it again: objects written as the code that makes them, and the versions of everything."""
+"""How to repeat a race: objects as the code that makes them, and the versions of all packages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import armwise
-from armwise.agents.oracle.oracles.sklearn_oracles import Estimator
+from armwise.agents.oracle.oracles.sklearn_oracles import SklearnEstimator
 from armwise.core.saving import Saved
 from armwise.environments.environment import Environment
 
@@ -21,27 +21,20 @@ if TYPE_CHECKING:
 
 
 def code(thing: Any) -> str:
-    """The code that makes this object, as short as its defaults allow; ``...`` stands for data too long to print.
-
-    >>> import armwise as aw
-    >>> print(code(aw.LinUCB(dim=3, alpha=aw.Ellipsoid(noise=0.1, norm=1.0, delta=0.05))))
-    aw.LinUCB(dim=3, alpha=aw.Ellipsoid(noise=0.1, norm=1.0, delta=0.05), lam=1.0)
-    >>> print(code(aw.environments.Linear(n_arms=5)))
-    aw.environments.Linear(n_arms=5)
-    """
+    """Write an object as the code that makes it, without default arguments; ``...`` replaces data too long to print."""
     return _Writer().code(thing)
 
 
 class _Writer:
-    """Writes objects as code; with ``variables``, what cannot be printed gets a name instead of ``...``."""
+    """Write objects as code; with ``variables``, data that cannot be printed get a name instead of ``...``."""
 
     def __init__(self, variables: bool = False) -> None:
         self.variables = variables
-        self.unprinted: list[tuple[Any, str]] = []  # the thing, and what it is in words
+        self.unprinted: list[tuple[Any, str]] = []  # the object, and its description
         self.imports: set[str] = set()
 
     def code(self, thing: Any) -> str:
-        if isinstance(thing, Estimator):
+        if isinstance(thing, SklearnEstimator):
             return self.code(thing.thing)
         if isinstance(thing, Saved):
             arguments = []
@@ -103,7 +96,7 @@ class _Writer:
 
 
 def _printable(thing: Any) -> bool:
-    """Whether ``repr`` is a literal that gives it back."""
+    """Whether ``repr`` is a literal that evaluates to the value."""
     try:
         return bool(ast.literal_eval(repr(thing)) == thing)
     except (ValueError, SyntaxError):
@@ -119,22 +112,7 @@ def _parses(text: str) -> bool:
 
 
 def script(results: list[Result]) -> str:
-    """The Python that repeats these results; data too long to print is a variable, left for the reader to fill.
-
-    >>> import armwise as aw
-    >>> result = aw.race([aw.Exp3(n_arms=3)], aw.environments.Switching(n_arms=3), horizon=20, seeds=2)
-    >>> print(script([result]))
-    import armwise as aw
-    <BLANKLINE>
-    aw.race(
-        {
-            'Exp3': aw.Exp3(n_arms=3),
-        },
-        aw.environments.Switching(n_arms=3),
-        horizon=20,
-        seeds=2,
-    )
-    """
+    """Write the script that repeats these results; data too long to print become variables for the reader to fill."""
     writer, lines = _Writer(variables=True), []
     for result in results:
         seeds: Any = result.seeds
@@ -154,11 +132,7 @@ def script(results: list[Result]) -> str:
 
 
 def versions() -> dict[str, str]:
-    """The versions that decide the numbers.
-
-    >>> versions()["armwise"] == armwise.__version__
-    True
-    """
+    """The versions that decide the numbers."""
     found = {"armwise": armwise.__version__, "python": platform.python_version()}
     for name in ("numpy", "scipy", "scikit-learn", "joblib", "matplotlib"):
         try:

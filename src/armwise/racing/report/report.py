@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _CAPTIONS: dict[pictures.Kind, str] = {
     "regret": "Cumulative regret: mean over the seeds, band from the 5 % to the 95 % quantile.",
-    "time": "What a decision costs against what it loses (bars: 5 % to 95 % of the seeds).",
+    "time": "Time per decision against regret (bars: 5 % to 95 % of the seeds).",
 }
 
 _SHOWN = {"below": "✓ holds", "above": "✗ above", "none": "none proved", "vacuous": ""}
@@ -29,14 +29,7 @@ _SHOWN = {"below": "✓ holds", "above": "✗ above", "none": "none proved", "va
 def write_report(
     results: list[Result], path: str | os.PathLike[str], title: str = "A race of bandits", workers: int = 1
 ) -> Path:
-    """Write the page for one heat or many, and return where it is; ``workers`` draw the pictures side by side.
-
-    >>> import armwise as aw, tempfile, pathlib
-    >>> result = aw.race([aw.Exp3(n_arms=3)], aw.environments.Switching(n_arms=3), horizon=50, seeds=2)
-    >>> page = write_report([result], pathlib.Path(tempfile.mkdtemp()) / "r.html").read_text()
-    >>> "Exp3" in page, "http-equiv" in page
-    (True, False)
-    """
+    """Write the page for one or several heats and return its path; ``workers`` draw the pictures in parallel."""
     folder = files("armwise.racing.report")
     page = (folder / "report.html").read_text(encoding="utf-8")
     command = next((result.command for result in results if result.command), "")
@@ -96,7 +89,7 @@ def _table(results: list[Result]) -> str:
             verdict, words = result.verdict(name)
             proved = row.get("certificate", math.nan)
             cells = [
-                # On a narrow page the world stands below the agent, and the standard error below the regret.
+                # On a narrow page the world is below the agent, and the standard error below the regret.
                 f'<td class="agent" data-value="{html.escape(name)}">{html.escape(name).replace(".", ".<wbr>")}'
                 f'<a class="narrow" href="#heat-{i}">{label}</a></td>',
                 f'<td class="wider" data-value="{label}"><a href="#heat-{i}">{label}</a></td>',
@@ -105,7 +98,7 @@ def _table(results: list[Result]) -> str:
                 _cell(_number(worst), worst, "num wider"),
                 _cell(_number(limit), limit, f"num {verdict}", words),
                 _cell(_SHOWN[verdict] or words, verdict, f"wide {verdict}", words),
-                _cell(_number(proved), proved, "num", str(row.get("certificate_note", ""))),
+                _cell(_proved(row, proved), proved, "num", str(row.get("certificate_note", ""))),
                 _cell(_number(row.get("reward", math.nan)), row.get("reward", math.nan), "num wider"),
                 _cell(_number(row.get("us_per_decision", math.nan)), row.get("us_per_decision", math.nan), "num wide"),
                 _cell(
@@ -115,6 +108,11 @@ def _table(results: list[Result]) -> str:
             ]
             rows.append(f"<tr>{''.join(cells)}</tr>")
     return "\n".join(rows)
+
+
+def _proved(row: dict[Any, Any], proved: float) -> str:
+    """The first seed's own regret and its certificate: the other cells of a row are about all seeds."""
+    return "–" if math.isnan(proved) else f"{_number(row['certified_regret'])} ≤ {_number(proved)}"
 
 
 def _cell(text: str, value: Any, kind: str = "", hint: str = "") -> str:
@@ -166,7 +164,7 @@ def _heat(index: int, result: Result) -> str:
 
 
 def _notes(result: Result) -> list[tuple[str, str]]:
-    """What is said of each agent in words: its bound or why it has none, and what its first run proves."""
+    """Notes on each agent: its bound or why it has none, and the certificate of its first run."""
     notes = []
     for name in result.finishers:
         verdict, words = result.verdict(name)
@@ -182,13 +180,7 @@ def _figure(result: Result, kind: pictures.Kind) -> str:
 
 
 def svg(result: Result, kind: pictures.Kind, label: str) -> str:
-    """A picture as inline SVG that takes its colours from the page, so that it follows light and dark.
-
-    >>> import armwise as aw
-    >>> result = aw.race([aw.Exp3(n_arms=3)], aw.environments.Switching(n_arms=3), horizon=50, seeds=2)
-    >>> "currentColor" in svg(result, "regret", "regret")
-    True
-    """
+    """Draw a plot as inline SVG in the colours of the page, for its light and dark modes."""
     with needs("race"):
         import matplotlib
 
@@ -199,7 +191,7 @@ def svg(result: Result, kind: pictures.Kind, label: str) -> str:
 
 
 def on_a_page(text: str, label: str) -> str:
-    """matplotlib's SVG made ready to stand in a page: no prologue, no ids, the page's colours and font."""
+    """Prepare matplotlib's SVG for a page: no prologue, no ids, the page's colours and font."""
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
     text = re.sub(r"<style[^>]*>.*?</style>", "", text, flags=re.DOTALL)

@@ -14,20 +14,13 @@ from armwise.core.extras import needs
 if TYPE_CHECKING:
     from armwise.racing.results.result import Result
 
-_SHOWN_ARMS = 7  # the others are put together
+MAX_ARMS = 7  # in a chart; the others are grouped
 _STRETCHES = 24
-_PARQUET_LIMIT = 4_000_000  # bytes; a page that is larger opens slowly
+MAX_PARQUET = 4_000_000  # bytes; a larger page opens slowly
 
 
 def chart_data(result: Result) -> dict[str, Any]:
-    """What the live chart of one world reads.
-
-    >>> import armwise as aw
-    >>> result = aw.race([aw.Exp3(n_arms=3)], aw.environments.Switching(n_arms=3), horizon=50, seeds=2)
-    >>> data = chart_data(result)
-    >>> data["agents"][0]["name"], len(data["agents"][0]["runs"])
-    ('Exp3', 2)
-    """
+    """The data of the live chart of one world."""
     metrics = list(result.runs_of(result.finishers[0])[0].metrics) if result.finishers else []
     shown = _arms_shown(result)
     return {
@@ -69,11 +62,11 @@ def _agent(result: Result, name: str, shown: np.ndarray, metrics: list[str]) -> 
 def _arms_shown(result: Result) -> np.ndarray:
     counts = [run.counts.sum(axis=0) for run in result.runs if not run.error]
     total = np.sum(counts, axis=0) if counts else np.zeros(result.world.n_arms)
-    return np.sort(np.argsort(-total, kind="stable")[:_SHOWN_ARMS])
+    return np.sort(np.argsort(-total, kind="stable")[:MAX_ARMS])
 
 
 def _shares(counts: np.ndarray, shown: np.ndarray) -> list[list[float]]:
-    """Stretches of the horizon, each with the share of the arms shown and of the others together."""
+    """Parts of the horizon with the share of each shown arm and of the others together."""
     step = max(1, len(counts) // _STRETCHES)
     merged = np.add.reduceat(counts, np.arange(0, len(counts), step), axis=0)
     merged = merged[merged.sum(axis=1) > 0]
@@ -83,26 +76,22 @@ def _shares(counts: np.ndarray, shown: np.ndarray) -> list[list[float]]:
 
 
 def _figures(values: Any) -> list[float | None]:
-    """Six significant figures: a page for the eye; the files of a race have all of them."""
+    """Round to six significant figures; the files of a race have all digits."""
     return [float(f"{value:.6g}") if np.isfinite(value) else None for value in np.asarray(values, np.float64)]
 
 
 def as_script(data: Any) -> str:
-    """JSON that can stand in a page: nothing in it ends a script or begins a tag.
-
-    >>> as_script({"a": "</script>"})
-    '{"a":"\\\\u003c/script\\\\u003e"}'
-    """
+    """Write JSON that is safe inside a page: it cannot close a script or open a tag."""
     text = json.dumps(data, separators=(",", ":"), allow_nan=False)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def parquet(results: list[Result]) -> str:
-    """All curves as a Parquet file in base64; empty where that would make the page too large."""
+    """Encode all curves as a Parquet file in base64; empty if that would make the page too large."""
     with needs("race"):
         import pandas as pd
 
     buffer = io.BytesIO()
     pd.concat([result.curves() for result in results], ignore_index=True).to_parquet(buffer, index=False)
     data = buffer.getvalue()
-    return base64.b64encode(data).decode() if len(data) <= _PARQUET_LIMIT else ""
+    return base64.b64encode(data).decode() if len(data) <= MAX_PARQUET else ""

@@ -1,4 +1,4 @@
-"""The survey as a race: every agent on a world that fits its assumptions, with its bound beside it."""
+"""The survey as races: every agent on a world that meets its assumptions, beside its bound."""
 
 from __future__ import annotations
 
@@ -11,23 +11,18 @@ import numpy as np
 import armwise as aw
 from armwise import environments as worlds
 from armwise.core.agent import Agent
-from armwise.racing.run.run import Heat
+from armwise.racing.run.heat import Heat
 
 _DELTA = 0.05
-LONGEST = 20_000  # rounds of the longest heat at scale 1
+MAX_HORIZON = 20_000  # rounds of the longest heat at scale 1
 
 
 def survey_heats(scale: float = 1.0) -> list[Heat]:
-    """One heat for each kind of world in the survey; ``scale`` lengthens or shortens all horizons.
+    """Make one heat for each kind of world in the survey; ``scale`` multiplies all horizons.
 
-    Agents have their own defaults, which are the practical ones, and beside them the theorem's own setting where that
-    is another: only that one has the theorem's bound. Horizons are short: with
-    four seeds the whole takes a minute and a half of processor time. The graph is large and smooth, where its structure
-    is worth knowing.
-
-    >>> heats = survey_heats(scale=0.01)
-    >>> [heat.label for heat in heats][:2]
-    ['Adversarial rewards', 'Rewards that switch']
+    Each agent races with its defaults, and with the parameters of its theorem where they differ: only the latter have
+    the theorem's bound. Horizons are short: with four seeds the race takes a minute and a half of processor time. The
+    graph is large and smooth, so that its structure helps.
     """
     return [make(scale) for make in HEATS.values()]
 
@@ -37,9 +32,9 @@ def _rounds(n: int, scale: float) -> int:
 
 
 def _both(cls: Any, *args: Any, theorem: tuple[Any, ...] | None = None, **known: Any) -> dict[str, Agent]:
-    """The agent as users make it, ``cls(*args)``, and the theorem's setting, where that is another one.
+    """Make the agent with its defaults, ``cls(*args)``, and with the parameters of its theorem, if they differ.
 
-    ``theorem`` are the arguments of ``cls.theoretical`` if they differ; ``known`` is what only the theorem asks.
+    ``theorem`` are the arguments of ``cls.theoretical`` if they differ; ``known`` those that only the theorem needs.
     """
     name = cls.__name__
     practical = cls(*args)
@@ -149,7 +144,7 @@ def _hierarchical(scale: float) -> Heat:
 
 
 def _subspace(scale: float) -> Heat:
-    """The world of CoFineUCB's theorem: theta lies in the subspace, and how long it is there is known."""
+    """The world of CoFineUCB's theorem: theta lies in the subspace, and its norm there is known."""
     world, T = worlds.Hierarchical(n_arms=5, dim=12, subspace_dim=3, residual=0.0), _rounds(5_000, scale)
     R, S = world.constants()["R"], world.constants()["S"]
     U = aw.CoFineUCB.learn_subspace(world.profiles(200), k=3)
@@ -248,7 +243,7 @@ def _planted(scale: float, gap: float = 0.4) -> Heat:
 
 
 def _far_apart(scale: float) -> Heat:
-    """A planted policy that is far better than the rest, where exploration by the proofs' constants ends sooner."""
+    """A planted policy far better than the rest: exploration with the proofs' constants ends sooner."""
     return replace(_planted(scale, gap=0.8), name="A planted policy far ahead")
 
 
@@ -266,5 +261,5 @@ HEATS: dict[str, Callable[[float], Heat]] = {
     "process": _process, "contextual process": _contextual_process, "bounded norm": _bounded_norm,
     "planted": _planted, "stumps": _stumps, "experts": _experts,
 }  # fmt: skip
-# Heats that ``armwise survey`` adds: the same agents where a theorem's own setting comes to its rate sooner.
+# Heats that ``armwise survey`` adds: worlds in which the theorems' parameters reach their rate sooner.
 MORE: dict[str, Callable[[float], Heat]] = {"subspace": _subspace, "far apart": _far_apart}

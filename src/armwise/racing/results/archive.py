@@ -1,4 +1,4 @@
-"""Results on disk, whole, and several put together: later seeds, other agents, other machines."""
+"""Save, load and merge the results of races: more seeds, other agents, other machines."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from armwise.core.agent import Agent
 from armwise.core.saving import Saved
 from armwise.environments.environment import Environment
 from armwise.racing.run.fingerprint import fingerprint
-from armwise.racing.run.run import Heat, Run
+from armwise.racing.run.heat import Heat, Run
 
 if TYPE_CHECKING:
     from armwise.racing.results.result import Result
@@ -23,7 +23,7 @@ _FIELDS = ("agent", "seed", "regret", "reward", "counts", "seconds", "arms", "er
 
 
 class SavedRace(Saved):
-    """What the file of a race holds: its runs as arrays; world and agents, where they can be saved, as themselves."""
+    """The content of a result file: runs as arrays, and the world and agents where they have a file format."""
 
     _namespace = "racing.archive."
 
@@ -48,7 +48,7 @@ def _packed(result: Result) -> dict[str, Any]:
 
 
 def _bytes(thing: Saved) -> np.ndarray | None:
-    """The object as its own file, or None for one that has no file format (a lambda inside, for one)."""
+    """Serialise an object, or return None if it has no file format (if it holds a lambda, for example)."""
     try:
         return np.frombuffer(saving.dumps(thing), np.uint8)
     except (ValueError, TypeError, AttributeError):
@@ -60,7 +60,7 @@ def load(
     agents: Mapping[str, Agent] | None = None,
     world: Environment | Mapping[str, Environment] | None = None,
 ) -> list[Result]:
-    """The results of a file (see ``Result.load``)."""
+    """Read the results of a file (see ``Result.load``)."""
     saved = saving.load(path)
     if not isinstance(saved, SavedRace):
         raise saving.LoadError(f"{os.fspath(path)} holds a {type(saved).__name__}, not a race")
@@ -86,7 +86,7 @@ def _unpacked(data: dict[str, Any], agents: dict[str, Agent], world: Any, path: 
 
 def _thing(raw: Any, hint: str, path: str) -> Any:
     if raw is None:
-        raise ValueError(f"{path}: an object could not be saved in it: hand it over, {hint}")
+        raise ValueError(f"{path}: an object could not be saved in it: pass it, {hint}")
     return saving.loads(np.asarray(raw).tobytes(), path)
 
 
@@ -98,7 +98,7 @@ def _same(mine: Agent | Environment, theirs: Agent | Environment) -> bool:
 
 
 def merge(first: Result, second: Result) -> Result:
-    """The runs of both (see ``Result.merge``)."""
+    """Merge two results of one world (see ``Result.merge``)."""
     from armwise.racing.results.result import Result
 
     if not isinstance(second, Result):
@@ -111,11 +111,13 @@ def merge(first: Result, second: Result) -> Result:
         if mine != theirs:
             raise ValueError(f"only runs of one {name} can be merged, got {mine!s:.80} and {theirs!s:.80}")
     if not _same(first.world, second.world):  # a repr shows the shape of an array, not what it holds
-        raise ValueError(f"only runs of one world can be merged: {first.world!r:.80} has other data here than there")
+        raise ValueError(
+            f"only runs of one world can be merged: {first.world!r:.80} has different data in the two results"
+        )
     for name in first.agents.keys() & second.agents.keys():
         if not _same(first.agents[name], second.agents[name]):
             raise ValueError(
-                f"{name!r} is {first.agents[name]!r:.80} here and {second.agents[name]!r:.80} there: rename one"
+                f"{name!r} is {first.agents[name]!r:.80} in one, {second.agents[name]!r:.80} in the other: rename one"
             )
     known = {(run.agent, run.seed): run for run in first.runs}
     for run in second.runs:

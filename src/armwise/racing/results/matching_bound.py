@@ -1,4 +1,4 @@
-"""The bound that belongs to an agent on a world: the theorem's function, where its hypotheses hold."""
+"""The regret bound of an agent on a world: the theorem's function, if its hypotheses hold."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import Any
 from armwise.core.agent import Agent
 from armwise.environments.environment import Environment
 
-_WHATEVER_IS_EXPLORED = ("LinUCB",)  # whose proof does not ask how the arms were chosen
-_LAST_T = 10**15  # a bound that is vacuous here is vacuous for good
+_ANY_EXPLORATION = ("LinUCB",)  # agents whose proof holds however the arms were chosen
+MAX_T = 10**15  # a bound that is vacuous at this horizon is called vacuous
 
 
 @dataclass(frozen=True)
 class Bound:
     """A theorem that applies: its curve up to the horizon, and what it says.
 
-    ``at(T)`` is the bound of an agent made for T rounds; ``curve(T)`` that of this agent, which if it is made for one
-    horizon is flat up to it: what is proved there holds, because regret only grows, before.
+    ``at(T)`` is the bound of an agent made for T rounds. ``curve(T)`` is the bound of this agent: if the agent is made
+    for one horizon, its bound there holds for every earlier round too, because regret only grows.
 
     >>> import armwise as aw
     >>> found = bound(aw.Exp3.theoretical(5, 100), aw.environments.Switching(n_arms=5), horizon=100)
@@ -35,7 +35,7 @@ class Bound:
 
     @property
     def vacuous_until(self) -> int | None:
-        """The first T at which the bound is below T times the most a round can cost; None if it is below already.
+        """The first T at which the bound is below T times the largest regret of a round; None if it already is.
 
         >>> import armwise as aw
         >>> bound(aw.Exp3.theoretical(5, 20), aw.environments.Switching(n_arms=5), horizon=20).vacuous_until
@@ -45,7 +45,7 @@ class Bound:
             return None
         low, high = self.horizon, 2 * self.horizon
         while self.at(high) >= self.span * high:
-            if high > _LAST_T:
+            if high > MAX_T:
                 return high
             low, high = high, 2 * high
         while high - low > max(1, low // 1000):
@@ -55,10 +55,10 @@ class Bound:
 
 
 def bound(agent: Agent, world: Environment, horizon: int, letters: Mapping[str, Any] | None = None) -> Bound | str:
-    """The agent's regret bound on this world, or in one sentence why there is none.
+    """Return the agent's regret bound on this world, or one sentence that says why there is none.
 
-    A bound is given only where its comparator is the world's own and the theorem's hypotheses hold for the parameters
-    that the agent has and for what the world states of itself; ``letters`` adds what neither states.
+    A bound exists only if it is against the world's comparator and the theorem's hypotheses hold for the agent's
+    parameters and for what the world states about itself. ``letters`` adds constants that neither states.
 
     >>> import armwise as aw
     >>> bound(aw.Exp3(n_arms=5), aw.environments.Switching(n_arms=5), horizon=1000)
@@ -77,7 +77,7 @@ def bound(agent: Agent, world: Environment, horizon: int, letters: Mapping[str, 
         "D3RB",
         "ED2RB",
         "Corral",
-    ):  # against what their best base competes with: the base's own bound checks that
+    ):  # their comparator is the one of their best base, whose own bound is checked against the world
         letters = {**_best_base(agent, world, horizon, letters), **(letters or {})}
         comparators = (*comparators, theory.comparator)
     if theory.comparator not in comparators:
@@ -100,12 +100,12 @@ def bound(agent: Agent, world: Environment, horizon: int, letters: Mapping[str, 
 
 
 def _around(agent: Any, world: Environment, horizon: int, letters: Mapping[str, Any] | None) -> Bound | str:
-    """The bound of an agent around another: the one inside must have its own."""
+    """The bound of a wrapper: the agent inside must have a bound of its own."""
     function = agent.theory.regret_bound
     if type(agent).__name__ == "Explore":
         inner = type(agent.agent).__name__
-        if inner not in _WHATEVER_IS_EXPLORED:
-            return f"its bound is for an agent whose own holds whatever rounds are explored, and {inner}'s does not"
+        if inner not in _ANY_EXPLORATION:
+            return f"its bound needs an inner agent whose bound holds however arms are explored, and {inner}'s does not"
         own = bound(agent.agent, world, horizon, letters)
         if isinstance(own, str):
             return own
@@ -119,21 +119,22 @@ def _around(agent: Any, world: Environment, horizon: int, letters: Mapping[str, 
     if isinstance(own, str) or isinstance(at_the_end, str):
         return own if isinstance(own, str) else str(at_the_end)
     if agent.made_for(first).theory.high_probability:
-        return "each restart may fail with probability delta, and nothing here bounds how many there are"
+        return "each restart may fail with probability delta, and the number of restarts has no bound here"
     run_bound = own.at
     return _built(own, lambda T: float(function(T=T, bound=run_bound, first=first)), horizon)
 
 
 def _best_base(agent: Any, world: Environment, horizon: int, letters: Mapping[str, Any] | None) -> dict[str, float]:
-    """The least d with regret at most d sqrt(n) for all n up to the horizon, that a base's own theorem promises.
+    """The least d for which a base's theorem gives regret at most d sqrt(n) for all n up to the horizon.
 
-    The regret of n plays is at most the bound, and at most n times what a round can cost; between two powers of 2 the
-    later bound and the earlier root hold. A bound in expectation says nothing of the run at hand. Corral counts what a
-    base would have done in the other rounds too, so it needs a theorem that does not ask how the arms were chosen.
+    The regret of n plays is at most the bound, and at most n times the largest regret of a round; between two powers
+    of 2, the bound at the later and the root at the earlier one hold. A bound in expectation does not bound a single
+    run. Corral also counts rounds in which the base did not play, so its bases need a theorem that holds however the
+    arms were chosen.
     """
     found = []
     for base in agent.agents:
-        if type(agent).__name__ == "Corral" and type(base).__name__ not in _WHATEVER_IS_EXPLORED:
+        if type(agent).__name__ == "Corral" and type(base).__name__ not in _ANY_EXPLORATION:
             continue
         own = bound(base, world, horizon, letters)
         if isinstance(own, str) or not own.holds.startswith("with probability"):
@@ -149,6 +150,6 @@ def _built(own: Bound, at: Callable[[int], float], horizon: int) -> Bound:
 
 
 def _theoretical_horizon(cls: type[Agent]) -> bool:
-    """Whether the theorem's setting of an agent is worked out for one horizon."""
+    """Whether the theorem's parameters depend on the horizon."""
     maker = getattr(cls, "theoretical", None)
     return maker is not None and "horizon" in inspect.signature(maker).parameters

@@ -1,4 +1,4 @@
-"""What was measured: regret, reward, time, arms and metrics of every run, at the recorded rounds."""
+"""The measurements of a race: regret, reward, time, arms and metrics of every run at the recorded rounds."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from armwise.core.agent import Agent, Floats
 from armwise.core.extras import needs
-from armwise.racing.run.run import Heat, Run
+from armwise.racing.run.heat import Heat, Run
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,11 +37,11 @@ class Measured:
 
     @cached_property
     def finishers(self) -> list[str]:
-        """The agents with at least one whole run, in the order they were given."""
+        """The agents with at least one finished run, in the order they were given."""
         return [name for name in self.agents if any(run.agent == name and not run.error for run in self.runs)]
 
     def runs_of(self, name: str) -> list[Run]:
-        """The whole runs of an agent, by seed."""
+        """The finished runs of an agent, by seed."""
         if name not in self.agents:
             raise ValueError(f"the agents of this race are {', '.join(self.agents)}, got {name!r}")
         return [run for run in self.runs if run.agent == name and not run.error]
@@ -64,7 +64,7 @@ class Measured:
         return np.stack([run.seconds_at for run in self._finished(name)])
 
     def metric(self, metric: str, name: str) -> Floats:
-        """A metric of one's own, summed up to each of ``rounds``: one row per seed.
+        """A user-defined metric, cumulative at each of ``rounds``: one row per seed.
 
         >>> import armwise as aw
         >>> result = aw.race([aw.UCB1(3)], aw.environments.Switching(n_arms=3), horizon=20, seeds=2,
@@ -80,7 +80,7 @@ class Measured:
 
     @property
     def costs(self) -> tuple[str, ...]:
-        """The names of what the world's arms cost: "cost", or "cost 0", "cost 1", ...; none in most worlds."""
+        """The names of the costs of this world: "cost", or "cost 0", "cost 1", ...; empty for a world without costs."""
         known = {each for run in self.runs for each in run.metrics} - set(self.heat.metrics)
         return tuple(sorted(known))
 
@@ -99,7 +99,7 @@ class Measured:
         return np.asarray(table[:, :, 0]) if len(self.costs) == 1 else table
 
     def final(self, name: str, seed: int | None = None) -> Agent:
-        """The agent as it was after the last round of a seed (the first, if none is said).
+        """The agent after the last round of a seed (by default the first seed).
 
         >>> import armwise as aw
         >>> result = aw.race([aw.UCB1(3)], aw.environments.Switching(3), horizon=20, seeds=2, keep=["agents"])
@@ -112,7 +112,7 @@ class Measured:
         return run.final
 
     def arms(self, name: str, seed: int | None = None) -> NDArray[np.int64]:
-        """The arm of every round of a seed (the first, if none is said; others with ``keep=["arms"]``).
+        """The arm of every round of a seed: the first one by default, others if the race has ``keep=["arms"]``.
 
         >>> import armwise as aw
         >>> len(aw.race([aw.UCB1(3)], aw.environments.Switching(3), horizon=20, seeds=2).arms("UCB1"))
@@ -128,7 +128,7 @@ class Measured:
         for run in self.runs_of(name):
             if run.seed == wanted:
                 return run
-        raise ValueError(f"no whole run of {name!r} with seed {wanted}: agents {self.finishers}, seeds {self.seeds}")
+        raise ValueError(f"no finished run of {name!r} with seed {wanted}: agents {self.finishers}, seeds {self.seeds}")
 
     def quantiles(self, levels: Sequence[float] = (0.05, 0.5, 0.95)) -> pd.DataFrame:
         """The quantiles of regret over the seeds at every recorded round: agent, round, one column per level.
@@ -155,11 +155,11 @@ class Measured:
         return share
 
     def seconds_per_decision(self, name: str) -> float:
-        """Time to choose and learn once, in the block lane, averaged over all runs."""
+        """Time to choose and learn once when rounds are played in blocks, averaged over all runs."""
         return float(np.mean([run.seconds for run in self.runs_of(name)])) / self.horizon
 
     def curves(self) -> pd.DataFrame:
-        """Every run at every recorded round: agent, seed, round, regret, reward, time so far, metrics of one's own.
+        """Every run at every recorded round: agent, seed, round, regret, reward, time so far, user-defined metrics.
 
         >>> import armwise as aw
         >>> result = aw.race([aw.Exp3(n_arms=3)], aw.environments.Switching(n_arms=3), horizon=200, seeds=4)

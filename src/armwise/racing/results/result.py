@@ -1,4 +1,4 @@
-"""What a race found: regret, reward and time of every agent, as tables, files, pictures and a page."""
+"""The result of a race on one world: regret, reward and time, as tables, files, pictures and a page."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from armwise.racing.results.certificates import certify
 from armwise.racing.results.matching_bound import Bound, bound
 from armwise.racing.results.measured import Measured
 from armwise.racing.results.tables import paper_table
-from armwise.racing.run.run import Heat, Run
+from armwise.racing.run.heat import Heat, Run
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Result(Measured):
-    """The runs of one heat, and what they add up to.
+    """The runs of one heat, with their summaries.
 
     >>> import armwise as aw
     >>> result = aw.race([aw.Exp3(n_arms=3)], aw.environments.Switching(n_arms=3), horizon=200, seeds=4)
@@ -44,7 +44,7 @@ class Result(Measured):
         self._theorems: dict[str, Bound | str] = {}
 
     def theorem(self, name: str) -> Bound | str:
-        """The bound that is proved for this agent on this world, or in one sentence why none is.
+        """The regret bound of this agent on this world, or one sentence that says why there is none.
 
         >>> import armwise as aw
         >>> result = aw.race([aw.Exp3(3, gamma=1.0)], aw.environments.Switching(n_arms=3), horizon=200, seeds=1)
@@ -67,9 +67,9 @@ class Result(Measured):
         return (None, found) if isinstance(found, str) else (found.curve, "")
 
     def verdict(self, name: str) -> tuple[str, str]:
-        """What the bound says about these runs: "below", "above", "vacuous" or "none", and that in words.
+        """Compare the bound with these runs: "below", "above", "vacuous" or "none", and a sentence.
 
-        A bound that holds with high probability is held against every seed, one in expectation against the mean.
+        A high-probability bound is compared with every seed, a bound in expectation with the mean.
 
         >>> import armwise as aw
         >>> result = aw.race([aw.Exp3.theoretical(3, 20)], aw.environments.Switching(n_arms=3), horizon=20, seeds=1)
@@ -87,9 +87,9 @@ class Result(Measured):
         return ("below", f"holds, {found.holds}") if measured <= found.curve(self.horizon) else ("above", "above it")
 
     def certificate(self, name: str, delta: float = 0.05) -> Certificate | str:
-        """What the rounds of the first seed prove about their own regret, or why they prove nothing.
+        """Certify the regret of the first seed from its own rounds, or say why that is impossible.
 
-        See ``aw.certificate``. What this world states of its rewards is taken as true.
+        See ``aw.certificate``. The certificate assumes the reward model that this world states.
 
         >>> import armwise as aw
         >>> result = aw.race([aw.LinUCB(3, alpha=0.3)], aw.environments.Linear(4, 3), horizon=500, seeds=1)
@@ -107,8 +107,8 @@ class Result(Measured):
     def differences(self, against: str | None = None) -> pd.DataFrame:
         """Mean difference of final regret between agents, paired by seed, with standard error, interval and p-value.
 
-        All pairs, or all against one. ``unpaired_std_error`` is what independent worlds would have given;
-        ``adjusted_p`` is Holm's over the rows of this table.
+        All pairs, or all against one. ``unpaired_std_error`` is the error that independent worlds would give;
+        ``adjusted_p`` is Holm's adjusted p-value over the rows of this table.
 
         >>> import armwise as aw
         >>> agents = {"wide": aw.LinUCB(4, alpha=2.0), "narrow": aw.LinUCB(4, alpha=0.1)}
@@ -151,6 +151,8 @@ class Result(Measured):
     def table(self) -> pd.DataFrame:
         """One row per agent, the smallest regret first: mean, standard error, quantiles, time, bound.
 
+        A certificate is about one run: ``certified_seed`` and ``certified_regret`` are that run's seed and regret.
+
         >>> import armwise as aw
         >>> result = aw.race([aw.Exp3(n_arms=3)], aw.environments.Switching(n_arms=3), horizon=200, seeds=4)
         >>> result.table().loc[0, "runs"].item()
@@ -176,6 +178,8 @@ class Result(Measured):
                     "regret_max": final.max(),
                     "bound": np.nan if curve is None else curve(self.horizon),
                     "bound_note": self.verdict(name)[1],
+                    "certified_seed": recorded.seed if (recorded := self._recorded(name)) else None,
+                    "certified_regret": recorded.regret[-1] if recorded else np.nan,
                     "certificate": np.nan if isinstance(proved, str) else proved.regret,
                     "certificate_note": proved if isinstance(proved, str) else str(proved),
                     "reward": self.reward(name)[:, -1].mean(),
@@ -204,7 +208,7 @@ class Result(Measured):
         self.curves().to_csv(path, index=False)
 
     def to_latex(self, caption: str = "", label: str = "") -> str:
-        """A booktabs table: mean final regret and its standard error; bold is the least, and what ties with it.
+        """A booktabs table: mean final regret and its standard error; the best agent and ties with it in bold.
 
         >>> import armwise as aw
         >>> print(aw.race([aw.UCB1(3)], aw.environments.Switching(3), horizon=20, seeds=2).to_latex().splitlines()[0])
@@ -222,10 +226,10 @@ class Result(Measured):
         return paper_table([self], "markdown", caption)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything, runs and how to repeat them, into one file; never pickle.
+        """Write the runs and how to repeat them into one file, without pickle.
 
-        A world or an agent of one's own that has no file format (a lambda inside) is left out: ``load`` then asks for
-        it. Functions of ``metrics`` are not saved, their numbers are.
+        A world or agent without a file format (one that holds a lambda) is left out, and ``load`` asks for it. The
+        values of ``metrics`` are saved, their functions are not.
 
         >>> import armwise as aw, tempfile, pathlib
         >>> path = pathlib.Path(tempfile.mkdtemp()) / "race.aw"
@@ -242,14 +246,14 @@ class Result(Measured):
         agents: Mapping[str, Agent] | None = None,
         world: Environment | None = None,
     ) -> Result:
-        """Read what ``save`` wrote; ``agents`` and ``world`` stand in for what could not be saved."""
+        """Read what ``save`` wrote; ``agents`` and ``world`` replace what could not be saved."""
         found = archive.load(path, agents, world)
         if len(found) != 1:
             raise ValueError(f"{os.fspath(path)} holds {len(found)} worlds: use Results.load")
         return found[0]
 
     def merge(self, other: Result) -> Result:
-        """The runs of both, of one world: more seeds, or other agents, raced elsewhere or later.
+        """Merge the runs of two results of one world: more seeds, or other agents.
 
         >>> import armwise as aw
         >>> world = aw.environments.Switching(3)
@@ -302,7 +306,7 @@ class Result(Measured):
         return write_report([self], path)
 
     def _summary(self) -> tuple[list[str], list[list[str]], str]:
-        """Headings, one row per agent with the smallest regret first, and a line on what was raced."""
+        """Headings, one row per agent with the smallest regret first, and a line that describes the race."""
         regret = {name: self.regret(name)[:, -1] for name in self.finishers}
         rows = []
         for name in sorted(regret, key=lambda name: float(regret[name].mean())):
@@ -341,9 +345,5 @@ class Result(Measured):
 
 
 def round_number(value: int) -> str:
-    """A round in full, or past a million by its power.
-
-    >>> round_number(1_234_567), round_number(23)
-    ('1.2e+06', '23')
-    """
+    """Format a round number in full, or above a million by its power."""
     return f"{value:,}" if value < 10**6 else f"{value:.1e}"

@@ -1,4 +1,4 @@
-"""Several worlds raced in one call: results by name, and tables and figures across them."""
+"""Results of several worlds raced in one call: by name, with tables and figures across worlds."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ class Results(Mapping[str, Result]):
         return cls(archive.load(path, agents, world))
 
     def merge(self, other: Results) -> Results:
-        """The runs of both: worlds of one name are merged, others stand side by side (see ``Result.merge``)."""
+        """Merge two collections: results of worlds with the same name are merged (see ``Result.merge``)."""
         merged = [self[name].merge(other[name]) if name in other else self[name] for name in self]
         return Results([*merged, *(other[name] for name in other if name not in self)])
 

@@ -31,7 +31,7 @@ class Slope:
 
     @property
     def sublinear(self) -> bool:
-        """Whether the interval, as it is printed, excludes slope 1: regret per round goes down here, beyond chance."""
+        """Whether the printed interval excludes slope 1, that is, whether regret per round decreases significantly."""
         return round(self.high, 2) < 1.0
 
     def __str__(self) -> str:
@@ -39,24 +39,18 @@ class Slope:
 
 
 def slope(results: list[Result], name: str) -> Slope | str:
-    """The slope of an agent's final regret over races of growing horizons, each with an agent made for its horizon.
+    """Fit the slope of final regret over races of growing horizons, each with an agent made for its horizon.
 
-    A line through the logarithms of horizon and mean regret; the interval is Student's with the jackknife's error over
-    the seeds. A sentence, where regret is not positive (it has no logarithm) or seeds are too few.
-
-    >>> import armwise as aw
-    >>> def at(T):
-    ...     return aw.race([aw.Exp3(n_arms=3, gamma=1.0)], aw.environments.Tabular(2, 3), horizon=T, seeds=6)
-    >>> round(slope([at(200), at(400), at(800)], "Exp3").value, 1)  # arms at random
-    1.0
+    The slope is that of a line through the logarithms of horizon and mean regret; the interval is Student's t with the
+    jackknife error over seeds. Returns a sentence if regret is not positive or there are too few seeds.
     """
     seeds = set.intersection(*({run.seed for run in result.runs_of(name)} for result in results))
     if len(seeds) < 3 or len(results) < 2:
-        return "fewer than three seeds finished, which is no interval"
+        return "fewer than three seeds finished: too few for an interval"
     table = np.array([[run.regret[-1] for run in result.runs_of(name) if run.seed in seeds] for result in results])
     horizons = np.array([result.horizon for result in results], np.float64)
     if len(set(horizons)) < 2:
-        return "all races have the same horizon, which is no line"
+        return "all races have the same horizon: a slope needs at least two"
     n = table.shape[1]
     whole = _line(horizons, table.mean(axis=1))
     parts = np.array([_line(horizons, np.delete(table, i, axis=1).mean(axis=1)) for i in range(n)])

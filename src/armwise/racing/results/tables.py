@@ -1,4 +1,4 @@
-"""A race's table for a paper: LaTeX (booktabs) and Markdown, the best of each world and what ties with it in bold."""
+"""The table of a race for a paper, in LaTeX (booktabs) and Markdown; the best agents of each world in bold."""
 
 from __future__ import annotations
 
@@ -14,14 +14,9 @@ _SPECIAL = {"\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": 
 
 
 def paper_table(results: list[Result], form: Form, caption: str = "", label: str = "") -> str:
-    """One row per agent and one column per world: mean final regret with its standard error.
+    """Make a table with one row per agent and one column per world: mean final regret with its standard error.
 
-    Bold: the least mean of a world, and agents whose paired difference from it is not significant at 0.05 (Holm).
-
-    >>> import armwise as aw
-    >>> result = aw.race([aw.UCB1(3), aw.Exp3(3)], aw.environments.Switching(n_arms=3), horizon=200, seeds=4)
-    >>> print(paper_table([result], "markdown").splitlines()[0])
-    | agent | Switching |
+    Bold: the smallest mean of a world, and agents whose paired difference from it is not significant at 0.05 (Holm).
     """
     agents = list(dict.fromkeys(name for result in results for name in result.agents))
     heads = ["agent", *(result.label for result in results)]

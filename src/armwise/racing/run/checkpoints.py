@@ -12,44 +12,40 @@ import numpy as np
 
 from armwise.core import saving
 from armwise.racing.run.fingerprint import fingerprint
-from armwise.racing.run.run import Heat, Run
+from armwise.racing.run.heat import Heat, Run
 
 
 class Store:
-    """A folder of runs. A run's file is named by everything that decides it, settings and code (``fingerprint``), so
-    that nothing stale is reused.
-
-    >>> import tempfile, armwise as aw
-    >>> store = Store(tempfile.mkdtemp())
-    >>> heat = Heat(aw.environments.Switching(n_arms=3), {"Exp3": aw.Exp3(n_arms=3)}, horizon=100)
-    >>> store.load(heat, "Exp3", seed=1) is None
-    True
+    """A folder of finished runs. The name of a file is a hash of settings and code (``fingerprint``), so that no stale
+    run is reused.
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
-        self._heats: dict[tuple[int, str], tuple[Heat, str]] = {}  # with the heat itself, so that its id stays its own
+        self._heats: dict[
+            tuple[int, str], tuple[Heat, str]
+        ] = {}  # with the heat itself, so that no other object gets its id
 
     def _path(self, heat: Heat, name: str, seed: int) -> Path:
         known = (id(heat), name)
         if known not in self._heats:
-            # All that a world holds, as what it read from a file; but not what it works out when first asked.
+            # All data of the world, such as what it read from a file, but no cached properties.
             held = vars(heat.world).items()
             own = {k: v for k, v in held if not isinstance(getattr(type(heat.world), k, None), cached_property)}
             world = (type(heat.world), heat.world.params(), own)
-            # A clone with a fixed seed: what an agent is, not the random stream it happens to hold.
+            # A clone with a fixed seed: the hash must not depend on the state of the agent's generator.
             watched = (heat.recorded, dict(heat.metrics), heat.callbacks, heat.keep)
             name_of_it = fingerprint((world, name, heat.agents[name].clone(seed=0), heat.horizon, watched))
             self._heats[known] = heat, name_of_it
         return self.folder / f"{self._heats[known][1]}-{seed}.npz"
 
     def load(self, heat: Heat, name: str, seed: int) -> Run | None:
-        """The finished run, or None; a file that cannot be read is a run that is still to be done."""
+        """Return the finished run, or None if there is none or its file is damaged."""
         path = self._path(heat, name, seed)
         try:
             return self._read(path, name, seed)
-        except (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile):  # none there, or a disk's accident
+        except (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile):  # missing or damaged
             return None
 
     @staticmethod
@@ -63,7 +59,7 @@ class Store:
             )  # fmt: skip
 
     def save(self, heat: Heat, run: Run) -> None:
-        """Keep a run, whole or not at all; failed runs are not kept, so that they are tried again."""
+        """Write a run atomically; failed runs are not written, so that they are tried again."""
         if run.error:
             return
         path = self._path(heat, run.agent, run.seed)

@@ -1,4 +1,4 @@
-"""Agents by name, made to fit a world: what ``armwise race --agents linucb,thompson`` asks for."""
+"""Build agents from their names for a given world: ``armwise race --agents linucb,thompson``."""
 
 from __future__ import annotations
 
@@ -14,21 +14,17 @@ from armwise.environments.environment import Environment
 from armwise.models.ridge import Ridge
 from armwise.policies import Constant, Linear
 
-# Names that users say.
-_BY_HORIZON = ("Exp3", "Exp4")  # their exploration has to be worked out for the horizon
+# Short names that the command line accepts.
+_BY_HORIZON = ("Exp3", "Exp4")  # their exploration depends on the horizon
 ALIASES: dict[str, str] = {"thompson": "LinThompson", "ts": "LinThompson", "ucb": "UCB1", "iltcb": "ILoveToConBandits"}
-_DIRECTIONS = 20  # linear policies that a class of policies gets beside the constants
+_DIRECTIONS = 20  # linear policies in a policy class, beside the constant ones
 _COMPOSED = ("Advised", "Conservative", "Doubling", "Explore", "HybridLinUCB", "Mapped", "PerContext", "PolicyArms")
 _BUDGETED = {"HardStop": "budget", "LagrangeCB": "budget", "LinCBwK": "budget", "Pacing": "rate"}
-_FOURIER = 64  # random features that Mapped gets
+_FOURIER = 64  # random features of Mapped
 
 
 def entrants() -> list[str]:
-    """The agents that can be made by name.
-
-    >>> "LinUCB" in entrants() and "Choice" not in entrants()
-    True
-    """
+    """List the agents that can be built by name."""
     found = []
     for name in aw.__all__:
         try:
@@ -41,7 +37,7 @@ def entrants() -> list[str]:
 
 
 def enter(name: str, world: Environment, horizon: int) -> Agent:
-    """An agent of this class that fits the world: its width, its arms, its horizon.
+    """Build an agent of this class with the world's dimension, number of arms and horizon.
 
     >>> enter("LinUCB", aw.environments.Linear(n_arms=5, dim=4), horizon=100)
     LinUCB(dim=4, ...)
@@ -53,7 +49,7 @@ def enter(name: str, world: Environment, horizon: int) -> Agent:
     if name in _BUDGETED:
         return _budgeted(name, world, horizon)
     disjoint = world.native != "features"
-    if name == "EpsilonGreedy" and world.native in ("features", "shared"):  # greedy about a model of what is seen
+    if name == "EpsilonGreedy" and world.native in ("features", "shared"):  # with a model of the features
         dim = world.width("shared" if disjoint else "features")
         return aw.EpsilonGreedy(model=Ridge(dim, n_models=world.n_arms if disjoint else 1))
     values: dict[str, Any] = {}
@@ -61,7 +57,7 @@ def enter(name: str, world: Environment, horizon: int) -> Agent:
     for each in names.values():
         needed = each.default is inspect.Parameter.empty
         if each.name == "dim":
-            one_each = names.get("n_arms")  # one model for each arm reads the shared context
+            one_each = names.get("n_arms")  # an agent with one model per arm reads the shared context
             shared = cls.sees == "shared" or (one_each is not None and (disjoint or one_each.default is one_each.empty))
             values["dim"] = world.width("shared" if shared else "features")
         elif each.name == "n_arms" and (needed or "dim" not in names or (cls.sees == "features" and disjoint)):
@@ -78,7 +74,7 @@ def enter(name: str, world: Environment, horizon: int) -> Agent:
 
 
 def _policies(world: Environment) -> list[Any]:
-    """The world's own, or the constants and linear policies in many directions over the context."""
+    """The world's own policies, or constant policies and linear ones in random directions."""
     own = list(getattr(world, "policies", None) or [])
     if own:
         return own
@@ -113,7 +109,7 @@ _FILL: dict[str, Callable[[Environment, int], Any]] = {
 
 
 def _composed(name: str, world: Environment, horizon: int) -> Agent:
-    """Agents that need another one inside, or columns in an order of their own."""
+    """Build agents that wrap another agent, or that need columns in a certain order."""
     K, policies, wide = world.n_arms, _policies(world), world.width("features")
     agents: dict[str, Callable[[], Agent]] = {
         "PerContext": lambda: aw.PerContext(aw.Exp3.theoretical(K, horizon)),
@@ -123,14 +119,14 @@ def _composed(name: str, world: Environment, horizon: int) -> Agent:
         "Advised": lambda: aw.Advised(aw.Exp4.theoretical(len(policies), K, horizon), policies),
         "Conservative": lambda: aw.Conservative(enter("LinUCB", world, horizon), baseline=0, alpha=0.1),
         "Mapped": lambda: _mapped(world),
-        # Half the columns: weights that are all shared, and weights that are all an arm's own, are both in the model.
+        # Half of the columns are shared, so that the model contains both shared and per-arm weights.
         "HybridLinUCB": lambda: aw.HybridLinUCB(wide, K, shared=max(1, wide // 2)),
     }
     return agents[name]()
 
 
 def _mapped(world: Environment) -> Agent:
-    """LinUCB over random features, whose scales are those of other rounds than the race's."""
+    """Build LinUCB over random features whose scales are fitted on other rounds than the race's."""
     sees: Sees = "features" if world.native == "features" else "shared"
     rows = next(world.blocks(1000, seed=0)).view(sees).reshape(-1, world.width(sees))
     features = aw.features.Join([aw.features.Fourier(_FOURIER)]).fit(rows)
@@ -138,7 +134,7 @@ def _mapped(world: Environment) -> Agent:
 
 
 def _budgeted(name: str, world: Environment, horizon: int) -> Agent:
-    """Agents that keep account of costs, with the rate that the world measures regret against."""
+    """Build agents with a budget, at the rate that the world measures regret against."""
     rate = world.constants().get("rate")
     if rate is None:
         raise ValueError(
@@ -146,7 +142,7 @@ def _budgeted(name: str, world: Environment, horizon: int) -> Agent:
             "costs and a rate, such as Budgeted"
         )
     table = getattr(world, "costs", None)
-    most = np.ones(world.n_arms) if table is None else np.max(table, axis=0)  # what each arm can cost
+    most = np.ones(world.n_arms) if table is None else np.max(table, axis=0)  # the largest cost of each arm
     cheap = world.constants().get("null_arm", int(np.argmin(most)))
     if table is None:
         most[cheap] = 0.0

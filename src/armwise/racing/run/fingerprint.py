@@ -1,4 +1,4 @@
-"""What decides a run, as one hash: settings and data, and the code of agent, world and everything they use."""
+"""Hash everything that determines a run: settings, data, and the code of the agent, the world and what they use."""
 
 from __future__ import annotations
 
@@ -20,35 +20,29 @@ import numpy as np
 
 _PACKAGE = __name__.partition(".")[0]
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, type(...), type(NotImplemented))
-# What Python writes into a class by itself, and prose: neither changes what a run does.
+# Attributes that Python adds to a class, and documentation: neither changes a run.
 _NOT_CODE = {"__dict__", "__weakref__", "__module__", "__doc__", "__qualname__", "__annotations__", "_abc_impl",
              "__firstlineno__", "__static_attributes__"}  # fmt: skip
 _MODULE_NOT_CODE = {"__builtins__", "__cached__", "__doc__", "__file__", "__loader__", "__path__", "__spec__"}
-# Locks, loggers, open files: they decide nothing that a run computes, and cannot be written down.
+# Locks, loggers, open files: they do not affect the results of a run, and cannot be serialised.
 _HANDLES = ("_thread", "threading", "logging", "_io", "io")
 _INSTALLED = {Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
-_SITES = {"site-packages", "dist-packages"}  # also those of the user and of the system, wherever they are
+_SITES = {"site-packages", "dist-packages"}  # of the user and of the system, in any location
 
 
 def fingerprint(thing: Any) -> str:
-    """A hash of an object's content and of the code behind it: editing a function it uses changes the hash.
+    """Hash an object's content and the code behind it: editing a function that it uses changes the hash.
 
-    Functions count by their instructions, constants, defaults, attributes, enclosed values, the globals they read and
-    the modules they import; classes by their methods; both also where they are lambdas or were typed at a prompt.
-    Modules of one's own count by all that they hold. Installed packages count by their version, this package and
-    compiled modules by their files.
-
-    >>> fingerprint(lambda x: x + 1) == fingerprint(lambda x: x + 1)
-    True
-    >>> fingerprint(lambda x: x + 1) == fingerprint(lambda x: x + 2)
-    False
+    A function is hashed by its instructions, constants, defaults, attributes, closure, the globals it reads and the
+    modules it imports; a class by its methods; also lambdas and what was typed at a prompt. A module of the user's is
+    hashed by all its values, an installed package by its version, this package and compiled modules by their files.
     """
     return hashlib.sha256(package_code() + _Walk().digest(thing)).hexdigest()[:32]
 
 
 @functools.cache
 def package_code() -> bytes:
-    """A hash of the files of this package, compiled ones too."""
+    """Hash the files of this package, including compiled ones."""
     total, folder = hashlib.sha256(), Path(sys.modules[_PACKAGE].__file__ or "").parent
     for path in sorted(path for path in folder.rglob("*") if path.suffix in (".py", ".so", ".pyd")):
         total.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes())
@@ -56,16 +50,16 @@ def package_code() -> bytes:
 
 
 class _Walk:
-    """Digests by identity, so that a thing met twice is read once, and a thing that holds itself ends."""
+    """Digests by identity: an object met twice is read once, and cycles end."""
 
     def __init__(self) -> None:
-        self._known: dict[int, tuple[Any, bytes]] = {}  # with the thing itself, so that its id stays its own
+        self._known: dict[int, tuple[Any, bytes]] = {}  # with the object itself, so that no other object gets its id
 
     def digest(self, thing: Any) -> bytes:
         if isinstance(thing, _PLAIN):
             return _hash(type(thing).__name__, repr(thing))
         if id(thing) not in self._known:
-            self._known[id(thing)] = (thing, _hash("open", str(len(self._known))))  # what a cycle comes back to
+            self._known[id(thing)] = (thing, _hash("open", str(len(self._known))))  # the digest that a cycle sees
             self._known[id(thing)] = (thing, self._read(thing))
         return self._known[id(thing)][1]
 
@@ -84,7 +78,9 @@ class _Walk:
         if isinstance(thing, types.ModuleType):
             return self._module(thing)
         if isinstance(thing, (type, types.FunctionType)):
-            if _installed(thing.__module__) and "<" not in thing.__qualname__:  # a lambda's name names nothing
+            if (
+                _installed(thing.__module__) and "<" not in thing.__qualname__
+            ):  # the name of a lambda does not identify it
                 return _hash("name", thing.__module__, thing.__qualname__, _version(thing.__module__))
             return self._class(thing) if isinstance(thing, type) else self._function(thing)
         if isinstance(thing, (staticmethod, classmethod)):
@@ -93,14 +89,14 @@ class _Walk:
             return _hash("property", *map(self.digest, (thing.fget, thing.fset, thing.fdel)))
         if isinstance(thing, types.BuiltinFunctionType) and isinstance(thing.__self__, (types.ModuleType, type(None))):
             return _hash("name", str(thing.__module__), thing.__qualname__, _version(str(thing.__module__)))
-        if isinstance(thing, functools._lru_cache_wrapper):  # pickle writes its name alone
+        if isinstance(thing, functools._lru_cache_wrapper):  # pickle would write only its name
             return _hash("cached", self.digest(thing.__wrapped__))
         return self._object(thing)
 
     def _function(self, function: types.FunctionType) -> bytes:
-        read = sorted(name for name in set(_globals(function.__code__)) if name in function.__globals__)
+        read = sorted(_globals(function.__code__) & function.__globals__.keys())
         used = [(name, function.__globals__[name]) for name in read]
-        enclosed = [cell.cell_contents for cell in function.__closure__ or () if _filled(cell)]
+        enclosed = [cell.cell_contents for cell in function.__closure__ or () if cell != types.CellType()]
         imported = [_import(name, function.__globals__) for name in _imports(function.__code__)]
         parts = (function.__code__, function.__defaults__, function.__kwdefaults__, vars(function), enclosed, used,
                  imported)  # fmt: skip
@@ -119,14 +115,14 @@ class _Walk:
 
     def _object(self, thing: Any) -> bytes:
         try:
-            # What pickle would write, read instead: functions inside may then be lambdas.
+            # Hash the parts that pickle would write, because pickle itself refuses lambdas.
             parts = thing.__reduce_ex__(4)
         except Exception as error:
             if type(thing).__module__ in _HANDLES:
                 return _hash("handle", type(thing).__qualname__)
             raise ValueError(
-                f"checkpoint must be able to tell runs apart, and cannot read {thing!r:.80}, which an agent or the "
-                f"world holds ({type(error).__name__}: {error}): race without checkpoint, or give it __reduce__"
+                f"checkpoint cannot identify runs: an agent or the world holds {thing!r:.80}, which no pickle holds "
+                f"({type(error).__name__}: {error}): race without checkpoint, or define its __reduce__"
             ) from error
         if isinstance(parts, str):
             return _hash("name", str(getattr(thing, "__module__", "")), parts)
@@ -142,29 +138,31 @@ def _hash(*parts: str | bytes) -> bytes:
     return total.digest()
 
 
-def _globals(code: types.CodeType) -> Iterator[str]:
-    for step in dis.get_instructions(code):
-        if step.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
-            yield str(step.argval)
+def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
+    """The code of a function, and of the functions inside it."""
+    yield code
     for inner in code.co_consts:
         if isinstance(inner, types.CodeType):
-            yield from _globals(inner)
+            yield from _codes(inner)
+
+
+def _globals(code: types.CodeType) -> set[str]:
+    """The names of the globals that a function reads."""
+    steps = (step for each in _codes(code) for step in dis.get_instructions(each))
+    return {str(step.argval) for step in steps if step.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
 
 
 def _imports(code: types.CodeType) -> Iterator[tuple[int, str, tuple[str, ...]]]:
     """Level (1: ``from . import``), module and names of the imports inside a function."""
-    steps = list(dis.get_instructions(code))
-    for level, names, step in zip(steps, steps[1:], steps[2:]):
-        if step.opname == "IMPORT_NAME":
-            yield int(level.argval), str(step.argval), tuple(names.argval or ())
-    for inner in code.co_consts:
-        if isinstance(inner, types.CodeType):
-            yield from _imports(inner)
+    for each in _codes(code):
+        steps = list(dis.get_instructions(each))
+        for level, names, step in zip(steps, steps[1:], steps[2:]):
+            if step.opname == "IMPORT_NAME":
+                yield int(level.argval), str(step.argval), tuple(names.argval or ())
 
 
 def _import(what: tuple[int, str, tuple[str, ...]], into: dict[str, Any]) -> Any:
-    """What a function imports when it runs: the module, and its submodules of those names; what cannot be had, as its
-    name and that it was missing."""
+    """Import what a function would import: the module and its submodules of those names, or a mark if missing."""
     level, name, names = what
     if level:
         name = importlib.util.resolve_name("." * level + name, into.get("__package__") or "")
@@ -184,20 +182,13 @@ def _import(what: tuple[int, str, tuple[str, ...]], into: dict[str, Any]) -> Any
     return module, deeper
 
 
-def _filled(cell: types.CellType) -> bool:
-    try:
-        return cell.cell_contents is not cell
-    except ValueError:  # not yet bound
-        return False
-
-
 def _slot(value: Any) -> bool:
     return inspect.isgetsetdescriptor(value) or inspect.ismemberdescriptor(value)
 
 
 @functools.cache
 def _installed(name: str) -> bool:
-    """Of this package, of Python or of an installed package: what a version stands for."""
+    """Whether a module belongs to this package, to Python or to an installed package: a version identifies it."""
     top = name.partition(".")[0]
     if top == _PACKAGE or (top in sys.stdlib_module_names and top != "__main__"):
         return True
@@ -206,7 +197,7 @@ def _installed(name: str) -> bool:
 
 
 def _file(name: str) -> Path | None:
-    """Where a module comes from, also one that nobody has imported yet."""
+    """The file of a module, whether or not it was imported already."""
     module = sys.modules.get(name)
     if module is not None:
         file = getattr(module, "__file__", None)
@@ -221,16 +212,16 @@ def _file(name: str) -> Path | None:
 
 @functools.cache
 def _version(name: str) -> str:
-    """The version behind a module's name; of a compiled one that is not installed its file, else nothing."""
+    """The version of an installed module, a hash of the file of a compiled one, or an empty text."""
     top = name.partition(".")[0]
     if top in sys.stdlib_module_names:
         return "" if top == "__main__" else sys.version
     if top == _PACKAGE:
-        return ""  # ``package_code`` has it
+        return ""  # covered by ``package_code``
     if _installed(name):
         try:
             return importlib.metadata.version(top)
-        except importlib.metadata.PackageNotFoundError:  # a distribution of another name: looked for in all of them
+        except importlib.metadata.PackageNotFoundError:  # the distribution has another name than the module
             return ", ".join(importlib.metadata.version(each) for each in sorted(set(_distributions().get(top, []))))
     file = _file(name)
     compiled = file is not None and file.suffix in (".so", ".pyd") and file.is_file()

@@ -1,4 +1,4 @@
-"""One run: an agent on a world with a seed; and the task that a worker gets: one seed's world, several agents."""
+"""One run (an agent, a world, a seed), and one task of a worker (several agents on the world of one seed)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from armwise.core.seeds import purpose_seed
 from armwise.core.threads import thread_pools
 from armwise.environments.environment import Block, Environment
 
-_BINS = 48  # stretches of the horizon in which arms are counted
+_BINS = 48  # parts of the horizon in which arms are counted
 
 
 @dataclass(frozen=True)
@@ -34,15 +34,17 @@ class Heat:
     horizon: int
     name: str = ""
     letters: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # constants of a bound, by agent
-    about: str = ""  # what the heat shows, in a sentence or two
+    about: str = ""  # a description in one or two sentences
     recorded: tuple[int, ...] | None = None  # the rounds at which curves are recorded; None: ``grid(horizon)``
     metrics: Mapping[str, Callable[[Stretch], Any]] = field(default_factory=dict)
     callbacks: tuple[Callable[[Stretch], None], ...] = ()
-    keep: tuple[str, ...] = ()  # "agents": as they were at the end; "arms": of every round, for every seed
+    keep: tuple[
+        str, ...
+    ] = ()  # "agents": the agents after the last round; "arms": the arm of every round, for every seed
 
     @property
     def label(self) -> str:
-        """What the heat is called in tables and pictures."""
+        """The name of the heat in tables and pictures."""
         return self.name or type(self.world).__name__
 
     @property
@@ -58,10 +60,10 @@ class Heat:
 
 @dataclass(frozen=True)
 class Stretch:
-    """Consecutive rounds of a run as they were played: what a metric and a callback are called with.
+    """Consecutive rounds of a run, passed to metrics and callbacks.
 
     ``rounds`` counts from 1; ``block`` has the world's own tables: ``rewards``, ``expected`` and ``competitors`` of
-    every arm, and ``view(sees)``. ``agent`` is as it was after the last of these rounds: look, do not touch.
+    every arm, and ``view(sees)``. ``agent`` is the agent after the last of these rounds: do not change it.
 
     >>> import armwise as aw
     >>> aw.race([aw.UCB1(3)], aw.environments.Switching(3), horizon=20, seeds=1,
@@ -76,14 +78,14 @@ class Stretch:
     contexts: Any
     arms: NDArray[np.int64]
     rewards: Floats
-    probabilities: Floats  # NaN where an agent cannot know it
+    probabilities: Floats  # NaN where the agent does not know them
     block: Block
     agent: Agent
 
 
 @dataclass
 class Run:
-    """What one agent did with one seed, at the heat's ``rounds``; or the error that stopped it.
+    """The measurements of one agent with one seed at the heat's ``rounds``, or the error that stopped it.
 
     >>> import armwise as aw
     >>> run = aw.race([aw.UCB1(3)], aw.environments.Switching(3), horizon=20, seeds=1).runs[0]
@@ -97,52 +99,34 @@ class Run:
     reward: Floats = field(default_factory=lambda: np.empty(0))
     counts: NDArray[np.int64] = field(default_factory=lambda: np.empty((0, 0), np.int64))
     seconds: float = 0.0
-    arms: NDArray[Any] | None = None  # the arm of every round, kept for the first seed: what a certificate reads
+    arms: NDArray[Any] | None = None  # the arm of every round, kept for the first seed, for its certificate
     error: str = ""
     trace: str = ""
     seconds_at: Floats = field(default_factory=lambda: np.empty(0))  # time so far
-    metrics: dict[str, Floats] = field(default_factory=dict)  # of one's own, summed up so far
-    final: Agent | None = None  # the agent at the end, where it was asked for
+    metrics: dict[str, Floats] = field(default_factory=dict)  # user-defined, cumulative
+    final: Agent | None = None  # the agent after the last round, with keep=["agents"]
 
 
 def grid(horizon: int) -> NDArray[np.int64]:
-    """The rounds at which a run is recorded: dense enough for a linear and for a logarithmic axis.
-
-    >>> grid(10)
-    array([ 1,  2,  3,  4,  5,  6,  7,  8,  9, 10])
-    """
+    """The rounds at which a run is recorded: dense enough on linear and on logarithmic axes."""
     even = np.linspace(1, horizon, min(horizon, 120))
     slow = np.geomspace(1, horizon, min(horizon, 80))
     return np.unique(np.concatenate([even, slow]).round().astype(np.int64))
 
 
 def world_seed(seed: int) -> np.random.SeedSequence:
-    """The stream of a world: the same for every agent, which is what makes a race paired.
-
-    >>> world_seed(3).entropy
-    3
-    """
+    """The seed of a world: the same for every agent, so that comparisons are paired."""
     return purpose_seed(seed, "world")
 
 
 def agent_seed(seed: int, name: str) -> np.random.SeedSequence:
-    """The stream of an agent: it follows the agent's name, so another agent more or less changes nothing.
-
-    >>> agent_seed(3, "LinUCB").spawn_key == agent_seed(4, "LinUCB").spawn_key
-    True
-    """
+    """The seed of an agent: it depends on the agent's name, so that other agents in the race do not change it."""
     return purpose_seed(seed, f"agent {name}")
 
 
 def play_seed(heat: Heat, names: list[str], seed: int) -> list[Run]:
-    """Run these agents of a heat with one seed; an agent that fails does not stop the others.
-
-    >>> import armwise as aw
-    >>> heat = Heat(aw.environments.Switching(n_arms=3), {"Exp3": aw.Exp3(n_arms=3)}, horizon=100)
-    >>> play_seed(heat, ["Exp3"], seed=1)[0].counts.sum().item()
-    100
-    """
-    if heat.world.adaptive:  # its rounds depend on the arms: a world of its own for each agent
+    """Run these agents of a heat with one seed; an agent that fails does not stop the others."""
+    if heat.world.adaptive:  # its rounds depend on the arms, so each agent needs its own copy
         return [run for name in names for run in _play(heat, [name], seed)]
     return _play(heat, names, seed)
 
@@ -172,7 +156,7 @@ def _play(heat: Heat, names: list[str], seed: int) -> list[Run]:
 
 
 class _Runner:
-    """One agent on its way through the blocks."""
+    """One agent and its measurements while it plays the blocks."""
 
     def __init__(self, heat: Heat, name: str, seed: int) -> None:
         self.run, self.heat = Run(name, seed), heat
@@ -195,8 +179,6 @@ class _Runner:
             return None
         try:
             contexts = block.view(self.agent.sees)
-            if start == 0:
-                _warm(self.agent, contexts, block.rewards, block.costs)
             before = time.perf_counter()
             played = self.agent.play(contexts, block.rewards, block.costs)
             spent = time.perf_counter() - before
@@ -204,7 +186,7 @@ class _Runner:
         except Exception as error:
             self.fail(error)
             return None
-        # Rounds of a block are played at one stroke: its time is spread evenly over them.
+        # The rounds of a block are played in one call: its time is divided evenly among them.
         self.seconds.append(self.run.seconds + spent * (inside + 1) / len(block))
         self.run.seconds += spent
         expected = self.total_expected + np.cumsum(block.expected[np.arange(len(block)), played.arms])
@@ -219,7 +201,7 @@ class _Runner:
         return played.arms
 
     def _observe(self, contexts: Any, played: Any, block: Block, start: int, inside: NDArray[np.int64]) -> None:
-        """Costs, metrics of one's own and callbacks."""
+        """Record costs and user-defined metrics, and call the callbacks."""
         if played.costs is not None:
             table = played.costs.reshape(len(block), -1)
             for i, name in enumerate(["cost"] if table.shape[1] == 1 else [f"cost {i}" for i in range(table.shape[1])]):
@@ -259,23 +241,7 @@ class _Runner:
         return self.run
 
 
-_warmed: set[tuple[str, str]] = set()
-
-
-def _warm(agent: Agent, contexts: Any, rewards: Floats, costs: Floats | None) -> None:
-    """Play two rounds with a copy, once per process: the time of a decision should not include compiling."""
-    known = (type(agent).__qualname__, f"{agent.params()}"[:400])
-    if known not in _warmed:
-        _warmed.add(known)
-        first = None if costs is None else costs[:2]
-        agent.clone(seed=0).play(None if contexts is None else contexts[:2], rewards[:2], first)
-
-
 def one_thread_each() -> Any:
-    """Linear algebra on one thread: workers do not fight for cores, and sums do not depend on their number.
-
-    >>> with one_thread_each():
-    ...     pass
-    """
+    """Limit BLAS to one thread: workers do not compete for cores, and sums do not depend on the number of threads."""
     with needs("race"):
         return thread_pools().limit(limits=1)

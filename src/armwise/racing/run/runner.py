@@ -1,4 +1,4 @@
-"""Many runs at once: threads, processes or a Dask cluster, with the same task for each."""
+"""Run races in parallel: in threads, in processes or on a Dask cluster."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from armwise.core.progress import progress_bar
 from armwise.environments.environment import Environment
 from armwise.racing.results.result import Result
 from armwise.racing.results.results import Results
-from armwise.racing.run.run import Heat, Run, Stretch, one_thread_each, play_seed
-from armwise.racing.run.store import Store
+from armwise.racing.run.checkpoints import Store
+from armwise.racing.run.heat import Heat, Run, Stretch, one_thread_each, play_seed
 from armwise.racing.run.workers import side_by_side
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class RaceWarning(UserWarning):
 
 
 class RaceError(RuntimeError):
-    """Every run of a race failed; the message names the first, and ``results`` has them all, with their traces.
+    """Every run of a race failed; the message names the first, and ``results`` has all of them with their tracebacks.
 
     >>> issubclass(RaceError, RuntimeError)
     True
@@ -84,19 +84,18 @@ def race(
 ) -> Result | Results:
     """Race agents on a world: every agent meets the same worlds, one for each seed.
 
-    Several worlds, by name or in a list, are raced in one go and give ``Results``; ``agents`` may then be a function
-    that makes the agents for a world (``aw.racing.variants`` makes grids of either). ``rounds`` chooses the rounds at
-    which curves are recorded. A function in ``metrics`` gets a ``Stretch`` of rounds as they were played and gives one
-    number per round, summed up like regret (``result.metric``); one in ``callbacks`` is called with the same and gives
-    nothing; both run where the run does, which with processes or Dask is not here. ``keep=["agents", "arms"]`` keeps
-    the agents as they were at the end (``result.final``) and the arms of every round (``result.arms``).
+    Several worlds, in a dict or a list, give ``Results``; ``agents`` may then be a function that makes the agents for a
+    world (``aw.racing.variants`` makes grids of agents or worlds). ``rounds`` chooses the rounds at which curves are
+    recorded. A function in ``metrics`` gets a ``Stretch`` of played rounds and returns one number per round, which is
+    accumulated like regret (``result.metric``). A function in ``callbacks`` gets the same and returns nothing. Both are
+    called in the worker that runs the race. ``keep=["agents", "arms"]`` keeps the agents after the last round
+    (``result.final``) and the arms of every round (``result.arms``).
 
-    ``engine`` is ``"threads"`` (compiled blocks run side by side), ``"processes"``, ``"dask"`` (the client that is
-    open), ``"dask://host:port"``, a Dask ``Client`` or cluster that runs already (it is left open), or ``"auto"``:
-    threads if all agents play blocks in compiled code, else processes. ``checkpoint`` is a folder that keeps finished
-    runs: the same call continues an interrupted race, and runs anew what other code or settings would change. Runs that
-    fail are reported in ``result.failures`` and in a ``RaceWarning``, and the others are not lost; if all fail, that is
-    a ``RaceError``.
+    ``engine`` is ``"threads"`` (compiled blocks release the GIL), ``"processes"``, ``"dask"`` (the current client),
+    ``"dask://host:port"``, a running Dask ``Client`` or cluster (it is left open), or ``"auto"``: threads if all agents
+    play blocks in compiled code, else processes. ``checkpoint`` is a folder of finished runs: the same call continues
+    an interrupted race, and repeats runs whose code or settings have changed. Runs that fail are reported in
+    ``result.failures`` and in a ``RaceWarning``; if all fail, ``RaceError`` is raised.
 
     >>> import armwise as aw
     >>> world = aw.environments.Linear(n_arms=5, dim=4)
@@ -115,9 +114,9 @@ def race(
     for each in worlds.values():
         count(f"{type(each).__name__}.n_arms", getattr(each, "n_arms", None))
     if not isinstance(metrics or {}, Mapping) or not all(map(callable, (metrics or {}).values())):
-        raise ValueError(f"metrics must be functions by name, a dict, got {type(metrics).__name__} {metrics!r:.80}")
+        raise ValueError(f"metrics must be a dict of name: function, got {type(metrics).__name__} {metrics!r:.80}")
     if taken := _COLUMNS & set(metrics or {}):
-        raise ValueError(f"metrics must have names of their own, got {sorted(taken)}")
+        raise ValueError(f"metrics must not have the names of recorded columns, got {sorted(taken)}")
     if not all(map(callable, callbacks)):
         raise ValueError(f"callbacks must be a list of functions, got {callbacks!r:.80}")
     heats = [
@@ -130,12 +129,12 @@ def race(
     return results[0] if isinstance(world, Environment) else Results(results)
 
 
-# Columns of ``Result.curves``: a metric of such a name would hide what was measured.
+# Columns of ``Result.curves``: a metric with such a name would hide one.
 _COLUMNS = {"world", "agent", "seed", "round", "regret", "reward", "seconds", "cost"}
 
 
 def _worlds(worlds: Any) -> dict[str, Environment]:
-    """Worlds by name; a list gets the names of its classes, numbered where one comes twice."""
+    """Name the worlds; a list gets the names of the classes, numbered where a class occurs twice."""
     if not isinstance(worlds, (Mapping, Sequence)) or isinstance(worlds, str):
         raise ValueError(f"world must be an environment, or several in a dict or a list, got {worlds!r:.80}")
     found = dict(worlds) if isinstance(worlds, Mapping) else _numbered_names(worlds)
@@ -166,7 +165,7 @@ def race_all(
     progress: bool | None = None,
     command: str = "",
 ) -> list[Result]:
-    """Several heats in one go, so that no worker waits for the last run of a heat.
+    """Race several heats together, so that no worker idles until the last run of a heat.
 
     >>> import armwise as aw
     >>> heat = Heat(aw.environments.Switching(n_arms=3), {"Exp3": aw.Exp3(n_arms=3)}, horizon=100)
@@ -207,10 +206,9 @@ def race_all(
 def _plan(
     heats: Sequence[Heat], seeds: list[int], workers: int, store: Store | None
 ) -> tuple[list[list[Run]], list[tuple[int, list[str], int]]]:
-    """The runs that are done already, by heat; and the tasks that are left, each a heat, some agents and a seed."""
+    """Split the work into finished runs, by heat, and remaining tasks, each a heat, some agents and a seed."""
     done: list[list[Run]] = [[] for _ in heats]
     tasks: list[tuple[int, list[str], int]] = []
-    # Seed by seed, not heat by heat: workers then begin with different agents, and compile different kernels.
     for seed in seeds:
         for i, heat in enumerate(heats):
             missing = []
@@ -225,12 +223,7 @@ def _plan(
 
 
 def named(agents: Mapping[str, Agent] | Sequence[Agent]) -> dict[str, Agent]:
-    """Agents by name; a list gets the names of its classes, numbered where one comes twice.
-
-    >>> import armwise as aw
-    >>> list(named([aw.Exp3(n_arms=2), aw.LinUCB(dim=2), aw.Exp3(n_arms=2)]))
-    ['Exp3', 'LinUCB', 'Exp3 2']
-    """
+    """Name the agents; a list gets the names of the classes, numbered where a class occurs twice."""
     if isinstance(agents, (Agent, str)) or not isinstance(agents, (Mapping, Iterable)):
         raise ValueError(f"agents must be a dict of name: agent, or a list of agents, got {agents!r:.80}")
     found = dict(agents) if isinstance(agents, Mapping) else _numbered_names(agents)
@@ -245,7 +238,7 @@ def named(agents: Mapping[str, Agent] | Sequence[Agent]) -> dict[str, Agent]:
 
 
 def _parts(names: list[str], n_worlds: int, workers: int) -> list[list[str]]:
-    """The agents of one world and seed stay together (the world is made once) unless workers would idle."""
+    """Keep the agents of one world and seed in one task, so that the world is made once, unless workers would idle."""
     if not names:
         return []
     pieces = min(len(names), max(1, -(-2 * workers // n_worlds) if workers > 1 else 1))
@@ -283,7 +276,7 @@ def _dask(tasks: list[Task], where: str | Client | Cluster) -> Iterator[tuple[in
         from distributed import as_completed
 
     with dask_client(where) as client:
-        # A world's data goes to the cluster once for each heat, not once for each of its tasks.
+        # Scatter the world's data once per heat, not once per task.
         heats = {id(heat): heat for heat, _, _ in tasks}
         placed = dict(zip(heats, client.scatter(list(heats.values()), hash=False), strict=True))
         futures = [client.submit(_numbered, i, placed[id(heat)], names, seed, pure=False, retries=1)

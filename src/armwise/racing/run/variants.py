@@ -1,4 +1,4 @@
-"""Grids: one agent or one world in many settings, by name."""
+"""Parameter grids: one agent or one world with many settings, by name."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 def variants(make: Callable[..., T], *args: Any, **settings: Any) -> dict[str, T]:
-    """Everything that ``make`` gives when each setting that is a list takes each of its values in turn.
+    """Call ``make`` with every combination of the settings that are lists, and name the results.
 
     >>> import armwise as aw
     >>> list(variants(aw.LinUCB, 20, alpha=[0.1, 1.0], lam=1.0))

@@ -1,4 +1,4 @@
-"""Functions on several workers of this machine, quiet when they are interrupted."""
+"""Call functions in several processes of this machine; an interruption prints no traceback."""
 
 from __future__ import annotations
 
@@ -21,16 +21,12 @@ def side_by_side(
     workers: int,
     backend: Literal["threading", "loky"],
 ) -> Iterator[T]:
-    """Call ``function`` with each tuple of arguments; the answers come as they are ready, in any order.
-
-    >>> sorted(side_by_side(pow, [(2, 3), (2, 4)], workers=2, backend="threading"))
-    [8, 16]
-    """
+    """Call ``function`` with each tuple of arguments; yield the answers as they are ready, in any order."""
     with needs("race"):
         import joblib
 
     with warnings.catch_warnings():
-        # loky replaces a worker that has grown by 300 MB, which compiled code and data do; no task is lost by it.
+        # loky replaces a worker whose memory has grown by 300 MB, which data may do; no task is lost.
         warnings.filterwarnings("ignore", message="A worker stopped while some jobs were given")
         warnings.filterwarnings("ignore", message=".*tasks .*(have been successfully executed|have been cancelled)")
         parallel = joblib.Parallel(n_jobs=workers, backend=backend, batch_size=1, pre_dispatch="2*n_jobs",
@@ -43,18 +39,18 @@ def side_by_side(
 
 
 def _deaf(function: Callable[..., Any], *arguments: Any) -> Any:
-    """A task in a process of its own, which leaves Ctrl-C to the one that started it."""
+    """Run a task in a worker process, which ignores SIGINT: its parent handles it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     return function(*arguments)
 
 
 @contextlib.contextmanager
 def _ended_quietly() -> Iterator[None]:
-    """Workers that are ended while tasks wait leave no traceback.
+    """Suppress the traceback of loky's manager thread when workers are terminated while tasks wait.
 
-    loky's manager thread, after it has killed the workers and dropped their tasks, still looks up a task that waited
-    for a place in its queue and dies of a KeyError before it frees its semaphores. Few tasks in flight leave none
-    waiting; should one arrive at that very moment, nothing is lost, and nobody can use the traceback.
+    After it has killed the workers and dropped their tasks, the thread still looks up a task that waited for a place in
+    its queue, and a KeyError ends it before it releases its semaphores. With few tasks in flight none waits; if one
+    does, nothing is lost, and the traceback helps nobody.
     """
     before = threading.excepthook
 
@@ -72,13 +68,13 @@ def _ended_quietly() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _interrupts_held() -> Iterator[None]:
-    """Processes started here never see Ctrl-C, which a terminal sends to all: this one ends them, without traceback."""
+    """Let worker processes ignore SIGINT, which a terminal sends to all processes: the parent terminates them."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
     from multiprocessing import resource_tracker
 
-    # The first worker brings this process, which lets Ctrl-C through again when it has started, for those after it too.
+    # Start the resource tracker first: starting it unblocks SIGINT, for the workers started after it too.
     resource_tracker.ensure_running()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:

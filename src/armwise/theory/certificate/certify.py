@@ -1,8 +1,9 @@
-"""``aw.certificate``: what the rounds that were played prove about their regret."""
+"""``aw.certificate``: an upper bound on regret, computed from the rounds that were played."""
 
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -10,10 +11,10 @@ import numpy as np
 
 from armwise.core.agent import Floats, count, fraction, positive
 from armwise.theory.certificate import lack_of_fit as lack_of_fit
-from armwise.theory.certificate.confidence_sets import ConfidenceSet, Generalised, Kernel, PerArm, Shared
+from armwise.theory.certificate.confidence_sets import ConfidenceSet, GeneralisedSet, KernelSet, PerArmSet, SharedSet
 from armwise.theory.certificate.links import LOGISTIC, Link
-from armwise.theory.certificate.rounds import Block, Rounds
-from armwise.theory.certificate.statement import Certificate, Fit
+from armwise.theory.certificate.played_rounds import Rounds, RoundsBlock
+from armwise.theory.certificate.statement import Certificate, Fit, RejectedCertificateWarning
 
 _PRIOR_ROUNDS = 100.0  # where the deviation of the rewards' sum is tightest
 
@@ -35,11 +36,11 @@ def certificate(
     at: Sequence[int] | None = None,
     test: bool = True,
 ) -> Certificate:
-    """Regret so far is at most this, with probability 1 - delta, whoever chose the arms.
+    """Bound the regret of played rounds with probability 1 - delta, however the arms were chosen.
 
     The rounds are arrays (``contexts`` (n, K, d): one parameter for all arms; (n, d): one for each of ``n_arms``; the
     ``arms`` that were played and their ``rewards``), an ``offline.Log``, or ``Rounds``; they are read in blocks. Regret
-    is against the best arm of each round, in expected reward. What is assumed of the rewards:
+    is against the best arm of each round, in expected reward. The assumption on the rewards is one of:
 
     * linear (the default): E[r] = x . theta, ||theta|| <= ``norm`` (each arm's, if each has one);
     * ``link="logistic"``: clicks with P(r = 1) = 1 / (1 + exp(-x . theta)); or any ``Link`` with bounds on its slope;
@@ -48,8 +49,8 @@ def certificate(
 
     The noise is sub-Gaussian with constant ``noise`` (rewards in [0, 1]: 1/2, the default if all of them are). With
     ``ceiling``, no arm's expected reward is above it: then regret is also at most n ceiling less the rewards, up to
-    their noise. ``at`` asks for the certificate after fewer rounds too; ``test`` for the lack-of-fit test of the
-    assumption.
+    their noise. ``at`` lists fewer rounds to certify too; ``test=True`` runs the lack-of-fit test of the assumption:
+    where it rejects, ``regret`` is infinite and a ``RejectedCertificateWarning`` gives the reason.
 
     >>> import armwise as aw
     >>> world = aw.environments.Linear(n_arms=5, dim=5, noise=0.1)
@@ -84,7 +85,11 @@ def certificate(
         assumes += f" and no arm's expected reward is above {float(ceiling):g}"
     curve = np.minimum.accumulate(curve[::-1])[::-1]  # regret only grows, and all hold at once
     fitted = examine(n) if test else None
-    return Certificate(float(curve[-1]), delta, assumes, fitted, np.array(looks, np.int64), curve, n)
+    claimed = float(curve[-1])
+    if fitted is not None and fitted.rejected:
+        warnings.warn(RejectedCertificateWarning(f"nothing is proved: {fitted}"), stacklevel=2)
+        curve = np.full(len(looks), np.inf)
+    return Certificate(float(curve[-1]), delta, assumes, fitted, np.array(looks, np.int64), curve, n, claimed)
 
 
 Maker = Callable[[int, float, int], ConfidenceSet]
@@ -113,7 +118,7 @@ def _class(
             f"the expected rewards are a function of norm at most {norm:g} in this kernel's space"
         )  # fmt: skip
         return (
-            lambda T, delta, looks: Kernel(rounds, T, k, noise, norm, delta, looks),
+            lambda T, delta, looks: KernelSet(rounds, T, k, noise, norm, delta, looks),
             f"{words}, {scatter}",
             lambda T: lack_of_fit.kernel(rounds, T, k, noise, norm),
         )
@@ -130,19 +135,19 @@ def _class(
         if chosen is LOGISTIC:
             words = f"rewards are clicks whose log-odds are linear in these features, ||theta|| <= {norm:g}"
             return (
-                lambda T, delta, looks: Generalised(wide, T, chosen, noise, S, ridge, delta),
+                lambda T, delta, looks: GeneralisedSet(wide, T, chosen, noise, S, ridge, delta),
                 words,
                 lambda T: lack_of_fit.logistic(wide, T, S),
             )
         return (
-            lambda T, delta, looks: Generalised(wide, T, chosen, noise, S, ridge, delta),
+            lambda T, delta, looks: GeneralisedSet(wide, T, chosen, noise, S, ridge, delta),
             f"rewards are this link's mean of something linear in these features, ||theta|| <= {norm:g}, {scatter}",
             lambda T: lack_of_fit.link(
-                wide, T, chosen.mean, Generalised(wide, T, chosen, noise, S, ridge, 0.05).theta, noise
+                wide, T, chosen.mean, GeneralisedSet(wide, T, chosen, noise, S, ridge, 0.05).theta, noise
             ),
         )
     ridge = positive("lam", lam) if lam is not None else max((noise / norm) ** 2 * d, 1e-9)
-    kind = Shared if shared else PerArm
+    kind = SharedSet if shared else PerArmSet
     each = "" if shared else ", with a theta for each arm"
     return (
         lambda T, delta, looks: kind(rounds, T, noise, S, ridge, delta),
@@ -174,7 +179,7 @@ def _noise(rounds: Rounds, noise: float | None, link: str | Link | None) -> floa
 
 
 def _below_ceiling(rounds: Rounds, looks: list[int], ceiling: float, noise: float, delta: float) -> Floats:
-    """T ceiling less the rewards, plus how far their sum may lie above its expectation, at all T at once."""
+    """T ceiling minus the rewards, plus the largest deviation of their sum from its expectation, for all T at once."""
     found = []
     for T in looks:
         total, V = sum(float(block.rewards.sum()) for block in rounds.blocks(T)), T + _PRIOR_ROUNDS
@@ -187,11 +192,11 @@ def _side_by_side(rounds: Rounds) -> Rounds:
     """One context for all arms as features: a block of coordinates for each arm."""
     K = rounds.n_arms
 
-    def make() -> Iterator[Block]:
+    def make() -> Iterator[RoundsBlock]:
         for block in rounds.blocks():
             n, d = block.X.shape
             X = np.zeros((n, K, K, d))
             X[:, np.arange(K), np.arange(K)] = block.X[:, None]
-            yield Block(X.reshape(n, K, K * d), block.arms, block.rewards, block.offered)
+            yield RoundsBlock(X.reshape(n, K, K * d), block.arms, block.rewards, block.offered)
 
     return Rounds(make, len(rounds), K)

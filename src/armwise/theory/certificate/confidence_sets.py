@@ -1,4 +1,4 @@
-"""Confidence sets that do not ask how the arms were chosen, and what they say about each round that was played.
+"""Confidence sets that hold however the arms were chosen, and the bounds on regret that they give for each round.
 
 All are one inequality (the method of mixtures, Ville's inequality). Let loss_T(theta) be the negative log-likelihood
 of the rewards, of noise R, and F = loss + |theta|^2 / (2 s^2) its penalised form with minimiser theta_T. Whatever chose
@@ -24,18 +24,18 @@ from scipy.special import expit
 
 from armwise.core.agent import Floats
 from armwise.theory.certificate.links import LOGISTIC, Link
-from armwise.theory.certificate.rounds import Block, Rounds
+from armwise.theory.certificate.played_rounds import Rounds, RoundsBlock
 
 
 class ConfidenceSet(ABC):
-    """Where the truth lies with probability 1 - delta after some rounds."""
+    """A set that contains the true parameter with probability 1 - delta after some rounds."""
 
     @abstractmethod
-    def regret(self, block: Block) -> Floats:
-        """For each round, no less than the best arm's expected reward less that of the arm that was played."""
+    def regret(self, block: RoundsBlock) -> Floats:
+        """An upper bound, for each round, on the best arm's expected reward minus that of the played arm."""
 
 
-def _worst(upper: Floats, block: Block) -> Floats:
+def _worst(upper: Floats, block: RoundsBlock) -> Floats:
     """The largest upper bound on a difference over the arms that were offered; the played arm's own is 0."""
     if block.offered is not None:
         upper = np.where(block.offered, upper, -np.inf)
@@ -46,7 +46,7 @@ def _worst(upper: Floats, block: Block) -> Floats:
 # ---------------------------------------------------------------------- linear, one parameter or one for each arm
 
 
-class Shared(ConfidenceSet):
+class SharedSet(ConfidenceSet):
     """x' theta with one theta for all arms: (x_a - x_c)' theta_T + beta ||x_a - x_c||_(A^-1)."""
 
     def __init__(self, rounds: Rounds, T: int, noise: float, norm: float, lam: float, delta: float) -> None:
@@ -64,7 +64,7 @@ class Shared(ConfidenceSet):
         growth = 2.0 * float(np.log(np.diag(self._factor)).sum()) - d * math.log(lam)
         self.beta = _radius(noise, norm, lam, growth, delta)
 
-    def regret(self, block: Block) -> Floats:
+    def regret(self, block: RoundsBlock) -> Floats:
         n, K, d = block.X.shape
         means = block.X @ self.theta
         # ||x_a - x_c|| from the rows' images under the factor's inverse, so that one triangular solve serves all arms
@@ -76,7 +76,7 @@ class Shared(ConfidenceSet):
         return _worst(means - means[at][:, None] + self.beta * widths, block)
 
 
-class PerArm(ConfidenceSet):
+class PerArmSet(ConfidenceSet):
     """x' theta_a with a theta for each of K arms, each set with delta / K: their widths add up in a difference."""
 
     def __init__(self, rounds: Rounds, T: int, noise: float, norm: float, lam: float, delta: float) -> None:
@@ -97,7 +97,7 @@ class PerArm(ConfidenceSet):
         growth = 2.0 * np.log(diagonals).sum(axis=1) - A.shape[1] * math.log(lam)
         self.beta = np.array([_radius(noise, norm, lam, float(g), delta / K) for g in growth])
 
-    def regret(self, block: Block) -> Floats:
+    def regret(self, block: RoundsBlock) -> Floats:
         widths = np.empty((len(block), len(self._factors)))
         for arm, factor in enumerate(self._factors):
             images = solve_triangular(factor, block.X.T, lower=True, check_finite=False)
@@ -114,7 +114,7 @@ def _radius(noise: float, norm: float, lam: float, growth: float, delta: float) 
 # ---------------------------------------------------------------------- generalised linear
 
 
-class Generalised(ConfidenceSet):
+class GeneralisedSet(ConfidenceSet):
     """mean(x' theta): the set of the penalised likelihood, through the slope of the link.
 
     Logistic: F(theta*) - F(theta_T) is at least ||theta* - theta_T||_G^2 with G = H / (2 + D) + I / (2 s^2), H the
@@ -155,7 +155,7 @@ class Generalised(ConfidenceSet):
             D = beta * furthest
         return factor, beta
 
-    def regret(self, block: Block) -> Floats:
+    def regret(self, block: RoundsBlock) -> Floats:
         n, K, d = block.X.shape
         at = np.arange(n), block.arms
         scores = block.X @ self.theta
@@ -267,7 +267,7 @@ def points(rounds: Rounds, T: int) -> Points:
     return Points(np.array(rows), np.array(counts), np.array(sums))
 
 
-class Kernel(ConfidenceSet):
+class KernelSet(ConfidenceSet):
     """f in the space of a kernel: the posterior covariance of f(x_a) - f(x_c), and a radius for it.
 
     ``norm`` is B, ||f|| <= B: beta^2 = B^2 + ln det(I + K_T / R^2) + 2 ln(1 / delta) at all T at once. If f is instead
@@ -294,7 +294,7 @@ class Kernel(ConfidenceSet):
             share = 6.0 * delta / (math.pi**2 * looks**2)
             self.beta = math.sqrt(2.0 * math.log(comparisons / (2.0 * share)))
 
-    def regret(self, block: Block) -> Floats:
+    def regret(self, block: RoundsBlock) -> Floats:
         upper = np.empty(block.X.shape[:2])
         for t, (X, arm) in enumerate(zip(block.X, block.arms)):
             key = X.tobytes()

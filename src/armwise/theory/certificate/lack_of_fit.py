@@ -17,7 +17,7 @@ import numpy as np
 from armwise.core.agent import Floats
 from armwise.theory.certificate.confidence_sets import _fit, _log_det, points
 from armwise.theory.certificate.links import LOGISTIC
-from armwise.theory.certificate.rounds import Block, Rounds
+from armwise.theory.certificate.played_rounds import Rounds, RoundsBlock
 from armwise.theory.certificate.statement import Fit
 
 _PRODUCTS = 30  # products of features that are tried, at most
@@ -76,14 +76,14 @@ def logistic(rounds: Rounds, T: int, norm: float) -> Fit:
     reach = _reach(rounds, T)
 
     def rows(extra: bool) -> Rounds:
-        def make() -> Iterator[Block]:
+        def make() -> Iterator[RoundsBlock]:
             start = 0
             for block in rounds.blocks(T):
                 late = start + np.arange(len(block)) >= T / 2
                 x = block.chosen
                 if extra:
                     x = np.hstack([x, _extras(x / reach, late, block.arms, rounds.n_arms) * reach])
-                yield Block(x[:, None], np.zeros(len(x), np.int64), block.rewards)
+                yield RoundsBlock(x[:, None], np.zeros(len(x), np.int64), block.rewards)
                 start += len(block)
 
         return Rounds(make, T, 1)

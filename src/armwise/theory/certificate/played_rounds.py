@@ -15,7 +15,7 @@ BLOCK = 8_192  # rounds held at once
 
 
 @dataclass(frozen=True)
-class Block:
+class RoundsBlock:
     """Some rounds: ``X`` is (n, K, d), or (n, d) with one model for each arm; ``offered`` (n, K) or None for all."""
 
     X: Floats
@@ -26,9 +26,11 @@ class Block:
     def __len__(self) -> int:
         return len(self.arms)
 
-    def head(self, n: int) -> Block:
+    def head(self, n: int) -> RoundsBlock:
         """The first n rounds."""
-        return Block(self.X[:n], self.arms[:n], self.rewards[:n], None if self.offered is None else self.offered[:n])
+        return RoundsBlock(
+            self.X[:n], self.arms[:n], self.rewards[:n], None if self.offered is None else self.offered[:n]
+        )
 
     @property
     def chosen(self) -> Floats:
@@ -44,13 +46,13 @@ class Rounds:
     (5, 2, [4])
     """
 
-    def __init__(self, make: Callable[[], Iterator[Block]], n: int, n_arms: int) -> None:
+    def __init__(self, make: Callable[[], Iterator[RoundsBlock]], n: int, n_arms: int) -> None:
         self._make, self._n, self.n_arms = make, n, n_arms
 
     def __len__(self) -> int:
         return self._n
 
-    def blocks(self, upto: int | None = None) -> Iterator[Block]:
+    def blocks(self, upto: int | None = None) -> Iterator[RoundsBlock]:
         """Blocks of the first ``upto`` rounds."""
         left = self._n if upto is None else upto
         for block in self._make():
@@ -83,10 +85,10 @@ class Rounds:
                 raise ValueError(f"{name} must be finite, got NaN or infinity")
         which = played.astype(np.int64)
 
-        def make() -> Iterator[Block]:
+        def make() -> Iterator[RoundsBlock]:
             for start in range(0, len(X), BLOCK):
                 part = slice(start, start + BLOCK)
-                yield Block(X[part], which[part], r[part])
+                yield RoundsBlock(X[part], which[part], r[part])
 
         return cls(make, len(X), K)
 
@@ -94,9 +96,9 @@ class Rounds:
     def of_log(cls, log: Any) -> Rounds:
         """From an ``offline.Log``, streamed if the log is: features of the arms where it has them, else the context."""
 
-        def make() -> Iterator[Block]:
+        def make() -> Iterator[RoundsBlock]:
             for rows in log.batches(BLOCK):
-                yield Block(_view(rows), rows.arms, rows.rewards, rows.available)
+                yield RoundsBlock(_view(rows), rows.arms, rows.rewards, rows.available)
 
         return cls(make, len(log), log.n_arms)
 

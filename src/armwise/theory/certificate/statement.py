@@ -1,7 +1,8 @@
-"""What a certificate says: a number, with what probability, if what holds; and a test of that if."""
+"""The statement of a certificate: a bound, its probability, its assumption, and a test of that assumption."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,12 +11,16 @@ from numpy.typing import NDArray
 
 from armwise.core.agent import Floats
 
-_DOUBT = 0.01  # a p-value below which the class is called wrong
+MAX_P_REJECTED = 0.01  # a p-value below which the assumption is rejected
+
+
+class RejectedCertificateWarning(UserWarning):
+    """The rounds contradict what a certificate assumes, so that it proves nothing."""
 
 
 @dataclass(frozen=True)
 class Fit:
-    """Lack of fit: a small ``p_value`` means that the class of the certificate does not explain the rounds.
+    """A lack-of-fit test: a small ``p_value`` means that the assumption of the certificate does not fit the rounds.
 
     >>> Fit(1e-6, "rewards are not linear in these features").rejected
     True
@@ -26,20 +31,21 @@ class Fit:
 
     @property
     def rejected(self) -> bool:
-        """True where the certificate should not be believed."""
-        return self.p_value < _DOUBT
+        """Whether the assumption of the certificate is rejected."""
+        return self.p_value < MAX_P_REJECTED
 
     def __str__(self) -> str:
         if self.rejected:
             return f"{self.finding} (p <= {self.p_value:.1g}): the certificate does not apply"
-        return f"no lack of fit was found (p = {self.p_value:.2g}), which proves nothing"
+        return f"no lack of fit was found (p = {self.p_value:.2g}), which does not prove it"
 
 
 @dataclass(frozen=True)
 class Certificate:
     """Regret so far is at most ``regret``, with probability 1 - ``delta``, if ``assumes`` holds; ``fit`` tests that.
 
-    ``rounds`` and ``curve`` are the same after fewer rounds: all of them hold at once.
+    ``curve`` is the bound after each of ``rounds``; all of these bounds hold at once. Where ``fit`` rejects the
+    assumption nothing is proved: ``regret`` and ``curve`` are infinite, and ``claimed`` is the bound it would imply.
 
     >>> import armwise as aw
     >>> rng = np.random.default_rng(1)
@@ -57,6 +63,17 @@ class Certificate:
     rounds: NDArray[np.int64]
     curve: Floats
     horizon: int
+    claimed: float = math.inf  # what regret would be at most if the assumption held
+
+    @property
+    def applies(self) -> bool:
+        """Whether the rounds do not contradict the assumption.
+
+        >>> import armwise as aw
+        >>> aw.certificate(np.ones((3, 2, 1)), [0, 0, 1], [0.0, 1.0, 1.0], norm=1.0).applies
+        True
+        """
+        return self.fit is None or not self.fit.rejected
 
     def data(self) -> dict[str, Any]:
         """Plain numbers and words, for JSON.
@@ -66,19 +83,23 @@ class Certificate:
         0.05
         """
         return {
-            "regret": self.regret,
+            "regret": self.regret if self.applies else None,
             "rounds": self.horizon,
             "delta": self.delta,
             "assumes": self.assumes,
             "applies": None if self.fit is None else not self.fit.rejected,
             "fit": None if self.fit is None else str(self.fit),
             "fit_p_value": None if self.fit is None else self.fit.p_value,
-            "curve": {"round": self.rounds.tolist(), "regret": self.curve.tolist()},
+            "claimed": self.claimed,
+            "curve": {"round": self.rounds.tolist(), "regret": self.curve.tolist() if self.applies else None},
         }
 
     def __str__(self) -> str:
+        if not self.applies:
+            held = f"at most {self.claimed:,.4g} if {self.assumes}"
+            return f"The regret of these {self.horizon:,} rounds is not certified: {self.fit}. (It would be {held}.)"
         text = (
             f"Regret after {self.horizon:,} rounds is at most {self.regret:,.4g}, with probability "
             f"{1 - self.delta:g}, if {self.assumes}."
         )
-        return text if self.fit is None else f"{text} Of this if: {self.fit}."
+        return text if self.fit is None else f"{text} Test of this assumption: {self.fit}."

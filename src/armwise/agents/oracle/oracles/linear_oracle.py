@@ -71,7 +71,7 @@ class LinearOracle(Oracle):
         X = self._with_constant(seen)
         lam = self.lam if self.lam is not None else LIGHT * float(X[0] @ X[0] if len(X) else 0.0) or 1.0
         model, d = aligned_zeros(padded(X.shape[1]) + 1, padded(X.shape[1])), X.shape[1]
-        ridge.refit(model, lam * np.eye(d) + X.T @ X, np.zeros(d))
+        ridge.refit(model, lam * np.eye(d) + X.T @ X, np.zeros(d), np.zeros(0))
         W = model[:d, :d]  # A^-1 = W'W
         return lambda rewards: self._linear((W.T @ (W @ (X.T @ rewards))).T)
 

@@ -22,14 +22,14 @@ from armwise.policies.fixed import Constant, Policy, Tree
 _ROWS_FOR_THREADS = 50_000  # from here on, threads save more than it costs to start them
 
 
-class Estimator(Saved):
+class SklearnEstimator(Saved):
     """A scikit-learn estimator, fitted or not, that can be saved: its class, its settings, its fitted attributes.
 
     Only classes of scikit-learn itself are saved, and only those whose fitted attributes are numbers and arrays
     (linear models, naive Bayes and their pipelines; forests are not, and say so).
 
     >>> from sklearn.linear_model import Ridge
-    >>> Estimator.wrap(Ridge(alpha=2.0)).params()
+    >>> SklearnEstimator.wrap(Ridge(alpha=2.0)).params()
     {'name': 'sklearn.linear_model._ridge:Ridge', 'settings': {'alpha': 2.0, ...}}
     """
 
@@ -47,7 +47,7 @@ class Estimator(Saved):
         """The wrapper around an estimator that exists already.
 
         >>> from sklearn.linear_model import Ridge
-        >>> Estimator.wrap(Ridge()).thing
+        >>> SklearnEstimator.wrap(Ridge()).thing
         Ridge()
         """
         wrapper = cls.__new__(cls)
@@ -71,17 +71,17 @@ class Estimator(Saved):
     def _restore(self, state: dict[str, Any]) -> None:
         vars(self.thing).update(_unpack(state))
 
-    def unfitted(self) -> Estimator:
+    def unfitted(self) -> SklearnEstimator:
         """Another with the same settings.
 
         >>> from sklearn.linear_model import Ridge
-        >>> Estimator.wrap(Ridge(alpha=2.0).fit([[1.0]], [1.0])).unfitted().thing
+        >>> SklearnEstimator.wrap(Ridge(alpha=2.0).fit([[1.0]], [1.0])).unfitted().thing
         Ridge(alpha=2.0)
         """
         with needs("sklearn"):
             from sklearn.base import clone
 
-        return Estimator.wrap(clone(self.thing))
+        return SklearnEstimator.wrap(clone(self.thing))
 
     def fit(self, X: Floats, y: np.ndarray, weights: Floats, **partial: Any) -> None:
         """Fit, or ``partial_fit`` where its arguments are given; weights are only passed where they differ from 1."""
@@ -98,7 +98,7 @@ class Estimator(Saved):
         """What the fitted estimator predicts.
 
         >>> from sklearn.linear_model import Ridge
-        >>> Estimator.wrap(Ridge(alpha=0.0).fit([[0.0], [1.0]], [0.0, 2.0])).predict(np.array([[0.5]])).round(6)
+        >>> SklearnEstimator.wrap(Ridge(alpha=0.0).fit([[0.0], [1.0]], [0.0, 2.0])).predict(np.array([[0.5]])).round(6)
         array([1.])
         """
         kind: type = type(self.thing)
@@ -168,12 +168,12 @@ class EstimatorPolicy(Policy):
     """The arm that a fitted classifier predicts, or whose fitted regressor predicts most (the first, if they tie).
 
     >>> from sklearn.linear_model import LinearRegression
-    >>> up, down = (Estimator.wrap(LinearRegression().fit([[0.0], [1.0]], y)) for y in ([0, 1], [1, 0]))
+    >>> up, down = (SklearnEstimator.wrap(LinearRegression().fit([[0.0], [1.0]], y)) for y in ([0, 1], [1, 0]))
     >>> EstimatorPolicy([down, up]).many([[0.2], [0.8]])
     array([0, 1])
     """
 
-    def __init__(self, models: list[Estimator]) -> None:
+    def __init__(self, models: list[SklearnEstimator]) -> None:
         self.models = models
 
     def many(self, contexts: Any) -> Ints:
@@ -181,12 +181,12 @@ class EstimatorPolicy(Policy):
         return answers[0].astype(np.int64) if len(answers) == 1 else np.argmax(answers, axis=0)
 
 
-class Learner(Saved):
+class ExampleLearner(Saved):
     """One estimator taught example by example: by ``partial_fit`` where it has one, otherwise by fitting all examples
     again whenever their number has grown by the factor ``refit`` since the last time.
 
     >>> from sklearn.linear_model import LinearRegression
-    >>> learner = Learner(Estimator.wrap(LinearRegression()), refit=1.0)
+    >>> learner = ExampleLearner(SklearnEstimator.wrap(LinearRegression()), refit=1.0)
     >>> for x in (0.0, 1.0):
     ...     learner.add(np.array([[x]]), np.array([2.0 * x]), np.ones(1))
     >>> learner.predict(np.array([[0.5]])).round(6)
@@ -195,9 +195,9 @@ class Learner(Saved):
 
     _learnt = ("_X", "_y", "_weights", "_n_fitted", "_model")
 
-    def __init__(self, estimator: Estimator, refit: float = 1.1, n_classes: int | None = None) -> None:
+    def __init__(self, estimator: SklearnEstimator, refit: float = 1.1, n_classes: int | None = None) -> None:
         self.estimator, self.refit, self.n_classes = estimator, refit, n_classes
-        self._model: Estimator | None = None
+        self._model: SklearnEstimator | None = None
         self._blocks: list[tuple[Floats, np.ndarray, Floats]] = []
         self._n = self._n_fitted = 0
 
@@ -222,7 +222,7 @@ class Learner(Saved):
         return 0 if self.incremental else max(0, math.ceil(self.refit * self._n_fitted) - 1 - self._n)
 
     @property
-    def model(self) -> Estimator | None:
+    def model(self) -> SklearnEstimator | None:
         """The fitted model, another object after each fit; None before there is one."""
         return self._model
 
@@ -247,7 +247,7 @@ class Learner(Saved):
             return np.full(len(X), y[0])
         return self._model.predict(X)
 
-    def fixed(self) -> Estimator | None:
+    def fixed(self) -> SklearnEstimator | None:
         """The model as it is now; None before there is one."""
         return copy.deepcopy(self._model) if self.incremental else self._model
 
@@ -276,10 +276,10 @@ class Learner(Saved):
 
 class _EstimatorOracle(Oracle):
     _learnt = ("_learners",)
-    _learners: list[Learner]
+    _learners: list[ExampleLearner]
 
     def __init__(self, estimator: Any, n_arms: int | None, refit: float, n_policies: int) -> None:
-        self.estimator = estimator if isinstance(estimator, Estimator) else Estimator.wrap(estimator)
+        self.estimator = estimator if isinstance(estimator, SklearnEstimator) else SklearnEstimator.wrap(estimator)
         if not (hasattr(self.estimator.thing, "fit") and hasattr(self.estimator.thing, "predict")):
             raise ValueError(f"estimator must be a scikit-learn estimator, got {estimator!r:.80}")
         self.n_arms = None if n_arms is None else count("n_arms", n_arms)
@@ -340,7 +340,7 @@ class ClassifierOracle(_EstimatorOracle):
 
     def _update(self, seen: np.ndarray, rewards: Floats) -> None:
         if not self._learners:
-            self._learners = [Learner(self.estimator, self.refit, n_classes=rewards.size)]
+            self._learners = [ExampleLearner(self.estimator, self.refit, n_classes=rewards.size)]
         rows, arms, weights = _examples(rewards[None])
         self._learners[0].add(seen[None][rows], arms, weights)
 
@@ -364,7 +364,7 @@ class RegressorOracle(_EstimatorOracle):
         self._allot(self.n_arms or 0)
 
     def _allot(self, n_arms: int) -> None:
-        self._learners += [Learner(self.estimator, self.refit) for _ in range(n_arms - len(self._learners))]
+        self._learners += [ExampleLearner(self.estimator, self.refit) for _ in range(n_arms - len(self._learners))]
 
     def predict(self, contexts: Any) -> Floats:
         """The predicted reward of every arm in n contexts, (n, K); 0 for an arm that has not been seen.
@@ -421,7 +421,7 @@ def _examples(rewards: Floats) -> tuple[Ints, Ints, Floats]:
     return rows, arms, above[rows, arms]
 
 
-def _as_policy(models: list[Estimator]) -> Policy:
+def _as_policy(models: list[SklearnEstimator]) -> Policy:
     if len(models) == 1 and hasattr(models[0].thing, "tree_") and hasattr(models[0].thing, "classes_"):
         return Tree.from_sklearn(models[0].thing)  # the same answers, and it can be saved
     return EstimatorPolicy(models)
@@ -433,7 +433,7 @@ def _pack(value: Any) -> Any:
         return {k: _pack(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
         return type(value)(_pack(v) for v in value)
-    return Estimator.wrap(value) if hasattr(value, "get_params") and not isinstance(value, type) else value
+    return SklearnEstimator.wrap(value) if hasattr(value, "get_params") and not isinstance(value, type) else value
 
 
 def _unpack(value: Any) -> Any:
@@ -441,4 +441,4 @@ def _unpack(value: Any) -> Any:
         return {k: _unpack(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
         return type(value)(_unpack(v) for v in value)
-    return value.thing if isinstance(value, Estimator) else value
+    return value.thing if isinstance(value, SklearnEstimator) else value

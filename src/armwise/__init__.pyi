@@ -1,0 +1,98 @@
+"""The public names, each with the module that it is imported from: at run time when it is first used.
+
+Agents are in the order of the survey's sections.
+"""
+
+# ruff: isort: skip_file
+
+from . import environments as environments
+from . import features as features
+from . import offline as offline
+from . import policies as policies
+from . import racing as racing
+from . import testing as testing
+from armwise.models import kernels as kernels
+from armwise.theory import bounds as bounds
+from armwise.core.agent import Agent as Agent
+from armwise.core.agent import IndexAgent as IndexAgent
+from armwise.core.agent import Theory as Theory
+from armwise.core.agent import load as load
+from armwise.core.choices import Choice as Choice
+from armwise.core.choices import Choices as Choices
+from armwise.core.choices import Played as Played
+from armwise.core.saving import LoadError as LoadError
+from armwise.agents.arms.exp3 import Exp3 as Exp3
+from armwise.agents.arms.ucb1 import UCB1 as UCB1
+from armwise.agents.arms.beta_thompson import BetaThompson as BetaThompson
+from armwise.agents.arms.epsilon_greedy import EpsilonGreedy as EpsilonGreedy
+from armwise.agents.wrappers.per_context import PerContext as PerContext
+from armwise.agents.wrappers.policy_arms import PolicyArms as PolicyArms
+from armwise.agents.wrappers.doubling import Doubling as Doubling
+from armwise.agents.wrappers.explore import Explore as Explore
+from armwise.agents.ensembles.balancing import D3RB as D3RB
+from armwise.agents.ensembles.balancing import ED2RB as ED2RB
+from armwise.agents.ensembles.corral import Corral as Corral
+from armwise.agents.wrappers.mapped import Mapped as Mapped
+from armwise.agents.auto.auto import Auto as Auto
+from armwise.agents.linear.linucb import LinUCB as LinUCB
+from armwise.agents.linear.linucb import Ellipsoid as Ellipsoid
+from armwise.agents.linear.hybrid import HybridLinUCB as HybridLinUCB
+from armwise.agents.linear.sup_linucb import SupLinUCB as SupLinUCB
+from armwise.agents.linear.linrel import LinREL as LinREL
+from armwise.agents.linear.linrel import SupLinREL as SupLinREL
+from armwise.agents.linear.cofine import CoFineUCB as CoFineUCB
+from armwise.agents.linear.lin_thompson import LinThompson as LinThompson
+from armwise.agents.linear.lin_thompson import ThompsonScale as ThompsonScale
+from armwise.agents.linear.logistic import LogisticThompson as LogisticThompson
+from armwise.agents.linear.spectral import SpectralUCB as SpectralUCB
+from armwise.agents.kernel.gp_ucb import GPUCB as GPUCB
+from armwise.agents.kernel.gp_ucb import CGPUCB as CGPUCB
+from armwise.agents.kernel.gp_ucb import FiniteArmsBeta as FiniteArmsBeta
+from armwise.agents.kernel.gp_ucb import AgnosticBeta as AgnosticBeta
+from armwise.agents.kernel.kernel_ucb import KernelUCB as KernelUCB
+from armwise.agents.kernel.kernel_ucb import SupKernelUCB as SupKernelUCB
+from armwise.policies.fixed import Constant as Constant
+from armwise.policies.fixed import Uniform as Uniform
+from armwise.policies.fixed import Linear as Linear
+from armwise.policies.fixed import Stump as Stump
+from armwise.policies.fixed import Tree as Tree
+from armwise.agents.oracle.oracles.finite_policies import FinitePolicies as FinitePolicies
+from armwise.agents.oracle.oracles.linear_oracle import LinearOracle as LinearOracle
+from armwise.agents.oracle.oracles.sklearn_oracles import ClassifierOracle as ClassifierOracle
+from armwise.agents.oracle.oracles.sklearn_oracles import RegressorOracle as RegressorOracle
+from armwise.agents.oracle.epoch_greedy import EpochGreedy as EpochGreedy
+from armwise.agents.oracle.policy_elimination import PolicyElimination as PolicyElimination
+from armwise.agents.oracle.randomized_ucb import RandomizedUCB as RandomizedUCB
+from armwise.agents.oracle.iltcb import ILoveToConBandits as ILoveToConBandits
+from armwise.agents.oracle.online_cover import OnlineCover as OnlineCover
+from armwise.agents.oracle.squarecb import SquareCB as SquareCB
+from armwise.agents.oracle.fastcb import FastCB as FastCB
+from armwise.agents.oracle.regcb import RegCB as RegCB
+from armwise.agents.experts.exp4 import Exp4 as Exp4
+from armwise.agents.experts.exp4p import Exp4P as Exp4P
+from armwise.agents.experts.advised import Advised as Advised
+from armwise.agents.experts.ve import VE as VE
+from armwise.agents.budget.lagrange import LagrangeCB as LagrangeCB
+from armwise.agents.budget.lincbwk import LinCBwK as LinCBwK
+from armwise.agents.budget.hard_stop import HardStop as HardStop
+from armwise.agents.budget.pacing import Pacing as Pacing
+from armwise.agents.budget.conservative import Conservative as Conservative
+from armwise.agents.budget.optimum import budget_optimum as budget_optimum
+from armwise.agents.budget.accounts import BudgetSpent as BudgetSpent
+from armwise.theory.certificate import certificate as certificate
+from armwise.service.decider.answers import Decided as Decided
+from armwise.service.decider.answers import Explanation as Explanation
+from armwise.service.decider.answers import Receipt as Receipt
+from armwise.service.decider.answers import UnknownDecision as UnknownDecision
+from armwise.service.decider.decider import Decider as Decider
+from armwise.service.decider.client import Client as Client
+from armwise.service.decider.client import ServiceError as ServiceError
+from armwise.theory.advice import advise as advise
+from armwise.theory.assumption_filter import table as table
+from armwise.offline.learning.fit_log import fit_log as fit_log
+from armwise.racing import race as race
+from armwise.core.public_names import PublicNames
+
+__version__: str
+__all__: list[str]
+_public: PublicNames
