@@ -2,38 +2,39 @@
 
 An agent plays what looked good, so the plain mean of an arm's rewards is biased and its interval covers too seldom.
 The scores G_t = sum_a pi(a | x_t) m_{t-1}(x_t, a) + w_t (y_t - m_{t-1}(x_t, a_t)), w_t = pi(a_t | x_t) / e_t(a_t),
-have the policy's value as their mean whatever happened before; weighted by h_t, which only the past decides, so that
-each adds the same variance, their sum is nearly normal however the agent's probabilities moved.
+have the policy's value in round t as their mean whatever happened before, so their mean is that of these rounds, also
+if rewards drift. Weights h_t, which only the past decides, can make each add the same variance: nearly normal however
+the agent's probabilities moved, but a mean over these rounds only if the value is the same in all of them.
 """
 
 from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, get_args
 
 import numpy as np
-from scipy.special import ndtri, stdtrit
+from scipy.special import ndtri
 
 from armwise.core.agent import Agent, Floats, count, fraction
 from armwise.offline.designs.adaptive_result import AdaptiveEvaluation
-from armwise.offline.designs.adaptive_scores import Scores, mixture_boundary, recent
+from armwise.offline.designs.adaptive_scores import MIN_FREEDOM, Scores, mixture_boundary, recent
 from armwise.offline.designs.simulation import Simulation, simulate
 from armwise.offline.estimators.past_models import predicted_from_the_past
-from armwise.offline.evaluation.diagnostics import WeakLogWarning
-from armwise.offline.evaluation.per_round_scores import freedom
+from armwise.offline.evaluation.per_round_scores import freedom, skewed_interval
 from armwise.offline.evaluation.targets import Target, as_table
 from armwise.offline.intervals.empirical_likelihood import likelihood
 from armwise.offline.logs.labels import ArmNames
 from armwise.offline.logs.log import Log
-from armwise.offline.logs.rows import LogBlock
+from armwise.offline.logs.rows import LogBlock, WeakLogWarning
 from armwise.offline.results.estimates import Estimate
 
 Weights = Literal["stable", "minimal", "equal"]
 Interval = Literal["auto", "normal", "likelihood", "betting", "asymptotic", "sequence", "simulated"]
 Ends = tuple[float, float]
 _MANY_ARMS = 100
+_CONSTANT = ("betting", "sequence")  # intervals of a value that is the same in all rounds
 
 
 def adaptive(
@@ -42,7 +43,7 @@ def adaptive(
     *,
     control: Any = None,
     propensities: Any = None,
-    weights: Weights = "stable",
+    weights: Weights = "equal",
     interval: Interval = "auto",
     level: float = 0.95,
     reward_range: tuple[float, float] | None = None,
@@ -59,14 +60,17 @@ def adaptive(
     itself did better over these rounds, and each policy is compared with it, too. ``propensities`` (n, K) are the
     agent's probabilities of all arms, which sharpen the weights; without them the log's own are enough.
 
-    ``weights``: "stable" (each score adds the same variance: nearly normal), "minimal" (least variance) or "equal"
-    (plain AIPW). ``interval``: "normal", right at the end of a long log whose agent gave every arm a chance that does
-    not vanish; "likelihood" (empirical likelihood), right at the end of a long log for any probabilities, which rests
-    on ``reward_range`` (by default 0 to 1 if all rewards lie there); "betting", guaranteed for any probabilities and
-    any length, wider, and rests on it too; "auto", the default, is normal, and likelihood where the weights show that
-    normal would be wrong (without limits of the rewards there is no interval then); "asymptotic", at all times at once
-    for long logs (the mixture boundary of the same martingale); "sequence", at all times for any length, which rests on
-    ``reward_range`` too. What the agent gave no chance cannot be judged: the verdict says so.
+    A value is the mean over these rounds. ``weights``: "equal" (plain AIPW), right if rewards drift, too; "stable"
+    (each score adds the same variance: nearly normal) and "minimal" (least variance) assume that the value is the same
+    in all rounds, which is checked. ``interval``: "normal", right at the end of a long log whose agent gave every arm a
+    chance that does not vanish; "likelihood" (empirical likelihood), right at the end of a long log for any
+    probabilities, which rests on ``reward_range`` (by default 0 to 1 if all rewards lie there); "auto", the default, is
+    normal, and likelihood where the weights show that normal would be wrong (without limits of the rewards there is no
+    interval then); "betting", guaranteed for any probabilities and any length if the value is the same in all rounds,
+    wider, and rests on ``reward_range`` too; "asymptotic", at all times at once, from when the variance is known well
+    enough (the mixture boundary of the same martingale); "sequence", at all times for any length, of which the same
+    must hold as of "betting". Where the mean moved, "auto" takes the place of these two, and the verdict says so. What
+    the agent gave no chance cannot be judged: the verdict says that, too.
 
     "simulated" judges that, too, and logs without probabilities, if you still have the ``agent`` (its settings: clones
     that have learnt nothing are used) and believe that rewards are linear in the contexts, for each arm on its own:
@@ -100,13 +104,15 @@ def adaptive(
                  for name in simulation.estimates}  # fmt: skip
     if simulation is None or (log.has_probabilities and any(e.warnings for e in found.values())):
         e = None if propensities is None else _propensities(propensities, rows)
-        job = _Job(rows, predicted_from_the_past(rows), e, weights, interval, level, reward_range)
+        job = _Job(rows, predicted_from_the_past(rows), e, weights, interval, level, reward_range,
+                   policies=len(targets) + (control is not None))  # fmt: skip
         scores = {name: job.scores(Target(policy, log)) for name, policy in targets.items()}
         by_weights = job.answers(scores, None if control is None else job.scores(Target(_one(control, log), log)))
         found = {name: each if name not in found or found[name].warnings else found[name]
                  for name, each in by_weights.items()}  # fmt: skip
     result = AdaptiveEvaluation(found, None, "an agent's own log", interval, level)
     result.plain, result._scores, result.simulation = plain, scores, simulation
+    result.constant = weights != "equal" or interval in _CONSTANT
     result.mean_weights = {name: _mean_weight(_table(policy, log), rows) for name, policy in targets.items()}
     if result.weaknesses and warn:
         warnings.warn(WeakLogWarning(result.verdict), stacklevel=2)
@@ -197,9 +203,11 @@ class _Job:
 
     def __init__(
         self, rows: LogBlock, q: Floats, e: Floats | None, weights: str, interval: str, level: float,
-        reward_range: tuple[float, float] | None,
+        reward_range: tuple[float, float] | None, policies: int,
     ) -> None:  # fmt: skip
         self.rows, self.q, self.e, self.weights, self.interval, self.level = rows, q, e, weights, interval, level
+        self.policies = policies
+        self._refuted: dict[Scores, bool] = {}
         assert rows.probabilities is not None
         self.probabilities, y = rows.probabilities, rows.rewards
         low, high = (0.0, 1.0) if reward_range is None else (float(end) for end in reward_range)
@@ -249,54 +257,97 @@ class _Job:
         return found
 
     def estimate(self, name: str, s: Scores) -> Estimate:
-        texts = s.weaknesses()
-        kind = self._kind(texts)
-        if kind == "normal":
-            return self._made(name, s.value, s.influence, texts, s)
-        if kind == "betting":
-            ends = s.betting(self.level)
-        else:
-            zero = 0.0 if self.reward_range is None else self.reward_range[0]
-            ends = self._likely(s.w, np.zeros_like(s.w), s.w, 1.0, s.short, zero)
-        return self._bounded(name, s.value, s.influence, texts, ends, kind, s)
+        texts = self._against(s)
+        zero = 0.0 if self.reward_range is None else self.reward_range[0]
+        return self._answer(
+            name, s.value, s.influence, texts, (s,),
+            likely=lambda: self._likely(s.w, np.zeros_like(s.w), s.w, 1.0, s.short, zero),
+            bets=lambda: s.betting(self.level),
+        )  # fmt: skip
 
     def difference(self, name: str, s: Scores, base: Scores) -> Estimate:
-        texts = list(dict.fromkeys([*s.weaknesses(), *base.weaknesses()]))
-        value, influence = s.value - base.value, s.influence - base.influence
-        kind = self._kind(texts)
-        if kind == "normal":
-            return self._made(name, value, influence, texts)
-        if kind == "betting":
+        texts = list(dict.fromkeys([*self._against(s), *self._against(base)]))
+        # the one's value and what the control lacks of the best reward: at most 1 + the difference
+        zero = 0.0 if self.reward_range is None else self.reward_range[0] - self.reward_range[1]
+
+        def bets() -> Ends:
             one, other = (each.betting(0.5 + self.level / 2) for each in (s, base))  # both hold at once
-            ends = one[0] - other[1], one[1] - other[0]
-        else:  # the one's value and what the control lacks of the best reward: at most 1 + the difference
-            zero = 0.0 if self.reward_range is None else self.reward_range[0] - self.reward_range[1]
-            ends = self._likely(s.w, base.w, s.w + base.w, 2.0, s.short or base.short, zero)
-        return self._bounded(name, value, influence, texts, ends, kind)
+            return one[0] - other[1], one[1] - other[0]
+
+        return self._answer(
+            name, s.value - base.value, s.influence - base.influence, texts, (s, base), bets=bets,
+            likely=lambda: self._likely(s.w, base.w, s.w + base.w, 2.0, s.short or base.short, zero),
+        )  # fmt: skip
 
     def lift(self, base: Scores) -> Estimate:
         """The agent's mean reward over these rounds minus the control's value."""
-        y, texts = self.rows.rewards, base.weaknesses()
-        influence = (y - y.mean()) / len(y) - base.influence
-        value = float(y.mean()) - base.value
-        kind = self._kind(texts)
-        if kind == "normal":
-            return self._made("agent - control", value, influence, texts)
-        if kind == "betting":
+        y = self.rows.rewards
+        influence, value = (y - y.mean()) / len(y) - base.influence, float(y.mean()) - base.value
+
+        def bets() -> Ends:
             miss = 1.0 - self.level  # a fifth of it is enough for the agent's own mean (Hoeffding 1963, Azuma 1967)
             low, high = base.betting(1.0 - 0.8 * miss)
             width = math.inf if self.reward_range is None else self.reward_range[1] - self.reward_range[0]
             half = width * math.sqrt(math.log(2.0 / (0.2 * miss)) / (2.0 * len(y)))
-            ends = float(y.mean()) - half - high, float(y.mean()) + half - low
-        else:
-            ends = self._likely(np.zeros_like(y), base.w - 1, base.w, 0.0, base.short)
-        return self._bounded("agent - control", value, influence, texts, ends, kind)
+            return float(y.mean()) - half - high, float(y.mean()) + half - low
 
-    def _kind(self, texts: list[str]) -> str:
-        """Which interval a policy with these weaknesses gets: "normal" stands for those of the martingale, too."""
-        if self.interval in ("likelihood", "betting"):
-            return self.interval
-        return "likelihood" if self.interval in ("auto", "simulated") and texts else "normal"
+        return self._answer(
+            "agent - control", value, influence, self._against(base), (base,), bets=bets, alone=False,
+            likely=lambda: self._likely(np.zeros_like(y), base.w - 1, base.w, 0.0, base.short),
+        )  # fmt: skip
+
+    def _answer(
+        self, name: str, value: float, influence: Floats, texts: list[str], scores: tuple[Scores, ...], *,
+        likely: Callable[[], Ends], bets: Callable[[], Ends], alone: bool = True,
+    ) -> Estimate:  # fmt: skip
+        """An estimate with the interval asked for; "auto" is normal, or likelihood where the weights are doubtful."""
+        s = scores[0] if alone and len(scores) == 1 else None
+        kind = "auto" if self.interval == "simulated" or any(map(self._moved, scores)) else self.interval
+        if kind == "betting":  # of drift too weak to be found it is as wrong as "auto" at most, which it holds
+            inner = self._auto(value, influence, texts, scores, likely)[1]
+            ends = bets()
+            return self._bounded(
+                name, value, influence, texts, (min(ends[0], inner[0]), max(ends[1], inner[1])), kind, s
+            )
+        if kind == "auto":
+            kind, ends = self._auto(value, influence, texts, scores, likely)
+        elif kind == "normal":
+            ends = skewed_interval(value, influence, self.level)
+        elif kind == "likelihood":
+            ends = likely()
+        else:
+            return self._at_all_times(name, value, influence, texts, kind, s)
+        if kind == "likelihood":
+            return self._bounded(name, value, influence, texts, ends, kind, s)
+        return self._estimate(name, value, *ends, influence, texts, kind, s)
+
+    def _auto(
+        self, value: float, influence: Floats, texts: list[str], scores: tuple[Scores, ...], likely: Callable[[], Ends]
+    ) -> tuple[str, Ends]:
+        doubtful = any(s.doubtful for s in scores)
+        if not doubtful or (self.reward_range is None and not texts):
+            return "normal", skewed_interval(value, influence, self.level)
+        return "likelihood", likely()
+
+    def _against(self, s: Scores) -> list[str]:
+        """What speaks against a policy's numbers: the log, and a mean that moved where it is taken for constant."""
+        texts = s.weaknesses(self.policies)
+        if self._moved(s):
+            texts.append(f"the mean moved over the rounds, and {self.interval!r} takes it for constant: the interval "
+                         "is that of \"auto\", for the mean over these rounds")  # fmt: skip
+        elif self.weights != "equal" and self.interval not in _CONSTANT and s.moved:
+            texts.append(f"the mean moved over the rounds, of which weights={self.weights!r} count some more than "
+                         "others: take weights='equal'")  # fmt: skip
+        return texts
+
+    def _moved(self, s: Scores) -> bool:
+        """Whether an interval that takes the mean for constant is refuted: by a test, or by ends that cross."""
+        if self.interval not in _CONSTANT:
+            return False
+        if s not in self._refuted:
+            low, high = s.betting(self.level) if self.interval == "betting" else s.last("sequence", self.level)
+            self._refuted[s] = low > high or s.moved
+        return self._refuted[s]
 
     def _likely(self, earns: Floats, lacks: Floats, w: Floats, cap: float, short: bool, zero: float = 0.0) -> Ends:
         """The likelihood interval of a value whose scores are ``earns`` times the reward and ``lacks`` times what the
@@ -310,38 +361,41 @@ class _Job:
         return zero + width * ends[0], zero + width * ends[1]
 
     def _bounded(
-        self, name: str, value: float, influence: Floats, texts: list[str], ends: Ends, kind: str,
-        s: Scores | None = None,
-    ) -> Estimate:  # fmt: skip
+        self, name: str, value: float, influence: Floats, texts: list[str], ends: Ends, kind: str, s: Scores | None
+    ) -> Estimate:
         """An estimate with an interval that knows the limits of the rewards; a value outside of it moves to its end."""
         low, high = ends
         if math.isinf(low):
-            texts = [
+            kind, texts = "none", [
                 *texts,
                 "no valid interval: without limits of the rewards nothing bounds what the agent hardly ever tried "
                 "(say reward_range=(low, high), or put an Explore around the agent)",
-            ]
-        error, ess = math.sqrt(float(influence @ influence)), math.nan if s is None else s.ess
-        kind = "none" if math.isinf(low) else kind
-        return Estimate(name, min(max(value, low), high), low, high, error, len(influence), ess, tuple(texts), kind,
-                        self.level)  # fmt: skip
+            ]  # fmt: skip
+        return self._estimate(name, min(max(value, low), high), low, high, influence, texts, kind, s)
 
-    def _made(self, name: str, value: float, influence: Floats, texts: list[str], s: Scores | None = None) -> Estimate:
-        error, kind = (
-            math.sqrt(float(influence @ influence)),
-            "normal" if self.interval in ("auto", "simulated") else self.interval,
-        )
-        half = float(stdtrit(freedom(influence), 0.5 + self.level / 2)) * error
-        low, high = value - half, value + half
-        if kind == "sequence" and s is not None:
-            ends = s.path("sequence", self.level)
-            low, high = float(ends[0][-1]), float(ends[1][-1])
-        elif kind != "normal":  # of the same martingale; a difference of bounded scores has no short range
-            half = float(mixture_boundary(error**2, len(influence), self.level))
-            low, high = value - half, value + half
+    def _at_all_times(
+        self, name: str, value: float, influence: Floats, texts: list[str], kind: str, s: Scores | None
+    ) -> Estimate:
+        known = freedom(influence)
+        if s is not None:
+            low, high = s.last(kind, self.level)
+        else:  # of the same martingale; a difference of bounded scores has no short range
+            error = math.sqrt(float(influence @ influence))
+            half = float(mixture_boundary(error**2, len(influence), self.level)) * math.sqrt(1.0 + 8.0 / known)
+            low, high = (value - half, value + half) if known >= MIN_FREEDOM else (-math.inf, math.inf)
             if kind == "sequence":
                 texts = [*texts, "its time-uniform interval is the asymptotic one: right for long logs"]
-        ess = math.nan if s is None else s.ess
+        if math.isinf(low):
+            kind = "none"
+            texts = [*texts, f"no interval yet: the variance is that of about {known:.0f} rows, and an interval at all "
+                             f"times begins at {MIN_FREEDOM:.0f}"]  # fmt: skip
+        return self._estimate(name, value, low, high, influence, texts, kind, s)
+
+    def _estimate(
+        self, name: str, value: float, low: float, high: float, influence: Floats, texts: list[str], kind: str,
+        s: Scores | None,
+    ) -> Estimate:  # fmt: skip
+        error, ess = math.sqrt(float(influence @ influence)), math.nan if s is None else s.ess
         return Estimate(name, value, low, high, error, len(influence), ess, tuple(texts), kind, self.level)
 
 

@@ -11,6 +11,7 @@ from armwise.offline.designs.simulation import Simulation
 from armwise.offline.results.estimates import Estimate, Evaluation
 from armwise.offline.results.terminal import ends_of, lines_of, number
 
+_CONSTANT = "assumes that a policy's mean reward is the same in all rounds; the verdict says where it is not"
 _PLAIN = "a plain mean of adaptive data is biased, its interval too narrow"
 
 
@@ -26,6 +27,7 @@ class AdaptiveEvaluation(Evaluation):
 
     plain: dict[str, Estimate]
     simulation: Simulation | None = None  # what ``interval="simulated"`` rests on
+    constant = False  # whether weights or intervals take a value for the same in all rounds
     mean_weights: dict[str, float]  # of each policy's importance weights: 1 where every decision had a chance
     _scores: dict[str, Scores]
 
@@ -44,6 +46,7 @@ class AdaptiveEvaluation(Evaluation):
         """The estimates as lines of text, the plain means beside them, the verdict below."""
         lines = lines_of(*self.rows_shown())
         lines.append(f"{self._kinds()} intervals; {_PLAIN}")
+        lines += [_CONSTANT] if self.constant else []
         lines += self._rests_on
         lines += [f"WARNING: {self.verdict}"] if self.verdict else []
         return "\n".join(lines)
@@ -62,7 +65,7 @@ class AdaptiveEvaluation(Evaluation):
     @property
     def notes(self) -> list[str]:
         """What a reader has to know: kinds of intervals, and what a simulation rests on."""
-        return [*super().notes, _PLAIN, *self._rests_on]
+        return [*super().notes, _PLAIN, *([_CONSTANT] if self.constant else []), *self._rests_on]
 
     @property
     def _rests_on(self) -> list[str]:

@@ -7,16 +7,23 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.special import chdtrc, ndtr, ndtri
 
 from armwise.core.agent import Floats
-from armwise.offline.evaluation.diagnostics import rare_rewards
+from armwise.offline.evaluation.per_round_scores import freedom
 from armwise.offline.intervals.bounded import betting
 from armwise.offline.intervals.intervals import ConfidenceSequence
+from armwise.offline.results.diagnostics import rare_rewards
 
 FEW = 30  # effective rows below which no normal interval is to be relied on
+MIN_FREEDOM = 30.0  # of the variance, before which no interval at all times begins
+FALSE_ALARMS = 0.005  # share of healthy logs in which all policies together are said to have had no chance
+_PARTS = 4  # of a log, in which the mean is compared
+_MOVED = 1e-3  # p-value of "the mean is the same in all parts" below which it moved
+_FIRST_BETS = 50  # rows before the first bet: they say how large weights are
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Scores:
     """One policy's scores and weights in the order of the rounds."""
 
@@ -52,10 +59,19 @@ class Scores:
         """
         return float(len(self.w) * self.w.sum() / max((self.w**2).sum(), np.finfo(float).tiny))
 
-    def weaknesses(self) -> list[str]:
-        """Why a normal interval is not to be trusted here: it needs a chance for every arm, and many effective rows."""
-        n, found = len(self.w), []
-        mean, error, own = float(self.w.mean()), self._error, float(self.w.std()) / math.sqrt(n)
+    @property
+    def doubtful(self) -> bool:
+        """Whether a normal interval is not to be trusted: it needs a chance for every arm, and many effective rows."""
+        return self.short or self._too_heavy or bool(self._rare) or self.worth < FEW
+
+    def weaknesses(self, policies: int = 1) -> list[str]:
+        """What speaks against this policy's numbers, in words.
+
+        That the weights average less than 1 by chance is one thing for an interval, which then has to be another one,
+        and another for an alarm: over all ``policies`` of a healthy log there may hardly ever be one.
+        """
+        n, found, sure = len(self.w), list[str](), float(ndtri(1.0 - FALSE_ALARMS / policies))
+        mean, error = float(self.w.mean()), self._error
         least = float(1.0 / self.w.max()) if self.w.max() > 0 else 0.0
         if self.no_chance > 0.001:
             found.append(
@@ -63,15 +79,15 @@ class Scores:
             )
         elif not self.w.any():
             found.append("the agent never took these decisions, so nothing says what they earn")
-        elif self.short:
+        elif self._below_one(sure):
             found.append(
                 f"the weights average {mean:.3g}, not 1 ({(1 - mean) / max(error, 1e-12):.1f} standard errors below): "
                 "in some rounds the agent gave these decisions (almost) no chance; none was taken with a probability "
                 f"below {least:.2g} (put an Explore around the agent)"
             )
-        elif mean > 1 + max(4 * own, 0.02):
+        elif self._too_heavy:
             found.append(f"the weights average {mean:.3g}, not 1: the logged probabilities are wrong")
-        found += rare_rewards(self.rewards[self.w > 0])
+        found += self._rare
         if self.w.any() and self.worth < FEW:
             found.append(
                 f"too few rows answer the question: effective sample size {self.worth:,.0f} of {n:,} (decisions taken "
@@ -81,14 +97,47 @@ class Scores:
 
     @property
     def short(self) -> bool:
-        """Whether the weights certainly average less than 1: some decisions had (almost) no chance."""
-        return self.no_chance > 0.001 or float(self.w.mean()) < 1 - max(2 * self._error, 0.02)
+        """Whether the weights seem to average less than 1: some decisions had (almost) no chance."""
+        return self.no_chance > 0.001 or self._below_one(2.0)
+
+    def _below_one(self, errors: float) -> bool:
+        return float(self.w.mean()) < 1 - max(errors * self._error, 0.02)
+
+    @property
+    def _too_heavy(self) -> bool:
+        return float(self.w.mean()) > 1 + max(4 * float(self.w.std()) / math.sqrt(len(self.w)), 0.02)
+
+    @property
+    def _rare(self) -> list[str]:
+        return rare_rewards(self.rewards[self.w > 0])
 
     @property
     def _error(self) -> float:
         """The standard error of the mean of weights like these that average 1: what chance alone would explain."""
         mean, second = float(self.w.mean()), float((self.w**2).mean())
         return math.sqrt(max(second / mean - 1.0, 0.0) / len(self.w)) if mean > 0 else 0.0
+
+    @property
+    def moved(self) -> bool:
+        """Whether the policy's mean reward is not the same in all rounds, beyond chance.
+
+        In quarters of the log (where they have rows enough), and as a mean over all rounds against the weighted one.
+        """
+        means, errors = [], []
+        for part in np.array_split(self.G, _PARTS):
+            if len(part) >= FEW and freedom(part) >= 10.0:
+                means.append(float(part.mean()))
+                errors.append(float(part.var(ddof=1)) / len(part))
+        p = 1.0
+        if len(means) > 1:
+            precision = 1.0 / np.maximum(errors, np.finfo(float).tiny)
+            middle = float(precision @ means / precision.sum())
+            p = float(chdtrc(len(means) - 1, precision @ (np.array(means) - middle) ** 2))
+        shift = self.h / self.h.sum() - 1.0 / len(self.h)
+        error = float(np.linalg.norm(shift * (self.G - self.value)))
+        if error > 1e-12 * max(1.0, abs(self.value)):
+            p = min(p, 2.0 * float(ndtr(-abs(float(shift @ self.G)) / error)))
+        return p < _MOVED
 
     def betting(self, level: float) -> tuple[float, float]:
         """The betting interval from w r and w (high - r): right for any length and any probabilities, zero too.
@@ -101,21 +150,35 @@ class Scores:
         above, below = self.w * (self.rewards - low), self.w * (high - self.rewards)
         return betting(above, below, low, high, level, scale=float(self.table.shape[1]))
 
+    def last(self, interval: str, level: float) -> tuple[float, float]:
+        """The ends of the time-uniform interval after the last round."""
+        low, high = self.path(interval, level)
+        return float(low[-1]), float(high[-1])
+
     def path(self, interval: str, level: float) -> tuple[Floats, Floats]:
         """The ends of the time-uniform interval after each round."""
         if interval == "sequence":
             assert self.reward_range is not None
-            low, high = self.reward_range
-            # The guess of the largest weight must not come from the data.
-            return ConfidenceSequence(level, low, high, float(self.table.shape[1])).update(self.rewards, self.w)
-        total = np.cumsum(self.h)
-        centre = np.cumsum(self.h * self.G) / total
-        # The intrinsic time with the mean of each moment; before two rounds there is none.
-        spread = np.cumsum((self.h * self.G) ** 2) - 2 * centre * np.cumsum(self.h**2 * self.G)
-        spread = np.maximum(spread + centre**2 * np.cumsum(self.h**2), 0.0)
-        half = mixture_boundary(spread, np.arange(1, len(total) + 1), level) / total
-        half[: min(FEW, len(half))] = np.inf
+            return self._sequence(level, *self.reward_range)
+        centre, spread, known = running(self.h, self.G)
+        # A model that has hardly seen a reward yet hardly varies: the rewards themselves must vary, too.
+        known = np.minimum(known, running(self.w, self.rewards)[2])
+        rounds = np.arange(1, len(self.h) + 1)
+        # The boundary is that of a known variance: it begins when the variance is known well enough, not at a row.
+        half = mixture_boundary(spread, rounds, level) * np.sqrt(1.0 + 8.0 / np.maximum(known, 1.0)) / np.cumsum(self.h)
+        half[(known < MIN_FREEDOM) | (rounds < FEW)] = np.inf
         return centre - half, centre + half
+
+    def _sequence(self, level: float, low: float, high: float) -> tuple[Floats, Floats]:
+        """The confidence sequence. How large weights get is known from the rows before: the first are not bet on."""
+        ends = np.full(len(self.w), low), np.full(len(self.w), high)
+        bets, start = ConfidenceSequence(level, low, high, float(self.table.shape[1])), _FIRST_BETS
+        while start < len(self.w):
+            rows = slice(start, 2 * start)
+            bets.max_weight = max(float(self.table.shape[1]), float(self.w[:start].max()))
+            ends[0][rows], ends[1][rows] = bets.update(self.rewards[rows], self.w[rows])
+            start *= 2
+        return ends
 
 
 def mixture_boundary(variance: Any, rounds: Any, level: float, tuned_for: int = 1000) -> Floats:
@@ -130,6 +193,27 @@ def mixture_boundary(variance: Any, rounds: Any, level: float, tuned_for: int = 
     V, log = np.asarray(variance, np.float64), -2.0 * math.log(1.0 - level)
     rho = np.maximum(V / rounds * tuned_for / (log + math.log1p(log)), np.finfo(float).tiny)
     return np.asarray(np.sqrt((V + rho) * (np.log((V + rho) / rho) + log)))
+
+
+def running(weights: Floats, values: Floats) -> tuple[Floats, Floats, Floats]:
+    """After each row: the weighted mean, the sum of squares of weight (value - mean), and its degrees of freedom.
+
+    >>> mean, squares, freedom = running(np.ones(4), np.array([0.0, 2.0, 0.0, 2.0]))
+    >>> mean.round(2).tolist(), squares.round(2).tolist()
+    ([0.0, 1.0, 0.67, 1.0], [0.0, 2.0, 2.67, 4.0])
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mean = np.nan_to_num(np.cumsum(weights * values) / np.cumsum(weights))
+    pilot = float(values[:FEW].mean())  # sums of powers about a number near the mean lose fewer digits
+    v, m = values - pilot, mean - pilot
+    second = [np.cumsum(weights**2 * v**k) for k in range(3)]
+    fourth = [np.cumsum(weights**4 * v**k) for k in range(5)]
+    squares = np.maximum(second[2] - 2 * m * second[1] + m**2 * second[0], 0.0)
+    quartic = fourth[4] - 4 * m * fourth[3] + 6 * m**2 * fourth[2] - 4 * m**3 * fourth[1] + m**4 * fourth[0]
+    some = squares > 1e-9 * second[2]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        relative = quartic / squares**2 - 1.0 / np.arange(1, len(values) + 1)
+    return mean, squares, np.where(some, 2.0 / np.maximum(np.where(some, relative, 1.0), 1e-12), 0.0)
 
 
 def recent(values: Floats, prior: Any) -> Floats:

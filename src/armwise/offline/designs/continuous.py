@@ -1,7 +1,9 @@
 """Logs of continuous actions (a price, a dose, a bid): kernel-smoothed IPS and DR (Kallus & Zhou 2018).
 
 A policy that plays pi(x) hardly ever meets a logged action exactly, so an action near it counts, by a kernel of
-bandwidth h: mean of K_h(a - pi(x)) r / p(a | x). A wide kernel has bias, a narrow one variance; SLOPE finds h.
+bandwidth h: mean of K_h(a - pi(x)) r / p(a | x). The bandwidth that balances squared bias and variance makes intervals
+that shrink onto a biased value, so the default is of smaller order, span n^(-1/3) (undersmoothing), and narrower still
+where the rows near pi(x) show that their rewards are no cubic there, for which alone the estimate has no bias.
 """
 
 from __future__ import annotations
@@ -12,33 +14,29 @@ from collections.abc import Callable, Iterable
 from typing import Any, Literal
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtri, stdtr
 
 from armwise.core.agent import Floats, count, fraction, positive
 from armwise.offline.estimators.arm_inputs import expected
 from armwise.offline.estimators.reward_models import _fresh, folds_of
-from armwise.offline.estimators.slope import slope
-from armwise.offline.evaluation.diagnostics import WeakLogWarning
-from armwise.offline.evaluation.per_round_scores import Scored, evaluation, ratio, title
-from armwise.offline.logs.rows import LogBlock, LogError, floats
+from armwise.offline.evaluation.per_round_scores import Scored, effective_size, evaluation, ratio, title
+from armwise.offline.logs.rows import LogBlock, LogError, WeakLogWarning, floats
 from armwise.offline.results.estimates import Evaluation
 
 Kernel = Literal["epanechnikov", "gaussian", "triangular", "cosine"]
 
 
-def _triangular_cdf(u: Floats) -> Floats:
-    u = np.clip(u, -1.0, 1.0)
-    return np.asarray(np.where(u < 0, 0.5 * (1 + u) ** 2, 1.0 - 0.5 * (1 - u) ** 2))
-
-
-_KERNELS: dict[str, tuple[Callable[[Floats], Floats], Callable[[Floats], Floats]]] = {  # density, distribution
-    "epanechnikov": (lambda u: 0.75 * np.clip(1 - u**2, 0.0, None),
-                     lambda u: (2 + 3 * np.clip(u, -1, 1) - np.clip(u, -1, 1) ** 3) / 4),
-    "gaussian": (lambda u: np.exp(-(u**2) / 2) / math.sqrt(2 * math.pi), lambda u: np.asarray(ndtr(u))),
-    "triangular": (lambda u: np.clip(1 - np.abs(u), 0.0, None), _triangular_cdf),
-    "cosine": (lambda u: np.where(np.abs(u) <= 1, np.pi / 4 * np.cos(np.pi * u / 2), 0.0),
-               lambda u: (1 + np.sin(np.pi * np.clip(u, -1, 1) / 2)) / 2),
-}  # fmt: skip
+_KERNELS: dict[str, Callable[[Floats], Floats]] = {
+    "epanechnikov": lambda u: 0.75 * np.clip(1 - u**2, 0.0, None),
+    "gaussian": lambda u: np.exp(-(u**2) / 2) / math.sqrt(2 * math.pi),
+    "triangular": lambda u: np.clip(1 - np.abs(u), 0.0, None),
+    "cosine": lambda u: np.where(np.abs(u) <= 1, np.pi / 4 * np.cos(np.pi * u / 2), 0.0),
+}
+_GAUSSIAN_REACH, _GRID = 8.0, 4001
+_PLACES = np.array([-0.6, -0.3, 0.0, 0.3, 0.6])  # of possible jumps, in bandwidths
+_DOUBT, _SURE = 0.08, 0.003  # p-values of "no jump": below which the bandwidth is halved, and the verdict says it
+MIN_NEAR = 30  # effective rows within a bandwidth
+MIN_EVENTS = 6  # of yes, and of no
 ESTIMATORS = ("kernel-ips", "kernel-snips", "kernel-dr")
 
 
@@ -109,10 +107,11 @@ def evaluate_continuous(
 ) -> Evaluation:
     """What a policy with continuous actions would have earned: kernel-smoothed IPS, self-normalised IPS and DR.
 
-    ``policy`` answers an action to a context, or is an array (n,) of actions, or one number. ``bandwidth`` None lets
-    SLOPE choose from a grid (the result's ``parameter``). The interval is that of the bias-corrected scores
-    2 s(h / sqrt 2) - s(h), which take the smoothing's bias of order h^2 away, and so is the value, unless you gave the
-    bandwidth: then it is the plain kernel estimate. ``reward_model`` for DR: None for a
+    ``policy`` answers an action to a context, or is an array (n,) of actions, or one number. The interval is that of
+    the bias-corrected scores 2 s(h / sqrt 2) - s(h), which take the smoothing's bias of order h^2 away, and so is the
+    value, unless you gave the ``bandwidth``: then it is the plain kernel estimate. By default h is 0.6 span n^(-1/3)
+    (the result's ``parameter``), halved while a test finds jumps within it; the verdict says where jumps remain.
+    ``reward_model`` for DR: None for a
     cross-fitted ridge on contexts, powers of the action and their products; a scikit-learn regressor of the columns
     (contexts, action), cross-fitted; or a function of contexts and actions.
 
@@ -138,9 +137,9 @@ def evaluate_continuous(
     q = (np.zeros(len(log)), np.zeros(len(log)))
     if "kernel-dr" in names:
         q = _predictions(reward_model, log, wanted, count("folds", folds, least=2), seed)
-    grid = [positive("bandwidth", bandwidth)] if bandwidth is not None else _grid(log)
-    found = {name: _scored(name, smoothing, grid, q, level) for name in names}
-    chosen = "chosen by SLOPE" if bandwidth is None else "as given"
+    given = None if bandwidth is None else positive("bandwidth", bandwidth)
+    found = {name: _scored(name, smoothing, given, q, level) for name in names}
+    chosen = "undersmoothed" if bandwidth is None else "as given"
     widths = ", ".join(f"{scored.parameter:.3g} ({name})" for name, scored in found.items())
     result = evaluation(found, title(policy), level, rewards=log.rewards,
                         about=[f"{kernel} kernel, bandwidth {chosen}: {widths}"])  # fmt: skip
@@ -152,44 +151,103 @@ def evaluate_continuous(
 class _Smoothing:
     def __init__(self, log: ContinuousLog, wanted: Floats, kernel: str) -> None:
         self.log, self._wanted = log, wanted
-        self._density, self._distribution = _KERNELS[kernel]
+        self._density = _KERNELS[kernel]
+        self._reach = _GAUSSIAN_REACH if kernel == "gaussian" else 1.0
+        u = np.linspace(-self._reach, self._reach, _GRID)
+        parts = np.stack([u**j * self._density(u) for j in range(3)])
+        steps = (parts[:, 1:] + parts[:, :-1]) / 2.0 * (u[1] - u[0])
+        self._grid, self._moments = u, np.hstack([np.zeros((3, 1)), np.cumsum(steps, axis=1)])
 
     def weights(self, h: float) -> Floats:
-        """K_h(a - pi(x)) / p(a | x), the kernel's mass beyond the bounds given back."""
+        """K_h(a - pi(x)) / p(a | x), near a bound times the line that keeps its mean 1 and its first moment 0."""
         log = self.log
-        weights = self._density((log.actions - self._wanted) / h) / (h * log.densities)
+        u = (log.actions - self._wanted) / h
+        weights = self._density(u) / (h * log.densities)
         if log.bounds is not None:
             low, high = ((end - self._wanted) / h for end in log.bounds)
-            weights = weights / np.maximum(self._distribution(high) - self._distribution(low), 1e-12)
+            m0, m1, m2 = (np.interp(high, self._grid, m) - np.interp(low, self._grid, m) for m in self._moments)
+            weights = weights * (m2 - m1 * u) / (m0 * m2 - m1**2)
         return np.asarray(weights)
 
+    def jumps(self, outcome: Floats, h: float, wider: float = 1.0) -> float:
+        """The p-value of "near pi(x), outcomes are a cubic in a": steps at five places within h are added, one by one.
 
-def _scored(name: str, smoothing: _Smoothing, grid: list[float], q: tuple[Floats, Floats], level: float) -> Scored:
+        The cubic is that of the rows within ``wider`` times h: more rows see a jump better, but fewer curves are cubics
+        there. Least squares weighted by 1 / p(a | x), errors robust to unequal noise, the least p-value times five.
+        """
+        u = (self.log.actions - self._wanted) / (h * min(self._reach, 2.0))
+        near = np.abs(u) < wider
+        u, y, w = u[near], outcome[near], 1.0 / self.log.densities[near]
+        rest = len(u) - 5
+        if rest < MIN_NEAR:
+            return 1.0
+        root = np.sqrt(w / w.mean())
+        basis = np.linalg.qr(root[:, None] * u[:, None] ** np.arange(4))[0]
+        steps = root[:, None] * (u[:, None] > _PLACES)
+        steps -= basis @ (basis.T @ steps)
+        residual = root * y - basis @ (basis.T @ (root * y))
+        sizes = (steps**2).sum(axis=0)
+        steps, sizes = steps[:, sizes > 1e-3 * len(u)], sizes[sizes > 1e-3 * len(u)]
+        if not sizes.size or np.linalg.norm(residual) <= 1e-9 * np.linalg.norm(root * y):  # rounding alone is left
+            return 1.0
+        jumps = steps.T @ residual / sizes
+        errors = np.sqrt(((steps * (residual[:, None] - steps * jumps)) ** 2).sum(axis=0) * len(u) / rest) / sizes
+        largest = float(np.max(np.abs(jumps) / np.maximum(errors, np.finfo(float).tiny)))
+        return min(1.0, 2.0 * len(_PLACES) * float(stdtr(rest, -largest)))
+
+
+def _scored(name: str, smoothing: _Smoothing, given: float | None, q: tuple[Floats, Floats], level: float) -> Scored:
+    log = smoothing.log
+    outcome = log.rewards - q[0] if name == "kernel-dr" else log.rewards
+
     def scores(h: float) -> Floats:
-        w, r = smoothing.weights(h), smoothing.log.rewards
-        if name == "kernel-dr":
-            return np.asarray(q[1] + w * (r - q[0]))
-        return ratio(w * r, w) if name == "kernel-snips" else np.asarray(w * r)
+        w = smoothing.weights(h)
+        if name == "kernel-snips":
+            return ratio(w * outcome, w)
+        return np.asarray((q[1] if name == "kernel-dr" else 0.0) + w * outcome)
 
-    tables = [scores(h) for h in grid]
-    z = float(ndtri(0.5 + level / 2))
-    n = len(smoothing.log)
-    chosen = slope([t.mean() for t in tables], [z * t.std(ddof=1) / math.sqrt(n) for t in tables])
-    h = grid[chosen]
-    corrected = 2.0 * scores(h / math.sqrt(2.0)) - tables[chosen]
-    if len(grid) > 1:  # a value of its own bandwidth's bias could lie outside of its interval
-        return Scored(corrected, smoothing.weights(h), (), h)
-    far = abs(float(tables[chosen].mean() - corrected.mean())) > z * float(corrected.std(ddof=1)) / math.sqrt(n)
+    h, jump = (given, False) if given is not None else _undersmoothed(smoothing, outcome)
+    plain = scores(h)
+    corrected = 2.0 * scores(h / math.sqrt(2.0)) - plain
+    weights = smoothing.weights(h)
+    rare = _rare_events(log.rewards[weights != 0.0])
+    if given is None:  # a value of its own bandwidth's bias could lie outside of its interval
+        steep = (f"rewards jump, or nearly so, within {h:.3g} of the policy's actions: the value may be a mean over "
+                 "both sides of the jump (log more actions there)",)  # fmt: skip
+        return Scored(corrected, weights, (*rare, *(steep if jump else ())), h)
+    z, n = float(ndtri(0.5 + level / 2)), len(log)
+    far = abs(float(plain.mean() - corrected.mean())) > z * float(corrected.std(ddof=1)) / math.sqrt(n)
     said = (f"biased: a bandwidth of {h:.3g} smooths much away; the interval is corrected for it, the value is not",)
-    return Scored(tables[chosen], smoothing.weights(h), said if far else (), h, corrected)
+    return Scored(plain, weights, (*rare, *(said if far else ())), h, corrected)
 
 
-def _grid(log: ContinuousLog) -> list[float]:
-    """Bandwidths from narrow (about 50 rows within, under an even log) to half of the actions' range."""
-    low, high = log.bounds or (float(log.actions.min()), float(log.actions.max()))
-    span = max(high - low, 1e-12)
-    least = min(0.25, max(25.0 / len(log), 0.005))
-    return [float(h) for h in span * np.geomspace(least, 0.5, 10)]
+def _rare_events(rewards: Floats) -> tuple[str, ...]:
+    """Whether these rewards, of the rows near the policy's actions, are in effect yes or no, with too few of either.
+
+    Price times bought or not: amounts close to each other, and zeros. No value is common, so ``rare_rewards`` is mute.
+    """
+    amounts = rewards[rewards != 0.0]
+    if not 0 < len(amounts) < len(rewards) or len(np.unique(amounts)) == 1:
+        return ()
+    fewer = min(len(amounts), len(rewards) - len(amounts))
+    if fewer >= MIN_EVENTS or amounts.std() > 0.35 * abs(amounts.mean()):
+        return ()
+    what = "nothing" if fewer < len(amounts) else "anything"
+    said = f"only {fewer} of the {len(rewards):,} rows near the policy's actions earned {what}"
+    return (f"{said}: an interval needs about {MIN_EVENTS}",)
+
+
+def _undersmoothed(smoothing: _Smoothing, outcome: Floats) -> tuple[float, bool]:
+    """The bandwidth, and whether rewards jump within it."""
+    log = smoothing.log
+    low, high = np.quantile(log.actions, [0.01, 0.99])
+    span = (high - low) / 0.98  # an outlier must not widen it
+    if log.bounds is not None:
+        span = min(span, log.bounds[1] - log.bounds[0])
+    h = 0.6 * max(float(span), 1e-12) * len(log) ** (-1.0 / 3.0)
+    while smoothing.jumps(outcome, h) < _DOUBT and effective_size(smoothing.weights(h / 2.0)) >= MIN_NEAR:
+        h /= 2.0
+    return h, smoothing.jumps(outcome, h, wider=3.0) < _SURE
 
 
 def _actions(policy: Any, log: ContinuousLog) -> Floats:

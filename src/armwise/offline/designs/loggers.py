@@ -11,11 +11,10 @@ import numpy as np
 
 from armwise.core.agent import Floats, count, fraction
 from armwise.offline.estimators.reward_models import fitted_model
-from armwise.offline.evaluation.diagnostics import WeakLogWarning
 from armwise.offline.evaluation.per_round_scores import Scored, evaluation
 from armwise.offline.evaluation.targets import Target, of_logged
 from armwise.offline.logs.log import Log
-from armwise.offline.logs.rows import Ints, LogBlock, joined
+from armwise.offline.logs.rows import Ints, LogBlock, WeakLogWarning, joined
 from armwise.offline.results.estimates import Evaluation
 
 ESTIMATORS = ("naive-ips", "balanced-ips", "weighted-ips", "naive-dr", "balanced-dr", "weighted-dr")

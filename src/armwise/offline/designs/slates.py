@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from armwise.core.agent import Floats, count, fraction
+from armwise.offline.designs.slot_interactions import Interactions
+from armwise.offline.designs.slot_interactions import p_value as _p_value
 from armwise.offline.estimators.reward_models import folds_of
-from armwise.offline.evaluation.diagnostics import WeakLogWarning
 from armwise.offline.evaluation.per_round_scores import Scored, evaluation, ratio, title
-from armwise.offline.logs.rows import LogBlock
+from armwise.offline.logs.rows import LogBlock, WeakLogWarning
 from armwise.offline.logs.slate_log import ABSENT, SlateLog
 from armwise.offline.results.estimates import Evaluation
 
+_FALSE_ALARM = 0.01  # p-value of an assumption below which the verdict speaks against it
+_ASSUMED = {
+    "iips": "a slot's reward depends on the arms of other slots, which iips takes not to matter",
+    "rips": "a slot's reward depends on the arms below it, which rips and cascade-dr take not to matter",
+    "pi": "the reward is not a sum over the slots, which pi takes it for",
+}
 ESTIMATORS = ("sips", "iips", "rips", "pi", "cascade-dr", "sn-sips", "sn-iips", "sn-rips")
 
 
@@ -41,6 +49,7 @@ def evaluate_slates(
     reward of the whole that is a sum over slots filled independently, "cascade-dr" (Kiyohara et al. 2022) is "rips"
     with a cross-fitted model; "sn-" in front normalises. By default all that the log and the policy allow; "pi" is not
     among them where a slot's arm depended on those above (no ranking shows an arm twice, or marginals were given).
+    The assumptions of "iips", "rips", "cascade-dr" and "pi" are tested, and the verdict says which do not hold.
 
     >>> log = SlateLog(actions=[[0, 1], [1, 0]] * 100, rewards=[[1, 0], [0, 0], [1, 1], [0, 0]] * 50,
     ...                probabilities=[[0.5, 1], [0.5, 1]] * 100, n_arms=2)
@@ -200,13 +209,27 @@ class _Scorer:
         if name == "pi":
             # r (sum_l w_l - L + 1): the pseudo-inverse for slots filled independently
             weights = (self.alone - 1.0).sum(axis=1) + 1.0
-            said = "biased: pi is for slots that are filled independently, which these are not"
-            return Scored(weights * log.totals, weights, (said,) if _together(log) else ())
+            scores = weights * log.totals
+            said = ["biased: pi is for slots that are filled independently, which these are not"] * _together(log)
+            return Scored(scores, weights, (*said, *self._against("pi", scores)))
         if name == "iips":
-            return Scored((self.alone * self._rewards()).sum(axis=1), self._mean(self.alone), self._dependent())
-        if name == "rips":
-            return Scored((self.down * self._rewards()).sum(axis=1), self._mean(self.down))
-        return Scored(self._cascade(), self._mean(self.down))
+            scores = (self.alone * self._rewards()).sum(axis=1)
+            return Scored(scores, self._mean(self.alone), (*self._dependent(), *self._against("iips", scores)))
+        scores = (self.down * self._rewards()).sum(axis=1)
+        said = self._against("rips", scores)
+        return Scored(scores if name == "rips" else self._cascade(), self._mean(self.down), tuple(said))
+
+    def _against(self, name: str, scores: Floats) -> list[str]:
+        """What the log says against an assumption: the difference from "sips", which has none, and interactions."""
+        doubts = [self.down[:, -1] * self.log.totals - scores]
+        if name == "iips":
+            doubts.append((self.down * self._rewards()).sum(axis=1) - scores)  # it holds only if rips does
+        p = min([*map(_p_value, doubts), self._interactions.p_value(name)]) * (len(doubts) + 1)
+        return [f"{_ASSUMED[name]} (p = {p:.1g}): take sips"] if p < _FALSE_ALARM else []
+
+    @cached_property
+    def _interactions(self) -> Interactions:
+        return Interactions(self.log)
 
     def _dependent(self) -> tuple[str, ...]:
         if not (self.log.independent and _together(self.log)):

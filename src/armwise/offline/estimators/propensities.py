@@ -48,10 +48,14 @@ class PropensityModel:
         self.probabilities: Floats | None = None  # (n, K) after fill
         self.corrections: list[tuple[float, float]] = []  # (temperature, uniform share) of each fold
 
-    def fill(self, log: Log, *, progress: bool = False) -> Log:
-        """The same log with estimated probabilities of its arms (``progress`` draws a bar over its rows)."""
+    def fill(self, log: Log, *, cluster: Any = None, progress: bool = False) -> Log:
+        """The same log with estimated probabilities of its arms (``progress`` draws a bar over its rows).
+
+        ``cluster`` (a column's name, or an array with one value per row) keeps the rows of a user in one fold.
+        """
         rows = log.rows
-        fold = folds_of(rows, self.folds, self.seed)
+        together = log.column(cluster) if isinstance(cluster, str) else cluster
+        fold = folds_of(rows, self.folds, self.seed, together)
         if min(np.bincount(fold, minlength=self.folds)) == 0:
             raise ValueError(f"the log has {len(rows)} rows, too few for {self.folds} folds")
         with bar(log, 1, progress) as advance:

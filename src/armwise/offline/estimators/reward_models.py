@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import hashlib
+from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -26,13 +28,39 @@ class Model(Protocol):
         """(n, K) expected rewards."""
 
 
-def folds_of(rows: LogBlock, folds: int, seed: int = 0) -> Ints:
-    """The fold of each row: a hash of its number, the same in every pass over a streamed log.
+def folds_of(rows: LogBlock, folds: int, seed: int = 0, cluster: Any = None) -> Ints:
+    """The fold of each row: a hash of its number, or of its cluster, the same in every pass over a streamed log.
+
+    ``cluster`` is the name of a column or an array with one value for each row of the log: rows of one cluster share
+    their fold, so that no model has seen another row of the cluster that it is asked about.
 
     >>> folds_of(LogBlock(np.zeros(9, np.int64), np.zeros(9), 1), folds=3)
     array([0, 2, 2, 0, 1, 0, 1, 0, 2])
+    >>> folds_of(LogBlock(np.zeros(4, np.int64), np.zeros(4), 1), 3, 0, np.array(["a", "b", "a", "b"]))
+    array([0, 2, 0, 2])
     """
-    return (row_hashes(rows.start, len(rows), seed, "fold") % np.uint64(folds)).astype(np.int64)
+    if cluster is None:
+        return (row_hashes(rows.start, len(rows), seed, "fold") % np.uint64(folds)).astype(np.int64)
+    return (cluster_uniforms(cluster_values(cluster, rows), seed, "fold") * folds).astype(np.int64)
+
+
+def cluster_values(cluster: Any, rows: LogBlock) -> Any:
+    """The cluster of each of these rows, from a column's name or an array for the whole log."""
+    if not isinstance(cluster, str):
+        return np.asarray(cluster)[rows.start : rows.start + len(rows)]
+    assert rows.extra is not None
+    return rows.extra[cluster]
+
+
+def cluster_uniforms(values: Any, seed: int, what: str) -> Floats:
+    """For each row a number in [0, 1) that its cluster decides.
+
+    >>> a, b = cluster_uniforms(np.array([7, 7]), 0, "split"); bool(a == b)
+    True
+    """
+    labels, which = np.unique(np.asarray(values), return_inverse=True)
+    keys = [hashlib.blake2b(f"{seed}/{what}/{label}".encode(), digest_size=7).digest() for label in labels.tolist()]
+    return (np.array([int.from_bytes(key, "big") for key in keys], np.float64) / 2.0**56)[which.ravel()]
 
 
 class RidgeSums:
@@ -82,6 +110,12 @@ class CrossfitRidge:
         self.lam, self.folds, self.seed = positive("lam", lam), count("folds", folds, least=2), seed
         self._theta: Floats | None = None  # (folds, models, d)
         self._whole = np.empty(0)  # (models, d), for rows that no fold has learnt from
+        self._cluster: Any = None
+
+    def over_clusters(self, cluster: Any) -> CrossfitRidge:
+        """The same with folds of whole clusters: a column's name, or an array with one value per row."""
+        self._cluster = cluster
+        return self
 
     def fit(self, log: Log, progress: Any = None) -> CrossfitRidge:
         """One pass over the log."""
@@ -90,12 +124,12 @@ class CrossfitRidge:
     def sums(self, log: Log, progress: Any = None) -> RidgeSums:
         """The sums of a log, or of a part of it."""
         sums, seen = RidgeSums(), 0
-        for rows in log.batches():
+        for rows in log.batches(extra=(self._cluster,) if isinstance(self._cluster, str) else ()):
             enough = self._enough(rows)  # counted over the whole log, so that its parts learn from the same rows
             for first in range(0, min(len(rows), enough - rows.start), _CHUNK):
                 part = rows.take(slice(first, min(first + _CHUNK, enough - rows.start)))
                 X, models = self._logged(part)
-                sums.add(X, part.rewards, folds_of(part, self.folds, self.seed), models,
+                sums.add(X, part.rewards, folds_of(part, self.folds, self.seed, self._cluster), models,
                          (self.folds, 1 if per_arm(part) else part.n_arms))  # fmt: skip
             seen += len(rows)
             if progress is not None:
@@ -135,11 +169,12 @@ class CrossfitRidge:
     def predict(self, rows: LogBlock) -> Floats:
         """(n, K) expected rewards, each row by the model of its fold."""
         assert self._theta is not None, "fit comes first"
-        if not per_arm(rows) and ndim(rows.contexts) == 2 and rows.start >= self._enough(rows):
+        beyond = self._cluster is None and rows.start >= self._enough(rows)  # rows that no model has learnt from
+        if not per_arm(rows) and ndim(rows.contexts) == 2 and beyond:
             q = rows.contexts @ self._whole[:, 1:].T
             q += self._whole[:, 0]
             return np.asarray(q)
-        fold = folds_of(rows, self.folds, self.seed)
+        fold = folds_of(rows, self.folds, self.seed, self._cluster)
         if not per_arm(rows) and ndim(rows.contexts) == 2 and self._theta[..., 0].size <= 128:
             return self._all_models(np.asarray(rows.contexts), fold, rows.n_arms)
         q = np.empty((len(rows), rows.n_arms))
@@ -191,11 +226,19 @@ class Crossfit:
     def __init__(self, regressor: Any, folds: int = 3, seed: int = 0) -> None:
         self.regressor, self.folds, self.seed = regressor, count("folds", folds, least=2), seed
         self._fitted: list[Any] = []
+        self._cluster: Any = None
+
+    def over_clusters(self, cluster: Any) -> Crossfit:
+        """The same with folds of whole clusters: a column's name, or an array with one value per row."""
+        self._cluster = cluster
+        return self
 
     def fit(self, log: Log, progress: Any = None) -> Crossfit:
         """Fit one model a fold, on the rows of the others."""
         rows = log.rows
-        fold = folds_of(rows, self.folds, self.seed)
+        if isinstance(self._cluster, str):
+            rows = replace(rows, extra={self._cluster: log.column(self._cluster)})
+        fold = folds_of(rows, self.folds, self.seed, self._cluster)
         self._fitted = []
         for f in range(self.folds):
             others = np.flatnonzero(fold != f)
@@ -208,7 +251,7 @@ class Crossfit:
 
     def predict(self, rows: LogBlock) -> Floats:
         """(n, K) expected rewards, each row by the model of its fold."""
-        fold = folds_of(rows, self.folds, self.seed)
+        fold = folds_of(rows, self.folds, self.seed, self._cluster)
         q = np.empty((len(rows), rows.n_arms))
         for f, model in enumerate(self._fitted):
             mine = np.flatnonzero(fold == f)
@@ -267,12 +310,17 @@ class Given:
         return _finite(q, rows.start)
 
 
-def fitted_model(model: Any, log: Log, folds: int, seed: int, progress: Any = None) -> Model:
-    """What ``reward_model=`` may be: None (a cross-fitted ridge), a regressor to cross-fit, or a finished model."""
+def fitted_model(
+    model: Any, log: Log, folds: int, seed: int, progress: Any = None, cluster: Any = None
+) -> Model:  # fmt: skip
+    """What ``reward_model=`` may be: None (a cross-fitted ridge), a regressor to cross-fit, or a finished model.
+
+    ``cluster`` (a column's name, or an array with one value per row) keeps the rows of a cluster in one fold.
+    """
     if model is None:
-        return CrossfitRidge(folds=folds, seed=seed).fit(log, progress)
+        return CrossfitRidge(folds=folds, seed=seed).over_clusters(cluster).fit(log, progress)
     if isinstance(model, (CrossfitRidge, Crossfit)):
-        return model.fit(log, progress)
+        return model.over_clusters(cluster).fit(log, progress)
     if hasattr(model, "fit") and hasattr(model, "predict"):
-        return Crossfit(model, folds, seed).fit(log, progress)
+        return Crossfit(model, folds, seed).over_clusters(cluster).fit(log, progress)
     return Given(model, log)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, overload
 
 import numpy as np
@@ -11,16 +12,17 @@ import numpy as np
 from armwise.core.agent import Agent, Floats
 from armwise.offline.estimators.estimators import Estimator, Facts, named
 from armwise.offline.estimators.reward_models import fitted_model
-from armwise.offline.evaluation.diagnostics import WeakLogWarning
+from armwise.offline.evaluation.offers import Mask, offered, remark, restricted, rows_of
 from armwise.offline.evaluation.passes import Pass
 from armwise.offline.evaluation.settings import Logged, Settings
 from armwise.offline.evaluation.tally import Tally
-from armwise.offline.evaluation.targets import Target
+from armwise.offline.evaluation.targets import Always, Target
 from armwise.offline.intervals.intervals import IntervalKind
 from armwise.offline.logs.log import Log
+from armwise.offline.logs.rows import WeakLogWarning
 from armwise.offline.results import answers
 from armwise.offline.results.answers import BEST_FIRST
-from armwise.offline.results.estimates import Comparison, Estimate, Evaluation, Lift
+from armwise.offline.results.estimates import Comparison, Estimate, Evaluation, Lift, OneSided, both_sides
 from armwise.offline.results.evaluations import Evaluations
 from armwise.offline.results.plan import plan_of
 
@@ -48,6 +50,8 @@ def evaluate(
     seed: int = ...,
     progress: bool = ...,
     engine: Any = ...,
+    simultaneous: bool = ...,
+    one_sided: OneSided | None = ...,
     warn: bool = ...,
 ) -> Evaluations: ...
 @overload
@@ -71,6 +75,8 @@ def evaluate(
     seed: int = ...,
     progress: bool = ...,
     engine: Any = ...,
+    simultaneous: bool = ...,
+    one_sided: OneSided | None = ...,
     warn: bool = ...,
 ) -> Evaluation: ...
 def evaluate(
@@ -93,6 +99,8 @@ def evaluate(
     seed: int = 0,
     progress: bool = False,
     engine: Any = None,
+    simultaneous: bool = True,
+    one_sided: OneSided | None = None,
     warn: bool = True,
 ) -> Any:
     """What ``policy`` would have earned in the rounds of ``log``, with intervals, diagnostics and a verdict.
@@ -105,14 +113,17 @@ def evaluate(
 
     ``clip`` replaces a logged probability p by max(p, clip) (Strehl et al. 2010), ``cap`` a weight w by min(w, cap):
     less variance, for a bias that the intervals do not know; the verdict says so where it matters. ``interval`` is
-    "auto" ("cressie-read" where rewards are bounded, else "normal"), "bootstrap", "bernstein", "betting" or
-    "sequence" (valid at all times at once). Rewards are bounded by ``reward_range``, or by 0 and 1 where all of them
-    lie between. "bernstein", "betting" and "sequence" of a doubly robust estimate also need the largest possible
-    weight: ``max_weight``, by default 1/clip or cap, or one over the log's smallest probability.
+    "auto" ("cressie-read" where rewards are bounded, else "skew-corrected"), "normal", "bootstrap", "bernstein",
+    "betting" or "sequence" (valid at all times at once); the last two assume that the mean reward stays the same over
+    the log. Rewards are bounded by ``reward_range``, or by 0 and 1 where all of them lie between. "bernstein",
+    "betting" and "sequence" of a doubly robust estimate also need the largest possible weight: ``max_weight``, by
+    default 1/clip or cap, or one over the log's smallest probability.
     ``reward_model``: None for a ridge, a scikit-learn regressor or classifier (both cross-fitted), an object with
     ``predict(contexts) -> (n, K)``, or an (n, K) array. An interval does not know the bias of "dm".
     ``engine`` names a Dask cluster for logs beyond one machine: "dask" (the client that is open), "dask://host:port",
     a ``Client`` or a cluster. Its workers read parts of the log, whose sums merge into the same numbers.
+    ``simultaneous=False`` gives each policy's interval its own level instead of one for all at once. ``one_sided``
+    "lower" or "upper" leaves only that end of every interval, at the whole ``level``, and p-values of that side.
     What speaks against the numbers is the result's ``verdict``, and a ``WeakLogWarning`` unless ``warn`` is False.
 
     >>> rng = np.random.default_rng(2)
@@ -133,27 +144,69 @@ def evaluate(
     if baseline is not None and baseline != "logged" and (not several or baseline not in policies):
         known = ["logged", *(policies if several else ())]
         raise ValueError(f"baseline is {baseline!r}, expected one of {', '.join(map(repr, known))}")
-    single = 1.0 - (1.0 - level) / len(policies) if interval in ("betting", "sequence") else level
+    if (masks := offered(log, policies)) is not None:
+        options: dict[str, Any] = {
+            "clip": clip, "interval": interval, "baseline": baseline, "cap": cap, "folds": folds,
+            "reward_range": reward_range, "max_weight": max_weight, "resamples": resamples, "seed": seed,
+            "progress": progress, "engine": engine, "simultaneous": simultaneous,
+            "one_sided": one_sided, "warn": False,
+        }  # fmt: skip
+        rest = {"by": by, "cluster": cluster, "reward_model": reward_model}
+        found = _where_offered(log, policies, masks, chosen, level, rest, options)
+        whole = Evaluations(found, baseline, by if isinstance(by, str) else "segment") if several else found[""]
+        if warn and whole.weaknesses:
+            warnings.warn(WeakLogWarning("; ".join(whole.weaknesses)), stacklevel=2)
+        return whole
+    asked, level = level, both_sides(level, one_sided)
+    together = len(policies) if simultaneous else 1
+    single = 1.0 - (1.0 - level) / together if interval in ("betting", "sequence") else level
     job = Settings(log, clip, interval, single, reward_range, max_weight, folds, cap, cluster is not None)
     targets = {name: Target(each, log, name or None) for name, each in policies.items()}
     reported = (Logged(),) if baseline == "logged" else ()
     pairs = [(e, t) for t in targets.values() for e in chosen]
     run = Pass(job, pairs, reward_model, folds, seed, by, cluster, reported)
     run.go(progress, engine)
-    found = _Answers(targets, chosen, baseline, level, resamples, seed).of(run.whole, log)
+    question = _Answers(targets, chosen, baseline, level, resamples, seed, simultaneous)
+    found = question.of(run.whole, log, run.balance.missed)
     for each in found.values():
         each.plan = plan_of(log, each, answers.headline(each).name, interval, cluster)
         each.copies, each.remarks = log.copies, log.remarks
     if by is not None:
-        share = level ** (1.0 / max(len(run.segments), 1))
+        share = level ** (1.0 / max(len(run.segments), 1)) if simultaneous else level
         for segment, tally in run.segments.items():
-            inside = _Answers(targets, chosen, baseline, share, resamples, seed).of(tally, log)
+            inside = _Answers(targets, chosen, baseline, share, resamples, seed, simultaneous).of(tally, log)
             for name, each in inside.items():
                 found[name].segments[segment] = each
+    if one_sided is not None:
+        found = {name: each.one_sided(one_sided, asked) for name, each in found.items()}
     result = Evaluations(found, baseline, by if isinstance(by, str) else "segment") if several else found[""]
-    if result.weaknesses and warn:
+    if warn and result.weaknesses:
         warnings.warn(WeakLogWarning("; ".join(result.weaknesses)), stacklevel=2)
     return result
+
+
+def _where_offered(
+    log: Log, policies: dict[str, Any], masks: dict[str, Mask], chosen: Any, level: float, rest: dict[str, Any],
+    options: dict[str, Any],
+) -> dict[str, Evaluation]:  # fmt: skip
+    """Each policy on the rows in which it was on offer; intervals still hold for all of them at once."""
+    base = options["baseline"]
+    if base in masks:  # a lift is paired: both must be on offer
+        masks = {name: mask & masks[base] for name, mask in masks.items()}
+    found: dict[str, Evaluation] = {}
+    for mask in {mask.tobytes(): mask for mask in masks.values()}.values():
+        names = [name for name, each in masks.items() if (each == mask).all()]
+        paired = dict.fromkeys([*names, base] if base in masks else names)
+        group = {name: rows_of(policies[name], mask) for name in paired}
+        part = restricted(log, mask, names[0])
+        share = 1.0 - (1.0 - level) * len(names) / len(masks) if options["simultaneous"] else level
+        inside = {name: rows_of(values, mask) for name, values in rest.items()}
+        judged = evaluate(part, group, chosen, level=share, **inside, **options)
+        for name in names:
+            found[name] = judged[name]
+            if not mask.all():
+                found[name].remarks = [*found[name].remarks, remark(mask, found[name])]
+    return {name: found[name] for name in policies}
 
 
 class _Answers:
@@ -161,17 +214,21 @@ class _Answers:
 
     def __init__(
         self, targets: dict[str, Target], chosen: list[Estimator], baseline: str | None, level: float,
-        resamples: int, seed: int,
+        resamples: int, seed: int, simultaneous: bool,
     ) -> None:  # fmt: skip
         self._targets, self._chosen, self._baseline = targets, chosen, baseline
-        self._level, self._resamples, self._seed = level, resamples, seed
+        self._level, self._resamples, self._seed, self._simultaneous = level, resamples, seed, simultaneous
 
-    def of(self, tally: Tally, log: Log) -> dict[str, Evaluation]:
+    def _single(self, tally: Tally, gradients: list[Floats]) -> float:
+        """The level of each of several intervals."""
+        return tally.simultaneous_level(gradients, self._level, self._seed) if self._simultaneous else self._level
+
+    def of(self, tally: Tally, log: Log, missed: Callable[[], list[str]] = list) -> dict[str, Evaluation]:
         m, names = len(self._chosen), list(self._targets)
         found: dict[str, dict[str, Estimate]] = {name: {} for name in names}
         for j, estimator in enumerate(self._chosen):
             pairs = [i * m + j for i in range(len(names))]
-            level = tally.simultaneous_level([tally.gradient(p) for p in pairs], self._level, self._seed)
+            level = self._single(tally, [tally.gradient(p) for p in pairs])
             for name, pair in zip(names, pairs, strict=True):
                 found[name][estimator.name] = tally.estimate(pair, level, self._resamples, self._seed, self._level)
         lifts = self._lifts(tally)
@@ -179,7 +236,8 @@ class _Answers:
         return {
             name: Evaluation(found[name], tally.diagnostics(self._targets[name]), self._targets[name].name, kind,
                              self._level, lift=lifts.get(name), columns=log.columns_used, logged=tally.mean_reward,
-                             reward_range=tally.reward_range, policies=len(names))
+                             reward_range=tally.reward_range, policies=len(names) if self._simultaneous else 1,
+                             estimated=log.estimated, missed=missed)
             for name in names
         }  # fmt: skip
 
@@ -192,13 +250,38 @@ class _Answers:
         base = len(names) * m if self._baseline == "logged" else names.index(self._baseline) * m + best
         pairs = {name: i * m + best for i, name in enumerate(names) if i * m + best != base}
         gradients = [tally.gradient(p) - tally.gradient(base) for p in pairs.values()]
-        level = tally.simultaneous_level(gradients, self._level, self._seed)
+        level = self._single(tally, gradients)
         found = {}
         for name, pair in pairs.items():
             d = tally.difference(pair, base, level, self._resamples, self._seed)
             value = min(max(d.value, d.low), d.high)  # cut, as its interval is, to what the rewards' range allows
-            found[name] = Lift(self._baseline, known[best], value, d.low, d.high, d.p_value, self._level, d.kind)
+            error = math.sqrt(max(d.variance, 0.0) / tally.n)
+            found[name] = Lift(self._baseline, known[best], value, d.low, d.high, d.p_value, self._level, d.kind, error)
         return found
+
+
+def effects(
+    log: Log, control: Any, estimators: Names = "dr", *, by: Any = None, level: float = 0.95, **options: Any
+) -> Evaluations:  # fmt: skip
+    """What each arm earns more than the ``control`` arm, overall and by segment: ``evaluate`` with one policy per arm.
+
+    The result has each arm by its name; ``lift`` is the effect, with an interval and a p-value; with ``by`` (a column's
+    name, or an array) ``segments`` have their own, and ``heterogeneity`` is the p-value of "the effect is the same in
+    all segments". ``options`` go to ``evaluate``.
+
+    >>> rng = np.random.default_rng(2)
+    >>> arms = rng.choice(["mail", "none"], 4000)
+    >>> log = Log(arms=arms, rewards=rng.random(4000) < 0.2 + 0.1 * (arms == "mail"), probabilities=0.5)
+    >>> found = effects(log, "none", "snips", by=rng.integers(0, 2, 4000))
+    >>> bool(found["mail"].lift.low > 0), bool(found["mail"].heterogeneity > 0.01)
+    (True, True)
+    """
+    labels = [str(label) for label in (log.arm_names if log.arm_names is not None else range(log.n_arms))]
+    if str(control) not in labels:
+        raise ValueError(f"control is {control!r}, expected one of the arms: {', '.join(labels[:20])}")
+    policies = {label: Always(place) for place, label in enumerate(labels)}
+    found: Evaluations = evaluate(log, policies, estimators, level=level, by=by, baseline=str(control), **options)
+    return found
 
 
 def compare(
@@ -220,11 +303,13 @@ def compare(
     seed: int = 0,
     progress: bool = False,
     engine: Any = None,
+    one_sided: OneSided | None = None,
 ) -> Comparison:
     """Is the first policy better than the second? The difference of their values, paired row by row.
 
     What both would have earned in the same round cancels, so the interval is narrower than two apart would say. The
-    p-value and the interval of the difference are of one kind: normal with interval "auto".
+    p-value and the interval of the difference are of one kind: with "auto", "cressie-read" where rewards are bounded,
+    else "skew-corrected". ``one_sided`` as in ``evaluate``.
 
     >>> rng = np.random.default_rng(2)
     >>> arms = rng.integers(0, 2, 1000)
@@ -233,9 +318,16 @@ def compare(
     'first'
     """
     [chosen] = named(estimator)
-    if interval == "cressie-read":
-        raise ValueError("interval='cressie-read' is for single values: for a difference ask for 'auto' (normal), "
-                         "'bootstrap', 'bernstein', 'betting' or 'sequence'")  # fmt: skip
+    left = ""
+    if (masks := offered(log, {"first": first, "second": second})) is not None:
+        both_offered = masks["first"] & masks["second"]
+        if not both_offered.all():
+            first, second, cluster, reward_model = (
+                rows_of(each, both_offered) for each in (first, second, cluster, reward_model)
+            )
+            n, log = len(both_offered), restricted(log, both_offered, "first and second")
+            left = f"both policies were on offer in {len(log):,} of {n:,} rows, and are compared on these"
+    asked, level = level, both_sides(level, one_sided)
     job = Settings(log, clip, interval, level, reward_range, max_weight, folds, cap, cluster is not None)
     targets = [Target(first, log), Target(second, log)]
     run = Pass(job, [(chosen, target) for target in targets], reward_model, folds, seed, None, cluster)
@@ -249,9 +341,12 @@ def compare(
         )
     difference = run.whole.difference(0, 1, level, resamples, seed)
     names = (targets[0].name, targets[1].name)
-    verdicts += [log.copies] if log.copies else []
+    verdicts += [*run.balance.missed(), *([log.copies] if log.copies else [])]
     plan = plan_of(log, {chosen.name: both[0]}, chosen.name, interval, cluster, difference.kind)
-    comparison = Comparison.of(both[0], both[1], difference, names, log.columns_used, verdicts, plan, log.remarks)
+    comparison = Comparison.of(both[0], both[1], difference, names, log.columns_used, verdicts, plan,
+                               [*log.remarks, *([left] if left else [])], log.estimated)  # fmt: skip
+    if one_sided is not None:
+        comparison = comparison.one_sided(one_sided, asked)
     if comparison.weaknesses:
         warnings.warn(WeakLogWarning("; ".join(comparison.weaknesses)), stacklevel=2)
     return comparison

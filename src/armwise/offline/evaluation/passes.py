@@ -12,12 +12,12 @@ import numpy as np
 from armwise.core.cluster import check_dask, dask_client
 from armwise.offline.estimators.estimators import Estimator
 from armwise.offline.estimators.reward_models import Crossfit, CrossfitRidge, Model, RidgeSums, fitted_model
-from armwise.offline.evaluation.balance import Balance
 from armwise.offline.evaluation.settings import Settings
 from armwise.offline.evaluation.sums import Sums
 from armwise.offline.evaluation.tally import Tally
 from armwise.offline.evaluation.targets import Target
 from armwise.offline.intervals.intervals import block_size
+from armwise.offline.logs.balance import Balance
 from armwise.offline.logs.log import Log
 from armwise.offline.logs.one_thread import one_thread
 from armwise.offline.logs.row_progress import bar
@@ -79,16 +79,14 @@ class Pass:
         for name, values in (("by", self._by), ("cluster", self._cluster)):
             _check_length(name, values, self.whole.sums.n)
         self.balance = found.balance
-        least = self.whole.least_probability
-        self.whole.finish(self.balance, least)
-        for tally in self.segments.values():
-            tally.finish(self.balance, least)
+        for tally in (self.whole, *self.segments.values()):
+            tally.finish(self.balance, self.whole)
 
     def _here(self, advance: Advance) -> Found:
         with one_thread(self._job.log.streamed and self._reward_model is None):
             model = None
             if self._needs_model:
-                model = fitted_model(self._reward_model, self._job.log, self._folds, self._seed, advance)
+                model = fitted_model(self._reward_model, self._job.log, self._folds, self._seed, advance, self._cluster)
             return self.over(model, advance)
 
     def over(self, model: Model | None, advance: Advance) -> Found:
@@ -159,8 +157,10 @@ class Pass:
     def _model(self, client: Any, parts: list[Log], futures: list[Any], advance: Advance) -> Model:
         asked = self._reward_model
         if asked is not None and not isinstance(asked, CrossfitRidge):
-            return fitted_model(asked, self._job.log, self._folds, self._seed, advance)
+            return fitted_model(asked, self._job.log, self._folds, self._seed, advance, self._cluster)
         ridge = asked if asked is not None else CrossfitRidge(folds=self._folds, seed=self._seed)
+        log = self._job.log
+        ridge.over_clusters(self._cluster if log.streamed else _whole_column(log, self._cluster))
         sums = RidgeSums()
         for part, later in zip(parts, _answers(client, _ridge_sums_of, futures, ridge), strict=True):
             sums.merge(later)
@@ -263,7 +263,7 @@ def _check_length(name: str, values: Any, n: int) -> None:
 def _whole_column(log: Log, source: Any) -> Any:
     if not isinstance(source, str):
         return source
-    return np.concatenate([_values("", source, rows) for rows in log.batches(extra=(source,))])
+    return log.column(source)
 
 
 def _values(name: str, source: Any, rows: LogBlock) -> Any:

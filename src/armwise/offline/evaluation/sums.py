@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from armwise.core.agent import Floats
-from armwise.offline.evaluation.diagnostics import Weighing
 from armwise.offline.intervals.intervals import Blocks, Clusters, Moments
+from armwise.offline.results.diagnostics import Weighing
 
 
 @dataclass
@@ -34,7 +34,7 @@ class Extremes:
 
 
 class Sums:
-    """What an evaluation keeps of the rows it has seen; ``resampled`` keeps block sums for a bootstrap.
+    """What an evaluation keeps of the rows it has seen; block sums, or those of clusters, have their skewness.
 
     >>> import numpy as np
     >>> one, other = Sums(n_arms=2, n_targets=0), Sums(n_arms=2, n_targets=0)
@@ -43,7 +43,7 @@ class Sums:
     (3, array([3.]), Extremes(low=1.0, high=6.0))
     """
 
-    def __init__(self, n_arms: int, n_targets: int, *, resampled: bool = False, clustered: bool = False) -> None:
+    def __init__(self, n_arms: int, n_targets: int, *, clustered: bool = False) -> None:
         self.n, self.total = 0, 0.0
         self.rewards = Extremes()
         self.weighings = [Weighing(n_arms) for _ in range(n_targets)]
@@ -51,8 +51,8 @@ class Sums:
         self.moments = Moments(0)
         self.places: list[list[int]] = []  # of each pair's columns among the different ones
         self.columns: list[Extremes] = []
-        self.blocks: Blocks | Clusters | None = None
-        self._resampled, self._clustered = resampled, clustered
+        self.blocks: Blocks | Clusters = Blocks(0)
+        self._clustered = clustered
 
     def add(self, columns: Floats, rewards: Floats, clusters: Any = None) -> None:
         """Take in the columns and the rewards of some rows."""
@@ -63,7 +63,7 @@ class Sums:
         self.moments.add(columns)
         if isinstance(self.blocks, Clusters):
             self.blocks.add(columns, clusters)
-        elif self.blocks is not None:
+        else:
             self.blocks.add(columns)
 
     def add_extremes(self, columns: Floats) -> None:
@@ -74,10 +74,7 @@ class Sums:
     def _start(self, n_columns: int) -> None:
         self.moments = Moments(n_columns)
         self.columns = [Extremes() for _ in range(n_columns)]
-        if self._clustered:
-            self.blocks = Clusters(n_columns)
-        elif self._resampled:
-            self.blocks = Blocks(n_columns)
+        self.blocks = Clusters(n_columns) if self._clustered else Blocks(n_columns)
 
     def merge(self, later: Sums) -> None:
         """Take in the sums of the rows that come after these."""
@@ -89,8 +86,7 @@ class Sums:
         self.n, self.total = self.n + later.n, self.total + later.total
         self.rewards.merge(later.rewards)
         self.moments.merge(later.moments)
-        if self.blocks is not None:
-            self.blocks.merge(later.blocks)  # type: ignore[arg-type]
+        self.blocks.merge(later.blocks)  # type: ignore[arg-type]
         for mine, other in zip(self.columns, later.columns, strict=True):
             mine.merge(other)
         for weighing, of_later in zip(self.weighings, later.weighings, strict=True):

@@ -11,18 +11,24 @@ import numpy as np
 
 from armwise.core.agent import Floats, count
 from armwise.offline.estimators.estimators import DM, DR, IPS, SNDR, SNIPS, Estimator, Facts
-from armwise.offline.evaluation.balance import Balance
-from armwise.offline.evaluation.diagnostics import Diagnostics, Weighing
-from armwise.offline.evaluation.settings import Settings
+from armwise.offline.evaluation.settings import Logged, Settings
 from armwise.offline.evaluation.sums import Sums
 from armwise.offline.evaluation.targets import Target, unsupported
 from armwise.offline.intervals import intervals
 from armwise.offline.intervals.bounded import Bets, Reach, cressie_read
 from armwise.offline.intervals.intervals import Clusters
 from armwise.offline.intervals.simultaneous import simultaneous_level
+from armwise.offline.logs.balance import Balance
 from armwise.offline.logs.rows import LogBlock
+from armwise.offline.results.diagnostics import HEAVY_PRODUCT, Diagnostics, Weighing
 from armwise.offline.results.estimates import Estimate
 
+_UNBOUNDED = ("normal", "skew-corrected")
+_ONE_ROW = 0.05  # share of the variance from which on the tail of the rewards matters
+_ENOUGH_CLUSTERS = 20  # effective ones, below which no interval is to be relied on
+_MOVED = 1.63  # the largest cumulated deviation, in standard deviations, that one log in a hundred reaches by chance
+_FAR_OFF = 5.0  # standard errors between the model and its corrected value, beyond which the model is wrong
+_SMALL_GAP = 0.05  # of the value: a smaller one is no reason to warn
 _DISAGREE = 4.0  # standard errors between the weights' answer and the model's that chance does not explain
 
 
@@ -46,8 +52,7 @@ class Tally:
                     self._hidden[each.name, target] = len(self.pairs)
                     self.pairs.append((each, target))
         self._least_probability = 1.0
-        resampled = job.interval == "bootstrap"
-        self.sums = Sums(job.log.n_arms, len(self._targets), resampled=resampled, clustered=job.clustered)
+        self.sums = Sums(job.log.n_arms, len(self._targets), clustered=job.clustered)
         self._bets: dict[tuple[Target, str], Bets] = {}
         for e, target in pairs if job.in_order else []:
             self._bets.setdefault((target, _bet_of(e)), self._betting(e))
@@ -129,19 +134,21 @@ class Tally:
 
     # ------------------------------------------------------------------ the results
 
-    def finish(self, balance: Balance | None, least_probability: float) -> None:
+    def finish(self, balance: Balance | None, whole: Tally) -> None:
         """Means and covariances: of rows, or where rows come in clusters what clusters make of them.
 
-        ``least_probability`` is that of the whole log, also where this is a segment of it.
+        ``whole`` is the tally of the whole log, also where this is a segment of it.
         """
-        self._balance, self._least_probability = balance, least_probability
+        self._balance, self._least_probability = balance, whole.least_probability
+        self._possible = [weighing.possible_weight for weighing in whole.sums.weighings]
         self._diagnosed: dict[Target, Diagnostics] = {}
         sums, self.n = self.sums, self.sums.n
         if self.n == 0:
             raise ValueError("the log is empty: there is nothing to evaluate on")
         self.mean, self.covariance, self.units = sums.moments.mean, sums.moments.covariance, float(self.n)
         if isinstance(sums.blocks, Clusters):
-            self.covariance, self.units = sums.blocks.covariance(self.mean, self.n), float(sums.blocks.n)
+            self.covariance = sums.blocks.covariance(self.mean, self.n)
+            self.units = sums.blocks.effective(sums.blocks.counts)
         self.settled = [
             e.settled(self.mean[p], self.covariance[np.ix_(p, p)], self.n)
             for (e, _), p in zip(self.pairs, self.sums.places, strict=True)
@@ -162,10 +169,12 @@ class Tally:
 
     @property
     def kind(self) -> str:
-        """The kind of interval: "auto" is Cressie-Read for bounded rewards, normal for others."""
+        """The kind of interval: "auto" is Cressie-Read for bounded rewards, normal but for its skewness for others."""
         if self._job.interval != "auto":
             return self._job.interval
-        return "cressie-read" if self.bounded and self._job.log.has_probabilities else "normal"
+        if not self._job.log.has_probabilities:
+            return "normal"
+        return "cressie-read" if self.bounded else "skew-corrected"
 
     def diagnostics(self, target: Target) -> Diagnostics | None:
         """What the weights of a target say of the log: the same for each of its estimates."""
@@ -185,6 +194,45 @@ class Tally:
                 f"the reward model and the weights disagree by {abs(z):.1f} standard errors (SNIPS against SNDR): a "
                 "context may be an outcome, known only after the arm was played, or the probabilities are wrong"
             )
+        return found.with_verdict(*self._against_model(target), *self._against_interval(target))
+
+    def _against_model(self, target: Target) -> list[str]:
+        """Whether the reward model alone, where it was asked for, is far from what its correction says."""
+        alone = [i for i, (e, t) in enumerate(self.pairs) if isinstance(e, DM) and t is target]
+        if not alone or ("sndr", target) not in self._hidden:
+            return []
+        gap, variance = self.combination([(alone[0], 1.0), (self._hidden["sndr", target], -1.0)])
+        far = max(_FAR_OFF * math.sqrt(variance / self.n), _SMALL_GAP * abs(self.value(alone[0])))
+        if not variance > 0.0 or not abs(gap) > far:
+            return []
+        z = abs(gap) / math.sqrt(variance / self.n)
+        return [
+            f"the reward model alone (dm) is {z:.0f} standard errors from its corrected value (sndr): do not use dm"
+        ]
+
+    def _against_interval(self, target: Target) -> list[str]:
+        """What speaks against the interval: a heavy tail of the rewards, a mean that moves, few clusters."""
+        pair, found = self._hidden["snips", target], []
+        blocks = self.sums.blocks
+        centred = (blocks.sums - blocks.counts[:, None] * self.mean) @ self.gradient(pair)
+        square = float(centred @ centred)
+        if not square > 0.0 or not math.isfinite(square):
+            return []
+        if not self.bounded:
+            k, share = self._weighing(target).product_k, float(np.max(centred**2)) / square
+            if k > HEAVY_PRODUCT and share > _ONE_ROW:
+                found.append("a few rows decide the answer: weight times reward has a heavy tail (Pareto k "
+                             f"{k:.2f}, above {HEAVY_PRODUCT:g}); one row is {share:.0%} of the variance")  # fmt: skip
+        if isinstance(blocks, Clusters):
+            effective = self._effective(target)
+            if effective < _ENOUGH_CLUSTERS:
+                found.append(f"few clusters: the rows come from {blocks.n} ({effective:.0f} effective), where an "
+                             f"interval needs about {_ENOUGH_CLUSTERS}")  # fmt: skip
+        elif self._job.in_order:
+            moved = float(np.max(np.abs(np.cumsum(centred)))) / math.sqrt(square)
+            if moved > _MOVED:
+                found.append("the mean moves over the log, but this interval assumes that it does not: "
+                             f"CUSUM {moved:.1f}, above {_MOVED:g}")  # fmt: skip
         return found
 
     @np.errstate(over="ignore", invalid="ignore")
@@ -217,8 +265,7 @@ class Tally:
         value, variance = self.value(pair), self._variance(self.gradient(pair, interval=True))
         kind = self.kind if e.needs_weights or self._job.interval != "auto" else "normal"
         centre = float(e.interval_value(self.mean[p]))
-        spread, units = self._small_sample(variance, [pair])
-        low, high = intervals.normal(centre, spread, self.n, level, units=units)
+        low, high = self._moment_ends(kind, centre, variance, self.gradient(pair, interval=True), [pair], level)
         if kind == "bootstrap":
             stretched = self._stretched(lambda means: e.interval_value(means[..., p]), centre, [pair], level)
             # A resample knows no more than the rows, so its percentiles fall short where these are few.
@@ -227,7 +274,7 @@ class Tally:
             low, high = self._cressie_read(e, target, level)
         elif self._job.in_order:
             bets = self._bets[target, _bet_of(e)]
-            low, high = bets.low, bets.high
+            low, high = sorted((bets.low, bets.high))  # crossed ends say that the mean moved, as the verdict does
         elif kind == "bernstein":
             low, high = intervals.bernstein(centre, variance, self.n, level, spread=self._spread(e, p))
         if kind in ("cressie-read", "bernstein", "betting", "sequence"):  # the value itself lies in the rewards' range
@@ -237,7 +284,7 @@ class Tally:
         # Cressie-Read knows that the weights average 1 and IPS does not: on a weak log its value may lie outside.
         apart = kind == "cressie-read" and isinstance(e, IPS) and diagnostics is not None and diagnostics.verdicts
         if math.isfinite(value) and not apart:
-            inside = value if kind == "normal" or not self.bounded else min(max(value, self._job.low), self._job.high)
+            inside = value if kind in _UNBOUNDED or not self.bounded else min(max(value, self._job.low), self._job.high)
             low, high = min(low, inside), max(high, inside)
         own = self._variance(self.gradient(pair))
         return Estimate.of(e, value, low, high, own, self.n, diagnostics, kind, together or level)
@@ -247,9 +294,26 @@ class Tally:
 
         Weighted residuals from a fitted mean are too small by the leverage 1/u of a row (HC3: MacKinnon & White 1985).
         """
-        weighing = [self._weighing(t).ess for e, t in (self.pairs[i] for i in pairs) if e.needs_weights]
-        units = max(min([self.units, *weighing]), 2.0)
+        effective = [self._effective(t) for e, t in (self.pairs[i] for i in pairs) if e.needs_weights]
+        units = max(min([self.units, *effective]), 2.0)
         return (variance, self.units) if units >= self.units else (variance * (units / (units - 1.0)) ** 2, units)
+
+    def _effective(self, target: Target) -> float:
+        """The effective number of a target's rows, or of clusters that have such rows."""
+        ess, blocks = self._weighing(target).ess, self.sums.blocks
+        if not isinstance(blocks, Clusters):
+            return ess
+        return min(ess, blocks.effective(blocks.sums[:, self.sums.places[self._hidden["snips", target]][1]]))
+
+    def _moment_ends(
+        self, kind: str, centre: float, variance: float, gradient: Floats, pairs: list[int], level: float
+    ) -> tuple[float, float]:
+        """The interval from the variance of a value, and from its skewness where that is asked for."""
+        spread, units = self._small_sample(variance, pairs)
+        if kind != "skew-corrected":
+            return intervals.normal(centre, spread, self.n, level, units=units)
+        skewness = self.sums.blocks.skewness(self.mean, gradient)
+        return intervals.skew_corrected(centre, spread, self.n, level, skewness=skewness, units=units)
 
     def _stretched(
         self, value: Callable[[Floats], Any], centre: float, pairs: list[int], level: float
@@ -284,30 +348,64 @@ class Tally:
         return min(low, max(reward - slack, self._job.low)), max(high, min(reward + slack, self._job.high))
 
     def _cressie_read(self, e: Estimator, target: Target, level: float) -> tuple[float, float]:
-        """For a doubly robust estimate the narrower of its own interval and that of IPS, which has the same value."""
-        own = [self._likely(target, level, with_model=False)]
-        if e.needs_model:
-            own.append(self._likely(target, level, with_model=True))
-        low, high = self._job.low, self._job.high
-        inside = [(max(a, low), min(b, high)) for a, b in own]
-        return min(inside, key=lambda ends: ends[1] - ends[0])
+        low, high = self._likely(self._scored(target, e.needs_model), level)
+        return max(low, self._job.low), min(high, self._job.high)
 
-    def _likely(self, target: Target, level: float, *, with_model: bool) -> tuple[float, float]:
-        job, weighing = self._job, self._weighing(target)
-        if with_model:
-            p = self.sums.places[self._hidden["sndr", target]]  # q, corrections, weights
-            rows = np.array([[0.0, 0.0, 1.0], [1.0, 1.0, 0.0]])
-            (q, q_target) = self.sums.q[self._targets.index(target)]
-            most = job.given_weight or 1.0 / weighing.least_probability
-            low = Reach(q_target.low, job.low - q.high, max(most, weighing.largest_weight))
-            high = Reach(q_target.high, job.high - q.low, max(most, weighing.largest_weight))
-        else:
-            p = self.sums.places[self._hidden["snips", target]]  # weighted rewards, weights
-            rows = np.array([[0.0, 1.0], [1.0, 0.0]])
-            most = max(job.given_weight, weighing.largest_weight) if job.given_weight else math.inf
+    def _likely(self, scored: _Scored, level: float) -> tuple[float, float]:
+        rows = np.stack([scored.weight, scored.score])
+        mean, covariance = rows @ self.mean, rows @ self.covariance @ rows.T
+        mean[0] += scored.offset
+        low, high = cressie_read(self.n, mean, covariance, scored.low, scored.high, level, units=self.units)
+        if not (math.isfinite(low) and math.isfinite(high)):  # no weights with mean 1 fit: the verdict says so
+            return -math.inf, math.inf
+        return min(low, high), max(low, high)
+
+    def _scored(self, target: Target, with_model: bool) -> _Scored:
+        """The weights and scores of a target's rows, and how far a row that was not seen may go."""
+        job, most = self._job, self._largest_possible(target)
+        if not with_model:
+            of_rewards, of_weights = self.sums.places[self._hidden["snips", target]]
             low, high = Reach(0.0, job.low, most), Reach(0.0, job.high, most)
-        mean, covariance = rows @ self.mean[p], rows @ self.covariance[np.ix_(p, p)] @ rows.T
-        return cressie_read(self.n, mean, covariance, low, high, level, units=self.units)
+            return _Scored(self._unit(of_weights), self._unit(of_rewards), low, high)
+        of_model, of_corrections, of_weights = self.sums.places[self._hidden["sndr", target]]
+        q, q_target = self.sums.q[self._targets.index(target)]
+        low = Reach(q_target.low, job.low - q.high, most)
+        high = Reach(q_target.high, job.high - q.low, most)
+        return _Scored(self._unit(of_weights), self._unit(of_model, of_corrections), low, high)
+
+    def _largest_possible(self, target: Target) -> float:
+        """The largest weight that a row may have had: one that was given, or what the log's probabilities allow."""
+        weighing = self._weighing(target)
+        if self._job.given_weight:
+            return max(self._job.given_weight, weighing.largest_weight)
+        most = max(weighing.possible_weight, self._possible[self._targets.index(target)])
+        return max(min(most, self._job.max_weight or math.inf), weighing.largest_weight)
+
+    def _unit(self, *places: int) -> Floats:
+        vector = np.zeros(len(self.mean))
+        np.add.at(vector, list(places), 1.0)
+        return vector
+
+    def _likely_difference(self, one: int, other: int, level: float) -> tuple[float, float]:
+        """Cressie-Read's interval for a difference: a row that was not seen may have counted for either."""
+        (e, t), (f, u) = self.pairs[one], self.pairs[other]
+        first, job = self._scored(t, e.needs_model), self._job
+        if isinstance(f, Logged):
+            score = first.score - self._unit(*self.sums.places[other])
+            low = replace(first.low, offset=first.low.offset - job.high)
+            high = replace(first.high, offset=first.high.offset - job.low)
+            return self._likely(replace(first, score=score, low=low, high=high), level)
+        second = self._scored(u, f.needs_model)
+        weight, score = first.weight - second.weight, first.score - second.score
+        least, most = first.low.offset - second.high.offset, first.high.offset - second.low.offset
+        found = []
+        ends = ((1.0, first.low.slope, first.high.slope, first.low.max_weight),
+                (-1.0, -second.high.slope, -second.low.slope, second.low.max_weight))  # fmt: skip
+        for sign, below, above, limit in ends:
+            # 1 + the difference of the weights averages 1; one more row of this sign
+            low, high = Reach(least - below, below, 1.0 + limit), Reach(most - above, above, 1.0 + limit)
+            found.append(self._likely(_Scored(sign * weight, score, low, high, 1.0), level))
+        return _hull(*found)
 
     def _spread(self, estimator: Estimator, columns: list[int]) -> float:
         low, high = self._score_range(DR() if estimator.by_dr else estimator)
@@ -318,7 +416,6 @@ class Tally:
     def _bootstrap(
         self, value: Callable[[Floats], Any], level: float, resamples: int, seed: int
     ) -> tuple[float, float]:
-        assert self.sums.blocks is not None
         [ends] = intervals.bootstrap(
             self.sums.blocks, [value], level, resamples=count("resamples", resamples, least=2), seed=seed
         )
@@ -328,7 +425,7 @@ class Tally:
     def difference(self, one: int, other: int, level: float, resamples: int, seed: int) -> Difference:
         """The paired difference of two pairs: its value, interval, variance and two-sided p-value, all of one kind."""
         value, variance = self.combination([(one, 1.0), (other, -1.0)])
-        kind = self._job.interval
+        kind = self._kind_of_difference(one, other)
         spread, units = self._small_sample(variance, [one, other])
         low, high = intervals.normal(value, spread, self.n, level, units=units)
         p_value = intervals.normal_p(value, spread, self.n, units=units)
@@ -340,22 +437,38 @@ class Tally:
 
             stretched = self._stretched(gap, value, [one, other], level)
             low, high = _hull((low, high), self._bootstrap(stretched, level, resamples, seed))
-            assert self.sums.blocks is not None
             p_value = max(p_value, intervals.bootstrap_p(self.sums.blocks, stretched, resamples=resamples, seed=seed))
         elif self._paired is not None:
-            low, high, p_value = self._paired.low, self._paired.high, math.nan  # bets at one level have no p-value
+            low, high = sorted((self._paired.low, self._paired.high))
+            p_value = math.nan  # bets at one level have none
         elif kind == "bernstein":
             reach = self._spread_of(one) + self._spread_of(other)
             low, high = intervals.bernstein(value, variance, self.n, level, spread=reach)
             p_value = intervals.bernstein_p(value, variance, self.n, reach)
-        else:
-            kind = "normal"
-        if kind in ("normal", "bootstrap"):
+        elif kind in ("cressie-read", "skew-corrected"):
+            gradient = self.gradient(one) - self.gradient(other)
+
+            def ends(at: float) -> tuple[float, float]:
+                if kind == "cressie-read":
+                    return _hull(self._likely_difference(one, other, at), (value, value))
+                return self._moment_ends(kind, value, variance, gradient, [one, other], at)
+
+            (low, high), p_value = ends(level), intervals.p_value_of(ends)
+        if kind == "cressie-read":  # it knows that a row was not seen, and not how many may be
+            below, above, least = self._open_still(one, other, value, value, 0.0, level)
+            (low, high), p_value = _hull((low, high), (below, above)), max(p_value, least)
+        elif kind in ("normal", "bootstrap", "skew-corrected"):
             low, high, p_value = self._open_still(one, other, low, high, p_value, level)
         if self.bounded:  # no difference is larger than that of the rewards
             width = self._job.high - self._job.low
             low, high = min(max(low, -width), width), max(min(high, width), -width)
         return Difference(value, float(low), float(high), variance, p_value, kind)
+
+    def _kind_of_difference(self, one: int, other: int) -> str:
+        if self._job.interval not in ("auto", "cressie-read"):
+            return self._job.interval
+        weighted = all(e.needs_weights or isinstance(e, Logged) for e, _ in (self.pairs[one], self.pairs[other]))
+        return self.kind if weighted else "normal"
 
     def _open_still(
         self, one: int, other: int, low: float, high: float, p_value: float, level: float
@@ -406,6 +519,17 @@ def _bet_of(estimator: Estimator) -> str:
     if not estimator.needs_model:
         return "weights"
     return "model" if isinstance(estimator, DM) else "both"
+
+
+@dataclass(frozen=True)
+class _Scored:
+    """The gradients of rows' weights and scores by the columns, and the lowest and highest row that was not seen."""
+
+    weight: Floats
+    score: Floats
+    low: Reach
+    high: Reach
+    offset: float = 0.0  # added to the weights, so that they average 1
 
 
 @dataclass(frozen=True)

@@ -67,6 +67,15 @@ class Target:
             answer = np.broadcast_to(answer, (len(rows), answer.shape[1]))
         return answer if rows.available is None else _on_offer(answer, rows)
 
+    def offered(self, rows: LogBlock) -> np.ndarray:
+        """(n,) of bool: the rows that offer an arm to which the target gives a probability."""
+        if rows.available is None:
+            return np.ones(len(rows), np.bool_)
+        answer = self._answer(rows)
+        if answer.ndim == 1:
+            return np.asarray(rows.available[np.arange(len(rows)), answer])
+        return np.asarray(np.where(rows.available, answer, 0.0).sum(axis=1) > 0.0)
+
     def table(self, rows: LogBlock) -> Floats:
         """(n, K) probabilities."""
         return as_table(self.answers(rows), rows.n_arms)

@@ -54,7 +54,8 @@ def heavier(weights: Floats) -> float:
     Rare heavy weights are missing from most logs. Where they are, no end can miss, as the missing weight may have been
     anything, so an end misses in the other logs alone: fewer than the normal limit's half. To first order in the
     skewness of the mean weight the share is 1/2 - skewness / (6 sqrt(2 pi)) (Edgeworth 1905); a log shows less of it
-    than there is. ``_UNSEEN`` was set on logs of SquareCB so that this share, not a coverage, is met there (.4).
+    than there is. ``_UNSEEN`` was set on logs of SquareCB for a share of .4. Of 1,000 rounds of today's default it is
+    .45 and .40 is said, which makes an interval of .95 a little narrower: there it held in .952 of 1,164 cases.
 
     >>> rng = np.random.default_rng(1)
     >>> round(heavier(30.0 * (rng.random(1000) < 1 / 30)), 2), round(heavier(1.0 + rng.random(1000)), 2)

@@ -11,6 +11,7 @@ import numpy as np
 
 from armwise.agents.linear.staged import Staged
 from armwise.core.agent import Agent, Choices
+from armwise.core.capabilities.merging import Merging, can_merge, why_not_merged
 from armwise.core.extras import needs
 from armwise.offline.evaluation.targets import views
 from armwise.offline.logs.log import Log
@@ -47,13 +48,14 @@ def fit_log(
         raise ValueError(f"log must be a Log, or several, got {type(log).__name__} {log!r:.80}")
     if isinstance(agent, Staged):
         raise ValueError(f"{type(agent).__name__} learns only what its own choices put into a stage: no log does")
-    learner = copy.deepcopy(agent)
+    learner: Any = copy.deepcopy(agent)
     if engine is None:
         _learn_logs(learner, logs, part)
-        learner._renew()  # as merging does
+        if isinstance(learner, Merging):
+            learner._renew()  # as merging does
     else:
-        if not agent.merges:
-            raise ValueError(f"engine is {engine!r:.60}, which needs parts that are merged: {agent._why_not_merged()}")
+        if not can_merge(agent):
+            raise ValueError(f"engine is {engine!r:.60}, which needs parts that are merged: {why_not_merged(agent)}")
         with _client(engine) as client:
             for taught in _parts(client, agent, logs, part):
                 learner.merge(taught)

@@ -11,7 +11,7 @@ import numpy as np
 from armwise.core.agent import Floats, fraction
 from armwise.core.extras import needs
 from armwise.core.seeds import row_uniforms
-from armwise.offline.estimators.reward_models import fitted_model
+from armwise.offline.estimators.reward_models import cluster_uniforms, fitted_model
 from armwise.offline.evaluation.evaluation import evaluate
 from armwise.offline.evaluation.targets import Target
 from armwise.offline.logs.labels import ArmNames
@@ -159,6 +159,7 @@ def fit(
     held_out: float = 0.3,
     folds: int = 3,
     seed: int = 0,
+    cluster: Any = None,
     **evaluation: Any,
 ) -> Fitted:
     """The best policy of the oracle's class on this log, judged on the ``held_out`` share of its rows.
@@ -171,6 +172,8 @@ def fit(
     it is learnt again from all rows, which is the ``policy`` of the result; in a log of ids it answers ids (``ById``),
     otherwise the places of arms, as oracles do. ``evaluation`` goes to ``evaluate``.
     ``clip`` steadies the learning alone: clipped weights would take from the arms that are rare in the log.
+    ``cluster`` (a column's name, or an array with one value per row) keeps the rows of a user on one side of every
+    split, and in one fold.
 
     >>> import armwise as aw
     >>> rng = np.random.default_rng(0)
@@ -192,7 +195,14 @@ def fit(
     per_arm = ndim(log.contexts) == 3
     if (ndim(log.contexts) != 2 and not per_arm) or log.available is not None:
         raise ValueError("learning from a log needs contexts of shape (n, d) or (n, K, d), the same arms in every row")
-    test = row_uniforms(0, len(log), seed, "split") < fraction("held_out", held_out)
+    together = log.column(cluster) if isinstance(cluster, str) else None if cluster is None else np.asarray(cluster)
+    if together is not None and together.shape != (len(log),):
+        raise ValueError(f"cluster has shape {together.shape}, expected {(len(log),)}: one value per row")
+
+    def uniforms(what: str) -> Floats:
+        return row_uniforms(0, len(log), seed, what) if together is None else cluster_uniforms(together, seed, what)
+
+    test = uniforms("split") < fraction("held_out", held_out)
     if test.all() or not test.any():
         raise ValueError(
             f"held_out is {held_out}: of {len(log)} rows, {int(test.sum())} are held out; both parts need some"
@@ -201,7 +211,10 @@ def fit(
     learners = [_Learner("", oracle)] if oracle is not None else _ARM_FEATURES if per_arm else _SHARED
 
     def lessons(rows: np.ndarray) -> _Lessons:
-        return _Lessons(log.take(rows), _part(reward_model, rows), clip, folds, seed, ids)
+        return _Lessons(log.take(rows), _part(reward_model, rows), clip, folds, seed, ids, part_of(rows))
+
+    def part_of(rows: np.ndarray) -> Any:
+        return None if together is None else together[rows]
 
     train = ~test
     taught = lessons(train)
@@ -210,11 +223,12 @@ def fit(
     how = hows[0]
     if len(hows) > 1:
         scores = taught.rewards("dr")  # of every arm in every row: what any policy would have earned, up to noise
-        how = _best(hows, scores, _cross_validated(log, train, hows, lessons, seed))
+        how = _best(hows, scores, _cross_validated(log, train, hows, lessons, uniforms("choice of a method")))
     judge = "dr" if method == "auto" else str(method)
     estimators = evaluation.pop("estimators", [judge, "snips"])
     held, model = log.take(test), _part(reward_model, test)
-    judged: Evaluation = evaluate(held, taught.learnt(how), estimators, model, folds=folds, seed=seed, **evaluation)
+    evaluation |= {"folds": folds, "seed": seed, "cluster": part_of(test)}
+    judged: Evaluation = evaluate(held, taught.learnt(how), estimators, model, **evaluation)
     judged.target = how[1].name or judged.target
     policy = lessons(np.ones(len(log), bool)).learnt(how)
     return Fitted(policy, judged, judge, int(train.sum()), int(test.sum()), how[0], how[1].name)
@@ -241,9 +255,10 @@ class _Lessons:
     """Some rows to learn from; their estimated rewards are worked out once, however many learn from them."""
 
     def __init__(
-        self, log: Log, reward_model: Any, clip: float | None, folds: int, seed: int, ids: Sequence[int] | None
-    ) -> None:
-        self._log, self._settings, self._ids = log, (reward_model, clip, folds, seed), ids
+        self, log: Log, reward_model: Any, clip: float | None, folds: int, seed: int, ids: Sequence[int] | None,
+        cluster: Any,
+    ) -> None:  # fmt: skip
+        self._log, self._settings, self._ids = log, (reward_model, clip, folds, seed, cluster), ids
         self._tables: dict[str, Floats] = {}
 
     def rewards(self, by: str) -> Floats:
@@ -259,10 +274,10 @@ class _Lessons:
 
 
 def _cross_validated(
-    log: Log, train: np.ndarray, hows: list[_How], lessons: Callable[[np.ndarray], _Lessons], seed: int
+    log: Log, train: np.ndarray, hows: list[_How], lessons: Callable[[np.ndarray], _Lessons], uniforms: Floats
 ) -> np.ndarray:
     """(learners, training rows) arms, each played by a policy that was learnt from other training rows."""
-    fold = (row_uniforms(0, len(log), seed, "choice of a method") * _CHOICE_FOLDS).astype(np.int64)
+    fold = (uniforms * _CHOICE_FOLDS).astype(np.int64)
     arms = np.zeros((len(hows), len(log)), np.int64)
     for part in range(_CHOICE_FOLDS):
         inner, rest = train & (fold == part), train & (fold != part)
@@ -328,12 +343,14 @@ def _part(reward_model: Any, rows: np.ndarray) -> Any:
     return np.asarray(reward_model)[rows]
 
 
-def _reward_table(log: Log, method: str, reward_model: Any, clip: float | None, folds: int, seed: int) -> Floats:
+def _reward_table(
+    log: Log, method: str, reward_model: Any, clip: float | None, folds: int, seed: int, cluster: Any
+) -> Floats:
     """(n, K) estimated rewards: q everywhere (0 for IPS), corrected by (r - q) / p at the arm that was played."""
     rows = log.rows
     table = np.zeros((len(rows), rows.n_arms))
     if method == "dr":
-        table[:] = fitted_model(reward_model, log, folds, seed).predict(rows)
+        table[:] = fitted_model(reward_model, log, folds, seed, cluster=cluster).predict(rows)
     assert rows.probabilities is not None
     p = rows.probabilities if clip is None else np.maximum(rows.probabilities, clip)
     flat, played = table.reshape(-1), np.arange(len(rows)) * rows.n_arms + rows.arms

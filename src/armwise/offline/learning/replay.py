@@ -14,19 +14,18 @@ from scipy.special import chdtrc, stdtr, stdtrit
 
 from armwise.core.agent import Agent, Choice, Floats, count, fraction
 from armwise.core.seeds import stream
-from armwise.offline.evaluation.balance import Balance, listed
-from armwise.offline.evaluation.diagnostics import WeakLogWarning
 from armwise.offline.evaluation.targets import ndim_of, views
 from armwise.offline.intervals import intervals
+from armwise.offline.logs.balance import Balance, listed
 from armwise.offline.logs.log import Log
 from armwise.offline.logs.row_progress import bar
-from armwise.offline.logs.rows import Ints, LogBlock
+from armwise.offline.logs.rows import Ints, LogBlock, WeakLogWarning
 from armwise.offline.results.cautions import distinct
 from armwise.offline.results.terminal import number
 
 _SHORT = 3000  # rows of a log that is replayed again and again without being asked
 _SURELY = 500  # matched rows of one reward, beyond which an interval of 3/n says enough
-_FEW = 10  # rewards other than the commonest, below which no interval is to be relied on
+_FEW = 10  # rewards other than the most frequent, below which no interval is to be relied on
 
 
 @dataclass(frozen=True)
@@ -416,8 +415,8 @@ def _result(
         low, high = intervals.normal(value, variance, m, level) if m else (math.nan, math.nan)
     rare = min(int(np.count_nonzero(got != end)) for end in (got.min(), got.max())) if m else 0
     if m and rare < _FEW and (rare or m < _SURELY):
-        notes = [*notes, f"only {rare} of the {m:,} matched rows have a reward other than the commonest: an interval "
-                         f"needs about {_FEW}"]  # fmt: skip
+        notes = [*notes, f"few different rewards: {rare} of {m:,} matched rows are not the most frequent reward, "
+                         f"where an interval needs about {_FEW}"]  # fmt: skip
     if m and rare == 0 and got.min() >= 0.0 and got.max() <= 1.0:  # equal rows leave at least this much open
         slack = 1.0 - (1.0 - level) ** (1.0 / m)
         low, high = max(min(low, value - slack), 0.0), min(max(high, value + slack), 1.0)

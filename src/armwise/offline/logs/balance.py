@@ -14,6 +14,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from armwise.core.agent import Floats
+from armwise.offline.logs.interactions import RowSample
 from armwise.offline.logs.rows import LogBlock, by_group, ndim
 
 _FULL = 1 << 16  # rows that all count; of those after them one run of 4,096 in 16 does
@@ -43,6 +44,7 @@ class Balance:
         self._centre: Floats | None = None
         self._n = 0
         self._worst: list[tuple[str, float, int]] | None = None  # until more rows come
+        self._sample = RowSample(n_arms, self.name)
 
     def add(self, rows: LogBlock) -> None:
         """Take in a block of rows (those without shared contexts or probabilities say nothing)."""
@@ -51,6 +53,7 @@ class Balance:
         if rows.available is not None or rows.support is not None:
             return
         self.start(rows)
+        self._sample.add(rows)
         rows = _counted(rows)
         if not len(rows):
             return
@@ -95,6 +98,7 @@ class Balance:
 
     def merge(self, other: Balance) -> None:
         """Take in the rows that another, scaled alike, has seen."""
+        self._sample.merge(other._sample)
         if not other._n:
             return
         self._worst = None
@@ -203,6 +207,11 @@ class Balance:
                 "outcome, known only after the arm was played"
             )
         return found
+
+    def missed(self) -> list[str]:
+        """What the probabilities miss beyond single columns, where these are balanced: it takes longer to find."""
+        found = "" if self.verdicts() else self._sample.verdict()
+        return [found] if found else []
 
     def to_list(self) -> list[list[Any]]:
         """[name, largest error, its arm] of the worst columns, for JSON and pictures."""

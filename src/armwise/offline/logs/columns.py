@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from armwise.core.agent import Floats, count, fraction
-from armwise.offline.evaluation.diagnostics import WeakLogWarning
 from armwise.offline.logs.cells import (
     DECIMAL_REMEDY,
     WHOLE_COLUMN,
@@ -28,7 +27,7 @@ from armwise.offline.logs.duplicates import MAX_SAMPLE, copies
 from armwise.offline.logs.labels import Ints, are_ids, labels_of, whole
 from armwise.offline.logs.leaks import are_probabilities, outcomes_among
 from armwise.offline.logs.lines import Lines
-from armwise.offline.logs.rows import ColumnNames, LogBlock, LogError, padded, places_of, row_problems
+from armwise.offline.logs.rows import ColumnNames, LogBlock, LogError, WeakLogWarning, padded, places_of, row_problems
 
 Block = dict[str, np.ndarray]  # one array a column; a column of lists is an array of objects, or 2-d
 _SAMPLE, _FEWEST = 1 << 15, 200  # rows to look for outcomes in
@@ -165,6 +164,7 @@ class TableSource:
         self._range: tuple[int, int] | None = None  # the rows of a part
         self.has_probabilities = columns.probabilities is not None or columns.constant is not None
         self.constant_probability = columns.constant is not None
+        self.offers_vary = columns.available is not None
         self._categories: dict[str, list[Any]] = {}
         self.left_out: dict[str, str] = {}  # columns that are no contexts, and why
         self.unusable: dict[str, str] = {}  # those that are no numbers, and what they are

@@ -4,7 +4,8 @@ Features are flattened with their namespaces: a number ``{"User": {"age": 30}}``
 string ``{"User": {"geo": "UK"}}`` the indicator ``User.geo=UK``, a list of numbers one feature a place; keys that begin
 with an underscore are VW's own. Shared features make the contexts (n, d), those of the actions the arm features
 (n, K, d); absent ones are 0. A row's arm is the position of its action; rows with fewer actions offer fewer arms.
-Where a position has the same ``_tag`` in every row, the tags are the arms' names.
+The tags (``_tag``) of
+actions are the arms' names, wherever they stand, if every action has one.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import numpy as np
 
 from armwise.core.agent import Floats
 from armwise.offline.logs import service_log
+from armwise.offline.logs.cohorts import WHOLE, Cohort, Record, before_unknown, cohort_of
 from armwise.offline.logs.rows import Ints, LogBlock, LogError
 
 if TYPE_CHECKING:
@@ -30,22 +32,26 @@ _SLOTS = (
     "decisions of several slots: read the file with armwise.offline.SlateLog.from_dsjson, and judge a policy with "
     "armwise.offline.evaluate_slates"
 )
+MAX_UNITED = 500  # different arms of a log that are told apart by their names; above, by their places
 _MOST = 20_000_000  # numbers in a block of arm features
 
 
-def read(path: Any, *, features: bool = True, skip: bool = False, max_features: int = 10_000) -> Events:
+def read(
+    path: Any, *, features: bool = True, skip: bool = False, max_features: int = 10_000, horizon: float | None = None
+) -> Events:
     """A streamed log; the first pass finds the features, so that blocks of rows can follow.
 
     ``features=False`` reads only arms, probabilities and rewards. ``skip`` passes over lines that are not decisions
     with an outcome (they are errors otherwise, each with its line number). Events marked ``_skipLearn`` are left out
-    of both: they were never activated.
+    of both: they were never activated. Of our own logs decisions are taken by age: those at least ``horizon`` seconds
+    old, each with what it earned within them (see ``cohorts``).
     """
-    return Events(path, features, skip, max_features)
+    return Events(path, features, skip, max_features, horizon=horizon)
 
 
-def from_parquet(paths: Sequence[str]) -> Events:
+def from_parquet(paths: Sequence[str], horizon: float | None = None) -> Events:
     """A streamed log from Parquet files that the decision service wrote."""
-    return _Table(", ".join(paths), True, False, 10_000, paths)
+    return _Table(", ".join(paths), True, False, 10_000, paths, horizon)
 
 
 class Events:
@@ -53,13 +59,15 @@ class Events:
 
     in_memory = False
     logged_by = "an agent"
-    remarks: tuple[str, ...] = ()
 
     def __init__(
-        self, path: Any, features: bool, skip: bool, max_features: int, paths: Sequence[str] | None = None
-    ) -> None:
+        self, path: Any, features: bool, skip: bool, max_features: int, paths: Sequence[str] | None = None,
+        horizon: float | None = None,
+    ) -> None:  # fmt: skip
         self._path, self._paths, self._features, self._skip = Path(path), paths, features, skip
         self.rows_left_out: dict[str, int] = {}  # why, and how many; known after a pass
+        self.cohort, self._late = self._by_age(horizon)  # None of logs that are not ours
+        self.remarks: list[str] = self._remarks()
         self.shared_names: dict[str, int] = {}
         self.arm_feature_names: dict[str, int] = {}
         self.n_arms, self.has_probabilities = 1, True
@@ -67,6 +75,8 @@ class Events:
         self.n_rows: int | None
         n_rows = 0
         tags: list[Any] | None = []
+        union: dict[str, int] | None = {}
+        fewest = 1 << 60
         costs: list[list[float]] = []
         problems: list[str] = []
         slots: list[int] = []  # lines of several slots
@@ -80,6 +90,7 @@ class Events:
             n_rows += 1
             self.n_arms = max(self.n_arms, len(event["c"]["_multi"]))
             tags = _agreed(tags, event["c"]["_multi"])
+            union, fewest = _united(union, event["c"]["_multi"]), min(fewest, len(event["c"]["_multi"]))
             costs.append(_cost(event))
             self.has_probabilities = self.has_probabilities and _probability(event) is not None
             self._has_support = self._has_support and _distribution(event) is not None
@@ -101,6 +112,10 @@ class Events:
             raise LogError(problems)
         self.n_rows = n_rows
         self.arm_names = _names(tags)
+        self._places: dict[str, int] | None = None  # of arms by name, where they change places from row to row
+        if tags is None and union:
+            self._places, self.arm_names, self.n_arms = union, list(union), len(union)
+        self.offers_vary = n_rows > 0 and fewest < self.n_arms
         table = _table(costs)
         self.costs = None if np.isnan(table).all() else table  # NaN where nobody said what a decision cost
 
@@ -125,13 +140,44 @@ class Events:
                     except ValueError as error:
                         yield number, {}, f"not JSON: {error}"
 
+    def _by_age(self, horizon: float | None) -> tuple[Cohort | None, int]:
+        """The decisions of our own log that are judged, and how many rewards came after their window."""
+        found = [each for _, event, unread in self._read() if not unread and (each := _record(event)) is not None]
+        if not found:
+            if horizon is not None:
+                raise ValueError("horizon is for the logs of armwise, which say how old each decision is")
+            return None, 0
+        if all(each.window < WHOLE for each in found):
+            chosen = cohort_of(found, horizon)
+        elif not (chosen := before_unknown([r.age for r in found], [r.known for r in found])).rows.any():
+            raise ValueError(f"{self._path} does not say how old its decisions are, and to leave out those without a "
+                             "reward would select by outcome: export it again")  # fmt: skip
+        return chosen, sum(r.late for r, kept in zip(found, chosen.rows) if kept) if chosen.horizon == WHOLE else 0
+
+    def _remarks(self) -> list[str]:
+        if self.cohort is None or (not self.cohort.left_out and self.cohort.horizon == WHOLE and not self._late):
+            return []
+        late = f"{self._late:,} decisions were rewarded after their window, which counts here and was not learnt"
+        return [f"judged by age: {self.cohort}", *([late] if self._late else [])]
+
+    def _read(self) -> Iterator[tuple[int, Any, str]]:
+        """(line number, event in the terms of dsjson, what is wrong with the line)."""
+        for number, line, unread in self._lines():
+            ours = isinstance(line, dict) and service_log.is_log(line)
+            yield number, service_log.as_event(line) if ours else line, unread
+
     def _events(self) -> Iterator[tuple[int, dict[str, Any], str]]:
         """(line number, event, what is wrong with it); lines to be left out are left out."""
         left_out: Counter[str] = Counter()
-        for number, line, unread in self._lines():
-            event = service_log.as_event(line) if isinstance(line, dict) and service_log.is_log(line) else line
-            if isinstance(event, dict) and event.get("_skipLearn") is True:
-                left_out["without an outcome (_skipLearn, or not closed)"] += 1
+        judged = iter(()) if self.cohort is None else iter(self.cohort.rows)
+        for number, event, unread in self._read():
+            if self.cohort is not None and not unread and (found := _record(event)) is not None:
+                if not next(judged):
+                    left_out["younger than the horizon"] += 1
+                    continue
+                event = event | {"_label_cost": 0.0 - found.worth(self.cohort.horizon), "_skipLearn": False}
+            if isinstance(event, dict) and (event.get("_skipLearn") is True or event.get("active") is False):
+                left_out["never shown (_skipLearn)"] += 1
                 continue
             wrong = unread or _wrong(event)
             if wrong and self._skip:
@@ -153,10 +199,19 @@ class Events:
         if events:
             yield self._rows(events, start, wanted)
 
+    def _places_of(self, event: dict[str, Any]) -> list[int]:
+        """Which arm of the log each action of an event is."""
+        actions = event["c"]["_multi"]
+        if self._places is None:
+            return list(range(len(actions)))
+        return [self._places[action["_tag"]] for action in actions]
+
     def _rows(self, events: list[dict[str, Any]], start: int, features: bool) -> LogBlock:
         n = len(events)
-        offered = np.array([len(event["c"]["_multi"]) for event in events])
-        available = np.arange(self.n_arms) < offered[:, None]
+        places = [self._places_of(event) for event in events]
+        available = np.zeros((n, self.n_arms), np.bool_)
+        for i, here in enumerate(places):
+            available[i, here] = True
         shared = np.zeros((n, len(self.shared_names))) if features and self.shared_names else None
         own = np.zeros((n, self.n_arms, len(self.arm_feature_names))) if features and self.arm_feature_names else None
         for i, event in enumerate(events):
@@ -164,17 +219,17 @@ class Events:
                 for name, value in flatten(event["c"]).items():
                     shared[i, self.shared_names[name]] = value
             if own is not None:
-                for arm, action in enumerate(event["c"]["_multi"]):
+                for arm, action in zip(places[i], event["c"]["_multi"]):
                     for name, value in flatten(action).items():
                         own[i, arm, self.arm_feature_names[name]] = value
         support = np.zeros((n, self.n_arms), np.bool_) if self._has_support else None
         if support is not None:
             for i, event in enumerate(events):
                 for arm, p in _distribution(event) or ():
-                    support[i, arm] = p > 0.0
+                    support[i, places[i][arm]] = p > 0.0
         times = [event.get("Timestamp") for event in events]
         return LogBlock(
-            arms=np.array([_arm(event) for event in events], np.int64),
+            arms=np.array([here[_arm(event)] for event, here in zip(events, places)], np.int64),
             rewards=np.array([0.0 - float(event["_label_cost"]) for event in events]),
             n_arms=self.n_arms, contexts=shared, arm_features=own,
             probabilities=np.array([_probability(e) for e in events], np.float64) if self.has_probabilities else None,
@@ -187,6 +242,16 @@ class _Table(Events):
     def _lines(self) -> Iterator[tuple[int, Any, str]]:
         assert self._paths is not None
         return service_log.parquet_lines(self._paths)
+
+
+def _record(event: Any) -> Record | None:
+    """What a judge needs of a decision in a log of ours; None of any other line."""
+    if not isinstance(event, dict) or "active" not in event:  # a name that VW does not have
+        return None
+    try:
+        return service_log.record(event)
+    except (KeyError, TypeError, ValueError):  # what is wrong with it is said where it is read
+        return None
 
 
 def _cost(event: dict[str, Any]) -> list[float]:
@@ -233,6 +298,16 @@ def _agreed(tags: list[Any] | None, actions: Sequence[Any]) -> list[Any] | None:
     if tags is None or any(a != b for a, b in zip(tags, found)):
         return None
     return found if len(found) > len(tags) else tags
+
+
+def _united(union: dict[str, int] | None, actions: Sequence[Any]) -> dict[str, int] | None:
+    """The place of each tag of all rows, as long as every action has one of its own and there are not too many."""
+    found = [action.get("_tag") if isinstance(action, dict) else None for action in actions]
+    if union is None or len(set(found)) < len(found) or not all(isinstance(tag, str) for tag in found):
+        return None
+    for tag in map(str, found):
+        union.setdefault(tag, len(union))
+    return union if len(union) <= MAX_UNITED else None
 
 
 def _names(tags: list[Any] | None) -> list[str] | None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from armwise.core.agent import Floats
+from armwise.core.agent import Floats, fraction
+from armwise.offline.logs.cohorts import Cohort
 from armwise.offline.logs.duplicates import MAX_SAMPLE, copies
 from armwise.offline.logs.rows import Ints, LogBlock, LogError, as_rows, floats, joined, problems, row_numbers
 
@@ -62,6 +64,7 @@ class Log:
     """
 
     estimated: str | None = None  # the model that estimated the probabilities, where the log itself has none
+    _trimmed: Mapping[str, int] = MappingProxyType({})  # rows that ``trimmed`` left out, by reason
     _copies: str | None = None  # what to say of duplicate rows, once it was asked for
     costs: Floats | None = None  # what each row's arm cost, where the log says so; (n, m) in several resources
     _origin: tuple[Any, Any] | None = None  # the table that rows in memory were taken from, and which of its rows
@@ -341,6 +344,15 @@ class Log:
                 self.validate()  # it tells what is wrong with the other rows, too
             yield rows
 
+    def column(self, name: str) -> Any:
+        """A column of the table that the log was read from, one value per row.
+
+        >>> import pandas as pd
+        >>> Log.from_pandas(pd.DataFrame({"arm": [0, 1], "reward": [1, 0], "user": ["ann", "bob"]})).column("user")
+        array(['ann', 'bob'], dtype=object)
+        """
+        return np.concatenate([rows.extra[name] for rows in self.batches(extra=(name,)) if rows.extra is not None])
+
     def _column(self, name: str) -> Any:
         """A column of the table that the rows were taken from."""
         source, which = self._origin  # type: ignore[misc]
@@ -422,7 +434,7 @@ class Log:
         >>> Log(arms=[0], rewards=[1.0]).rows_left_out
         {}
         """
-        return dict(getattr(self._described, "rows_left_out", {}))
+        return dict(getattr(self._described, "rows_left_out", {})) | dict(self._trimmed)
 
     @property
     def first_rows(self) -> LogBlock | None:
@@ -514,6 +526,27 @@ class Log:
 
         return drift_of(self, parts)
 
+    @property
+    def offers_vary(self) -> bool:
+        """Whether some rows offer fewer arms than there are.
+
+        >>> Log(arms=[0, 1], rewards=[0, 1]).offers_vary
+        False
+        """
+        if self._rows is not None:
+            return self._rows.available is not None
+        known = getattr(self._source, "offers_vary", None)
+        return next(self.batches(contexts=False)).available is not None if known is None else bool(known)
+
+    @property
+    def cohort(self) -> Cohort | None:
+        """Which decisions of a service's log are here, and within which horizon; None of other logs.
+
+        >>> Log(arms=[0], rewards=[1.0]).cohort is None
+        True
+        """
+        return getattr(self._described, "cohort", None)
+
     def take(self, which: Any) -> Log:
         """The rows that a slice, a mask or row numbers select, in memory.
 
@@ -524,6 +557,29 @@ class Log:
         taken = self._like(replace(self.rows.take(which), start=0), which)
         taken.costs = None if self.costs is None else self.costs[which]
         return taken
+
+    def trimmed(self, least: float, probabilities: Any = None) -> Log:
+        """The rows in whose context every arm had a probability of ``least`` or more (Crump et al. 2009).
+
+        Two arms have p and 1 - p; for more give the (n, K) ``probabilities`` (``PropensityModel.probabilities``).
+        Values are then those in such contexts alone, which the plan of an evaluation says.
+
+        >>> log = Log(arms=[0, 1, 0], rewards=[1, 0, 1], probabilities=[0.5, 0.02, 0.99])
+        >>> len(log.trimmed(0.05)), log.trimmed(0.05).rows_left_out
+        (1, {'with an arm whose probability is below 0.05': 2})
+        """
+        least, p = fraction("least", least), self.probabilities
+        if p is None:
+            raise ValueError("the log has no probabilities to trim by: estimate them with PropensityModel first")
+        if probabilities is None and self.n_arms > 2:
+            raise ValueError(f"the log has {self.n_arms} arms and the probability of one in each row: give the (n, K) "
+                             "probabilities of all, or cap the weights (cap=, --cap)")  # fmt: skip
+        lowest = np.minimum(p, 1.0 - p) if probabilities is None else np.asarray(probabilities, np.float64).min(axis=1)
+        if lowest.shape != p.shape:
+            raise ValueError(f"probabilities must have {len(p):,} rows, one per row, got {len(lowest):,}")
+        log = self.take(lowest >= least)
+        log._trimmed = {f"with an arm whose probability is below {least:g}": int(np.count_nonzero(lowest < least))}
+        return log
 
     def with_costs(self, costs: Any) -> Log:
         """The same log with what each row's arm cost: see ``tradeoff``.

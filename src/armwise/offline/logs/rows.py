@@ -23,6 +23,14 @@ _PLACE = re.compile(r"((?:.*, )?(?:row|line)) (\d+): (.*)", re.DOTALL)
 _SHOWN, _FEW = 20, 3  # problems printed by an error, and rows named for each; all of them are in its attribute
 
 
+class WeakLogWarning(UserWarning):
+    """The log hardly supports the estimate; the message says why.
+
+    >>> issubclass(WeakLogWarning, UserWarning)
+    True
+    """
+
+
 class LogError(ValueError):
     """A log that cannot be used; ``problems`` lists everything that is wrong with it, with row numbers.
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import datetime
 import json
+import math
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from armwise.core.extras import needs
+from armwise.offline.logs.cohorts import CLOSED, OPEN, RULES, STATUSES, Record
 
 _NEEDED = ("context", "arms", "index", "probability", "reward")
-_ASKED = (*_NEEDED, "id", "offered", "probabilities", "time", "outcomes")
+_TERMS = ("status", "age", "window", "default", "rule", "learn", "active")
+_ASKED = (*_NEEDED, "id", "offered", "probabilities", "time", "outcomes", *_TERMS)
 
 
 def is_log(names: Collection[str]) -> bool:
@@ -37,22 +41,52 @@ def as_event(line: dict[str, Any]) -> dict[str, Any]:
     >>> as_event({"context": {}, "arms": ["a"], "index": 0, "probability": 1.0, "reward": 0.5})["_label_cost"]
     -0.5
     """
-    if line["reward"] is None:  # its window is still open, or it was never shown
-        return {"_skipLearn": True}
     arms = [{"id": arm} if isinstance(arm, str) else arm for arm in line["arms"][: line.get("offered")]]
     actions: list[dict[str, Any]] = [
         {"_tag": arm.get("id"), "id": arm.get("id"), "features": arm.get("features", {})} for arm in arms
     ]
-    return {
-        "_label_cost": -line["reward"],
-        "_label_probability": line["probability"],
-        "_labelIndex": line["index"],
-        "a": list(range(1, len(actions) + 1)),
-        "p": line.get("probabilities"),
-        "Timestamp": line.get("time"),
-        "o": line.get("outcomes"),
-        "c": {"context": line["context"], "_multi": actions},
-    }
+    return (
+        {
+            "_label_cost": None if line["reward"] is None else -line["reward"],
+            "_label_probability": line["probability"],
+            "_labelIndex": line["index"],
+            "a": list(range(1, len(actions) + 1)),
+            "p": line.get("probabilities"),
+            "Timestamp": line.get("time"),
+            "o": line.get("outcomes"),
+            "c": {"context": line["context"], "_multi": actions},
+        }
+        | {name: line[name] for name in _TERMS if name in line}
+        | {"active": line.get("active", True)}
+    )
+
+
+def record(event: dict[str, Any]) -> Record | None:
+    """What a judge needs of a decision in a log of ours; None of a line that is no such decision, or was never shown.
+
+    Logs before 0.2.0 do not say how long a window is: decisions with a reward are closed, the others open.
+
+    >>> asked = {"status": "open", "age": 5.0, "window": 9.0, "default": 0.0, "rule": "sum", "learn": "close"}
+    >>> record(asked | {"Timestamp": "2026-01-01T00:00:00Z", "o": []}).known
+    False
+    """
+    if event.get("active") is False or not isinstance(event.get("Timestamp"), str):
+        return None
+    made = datetime.datetime.fromisoformat(event["Timestamp"])
+    if "status" not in event:
+        cost = event.get("_label_cost")
+        status, rewards = (OPEN, []) if cost is None else (CLOSED, [(0.0, 0.0 - float(cost))])
+        return Record(-made.timestamp(), math.inf, 0.0, "earliest", status, False, rewards)
+    rewards = []
+    for each in event.get("o") or ():
+        came = each.get("Timestamp") or each.get("time")
+        moment = came if isinstance(came, datetime.datetime) else datetime.datetime.fromisoformat(came)
+        rewards.append(((moment - made).total_seconds(), float(each["v"] if "v" in each else each["value"])))
+    rule, status = event["rule"], event["status"]
+    if rule not in RULES or status not in STATUSES:
+        raise ValueError(f"rule and status must be of {', '.join((*RULES, *STATUSES))}, got {rule!r} and {status!r}")
+    age, window, default = (float(event[name]) for name in ("age", "window", "default"))
+    return Record(age, window, default, rule, status, event.get("learn") == "arrival", rewards)
 
 
 def parquet_lines(paths: Sequence[str]) -> Iterator[tuple[int, Any, str]]:

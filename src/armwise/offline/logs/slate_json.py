@@ -16,10 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from armwise.offline.evaluation.diagnostics import WeakLogWarning
 from armwise.offline.logs import service_log
 from armwise.offline.logs.dsjson import _is_number, flatten
-from armwise.offline.logs.rows import LogError
+from armwise.offline.logs.rows import LogError, WeakLogWarning
 
 _SINGLE = "a decision of a single arm"
 _MARK = "\x1f"  # between the event's id and the slot's number, in the service's log

@@ -226,7 +226,7 @@ def _from_arrow(column: Any) -> np.ndarray:
 
 def from_parquet(
     path: Any, *, n_arms: int | None = None, arm_names: Sequence[Any] | None = None, filesystem: Any = None,
-    **mapping: Any,
+    horizon: float | None = None, **mapping: Any,
 ) -> TableSource | Events:  # fmt: skip
     """A streamed log from Parquet: a file, several, a pattern, a folder (with Hive keys, too), a URL.
 
@@ -241,7 +241,9 @@ def from_parquet(
     opened = [pq.ParquetFile(p) for p in paths]
     names = opened[0].schema_arrow.names
     if service_log.is_log(names) and service_log.as_usual(mapping, n_arms, arm_names):
-        return dsjson.from_parquet(paths)
+        return dsjson.from_parquet(paths, horizon)
+    if horizon is not None:
+        raise ValueError("horizon is for the logs of armwise, which say how old each decision is")
     lengths = [f.metadata.num_rows for f in opened]
     for file in opened:
         file.close()

@@ -1,1 +1,5 @@
-"""results."""
+"""What an evaluation returns: estimates, diagnostics, verdicts; as text, pictures and pages.
+
+It imports estimators, intervals, logs and core.
+Invariant: the verdict is in every view, and a good log gets none.
+"""

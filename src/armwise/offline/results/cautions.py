@@ -21,10 +21,16 @@ _OTHERS = (
     ("the weights average", "Check the probabilities, and that no rows were left out of the log."),
     ("weighted by 1/p, differ in", "Correct the probabilities, or leave the column out of contexts."),
     ("one row carries", "Cap the weights (cap=, --cap), or judge a policy nearer to the one that made the log."),
+    ("miss an interaction", "Estimate them with a model of interactions (PropensityModel of a boosted classifier)."),
+    ("miss how the arms depend", "Estimate them with a boosted classifier (PropensityModel), or correct them."),
+    ("the mean moves over the log", "Judge the parts of the log apart, or ask for interval='cressie-read'."),
+    ("few clusters", "Take the interval as a rough one, or collect rows of more of them."),
+    ("a few rows decide the answer", "Judge a reward with a limit, such as min(reward, 500), or collect more rows."),
+    ("the reward model alone", "Take dr or snips."),
     ("heavy tail", "Cap the weights (cap=, --cap), or collect more rows."),
     ("barely answers the question", "Take the interval as a rough one, or collect more rows."),
-    ("rows that count have the reward", "Collect more rows before you decide."),
-    ("have a reward other than the commonest", "Collect more rows before you decide."),
+    ("matching rows have the reward", "Collect more rows before you decide."),
+    ("few different rewards", "Collect more rows before you decide."),
     ("no width", "Collect more rows before you decide."),
     ("biased: clipping", "Clip less, or not at all."),
     ("outside its interval", ""),
@@ -48,19 +54,27 @@ def distinct(findings: Iterable[Finding]) -> list[str]:
     north: too few rows answer the question: 9 of 9 (also south). Collect more rows before you decide.
     one row carries 20% of all. Cap the weights (cap=, --cap), or judge a policy nearer to the one that made the log.
     """
+    return [_sentence(text) for text in merged(findings)]
+
+
+def merged(findings: Iterable[Finding]) -> list[str]:
+    """The findings, the most important first; those that differ in their numbers alone are one, with all their names.
+
+    >>> merged([("north", "9 of 9 rows"), ("south", "8 of 8 rows")])
+    ['north: 9 of 9 rows (also south)']
+    """
     kinds: dict[str, dict[str, str]] = {}
     for subject, text in findings:
         kinds.setdefault(_NUMBERS.sub("#", text), {}).setdefault(subject, text)
-    sentences = []
+    found = []
     for by_subject in sorted(kinds.values(), key=lambda kind: _rank(next(iter(kind.values())))):
         subject, *others = by_subject
-        text = by_subject.get("", by_subject[subject])
         if "" in by_subject:
-            sentences.append(_sentence(text))
+            found.append(by_subject[""])
             continue
         also = ", ".join(others[:_MOST]) + (f" and {len(others) - _MOST} more" if len(others) > _MOST else "")
-        sentences.append(_sentence(f"{subject}: {text}" + (f" (also {also})" if others else "")))
-    return sentences
+        found.append(f"{subject}: {by_subject[subject]}" + (f" (also {also})" if others else ""))
+    return found
 
 
 def _sentence(text: str) -> str:

@@ -15,19 +15,13 @@ from armwise.offline.logs.rows import SURE, LogBlock
 _TOP = 5  # largest weights shown
 _TAIL = 4096  # largest weights that the fit of their tail may use
 _COMMON = 0.2  # share of the rows from which on a reward is no rare one
-_FEW = 10  # rewards that differ from the commonest, below which no interval is to be relied on
+_FEW = 10  # rewards other than the most frequent, below which no interval is to be relied on
 _SURELY = 500  # rows of one reward, beyond which an interval of 3/n says enough
 _HEAVY = 0.5  # Pareto k of the weights above which they have no variance, which every normal interval rests on
+_SPREAD = 5.0  # the largest weight over the mean of those above zero, below which no tail matters
+HEAVY_PRODUCT = 0.35  # Pareto k of |w r| above which an interval from moments may end too near
 _POINTS = 200  # of the effective sample size over time
 _ENOUGH = 30  # effective rows below which no interval is to be relied on
-
-
-class WeakLogWarning(UserWarning):
-    """The log hardly supports the estimate; the message says why.
-
-    >>> issubclass(WeakLogWarning, UserWarning)
-    True
-    """
 
 
 @dataclass(frozen=True)
@@ -59,7 +53,7 @@ class Diagnostics:
     clipped: float  # share of rows whose probability was raised to the clip
     clipped_weight: float  # how much that took from the mean weight
     pareto_k: float  # of the weights' tail; above 0.5 it is heavy (NaN: too few weights to say)
-    outcomes: int  # rows that count whose reward is not the commonest
+    outcomes: int  # matching rows whose reward is not the most frequent one
     verdicts: tuple[str, ...]
     histogram: tuple[tuple[float, int], ...] = ()  # (upper edge, rows) of the positive weights
     ess_over_time: tuple[tuple[int, float], ...] = ()  # (rows so far, effective ones)
@@ -93,6 +87,9 @@ class Weighing:
         self.least_probability, self._most_probability = 1.0, 0.0
         self._arm = np.zeros((3, n_arms))  # per arm: rows, sum of 1/p, sum of 1/p^2
         self._offered = np.zeros(n_arms)
+        self._by_arm = np.tile([[np.inf], [-np.inf]], n_arms)  # the smallest and largest probability of each arm
+        self._possible = np.zeros((2, 64))  # of weights by powers of two: how many decisions, and their weights' sum
+        self._products = np.empty(0)  # the largest |w r|
 
     def add(self, rows: LogBlock, weights: Floats, raw: Floats, unsupported: float = 0.0, numbers: Any = None) -> None:
         """Take in a block: its weights as used and before clipping, and the target's mass on arms it could not draw.
@@ -121,6 +118,36 @@ class Weighing:
         self._most_probability = max(self._most_probability, float(rows.probabilities.max()))
         self._arm += np.stack([np.bincount(rows.arms, v, minlength=K) for v in (None, inverse, inverse**2)])
         self._offered += _chances(rows)
+        np.minimum.at(self._by_arm[0], rows.arms, rows.probabilities)
+        np.maximum.at(self._by_arm[1], rows.arms, rows.probabilities)
+        self._look_at_other_arms(rows.probabilities, raw)
+
+    def _look_at_other_arms(self, p: Floats, raw: Floats) -> None:
+        """Count decisions by the weight of their row: those that seen rows stand for, and those for other arms.
+
+        What a row's probability leaves is all that its other arms have, about the same each.
+        """
+        left = np.flatnonzero(p < SURE)
+        mass = 1.0 - raw[left] * p[left]  # the target's, on other arms
+        other = mass * (self._offered.size - 1.0) / (1.0 - p[left])
+        for weights, decisions in ((raw, raw), (other, mass)):
+            place = np.clip(np.frexp(weights)[1] + 16, 0, 63)
+            self._possible += [np.bincount(place, decisions, 64), np.bincount(place, decisions * weights, 64)]
+
+    @property
+    def possible_weight(self) -> float:
+        """The largest weight that rows which were not seen may have.
+
+        In a trial, where each arm has one probability, it was seen. Otherwise as large as other arms' probabilities
+        allow; but three rows of it, which chance may leave out, stand for no more decisions than there are.
+        """
+        least, most = self._by_arm
+        if np.all(most - least <= 1e-9, where=most > 0.0):
+            return self.largest_weight
+        decisions, totals = self._possible
+        weights = totals / np.maximum(decisions, 1e-300)
+        beyond = np.cumsum(decisions[::-1])[::-1]
+        return float(np.minimum(weights, beyond / 3.0).max())
 
     def merge(self, later: Weighing) -> None:
         """Take in the rows that came after these."""
@@ -139,6 +166,10 @@ class Weighing:
         self._most_probability = max(self._most_probability, later._most_probability)
         self._arm += later._arm
         self._offered += later._offered
+        self._by_arm = np.stack([np.minimum(self._by_arm[0], later._by_arm[0]),
+                                 np.maximum(self._by_arm[1], later._by_arm[1])])  # fmt: skip
+        self._possible += later._possible
+        self._products = _largest_of(np.concatenate([self._products, later._products]))
 
     def _thin_out(self) -> None:
         while len(self._over_time) > _POINTS:
@@ -156,6 +187,9 @@ class Weighing:
             self._counts += np.bincount(place, minlength=len(self._counts))
         least = self._tail.min() if self._tail.size == _TAIL else 0.0
         self._tail = _largest_of(np.concatenate([self._tail, some[some > least]]))
+        products = np.abs(some * rewards[positive])
+        least = self._products.min() if self._products.size == _TAIL else 0.0
+        self._products = _largest_of(np.concatenate([self._products, products[products > least]]))
         n, total, square = self._over_time[-1] if self._over_time else (0, 0.0, 0.0)
         for part in np.array_split(weights, 20 if not n else 1):  # the first block alone may be the whole log
             if part.size:
@@ -181,6 +215,11 @@ class Weighing:
         return n * mean**2 / second if second > 0 else 0.0
 
     @property
+    def product_k(self) -> float:
+        """The Pareto k of |w r|."""
+        return pareto_k(self._products, self._weights.n)
+
+    @property
     def largest_weight(self) -> float:
         """The largest weight seen."""
         return self._largest[0][1] if self._largest else 0.0
@@ -194,8 +233,10 @@ class Weighing:
         share = self.largest_weight / (n * mean) if mean > 0 else 0.0
         calibration = self._calibration()
         missing = self._unsupported / n
-        verdicts = _verdicts(n, ess, raw_mean, raw_error, self._largest, share, missing, calibration)
-        varied = self.least_probability < 0.8 * self._most_probability  # else the weights have a known limit
+        verdicts = _verdicts(n, n - self._zero, ess, raw_mean, raw_error, self._largest, share, missing, calibration)
+        # weights that hardly vary have a limit, whatever the shape of their tail
+        varied = self.largest_weight > _SPREAD * n * mean / max(n - self._zero, 1)
+        varied = varied and self.least_probability < 0.8 * self._most_probability
         if k > _HEAVY and varied and not any("effective sample size" in text for text in verdicts):
             verdicts.append(
                 f"the weights have a heavy tail (Pareto k {k:.2f}, above {_HEAVY:g}): a few rows not seen yet may "
@@ -245,7 +286,7 @@ class _Commonest:
 
     @property
     def others(self) -> int:
-        """Rows without the commonest of the two ends."""
+        """Rows without the more frequent of the two ends."""
         return self.n - max(self._at_low, self._at_high)
 
 
@@ -258,11 +299,11 @@ def _rare(rewards: _Commonest, ess: float) -> list[str]:
     if rewards.n == 0 or rewards.others >= _FEW or (rewards.others == 0 and ess > _SURELY):
         return []
     if rewards.others == 0:
-        return [f"all {rewards.n:,} rows that count have the reward {rewards.low:g}: what is rarer than that they "
-                "cannot say"]  # fmt: skip
-    plural = "row" if rewards.others == 1 else "rows"
-    return [f"only {rewards.others} {plural} that count have a reward other than the commonest: an interval needs "
-            f"about {_FEW}"]  # fmt: skip
+        return [f"all {rewards.n:,} matching rows have the reward {rewards.low:g}: they say nothing of rarer "
+                "rewards"]  # fmt: skip
+    verb = "differs" if rewards.others == 1 else "differ"
+    return [f"few different rewards: {rewards.others} of {rewards.n:,} matching rows {verb} from the most frequent "
+            f"reward, where an interval needs about {_FEW}"]  # fmt: skip
 
 
 def pareto_k(weights: Floats, n: int) -> float:
@@ -307,8 +348,8 @@ def _chances(rows: LogBlock) -> Any:
 
 
 def _verdicts(
-    n: int, ess: float, mean: float, error: float, largest: list[tuple[int, float]], share: float, missing: float,
-    calibration: Floats,
+    n: int, matched: int, ess: float, mean: float, error: float, largest: list[tuple[int, float]], share: float,
+    missing: float, calibration: Floats,
 ) -> list[str]:  # fmt: skip
     found = []
     size = f"effective sample size {ess:,.0f} of {n:,}"
@@ -321,7 +362,7 @@ def _verdicts(
         found.append(f"this log cannot answer the question: {size}")
     elif ess < _ENOUGH:
         found.append(f"too few rows answer the question: {size}, where an interval needs about {_ENOUGH}")
-    elif ess < 0.01 * n or (ess < 0.1 * n and ess < 500):
+    elif ess < 0.01 * n or (ess < 0.1 * matched and ess < 500):  # rows of other arms are no fault
         found.append(f"this log barely answers the question: {size} ({ess / n:.1%})")
     if n >= 100 and share > 0.1:
         found.append(f"one row carries {share:.0%} of all weight (row {largest[0][0]}, weight {largest[0][1]:,.1f})")
@@ -341,10 +382,10 @@ def _verdicts(
 
 
 def rare_rewards(rewards: Floats) -> list[str]:
-    """Whether almost all rows that count, whose rewards these are, earned the same: a variance of them says little.
+    """Whether almost all matching rows, whose rewards these are, earned the same: their variance says little.
 
     >>> rare_rewards(np.array([0.0] * 299 + [1.0]))[0][:60]
-    'only 1 of the 300 rows that count have a reward other than t'
+    'few different rewards: 1 of 300 matching rows differs from t'
     """
     if not len(rewards):
         return []
@@ -352,5 +393,6 @@ def rare_rewards(rewards: Floats) -> list[str]:
     other = int(counts.sum() - counts.max())
     if other >= _FEW or (other >= _FEW / 2 and other >= _COMMON * len(rewards)):  # seven of twenty are not rare
         return []
-    return [f"only {other} of the {len(rewards):,} rows that count have a reward other than the commonest: what is "
-            "rarer than that they cannot say"]  # fmt: skip
+    verb = "differs" if other == 1 else "differ"
+    return [f"few different rewards: {other} of {len(rewards):,} matching rows {verb} from the most frequent reward, "
+            f"where an interval needs about {_FEW}"]  # fmt: skip

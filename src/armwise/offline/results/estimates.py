@@ -4,20 +4,45 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal
 
 import numpy as np
+from scipy.special import chdtrc
 
 from armwise.offline.estimators.estimators import Estimator
-from armwise.offline.evaluation.diagnostics import Diagnostics
 from armwise.offline.results import answers, terminal
-from armwise.offline.results.cautions import Finding, distinct
+from armwise.offline.results.cautions import Finding, distinct, merged
+from armwise.offline.results.diagnostics import Diagnostics
 from armwise.offline.results.plan import Plan
 
+OneSided = Literal["lower", "upper"]
+_ENOUGH = 30  # effective rows of a segment whose effect is compared with those of others
 _SAME = 100  # rows that all say the same still leave about 3/n unknown
 MODEL_ALONE = "rests on the reward model alone, whose bias the interval"
+
+
+def both_sides(level: float, one_sided: OneSided | None) -> float:
+    """The level of a two-sided interval one of whose ends is a one-sided interval of this level.
+
+    >>> round(both_sides(0.95, "lower"), 3), both_sides(0.95, None)
+    (0.9, 0.95)
+    """
+    if one_sided not in (None, "lower", "upper"):
+        raise ValueError(f"one_sided is {one_sided!r}, expected None, 'lower' or 'upper'")
+    if one_sided is not None and not 0.5 < level < 1.0:
+        raise ValueError(f"level is {level!r}, expected a number between 0.5 and 1 for a one-sided interval")
+    return level if one_sided is None else 2.0 * level - 1.0
+
+
+def _one_end(side: OneSided, e: Any, level: float) -> dict[str, Any]:
+    """What changes in an estimate or a difference of which only one end is asked for."""
+    ends: dict[str, Any] = {"high": math.inf} if side == "lower" else {"low": -math.inf}
+    if hasattr(e, "p_value"):
+        towards = e.value > 0 if side == "lower" else e.value < 0
+        ends["p_value"] = e.p_value / 2.0 if towards else 1.0 - e.p_value / 2.0
+    return ends | ({"level": level} if hasattr(e, "level") else {})
 
 
 @dataclass(frozen=True)
@@ -36,6 +61,7 @@ class Lift:
     p_value: float  # NaN where the kind of interval has none
     level: float = 0.95
     kind: str = "normal"  # of the interval
+    std_error: float = math.nan
 
     @property
     def better(self) -> bool:
@@ -89,7 +115,10 @@ class Estimate:
             taken = f"clipping takes {diagnostics.clipped_weight:.1%} of the weight away"
             verdicts = (*verdicts, f"biased: {taken}, which the interval does not know")
         if ess < _SAME and high - low <= 1e-12 * max(1.0, abs(value)):
-            verdicts = (*verdicts, f"no width: all {ess:.0f} rows that count say the same, which does not make it sure")
+            verdicts = (
+                *verdicts,
+                f"no width: all {ess:.0f} matching rows have one reward, which leaves the value open",
+            )
         if interval == "cressie-read" and math.isfinite(value) and not low <= value <= high and diagnostics is not None:
             verdicts = (*verdicts, f"outside its interval, which knows that the weights should average 1 (they average "
                                    f"{diagnostics.mean_weight:.3g}): take snips or sndr")  # fmt: skip
@@ -114,12 +143,13 @@ class Evaluation(Mapping[str, Estimate]):
     >>> log = Log(arms=[0, 1, 0, 0] * 25, rewards=[1, 0, 1, 0] * 25, probabilities=[0.5] * 100, n_arms=2)
     >>> print(evaluate(log, [0.5, 0.5], ["ips", "snips"]).table())
     estimator   value  95% interval      std. error  rows  ESS
-    ips        0.5000  0.4008 to 0.5992     0.05025   100  100
-    snips      0.5000  0.4008 to 0.5992     0.05025   100  100
+    ips        0.5000  0.3963 to 0.6037     0.05025   100  100
+    snips      0.5000  0.3963 to 0.6037     0.05025   100  100
     intervals: cressie-read (rewards between 0 and 1)
     """
 
     per = "decision"  # what a value is the mean of
+    side: OneSided | None = None  # the only end of each interval, where one was asked for
 
     def __init__(
         self,
@@ -134,8 +164,11 @@ class Evaluation(Mapping[str, Estimate]):
         logged: float = math.nan,
         reward_range: tuple[float, float] | None = None,
         policies: int = 1,
+        estimated: str | None = None,
+        missed: Callable[[], list[str]] = list,
     ) -> None:
-        self._estimates = estimates
+        self._estimates, self.estimated = estimates, estimated
+        self._missed: list[str] | Callable[[], list[str]] = missed  # a check that waits until somebody asks for it
         self.lift, self.columns, self.logged, self.policies = lift, columns, logged, policies
         self.reward_range = reward_range
         self.segments: dict[str, Evaluation] = {}
@@ -167,12 +200,42 @@ class Evaluation(Mapping[str, Estimate]):
         >>> found.weaknesses, found.verdict
         ([], 'biased: clipping takes 37.5% of the weight away, which the interval does not know')
         """
-        found = list(self.diagnostics.verdicts) if self.diagnostics is not None else []
+        inside = [(name, text) for name, each in self.segments.items() for text in each.weaknesses]
+        own = self._own_weaknesses()
+        return [*own, *merged([finding for finding in inside if finding[1] not in own])]
+
+    def _own_weaknesses(self) -> list[str]:
+        self._missed = self._missed() if callable(self._missed) else self._missed
+        found = [*(self.diagnostics.verdicts if self.diagnostics is not None else ()), *self._missed]
         return [*found, *filter(None, [self.copies]), *self._starting("undefined"), *self._starting("no width")]
+
+    def one_sided(self, side: OneSided, level: float) -> Evaluation:
+        """The same with only one end of each interval, whose level this is."""
+        self.level, self.side = level, side
+        self._estimates = {name: replace(e, **_one_end(side, e, level)) for name, e in self._estimates.items()}
+        self.lift = None if self.lift is None else replace(self.lift, **_one_end(side, self.lift, level))
+        for each in self.segments.values():
+            each.one_sided(side, level)
+        return self
+
+    @property
+    def heterogeneity(self) -> float:
+        """The p-value of "the lift is the same in all segments" (Cochran's Q; segments with 30 effective rows or more).
+
+        NaN without a baseline, or with fewer than two such segments.
+        """
+        lifts = [each.lift for each in self.segments.values() if each.lift is not None and each.lift.std_error > 0
+                 and each[each.lift.estimator].ess >= _ENOUGH]  # fmt: skip
+        if len(lifts) < 2:
+            return math.nan
+        precision = np.array([lift.std_error**-2.0 for lift in lifts])
+        values = np.array([lift.value for lift in lifts])
+        mean = float(precision @ values / precision.sum())
+        return float(chdtrc(len(lifts) - 1, precision @ (values - mean) ** 2))
 
     def findings(self) -> list[Finding]:
         """What speaks against these numbers: (segment, or empty for all rows, and the text)."""
-        texts = [*self.weaknesses, *self._starting("biased"), *self.remarks]
+        texts = [*self._own_weaknesses(), *self._starting("biased"), *self.remarks]
         texts += [f"{e.name}: {w}" for e in self._estimates.values() for w in e.warnings if w.startswith("outside")]
         segments = self.segments.items()
         return [("", text) for text in texts] + [(name, text) for name, each in segments for _, text in each.findings()]
@@ -189,7 +252,7 @@ class Evaluation(Mapping[str, Estimate]):
         >>> from armwise.offline import Log, evaluate
         >>> log = Log(arms=[0, 1] * 50, rewards=[1, 0] * 50, probabilities=0.5, n_arms=2)
         >>> evaluate(log, [0.5, 0.5], "ips").answer
-        'The given policy would have earned 0.5000 per decision (95% interval 0.4008 to 0.5992).'
+        'The given policy would have earned 0.5000 per decision (95% interval 0.3963 to 0.6037).'
         """
         return answers.of_evaluation(self)
 
@@ -203,6 +266,8 @@ class Evaluation(Mapping[str, Estimate]):
         'dm rests on the reward model alone, whose bias the interval does not know'
         """
         found = [f"columns: {self.columns}"] if self.columns else []
+        found += [f"probabilities: estimated by {self.estimated}, so the answer is right only if the contexts hold all "
+                  "that the choice of the arms depended on"] if self.estimated else []  # fmt: skip
         found.append(f"intervals: {self._kinds()}" + (f"; of lifts: {self.lift.kind}" if self.lift is not None else ""))
         for word in (MODEL_ALONE, "outside", "tuned"):
             found += [f"{e.name} {w}" if word == MODEL_ALONE else f"{e.name}: {w}"
@@ -225,7 +290,7 @@ class Evaluation(Mapping[str, Estimate]):
         >>> from armwise.offline import Log, evaluate
         >>> log = Log(arms=[0, 1] * 50, rewards=[1, 0] * 50, probabilities=[0.5] * 100, n_arms=2)
         >>> evaluate(log, [0.5, 0.5], "ips").rows_shown()[1]
-        [['ips', '0.5000', '0.4008 to 0.5992', '0.05025', '100', '100']]
+        [['ips', '0.5000', '0.3963 to 0.6037', '0.05025', '100', '100']]
         """
         return terminal.header(self.level), [terminal.cells(e) for e in self.values()]
 
@@ -259,9 +324,11 @@ class Evaluation(Mapping[str, Estimate]):
             "answer": self.answer,
             "warnings": self.cautions,
             "notes": self.notes,
+            "estimated_probabilities": self.estimated,
             "columns": self.columns,
             "logged": self.logged if math.isfinite(self.logged) else None,
             "lift": None if self.lift is None else self.lift.to_dict(),
+            "heterogeneity": self.heterogeneity if math.isfinite(self.heterogeneity) else None,
             "segments": {name: each.to_dict() for name, each in self.segments.items()},
             "estimates": {name: e.to_dict() for name, e in self._estimates.items()},
             "diagnostics": _plain(self.diagnostics.to_dict()) if self.diagnostics is not None else None,
@@ -336,19 +403,25 @@ class Comparison:
     columns: str | None = None
     plan: Plan | None = None
     remarks: tuple[str, ...] = ()  # how the log was read
+    estimated: str | None = None  # the model that estimated the probabilities
 
     @classmethod
     def of(
         cls, first: Estimate, second: Estimate, difference: Any, names: tuple[str, str] = ("first", "second"),
         columns: str | None = None, verdicts: Sequence[str] = (), plan: Plan | None = None,
-        remarks: Sequence[str] = (),
+        remarks: Sequence[str] = (), estimated: str | None = None,
     ) -> Comparison:  # fmt: skip
         """From the two estimates, their difference, and what else speaks against it."""
         error = math.sqrt(max(difference.variance, 0.0) / first.n)
         own = [f"{which}: {w}" for which, e in (("first", first), ("second", second)) for w in e.warnings
                if w not in verdicts]  # fmt: skip
         return cls(first, second, difference.value, difference.low, difference.high, error, difference.p_value,
-                   (*verdicts, *own), difference.kind, names, columns, plan, tuple(remarks))  # fmt: skip
+                   (*verdicts, *own), difference.kind, names, columns, plan, tuple(remarks), estimated)  # fmt: skip
+
+    def one_sided(self, side: OneSided, level: float) -> Comparison:
+        """The same with only one end of each interval, whose level this is."""
+        first, second = (replace(e, **_one_end(side, e, level)) for e in (self.first, self.second))
+        return replace(self, first=first, second=second, **_one_end(side, self, level))
 
     @property
     def better(self) -> str:

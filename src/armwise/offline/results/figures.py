@@ -12,9 +12,9 @@ from armwise.core.extras import needs
 from armwise.offline.results.terminal import number
 
 if TYPE_CHECKING:
-    from armwise.offline.evaluation.diagnostics import Diagnostics
     from armwise.offline.learning.replay import Replay
     from armwise.offline.logs.drift import Drift
+    from armwise.offline.results.diagnostics import Diagnostics
     from armwise.offline.results.estimates import Comparison, Evaluation
     from armwise.offline.results.evaluations import Evaluations
 

@@ -40,11 +40,13 @@ ESTIMATORS = {
 }
 _INTERVALS = {
     "cressie-read": "an empirical likelihood, because the rewards are bounded: it covers where a normal one does not",
+    "skew-corrected": "from the variance and the skewness of the rows, because nothing bounds the rewards "
+    "(reward_range=, --reward-range would)",
     "normal": "from the variance of the rows, because nothing bounds the rewards (reward_range=, --reward-range would)",
     "bootstrap": "from resampled rows",
     "bernstein": "valid for every number of rows, and wide",
-    "betting": "valid for every number of rows",
-    "sequence": "valid at every row, so that you may look at any time",
+    "betting": "valid for every number of rows, if the mean stays the same over the log",
+    "sequence": "valid at every row, so that you may look at any time, if the mean stays the same over the log",
 }
 
 
@@ -89,7 +91,7 @@ def plan_of(
     """
     kind = difference or estimates[headline].interval
     why = _INTERVALS.get(kind, "")
-    if kind == "normal" and difference:
+    if kind in ("normal", "skew-corrected") and difference:
         why = "from the variance of the differences, row by row"
     asked = "" if interval == "auto" else ", as asked"
     together = "" if cluster is None else "; rows of one cluster count together"
@@ -102,9 +104,9 @@ def plan_of(
 
 def _rows(log: Log, n: int) -> str:
     left = log.rows_left_out
-    if not left:
-        return f"{n:,} used, none left out"
-    return f"{n:,} used; left out: " + ", ".join(f"{times:,} {why}" for why, times in left.items())
+    out = "left out: " + ", ".join(f"{times:,} {why}" for why, times in left.items()) if left else "none left out"
+    checked = f"; checks of the assumptions use {MAX_SAMPLE:,} of them" if n > MAX_SAMPLE else ""
+    return f"{n:,} used; {out}{checked}" if left else f"{n:,} used, {out}{checked}"
 
 
 def design_of(log: Log) -> str:

@@ -12,7 +12,7 @@ from armwise.offline.results.plan import ESTIMATORS
 _WIDTH = 100  # characters of a line of prose
 
 if TYPE_CHECKING:
-    from armwise.offline.evaluation.diagnostics import Diagnostics
+    from armwise.offline.results.diagnostics import Diagnostics
     from armwise.offline.results.estimates import Comparison, Estimate, Evaluation
     from armwise.offline.results.evaluations import Evaluations
 
@@ -47,7 +47,10 @@ def ends_of(e: Any) -> str:
     sizes = [abs(e.value), e.high - e.low]
     size = max((each for each in sizes if math.isfinite(each)), default=0.0)
     places = len(number(size).partition(".")[2]) if size > 0 else 4
-    return " to ".join(f"{end:.{places}f}" if math.isfinite(end) else "-" for end in (e.low, e.high))
+    low, high = (f"{end:.{places}f}" if math.isfinite(end) else "-" for end in (e.low, e.high))
+    if math.isinf(e.high) or math.isinf(e.low):  # only one end was asked for
+        return f"at least {low}" if math.isinf(e.high) else f"at most {high}"
+    return f"{low} to {high}"
 
 
 def lines_of(head: list[str], body: list[list[str]], left: Container[int] = (0, 2)) -> list[str]:
@@ -70,7 +73,6 @@ def header(level: float) -> list[str]:
 def text_table(result: Evaluation) -> str:
     """The table for a terminal, with the verdict below."""
     lines = table_lines(result)
-    lines += [f"  WARNING, {segment}: {each.verdict}" for segment, each in result.segments.items() if each.verdict]
     lines += result.notes
     lines += [f"WARNING: {result.verdict}"] if result.verdict else []
     return "\n".join(lines)
@@ -84,6 +86,7 @@ def table_lines(result: Evaluation) -> list[str]:
         best = list(inside.values())[-1]
         lift = "" if inside.lift is None else f", lift {_signed(inside.lift.value)} ({_ends(inside.lift)})"
         lines.append(f"{segment}: {best.name} {number(best.value)} ({_ends(best)}) in {best.n:,} rows{lift}")
+    lines += [_same_effect(result)] if math.isfinite(result.heterogeneity) else []
     return lines
 
 
@@ -117,9 +120,7 @@ def lift_line(result: Evaluation) -> str:
 
 def several_table(results: Evaluations) -> str:
     """Policies and estimators, lifts, segments, with the verdict below."""
-    first, lines = next(iter(results.values())), several_lines(results)
-    lines += [f"WARNING, {segment}, {name}: {each.segments[segment].verdict}" for segment in first.segments
-              for name, each in results.items() if each.segments[segment].verdict]  # fmt: skip
+    lines = several_lines(results)
     lines += results.notes
     lines += [f"WARNING: {results.verdict}"] if results.verdict else []
     return "\n".join(lines)
@@ -143,6 +144,8 @@ def several_lines(results: Evaluations) -> list[str]:
                 rows.append([segment, name, number(e.value), _ends(e), f"{e.n:,}", change])
         head = [results.by, "policy", e.name, f"{first.level:.0%} interval", "rows", "lift"]
         lines += ["", *lines_of(head, rows, left={0, 1, 3, 5})]
+        lines += [f"{name}: {_same_effect(each)}" for name, each in results.items()
+                  if math.isfinite(each.heterogeneity)]  # fmt: skip
     return lines
 
 
@@ -151,7 +154,15 @@ def _signed(value: float) -> str:
 
 
 def _ends(e: Any) -> str:
+    if math.isinf(e.high) or math.isinf(e.low):
+        return f"at least {number(e.low)}" if math.isinf(e.high) else f"at most {number(e.high)}"
     return f"{number(e.low)} to {number(e.high)}"
+
+
+def _same_effect(result: Evaluation) -> str:
+    p = result.heterogeneity
+    what = "differs between the segments" if p < 1.0 - result.level else "may be the same in all segments"
+    return f"the lift {what}: p = {p:.2g} (Cochran's Q)"
 
 
 def comparison_table(comparison: Comparison) -> str:
@@ -200,7 +211,7 @@ def weight_facts(d: Diagnostics) -> list[tuple[str, str]]:
         ("largest weights", ", ".join(f"{weight:,.2f} (row {row})" for row, weight in d.largest)),
         ("the largest row's share of all weight", f"{d.largest_share:.2%}"),
         ("tail of the weights (Pareto k; above 0.5 is heavy)", k),
-        ("rows that count whose reward is not the commonest", f"{d.outcomes:,}"),
+        ("matching rows whose reward is not the most frequent one", f"{d.outcomes:,}"),
         ("rows whose arm the target never plays", f"{d.no_overlap:.1%}"),
         ("the target's decisions that the log never tries", f"{d.unsupported:.1%}"),
         ("rows with a clipped weight", f"{d.clipped:.1%}"),

@@ -1,0 +1,51 @@
+"""The public names, each with the module that it is imported from: at run time when it is first used."""
+
+# ruff: isort: skip_file
+
+from armwise.offline.logs.log import Log as Log
+from armwise.offline.logs.rows import LogError as LogError
+from armwise.offline.evaluation.evaluation import compare as compare
+from armwise.offline.evaluation.evaluation import effects as effects
+from armwise.offline.evaluation.evaluation import evaluate as evaluate
+from armwise.offline.evaluation.evaluation import scores as scores
+from armwise.offline.results.estimates import Comparison as Comparison
+from armwise.offline.results.estimates import Estimate as Estimate
+from armwise.offline.results.estimates import Evaluation as Evaluation
+from armwise.offline.results.estimates import Lift as Lift
+from armwise.offline.results.evaluations import Evaluations as Evaluations
+from armwise.offline.estimators.estimators import DM as DM
+from armwise.offline.estimators.estimators import DR as DR
+from armwise.offline.estimators.estimators import DRos as DRos
+from armwise.offline.estimators.estimators import Estimator as Estimator
+from armwise.offline.estimators.estimators import IPS as IPS
+from armwise.offline.estimators.estimators import SNDR as SNDR
+from armwise.offline.estimators.estimators import SNIPS as SNIPS
+from armwise.offline.estimators.estimators import SwitchDR as SwitchDR
+from armwise.offline.intervals.intervals import ConfidenceSequence as ConfidenceSequence
+from armwise.offline.intervals.intervals import confidence_sequence as confidence_sequence
+from armwise.offline.results.diagnostics import Diagnostics as Diagnostics
+from armwise.offline.logs.rows import WeakLogWarning as WeakLogWarning
+from armwise.offline.estimators.propensities import PropensityModel as PropensityModel
+from armwise.offline.estimators.reward_models import Crossfit as Crossfit
+from armwise.offline.estimators.reward_models import CrossfitRidge as CrossfitRidge
+from armwise.offline.learning.replay import LearnerComparison as LearnerComparison
+from armwise.offline.learning.replay import Replay as Replay
+from armwise.offline.learning.replay import compare_learners as compare_learners
+from armwise.offline.learning.replay import replay as replay
+from armwise.offline.learning.fit_policy import ById as ById
+from armwise.offline.learning.fit_policy import Fitted as Fitted
+from armwise.offline.learning.fit_policy import fit as fit
+from armwise.offline.designs.continuous import ContinuousLog as ContinuousLog
+from armwise.offline.designs.continuous import evaluate_continuous as evaluate_continuous
+from armwise.offline.logs.slate_log import SlateLog as SlateLog
+from armwise.offline.designs.slates import evaluate_slates as evaluate_slates
+from armwise.offline.designs.embedded import evaluate_embedded as evaluate_embedded
+from armwise.offline.designs.loggers import evaluate_loggers as evaluate_loggers
+from armwise.offline.estimators.subgaussian import SGDR as SGDR
+from armwise.offline.estimators.subgaussian import SGIPS as SGIPS
+from armwise.offline.designs.adaptive_logs import adaptive as adaptive
+from armwise.offline.designs.adaptive_result import AdaptiveEvaluation as AdaptiveEvaluation
+from armwise.offline.designs.costs import Mixture as Mixture
+from armwise.offline.designs.costs import Tradeoff as Tradeoff
+from armwise.offline.designs.costs import best_mixture as best_mixture
+from armwise.offline.designs.costs import tradeoff as tradeoff

@@ -1,0 +1,152 @@
+"""What a decision is worth, for every judge: cohorts by age, never by outcome.
+
+An application reports clicks and is silent about their lack. So a decision is *open* (its window runs, nothing came),
+*provisional* (something came, and more may) or *closed* (nothing more can come). A judge takes all decisions that are
+at least as old as a horizon, clicked or not, and counts of each what came within the horizon.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from armwise.core.agent import Floats
+
+OPEN, PROVISIONAL, CLOSED = STATUSES = ("open", "provisional", "closed")
+WHOLE = math.inf  # a horizon: the whole window of each decision, and what came late
+MIN_CLOSED = 300  # decisions as old as their window that are judged by it, however many newer ones there are
+_COMPOSE: dict[str, Callable[[Sequence[float]], float]] = {
+    "earliest": lambda values: values[0],
+    "latest": lambda values: values[-1],
+    "sum": math.fsum,
+    "mean": lambda values: math.fsum(values) / len(values),
+    "max": max,
+    "min": min,
+}
+RULES = tuple(_COMPOSE)
+
+
+class Record(NamedTuple):
+    """What a judge needs of one decision; times in seconds."""
+
+    age: float
+    window: float
+    default: float
+    rule: str
+    status: str
+    promised: bool  # that every outcome is reported, zeros too
+    rewards: Sequence[tuple[float, float]]  # (age of the decision when it came, value), in order
+
+    @property
+    def known(self) -> bool:
+        """Whether nothing that still comes can change its worth."""
+        return self.status == CLOSED or (self.rule == "earliest" and bool(self.rewards))
+
+    def worth(self, horizon: float = WHOLE) -> float:
+        """What came within the horizon, by the rule of several rewards; the default reward if nothing did."""
+        reach = WHOLE if horizon >= self.window else horizon
+        values = [value for age, value in self.rewards if age <= reach]
+        return _COMPOSE[self.rule](values) if values else self.default
+
+    @property
+    def late(self) -> bool:
+        """Whether a reward came after its window."""
+        return any(age > self.window for age, _ in self.rewards)
+
+
+class Cohort(NamedTuple):
+    """Which decisions are judged, and what of them."""
+
+    horizon: float  # seconds, or ``WHOLE``
+    rows: np.ndarray  # (n,) of bool
+    promised: bool = False  # whether every outcome is reported: then those that came are taken at any age
+
+    @property
+    def left_out(self) -> int:
+        """How many decisions are not judged."""
+        return int((~self.rows).sum())
+
+    def __str__(self) -> str:
+        of = f"{int(self.rows.sum()):,} decisions"
+        if self.promised:
+            said, why = f"what {of} earned whose outcome was reported", "not reported yet (learn is 'arrival')"
+        elif self.horizon == WHOLE:
+            said, why = f"what {of} earned in their whole window", "younger than their window"
+        else:
+            within = duration(self.horizon)
+            said, why = f"what {of} earned within {within}, rewarded or not", f"younger than {within}"
+        return said + (f"; {self.left_out:,} left out as {why}" if self.left_out else "")
+
+
+def cohort(ages: Any, windows: Any, known: Any, promised: Any, horizon: float | None = None) -> Cohort:
+    """The decisions that are as old as the horizon.
+
+    Without a horizon it is the whole window where half of the decisions, or ``MIN_CLOSED``, are that old (a burst of
+    new ones does not shorten it), else the median age.
+    Younger decisions are taken only where the outcome of every decision is known, or where every outcome is promised:
+    then those that came.
+
+    >>> cohort([9.0, 5.0, 1.0], [60.0] * 3, [False, True, True], [False] * 3, horizon=5.0).rows
+    array([ True,  True, False])
+    >>> print(cohort([9.0, 5.0, 1.0], [60.0] * 3, [False, True, True], [False] * 3))
+    what 2 decisions earned within 5 s, rewarded or not; 1 left out as younger than 5 s
+    """
+    age, window = np.asarray(ages, np.float64), np.asarray(windows, np.float64)
+    sure, kept = np.asarray(known, np.bool_), np.asarray(promised, np.bool_)
+    if horizon is not None:
+        if not horizon > 0.0:
+            raise ValueError(f"horizon must be seconds above 0, got {horizon}")
+        found = _as_old(age, window, sure, kept, horizon)
+        if len(age) and not found.rows.any() and horizon < WHOLE:
+            raise ValueError(
+                f"horizon is {duration(horizon)}, but the oldest decision is {duration(float(age.max()))} old: "
+                "nothing is known of so long a time yet"
+            )
+        return found
+    whole = _as_old(age, window, sure, kept, WHOLE)
+    closed = len(age) - whole.left_out
+    if not len(age) or whole.promised or 2 * closed >= len(age) or closed >= MIN_CLOSED:
+        return whole
+    return _as_old(age, window, sure, kept, float(np.sort(age)[len(age) // 2]))
+
+
+def cohort_of(records: Sequence[Record], horizon: float | None = None) -> Cohort:
+    """``cohort`` of decisions, none of which needs to be old enough.
+
+    >>> cohort_of([]).left_out
+    0
+    """
+    table = np.array([(each.age, each.window, each.known, each.promised) for each in records]).reshape(-1, 4)
+    return cohort(table[:, 0], table[:, 1], table[:, 2] > 0.0, table[:, 3] > 0.0, horizon)
+
+
+def _as_old(age: Floats, window: Floats, known: Any, promised: Any, horizon: float) -> Cohort:
+    young = np.where(horizon < window, age < horizon, age <= window)  # a window is over when its last moment is
+    kept = bool(promised.all()) and horizon == WHOLE
+    rows = ~young | known if kept or known.all() else ~young
+    return Cohort(WHOLE if horizon >= window.max(initial=0.0) else horizon, rows, kept and bool((~rows).any()))
+
+
+def before_unknown(ages: Any, known: Any) -> Cohort:
+    """The decisions older than the oldest one whose outcome is not known, where a log does not say more.
+
+    >>> before_unknown([3.0, 2.0, 1.0], [True, False, True]).rows
+    array([ True, False, False])
+    """
+    age, sure = np.asarray(ages, np.float64), np.asarray(known, np.bool_)
+    return Cohort(WHOLE, age > age[~sure].max(initial=-np.inf))
+
+
+def duration(seconds: float) -> str:
+    """A length of time in the unit that a reader would use.
+
+    >>> duration(0.25), duration(90), duration(5400), duration(7 * 86400)
+    ('0.25 s', '90 s', '1.5 h', '7 days')
+    """
+    for unit, size in (("days", 86400.0), ("h", 3600.0), ("min", 60.0)):
+        if seconds >= 2 * size or (unit == "h" and seconds >= size):
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds:.3g} s"

@@ -1,0 +1,173 @@
+"""Interactions: do the probabilities miss a product of two contexts, or anything else that a boosted tree finds?
+
+If the probabilities are right, no function of the contexts predicts 1{arm = a} / p - 1. Products of two contexts are
+tried one by one; a boosted tree (where scikit-learn is installed) is fitted to one half of the rows and judged on the
+other.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtri
+
+from armwise.core.agent import Floats
+from armwise.core.threads import thread_pools
+from armwise.offline.logs.duplicates import MAX_SAMPLE
+from armwise.offline.logs.rows import Ints, LogBlock
+
+_CELLS = 5_000_000  # numbers of contexts kept at most
+_MOST_PRODUCED = 64  # columns whose products are tried
+_PRODUCT_ARMS, _TREE_ARMS = 8, 3  # the most frequent arms are judged
+_FAR = 3.0  # standard deviations at which a context counts no more
+_FALSE_ALARM = 1e-3  # chance that the products speak against right probabilities
+_PREDICTED = 4.5  # standard errors of a tree's predictions: 1/p has a long tail, which makes larger ones by chance
+_FEWEST, _ENOUGH = 2000, 30  # rows for a tree; effective rows of an arm that make half of a standard error sure
+
+
+class RowSample:
+    """Evenly spaced rows of a log with their contexts, arms and probabilities: at most 50,000.
+
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(size=(4000, 2)); p = 0.5 + 0.3 * np.sign(x[:, 0] * x[:, 1]); arms = (rng.random(4000) < p) * 1
+    >>> sample = RowSample(2, lambda column: f"x{column}")
+    >>> sample.add(LogBlock(arms, np.zeros(4000), 2, contexts=x, probabilities=np.full(4000, 0.5)))
+    >>> sample.verdict()[:61]
+    'the probabilities miss an interaction: weighted by 1/p, the a'
+    """
+
+    def __init__(self, n_arms: int, name: Callable[[int], str]) -> None:
+        self._n_arms, self._name = n_arms, name
+        self._step, self._kept = 1, 0  # every so many rows, by their numbers in the log
+        self._parts: list[tuple[Ints, Floats, Ints, Floats]] = []  # numbers, contexts, arms, probabilities
+        self._verdict: str | None = None  # until more rows come
+
+    def add(self, rows: LogBlock) -> None:
+        """Take in a block of rows."""
+        assert rows.probabilities is not None
+        number = np.arange(rows.start, rows.start + len(rows))
+        while True:
+            kept = np.flatnonzero(number % self._step == 0)
+            if self._kept + len(kept) <= self._most(rows.contexts.shape[1]):
+                break
+            self._thin(2 * self._step)
+        self._verdict = None
+        part = (number[kept], np.asarray(rows.contexts, np.float64)[kept], rows.arms[kept], rows.probabilities[kept])
+        self._parts.append(part)
+        self._kept += len(kept)
+
+    @staticmethod
+    def _most(d: int) -> int:
+        return min(MAX_SAMPLE, max(_CELLS // max(d, 1), _FEWEST))
+
+    def _thin(self, step: int) -> None:
+        self._step = step
+        for i, part in enumerate(self._parts):
+            kept = part[0] % step == 0
+            self._parts[i] = (part[0][kept], part[1][kept], part[2][kept], part[3][kept])
+        self._kept = sum(len(part[0]) for part in self._parts)
+
+    def merge(self, later: RowSample) -> None:
+        """Take in the rows that another has seen."""
+        step = max(self._step, later._step)
+        self._thin(step)
+        later._thin(step)
+        self._parts += later._parts
+        self._verdict = None
+        self._kept += later._kept
+        while self._parts and self._kept > self._most(self._parts[0][1].shape[1]):
+            self._thin(2 * self._step)
+
+    def verdict(self) -> str:
+        """What the probabilities miss; empty if nothing speaks against them."""
+        if self._verdict is None:
+            self._verdict = self._found()
+        return self._verdict
+
+    def _found(self) -> str:
+        if not self._parts:
+            return ""
+        _, X, arms, p = (np.concatenate(column) for column in zip(*self._parts, strict=True))
+        spread = X.std(axis=0)
+        moving = np.flatnonzero(spread > 0)
+        if not moving.size or len(X) < 2 * _ENOUGH:
+            return ""
+        often = np.argsort(-np.bincount(arms, minlength=self._n_arms), kind="stable")
+        residuals = [(int(a), _residual(arms, p, int(a), self._n_arms)) for a in often[:_PRODUCT_ARMS]]
+        residuals = residuals[:1] if self._n_arms == 2 else residuals
+        some = moving[:_MOST_PRODUCED]
+        Z = np.clip((X[:, some] - X[:, some].mean(axis=0)) / spread[some], -_FAR, _FAR)
+        product = self._worst_product(Z, some, residuals)
+        return product or self._tree(X[:, moving], residuals[:_TREE_ARMS])
+
+    def _worst_product(self, Z: Floats, columns: Ints, residuals: list[tuple[int, Floats]]) -> str:
+        d = Z.shape[1]
+        if d < 2:
+            return ""
+        above = np.triu_indices(d, 1)
+        mean, squares, worst = Z.T @ Z / len(Z), Z**2, (0.0, 0, 0, 0)
+        for arm, e in residuals:
+            if not e.any():
+                continue
+            e2 = e**2
+            total = (Z * e[:, None]).T @ Z - mean * e.sum()
+            second = (squares * e2[:, None]).T @ squares
+            variance = second - 2.0 * mean * ((Z * e2[:, None]).T @ Z) + mean**2 * e2.sum()
+            # the spread that the product has in the whole log, where no row of the arm shows it
+            variance = np.maximum(variance, (squares.T @ squares / len(Z) - mean**2) * e2.sum())
+            with np.errstate(invalid="ignore", divide="ignore"):
+                effective = second**2 / ((squares**2 * e2[:, None] ** 2).T @ squares**2)  # rows that carry the variance
+                z = np.where(variance > 1e-9 * len(Z), total / np.sqrt(variance), 0.0) / (1.0 + _ENOUGH / effective)
+            z = np.nan_to_num(z)
+            z = np.abs(z[above])
+            at = int(z.argmax())
+            worst = max(worst, (float(z[at]), int(above[0][at]), int(above[1][at]), arm))
+        limit = -float(ndtri(0.5 * _FALSE_ALARM / (len(residuals) * len(above[0]))))
+        if worst[0] <= limit:
+            return ""
+        one, other = (self._name(int(columns[i])) for i in worst[1:3])
+        return (f"the probabilities miss an interaction: weighted by 1/p, the arms differ in {one} times {other} "
+                f"(arm {worst[3]}, {worst[0]:.0f} standard errors)")  # fmt: skip
+
+    def _tree(self, X: Floats, residuals: list[tuple[int, Floats]]) -> str:
+        if len(X) < _FEWEST:
+            return ""
+        try:
+            from sklearn.ensemble import HistGradientBoostingRegressor
+        except ImportError:
+            return ""
+
+        def tree() -> Any:
+            return HistGradientBoostingRegressor(
+                max_iter=15, max_leaf_nodes=16, learning_rate=0.4, early_stopping=False, random_state=0
+            )
+
+        for arm, e in residuals:
+            with thread_pools().limit(limits=1):  # small fits, on one thread whatever runs beside them
+                z = _held_out(X, e, tree) if e.any() else 0.0
+            if z > _PREDICTED:
+                return (f"the probabilities miss how the arms depend on the contexts: a boosted tree predicts arm "
+                        f"{arm} better, in rows that it did not see ({z:.0f} standard errors)")  # fmt: skip
+        return ""
+
+
+def _residual(arms: Ints, p: Floats, arm: int, n_arms: int) -> Floats:
+    """What has mean zero in every context if the probabilities are right (of two arms 1{arm} - p: it varies less)."""
+    played = arms == arm
+    if n_arms == 2:
+        return np.where(played, 1.0 - p, -(1.0 - p))
+    return np.where(played, 1.0 / p, 0.0) - 1.0
+
+
+def _held_out(X: Floats, e: Floats, model: Callable[[], Any]) -> float:
+    """By how many standard errors a model of one half of the rows predicts those of the other, both ways."""
+    even = np.arange(len(e)) % 2 == 0
+    total = 0.0
+    for fitted, asked in ((even, ~even), (~even, even)):
+        scores = e[asked] * model().fit(X[fitted], e[fitted]).predict(X[asked])
+        error = float(np.sqrt(scores @ scores))
+        total += float(scores.sum()) / error if error > 0.0 else 0.0
+    return total / math.sqrt(2.0)
