@@ -1,1 +1,5 @@
-"""The command line: one file a command, thin over the same functions."""
+"""The command line: one file per command, each a thin layer over a public function.
+
+It may import every room.
+Invariant: bad input ends with one line on standard error and a documented exit code.
+"""

@@ -28,13 +28,7 @@ _SIZES = {
 
 
 def add_parser(commands: Any) -> None:
-    """The options of ``armwise advise``.
-
-    >>> from armwise.cli.main import main
-    >>> main(["advise", "--features", "visitor", "--dim", "8", "--n-arms", "5", "--feedback", "amounts"])
-    1. aw.Auto(dim=8, n_arms=5)
-    ...
-    """
+    """The options of ``armwise advise``."""
     parser = command_parser(
         commands,
         "advise",

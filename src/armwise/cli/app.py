@@ -1,4 +1,4 @@
-"""``armwise app``: the applications of a decision service and the versions of their models, running or stopped."""
+"""``armwise app``: manage the applications of a decision service and the versions of their models."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 from armwise.cli.shared import BadInput, command_parser, show
 
-TASKS = {  # method, path, what the words after the task are
+TASKS = {  # method, path, arguments of the task
     "list": ("GET", "/v1/agents", ()),
     "add": ("PUT", "/v1/apps/{application}", ("application",)),
     "remove": ("DELETE", "/v1/apps/{application}", ("application",)),
@@ -31,9 +31,9 @@ def add_parser(commands: Any) -> None:
         "list, add and remove applications of a decision service, and versions of their models",
         'armwise app challenge shop bold --agent \'{"class": "LinUCB", "alpha": 1.0}\' --share 0.1',
     )
-    parser.add_argument("task", choices=tuple(TASKS), help="challenge: train a version beside the one that leads; "
-                        "share, promote, rollback, drop: what becomes of it")  # fmt: skip
-    parser.add_argument("names", nargs="*", metavar="NAME", help="the application, and the version where one is meant")
+    parser.add_argument("task", choices=tuple(TASKS), help="challenge: train a version beside the leading one; "
+                        "share, promote, rollback, drop: change its role")  # fmt: skip
+    parser.add_argument("names", nargs="*", metavar="NAME", help="the application, and for some tasks the version")
     parser.add_argument("--url", default="http://127.0.0.1:8484", help="a running service (default: %(default)s)")
     parser.add_argument("--key", default=os.environ.get("ARMWISE_KEY"), help="its key (default: $ARMWISE_KEY)")
     parser.add_argument("--stopped", metavar="FILE|FOLDER", help="instead of a running service: the configuration or "
@@ -42,7 +42,9 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--features", type=_table, metavar="JSON", help="add, challenge: how features are made")
     parser.add_argument("--with", type=_table, default={}, dest="others", metavar="JSON",
                         help="add: everything else, as in a configuration file")  # fmt: skip
-    parser.add_argument("--share", type=float, metavar="X", help="challenge, share: of the decisions that it makes")
+    parser.add_argument(
+        "--share", type=float, metavar="X", help="challenge, share: the share of decisions that it makes"
+    )
 
 
 def _table(text: str) -> dict[str, Any]:
@@ -81,7 +83,7 @@ def _body(args: argparse.Namespace, named: dict[str, str]) -> dict[str, Any] | N
         return {"name": named["version"]} | described | share
     if args.task == "share":
         if args.share is None:
-            raise BadInput("share needs --share X, the part of the decisions that the version makes")
+            raise BadInput("share needs --share X, the share of decisions that the version makes")
         return {"share": args.share}
     return None
 
@@ -92,7 +94,7 @@ def _ask_running(args: argparse.Namespace, method: str, path: str, body: Any) ->
         raise BadInput(f"--url must begin with http:// or https:// and name a host, got {args.url!r}")
     kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
     headers = {"Authorization": f"Bearer {args.key}"} if args.key else {}
-    connection = kind(parts.netloc, timeout=300.0)  # a version is trained before it is answered
+    connection = kind(parts.netloc, timeout=300.0)  # a version is trained before the answer
     try:
         connection.request(
             method, parts.path.rstrip("/") + path, json.dumps(body) if body is not None else None, headers
@@ -107,7 +109,7 @@ def _ask_running(args: argparse.Namespace, method: str, path: str, body: Any) ->
 
 
 def _ask_stopped(args: argparse.Namespace, method: str, path: str, body: Any) -> tuple[int, Any]:
-    """The same request to a service in this process, which ends with it."""
+    """Send the request to a service that is started in this process for it."""
     import asyncio
 
     from armwise.service.app import asked_once
@@ -147,4 +149,8 @@ def _version(one: dict[str, Any]) -> str:
     if not uplift:
         return text
     ends = f"{uplift['value']:+.4f} [{uplift['low']:+.4f}, {uplift['high']:+.4f}]"
-    return f"{text}\n  uplift per decision {ends} after {uplift['n']} decisions"
+    from armwise.offline.logs.cohorts import duration
+
+    horizon = uplift.get("horizon")
+    within = "in their whole window" if horizon is None else f"within {duration(horizon)}, clicked or not"
+    return f"{text}\n  uplift per decision {ends}, by what {uplift['n']} decisions earned {within}"

@@ -1,4 +1,4 @@
-"""``armwise compare``: is one policy better than another, from logged data; or does one agent learn better."""
+"""``armwise compare``: whether one policy is better than another on logged data."""
 
 from __future__ import annotations
 
@@ -17,17 +17,19 @@ _EXAMPLE = (
 
 
 def add_parser(commands: Any) -> None:
-    """The options of ``armwise compare``."""
+    """Add the options of ``armwise compare``."""
     parser = command_parser(commands, "compare", "is one policy better than another, on logged data", _EXAMPLE)
-    intervals = ("auto", "normal", "bootstrap", "bernstein", "betting", "sequence")
-    add_judging_options(parser, intervals, "of the difference (auto: normal)")
+    intervals = ("auto", "cressie-read", "skew-corrected", "normal", "bootstrap", "bernstein", "betting", "sequence")
+    add_judging_options(
+        parser, intervals, "of the difference (auto: cressie-read where rewards are bounded, else skew-corrected)"
+    )
     parser.add_argument("--first", metavar="POLICY", help="the policy that may be better")
     parser.add_argument("--second", metavar="POLICY", help="the policy to beat")
     parser.add_argument("--estimator", default="dr", help="ips, snips, dr, sndr, ... (default: dr)")
 
 
 def run(args: argparse.Namespace) -> None:
-    """Compare the two policies, and show which is better."""
+    """Compare two policies and print which is better."""
     judge(args, lambda log, options: _compared(args, log, options))
 
 
@@ -37,7 +39,7 @@ def _compared(args: argparse.Namespace, log: Any, options: dict[str, Any]) -> An
     if args.first is None or args.second is None:
         one, other = (labels_of(log) * 2)[:2]
         raise BadInput(
-            f"say which two policies, as in --first 'arm:{one}' --second 'arm:{other}' (the arms are {some_of(log)}); "
+            f"give two policies, as in --first 'arm:{one}' --second 'arm:{other}' (the arms are {some_of(log)}); "
             "armwise evaluate judges each arm on its own"
         )
     first = read_policy(args.first, args, log, "--first")

@@ -1,16 +1,18 @@
-"""``armwise evaluate``: what a policy would have earned, from logged data."""
+"""``armwise evaluate``: estimate what a policy would have earned, from logged data."""
 
 from __future__ import annotations
 
 import argparse
+import sys
 from typing import Any
 
-from armwise.cli.judging import KNOWN_POLICIES, MAX_NAMED, add_judging_options, judge, labels_of, read_policies
+from armwise.cli.judging import MAX_NAMED, add_judging_options, judge, labels_of, read_policies, some_of
 from armwise.cli.logs import split_commas
 from armwise.cli.shared import BadInput, command_parser
 
 _EXAMPLE = (
     "armwise evaluate trial.csv --arm treatment --reward spend --probability 1/3\n"
+    "  armwise evaluate trial.csv --arm treatment --reward spend --probability 1/3 --control none --by country\n"
     "  armwise evaluate log.parquet --arm item --reward click --probability p --policy arm:3\n"
     "  armwise evaluate log.csv --policy model.aw --estimators ips,dr --interval bootstrap --report report.html\n\n"
     "policies:\n"
@@ -24,38 +26,55 @@ _EXAMPLE = (
 
 
 def add_parser(commands: Any) -> None:
-    """The options of ``armwise evaluate``."""
+    """Add the options of ``armwise evaluate``."""
     parser = command_parser(commands, "evaluate", "judge a policy on logged data", _EXAMPLE)
-    intervals = ("auto", "cressie-read", "normal", "bootstrap", "bernstein", "betting", "sequence")
-    add_judging_options(parser, intervals, "auto: cressie-read where rewards are bounded, else normal")
+    intervals = ("auto", "cressie-read", "skew-corrected", "normal", "bootstrap", "bernstein", "betting", "sequence")
+    add_judging_options(parser, intervals, "auto: cressie-read where rewards are bounded, else skew-corrected")
     parser.add_argument("--policy", action="append", metavar="[NAME=]POLICY",
-                        help="what to judge, see below; more than once: all of them in one pass; without: each arm on "
-                             "its own, beside what the log earned")  # fmt: skip
+                        help="the policy to evaluate, see below; may be repeated; default: each arm, beside what the "
+                             "log earned")  # fmt: skip
     parser.add_argument("--estimators", default="ips,snips,dm,dr", metavar="A,B,...",
                         help="of ips, snips, dm, dr, sndr, switch-dr, dros (default: ips,snips,dm,dr)")  # fmt: skip
-    parser.add_argument("--clip", type=float, metavar="TAU", help="raise probabilities below TAU to it")
-    parser.add_argument("--cap", type=float, metavar="W", help="lower weights above W to it")
-    parser.add_argument("--by", metavar="COLUMN", help="judge each of its values too")
+    parser.add_argument("--clip", type=float, metavar="TAU", help="raise probabilities below TAU to TAU")
+    parser.add_argument("--cap", type=float, metavar="W", help="lower weights above W to W")
+    parser.add_argument("--by", metavar="COLUMN", help="also evaluate each value of this column")
     parser.add_argument("--baseline", metavar="NAME",
                         help="'logged' for what the log earned, or a policy's name: adds the paired lift")  # fmt: skip
+    parser.add_argument("--control", metavar="ARM",
+                        help="judge each arm against this one: effects overall and, with --by, in each segment, with a "
+                             "test of whether they differ")  # fmt: skip
+    parser.add_argument("--simultaneous", action=argparse.BooleanOptionalAction, default=True,
+                        help="intervals that hold for all policies at once (default), or each on its own")  # fmt: skip
 
 
 def run(args: argparse.Namespace) -> None:
-    """Judge the policies, and show what they would have earned."""
+    """Evaluate the policies and print what they would have earned."""
     judge(args, lambda log, options: _evaluated(args, log, options))
 
 
 def _evaluated(args: argparse.Namespace, log: Any, options: dict[str, Any]) -> Any:
     from armwise import offline
 
+    shared = {"by": args.by, "clip": args.clip, "cap": args.cap, "simultaneous": args.simultaneous, **options}
+    if args.control is not None:
+        if args.policy is not None or args.baseline is not None:
+            raise BadInput("--control judges each arm against one: leave --policy and --baseline out")
+        if args.control not in labels_of(log):
+            raise BadInput(f"--control {args.control}: the arms are {some_of(log)}")
+        return offline.effects(log, args.control, split_commas(args.estimators), **shared)
     if args.policy is None:
-        args.policy, args.baseline = [f"arm:{label}" for label in labels_of(log)], args.baseline or "logged"
-        if len(args.policy) > MAX_NAMED:
-            raise BadInput(f"say what to judge with --policy: {KNOWN_POLICIES}; the log has {len(args.policy):,} arms")
+        labels, args.baseline = labels_of(log), args.baseline or "logged"
+        if len(labels) > MAX_NAMED:
+            import numpy as np
+
+            counts = np.bincount(log.arms, minlength=len(labels))
+            labels = [labels[k] for k in np.argsort(-counts, kind="stable")[:MAX_NAMED]]
+            print(f"evaluating the {MAX_NAMED} arms that were played most, of {len(counts):,}; --policy names others",
+                  file=sys.stderr)  # fmt: skip
+        args.policy = [f"arm:{label}" for label in labels]
     policies = read_policies(args, log)
     policy = policies if len(policies) > 1 else next(iter(policies.values()))
-    result = offline.evaluate(log, policy, split_commas(args.estimators), clip=args.clip, by=args.by,
-                              baseline=args.baseline, cap=args.cap, **options)  # fmt: skip
+    result = offline.evaluate(log, policy, split_commas(args.estimators), baseline=args.baseline, **shared)
     if len(policies) == 1:
         result.target = next(iter(policies))
     return result

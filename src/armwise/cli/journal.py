@@ -19,14 +19,14 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument("task", choices=("verify", "export", "compact", "erase"))
     parser.add_argument("--storage", action="append", metavar="FOLDER|URL", help="where the journal is (default: "
-                        "armwise-data); said once for each database where there are several")  # fmt: skip
+                        "armwise-data); repeat it for each of several databases")  # fmt: skip
     parser.add_argument("--application", help="export, erase: which one (default: the only one)")
     parser.add_argument("--format", choices=("json", "dsjson", "parquet"), default="json",
                         help="export: JSON lines, VW's, or Parquet")  # fmt: skip
     parser.add_argument("--output", metavar="FILE", help="export: where to (default: standard output)")
     parser.add_argument("--keep-days", type=_days, default=30.0, metavar="N",
-                        help="compact: drop what is settled and older than this")  # fmt: skip
-    parser.add_argument("--key", metavar="NAME", help="erase: the key of the contexts that says whose they are")
+                        help="compact: drop settled decisions that are older than this")  # fmt: skip
+    parser.add_argument("--key", metavar="NAME", help="erase: the key of the contexts that identifies the subject")
     parser.add_argument("--value", metavar="JSON", help="erase: the value there, such as 7 or '\"u7\"'")
 
 
@@ -42,7 +42,7 @@ def _days(text: str) -> float:
 
 def run(args: argparse.Namespace) -> int:
     from armwise.service.config import open_store
-    from armwise.service.journal.append import Journal
+    from armwise.service.journal.journal import Journal
 
     stores = [open_store(each) for each in args.storage or ["armwise-data"]]
     for store in stores:
@@ -57,12 +57,14 @@ def run(args: argparse.Namespace) -> int:
         for store in stores:
             opened.callback(store.close)
             try:
-                journal = Journal(store.connect(), store.lock, store.clock)
+                reading = args.task in ("verify", "export")
+                session = store.connect_reading() if reading else store.connect()
+                journal = Journal(session, store.lock, store.clock)
             except store.errors as error:
                 raise BadInput(f"the journal at {store} cannot be read: {error}") from None
             opened.callback(journal.connection.close)
             pairs.append((journal, store))
-        if args.task in ("export", "erase"):  # of some of the databases it would be half the answer
+        if args.task in ("export", "erase"):  # these need all databases
             _check_all(pairs)
         try:
             return {"verify": _verify, "export": _export, "compact": _compact, "erase": _erase}[args.task](args, pairs)
@@ -72,8 +74,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _check_all(pairs: Pairs) -> None:
-    """BadInput if several are named that do not belong together, or not all that do."""
-    from armwise.service.engine.members import missing_of
+    """Raise BadInput if the named databases do not belong together, or if one is missing."""
+    from armwise.service.journal.members import missing_of
 
     if problem := missing_of([journal for journal, _ in pairs]):
         raise BadInput(f"--storage: {problem}")
@@ -90,7 +92,7 @@ def _verify(args: argparse.Namespace, pairs: Pairs) -> int:
         counts = f"{report.events} events, {report.decisions} decisions, {report.rewards} rewards"
         text += [f"{store}:"] if len(pairs) > 1 else []
         text += [f"{counts}, {report.lessons} lessons, {report.snapshots} snapshots", *report.problems]
-        text += [] if report.problems else ["all is well"]
+        text += [] if report.problems else ["all is well; checked:", *(f"  {each}" for each in report.checked)]
         found.append(msgspec.to_builtins(report) | ({"storage": str(store)} if len(pairs) > 1 else {}))
     show(args, "\n".join(text), found[0] if len(found) == 1 else {"databases": found})
     return 1 if any(report["problems"] for report in found) else 0
@@ -138,9 +140,9 @@ def _compact(args: argparse.Namespace, pairs: Pairs) -> int:
 def _erase(args: argparse.Namespace, pairs: Pairs) -> int:
     import json
 
-    from armwise.service.journal.append import Write
+    from armwise.service.journal.journal import Write
     from armwise.service.log.compact import compact
-    from armwise.service.log.subjects import erasure
+    from armwise.service.log.subjects import Subjects, closings, erasure
 
     if not args.key or args.value is None:
         raise BadInput("erase needs --key and --value")
@@ -149,17 +151,24 @@ def _erase(args: argparse.Namespace, pairs: Pairs) -> int:
     except ValueError:
         raise BadInput(f"--value must be JSON, such as 7 or '\"u7\"', got {args.value}") from None
     _lead(pairs, "ask it, with POST /v1/erasures")
-    app, dropped = _application(args, pairs[0][0]), 0
+    app, dropped, found, searched = _application(args, pairs[0][0]), 0, 0, 0
     for journal, _ in pairs:
         asked = erasure(journal.meta("secret"), args.key, value)
-        journal.append([[Write(app, "", asked)]], round(time.time() * 1000))
+        now = round(time.time() * 1000)
+        [[written]] = journal.append([[Write(app, "", asked)]], now)
+        search = Subjects(journal).search(journal)
+        journal.append(closings(journal, search), now)
+        searched += search.decisions
+        found += len(search.found.get(written.row.seq, ()))
         dropped += compact(journal, 0)
-    show(args, f"{dropped} events dropped", {"dropped": dropped})
+        journal.connection.purge()
+    text = f"{found} of {searched} decisions name the subject; {dropped} events dropped"
+    show(args, text, {"searched": searched, "found": found, "dropped": dropped})
     return 0
 
 
 def _application(args: argparse.Namespace, journal: Any) -> str:
-    """The application that is meant."""
+    """The application that was named, or the only one."""
     names = [name for (name,) in journal.connection.execute("SELECT DISTINCT app FROM events WHERE kind = 'create'")]
     if args.application is None and len(names) != 1:
         raise BadInput(f"--application is needed: one of {', '.join(sorted(names)) or 'none yet'}")

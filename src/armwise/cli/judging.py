@@ -1,4 +1,4 @@
-"""What ``evaluate`` and ``compare`` share: options, policies by name, the log with its probabilities, the answer."""
+"""Code shared by ``evaluate`` and ``compare``: options, policies by name, opening the log, printing the answer."""
 
 from __future__ import annotations
 
@@ -12,42 +12,55 @@ from armwise.cli.logs import add_log_options, finish, open_log, same_file, split
 from armwise.cli.shared import BadInput, Parser
 
 KNOWN_POLICIES = "uniform, arm:NAME, column:NAME, columns:p_{arm}, or a .aw or .npy file"
-MAX_NAMED = 20  # arms that are judged, or named in a message, without being asked for
+MAX_NAMED = 20  # arms that are evaluated by default, or named in a message
 
 
 def add_judging_options(parser: Parser, intervals: tuple[str, ...], interval_help: str) -> None:
-    """The log, and how a policy is judged on it."""
+    """Add the options of the log and of the evaluation."""
     add_log_options(parser)
     parser.add_argument("--reward-model", choices=("ridge", "logistic", "forest"), default="ridge")
     parser.add_argument("--interval", default="auto", choices=intervals, help=interval_help)
     parser.add_argument("--level", type=float, default=0.95)
     parser.add_argument("--reward-range", metavar="LOW,HIGH",
-                        help="between which numbers rewards lie (default: 0,1 where they do)")  # fmt: skip
-    parser.add_argument("--cluster", metavar="COLUMN", help="rows with the same value belong together (a user)")
+                        help="the range of rewards (default: 0,1 if they lie in it)")  # fmt: skip
+    parser.add_argument(
+        "--cluster", metavar="COLUMN", help="rows with the same value are dependent (a user's, for example)"
+    )
     parser.add_argument("--estimate-probabilities", action="store_true",
-                        help="the log does not say them: fit a logistic model of the arms")  # fmt: skip
+                        help="for a log without probabilities: fit a logistic model of the arms")  # fmt: skip
+    parser.add_argument("--trim", type=float, metavar="P",
+                        help="leave out rows in whose context an arm had a probability below P (two arms, or "
+                        "--estimate-probabilities)")  # fmt: skip
+    parser.add_argument("--one-sided", choices=("lower", "upper"), help="only this end of every interval, at --level")
     parser.add_argument("--engine", metavar="dask://HOST:PORT", help="read parts of the log on a Dask cluster")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--explain", action="store_true", help="also print what stands behind the plan and the numbers")
+    parser.add_argument(
+        "--explain", action="store_true", help="also print the reasons for the plan and the details of the numbers"
+    )
     parser.add_argument("--plot", metavar="FILE", help="write the intervals as a picture")
     parser.add_argument("--drift", metavar="FILE", help="write a picture of the arms' rewards over the rows of the log")
     parser.add_argument("--report", metavar="FILE", help="write an HTML page")
 
 
 def judge(args: argparse.Namespace, work: Callable[[Any, dict[str, Any]], Any]) -> None:
-    """Open the log, call ``work`` with it and with the options that every judgement has, and show its result."""
+    """Open the log, call ``work`` with it and the common options, and print the result."""
     from armwise import offline
 
     def result() -> Any:
         log = open_log(args)
         if args.drift:
             log.drift().plot(args.drift)
+        table = None
         if args.estimate_probabilities:
-            log = offline.PropensityModel(seed=args.seed).fill(log, progress=sys.stderr.isatty())
+            model = offline.PropensityModel(seed=args.seed)
+            log = model.fill(log, cluster=args.cluster, progress=sys.stderr.isatty())
+            table = model.probabilities
+        if args.trim is not None:
+            log = log.trimmed(args.trim, table)
         return work(log, {
             "reward_model": reward_model(args.reward_model, args.seed), "interval": args.interval, "level": args.level,
             "cluster": args.cluster, "reward_range": reward_range(args.reward_range), "seed": args.seed,
-            "progress": sys.stderr.isatty(), "engine": args.engine,
+            "progress": sys.stderr.isatty(), "engine": args.engine, "one_sided": args.one_sided,
         })  # fmt: skip
 
     found = telling(result)
@@ -55,7 +68,7 @@ def judge(args: argparse.Namespace, work: Callable[[Any, dict[str, Any]], Any]) 
 
 
 def reward_range(text: str | None) -> tuple[float, float] | None:
-    """Two numbers between a comma."""
+    """Read two numbers separated by a comma."""
     if text is None:
         return None
     try:
@@ -66,7 +79,7 @@ def reward_range(text: str | None) -> tuple[float, float] | None:
 
 
 def read_policies(args: argparse.Namespace, log: Any) -> dict[str, Any]:
-    """The policies by name: NAME=POLICY, or the policy's own text."""
+    """Read the policies by name: NAME=POLICY, or the policy's text as its name."""
     found = {}
     for text in args.policy:
         name, equals, rest = text.partition("=")
@@ -78,12 +91,12 @@ def read_policies(args: argparse.Namespace, log: Any) -> dict[str, Any]:
 
 
 def labels_of(log: Any) -> list[str]:
-    """The arms as they are called: by their names, or 0, 1, ..."""
+    """The names of the arms, or 0, 1, ..."""
     return [str(label) for label in (log.arm_names if log.arm_names is not None else range(log.n_arms))]
 
 
 def read_policy(text: str, args: argparse.Namespace, log: Any, option: str = "--policy") -> Any:
-    """The policy that a text names; ``option`` is where it was said."""
+    """Read a policy from its text; ``option`` is the option that gave it."""
     kind, _, rest = text.partition(":")
     if text == "uniform":
         return _uniform(log)
@@ -116,7 +129,7 @@ def read_policy(text: str, args: argparse.Namespace, log: Any, option: str = "--
 
 
 def some_of(log: Any) -> str:
-    """The names of the arms, those that fit."""
+    """The names of the first arms, for a message."""
     labels = labels_of(log)
     return ", ".join(labels[:MAX_NAMED]) + (", ..." if len(labels) > MAX_NAMED else "")
 
@@ -129,22 +142,15 @@ def _uniform(log: Any) -> Any:
 
 def _constant(name: str, log: Any, option: str) -> Any:
     from armwise.offline.evaluation.targets import Always
-    from armwise.offline.logs.dsjson import Events
 
     labels = labels_of(log)
-    if name not in labels and isinstance(log._source, Events):  # there, it may have another place in every row
-        arms = log._source.positions(name)
-        if (arms >= 0).all():
-            return arms
-        if (arms >= 0).any():
-            raise BadInput(f"{option} arm:{name}: {(arms < 0).sum()} of {len(arms)} decisions did not offer it")
     if name not in labels:
         raise BadInput(f"{option} arm:{name}: the arms are {some_of(log)}")
     return Always(labels.index(name))
 
 
 def reward_model(name: str, seed: int) -> Any:
-    """The reward model that ``--reward-model`` names."""
+    """Make the reward model that ``--reward-model`` names."""
     if name == "logistic":
         from sklearn.linear_model import LogisticRegression
 

@@ -1,4 +1,4 @@
-"""What ``evaluate``, ``compare`` and ``replay`` share: the log and its columns, the verdict, what is written."""
+"""Code shared by ``evaluate``, ``compare`` and ``replay``: the log and its columns, warnings, output files."""
 
 from __future__ import annotations
 
@@ -11,15 +11,18 @@ from typing import Any
 
 from armwise.cli.shared import BadInput, Parser, show
 
-MIN_ROWS = 10  # of a log on which something can be judged
+MIN_ROWS = 10  # of a log that can be evaluated
 
 
 def add_log_options(parser: Parser) -> None:
-    """The log file and which of its columns is what."""
+    """Add the options of the log file and of the roles of its columns."""
     parser.add_argument("log", nargs="+",
                         help="a Parquet, CSV or VW dsjson file; also several, a pattern in quotes ('logs/*.parquet'), "
                         "a folder (with Hive keys, too), or a URL (s3://, gs://)")  # fmt: skip
     parser.add_argument("--format", choices=("parquet", "csv", "dsjson"), help="by default, from the file's name")
+    parser.add_argument("--within", type=float, metavar="SECONDS",
+                        help="of a service's log: take decisions at least this old, with what came within it (default: "
+                        "the window, or the median age)")  # fmt: skip
     columns = parser.add_argument_group("columns (Parquet and CSV)")
     columns.add_argument("--contexts", metavar="A,B,...", help="context columns; by default every other column")
     columns.add_argument("--arm", default="arm", metavar="COLUMN", help="the arm that was played (default: arm)")
@@ -39,7 +42,7 @@ def add_log_options(parser: Parser) -> None:
 
 
 def open_log(args: argparse.Namespace) -> Any:
-    """The log that the options describe; what cannot be written later is said before anything is read."""
+    """Open the log that the options describe; refuse output paths that cannot be written before reading anything."""
     for name in ("plot", "drift", "report", "save"):
         path = Path(getattr(args, name, None) or "-")
         if path.is_dir():
@@ -60,9 +63,9 @@ def open_log(args: argparse.Namespace) -> Any:
     log = _opened(args)
     rows = next(iter(log.batches(MIN_ROWS, contexts=False)), None)
     if rows is None or not len(rows):
-        raise BadInput(f"{', '.join(args.log)} has no rows: there is nothing to judge on")
+        raise BadInput(f"{', '.join(args.log)} has no rows")
     if len(rows) < MIN_ROWS and sum(len(some) for some in log.batches(contexts=False)) < MIN_ROWS:
-        raise BadInput(f"{', '.join(args.log)} has {len(rows)} rows, too few to judge on: expected at least "
+        raise BadInput(f"{', '.join(args.log)} has {len(rows)} rows, too few for an estimate: expected at least "
                        f"{MIN_ROWS}, and an interval needs about 30")  # fmt: skip
     return log
 
@@ -72,20 +75,23 @@ def _opened(args: argparse.Namespace) -> Any:
 
     kind = _kind(args)
     if kind == "dsjson":
-        return offline.Log.from_dsjson(_path(args), skip=args.skip_bad_rows)
+        return offline.Log.from_dsjson(_path(args), skip=args.skip_bad_rows, horizon=args.within)
     reader = offline.Log.from_parquet if kind == "parquet" else offline.Log.from_csv
     try:
-        return reader(_path(args), **mapping(args))
+        if args.within is not None and kind != "parquet":
+            raise BadInput("--within is for the logs of armwise, which say how old each decision is")
+        horizon = {} if args.within is None else {"horizon": args.within}
+        return reader(_path(args), **mapping(args), **horizon)
     except ValueError as wrong:
         if str(wrong).startswith("there is no column"):
-            raise BadInput(f"{wrong} (say which is which: --arm, --reward, --probability, --contexts)") from None
-        if type(wrong).__module__.startswith("pyarrow"):  # it does not say which file
+            raise BadInput(f"{wrong} (name the columns with --arm, --reward, --probability, --contexts)") from None
+        if type(wrong).__module__.startswith("pyarrow"):  # its message does not name the file
             raise BadInput(f"cannot read {', '.join(args.log)} as {kind}: {wrong}") from None
         raise
 
 
 def _path(args: argparse.Namespace) -> Any:
-    """What the readers take: one path, or several."""
+    """The paths as the readers expect them: one, or a list."""
     return args.log[0] if len(args.log) == 1 else args.log
 
 
@@ -103,7 +109,7 @@ def _kind(args: argparse.Namespace) -> str:
 
 
 def mapping(args: argparse.Namespace) -> dict[str, Any]:
-    """The columns, as the readers take them."""
+    """The roles of the columns, as the readers expect them."""
     found: dict[str, Any] = {"arms": args.arm, "rewards": args.reward, "probabilities": _number(args.probability)}
     for option in ("delimiter", "decimal"):
         if getattr(args, option) is not None:
@@ -120,7 +126,7 @@ def mapping(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _number(text: str) -> str | float:
-    """A column's name, or a number: 0.25 or 1/4."""
+    """Read the name of a column, or a number such as 0.25 or 1/4."""
     from fractions import Fraction
 
     try:
@@ -130,29 +136,25 @@ def _number(text: str) -> str | float:
 
 
 def same_file(args: argparse.Namespace, log: Any, **changes: Any) -> Any:
-    """The same file read with other columns, its arms numbered as in ``log``."""
+    """Read the same file with other columns, and number its arms as in ``log``."""
     from armwise import offline
     from armwise.offline.logs.dsjson import Events
 
     if _kind(args) == "dsjson" or isinstance(log._source, Events):
         raise BadInput("a policy from columns needs a Parquet or CSV log")
     reader = offline.Log.from_parquet if _kind(args) == "parquet" else offline.Log.from_csv
-    # by names, or by ids: both say it all; with n_arms beside them, numbers would be places
+    # names and ids identify arms; with n_arms beside them, numbers would be positions
     numbering = {"n_arms": log.n_arms} if log.arm_names is None else {"n_arms": None, "arm_names": log.arm_names}
     return reader(_path(args), **(mapping(args) | numbering | changes))
 
 
 def split_commas(text: str) -> list[str]:
-    """Words between commas.
-
-    >>> split_commas("ips, dr")
-    ['ips', 'dr']
-    """
+    """Split a text at its commas."""
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
 def telling(work: Callable[[], Any]) -> Any:
-    """Do the work quietly: its result has what there is to warn of. If it fails, warnings of the log come first."""
+    """Run the work without printing warnings, which its result holds; if it fails, print those of the log first."""
     from armwise.offline import LogError, WeakLogWarning
 
     with warnings.catch_warnings(record=True) as caught:
@@ -169,9 +171,9 @@ def telling(work: Callable[[], Any]) -> Any:
 
 
 def finish(args: argparse.Namespace, result: Any, text: str, data: Any) -> None:
-    """Write the picture and the page that were asked for; show the result.
+    """Write the requested picture and page, and print the result.
 
-    On a terminal its warnings are part of the text; where the text goes elsewhere they are on stderr, too.
+    On a terminal the warnings are part of the text; if the output is redirected, they are also on stderr.
     """
     if args.plot:
         result.plot(args.plot)

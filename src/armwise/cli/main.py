@@ -1,4 +1,4 @@
-"""The entry point: finds the command and loads only that command's file.
+"""The entry point: finds the command and imports only its module.
 
 A command is a file here with ``add_parser(commands)``, which calls ``shared.command_parser``, and ``run(args)``, which
 may return an exit code. Wrong input is a ``BadInput``, ``ValueError`` or ``OSError``: one line, exit code 2.
@@ -6,10 +6,10 @@ may return an exit code. Wrong input is a ``BadInput``, ``ValueError`` or ``OSEr
 
 from __future__ import annotations
 
-import importlib
 import os
 import sys
 from collections.abc import Sequence
+from types import ModuleType
 from typing import Any
 
 from armwise import __version__
@@ -30,7 +30,7 @@ COMMANDS = {
 }
 
 
-# What a command needs beyond the core, for the message if it is not there.
+# The extra that a command needs, for the message if it is not installed.
 EXTRAS = {
     "race": "race",
     "survey": "race",
@@ -44,11 +44,7 @@ EXTRAS = {
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; the exit code.
-
-    >>> main(["tabel"])
-    2
-    """
+    """Run one command and return the exit code."""
     words = list(sys.argv[1:] if argv is None else argv)
     try:
         with needs(EXTRAS.get(words[0] if words else "")):
@@ -56,7 +52,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except SystemExit as stop:  # argparse: 0 after --help, 2 after a mistake
         return int(stop.code or 0)
     except (BadInput, ValueError, OSError) as error:
-        if isinstance(error, BrokenPipeError):  # the reader, head for one, has seen enough
+        if isinstance(error, BrokenPipeError):  # the reader (head, for example) closed the pipe
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 0
         return _complain(words, error)
@@ -64,6 +60,50 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _complain(words, error)
     except KeyboardInterrupt:
         return 130
+
+
+def _load(name: str) -> ModuleType:
+    """Import the module of one command: the others, and the packages that they need, are not loaded."""
+    match name:
+        case "race":
+            from armwise.cli import race
+
+            return race
+        case "survey":
+            from armwise.cli import survey
+
+            return survey
+        case "table":
+            from armwise.cli import table
+
+            return table
+        case "advise":
+            from armwise.cli import advise
+
+            return advise
+        case "evaluate":
+            from armwise.cli import evaluate
+
+            return evaluate
+        case "compare":
+            from armwise.cli import compare
+
+            return compare
+        case "replay":
+            from armwise.cli import replay
+
+            return replay
+        case "serve":
+            from armwise.cli import serve
+
+            return serve
+        case "app":
+            from armwise.cli import app
+
+            return app
+    from armwise.cli import journal
+
+    return journal
 
 
 def _run(words: list[str]) -> int:
@@ -81,7 +121,7 @@ def _run(words: list[str]) -> int:
     module: Any = None
     for each, summary in COMMANDS.items():
         if each == name:
-            module = importlib.import_module(f"armwise.cli.{each}")
+            module = _load(each)
             module.add_parser(commands)
         else:
             commands.add_parser(each, help=summary)

@@ -1,9 +1,10 @@
-"""``armwise race``: agents on worlds, a table on the screen and a report on disk."""
+"""``armwise race``: race agents on worlds, print a table and write a report."""
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import shlex
 import sys
@@ -31,7 +32,7 @@ def add_parser(commands: Any) -> None:
                         "default: every agent of the survey, each on a world that fits it")  # fmt: skip
     parser.add_argument("--data", metavar="FOLDER", help="a folder of classification sets (Parquet or CSV files with "
                         "a column label, class or target, or else the last one): a race on each")  # fmt: skip
-    parser.add_argument("--label", help="the file's column that the agents should get right")
+    parser.add_argument("--label", help="the column of the file that the agents predict")
     parser.add_argument("--regression", action="store_true", help="the label is a number: arms are predictions of it")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a parameter of the world")
     parser.add_argument("--agents", metavar="A,B", help=f"default: {','.join(_DEFAULT_AGENTS).lower()}")
@@ -44,18 +45,18 @@ def add_parser(commands: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     for package in ("matplotlib", "pandas", "pyarrow", "tqdm", "threadpoolctl"):
-        expect(package, "race")  # what is written at the end of the race is missed before it
+        expect(package, "race")  # packages that write the report: check for them before the race
     heats = _sets(args) if args.data else [_own(args)] if args.world else _survey(args)
     from armwise.racing import RaceError, RaceWarning, race_all
     from armwise.racing.report.report import write_report
-    from armwise.racing.run.store import Store
+    from armwise.racing.run.checkpoints import Store
 
     out = Path(args.out)
     out.mkdir(parents=True, exist_ok=True)
-    unfinished = out / ".unfinished"  # an interrupted race goes on from here
+    unfinished = out / ".unfinished"  # checkpoints of an interrupted race
     seeds = args.seeds if args.seeds is not None else (10 if args.world else 4)  # four where there are many worlds
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RaceWarning)  # said below, on one line each
+        warnings.simplefilter("ignore", RaceWarning)  # printed below, one line each
         try:
             results = race_all(heats, seeds=seeds, workers=args.workers, engine=args.engine, checkpoint=unfinished,
                                command=_command(args))  # fmt: skip
@@ -90,12 +91,12 @@ def _survey(args: argparse.Namespace) -> list[Heat]:
     for name, value in (("--label", args.label), ("--agents", args.agents), ("--set", args.set)):
         if value:
             raise BadInput(f"{name} needs --world: without a world, every agent races on its own")
-    from armwise.racing.report.survey_race import LONGEST, survey_heats
+    from armwise.racing.report.survey_race import MAX_HORIZON, survey_heats
 
-    horizon = args.horizon if args.horizon is not None else LONGEST
+    horizon = args.horizon if args.horizon is not None else MAX_HORIZON
     if horizon < 1:
         raise BadInput(f"--horizon must be at least 1, got {horizon}")
-    return survey_heats(scale=horizon / LONGEST)
+    return survey_heats(scale=horizon / MAX_HORIZON)
 
 
 def _sets(args: argparse.Namespace) -> list[Heat]:
@@ -134,12 +135,12 @@ def _world(args: argparse.Namespace) -> tuple[Environment, str]:
     path = Path(args.world)
     if path.suffix or os.sep in args.world or path.is_file():
         if not args.label:
-            raise BadInput(f"{args.world} is a file: say with --label which column the agents should get right")
+            raise BadInput(f"{args.world} is a file: name the column that the agents predict with --label")
         kind = environments.Regression if args.regression else environments.Classification
         if args.set:
             raise BadInput("--set is for worlds by name; a file has nothing to set")
         return kind.from_file(path, args.label), path.stem
-    names = [name for name in environments.__all__ if name not in _NOT_BY_NAME]
+    names = [n for n, thing in vars(environments).items() if isinstance(thing, type) and n not in _NOT_BY_NAME]
     published = [name for name in environments.protocols() if name not in map(str.lower, names)]
     name = match("world", args.world, [*names, *published])
     if args.label:
@@ -163,7 +164,7 @@ def _world(args: argparse.Namespace) -> tuple[Environment, str]:
     return cls(**values), name
 
 
-# What needs data, or a world inside.
+# Worlds that need data, or another world.
 _NOT_BY_NAME = ("Block", "Environment", "Rows", "Classification", "Regression", "Ratings", "Mushroom", "FromLog",
                 "Drift", "Seasonal", "Switch", "protocols", "published")  # fmt: skip
 
@@ -207,6 +208,14 @@ def _text(result: Result) -> str:
     verdicts = [result.verdict(name) for name in map(str, frame["agent"])]
     frame["verdict"] = [_SHORT.get(verdict) or words for verdict, words in verdicts]
     names = {"std_error": "± s.e.", "regret_max": "worst seed", "us_per_decision": "µs/decision"}
+    certified = frame.get("certificate")
+    if certified is not None and certified.notna().any():
+        # A certificate is about one run, the rest of a row about all: that run's own regret stands beside it.
+        names["certificate"] = f"seed {result.seeds[0]}: certified"
+        frame["certificate"] = [
+            "-" if math.isnan(proved) else f"{_figure(regret)} <= {_figure(proved)}"
+            for regret, proved in zip(frame["certified_regret"], certified, strict=True)
+        ]
     shown = ["agent", "regret", "std_error", "regret_max", "bound", "verdict", "certificate", "us_per_decision"]
     shown = [name for name in shown if name in frame] + ["failed"] * bool(frame["failed"].any())
     return frame[shown].rename(columns=names).to_string(index=False, na_rep="-", float_format=_figure)

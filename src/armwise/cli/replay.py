@@ -21,12 +21,12 @@ def add_parser(commands: Any) -> None:
     add_log_options(parser)
     parser.add_argument("--agent", required=True, help="an agent's name, or a file that agent.save wrote")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a parameter of the agent")
-    parser.add_argument("--horizon", type=int, help="stop after so many matching rows")
+    parser.add_argument("--horizon", type=int, help="stop after this many matching rows")
     parser.add_argument("--level", type=float, default=0.95)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--runs", type=int, help="replays of resampled logs that the interval rests on (default: 20 "
+    parser.add_argument("--runs", type=int, help="replays of resampled logs for the interval (default: 20 "
                                                  "for logs of up to 3,000 rows, else none)")  # fmt: skip
-    parser.add_argument("--save", metavar="FILE", help="write the agent as it is at the end")
+    parser.add_argument("--save", metavar="FILE", help="save the agent after the last row")
     parser.add_argument("--plot", metavar="FILE", help="write the learning curve as a picture")
     parser.add_argument("--report", metavar="FILE", help="write an HTML page")
 
@@ -47,7 +47,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def make_agent(args: argparse.Namespace, log: Any) -> Any:
-    """The agent that ``--agent`` names, for the arms and contexts of this log."""
+    """Build the agent that ``--agent`` names for the arms and contexts of this log."""
     import armwise
 
     if Path(args.agent).is_file():

@@ -20,12 +20,12 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument("--listen", metavar="ADDRESS:PORT", help="instead of the configured one")
     parser.add_argument("--storage", metavar="FOLDER|URL", action="append", help="instead of the configured one; "
-                        "said several times, decisions are spread over these databases")  # fmt: skip
+                        "may be repeated: decisions are sharded over these databases")  # fmt: skip
     parser.add_argument("--new-key", metavar="NAME", help="print a new key and the lines that allow it, then stop")
 
 
 def run(args: argparse.Namespace) -> int:
-    # A decision is a handful of small products: threads of the linear algebra library only get in each other's way.
+    # A decision takes a few small matrix products: more BLAS threads would only contend.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     if args.new_key is not None:
         _new_key(args)
@@ -39,7 +39,7 @@ def run(args: argparse.Namespace) -> int:
         changes["storage"] = args.storage if len(args.storage) > 1 else args.storage[0]
 
     def read() -> Config:
-        # Without a file nobody says how an application should be: one that the folder has stays as it is.
+        # Without a configuration file, an application in the folder keeps its settings.
         if not args.config:
             config = Config(adopt=True)
         elif os.path.isdir(args.config):

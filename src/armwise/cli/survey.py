@@ -14,7 +14,7 @@ _EXAMPLE = "armwise survey --out survey"
 
 
 def add_parser(commands: Any) -> None:
-    """The options of ``armwise survey``."""
+    """Add the options of ``armwise survey``."""
     parser = command_parser(commands, "survey", "reproduce the survey, section by section, as a document", _EXAMPLE)
     parser.add_argument("--out", default="armwise-survey", metavar="FOLDER", help="default: armwise-survey")
     parser.add_argument("--seeds", type=int, default=20, help="worlds for each race (default: 20)")
@@ -28,9 +28,9 @@ def run(args: argparse.Namespace) -> int:
     if not 0.0 < args.scale <= 100.0:
         raise BadInput(f"--scale must be in (0, 100], got {args.scale}")
     from armwise.racing.report.document import walk_through, write_document
-    from armwise.racing.run.store import Store
+    from armwise.racing.run.checkpoints import Store
 
-    unfinished = Path(args.out) / ".unfinished"  # an interrupted survey goes on from here
+    unfinished = Path(args.out) / ".unfinished"  # checkpoints of an interrupted survey
     try:
         found, sections = walk_through(args.seeds, args.scale, args.workers, checkpoint=unfinished)
     except KeyboardInterrupt:

@@ -19,14 +19,7 @@ _ASSUMPTIONS = {
 
 
 def add_parser(commands: Any) -> None:
-    """The options of ``armwise table``.
-
-    >>> from armwise.cli.main import main
-    >>> main(["table", "--agent", "exp3", "--json"])
-    {
-      "agent": "Exp3",
-    ...
-    """
+    """Add the options of ``armwise table``."""
     parser = command_parser(
         commands, "table", "print the survey's table of algorithms", "armwise table --format markdown > table.md"
     )

@@ -13,14 +13,14 @@ from typing import Any
 
 import msgspec
 
+from armwise.service.adapters.personalizer import admin, evaluations, rank, slots
 from armwise.service.config import Config, is_loopback, names_loopback
 from armwise.service.engine.engine import Engine
-from armwise.service.engine.shards import Shards
 from armwise.service.log.retain import Retention
-from armwise.service.personalizer import admin, evaluations, rank, slots
+from armwise.service.sharding.sharded_engine import AnyEngine
 from armwise.service.web import audit, many, page, shapes, v1, versions
 from armwise.service.web.asgi import HTTPScope, Receive, Send
-from armwise.service.web.connections import Heads, Turn
+from armwise.service.web.exports import Exports
 from armwise.service.web.http import RETRY, Call, Problem, Response, Route, Router, problem_of, reply, split_path
 from armwise.service.web.keys import Keys
 from armwise.service.web.metrics import Metrics
@@ -32,7 +32,9 @@ log = logging.getLogger("armwise.service")
 _PUBLIC = {("healthz",), ("readyz",), ("openapi.json",), ("",)}  # say nothing of what is stored
 _WHOLE = {"metrics", "v1/agents"}  # tell of all applications: one that cannot be served is no reason to refuse them
 _DRAINED = 256 << 20  # bytes of a body too large that are read and thrown away
-SLOWEST = 20.0  # seconds between two pieces of a body
+BODY_TIMEOUT = 20.0  # seconds that a body may take, and more for what has come of it
+MIN_BODY_RATE = 4096  # bytes per second
+PROBE_WAIT = 1.0  # seconds that readiness waits for a probe of the journal
 _SCHEME = re.compile("^https?://")
 _KEY_HEADERS = (b"ocp-apim-subscription-key", b"x-api-key")
 
@@ -44,11 +46,11 @@ class Service:
     ''
     """
 
-    def __init__(self, config: Config, engine: Engine | None = None) -> None:
+    def __init__(self, config: Config, engine: AnyEngine | None = None) -> None:
         self.config = config
         self.engine = engine or config.engine()
-        self.keys, self.metrics, self.turn = Keys(config.keys), Metrics(), Turn()
-        self.heads = Heads()  # whom they let in, these keys let in
+        self.keys, self.metrics = Keys(config.keys), Metrics()
+        self.exports = Exports(config.max_exports)
         self.default = next(iter(config.applications))
         self.retentions: dict[Engine, Retention] = {}
         self.ready = self.ending = False
@@ -111,9 +113,8 @@ class Service:
         """
         if not config.keys and not is_loopback(self.config.host):
             raise ValueError(f"it listens on {self.config.listen}, which others can reach: keys cannot be taken away")
-        if isinstance(self.engine, Shards) and isinstance(config.storage, list):
-            self.engine.add(config.stores())
-        elif config.storage != self.config.storage:
+        added = not isinstance(config.storage, str) and self.engine.add(config.stores())
+        if not added and config.storage != self.config.storage:
             log.warning("storage stays as it is until a restart")
         if config.listen != self.config.listen:
             log.warning("listen stays as it is until a restart")
@@ -123,7 +124,8 @@ class Service:
         with self._watching:
             gone, self._watches = self._watches, {}
         self.config, self.keys, self.default = config, Keys(config.keys), next(iter(config.applications))
-        self._guarded, self.heads = not config.keys, Heads()
+        self._guarded = not config.keys
+        self.exports.limit = config.max_exports
         for watch in gone.values():
             watch.close()
 
@@ -193,6 +195,9 @@ class Service:
         raw = _raw_path(scope)
         if len(raw) > 8192:
             raise Problem(414, "UriTooLong", "the path must have at most 8192 bytes")
+        hosts = [name for name, _ in scope["headers"]].count(b"host")
+        if hosts != 1 and (hosts or scope.get("http_version") != "1.0"):
+            raise Problem(400, "BadArgument", f"a request must have one Host header, got {hosts}")
         path = split_path(raw)
         named = path[0] == "apps" and len(path) > 2
         application = path[1] if named else self.default
@@ -214,6 +219,7 @@ class Service:
             call.application = key.applications[0]
         route, call.params = self.router.find(call.method, path)
         if not key.may(route.role, call.application):
+            audit.changed(route, call, 403)
             raise Problem(403, "Forbidden", "this key does not allow that")
         if not self.ready:
             raise Problem(503, "Unavailable", "the service is starting or stopping", RETRY)
@@ -236,30 +242,27 @@ class Service:
         if length.isdigit() and len(length) < 20 and int(length) > most:
             await _drain(receive)
             raise _too_large(most)
-        message = await receive()
-        body: bytes = message.get("body", b"")
-        if not message.get("more_body", False):
-            if len(body) > most:
-                raise _too_large(most)
-            return body
-        pieces, size = [body], len(body)
-        while message.get("more_body", False):
+        pieces: list[bytes] = []
+        size, more, began = 0, True, time.monotonic()
+        while more:
+            left = began + BODY_TIMEOUT + size / MIN_BODY_RATE - time.monotonic()
             try:
-                message = await asyncio.wait_for(receive(), SLOWEST)
+                async with asyncio.timeout(left):
+                    message = await receive()
             except TimeoutError:
-                late = f"nothing of the body came for {SLOWEST:g} s"
+                late = f"{size} bytes of the body came within {time.monotonic() - began:.0f} s"
                 raise Problem(408, "Timeout", late, ((b"connection", b"close"),)) from None
             if message["type"] == "http.disconnect":
                 raise Problem(400, "BadArgument", "the body did not arrive")
-            piece = message.get("body", b"")
+            piece, more = message.get("body", b""), message.get("more_body", False)
             size += len(piece)
             if size > most:
                 pieces.clear()
-                if message.get("more_body", False):
+                if more:
                     await _drain(receive)
                 raise _too_large(most)
             pieces.append(piece)
-        return b"".join(pieces)
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     # ------------------------------------------------------------------ how it fares
 
@@ -275,9 +278,12 @@ class Service:
         if self.ready:
             self.retain()  # of a database that has come since
             self.engine.writer.doubt()
+            until = time.monotonic() + PROBE_WAIT
+            while self.engine.writer.doubted and time.monotonic() < until:
+                await asyncio.sleep(0.02)
         wrong = {
             "starting or stopping": not self.ready,
-            "the journal cannot be written": not (isinstance(self.engine, Shards) or self.engine.writer.healthy),
+            "the journal cannot be written": not self.engine.writable,
             "the journal has not moved for some seconds": not self.engine.writer.moving,
             "the learner has ended": not self.engine.learning,
         }
@@ -285,8 +291,8 @@ class Service:
         answer: dict[str, Any] = {"status": "not ready" if reasons else "ready"}
         if reasons:
             answer["reasons"] = reasons
-        if isinstance(self.engine, Shards):
-            answer["databases"] = self.engine.states()
+        if states := self.engine.states():
+            answer["databases"] = states
         if withheld := sorted(set(self.engine.creations) - set(self.engine.models)):
             answer["unavailable"] = withheld
             broken = {app: self.engine.broken.get(app, "") for app in withheld}
@@ -295,7 +301,11 @@ class Service:
 
     async def _measures(self, call: Call) -> Response:
         """What Prometheus reads, of the applications that the key may see."""
-        body = await in_thread(self.metrics.render, self.engine, call.key)
+
+        def look(app: str) -> dict[str, Any]:
+            return self.watch(app).look()
+
+        body = await in_thread(self.metrics.render, self.engine, call.key, look)
         return Response(200, body, b"text/plain; version=0.0.4; charset=utf-8")
 
     async def _description(self, call: Call) -> Response:
@@ -370,6 +380,7 @@ async def _send(send: Send, receive: Receive, response: Response, head: bool) ->
         return
     await send({"type": "http.response.start", "status": response.status, "headers": headers})
     if head:
+        await anext(response.body, b"")  # one that has not begun cannot let go of what it holds
         await response.body.aclose()
     elif not await _stream(send, receive, response.body):
         return  # the server closes the connection: no reader takes what it got for the whole

@@ -9,18 +9,18 @@ import re
 import tomllib
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 
 from armwise.features.encoding.arms import check_id
 from armwise.service.engine.application import Application
 from armwise.service.engine.engine import Engine
-from armwise.service.engine.merged import check_merges
-from armwise.service.engine.shards import Shards
 from armwise.service.journal.events import Creation
 from armwise.service.journal.sqlite import SQLite
 from armwise.service.journal.store import Database
+from armwise.service.model.merging import check_merges
+from armwise.service.sharding.sharded_engine import AnyEngine, ShardedEngine
 from armwise.service.web.keys import Key
 from armwise.service.web.logging import check_level
 
@@ -41,6 +41,8 @@ class Config(msgspec.Struct, forbid_unknown_fields=True):
     adopt: bool = False  # serve applications that the storage has as it has them, whatever is said of them here
     keys: list[Key] = []
     max_body: int = 1_048_576
+    max_exports: int = 8  # under way at once; each has a session with every database
+    send_timeout: float = 30.0  # seconds after which a reader that takes next to nothing is cut off
     snapshot_every: float = 30.0
     retention: float = 0.0  # days after which decisions that are settled go; 0: never
     log_level: str = "info"
@@ -63,6 +65,10 @@ class Config(msgspec.Struct, forbid_unknown_fields=True):
             )
         if self.max_body < 1024:
             raise ValueError(f"max_body must be at least 1024 bytes, got {self.max_body}")
+        if self.max_exports < 1:
+            raise ValueError(f"max_exports must be at least 1, got {self.max_exports}")
+        if not 0.0 < self.send_timeout < math.inf:
+            raise ValueError(f"send_timeout must be seconds above 0, got {self.send_timeout}")
 
     @property
     def host(self) -> str:
@@ -98,16 +104,16 @@ class Config(msgspec.Struct, forbid_unknown_fields=True):
         """
         return [open_store(each) for each in ([self.storage] if isinstance(self.storage, str) else self.storage)]
 
-    def engine(self) -> Engine:
+    def engine(self) -> AnyEngine:
         """What decides and learns: an engine, or for a list of databases what stands in its place.
 
         >>> type(Config().engine()).__name__, type(Config(storage=["postgresql://host/a"]).engine()).__name__
-        ('Engine', 'Shards')
+        ('Engine', 'ShardedEngine')
         """
         options: Any = {"snapshot_every": self.snapshot_every, "adopt": self.adopt}
         if isinstance(self.storage, str):
             return Engine(self.stores()[0], self.creations(), **options)
-        return cast(Engine, Shards(self.stores(), self.creations(), **options))
+        return ShardedEngine(self.stores(), self.creations(), **options)
 
 
 def _check_address(listen: str) -> None:

@@ -14,13 +14,17 @@ class Conflict(Exception):
 
 
 class Unknown(Exception):
-    """No decision has this id.
+    """There is nothing of this name; ``id`` is the decision's, where one was meant.
 
-    >>> raise Unknown("no decision has the id e1")
+    >>> raise Unknown("no decision has the id e1", "e1")
     Traceback (most recent call last):
     ...
     armwise.service.errors.Unknown: no decision has the id e1
     """
+
+    def __init__(self, message: str, id: str = "") -> None:
+        super().__init__(message)
+        self.id = id
 
 
 class Unavailable(Exception):

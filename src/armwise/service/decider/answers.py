@@ -24,6 +24,7 @@ class Decided(msgspec.Struct, frozen=True, gc=False):
     chances: dict[str, float] | Sequence[float]  # by name, or in the order of the arms
     context: bytes = b"{}"  # as JSON
     offered: ArmColumns | Sequence[bytes] = ()  # the arms, read or as JSON
+    fallback: bool = False  # the service could not be reached: the arm is the caller's own, its probability nan
 
     @property
     def probabilities(self) -> dict[str, float]:
@@ -47,7 +48,8 @@ class Decided(msgspec.Struct, frozen=True, gc=False):
         return [bytes(raw) for raw in (self.offered.raws if isinstance(self.offered, ArmColumns) else self.offered)]
 
     def __repr__(self) -> str:
-        return f"Decided(id={self.id!r}, arm={self.arm!r}, probability={self.probability!r})"
+        marked = ", fallback=True" if self.fallback else ""
+        return f"Decided(id={self.id!r}, arm={self.arm!r}, probability={self.probability!r}{marked})"
 
 
 class UnknownDecision(KeyError):
@@ -63,14 +65,14 @@ class UnknownDecision(KeyError):
 
 class Receipt(msgspec.Struct, frozen=True, gc=False):
     """What came of a reward: ``"taken"``, or ``"late"`` (its window was over) or ``"repeated"``, which are kept in the
-    log and not learnt.
+    log and not learnt; or ``"fallback"``: the decision was not the model's, and nothing was sent.
 
     >>> Receipt("e1", "late").status
     'late'
     """
 
     id: str
-    status: Literal["taken", "late", "repeated"]
+    status: Literal["taken", "late", "repeated", "fallback"]
 
 
 @dataclass(frozen=True)

@@ -5,22 +5,26 @@ from __future__ import annotations
 import asyncio
 import http.client
 import json
+import math
+import os
 import threading
 import time
 import urllib.parse
 import uuid
 import weakref
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Self
 
 from armwise.agents.budget.accounts import BudgetSpent
-from armwise.features.encoding.arms import read_arm
+from armwise.features.encoding.arms import ArmColumns, read_arm
 from armwise.offline.logs.log import Log
 from armwise.service.decider.answers import Decided, Explanation, Receipt, UnknownDecision
+from armwise.service.decider.chaos import Chaos
 from armwise.service.decider.reading import read_cost, read_decision, read_log, read_pairs, read_requests, read_reward
 from armwise.service.model.lessons import read_lessons
 
 _MOST = 1000  # decisions or rewards in one request
+_MOST_REMEMBERED = 100_000  # decisions that were answered without the service
 _PIECE = 500_000  # bytes of lessons in one request
 _INVALID = frozenset({400, 409, 413, 422})
 _AGAIN = frozenset({429, 502, 503, 504})  # answers after which the same request may be sent again
@@ -53,12 +57,33 @@ class Client:
     idempotency key, so that nothing happens twice. Connections are kept and used again, from any thread. ``app`` names
     the application, where the service has several.
 
+    With ``fallback`` (an arm, several in the order in which they are wanted, or a function of the context and the arms'
+    names) a decision that the service does not answer within ``deadline`` seconds (default: ``timeout``) is answered
+    here, marked ``fallback=True``. It is no decision of the model: its probability is nan, and its reward is not sent.
+
+    ``chaos`` lets attempts fail on purpose, to test an application's handlers: the probability of a ``"timeout"`` after
+    the service took the request, of a ``"duplicate"``, of a ``"delay"`` of up to ``"seconds"``, of being
+    ``"unavailable"`` (503); ``"seed"`` makes it repeatable.
+
     >>> Client("http://127.0.0.1:8484", key="secret").address
     '127.0.0.1:8484'
+    >>> shop = Client("http://127.0.0.1:1", fallback="red", deadline=0.1)
+    >>> decision = shop.decide({"hour": 9}, ["green", "red"])
+    >>> decision.arm, decision.fallback, shop.reward(decision, 1.0).status
+    ('red', True, 'fallback')
     """
 
     def __init__(
-        self, url: str, key: str | None = None, *, app: str | None = None, timeout: float = 5.0, retries: int = 3
+        self,
+        url: str,
+        key: str | None = None,
+        *,
+        app: str | None = None,
+        timeout: float = 5.0,
+        retries: int = 3,
+        fallback: str | Sequence[str] | Callable[[Any, list[str]], str] | None = None,
+        deadline: float | None = None,
+        chaos: Mapping[str, float] | None = None,
     ) -> None:
         parts = urllib.parse.urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
@@ -66,9 +91,14 @@ class Client:
         if not timeout > 0.0 or retries < 0:
             raise ValueError(f"timeout must be above 0 and retries at least 0, got {timeout} and {retries}")
         self.address, self._scheme, self._path = parts.netloc, parts.scheme, parts.path.rstrip("/")
+        if deadline is not None and (fallback is None or not deadline > 0.0):
+            raise ValueError(f"deadline must be above 0 and needs a fallback, got {deadline} and {fallback!r}")
         self.key, self.app, self.timeout, self.retries = key, app, timeout, retries
+        self.fallback, self.deadline = fallback, timeout if deadline is None else deadline
+        self._chaos = None if chaos is None else Chaos(chaos)
+        self._fell_back: dict[str, None] = {}  # ids of decisions that were answered here, the newest
         self._idle: list[http.client.HTTPConnection] = []
-        self._lock = threading.Lock()
+        self._lock, self._process = threading.Lock(), os.getpid()
         weakref.finalize(self, _close_all, self._idle)  # a client that nobody closes leaves no socket behind
 
     # ------------------------------------------------------------------ the verbs
@@ -101,17 +131,26 @@ class Client:
                 % (json.dumps(id).encode(), context, b",".join(map(bytes, arms.raws)))
                 for id, context, arms in some
             ]
-            if len(bodies) == 1:
-                answers = [json.loads(self._send("POST", "/v1/decisions", bodies[0]))]
-            else:
-                body = b'{"decisions":[%s]}' % b",".join(bodies)
-                answers = json.loads(self._send("POST", "/v1/batch/decisions", body))["decisions"]
+            until = None if self.fallback is None else time.monotonic() + self.deadline
+            try:
+                if len(bodies) == 1:
+                    answers = [json.loads(self._send("POST", "/v1/decisions", bodies[0], until=until))]
+                else:
+                    body = b'{"decisions":[%s]}' % b",".join(bodies)
+                    answers = json.loads(self._send("POST", "/v1/batch/decisions", body, until=until))["decisions"]
+            except ServiceError as error:
+                if self.fallback is None or not (error.status == 0 or error.status >= 500 or error.status == 429):
+                    raise
+                found += [self._fall_back(id, context, arms, error) for id, context, arms in some]
+                continue
             for answer, (_, context, arms) in zip(answers, some):
                 chances = {each["arm"]: each["probability"] for each in answer["probabilities"]}
                 found.append(Decided(answer["id"], answer["arm"], answer["probability"], chances, context, arms))
         return found
 
-    def reward(self, id: str | Decided, value: float, cost: float | Sequence[float] | None = None) -> Receipt:
+    def reward(
+        self, id: str | Decided, value: float, cost: float | Sequence[float] | None = None, *, final: bool = False
+    ) -> Receipt:
         """As ``Decider.reward``.
 
         >>> Client("http://127.0.0.1:1", retries=0).reward("e1", 1.0)
@@ -120,26 +159,52 @@ class Client:
         armwise.service.decider.client.ServiceError: 127.0.0.1:1 cannot be reached: [Errno 111] Connection refused
         """
         name, number = read_reward(id, value)
+        if name in self._fell_back:
+            return Receipt(name, "fallback")
         path = f"/v1/decisions/{urllib.parse.quote(name, safe='')}/reward"
-        body = json.dumps({"value": number} | ({} if cost is None else {"cost": read_cost(cost)})).encode()
+        more = ({} if cost is None else {"cost": read_cost(cost)}) | ({"final": True} if final else {})
+        body = json.dumps({"value": number} | more).encode()
         return _receipt(json.loads(self._keyed(path, body)))
 
-    def reward_many(self, rewards: Iterable[tuple[Any, ...]]) -> list[Receipt]:
+    def reward_many(self, rewards: Iterable[tuple[Any, ...]], *, final: bool = False) -> list[Receipt]:
         """As ``Decider.reward_many``: up to 1,000 rewards are one request and one commit.
 
         >>> Client("http://127.0.0.1:1").reward_many([])
         []
         """
-        pairs = read_pairs(rewards)
+        every = read_pairs(rewards)
+        pairs = [pair for pair in every if pair[0] not in self._fell_back]
         found: list[Receipt] = []
         for start in range(0, len(pairs), _MOST):
             sent = [
-                {"id": id, "value": value} | ({} if cost is None else {"cost": read_cost(cost)})
+                {"id": id, "value": value}
+                | ({} if cost is None else {"cost": read_cost(cost)})
+                | ({"final": True} if final else {})
                 for id, value, cost in pairs[start : start + _MOST]
             ]
             answers = json.loads(self._keyed("/v1/batch/rewards", json.dumps({"rewards": sent}).encode()))
             found += [_receipt(answer) for answer in answers["rewards"]]
-        return found
+        taken = iter(found)
+        return [Receipt(pair[0], "fallback") if pair[0] in self._fell_back else next(taken) for pair in every]
+
+    def _fall_back(self, id: str, context: bytes, arms: ArmColumns, error: ServiceError) -> Decided:
+        """The caller's own arm, in place of an answer that did not come; raises that error if none is offered."""
+        names = list(arms.ids)
+        if callable(self.fallback):
+            arm = self.fallback(json.loads(context), names)
+            if arm not in names:
+                raise ValueError(f"fallback must answer one of {names}, got {arm!r}") from error
+        else:
+            wanted = [self.fallback] if isinstance(self.fallback, str) else list(self.fallback or ())
+            offered = [name for name in wanted if name in names]
+            if not offered:
+                raise error
+            arm = offered[0]
+        with self._lock:
+            self._fell_back[id] = None
+            while len(self._fell_back) > _MOST_REMEMBERED:
+                del self._fell_back[next(iter(self._fell_back))]
+        return Decided(id, arm, math.nan, {}, context, arms, fallback=True)
 
     def explain(self, decision: Decided) -> Explanation:
         """As ``Decider.explain``; the key must be allowed to read.
@@ -188,16 +253,18 @@ class Client:
         """
         return await asyncio.to_thread(self.decide, context, arms, id=id)
 
-    async def areward(self, id: str | Decided, value: float, cost: float | Sequence[float] | None = None) -> Receipt:
+    async def areward(
+        self, id: str | Decided, value: float, cost: float | Sequence[float] | None = None, *, final: bool = False
+    ) -> Receipt:
         """``reward`` for asyncio, in a thread.
 
         >>> asyncio.iscoroutinefunction(Client.areward)
         True
         """
-        return await asyncio.to_thread(self.reward, id, value, cost)
+        return await asyncio.to_thread(self.reward, id, value, cost, final=final)
 
-    def log(self) -> Log:
-        """What the service has decided so far, as a log for ``offline.evaluate``; the key must be allowed to read it.
+    def log(self, horizon: float | None = None) -> Log:
+        """As ``Decider.log``; the key must be allowed to read.
 
         >>> Client("http://127.0.0.1:1", retries=0).log()
         Traceback (most recent call last):
@@ -205,7 +272,7 @@ class Client:
         armwise.service.decider.client.ServiceError: 127.0.0.1:1 cannot be reached: [Errno 111] Connection refused
         """
         data = self._send("GET", "/v1/log?format=dsjson", None)
-        return read_log(line for line in data.splitlines() if not line.startswith(b'{"_skipLearn":true'))
+        return read_log(data.splitlines(), horizon)
 
     # ------------------------------------------------------------------ life
 
@@ -232,7 +299,11 @@ class Client:
                 raise UnknownDecision(str(error).partition(" the id ")[2]) from None
             raise
 
-    def _send(self, method: str, path: str, body: bytes | None, headers: Mapping[str, str] | None = None) -> bytes:
+    def _send(
+        self, method: str, path: str, body: bytes | None, headers: Mapping[str, str] | None = None,
+        until: float | None = None,
+    ) -> bytes:  # fmt: skip
+        """Send, again if need be, but for no longer than ``until``."""
         sent = {"Content-Type": "application/json", **(headers or {})}
         if self.key is not None:
             sent["Authorization"] = f"Bearer {self.key}"
@@ -240,13 +311,28 @@ class Client:
             path = f"/apps/{urllib.parse.quote(self.app, safe='')}{path}"
         failure = ServiceError(0, "")
         for attempt in range(self.retries + 1):
+            left = math.inf if until is None else until - time.monotonic()
             if attempt:
-                time.sleep(min(2.0, 0.05 * 2**attempt))
+                time.sleep(max(0.0, min(2.0, 0.05 * 2**attempt, left)))
+                left = math.inf if until is None else until - time.monotonic()
+            if left <= 0.0:
+                failure = failure if attempt else ServiceError(0, f"{self.address} did not answer in time")
+                break
+            faults = self._chaos.draw() if self._chaos is not None else set()
+            if "unavailable" in faults:
+                failure = ServiceError(503, "chaos: the service is unavailable")
+                continue
             connection = self._connection()
+            connection.timeout = min(self.timeout, left)
+            if connection.sock is not None:
+                connection.sock.settimeout(connection.timeout)
             try:
-                connection.request(method, self._path + path, body, sent)
-                response = connection.getresponse()
-                data = response.read()
+                for _ in range(2 if "duplicate" in faults else 1):
+                    connection.request(method, self._path + path, body, sent)
+                    response = connection.getresponse()
+                    data = response.read()
+                if "timeout" in faults:
+                    raise TimeoutError("chaos: timed out after the service had taken it")
             except (OSError, http.client.HTTPException) as error:
                 connection.close()
                 failure = ServiceError(0, f"{self.address} cannot be reached: {error}")
@@ -264,6 +350,8 @@ class Client:
         raise failure
 
     def _connection(self) -> http.client.HTTPConnection:
+        if os.getpid() != self._process:  # a forked child has connections of its own
+            self._idle, self._lock, self._process = [], threading.Lock(), os.getpid()
         with self._lock:
             if self._idle:
                 return self._idle.pop()

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Iterable, Mapping, Sequence
+import time
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Self
 
 import msgspec
@@ -12,6 +14,7 @@ import msgspec
 from armwise.core.agent import Agent
 from armwise.features.encoding.arms import read_arms
 from armwise.features.encoding.from_python import read_context, read_named_arms
+from armwise.offline.logs.cohorts import duration
 from armwise.offline.logs.log import Log
 from armwise.service.decider.answers import Decided, Explanation, Receipt, UnknownDecision
 from armwise.service.decider.asked import Asked
@@ -22,13 +25,13 @@ from armwise.service.decider.memory import Memory
 from armwise.service.decider.reading import read_decision, read_id, read_log, read_pairs, read_requests, read_reward
 from armwise.service.decider.transformed import read_encoder
 from armwise.service.errors import Conflict, Unknown
-from armwise.service.journal.events import ARRIVAL, DEFAULT_AGENT, Creation, Settings
-from armwise.service.model.build import build_model
+from armwise.service.journal.events import CLOSE, DEFAULT_AGENT, Creation, Settings
 from armwise.service.model.dims import AUTOMATIC
 from armwise.service.model.explain import explain
 from armwise.service.model.lessons import read_lessons
 
 WEEK = 7 * 86400.0
+MAX_SILENT_WINDOW = 86400.0  # seconds of waiting for the first lesson, above which the first decision says so
 
 
 class Decider:
@@ -40,9 +43,15 @@ class Decider:
     ``agent`` is any agent, whose ``dim`` is left to the features (None: optimism over all pairs of context and arm,
     with one decision in ten spread over all arms); one over a model of scikit-learn lives in memory only. With a
     ``seed`` decisions in memory are reproducible. ``encoder`` is a ``features.Encoder``, or a fitted transformer of
-    scikit-learn that is given every context first; its columns, by name, are the context then. A reward may take up to
-    ``window`` seconds; after that ``default`` is learnt. What a folder was made of stays, where nothing else is asked
-    for. Calls may come from any thread.
+    scikit-learn that is given every context first; its columns, by name, are the context then. What a folder was made
+    of stays, where nothing else is asked for. Calls may come from any thread.
+
+    A reward may take up to ``window`` seconds, a week unless said; a decision without one earned ``default``, and what
+    several rewards come to is the ``rule``. ``learn`` says when outcomes are learnt: "provisional" is the default
+    reward at once, corrected when a reward comes (the default, where the agent can revise); "close" each outcome once,
+    when the window closes or with ``reward(..., final=True)`` (the default of all other agents); "arrival" each reward
+    when it comes, which is the promise that every outcome is reported, zeros too. ``clock`` gives the time in seconds
+    in place of the system's, so that a test of a week takes a second.
 
     >>> shop = Decider(seed=1)
     >>> for _ in range(200):
@@ -61,9 +70,11 @@ class Decider:
         window: float | None = None,
         default: float | None = None,
         rule: str | None = None,
+        learn: str | None = None,
         encoder: Any = None,
         dim: int | None = None,
         seed: int | None = None,
+        clock: Callable[[], float] | None = None,
     ) -> None:
         if isinstance(storage, Agent):
             storage, agent = None, storage
@@ -75,6 +86,8 @@ class Decider:
             raise ValueError(f"storage must be a folder, or an agent, got {type(storage).__name__} {storage!r:.60}")
         if storage is not None and os.path.isfile(storage) and not str(storage).endswith(".db"):
             raise ValueError(f"storage must be a folder, but {os.fspath(storage)!r} is a file")
+        if clock is not None and not callable(clock):
+            raise ValueError(f"clock must be a function that gives seconds, such as time.time, got {clock!r:.60}")
 
         own = held_in_memory(agent) if storage is None else None
 
@@ -82,7 +95,7 @@ class Decider:
             """What the folder was made of, with what is asked for in its place."""
             extra = AUTOMATIC if before is None or before.settings.extra == AUTOMATIC else {}
             made = before or Creation(dict(DEFAULT_AGENT), settings=Settings(window=WEEK))
-            wanted: dict[str, Any] = {"window": window, "default": default, "rule": rule}
+            wanted: dict[str, Any] = {"window": window, "default": default, "rule": rule, "learn": learn}
             if extra and ("dim" in wanted_features or own is not None):
                 extra = {}  # somebody has said how many positions there are
             if extra or made.settings.extra == AUTOMATIC:
@@ -93,15 +106,24 @@ class Decider:
             spec = made.agent if agent is None or own is not None else described(agent)
             if own is not None and own.dim is not None and "dim" not in features:
                 features = features | {"dim": own.dim}
-            made = Creation(spec, features, made.arms, made.seed if seed is None else seed, settings, made.rewards)
-            if not settings.learn and not build_model(made, own).agent.revises:
-                # Where a reward that was learnt cannot be revised, it is learnt when it comes: a window may be days.
-                made.settings = msgspec.structs.replace(settings, learn=ARRIVAL)
-            return made
+            return Creation(spec, features, made.arms, made.seed if seed is None else seed, settings, made.rewards)
 
-        self._home: Home = (
-            Memory(creation(None), seed=seed, agent=own) if storage is None else Folder(os.fspath(storage), creation)
-        )
+        if storage is None:
+            self._opened: Home = Memory(creation(None), clock=clock or time.time, seed=seed, agent=own)
+        else:
+            self._opened = Folder(os.fspath(storage), creation, clock)
+        self._warned, self._process = learn is not None, os.getpid()
+
+    @property
+    def _home(self) -> Home:
+        """Where the decisions are kept; RuntimeError in a process that was forked after it was opened."""
+        if os.getpid() != self._process:
+            raise RuntimeError(
+                f"this Decider was opened in process {self._process}, before it forked this one, which cannot share "
+                "it: open it after the fork (on first use, or in a post-fork hook), or run `armwise serve` for all "
+                "processes and use aw.Client"
+            )
+        return self._opened
 
     # ------------------------------------------------------------------ the verbs
 
@@ -114,6 +136,8 @@ class Decider:
         >>> Decider().decide({"hour": 21}, arms=["red"]).arm
         'red'
         """
+        if not self._warned:
+            self._warn()
         text, tokens = read_context(context if self._encoded is None else self._encoded(context))
         asked = Asked(text, tokens, read_named_arms(arms), id if id is None else read_id(id))
         try:
@@ -127,16 +151,33 @@ class Decider:
         >>> [d.arm for d in Decider().decide_many([{"arms": ["a"]}, {"context": {"hour": 3}, "arms": ["b"]}])]
         ['a', 'b']
         """
+        if not self._warned:
+            self._warn()
         asked = read_requests(requests, self._encoded)
         try:
             return self._home.decide(asked) if asked else []
         except Conflict as error:
             raise ValueError(str(error)) from None
 
-    def reward(self, id: str | Decided, value: float, cost: float | Sequence[float] | None = None) -> Receipt:
+    def _warn(self) -> None:
+        """Say once that an agent will learn nothing for long."""
+        self._warned = True
+        model = self._home.model()
+        if model.learns == CLOSE and model.settings.window >= MAX_SILENT_WINDOW:
+            warnings.warn(
+                f"{type(model.agent).__name__} learns an outcome when its window of {duration(model.settings.window)} "
+                "closes, and nothing before: give a shorter window=, reward(..., final=True), or learn='arrival' if "
+                "every outcome is reported, zeros too",
+                stacklevel=3,
+            )
+
+    def reward(
+        self, id: str | Decided, value: float, cost: float | Sequence[float] | None = None, *, final: bool = False
+    ) -> Receipt:
         """Give a decision its reward, now or days later; ``UnknownDecision`` if there is none with this id.
 
         ``cost`` is what it cost, one number per resource: kept in the log, and counted by an agent with a budget.
+        ``final`` says that no other reward of this decision will come: it is closed, and learnt now.
 
         >>> shop = Decider()
         >>> d = shop.decide({}, arms=["a", "b"])
@@ -145,12 +186,12 @@ class Decider:
         """
         name, number = read_reward(id, value)
         try:
-            return self._home.reward_one(name, number, cost)
+            return self._home.reward_one(name, number, cost, final)
         except Unknown as error:
-            raise UnknownDecision(str(error).partition(" the id ")[2]) from None
+            raise UnknownDecision(error.id) from None
 
-    def reward_many(self, rewards: Iterable[tuple[Any, ...]]) -> list[Receipt]:
-        """Rewards of several decisions, (id, value) or (id, value, cost), in one commit.
+    def reward_many(self, rewards: Iterable[tuple[Any, ...]], *, final: bool = False) -> list[Receipt]:
+        """Rewards of several decisions, (id, value) or (id, value, cost), in one commit; ``final`` as in ``reward``.
 
         >>> shop = Decider()
         >>> made = shop.decide_many([{"arms": ["a"]}, {"arms": ["b"]}])
@@ -158,9 +199,9 @@ class Decider:
         ['taken', 'taken']
         """
         try:
-            return self._home.reward(read_pairs(rewards))
+            return self._home.reward(read_pairs(rewards), final)
         except Unknown as error:
-            raise UnknownDecision(str(error).partition(" the id ")[2]) from None
+            raise UnknownDecision(error.id) from None
 
     async def adecide(self, context: Any = None, arms: Iterable[Any] = (), *, id: str | None = None) -> Decided:
         """``decide`` for asyncio, in a thread.
@@ -170,14 +211,16 @@ class Decider:
         """
         return await asyncio.to_thread(self.decide, context, arms, id=id)
 
-    async def areward(self, id: str | Decided, value: float, cost: float | Sequence[float] | None = None) -> Receipt:
+    async def areward(
+        self, id: str | Decided, value: float, cost: float | Sequence[float] | None = None, *, final: bool = False
+    ) -> Receipt:
         """``reward`` for asyncio, in a thread.
 
         >>> shop = Decider()
         >>> asyncio.run(shop.areward(shop.decide({}, arms=["a"]), 1.0)).status
         'taken'
         """
-        return await asyncio.to_thread(self.reward, id, value, cost)
+        return await asyncio.to_thread(self.reward, id, value, cost, final=final)
 
     def explain(self, decision: Decided) -> Explanation:
         """Per arm the estimate, its width and the probability now; per name of the context (and of the arm) what it
@@ -192,8 +235,12 @@ class Decider:
         context, arms = read_decision(decision)
         return Explanation(*explain(self._home.model(), context, read_arms(arms)))
 
-    def log(self) -> Log:
-        """Everything decided so far whose outcome is known, as a log for ``offline.evaluate`` and ``compare``.
+    def log(self, horizon: float | None = None) -> Log:
+        """The decisions so far as a log for ``offline.evaluate`` and ``compare``, taken by age, never by outcome.
+
+        It has every decision that is at least ``horizon`` seconds old, rewarded or not, with what it earned within
+        them. Without a horizon that is the whole window where half of the decisions, or 300, are that old, else the
+        median age; ``log.remarks`` says how many are left out. Where every decision has its outcome, all are taken.
 
         >>> shop = Decider(seed=1)
         >>> for _ in range(3):
@@ -201,7 +248,7 @@ class Decider:
         >>> shop.log().rewards
         array([1., 1., 1.])
         """
-        return read_log(self._home.lines())
+        return read_log(self._home.lines(), horizon)
 
     def warm_start(self, log: Any) -> int:
         """Learn from logged decisions first: an ``offline.Log`` with names, several of them, or dictionaries with
@@ -242,7 +289,8 @@ class Decider:
 
         >>> Decider().close()
         """
-        self._home.close()
+        if os.getpid() == self._process:  # a forked child holds nothing
+            self._opened.close()
 
     def __enter__(self) -> Self:
         return self

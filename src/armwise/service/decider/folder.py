@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import os
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -16,8 +17,8 @@ from armwise.service.decider.asked import Asked
 from armwise.service.decider.home import APP, Given, receipt
 from armwise.service.engine.draw import answer
 from armwise.service.engine.engine import Engine
-from armwise.service.journal.append import Journal, Write, Written
 from armwise.service.journal.events import Creation, Decision, Lessons, Reward
+from armwise.service.journal.journal import Journal, Write, Written
 from armwise.service.log.export import as_dsjson, entries
 from armwise.service.model.dims import AUTOMATIC, NEVER, SAMPLE, next_look, wanted_dim
 from armwise.service.model.model import Model
@@ -36,7 +37,12 @@ class Folder:
     0
     """
 
-    def __init__(self, folder: str, creation: Callable[[Creation | None], Creation]) -> None:
+    def __init__(
+        self,
+        folder: str,
+        creation: Callable[[Creation | None], Creation],
+        clock: Callable[[], float] | None = None,
+    ) -> None:
         store = open_store(folder)
         journal = Journal(store.connect(), store.lock, store.clock)
         try:
@@ -47,13 +53,17 @@ class Folder:
         self._n = 0  # decisions that were asked for here
         self._look_at = 0 if made.settings.extra == AUTOMATIC else NEVER  # after so many there may be more positions
         self._latest: collections.deque[Stack] = collections.deque(maxlen=SAMPLE)
-        self._engine: Engine | None = Engine(store, {APP: made}, publish_every=0.02)
+        self._simulated = clock is not None  # time may jump by a week between two calls
+        self._engine: Engine | None = Engine(store, {APP: made}, clock=clock, publish_every=0.02)
         try:
             self._engine.start()
         except RuntimeError as error:
             raise RuntimeError(f"{folder}: {error}") from None
+        except ValueError:  # an agent or settings that are refused: whoever asks again must find the folder free
+            self._engine.stop()
+            raise
         # Whoever forgets to close it, or ends the program, still lets the folder go, with what was learnt stored.
-        self._stop = weakref.finalize(self, self._engine.stop)
+        self._stop = weakref.finalize(self, _stop, self._engine, os.getpid())
 
     @property
     def engine(self) -> Engine:
@@ -73,6 +83,8 @@ class Folder:
     def decide(self, requests: Sequence[Asked]) -> list[Decided]:
         """Decide, in one commit, with all that was rewarded before this call."""
         engine = self.engine
+        if self._simulated:
+            self._close_windows()
         if self._look_at < NEVER:
             self._look(requests)
         if self._rewarded > engine.learner.published:
@@ -100,14 +112,15 @@ class Folder:
         """``decide`` with one request."""
         return self.decide((asked,))[0]
 
-    def reward_one(self, id: str, value: float, cost: Any) -> Receipt:
+    def reward_one(self, id: str, value: float, cost: Any, final: bool = False) -> Receipt:
         """``reward`` with one reward."""
-        return self.reward(((id, value, cost),))[0]
+        return self.reward(((id, value, cost),), final)[0]
 
-    def reward(self, rewards: Sequence[Given]) -> list[Receipt]:
+    def reward(self, rewards: Sequence[Given], final: bool = False) -> list[Receipt]:
         """Give decisions their rewards, in one commit."""
         engine = self.engine
-        written = engine.writer.write([engine.prepare_reward(APP, *each[:2], cost=each[2]) for each in rewards])
+        writes = [engine.prepare_reward(APP, id, value, cost=cost, final=final) for id, value, cost in rewards]
+        written = engine.writer.write(writes)
         receipts = []
         for each in written:
             event = each.row.event
@@ -116,18 +129,27 @@ class Folder:
             receipts.append(receipt(each.row.id, event, each.repeated))
         return receipts
 
+    def _close_windows(self) -> None:
+        """Close what is due by a clock that was given, and learn it."""
+        engine = self.engine
+        with engine.reading as journal:
+            due = journal.due(engine.now(), limit=1)
+        if due:
+            engine.expire()
+            engine.wait_learnt()
+
     def model(self) -> Model:
         """The model with all that is in the journal."""
+        if self._simulated:
+            self._close_windows()
         self.engine.wait_learnt()
         return self.engine.model(APP)
 
     def lines(self) -> Iterator[bytes]:
-        """Every decision whose outcome is known, in order."""
-        journal = self.engine.open_journal()
+        """Every decision in order, with its status and its age now."""
+        journal, now = self.engine.open_journal(), self.engine.now()
         try:
-            for entry in entries(journal, APP, self.engine.forgotten(APP)):
-                if entry.status.closed:
-                    yield as_dsjson(entry)
+            yield from map(as_dsjson, entries(journal, APP, self.engine.forgotten(APP), now))
         finally:
             journal.connection.close()
 
@@ -140,6 +162,12 @@ class Folder:
         if self._engine is not None:
             self._engine = None
             self._stop()
+
+
+def _stop(engine: Engine, process: int) -> None:
+    """Stop an engine in the process that started it: a forked child has its locks, and none of its threads."""
+    if os.getpid() == process:
+        engine.stop()
 
 
 def _decided(written: Written, write: Write, asked: Asked) -> Decided:

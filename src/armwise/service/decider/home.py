@@ -25,17 +25,17 @@ class Home(Protocol):
     def decide_one(self, asked: Asked) -> Decided:
         """``decide`` with one request, as quickly as can be."""
 
-    def reward_one(self, id: str, value: float, cost: Any) -> Receipt:
+    def reward_one(self, id: str, value: float, cost: Any, final: bool = False) -> Receipt:
         """``reward`` with one reward, as quickly as can be."""
 
-    def reward(self, rewards: Sequence[Given]) -> list[Receipt]:
+    def reward(self, rewards: Sequence[Given], final: bool = False) -> list[Receipt]:
         """Give decisions their rewards, in one commit; ``Unknown``, and nothing is taken, if one of the ids is."""
 
     def model(self) -> Model:
         """The model with all that was decided and rewarded so far."""
 
     def lines(self) -> Iterable[bytes]:
-        """Decisions whose outcome is known, in order, as dsjson."""
+        """Every decision in order, as dsjson, with its status and its age now."""
 
     def teach(self, lessons: Lessons) -> None:
         """Learn what others decided."""

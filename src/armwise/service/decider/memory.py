@@ -22,13 +22,14 @@ from armwise.service.decider.asked import Asked
 from armwise.service.decider.home import APP, Given, receipt
 from armwise.service.engine.ids import chances
 from armwise.service.errors import Conflict, Unknown
-from armwise.service.journal.append import canonical
 from armwise.service.journal.events import LARGEST, Creation, Decision, Expiry, Lessons, Reward, Row
+from armwise.service.journal.journal import canonical
 from armwise.service.journal.rules import Status
 from armwise.service.log.export import Entry, Outcome, as_dsjson
 from armwise.service.model.build import build_model
 from armwise.service.model.dims import AUTOMATIC, NEVER, SAMPLE, next_look, wanted_dim
-from armwise.service.model.model import Model
+from armwise.service.model.model import DecisionOutcome, DecisionRequest, JournaledDecision, Model
+from armwise.service.model.seen import Seen
 
 MOST_SEEN = 1000  # decisions whose features stay in memory for their rewards; of older ones they are made again
 
@@ -44,20 +45,27 @@ class _Made(Status, gc=False):  # no cycle goes through it
     version: int = 0
     time: int = 0
     scaling: bytes = b""  # as ``Scaling`` packs it
-    seen: Any = None  # the row of the arm where ``Model.play`` drew it, else what ``Model.choose`` saw
-    outcomes: tuple[tuple[float, int, bool, Any], ...] = ()
+    seen: Seen | None = None
+    outcomes: tuple[tuple[float, int, bool, Any, bool], ...] = ()
 
     def journaled(self) -> Decision:
         """As a journal has it."""
+        return self._decision(self.arms.raws, Scaling(self.scaling).journal)
+
+    def unlogged(self) -> Decision:
+        """As a model needs it, which has the row of the arm that was drawn: its arms need not be written."""
+        return self._decision([], "") if self.seen is not None and self.seen.drawn else self.journaled()
+
+    def _decision(self, sent: list[msgspec.Raw], scaling: str) -> Decision:
         return Decision(
-            msgspec.Raw(self.context), self.arms.raws, list(self.p), self.arm, self.version, self.deadline - self.time,
-            self.default, self.rule, self.learn, note=self.note, scaling=Scaling(self.scaling).journal,
+            msgspec.Raw(self.context), sent, list(self.p), self.arm, self.version, self.deadline - self.time,
+            self.default, self.rule, self.learn, note=self.note, scaling=scaling,
         )  # fmt: skip
 
-    def entry(self) -> Entry:
+    def entry(self, now: int) -> Entry:
         """As a log has it."""
         row = Row(self.seq, self.time, APP, "decision", self.id, b"")
-        return Entry(row, self.journaled(), self, [Outcome(*each) for each in self.outcomes])
+        return Entry(row, self.journaled(), self, [Outcome(*each) for each in self.outcomes], now)
 
     def answer(self) -> Decided:
         arms, arm, p = self.arms, self.arm, self.p
@@ -100,9 +108,7 @@ class Memory:
         self._window, self._learns = round(settings.window * 1000), model.learns
         self._rule, self._default = settings.rule, settings.default
         self._unbounded = not creation.rewards and model.agent.reward_range == (-math.inf, math.inf)
-        self._plays = model.plays  # decisions are drawn and begun in one call
-        self._assumed = model.taken(settings.default, settings.rule)
-        self._clock, self._random = clock, random.Random(seed).random
+        self._clock, self._random = clock, random.Random(None if seed is None else f"decider {seed}").random
         self._lock: threading.Lock | _Closed = threading.Lock()
         self._made: dict[str, _Made] = {}
         self._order: list[_Made] = []  # the window is the same for all: the soonest deadline first
@@ -126,9 +132,10 @@ class Memory:
                     self._check_id(asked)
             if len(self._order) >= self._look_at:
                 self._look(requests)
-            if not self._plays and len(requests) > 1:
-                for asked in requests:  # nothing is decided if one is refused
-                    self._model.choose(asked.context, asked.arms, 0.5, asked.tokens)
+            if self._model.optimist is None and len(requests) > 1:  # nothing is decided if one is refused
+                self._model.decide(
+                    [DecisionRequest(asked.context, asked.arms, 0.5, asked.tokens) for asked in requests]
+                )
                 self._model.draws.begin_again()
             return [self._decide(asked, now) for asked in requests]
 
@@ -163,10 +170,10 @@ class Memory:
         past: list[tuple[int, Any]] = [*((made.seq, made) for made in self._order), *self._taught]
         for _, event in sorted(past, key=operator.itemgetter(0)):
             if isinstance(event, Lessons):
-                model.study(event)
+                model.warm_start(event)
                 continue
             with contextlib.suppress(ValueError, ArithmeticError):
-                decision = model.reread(event.journaled())
+                decision = model.reencode(event.journaled())
                 if event.closed:
                     model.learn(decision, event.outcome)
             event.seen = None
@@ -192,25 +199,16 @@ class Memory:
         elif id in self._made:
             return self._made[id].answer()
         model, seq, deadline = self._model, self._seq + 1, now + self._window
-        drawn: Any
-        if self._plays:
-            tokens, note = asked.tokens or part(context, "c"), None
-            arm, p, drawn, scaling = model.play(tokens, arms.tail, self._random(), self._assumed, seq, now, deadline)
-        else:
-            drawn = model.choose(context, arms, self._random(), asked.tokens)
-            arm, p, note, drawn = drawn.arm, tuple(drawn.p.tolist()), drawn.note, drawn.seen
-            scaling = drawn.scaling.packed
-            if note is not None:
-                note = msgspec.json.decode(msgspec.json.encode(note))  # as journals do
+        [drawn] = model.decide([DecisionRequest(context, arms, self._random(), asked.tokens)])
+        arm, p, note, seen = drawn.arm, tuple(drawn.p.tolist()), drawn.note, drawn.seen
+        if note is not None:
+            note = msgspec.json.decode(msgspec.json.encode(note))  # as journals do
         made = _Made(
             APP, id, seq, deadline, self._rule, self._default, True, 0, 0.0, 0.0, False, self._learns,
-            context, arms, p, arm, note, model.version, now, scaling, drawn,
+            context, arms, p, arm, note, model.version, now, seen.scaling.packed, seen,
         )  # fmt: skip
-        if not self._plays:
-            decision = made.journaled()
-            model.meet(decision, drawn)
-            model.watch(Row(seq, now, APP, "decision", id, b""), decision, drawn)
-            model.assume(decision, at_hand=drawn)
+        row = Row(seq, now, APP, "decision", id, b"")
+        model.register_decisions([JournaledDecision(row, made.unlogged(), seen)])
         self._seq = model.version = seq
         self._made[id] = made
         order = self._order
@@ -219,7 +217,7 @@ class Memory:
             order[-MOST_SEEN - 1].seen = None
         return Decided(id, arms.ids[arm], p[arm], p, context, arms)
 
-    def reward(self, rewards: Sequence[Given]) -> list[Receipt]:
+    def reward(self, rewards: Sequence[Given], final: bool = False) -> list[Receipt]:
         """Give decisions their rewards; Unknown if one of the ids is.
 
         >>> Memory(Creation()).reward([("e1", 1.0, None)])
@@ -230,9 +228,9 @@ class Memory:
         with self._lock:
             now = self._expire()
             checked = [self._check(*each) for each in rewards]  # nothing is taken if one is refused
-            return [self._reward(made, value, cost, now) for made, value, cost in checked]
+            return [self._reward(made, value, cost, now, final) for made, value, cost in checked]
 
-    def reward_one(self, id: str, value: float, cost: Any) -> Receipt:
+    def reward_one(self, id: str, value: float, cost: Any, final: bool = False) -> Receipt:
         """``reward`` with one reward.
 
         >>> from armwise.features.encoding.arms import read_arms
@@ -242,33 +240,26 @@ class Memory:
         """
         with self._lock:
             now = self._expire()
-            return self._reward(*self._check(id, value, cost), now)
+            return self._reward(*self._check(id, value, cost), now, final)
 
     def _check(self, id: str, value: float, cost: Any) -> tuple[_Made, float, float | list[float] | None]:
         if not (self._unbounded and -LARGEST <= value <= LARGEST):
             self._model.check_reward(value)
         made = self._made.get(id)
         if made is None:
-            raise Unknown(f"no decision has the id {check_id('the event id', id)}")
+            raise Unknown(f"no decision has the id {check_id('the event id', id)}", id)
         return made, value, self._model.check_cost(cost)
 
-    def _reward(self, made: _Made, value: float, cost: float | list[float] | None, now: int) -> Receipt:
-        event = made.reward(value, now, cost)
-        made.outcomes += ((value, now, event.late, cost),)
+    def _reward(self, made: _Made, value: float, cost: float | list[float] | None, now: int, final: bool) -> Receipt:
+        event = made.reward(value, now, cost, final)
+        made.outcomes += ((value, now, event.late, cost, final),)
         if event.lesson is not None:
             self._settle(made, event)
         return receipt(made.id, event, made.repeated)
 
     def _settle(self, made: _Made, event: Reward | Expiry) -> None:
         """A decision is settled, once."""
-        seen, model = made.seen, self._model
-        if self._plays and seen is not None and event.lesson is not None:
-            lesson = event.lesson
-            if not self._unbounded:
-                lesson = model.agent._read_reward(model.taken(lesson, made.rule))
-            model.settle_played(seen, made.seq, self._assumed, lesson)
-        else:
-            model.settle(event, made.journaled(), None if self._plays else seen)
+        self._model.apply_outcomes([DecisionOutcome(event, made.unlogged(), made.seen)])
         made.seen, made.scaling = None, b""
 
     def _expire(self) -> int:
@@ -295,14 +286,14 @@ class Memory:
             return self._model.copy()
 
     def lines(self) -> Iterator[bytes]:
-        """Every decision whose outcome is known, in order.
+        """Every decision in order, with its status and its age now.
 
         >>> list(Memory(Creation()).lines())
         []
         """
         with self._lock:
-            self._expire()
-            entries = [made.entry() for made in self._order if made.closed]
+            now = self._expire()
+            entries = [made.entry(now) for made in self._order]
         return map(as_dsjson, entries)
 
     def teach(self, lessons: Lessons) -> None:
@@ -317,7 +308,7 @@ class Memory:
             self._seq += 1
             if self._look_at < NEVER:
                 self._taught.append((self._seq, lessons))
-            self._model.study(lessons)
+            self._model.warm_start(lessons)
             self._model.version = self._seq
 
     def close(self) -> None:

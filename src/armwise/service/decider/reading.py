@@ -15,8 +15,8 @@ from armwise.features.encoding.from_python import read_context, read_named_arms
 from armwise.offline.logs.log import Log
 from armwise.service.decider.answers import Decided
 from armwise.service.decider.asked import Asked
-from armwise.service.journal.append import canonical
 from armwise.service.journal.events import LARGEST, Decision
+from armwise.service.journal.journal import canonical
 
 
 def read_request(request: Any, encoded: Callable[[Any], Any] | None = None) -> Asked:
@@ -149,14 +149,16 @@ def read_cost(cost: Any) -> float | list[float]:
     try:
         values = np.asarray(cost, np.float64)
     except (TypeError, ValueError):
-        raise ValueError(f"cost must be an array of numbers, got {type(cost).__name__} {cost!r:.60}") from None
+        raise ValueError(
+            f"cost must be a number, or a list with one number per resource, got {type(cost).__name__} {cost!r:.60}"
+        ) from None
     if not (np.abs(values) <= LARGEST).all():
         raise ValueError(f"cost must be finite numbers of at most {LARGEST:g} in size, got {cost!r:.60}")
     found: float | list[float] = values.tolist()
     return found
 
 
-def read_log(lines: Iterable[bytes]) -> Log:
+def read_log(lines: Iterable[bytes], horizon: float | None = None) -> Log:
     """Lines of dsjson as a log, which reads them from a file whenever it is asked for rows."""
     folder = tempfile.TemporaryDirectory(prefix="armwise-")
     path = Path(folder.name) / "log.dsjson"
@@ -164,7 +166,7 @@ def read_log(lines: Iterable[bytes]) -> Log:
         with path.open("wb") as file:
             for line in lines:
                 file.write(line + b"\n")
-        log = Log.from_dsjson(path)
+        log = Log.from_dsjson(path, horizon=horizon) if path.stat().st_size else Log.from_dsjson(path)
     except BaseException:
         folder.cleanup()
         raise

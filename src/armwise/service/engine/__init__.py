@@ -1,1 +1,5 @@
-"""The engine: decides, makes durable, learns; free of any web framework."""
+"""The engine: draws arms, commits events, learns from the journal; no web framework.
+
+It imports model, journal, features and core.
+Invariant: a replay of the journal, a recovery from a snapshot and the running model agree to the bit.
+"""

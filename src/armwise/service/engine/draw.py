@@ -10,9 +10,9 @@ import msgspec
 
 from armwise.features.encoding.arms import ArmColumns, read_arm
 from armwise.features.encoding.tokens import InvalidInput, Part
-from armwise.service.journal.append import Write, Written
 from armwise.service.journal.events import Decision, Share, decided
-from armwise.service.model.model import Model
+from armwise.service.journal.journal import Write, Written
+from armwise.service.model.model import DecisionRequest, Model
 from armwise.service.model.seen import Seen
 from armwise.service.model.underway import Held
 from armwise.service.model.versions import draw_among
@@ -78,13 +78,13 @@ def drawn(
     among: dict[str, Share] = {}
     drawn_by = ""
     if settings.apprentice:
-        choice = model.choose(context, offered, 0.0, tokens)  # refuses what could not be learnt
+        [choice] = model.decide([DecisionRequest(context, offered, 0.0, tokens)])  # refuses what could not be learnt
         p, arm, note, scaling = [1.0] + [0.0] * (len(offered.ids) - 1), 0, None, ""
     else:
         if model.versions:
             choice, among, drawn_by = draw_among(model, context, offered, u, tokens)
         else:
-            choice = model.choose(context, offered, u, tokens)
+            [choice] = model.decide([DecisionRequest(context, offered, u, tokens)])
         p, arm, note, scaling = choice.p.tolist(), int(choice.arm), choice.note, choice.seen.scaling.journal
         if note is not None:
             note = msgspec.json.decode(msgspec.json.encode(note))  # as a replay will find it

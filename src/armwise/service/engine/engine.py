@@ -1,25 +1,57 @@
-"""The engine: decide, reward, activate, and say what became of it; free of any web framework."""
+"""The engine: decide, reward, activate, and say what became of it; free of any web framework.
+
+Two threads work beside the callers. The *writer* commits what is submitted and only then answers. The *learner* reads
+the journal in order and folds it into the models; at times it publishes a copy of each, and decisions are made from
+the copies. So learning never blocks deciding, and the models are a function of the journal alone.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Sequence
 from typing import Any
+
+import msgspec
 
 from armwise.agents.budget.accounts import BudgetSpent
 from armwise.features.encoding.arms import ArmColumns, check_id, read_arms
-from armwise.features.encoding.tokens import Part, Stack
-from armwise.service.engine.applications import Applications
+from armwise.features.encoding.tokens import InvalidInput, Part, Stack
+from armwise.service.engine.clock import TrustedClock
+from armwise.service.engine.counts import Counts
 from armwise.service.engine.draw import Answer, answer, drawn, undrawn, uniform
-from armwise.service.errors import Unknown
-from armwise.service.journal.append import Write, Written
-from armwise.service.journal.events import Activation, Decision, Reward, Row, decided
-from armwise.service.journal.events import Creation as Creation
+from armwise.service.engine.ids import Ids
+from armwise.service.engine.learner import Learner, Snapshots
+from armwise.service.engine.reading import Reading
+from armwise.service.engine.startup import apply, await_applications, warm
+from armwise.service.engine.writer import Writer
+from armwise.service.errors import Unavailable, Unknown
+from armwise.service.journal.events import (
+    Activation,
+    Change,
+    Creation,
+    Decision,
+    Event,
+    Expiry,
+    Import,
+    Lessons,
+    Reward,
+    Row,
+    decided,
+)
+from armwise.service.journal.journal import Journal, Write, Written
+from armwise.service.journal.members import stand_alone
+from armwise.service.journal.pace import Pace
 from armwise.service.journal.rules import Status
+from armwise.service.journal.store import Database
+from armwise.service.model.model import Model
 from armwise.service.model.seen import Seen
+from armwise.service.model.trial import check_creation, check_import, exported
 from armwise.service.model.underway import Held
 
 
-class Engine(Applications):
+class Engine:
     """All applications over one journal.
 
     >>> from armwise.service.journal.sqlite import SQLite
@@ -31,31 +63,337 @@ class Engine(Applications):
     >>> engine.stop()
     """
 
-    def merge(self) -> None:
-        """Serve what all databases have learnt: of one, it is served already.
+    def __init__(
+        self,
+        store: Database,
+        applications: dict[str, Creation],
+        *,
+        clock: Callable[[], float] | None = None,
+        snapshot_every: float = 30.0,
+        publish_every: float = 0.1,
+        adopt: bool = False,
+    ) -> None:
+        self.store, self.creations = store, dict(applications)
+        self._clock = clock or TrustedClock()
+        self.learner = Learner(
+            store,
+            self.open_journal,
+            self._save,
+            applications=self.creations,
+            publish_every=publish_every,
+            snapshot_every=snapshot_every,
+        )
+        self.alone = True  # False: one of several databases, whose models are merged (``shards``)
+        self.merged: dict[str, Model] | None = None  # what decisions are made from then
+        self.merging = contextlib.nullcontext()  # held while several databases are changed, one after the other
+        self.writer = Writer(self._telling_journal, self.now, self.expire_some)
+        self.reading = Reading(self.writer)
+        self.counts = Counts()
+        self._ids = Ids()
+        self._open: dict[str, int] = {}
+        self._counted_at = -1e9
+        self.adopt = adopt  # applications that the journal has are served as it has them
+        self._catalogues: dict[str, ArmColumns] = {}
+        self._looking = threading.Lock()
 
-        >>> Engine(None, {}).merge()
-        """
+    # ------------------------------------------------------------------ life
+
+    def start(self) -> None:
+        """Recover from the journal, create what is new, and begin."""
+        if not self.store.shared and not self.store.lead():
+            holder = getattr(self.store, "holder", "")
+            named = f"the process {holder}" if holder else "another process"
+            raise RuntimeError(f"{named} is serving from this journal")
+        journal = self.open_journal()
+        self.reading.open(journal)
+        if self.alone and self.store.shared:
+            stand_alone(journal.connection)
+        self._secret = journal.meta("secret")
+        if journal.connection.tail is not None:
+            journal.connection.tail.begin(journal)
+        if isinstance(self._clock, TrustedClock):
+            self._clock.continue_from(journal.last()[1] / 1000.0)
+        self.recover()
+        self.writer.start()
+        with self.reading as journal:
+            made_by_request = journal.made_by_request()
+        for app, made in made_by_request.items():
+            self.creations.setdefault(app, made)
+        apply(self, self.creations)
+        if self.leader:
+            self.learner.catch_up()
+        self.learner.start()
+        await_applications(self)
+        warm(self)
+
+    def stop(self) -> None:
+        """Commit what was submitted, learn it, snapshot, end. What is acknowledged is kept in any case."""
+        self.learner.stop()
+        self.writer.stop()
+        self.reading.close()
+        self.store.close()
+
+    def recover(self) -> None:
+        """Load the newest snapshots and fold in what the journal has since."""
+        self.learner.recover()
+
+    @property
+    def models(self) -> dict[str, Model]:
+        """The published models of the configured applications: what decisions are made from."""
+        return self.learner.served if self.merged is None else self.merged
+
+    @property
+    def broken(self) -> dict[str, str]:
+        """Why applications cannot be served, by name."""
+        return self.learner.broken
+
+    @property
+    def leader(self) -> bool:
+        """Whether this process learns; of several on one journal, one does."""
+        return self.learner.leader
+
+    @property
+    def learning(self) -> bool:
+        """Whether the learner is alive."""
+        return self.learner.alive
+
+    @property
+    def clock_jumps(self) -> int:
+        """How often the clock jumped since the start."""
+        return getattr(self._clock, "jumps", 0)
+
+    def open_journal(self) -> Journal:
+        """The journal in a session of its own, to be closed by whoever asked for it."""
+        connection = self.store.connect()
+        try:
+            journal = Journal(connection, self.store.lock, self.store.clock)
+        except BaseException:
+            connection.close()
+            raise
+        journal.pace = Pace(lambda: self.writer.busy)
+        return journal
+
+    def _telling_journal(self) -> Journal:
+        journal = self.open_journal()
+        journal.on_commit = self._take_committed
+        return journal
+
+    def _take_committed(self, committed: list[tuple[Row, Write]]) -> None:
+        self.learner.take_committed(committed)
+        self.counts.take(committed)
+
+    def _save(self, snapshots: Snapshots, upto: int, without: list[str]) -> None:
+        """Store models in a session of their own, which no commit waits for."""
+        leading = self.store.leading()
+        if leading is not None:  # the session that holds the lead: once that is lost, so is the right to publish
+            Journal(leading).put_snapshots(snapshots, upto, without)
+            return
+        journal = self.open_journal()
+        try:
+            journal.put_snapshots(snapshots, upto, without)
+        finally:
+            journal.connection.close()
+
+    def now(self) -> int:
+        """Milliseconds, by a clock that never goes back."""
+        return int(self._clock() * 1000.0)
+
+    def new_id(self, now: int | None = None, request: str = "") -> str:
+        """An id that no event has: time first, so that the index grows at its end, then 80 bits of chance.
+
+        ``request`` is the idempotency key, which matters where there are several databases."""
+        return self._ids.fresh(self.now() if now is None else now)
+
+    def expire(self) -> None:
+        """Close the windows that are over; the writer does it by itself several times a second."""
+        answers: list[bool] = []
+        while True:
+            self.writer.run(lambda journal: answers.append(self.expire_some(journal)))
+            if not answers or not answers.pop():  # none: it failed, which the writer's health says
+                return
+
+    def expire_some(self, journal: Journal) -> bool:
+        """Close some of the windows that are over; True if there may be more: decisions come in between."""
+        due = journal.due(self.now()) if self.leader else []
+        if due:
+            journal.append([[Write(s.app, s.id, Expiry())] for s in due], self.now())
+        return bool(due)
+
+    def snapshot(self) -> None:
+        """Store the models now, those that changed; the learner does it by itself from time to time."""
+        self.wait_learnt()
+        self.learner.save()
+
+    def wait_learnt(self, seq: int | None = None, timeout: float = 120.0) -> None:
+        """Wait until the published models have all events up to ``seq`` (default: all there are)."""
+        if seq is None:
+            with self.reading as journal:
+                seq = journal.last()[0]
+        self.learner.wait(seq, timeout)
+
+    def lag(self) -> int:
+        """Events that are durable and not yet published in a model."""
+        with self.reading as journal:
+            return journal.last()[0] - self.learner.published
+
+    def open_decisions(self) -> dict[str, int]:
+        """How many decisions of each application wait for a reward; counted at most every few seconds."""
+        if time.monotonic() - self._counted_at > 5.0:
+            with self.reading as journal:
+                rows = journal.connection.execute("SELECT app, count(*) FROM decisions WHERE closed = 0 GROUP BY app")
+            self._open, self._counted_at = {app: int(n) for app, n in rows}, time.monotonic()
+        return self._open
+
+    # ------------------------------------------------------------------ applications: each change is an event
+
+    def model(self, app: str) -> Model:
+        """The published model of an application."""
+        try:
+            return self.models[app]
+        except KeyError:
+            if app not in self.creations:
+                raise Unknown(f"no application is called {app!r}") from None
+            reason = self.learner.broken.get(app, "it has no model yet")
+            raise Unavailable(f"{app!r} cannot be served: {reason}; see the log") from None
+
+    def configured(self, app: str) -> tuple[int, Creation | None]:
+        """What the configuration last made an application of, and the event that said so."""
+        with self.reading as journal:
+            return journal.configured(app)
+
+    def creation(self, app: str) -> Creation:
+        """What an application is made of by its configuration, or by the request that made it."""
+        made = self.creations.get(app) or self.configured(app)[1]
+        if made is None:
+            raise Unknown(f"no application is called {app!r}")
+        return made
+
+    def forgotten(self, app: str) -> int:
+        """The event up to which the application's log was deleted: nothing shows what is before."""
+        return self.model(app).settings.forgotten
+
+    def configure(self, app: str, change: Change) -> None:
+        """Change settings (and ``epsilon`` where the agent has one), from now on; returns when they are in force."""
+        model = self.model(app)
+        settings = model.settings.changed(change)
+        model.check_reward(settings.default)
+        model.check_settings(settings)
+        epsilon = change.epsilon
+        if epsilon is not msgspec.UNSET and not (hasattr(model.agent, "epsilon") and 0.0 <= epsilon <= 1.0):
+            raise InvalidInput("epsilon must lie in [0, 1], for an agent that has one")
+        self.journal_change(app, change)
+
+    def apply(self, creations: dict[str, Creation], only: bool = True) -> None:
+        """Serve these applications from now on, and with ``only`` no others but those made by request.
+
+        Returns when what changed is learnt here."""
+        last = apply(self, creations)
+        for app in [app for app, made in self.creations.items() if only and not made.settings.by_request]:
+            del self.creations[app]
+        self.creations.update(creations)
+        self.wait_learnt(last)
+        self.learner.refresh()
+
+    def retire(self, app: str) -> None:
+        """Serve an application that was made by request no longer; what the journal has of it stays."""
+        made = self.creation(app)
+        self.wait_learnt(
+            apply(self, {app: msgspec.structs.replace(made, settings=made.settings.changed(Change(by_request=False)))})
+        )
+        self.creations.pop(app, None)
+        self.learner.refresh()
+
+    def reset(self, app: str, creation: Creation | None = None) -> None:
+        """Begin the application's model anew, as it was created, or from something else."""
+        self.model(app)
+        if creation is not None:
+            check_creation(creation)
+        self.journal_change(app, msgspec.structs.replace(creation or self.creation(app), train=False), id="reset")
+
+    def teach(self, app: str, lessons: Lessons, request: str = "") -> None:
+        """Journal what others decided, for the application's model to learn; returns when it is learnt."""
+        model = self.model(app)
+        for reward in lessons.rewards:
+            model.check_reward(reward)
+        self.journal_change(app, lessons, request=request)
+
+    def replace(self, app: str, model: bytes) -> None:
+        """Put a model from outside (as ``export`` gave it) in place of the application's own."""
+        check_import(model, self.model(app))
+        self.journal_change(app, Import.of(model))
+
+    def export(self, app: str) -> bytes:
+        """The published model as bytes, for ``replace`` here or elsewhere."""
+        return exported(self.model(app))
+
+    def journal_change(self, app: str, event: Event, id: str = "", request: str = "") -> None:
+        """Journal an event that changes an application, unchecked; returns when it is learnt."""
+        written = self.writer.write([Write(app, id, event, request)])
+        self.wait_learnt(written[0].row.seq)
+
+    def put_catalogue(self, arms: ArmColumns) -> str:
+        """Store arms for requests to name; returns their hash when they are durable."""
+        text, done = arms.text, []
+        self.writer.run(lambda journal: done.append(journal.put_catalogue(text, self.now())))
+        if not done:
+            raise Unavailable("the journal cannot be written now: try again")
+        return done[0].hex()
+
+    def catalogue(self, name: str) -> ArmColumns:
+        """The arms that a request names; read once, and kept while they are used."""
+        with self._looking:
+            arms = self._catalogues.pop(name, None)
+        if arms is None:
+            try:
+                hash = bytes.fromhex(name)
+            except ValueError:
+                raise InvalidInput(f"catalogue must be a hash of 32 hexadecimal digits, got {name[:40]!r}") from None
+            with self.reading as journal:
+                found = journal.catalogues([hash])
+            if hash not in found:
+                raise Unknown(f"no catalogue has the hash {name}: send its arms again")
+            arms = read_arms([bytes(arm) for arm in found[hash]])
+        with self._looking:
+            self._catalogues[name] = arms  # the last used is the last to go
+            while len(self._catalogues) > 32:
+                del self._catalogues[next(iter(self._catalogues))]
+        return arms
+
+    # ------------------------------------------------------------------ as one of several databases would answer
+
+    @property
+    def writable(self) -> bool:
+        """Whether decisions can be journaled, as far as is known."""
+        return self.writer.healthy
+
+    def states(self) -> dict[str, str]:
+        """How each database fares, in words, where there are several."""
+        return {}
+
+    def parts(self) -> dict[str, dict[str, float]]:
+        """How each database fares, in numbers, where there are several."""
+        return {}
+
+    def totals(self) -> dict[str, float]:
+        """What merging has come to, where there are several databases."""
+        return {}
+
+    def add(self, stores: Sequence[Database]) -> bool:
+        """Take in databases that are not known yet, if there can be several; whether there can."""
+        return False
+
+    def merge(self) -> None:
+        """Serve what all databases have learnt: of one, it is served already."""
 
     @property
     def started(self) -> Sequence[Engine]:
-        """The engines that work, whichever they are.
-
-        >>> len(Engine(None, {}).started)
-        1
-        """
+        """The engines that work, whichever they are."""
         return (self,)
 
     @property
     def each(self) -> Sequence[Engine]:
-        """The engines that have a journal of their own: this one.
-
-        >>> len(Engine(None, {}).each)
-        1
-        """
+        """The engines that have a journal of their own: this one."""
         return (self,)
-
-    # ------------------------------------------------------------------ the four requests
 
     def prepare(
         self, app: str, context: bytes, arms: Sequence[bytes] | ArmColumns, *, id: str | None = None,
@@ -66,22 +404,14 @@ class Engine(Applications):
 
         ``arms`` are texts, or what ``read_arms`` made of them; ``tokens`` the context's, where they are at hand;
         ``now`` the time for its id; ``catalogue`` the hash by which the arms were named. With ``keep`` its features
-        stay in memory until the learner has learnt it, which need not make them again then.
-
-        >>> from armwise.service.journal.sqlite import SQLite
-        >>> engine = Engine(SQLite.temporary(), {"shop": Creation()})
-        >>> engine.start()
-        >>> engine.prepare("shop", b"{}", [b'"a"', b'"b"'], excluded=["a"]).event.p
-        [1.0]
-        >>> engine.stop()
-        """
+        stay in memory until the learner has learnt it, which need not make them again then."""
         read = arms if isinstance(arms, ArmColumns) else read_arms(arms)
         named = (check_id("the event id", id) if id is not None else self.new_id(now)) + slot
 
         def made(strange: Sequence[Row] = ()) -> tuple[Decision, Stack | None, Seen | None, Held | None]:
             model = self.model(app)
             if strange:
-                model.know_of(strange)
+                model.count_foreign_decisions(strange)
             decision, seen, held = drawn(model, context, read, excluded, self.uniform(app, named), tokens)
             decision.deferred, decision.by = deferred, by
             kept: Seen | None = None  # an apprentice's decision is learnt unscaled
@@ -101,102 +431,46 @@ class Engine(Applications):
         return Write(app, named, decision, request, id is None, stack, kept, read.ids, held, again, catalogue)
 
     def decide(self, app: str, context: bytes, arms: Sequence[bytes], **options: Any) -> Answer:
-        """Decide and wait until it is durable; options as for ``prepare``.
-
-        >>> from armwise.service.journal.sqlite import SQLite
-        >>> engine = Engine(SQLite.temporary(), {"shop": Creation()})
-        >>> engine.start()
-        >>> one = engine.decide("shop", b"{}", [b'"a"', b'"b"'], id="e1")
-        >>> two = engine.decide("shop", b"{}", [b'"a"', b'"b"'], id="e1")
-        >>> one.arm == two.arm, two.again
-        (True, True)
-        >>> engine.stop()
-        """
+        """Decide and wait until it is durable; options as for ``prepare``."""
         write = self.prepare(app, context, arms, **options)
         return answer(self.writer.write([write])[0], write)
 
-    def prepare_reward(self, app: str, id: str, value: float, request: str = "", cost: Any = None) -> Write:
-        """A reward, checked.
-
-        >>> from armwise.service.journal.sqlite import SQLite
-        >>> engine = Engine(SQLite.temporary(), {"shop": Creation()})
-        >>> engine.start(); engine.prepare_reward("shop", "e1", 1).event.value; engine.stop()
-        1.0
-        """
+    def prepare_reward(
+        self, app: str, id: str, value: float, request: str = "", cost: Any = None, final: bool = False
+    ) -> Write:
+        """A reward, checked."""
         model = self.model(app)
-        event = Reward(model.check_reward(value), cost=model.check_cost(cost))
+        event = Reward(model.check_reward(value), cost=model.check_cost(cost), final=final)
         return Write(app, check_id("the event id", id), event, request)
 
     def reward(self, app: str, id: str, value: float, request: str = "", cost: Any = None) -> Written:
-        """Journal a reward and wait until it is durable.
-
-        >>> from armwise.service.journal.sqlite import SQLite
-        >>> engine = Engine(SQLite.temporary(), {"shop": Creation()})
-        >>> engine.start()
-        >>> engine.reward("shop", "e1", 1.0)
-        Traceback (most recent call last):
-        ...
-        armwise.service.errors.Unknown: no decision has the id e1
-        >>> engine.stop()
-        """
+        """Journal a reward and wait until it is durable."""
         written: list[Written] = self.writer.write([self.prepare_reward(app, id, value, request, cost)])
         return written[0]
 
     def prepare_activation(self, app: str, id: str, request: str = "") -> Write:
-        """An activation, checked.
-
-        >>> from armwise.service.journal.sqlite import SQLite
-        >>> engine = Engine(SQLite.temporary(), {"shop": Creation()})
-        >>> engine.start(); engine.prepare_activation("shop", "e1").id; engine.stop()
-        'e1'
-        """
+        """An activation, checked."""
         self.model(app)
         return Write(app, check_id("the event id", id), Activation(), request)
 
     def activate(self, app: str, id: str, request: str = "") -> Written:
-        """A deferred decision was shown.
-
-        >>> from armwise.service.journal.sqlite import SQLite
-        >>> engine = Engine(SQLite.temporary(), {"shop": Creation()})
-        >>> engine.start()
-        >>> _ = engine.decide("shop", b"{}", [b'"a"'], id="e1", deferred=True)
-        >>> engine.activate("shop", "e1").status.active
-        True
-        >>> engine.stop()
-        """
+        """A deferred decision was shown."""
         written: list[Written] = self.writer.write([self.prepare_activation(app, id, request)])
         return written[0]
 
-    # ------------------------------------------------------------------ questions
-
     def find(self, app: str, id: str, deleted: bool = False) -> tuple[Answer, Decision, Status]:
-        """A decision as it was answered and journaled, and where it stands; with ``deleted`` even if its log was.
-
-        >>> from armwise.service.journal.sqlite import SQLite
-        >>> engine = Engine(SQLite.temporary(), {"shop": Creation()})
-        >>> engine.start(); engine.find("shop", "e1")
-        Traceback (most recent call last):
-        ...
-        armwise.service.errors.Unknown: no decision has the id e1
-        >>> engine.stop()
-        """
+        """A decision as it was answered and journaled, and where it stands; with ``deleted`` even if its log was."""
         first = 0 if deleted else self.forgotten(app)
         with self.reading as journal:
             found = journal.statuses([(app, id)])
             if not found or found[0].seq <= first:
-                raise Unknown(f"no decision has the id {id}")
+                raise Unknown(f"no decision has the id {id}", id)
             row = journal.row(found[0].seq)
             journal.connection.settle()
         return answer(Written(row)), decided(row), found[0]
 
     def rewards(self, app: str, id: str) -> list[Row]:
-        """Every reward that a decision was given, late ones too.
-
-        >>> from armwise.service.journal.sqlite import SQLite
-        >>> engine = Engine(SQLite.temporary(), {"shop": Creation()})
-        >>> engine.start(); engine.rewards("shop", "e1"); engine.stop()
-        []
-        """
+        """Every reward that a decision was given, late ones too."""
         with self.reading as journal:
             given = journal.rewards([(app, id)]).get((app, id), [])
             journal.connection.settle()
@@ -206,11 +480,5 @@ class Engine(Applications):
         """The number in [0, 1) that an event's arm is drawn with: fixed by the journal's secret, the names alone.
 
         It is the first 8 bytes of BLAKE2b (keyed with the secret) of application, NUL, id, as a little-endian
-        integer, shifted right by 11 and divided by 2^53.
-
-        >>> from armwise.service.journal.sqlite import SQLite
-        >>> engine = Engine(SQLite.temporary(), {})
-        >>> engine.start(); engine.uniform("shop", "e1") == engine.uniform("shop", "e1"); engine.stop()
-        True
-        """
+        integer, shifted right by 11 and divided by 2^53."""
         return uniform(self._secret, app, id)

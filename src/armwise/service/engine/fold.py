@@ -10,10 +10,8 @@ from collections.abc import Sequence
 
 from armwise.core import saving
 from armwise.features.encoding.tokens import Stack
-from armwise.service.journal.append import Journal, Write
 from armwise.service.journal.bases import base_of
 from armwise.service.journal.events import (
-    PROVISIONAL,
     Change,
     Creation,
     Decision,
@@ -21,13 +19,13 @@ from armwise.service.journal.events import (
     Lessons,
     Reward,
     Row,
+    Sequel,
     Version,
 )
-from armwise.service.journal.records import Saved
-from armwise.service.journal.replayed import Replayed, replayed
+from armwise.service.journal.journal import Journal, Saved, Write
 from armwise.service.model.build import build_model
-from armwise.service.model.model import Model
-from armwise.service.model.seen import Seen, stack_of
+from armwise.service.model.model import DecisionOutcome, JournaledDecision, Model
+from armwise.service.model.seen import Seen
 from armwise.service.model.versions import fold_version, inherit
 
 log = logging.getLogger("armwise.service")
@@ -55,11 +53,8 @@ def fold(
     1
     """
     writes, recent = writes or {}, {} if recent is None else recent
-    read: dict[int, Replayed] = {}  # decisions that somebody else wrote, with their tokens
     for row in rows:
         if row.is_a(Decision):
-            if row.at_hand is None and (replay := replayed(row)) is not None:
-                row.at_hand, read[row.seq] = replay.decision, replay
             try:
                 made = row.event
             except ValueError:  # it is found again, and named, when its turn comes
@@ -76,16 +71,15 @@ def fold(
     at = 0
     while at < len(rows):
         row = rows[at]
-        if run := _run(models, rows, at, writes, recent, read):
+        if run := _decisions_from(models, rows, at, recent):
+            at += len(run)
             try:
-                models[row.app].begin_all(run)
-                models[row.app].version = run[-1][0].seq
+                _register(models[row.app], run, writes, recent)
             except Exception as error:
                 if broken is None:
                     raise
-                reason = f"events {row.seq} to {run[-1][0].seq} (decision) cannot be folded in: {error}"
-                give_up(models, broken, row.app, reason)
-            at += len(run)
+                which = f"event {row.seq}" if len(run) == 1 else f"events {row.seq} to {run[-1].seq}"
+                give_up(models, broken, row.app, f"{which} (decision) cannot be folded in: {error}")
             continue
         at += 1
         anew = row.is_a(Creation, Import)
@@ -107,34 +101,16 @@ def fold(
                     models[row.app].settings = settings
                     inherit(models[row.app], former)
                 case Lessons() as lessons_of_others:
-                    models[row.app].study(lessons_of_others)
+                    models[row.app].warm_start(lessons_of_others)
                 case Version():
                     make = functools.partial(_made, journal=journal, row=row, before=models[row.app])
                     models[row.app] = fold_version(models[row.app], row, make)
-                case Decision() as made:
-                    model, write = models[row.app], writes.get(row.seq)
-                    stack = seen = None
-                    if write is not None:  # what a model saw that has since begun anew, this one would see otherwise
-                        seen = write.seen if made.version >= max(model.since, model.roster) else None
-                        stack = write.stack
-                    elif row.seq in read:
-                        stack = read[row.seq].stack
-                    at_hand = model.watch(row, made, seen or stack)
-                    if at_hand is not seen and isinstance(at_hand, Seen):
-                        recent[row.seq] = made, _row_of(at_hand)
-                    if seen is not None and model.begins_with(seen) and made.learn == PROVISIONAL and not made.deferred:
-                        model.begin(seen, made.default, made.rule)
-                    else:
-                        model.meet(made, seen or stack)
-                        model.assume(made, at_hand=at_hand)
-                case _:
-                    model = models[row.app]
-                    if row.seq in lessons:
-                        taught, kept = recent[lessons[row.seq]]
-                        anew_since = taught.version < max(model.since, model.roster)  # then it would see it otherwise
-                        model.apply(row, taught, None if anew_since else kept)
-                    else:
-                        model.apply(row, None)
+                case Change() as change:
+                    models[row.app].configure(change)
+                case event if isinstance(event, Sequel) and row.seq in lessons:
+                    model, (taught, kept) = models[row.app], recent[lessons[row.seq]]
+                    anew_since = taught.version < max(model.since, model.roster)  # then it would see it otherwise
+                    model.apply_outcomes([DecisionOutcome(event, taught, None if anew_since else kept)])
             leader = models[row.app]
             leader.version = row.seq
             if anew:
@@ -150,43 +126,33 @@ def fold(
             broken.pop(row.app, None)
 
 
-def _run(
-    models: dict[str, Model], rows: Sequence[Row], at: int, writes: dict[int, Write], recent: dict[int, Recent],
-    read: dict[int, Replayed],
-) -> list[tuple[Row, Decision, Seen]]:  # fmt: skip
-    """Decisions of one application that follow one another from a row on and can be begun together, if any."""
+def _decisions_from(models: dict[str, Model], rows: Sequence[Row], at: int, recent: dict[int, Recent]) -> list[Row]:
+    """Decisions of one application that follow one another from a row on; one by one, where it has versions."""
     app = rows[at].app
-    model = models.get(app)
-    if model is None or not model.hashes_freely or model.versions:
+    if (model := models.get(app)) is None:
         return []
-    since, found = max(model.since, model.roster), []
-    for row in itertools.islice(rows, at, None):
+    found: list[Row] = []
+    for row in itertools.islice(rows, at, at + 1 if model.versions else None):
         if not row.is_a(Decision) or row.app != app or row.seq not in recent:
             break
-        made, _ = recent[row.seq]
-        if made.learn != PROVISIONAL or made.deferred or made.apprentice:
-            break
-        write = writes.get(row.seq)
-        seen = write.seen if write is not None and made.version >= since else None
-        if seen is None or not seen.drawn:
-            try:
-                seen = _recalled(model, made, None if write is None else write.stack, read.get(row.seq))
-            except (ValueError, ArithmeticError):  # what becomes of it is said where each is folded by itself
-                break
-            if not seen.drawn:
-                break
-            recent[row.seq] = made, _row_of(seen)
-        found.append((row, made, seen))
+        found.append(row)
     return found
 
 
-def _recalled(model: Model, made: Decision, stack: Stack | None, replay: Replayed | None) -> Seen:
-    """``Sight.recall`` with the tokens that are at hand."""
-    if replay is None:
-        return model.sight.recall(made, stack_of(made) if stack is None else stack)
-    if not model.sight.reads_one_row:
-        return model.sight.recall(made, replay.stack)
-    return Seen(model.encoder.rows(replay.drawn, replay.scaling), None, replay.scaling, replay.stack, True)
+def _register(model: Model, run: Sequence[Row], writes: dict[int, Write], recent: dict[int, Recent]) -> None:
+    made, since = [], max(model.since, model.roster)
+    for row in run:
+        decision, write = recent[row.seq][0], writes.get(row.seq)
+        at_hand: Seen | Stack | None = None
+        if write is not None:  # what a model saw that has since begun anew, this one would see otherwise
+            at_hand = (write.seen if decision.version >= since else None) or write.stack
+        made.append(JournaledDecision(row, decision, at_hand))
+    for each, seen in zip(made, model.register_decisions(made)):
+        if seen is not None:
+            recent[each.row.seq] = each.decision, _row_of(seen)
+    model.version = run[-1].seq
+    for challenger in model.versions.values():
+        challenger.follow(run[-1], None, model.name)
 
 
 def _row_of(seen: Seen | None) -> Seen | None:
@@ -223,13 +189,14 @@ def train(model: Model, journal: Journal, app: str, upto: int) -> None:
     for row in journal.events(model.settings.forgotten):
         if row.seq >= upto:
             return
+        journal.pace.rest()
         if row.app != app or row.is_a(Creation, Change, Import, Version):
             continue
         try:
             if isinstance(event := row.event, Decision):
-                waiting[row.seq] = model.reread(event)
+                waiting[row.seq] = model.reencode(event)
             elif isinstance(event, Lessons):
-                model.study(event)
+                model.warm_start(event)
             elif (lesson := row.lesson) is not None and lesson[0] in waiting:
                 cost = event.cost if isinstance(event, Reward) else None
                 model.learn(waiting.pop(lesson[0]), lesson[1], cost=cost)

@@ -17,8 +17,8 @@ from collections.abc import Callable, Collection
 
 from armwise.core import saving
 from armwise.service.engine.fold import Recent, fold, give_up, refold, restore
-from armwise.service.journal.append import Journal, Write
 from armwise.service.journal.events import Row
+from armwise.service.journal.journal import Journal, Write
 from armwise.service.journal.store import Database
 from armwise.service.model.model import Model
 from armwise.service.model.underway import Underway
@@ -28,7 +28,8 @@ log = logging.getLogger("armwise.service")
 Snapshots = list[tuple[str, int, bytes]]
 MOST_PENDING = 20_000  # events kept in memory for the learner
 YIELDED = 5.0  # seconds for which a lead that was given away is not taken again
-AT_ONCE = 500  # events that are folded in together
+AT_ONCE = 500  # events that are read together
+PIECE = 64  # events that are folded in together: half a millisecond
 MOST_RECENT = 2_000  # decisions kept in memory for their rewards; at times twice as many
 
 
@@ -299,14 +300,20 @@ class Learner:
         self.news.set()
 
     def _fold(self) -> bool:
-        """Fold the next events into the masters; False when there are none."""
+        """Fold the next events into the masters; False when there are none.
+
+        In short pieces, with rests between them while requests come, unless somebody waits: a piece holds the GIL.
+        """
         assert self._journal is not None
         rows, writes = self._next()
-        fold(self.masters, rows, self._journal, writes, self._recent, self.broken)
+        for start in range(0, len(rows), PIECE):
+            piece = rows[start : start + PIECE]
+            fold(self.masters, piece, self._journal, writes, self._recent, self.broken)
+            self.position = piece[-1].seq
+            if not self._hurry.is_set():
+                self._journal.pace.rest()
         if (more := len(self._recent) - MOST_RECENT) > MOST_RECENT:  # one by one each would look for where they begin
             self._recent = dict(itertools.islice(self._recent.items(), more, None))
-        if rows:
-            self.position = rows[-1].seq
         return bool(rows)
 
     def _next(self) -> tuple[list[Row], dict[int, Write]]:

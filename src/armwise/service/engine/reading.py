@@ -6,7 +6,7 @@ import threading
 
 from armwise.service.engine.writer import STALL, Writer
 from armwise.service.errors import Unavailable
-from armwise.service.journal.append import Journal
+from armwise.service.journal.journal import Journal
 
 
 class Reading:

@@ -10,24 +10,25 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from armwise.core.capabilities.revising import can_revise
 from armwise.features.encoding.arms import check_id
 from armwise.features.encoding.tokens import InvalidInput
-from armwise.service.engine.merged import check_merges
 from armwise.service.errors import Conflict, Unknown
-from armwise.service.journal.append import Write
 from armwise.service.journal.events import Creation, Version
+from armwise.service.journal.journal import Write
 from armwise.service.model.build import build_model
+from armwise.service.model.merging import check_merges
 from armwise.service.model.trial import check_creation
 from armwise.service.model.versions import MOST, by_role, role
 
 if TYPE_CHECKING:
     from armwise.service.engine.engine import Engine
-    from armwise.service.engine.shards import Shards
     from armwise.service.model.model import Model
+    from armwise.service.sharding.sharded_engine import ShardedEngine
 
 
-def versions(engine: Engine | Shards, app: str) -> list[dict[str, Any]]:
-    """All versions, the leading one first; of the others, how much more each earns per decision than it.
+def versions(engine: Engine | ShardedEngine, app: str) -> list[dict[str, Any]]:
+    """All versions, the leading one first.
 
     >>> from armwise.service.engine.engine import Engine
     >>> from armwise.service.journal.sqlite import SQLite
@@ -39,9 +40,7 @@ def versions(engine: Engine | Shards, app: str) -> list[dict[str, Any]]:
     rest = 1.0 - sum(one.share for one in leader.versions.values())
     found: list[dict[str, Any]] = [_shown(leader) | {"leads": True, "share": rest}]
     for one in leader.versions.values():
-        value, low, high = one.uplift.interval()
-        uplift = {"value": value, "low": low, "high": high, "n": one.uplift.n, "level": 0.95}
-        shown = {"leads": False, "share": one.share, "unanswered": one.unanswered, "uplift": uplift}
+        shown = {"leads": False, "share": one.share}
         found.append(_shown(one.model) | shown | ({"broken": one.broken} if one.broken else {}))
     return found
 
@@ -51,7 +50,7 @@ def _shown(model: Any) -> dict[str, Any]:
             "refused": model.refused}  # fmt: skip
 
 
-def add_version(engine: Engine | Shards, app: str, name: str, creation: Creation, share: float = 0.0) -> None:
+def add_version(engine: Engine | ShardedEngine, app: str, name: str, creation: Creation, share: float = 0.0) -> None:
     """Train a version on what the journal has of the application, beside the one that leads.
 
     >>> from armwise.service.engine.engine import Engine
@@ -81,11 +80,11 @@ def add_version(engine: Engine | Shards, app: str, name: str, creation: Creation
 
 def _neutral(creation: Creation, leader: Any) -> Any:
     """The application's settings, where a version's agent can have them: it learns as it can."""
-    able = build_model(msgspec.structs.replace(creation, settings=type(leader.settings)())).agent.revises
+    able = can_revise(build_model(msgspec.structs.replace(creation, settings=type(leader.settings)())).agent)
     return leader.settings if able else msgspec.structs.replace(leader.settings, learn="")
 
 
-def share_version(engine: Engine | Shards, app: str, name: str, share: float) -> None:
+def share_version(engine: Engine | ShardedEngine, app: str, name: str, share: float) -> None:
     """Let a version make a share of the decisions from now on; with 0 it is only asked (shadow mode)."""
     leader = engine.model(app)
     _found(engine, app, name)
@@ -93,7 +92,7 @@ def share_version(engine: Engine | Shards, app: str, name: str, share: float) ->
     _change(engine, app, Version(name, share=share))
 
 
-def promote(engine: Engine | Shards, app: str, name: str) -> None:
+def promote(engine: Engine | ShardedEngine, app: str, name: str) -> None:
     """Let a version lead from now on; the one that led stays beside it, learns on, and can be promoted again.
 
     >>> from armwise.service.engine.engine import Engine
@@ -112,7 +111,7 @@ def promote(engine: Engine | Shards, app: str, name: str) -> None:
     _change(engine, app, Version(name, promote=True))
 
 
-def roll_back(engine: Engine | Shards, app: str) -> str:
+def roll_back(engine: Engine | ShardedEngine, app: str) -> str:
     """Let the version lead again that led before the last promotion; its name."""
     leader = engine.model(app)
     previous = leader.previous
@@ -122,13 +121,13 @@ def roll_back(engine: Engine | Shards, app: str) -> str:
     return str(previous)
 
 
-def remove_version(engine: Engine | Shards, app: str, name: str) -> None:
+def remove_version(engine: Engine | ShardedEngine, app: str, name: str) -> None:
     """Let a version that does not lead go, with what it learnt; the journal can train it again."""
     _found(engine, app, name)
     _change(engine, app, Version(name, remove=True))
 
 
-def _found(engine: Engine | Shards, app: str, name: str) -> Any:
+def _found(engine: Engine | ShardedEngine, app: str, name: str) -> Any:
     leader = engine.model(app)
     if name == leader.name:
         raise Conflict(f"version {name} leads: promote another first")
@@ -143,7 +142,7 @@ def _check_share(leader: Any, name: str, share: float) -> None:
         raise InvalidInput(f"share must lie in [0, {1.0 - others:g}], what other versions leave, got {share}")
 
 
-def _change(engine: Engine | Shards, app: str, event: Version) -> None:
+def _change(engine: Engine | ShardedEngine, app: str, event: Version) -> None:
     """Journal it in every database, after what it was asked for; one that was reached before has it done already."""
     roles = {name: key for key, name in by_role(engine.model(app), also_leader=True).items()}
     with engine.merging:  # a change that has not reached all of them is not merged

@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING
 
 from armwise.features.encoding.arms import check_id
 from armwise.service.errors import Conflict, Damaged, Unavailable
-from armwise.service.journal.append import Write
 from armwise.service.journal.events import CONFIG, Creation
+from armwise.service.journal.journal import Write
 from armwise.service.model.build import build_model
 from armwise.service.model.trial import check_creation, rehearse
 
 if TYPE_CHECKING:
-    from armwise.service.engine.applications import Applications
+    from armwise.service.engine.engine import Engine
 
 log = logging.getLogger("armwise.service")
 _CREATED = "SELECT max(seq) FROM events WHERE app = ? AND kind = 'create' AND kind IN ('create', 'configure')"
 
 
-def apply(engine: Applications, creations: dict[str, Creation]) -> int:
+def apply(engine: Engine, creations: dict[str, Creation]) -> int:
     """Journal what a configuration changes; InvalidInput before anything is. The last event of it, 0 if there is none.
 
     Any process may: whoever leads folds it in. Changed settings keep what was learnt; an application that is made of
@@ -48,13 +48,13 @@ def apply(engine: Applications, creations: dict[str, Creation]) -> int:
     raise Unavailable("other processes change the configuration at the same time")
 
 
-def _adopted(engine: Applications, app: str) -> Creation | None:
+def _adopted(engine: Engine, app: str) -> Creation | None:
     with contextlib.suppress(Damaged):
         return engine.configured(app)[1]
     return None
 
 
-def _change(engine: Applications, app: str, creation: Creation) -> Write | None:
+def _change(engine: Engine, app: str, creation: Creation) -> Write | None:
     seq, before = engine.configured(app)
     event = creation if before is None else creation.since(before)
     if event is None:
@@ -66,7 +66,7 @@ def _change(engine: Applications, app: str, creation: Creation) -> Write | None:
     return Write(app, "" if isinstance(event, Creation) else CONFIG, event, f"config {seq}")
 
 
-def await_applications(engine: Applications) -> None:
+def await_applications(engine: Engine) -> None:
     """A process that does not lead has its models from the one that does; what it lacks is answered with 503."""
     for _ in range(600):
         missing = [app for app in engine.creations if app not in engine.models and not _lost(engine, app)]
@@ -76,14 +76,14 @@ def await_applications(engine: Applications) -> None:
     log.warning("the process that leads does not serve %s yet", ", ".join(missing))
 
 
-def _lost(engine: Applications, app: str) -> bool:
+def _lost(engine: Engine, app: str) -> bool:
     """Whether an application was created before what is learnt here, and yet has no model."""
     with engine.reading as journal:
         made = journal.connection.execute(_CREATED, (app,))[0][0]
     return app in engine.learner.broken or (made is not None and made <= engine.learner.position)
 
 
-def warm(engine: Applications) -> None:
+def warm(engine: Engine) -> None:
     """Compile what decisions and lessons need before the first ones come; an application that breaks is withheld."""
     for app, model in engine.models.items():
         twin = model.copy()

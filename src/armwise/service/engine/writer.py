@@ -13,7 +13,7 @@ from typing import Any
 
 from armwise.service.engine.counts import BUCKETS
 from armwise.service.errors import Unavailable
-from armwise.service.journal.append import Appended, Journal, Write, joins
+from armwise.service.journal.journal import Appended, Journal, Write, joins
 
 log = logging.getLogger("armwise.service")
 
@@ -21,6 +21,7 @@ Done = Callable[[Appended], None]
 Via = Callable[[Callable[[], None]], object]  # runs a function elsewhere, such as ``loop.call_soon_threadsafe``
 MOST = 512  # groups in one commit
 STALL = 5.0  # seconds that a commit may take before those who wait are refused
+BUSY = 0.25  # seconds after a commit in which others are expected
 PROVED = 3.0  # seconds for which a write says that there can be another
 
 _Submitted = tuple[Sequence[Write], Done, Via | None]
@@ -81,7 +82,7 @@ class Writer:
         self._open = False
         self.healthy = True
         self._proved = 0.0  # when the journal was last written
-        self._doubted = False  # whether somebody asked after so long that only a write can tell
+        self.doubted = False  # whether somebody asked after so long that only a write can tell
         self.commits = 0
         self.commit_seconds = 0.0
         self.commit_times = [0] * (len(BUCKETS) + 1)  # how many took at most so long, and longer
@@ -119,12 +120,17 @@ class Writer:
         since = self._busy_since
         return not since or time.monotonic() - since < self._stall
 
+    @property
+    def busy(self) -> bool:
+        """Whether requests come: something was committed a moment ago."""
+        return time.monotonic() - self._proved < BUSY
+
     def doubt(self) -> None:
         """Find out soon whether the journal can be written, where nothing has been for some seconds.
 
         >>> Writer(lambda: None, now=lambda: 0).doubt()
         """
-        self._doubted = time.monotonic() - self._proved > PROVED
+        self.doubted = time.monotonic() - self._proved > PROVED
 
     def stop(self) -> None:
         """Commit what was submitted, then end; what comes after is refused.
@@ -242,12 +248,13 @@ class Writer:
             self._guarded(lambda journal: more.append(idle(journal)), journal)
             if not more:
                 return False
-        if not self.healthy or self._doubted:
-            was, self._doubted = self.healthy, False
+        if not self.healthy or self.doubted:
+            was = self.healthy
             if self._guarded(lambda journal: journal.probe(), journal):
                 self.healthy, self._proved = True, time.monotonic()
                 if not was:
                     log.info("the journal can be written again")
+            self.doubted = False
         return bool(more and more[0])
 
     def _commit(self, journal: Journal, groups: list[_Submitted]) -> None:

@@ -1,1 +1,5 @@
-"""The journal: an append-only table of events, and the databases it is kept in."""
+"""The journal: an append-only, hash-chained table of events in SQLite or PostgreSQL.
+
+It imports features and native.
+Invariant: an event that was acknowledged is durable and is never changed.
+"""

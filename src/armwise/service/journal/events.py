@@ -15,6 +15,7 @@ kind            body
 ``teach``       ``Lessons``: decisions of others with their rewards, for the model to learn; no part of the log
 ``version``     ``Version``: a named version of the model is made, given a share of the decisions, promoted or removed
 ``erase``       ``Erasure``: decisions of one subject are to go; what they taught stays
+``batch``       ``Batch``: the contents of a batch of decisions or rewards that came with an idempotency key
 ==============  =======================================================================================
 
 A *lesson* is a reward to learn, with the ``seq`` of its decision. Whoever folds the events in order, learning every
@@ -34,8 +35,8 @@ from armwise.service.journal.bodies import catalogue_of, unpack
 
 EARLIEST, LATEST, SUM, MEAN, MAX, MIN = RULES = ("earliest", "latest", "sum", "mean", "max", "min")
 # When an outcome is learnt. *provisional*: the default reward at once, corrected, exactly, when the outcome is known.
-# *close*: when the window closes. *arrival*: a reward when it comes, its lack when the window closes, which teaches too
-# many successes at first unless every decision is given its reward.
+# *close*: when the window closes, or with a final reward. *arrival*: a reward when it comes, its lack when the window
+# closes: a promise that every outcome is reported, zeros too; where it is broken, clicks are learnt before their lack.
 PROVISIONAL, CLOSE, ARRIVAL = LEARN = ("provisional", "close", "arrival")
 # What happens when decisions earn less than the model expects: what was learnt before is made to count little, where
 # the agent can; or it is only said; or nobody looks.
@@ -242,6 +243,7 @@ class Reward(msgspec.Struct, omit_defaults=True):
     late: bool = False
     lesson: float | None = None
     cost: float | list[float] | None = None  # what the decision cost, one number per resource, where somebody says it
+    final: bool = False  # no other reward of the decision will come: it closes now
 
 
 class Activation(msgspec.Struct, omit_defaults=True):
@@ -266,6 +268,7 @@ class Expiry(msgspec.Struct, omit_defaults=True):
 
     decision: int = 0
     lesson: float | None = None
+    early: bool = False  # before its time, since the decision is to be erased
 
 
 class Version(msgspec.Struct, omit_defaults=True):
@@ -304,7 +307,17 @@ class Erasure(msgspec.Struct):
     digest: str  # of the value, keyed with the journal's secret: the journal does not keep whom it forgot
 
 
-Event = Creation | Change | Decision | Reward | Activation | Expiry | Import | Lessons | Version | Erasure
+class Batch(msgspec.Struct):
+    """The contents of a batch that came with an idempotency key: the same set in any order is a retry of it.
+
+    >>> Batch("").digest
+    ''
+    """
+
+    digest: str  # of the sorted contents
+
+
+Event = Creation | Change | Decision | Reward | Activation | Expiry | Import | Lessons | Version | Erasure | Batch
 Sequel = Reward | Activation | Expiry  # what happens to a decision after it was made
 KINDS: dict[str, type[Event]] = {
     "create": Creation,
@@ -317,6 +330,7 @@ KINDS: dict[str, type[Event]] = {
     "teach": Lessons,
     "version": Version,
     "erase": Erasure,
+    "batch": Batch,
 }
 _arms = msgspec.json.Decoder(list[msgspec.Raw])
 SEQUELS: tuple[type[Event], ...] = get_args(Sequel)
@@ -349,6 +363,7 @@ class Row(msgspec.Struct, gc=False):  # no cycle goes through it
     body: bytes
     at_hand: Event | None = None  # the body as a struct, where that need not be read
     arms: list[msgspec.Raw] | None = None  # what the body refers to, if it does
+    request: str = ""  # the idempotency key that it came with, where that is at hand (``Journal.with_requests``)
 
     @property
     def event(self) -> Event:

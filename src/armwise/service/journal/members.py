@@ -20,7 +20,7 @@ from typing import Any
 
 import msgspec
 
-from armwise.service.journal.append import Journal
+from armwise.service.journal.journal import Journal
 from armwise.service.journal.store import Connection, Database
 
 PRESENT = 0x6E7204  # the class of advisory locks that say which databases a process knows

@@ -15,6 +15,7 @@ import time
 from typing import Any
 
 import psycopg
+from psycopg.conninfo import conninfo_to_dict
 
 from armwise.service.journal.postgres_session import Session, connect
 from armwise.service.journal.store import Connection, make_tables
@@ -43,12 +44,19 @@ class Postgres:
     errors: tuple[type[Exception], ...] = (psycopg.Error,)
 
     def __init__(self, url: str) -> None:
+        try:
+            parts: dict[str, Any] = conninfo_to_dict(url)
+        except (psycopg.ProgrammingError, UnicodeDecodeError):  # whose words repeat what may be a password
+            expected = "expected postgresql://USER:PASSWORD@HOST:PORT/NAME"
+            raise ValueError(f"storage: a URL that PostgreSQL cannot read: {expected}") from None
+        place = ":".join(str(parts[name]) for name in ("host", "port") if name in parts)
+        self._shown = f"{place}/{parts.get('dbname', '')}"
         self.url = url
         self._lead: psycopg.Connection[Any] | None = None
         self._made = False
 
     def __str__(self) -> str:
-        return self.url.rpartition("@")[2]  # no password in a message
+        return self._shown  # no password in a message
 
     def connect(self) -> Connection:
         """A new session, with the tables made if they are not there."""
@@ -59,16 +67,18 @@ class Postgres:
             connection.execute("SET LOCAL client_min_messages = warning")
             new = connection.execute("SELECT to_regclass('events') IS NULL")[0][0]
             make_tables(connection, bytes="BYTEA", integer="BIGINT", real="DOUBLE PRECISION", suffix="", aside="")
-            connection.execute(  # of a journal of format 2
-                "INSERT INTO bases SELECT app, seq, data FROM snapshots WHERE seq = (SELECT "
-                "(convert_from(value, 'UTF8')::json->>'seq')::bigint FROM meta WHERE key = 'base') "
-                "AND EXISTS (SELECT 1 FROM meta WHERE key = 'format' AND value = '2'::bytea) ON CONFLICT DO NOTHING"
-            )
             if new:
                 with contextlib.suppress(psycopg.Error), connection._raw.transaction():
                     connection.execute(_QUICKER)
             connection.commit()
             self._made = True
+        return connection
+
+    def connect_reading(self) -> Connection:
+        """A session that writes nothing, also on a replica or for a role that may only read."""
+        connection = Session(self.url)
+        connection.read_only = True
+        connection.execute("SET default_transaction_read_only = on")
         return connection
 
     def lead(self) -> bool:

@@ -14,7 +14,7 @@ import psycopg
 from psycopg.adapt import Dumper
 from psycopg.pq import Format
 
-from armwise.service.journal.records import STATUS
+from armwise.service.journal.journal import STATUS
 from armwise.service.journal.store import Rows
 
 

@@ -7,7 +7,7 @@ import functools
 import itertools
 import select
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import psycopg
@@ -16,7 +16,7 @@ from psycopg.pq import ConnStatus, ExecStatus, Format
 from psycopg.pq.abc import PGconn, PGresult
 
 from armwise.service.journal.postgres_rows import INTO, adapt, packed
-from armwise.service.journal.store import Rows, Statement
+from armwise.service.journal.store import BatchRows, Statement
 from armwise.service.journal.tail import Tail
 
 _KEEPALIVE = {
@@ -69,6 +69,7 @@ class Session:
     """A session that is opened again when it was lost, but never in the middle of a transaction."""
 
     tail: Tail | None = None  # the server and its replicas keep its log
+    read_only = False
     patience = 0.0  # seconds that a statement may take before the session is given up; 0: as long as it takes
 
     def __init__(self, url: str, raw: psycopg.Connection[Any] | None = None) -> None:
@@ -103,6 +104,26 @@ class Session:
     def tidy(self, seq: int) -> None:
         """The server does that by itself."""
 
+    def check(self) -> tuple[str, list[str]]:
+        if not self.execute("SELECT 1 FROM pg_extension WHERE extname = 'amcheck'"):
+            return "no indexes: CREATE EXTENSION amcheck lets verify check PostgreSQL's", []
+        found = []
+        for name, index in self.execute(
+            "SELECT c.relname, c.oid::bigint FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid "
+            "JOIN pg_class t ON t.oid = i.indrelid WHERE t.relname IN ('events', 'decisions', 'requests', 'catalogues')"
+        ):
+            try:
+                with self._raw.transaction():
+                    self._raw.execute("SELECT bt_index_check(%s::oid::regclass, true)", (index,))
+            except psycopg.Error as error:
+                found.append(f"PostgreSQL, index {name}: {error}")
+        return "PostgreSQL's bt_index_check of every index, against its table", found
+
+    def purge(self) -> str:
+        for table in ("events", "decisions", "requests", "catalogues"):
+            self.execute(f"VACUUM {table}")
+        return ""
+
     def begin(self, lock: str = "") -> None:
         if lock:
             self._at_once([(_BEGIN, ()), (lock, ())])
@@ -113,8 +134,8 @@ class Session:
     def open_batch(self, lock: str, asked: Sequence[Statement], meanwhile: Callable[[], None]) -> list[list[Any]]:
         return self._at_once([(_BEGIN, ()), (lock + _SOON, ()), *asked], meanwhile)[2:]
 
-    def close_batch(self, also: Sequence[Statement], tables: Mapping[str, Rows]) -> None:
-        writing = [(INTO[table], packed(table, rows)) for table, rows in tables.items() if rows]
+    def close_batch(self, also: Sequence[Statement], batch: BatchRows) -> None:
+        writing = [(INTO[table], packed(table, rows)) for table, rows in batch.tables().items() if rows]
         self._at_once([*also, *writing, ("COMMIT", ()), (_SETTLE, ())])
         self._inside = False
 

@@ -63,7 +63,7 @@ class Status(msgspec.Struct, gc=False):  # no cycle goes through it
 
     @property
     def early(self) -> bool:
-        """Whether its first reward settles it; otherwise it is settled when the window closes.
+        """Whether its first reward settles it; otherwise a final one does, or the close of the window.
 
         >>> Status("shop", "e1", 1, 1000, SUM, 0.0, True).early
         False
@@ -88,21 +88,23 @@ class Status(msgspec.Struct, gc=False):  # no cycle goes through it
         """
         return self.rule == EARLIEST and self.n > 1
 
-    def reward(self, value: float, time: int, cost: float | list[float] | None = None) -> Reward:
-        """Take a reward in; late ones change nothing.
+    def reward(self, value: float, time: int, cost: float | list[float] | None = None, final: bool = False) -> Reward:
+        """Take a reward in; late ones change nothing, and a final one closes the decision.
 
         >>> Status("shop", "e1", 1, 1000, SUM, 0.0, True).reward(0.5, time=1001).late
         True
+        >>> Status("shop", "e1", 1, 1000, SUM, 0.0, True).reward(0.5, time=999, final=True).lesson
+        0.5
         """
-        event = Reward(value, self.seq, late=time > self.deadline, cost=cost)
+        event = Reward(value, self.seq, late=time > self.deadline, cost=cost, final=final)
         if event.late:
             return event
         self.n += 1
         self.total = min(max(self.total + value, -LARGEST), LARGEST)
         self.value = self._come_to(value)
-        if self.early and self.active and not self.closed:
+        if (self.early or final) and self.active and not self.closed:
             self.closed = True
-            event.lesson = value
+            event.lesson = self.value
         return event
 
     def _come_to(self, value: float) -> float:
@@ -137,18 +139,18 @@ class Status(msgspec.Struct, gc=False):  # no cycle goes through it
             event.lesson = self.value
         return event
 
-    def expire(self) -> Expiry:
+    def expire(self, early: bool = False) -> Expiry:
         """The window closed: what the rewards come to is learnt, or the default, if the decision was ever shown.
 
         >>> Status("shop", "e1", 1, 1000, EARLIEST, default=-1.0, active=True).expire().lesson
         -1.0
         """
         self.closed = True
-        return Expiry(self.seq, lesson=self.outcome) if self.active else Expiry(self.seq)
+        return Expiry(self.seq, lesson=self.outcome if self.active else None, early=early)
 
 
-def check(event: Event, status: Status | None, id: str, time: int) -> None:
-    """Unknown or Conflict if an event cannot happen where its decision stands.
+def check(event: Event, status: Status | None, id: str, time: int, rewards: int = 0) -> None:
+    """Unknown or Conflict if an event cannot happen where its decision stands, after ``rewards`` more.
 
     >>> check(Reward(1.0), None, "e1", time=5)
     Traceback (most recent call last):
@@ -156,10 +158,14 @@ def check(event: Event, status: Status | None, id: str, time: int) -> None:
     armwise.service.errors.Unknown: no decision has the id e1
     """
     if status is None and isinstance(event, Sequel):
-        raise Unknown(f"no decision has the id {id}")
-    if isinstance(event, Expiry) and status is not None and (status.closed or status.deadline >= time):
+        raise Unknown(f"no decision has the id {id}", id)
+    if (
+        isinstance(event, Expiry)
+        and status is not None
+        and (status.closed or (status.deadline >= time and not event.early))
+    ):
         raise Conflict(f"event {id} is not to be closed")
-    if isinstance(event, Reward) and status is not None and status.n >= MOST_REWARDS:
+    if isinstance(event, Reward) and status is not None and status.n + rewards >= MOST_REWARDS:
         raise too_many(id)
 
 
@@ -176,14 +182,14 @@ def happen(event: Event, status: Status | None, time: int) -> Event:
     """What an event that was asked for comes to, given where its decision stands, which changes with it.
 
     >>> happen(Reward(1.0), Status("shop", "e1", 3, 1000, EARLIEST, 0.0, True), time=5)
-    Reward(value=1.0, decision=3, late=False, lesson=1.0, cost=None)
+    Reward(value=1.0, decision=3, late=False, lesson=1.0, cost=None, final=False)
     """
     if status is not None:
         match event:
             case Reward():
-                return status.reward(event.value, time, event.cost)
+                return status.reward(event.value, time, event.cost, event.final)
             case Activation():
                 return status.activate(time)
             case Expiry():
-                return status.expire()
+                return status.expire(event.early)
     return event

@@ -9,14 +9,16 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import shutil
 import sqlite3
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from armwise.service.journal.store import Connection, make_tables
+from armwise.service.journal.store import BatchRows, Connection, Statement, make_tables
 from armwise.service.journal.tail import Tail
 
 log = logging.getLogger("armwise.service")
@@ -49,14 +51,16 @@ ENTRIES = (
 # only what came meanwhile is left for the commit that finds the log to be long, after which the log begins anew.
 CHECKPOINT = 4_000  # events after which another session makes one
 LONG_LOG = 16_000  # pages of the log
+PURGES = 40  # checkpoints that are tried, about 0.1 s each, to empty the log
 
 
 class _SQLiteConnection:
     patience = 0.0
     _tidied = 0
 
-    def __init__(self, raw: Any, tail: Tail | None = None) -> None:
-        self._raw, self.tail = raw, tail
+    def __init__(self, raw: Any, tail: Tail | None = None, read_only: bool = False) -> None:
+        self._raw, self.tail, self.read_only = raw, tail, read_only
+        self.copied: tempfile.TemporaryDirectory[str] | None = None  # where what is read had to be copied to
 
     def execute(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
         return self._raw.execute(sql, values).fetchall()  # type: ignore[no-any-return]
@@ -73,6 +77,29 @@ class _SQLiteConnection:
             with contextlib.suppress(sqlite3.Error):  # the log has it: what cannot be copied now can be later
                 self._raw.execute("PRAGMA main.wal_checkpoint(PASSIVE)").fetchall()
 
+    def check(self) -> tuple[str, list[str]]:
+        found = []
+        for schema in ("main", "aside"):
+            for (line,) in self._raw.execute(f"PRAGMA {schema}.integrity_check(20)").fetchall():
+                if line != "ok":
+                    found.append(f"SQLite, {schema}: {line}")
+        return "SQLite's integrity_check of both files: the structure of every page in use, and the indexes", found
+
+    def purge(self) -> str:
+        # A reader or a commit under way keeps the log: try often and briefly, since commits wait meanwhile.
+        self._raw.execute("PRAGMA busy_timeout=50")
+        try:
+            for _ in range(PURGES):
+                [[busy, *_]] = self._raw.execute("PRAGMA main.wal_checkpoint(TRUNCATE)").fetchall()
+                if not busy:
+                    return ""
+                time.sleep(0.05)
+        except sqlite3.Error as error:
+            log.warning("the write-ahead log could not be emptied: %s", error)
+        finally:
+            self._raw.execute("PRAGMA busy_timeout=30000")
+        return f"{PURGES} checkpoints found readers at work: the write-ahead log is emptied by a later one"
+
     def begin(self, lock: str = "") -> None:
         self._raw.execute("BEGIN")  # IMMEDIATE would lock the snapshots' file too, and wait for it
 
@@ -83,35 +110,39 @@ class _SQLiteConnection:
         self._raw.execute("COMMIT")
 
     def rollback(self) -> None:
-        try:
+        if self._raw.in_transaction:
             self._raw.execute("ROLLBACK")
-        except Exception as error:
-            if "no transaction" not in str(error):
-                raise
+
+    def open_batch(self, lock: str, asked: Sequence[Statement], meanwhile: Callable[[], None]) -> list[list[Any]]:
+        meanwhile()
+        return [self.execute(*statement) for statement in asked]  # nobody else appends between these and the writes
+
+    def close_batch(self, also: Sequence[Statement], batch: BatchRows) -> None:
+        statements = [*also, *batch.statements()]
+        if len(statements) > 1:  # one is a transaction by itself
+            self.begin()
+        for statement in statements:
+            self.execute(*statement)
+        if len(statements) > 1:
+            self.commit()
 
     def close(self) -> None:
         self._raw.close()
         if self.tail is not None:
             self.tail.close()
+        if self.copied is not None:
+            self.copied.cleanup()
 
 
 def _open_sqlite(path: str) -> Any:
     return sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=30.0)
 
 
-def _move(connection: _SQLiteConnection) -> None:
-    """Move the snapshots of a journal of format 2 out of its file; what a compaction left of the models stays in it."""
-    connection.begin()
-    connection.execute(
-        "INSERT OR IGNORE INTO bases SELECT app, seq, data FROM main.snapshots WHERE seq = "
-        "(SELECT json_extract(CAST(value AS TEXT), '$.seq') FROM meta WHERE key = 'base')"
-    )
-    connection.execute("INSERT OR IGNORE INTO aside.snapshots SELECT app, seq, data FROM main.snapshots")
-    connection.execute("DROP TABLE main.snapshots")
-    connection.commit()
-
-
 _making = threading.Lock()
+
+
+def _has_content(path: Path) -> bool:
+    return path.exists() and path.stat().st_size > 0
 
 
 class SQLite:
@@ -171,10 +202,41 @@ class SQLite:
             make_tables(
                 connection, bytes="BLOB", integer="INTEGER", real="REAL", suffix=" WITHOUT ROWID", aside="aside."
             )
-            if connection.execute("SELECT 1 FROM main.sqlite_master WHERE name = 'snapshots'"):
-                _move(connection)
             for statement in ENTRIES:
                 connection.execute(statement)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def connect_reading(self) -> Connection:
+        """A session that writes nothing: not to the files, and none beside them.
+
+        A write-ahead log can only be read with an index beside it. Where that cannot be made, the files are copied.
+        """
+        if self.path == ":memory:":
+            return self.connect()
+        path, copied = Path(self.path), None
+        if os.access(path, os.W_OK) and os.access(path.parent, os.W_OK):
+            mode = "mode=ro"
+        elif any(_has_content(Path(f"{self.path}{suffix}-wal")) for suffix in ("", ".snapshots")):
+            copied = tempfile.TemporaryDirectory(prefix="armwise-")
+            for file in path.parent.glob(f"{path.name}*"):
+                shutil.copyfile(file, Path(copied.name) / file.name)
+            path, mode = Path(copied.name) / path.name, "mode=ro"
+        else:
+            mode = "immutable=1"
+        raw = sqlite3.connect(
+            f"{path.absolute().as_uri()}?{mode}", uri=True, isolation_level=None, check_same_thread=False, timeout=30.0
+        )
+        connection = _SQLiteConnection(raw, Tail(self.path), read_only=True)
+        connection.copied = copied
+        try:
+            aside = Path(f"{path}.snapshots")
+            attached = f"{aside.absolute().as_uri()}?{mode}" if aside.exists() else ":memory:"
+            connection.execute("ATTACH DATABASE ? AS aside", (attached,))
+            if not aside.exists():
+                connection.execute("CREATE TABLE aside.snapshots (app TEXT, seq INTEGER, data BLOB)")
         except BaseException:
             connection.close()
             raise
@@ -200,14 +262,16 @@ class SQLite:
             return True
 
         handle = os.fdopen(self._private(".lock"), "a")  # held for as long as this process leads
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            handle.close()
-            return False
-        handle.truncate(0)
-        handle.write(str(os.getpid()))
-        handle.flush()
+        with contextlib.ExitStack() as opened:
+            opened.callback(handle.close)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                return False
+            handle.truncate(0)
+            handle.write(str(os.getpid()))
+            handle.flush()
+            opened.pop_all()
         self._lock = handle
         return True
 

@@ -18,6 +18,7 @@ CREATE TABLE IF NOT EXISTS decisions (
   value {real} NOT NULL, closed {integer} NOT NULL, learn TEXT NOT NULL, PRIMARY KEY (app, id)){suffix};
 CREATE INDEX IF NOT EXISTS given ON events (app, id) WHERE kind = 'reward';
 CREATE INDEX IF NOT EXISTS made ON events (app, seq) WHERE kind IN ('create', 'configure');
+CREATE INDEX IF NOT EXISTS erasures ON events (seq) WHERE kind = 'erase';
 CREATE INDEX IF NOT EXISTS due ON decisions (deadline) WHERE closed = 0;
 CREATE TABLE IF NOT EXISTS requests (
   app TEXT NOT NULL, request TEXT NOT NULL, seq {integer} NOT NULL, PRIMARY KEY (app, request)){suffix};
@@ -45,6 +46,7 @@ class Connection(Protocol):
     """
 
     tail: Tail | None  # says beside the database what was acknowledged last
+    read_only: bool  # nothing is written in this session, not even tables
     patience: float  # seconds that a statement may take, where the database is elsewhere; 0: as long as it takes
 
     def execute(self, sql: str, values: Sequence[Any] = ()) -> list[Any]: ...
@@ -61,6 +63,14 @@ class Connection(Protocol):
         """Do what a database wants done from time to time and no commit should wait for; ``seq`` is the last event."""
         ...
 
+    def check(self) -> tuple[str, list[str]]:
+        """What the database can check of its own files and indexes, and what it finds wrong with them."""
+        ...
+
+    def purge(self) -> str:
+        """Remove the bytes of rows that were deleted from the database's files; why some may be left, if they may."""
+        ...
+
     def begin(self, lock: str = "") -> None: ...
 
     def begin_reading(self) -> None: ...
@@ -71,22 +81,33 @@ class Connection(Protocol):
 
     def close(self) -> None: ...
 
-
-class SharedConnection(Connection, Protocol):
-    """A session with a database that others append to: a batch takes two round trips, and the lock lasts that long.
-
-    The transaction is committed, and the lock with it released, before the disk has it; then it waits for the disk.
-    What is later in the database's log is never durable before what is earlier, so whoever appends meanwhile has to
-    wait for the same bytes: if the database dies, all of that is gone together, and nobody was told of any.
-    """
-
     def open_batch(self, lock: str, asked: Sequence[Statement], meanwhile: Callable[[], None]) -> list[list[Any]]:
-        """Begin, take the lock, and ask: the answers. ``meanwhile`` is called once that is sent."""
+        """Begin to append, alone: the answers to what is asked. ``meanwhile`` is called while they are on their way.
+
+        Where others append too, the lock is taken, and lasts until ``close_batch``: two round trips.
+        """
         ...
 
-    def close_batch(self, also: Sequence[Statement], tables: Mapping[str, Rows]) -> None:
-        """Write rows of ``events``, ``decisions`` and ``requests``, or of new decisions as ``sqlite.ENTRIES`` has them
-        (``made``), and what else there is, and commit; returns when all is durable."""
+    def close_batch(self, also: Sequence[Statement], batch: BatchRows) -> None:
+        """Write the rows of a batch and what else there is, and commit; returns when all is durable.
+
+        A database that others share commits, and with it releases the lock, before the disk has it; then it waits for
+        the disk. What is later in the database's log is never durable before what is earlier, so whoever appends
+        meanwhile has to wait for the same bytes: if the database dies, all of that is gone together, and nobody was
+        told of any.
+        """
+        ...
+
+
+class BatchRows(Protocol):
+    """The rows of a batch, as a database likes to have them."""
+
+    def statements(self) -> list[Statement]:
+        """Rows of ``sqlite.ENTRIES``, in as few statements as there can be."""
+        ...
+
+    def tables(self) -> Mapping[str, Rows]:
+        """Rows of ``events``, ``decisions`` and ``requests``, or of new decisions as ``sqlite.ENTRIES`` has them."""
         ...
 
 
@@ -104,6 +125,10 @@ class Database(Protocol):
     errors: tuple[type[Exception], ...]  # what it raises where it cannot be reached or read
 
     def connect(self) -> Connection: ...
+
+    def connect_reading(self) -> Connection:
+        """A session that writes nothing, for a journal that may be read-only."""
+        ...
 
     def lead(self) -> bool: ...
 

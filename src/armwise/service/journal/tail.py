@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from armwise.service.journal.records import Records
+    from armwise.service.journal.journal import Journal
 
 log = logging.getLogger("armwise.service")
 _RECORD = struct.Struct("<Q16s8s")  # the number, the chain, a check over both
@@ -81,7 +81,7 @@ class Tail:
         finally:
             os.close(handle)
 
-    def begin(self, journal: Records) -> None:
+    def begin(self, journal: Journal) -> None:
         """Compare the journal with what was acknowledged, before anything new is; what is missing is kept on record."""
         if problem := missing(journal, self.read()):
             log.error(problem)
@@ -127,12 +127,12 @@ def _check(seq: int, chain: bytes) -> bytes:
     return hashlib.blake2b(struct.pack("<Q16s", seq, chain), digest_size=8).digest()
 
 
-def missing(journal: Records, acknowledged: tuple[int, bytes] | None) -> str:
+def missing(journal: Journal, acknowledged: tuple[int, bytes] | None) -> str:
     """What a journal lacks of what was acknowledged; empty if nothing.
 
-    >>> from armwise.service.journal.records import Records
+    >>> from armwise.service.journal.journal import Journal
     >>> from armwise.service.journal.sqlite import SQLite
-    >>> missing(Records(SQLite(":memory:").connect()), (2, b""))[:44]
+    >>> missing(Journal(SQLite(":memory:").connect()), (2, b""))[:44]
     'events 1 to 2 were acknowledged, and are mis'
     """
     if acknowledged is None:

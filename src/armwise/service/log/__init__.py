@@ -1,1 +1,5 @@
-"""The journal as it is read: exported, judged, verified, compacted."""
+"""Reading the journal: export, evaluation, verification, retention, compaction.
+
+It imports engine, model, journal, offline and core.
+Invariant: every format of the exported log says the same.
+"""

@@ -6,9 +6,9 @@ import msgspec
 
 from armwise.core import saving
 from armwise.service.engine.fold import fold, restore
-from armwise.service.journal.append import Journal, link
-from armwise.service.journal.events import CONFIG, KINDS, SEQUELS, Change, Creation, Decision, Row, Settings
-from armwise.service.journal.records import Base
+from armwise.service.journal.bodies import catalogue_of
+from armwise.service.journal.events import CONFIG, KINDS, SEQUELS, Batch, Change, Creation, Decision, Row, Settings
+from armwise.service.journal.journal import Base, Journal, link
 from armwise.service.log.subjects import Subjects
 from armwise.service.log.verify import Statuses, base_models, chained, expected, explained
 
@@ -53,6 +53,7 @@ def compact(journal: Journal, before: int) -> int:
     models, statuses = dict(base_models(journal, old)), _begun(journal, old)
     last, chain = old.seq, bytes.fromhex(old.chain)
     later: set[tuple[str, str]] = set()  # decisions with events after the end
+    named = {hash for mine in subjects.search(journal).found_catalogues.values() for hash in mine}
     erased = {(row.app, row.id) for row, _ in chained(journal, 0, until=old.seq) if subjects.erased(row)}
     for row, chain_stored in chained(journal, old.seq):
         if row.seq <= end:
@@ -78,10 +79,10 @@ def compact(journal: Journal, before: int) -> int:
     def dropped(seq: int, app: str, kind: str, id: str) -> bool:
         if (app, id) in apart:
             return KINDS.get(kind) is not Decision and seq <= limit[app]
-        return (app, id) not in keep
+        return seq <= limit.get(app, aged) if KINDS.get(kind) is Batch else (app, id) not in keep
 
-    journal.connection.begin()
     try:
+        journal.connection.begin()
         events = execute(
             "SELECT seq, app, kind, id FROM events WHERE seq <= ? AND kind <> 'create' AND "
             "kind <> 'erase' AND NOT (kind = 'configure' AND id = ?)",
@@ -92,6 +93,7 @@ def compact(journal: Journal, before: int) -> int:
             chunk = drop[start : start + 500]
             for table in ("events", "decisions", "requests"):
                 execute(f"DELETE FROM {table} WHERE seq IN ({', '.join('?' * len(chunk))})", chunk)
+        _drop_catalogues(journal, before, named)
         execute("DELETE FROM snapshots WHERE seq <= ?", (last,))
         execute("DELETE FROM bases")
         execute("DELETE FROM pieces")
@@ -108,6 +110,17 @@ def compact(journal: Journal, before: int) -> int:
         journal.connection.rollback()
         raise
     return len(drop)
+
+
+def _drop_catalogues(journal: Journal, before: int, named: set[bytes]) -> None:
+    """Drop arms that no decision refers to, and that are old or name an erased subject."""
+    execute = journal.connection.execute
+    unused = {bytes(hash) for (hash,) in execute("SELECT hash FROM catalogues WHERE time < ?", (before,))} | named
+    if unused:
+        heads = execute("SELECT substr(body, 1, 17) FROM events WHERE kind = 'decision'")
+        unused -= {catalogue_of(bytes(head)) for (head,) in heads}
+    for hash in unused:
+        execute("DELETE FROM catalogues WHERE hash = ?", (hash,))
 
 
 def _begun(journal: Journal, base: Base) -> Statuses:

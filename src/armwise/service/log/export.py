@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 import msgspec
 
 from armwise.features.encoding.arms import read_arm
-from armwise.service.journal.events import Decision, Reward, Row, decided
-from armwise.service.journal.records import Records
+from armwise.offline.logs.cohorts import CLOSED, OPEN, PROVISIONAL, Record
+from armwise.service.journal.events import ARRIVAL, EARLIEST, Decision, Reward, Row, decided
+from armwise.service.journal.journal import Journal
 from armwise.service.journal.rules import Status
 
 FORMATS = {
@@ -19,7 +20,8 @@ FORMATS = {
     "dsjson": b"application/x-ndjson",
     "parquet": b"application/vnd.apache.parquet",
 }
-_LINES = 200  # in one piece
+PIECE = 1 << 20  # bytes of the rows that are read at a time, about; a piece of text is much shorter
+_ROWS = 500  # that are read at a time, where they are short
 
 
 class Outcome(msgspec.Struct, repr_omit_defaults=True):
@@ -33,66 +35,85 @@ class Outcome(msgspec.Struct, repr_omit_defaults=True):
     time: int  # milliseconds
     late: bool
     cost: float | list[float] | None = None
+    final: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON has it.
 
         >>> Outcome(0.5, 1000, late=True).to_dict()
-        {'value': 0.5, 'time': '1970-01-01T00:00:01.000Z', 'late': True}
+        {'value': 0.5, 'time': '1970-01-01T00:00:01.000Z', 'late': True, 'final': False}
         """
         cost = {} if self.cost is None else {"cost": self.cost}
-        return {"value": self.value, "time": stamp(self.time), "late": self.late, **cost}
+        return {"value": self.value, "time": stamp(self.time), "late": self.late, "final": self.final, **cost}
 
 
 class Entry(NamedTuple):
-    """One decision of the log: its event, what was decided, where it stands, every reward it was given."""
+    """One decision of the log: its event, what was decided, where it stands, every reward it was given; and when."""
 
     row: Row
     decision: Decision
     status: Status
     outcomes: list[Outcome]
+    now: int  # milliseconds
+
+    @property
+    def standing(self) -> str:
+        """Open, provisional or closed: whether rewards may still come, whatever was learnt already."""
+        status = self.status
+        if self.now > status.deadline or any(each.final for each in self.outcomes):
+            return CLOSED
+        if status.n and status.learn == ARRIVAL and status.rule == EARLIEST:  # every outcome is reported, once
+            return CLOSED
+        return PROVISIONAL if status.n else OPEN
+
+    @property
+    def reward(self) -> float | None:
+        """What it earned: None until it is closed, whether rewards came or not, and if it was never shown."""
+        return self.status.outcome if self.status.active and self.standing == CLOSED else None
+
+    @property
+    def record(self) -> Record:
+        """What a judge needs of it."""
+        status = self.status
+        rewards = [((each.time - self.row.time) / 1000.0, each.value) for each in self.outcomes]
+        age, window = (self.now - self.row.time) / 1000.0, self.decision.window / 1000.0
+        return Record(age, window, status.default, status.rule, self.standing, status.learn == ARRIVAL, rewards)
+
+    @property
+    def terms(self) -> dict[str, Any]:
+        """What a judge needs to know beside the rewards; times in seconds."""
+        status, age = self.status, (self.now - self.row.time) / 1000.0
+        return {
+            "status": self.standing, "age": age, "window": self.decision.window / 1000.0, "default": status.default,
+            "rule": status.rule, "learn": status.learn,
+        }  # fmt: skip
 
 
-def earned(status: Status) -> float | None:
-    """What a decision earned, as far as it is settled: None while its window is open, or if it was never shown.
+def entries(journal: Journal, app: str, after: int = 0, now: int | None = None) -> Iterator[Entry]:
+    """The decisions of an application after an event, in order, each with its status and every reward.
 
-    >>> earned(Status("shop", "e1", 1, 5, "sum", -1.0, True, closed=True))
-    -1.0
-    """
-    if not status.active or not status.closed:
-        return None
-    return status.outcome
-
-
-def decisions(journal: Records, app: str, after: int = 0) -> Iterator[tuple[Row, Decision, Status]]:
-    """The decisions of an application after an event, in order, each with its status.
+    ``now`` is when they are asked for (None: the time of the last event).
 
     >>> from armwise.service.journal.sqlite import SQLite
-    >>> list(decisions(Records(SQLite(":memory:").connect()), "shop"))
+    >>> list(entries(Journal(SQLite(":memory:").connect()), "shop"))
     []
     """
-    for mine, statuses in _pages(journal, app, after):
-        for row in mine:
-            yield row, decided(row), statuses[row.id]
-
-
-def entries(journal: Records, app: str, after: int = 0) -> Iterator[Entry]:
-    """The same with every reward.
-
-    >>> from armwise.service.journal.sqlite import SQLite
-    >>> list(entries(Records(SQLite(":memory:").connect()), "shop"))
-    []
-    """
+    if now is None:
+        now = journal.last()[1]
     for mine, statuses in _pages(journal, app, after):
         rewards = journal.rewards([(app, row.id) for row in mine])
         journal.connection.settle()
         for row in mine:
-            yield Entry(row, decided(row), statuses[row.id], outcomes(rewards.get((app, row.id), ())))
+            journal.pace.rest()
+            yield Entry(row, decided(row), statuses[row.id], outcomes(rewards.get((app, row.id), ())), now)
 
 
-def _pages(journal: Records, app: str, after: int) -> Iterator[tuple[list[Row], dict[str, Status]]]:
-    while rows := journal.after(after):
+def _pages(journal: Journal, app: str, after: int) -> Iterator[tuple[list[Row], dict[str, Status]]]:
+    limit = 50
+    while rows := journal.after(after, limit):
         after = rows[-1].seq
+        size = sum(len(row.body) + sum(map(len, row.arms or ())) for row in rows)
+        limit = max(1, min(_ROWS, PIECE * len(rows) // max(size, 1)))
         mine = [row for row in rows if row.app == app and row.is_a(Decision)]
         statuses = journal.statuses([(app, row.id) for row in mine])
         journal.connection.settle()  # they are later than the rows, and what they say is to be durable too
@@ -106,7 +127,11 @@ def outcomes(rewards: Iterable[Row]) -> list[Outcome]:
     [Outcome(value=0.5, time=1000, late=True)]
     """
     pairs = [(row, row.event) for row in rewards]
-    return [Outcome(event.value, row.time, event.late, event.cost) for row, event in pairs if isinstance(event, Reward)]
+    return [
+        Outcome(event.value, row.time, event.late, event.cost, event.final)
+        for row, event in pairs
+        if isinstance(event, Reward)
+    ]
 
 
 def as_json(entry: Entry) -> bytes:
@@ -114,16 +139,17 @@ def as_json(entry: Entry) -> bytes:
 
     >>> asked = Decision(msgspec.Raw(b"{}"), [msgspec.Raw(b'"a"')], [1.0], 0, 0, 1, 0.0)
     >>> status = Status("shop", "e1", 1, 5, "sum", 0.0, True)
-    >>> entry = Entry(Row(1, 0, "shop", "decision", "e1", b""), asked, status, [])
-    >>> msgspec.json.decode(as_json(entry))["arm"]
-    'a'
+    >>> entry = Entry(Row(1, 0, "shop", "decision", "e1", b""), asked, status, [], now=3)
+    >>> line = msgspec.json.decode(as_json(entry)); line["arm"], line["status"], line["reward"]
+    ('a', 'open', None)
     """
-    row, decision, status, received = entry
+    row, decision, status, received = entry[:4]
     return msgspec.json.encode(
         {
             "seq": row.seq, "id": row.id, "time": stamp(row.time), "context": decision.context, "arms": decision.arms,
             "offered": len(decision.p), "probabilities": decision.p, "arm": played(decision), "index": decision.arm,
-            "probability": decision.p[decision.arm], "reward": earned(status), "rewards": status.n,
+            "probability": decision.p[decision.arm], "reward": entry.reward, "rewards": status.n,
+            **entry.terms,
             "outcomes": [outcome.to_dict() for outcome in received],
             "version": decision.version, "deferred": decision.deferred, "active": status.active,
             "apprentice": decision.apprentice,
@@ -145,11 +171,11 @@ def as_dsjson(entry: Entry) -> bytes:
 
     >>> asked = Decision(msgspec.Raw(b"{}"), [msgspec.Raw(b'"a"')], [1.0], 0, 0, 1, 0.0)
     >>> status = Status("shop", "e1", 1, 5, "sum", 0.5, True, closed=True)
-    >>> as_dsjson(Entry(Row(1, 0, "shop", "decision", "e1", b""), asked, status, []))[:40]
+    >>> as_dsjson(Entry(Row(1, 0, "shop", "decision", "e1", b""), asked, status, [], now=9))[:40]
     b'{"_label_cost":-0.5,"_label_probability"'
     """
-    row, decision, status, received = entry
-    value = earned(status)
+    row, decision, status, received = entry[:4]
+    value = entry.reward
     others = [i for i in range(len(decision.p)) if i != decision.arm]
     order = [decision.arm, *others]
     multi = []
@@ -169,6 +195,7 @@ def as_dsjson(entry: Entry) -> bytes:
         "o": [
             {"v": o.value, "EventId": row.id, "Timestamp": stamp(o.time), "late": o.late}
             | ({} if o.cost is None else {"cost": o.cost})
+            | ({"final": True} if o.final else {})
             for o in received
         ],
         "Timestamp": stamp(row.time),
@@ -178,29 +205,31 @@ def as_dsjson(entry: Entry) -> bytes:
         "c": {"shared": shared, "_multi": multi},
         "p": [decision.p[i] for i in order],
         "VWState": {"m": str(decision.version)},
+        "active": status.active,
+        **entry.terms,
     }
     if value is None:
         line = {"_skipLearn": True} | line
     return msgspec.json.encode(line)
 
 
-def pieces(journal: Records, app: str, kind: str = "json", after: int = 0, limit: int = 1 << 60) -> Iterator[bytes]:
+def pieces(journal: Journal, app: str, kind: str = "json", after: int = 0, limit: int = 1 << 60) -> Iterator[bytes]:
     """The log of an application after an event, in one of ``FORMATS``, a bounded piece at a time.
 
     >>> from armwise.service.journal.sqlite import SQLite
-    >>> list(pieces(Records(SQLite(":memory:").connect()), "shop"))
+    >>> list(pieces(Journal(SQLite(":memory:").connect()), "shop"))
     []
     """
     yield from pieces_of([(journal, after)], app, kind, limit)
 
 
 def pieces_of(
-    journals: Sequence[tuple[Records, int]], app: str, kind: str = "json", limit: int = 1 << 60
+    journals: Sequence[tuple[Journal, int]], app: str, kind: str = "json", limit: int = 1 << 60
 ) -> Iterator[bytes]:
     """The same of several journals, one after the other, each after an event of its own.
 
     >>> from armwise.service.journal.sqlite import SQLite
-    >>> list(pieces_of([(Records(SQLite(":memory:").connect()), 0)], "shop"))
+    >>> list(pieces_of([(Journal(SQLite(":memory:").connect()), 0)], "shop"))
     []
     """
     every = itertools.chain.from_iterable(entries(journal, app, after) for journal, after in journals)
@@ -211,8 +240,16 @@ def pieces_of(
         yield from row_groups(chosen)
         return
     shape = as_json if kind == "json" else as_dsjson
-    while some := list(itertools.islice(chosen, _LINES)):
-        yield b"".join([shape(entry) + b"\n" for entry in some])
+    lines: list[bytes] = []
+    size = 0
+    for entry in chosen:
+        lines += (shape(entry), b"\n")
+        size += len(lines[-2])
+        if size > PIECE // 8:
+            yield b"".join(lines)
+            lines, size = [], 0
+    if lines:
+        yield b"".join(lines)
 
 
 def stamp(milliseconds: int) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 
 from armwise.service.journal.events import Decision, Row
 from armwise.service.log.export import stamp
-from armwise.service.model.model import Model
+from armwise.service.model.model import DecisionRequest, Model
 from armwise.service.model.seen import offered
 
 if TYPE_CHECKING:
@@ -25,8 +25,8 @@ def followed(model: Model, rounds: Rounds) -> list[Distribution]:
     table: list[Distribution] = []
     for _, decision, reward in rounds:
         try:
-            drawn = model.choose(bytes(decision.context), offered(decision), 0.5)
-            model.meet(decision)
+            [drawn] = model.decide([DecisionRequest(bytes(decision.context), offered(decision), 0.5)])
+            model.observe_decision(decision)
         except (ValueError, ArithmeticError) as error:  # other arms than it was made for, say
             table.append(str(error) or type(error).__name__)
             continue

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from armwise.service.log.export import Entry, Outcome, earned, played
+from armwise.service.log.export import Entry, Outcome, played
 
 ROWS, BYTES = 10_000, 8 << 20  # in a row group: whichever is reached first
 
@@ -69,7 +69,13 @@ def schema() -> Any:
 
     moment = pa.timestamp("ms", tz="UTC")
     outcome = pa.struct(
-        [("value", pa.float64()), ("time", moment), ("late", pa.bool_()), ("cost", pa.list_(pa.float64()))]
+        [
+            ("value", pa.float64()),
+            ("time", moment),
+            ("late", pa.bool_()),
+            ("cost", pa.list_(pa.float64())),
+            ("final", pa.bool_()),
+        ]
     )
     return pa.schema(
         [
@@ -77,26 +83,31 @@ def schema() -> Any:
             ("probability", pa.float64()), ("reward", pa.float64()), ("index", pa.int64()), ("context", pa.string()),
             ("arms", pa.list_(pa.string())), ("offered", pa.int64()), ("probabilities", pa.list_(pa.float64())),
             ("rewards", pa.int64()), ("outcomes", pa.list_(outcome)), ("version", pa.int64()),
-            ("deferred", pa.bool_()), ("active", pa.bool_()), ("apprentice", pa.bool_()),
+            ("deferred", pa.bool_()), ("active", pa.bool_()), ("apprentice", pa.bool_()), ("status", pa.string()),
+            ("age", pa.float64()), ("window", pa.float64()), ("default", pa.float64()), ("rule", pa.string()),
+            ("learn", pa.string()),
         ]
     )  # fmt: skip
 
 
 def _columns(entry: Entry) -> dict[str, Any]:
-    row, decision, status, received = entry
+    row, decision, status, received = entry[:4]
     return {
         "seq": row.seq, "id": row.id, "time": row.time, "arm": played(decision),
-        "probability": decision.p[decision.arm], "reward": earned(status), "index": decision.arm,
+        "probability": decision.p[decision.arm], "reward": entry.reward, "index": decision.arm,
         "context": bytes(decision.context).decode(), "arms": [bytes(arm).decode() for arm in decision.arms],
         "offered": len(decision.p), "probabilities": decision.p, "rewards": status.n,
         "outcomes": [_outcome(each) for each in received], "version": decision.version,
         "deferred": decision.deferred, "active": status.active, "apprentice": decision.apprentice,
+        **entry.terms,
     }  # fmt: skip
 
 
 def _outcome(outcome: Outcome) -> dict[str, Any]:
     cost = outcome.cost if outcome.cost is None or isinstance(outcome.cost, list) else [outcome.cost]
-    return {"value": outcome.value, "time": outcome.time, "late": outcome.late, "cost": cost}
+    return {
+        "value": outcome.value, "time": outcome.time, "late": outcome.late, "cost": cost, "final": outcome.final,
+    }  # fmt: skip
 
 
 def row_groups(entries: Iterable[Entry]) -> Iterator[bytes]:

@@ -9,30 +9,34 @@ The models stay as they are: what decisions taught, they taught.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
 from armwise.service.engine.engine import Engine
-from armwise.service.errors import Unavailable
+from armwise.service.errors import Conflict, Unavailable, Unknown
 from armwise.service.journal import bases
-from armwise.service.journal.append import Journal, Write
 from armwise.service.journal.bodies import catalogue_of
-from armwise.service.journal.events import KINDS, SEQUELS, Decision, Import, Lessons
-from armwise.service.journal.records import Base, chunks
+from armwise.service.journal.events import KINDS, SEQUELS, Batch, Decision, Import, Lessons
+from armwise.service.journal.journal import Base, Journal, Write, chunks
 from armwise.service.journal.rules import happen
-from armwise.service.log.subjects import Subjects, erasure
+from armwise.service.log.subjects import ERASED, Search, Subjects, closings, erasure
 from armwise.service.log.verify import chained, sum_of, weight
 
 log = logging.getLogger("armwise.service")
 EVERY = 600.0  # seconds between two turns
+SOON = 5.0  # seconds until a leading process finds an erasure that another one took
 BATCH = 200  # decisions that go in one transaction
 MOST = 100_000  # decisions that are looked up before they go
+MAX_REST = 2.0  # seconds between erasures: three times as long as the last ones took, and no longer
+MAX_ANSWERS = 10_000  # of erasures that were done together
+TRIES = 3  # to drop what was found, where a model is made anew meanwhile
 T = TypeVar("T")
 Key = tuple[str, str]
 
@@ -47,6 +51,34 @@ class _Turn(NamedTuple):
     before: int  # milliseconds
     deleted: dict[str, int]  # the event up to which each application's log was deleted
     subjects: Subjects
+    search: Search
+    erased: set[int]  # the numbers of decisions and lessons that name subjects
+
+
+class Erased(msgspec.Struct):
+    """What an erasure searched and found, what of it went, and what is left."""
+
+    erasure: int
+    searched: dict[str, int]
+    found: dict[str, int]
+    deleted: int | None  # events; None: the leading process deletes them
+    remaining: int  # decisions, lessons and catalogues that were found and are still there
+    until: str  # when these go
+    elsewhere: list[str]  # what the service cannot reach
+
+
+def merge(parts: Sequence[Erased]) -> Erased:
+    """The answer for several databases."""
+    counts = [part.deleted for part in parts if part.deleted is not None]
+    return Erased(
+        max(part.erasure for part in parts),
+        {name: sum(part.searched[name] for part in parts) for name in parts[0].searched},
+        {name: sum(part.found[name] for part in parts) for name in parts[0].found},
+        sum(counts) if len(counts) == len(parts) else None,
+        sum(part.remaining for part in parts),
+        "; ".join(dict.fromkeys(part.until for part in parts if part.until)),
+        list(dict.fromkeys(text for part in parts for text in part.elsewhere)),
+    )
 
 
 class Retention:
@@ -62,7 +94,9 @@ class Retention:
     def __init__(self, engine: Engine, days: float = 0.0, every: float = EVERY) -> None:
         self._engine, self.days, self._every = engine, days, every
         self._running, self._ending = threading.Lock(), threading.Event()
-        self._done: set[int] = set()  # erasures of which nothing is left
+        self._answers: dict[int, Erased] = {}  # of erasures that were done together, by number
+        self._rest_until = 0.0
+        self._left = -1  # the newest erasure that a turn could not finish
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
@@ -78,17 +112,90 @@ class Retention:
             self._thread = None
 
     def _run(self) -> None:
-        while not self._ending.wait(self._every):
+        looked = time.monotonic()
+        while not self._ending.wait(min(self._every, SOON)):
             try:
-                self.run()
+                if time.monotonic() - looked >= self._every or self._pending():
+                    looked = time.monotonic()
+                    self.run()
             except Exception:
                 log.exception("old decisions could not be dropped; trying again later")
 
-    def erase(self, app: str, key: str, value: Any) -> int:
-        """Journal that one subject's decisions are to go; the number of that event. ``run`` drops them."""
+    def _pending(self) -> bool:
+        """Whether an erasure was journaled that is not done; another process may have taken it."""
+        if not self._engine.leader:
+            return False
+        with self._engine.reading as journal:
+            [[newest]] = journal.connection.execute("SELECT max(seq) FROM events WHERE kind = 'erase'")
+            done = journal.connection.execute("SELECT value FROM meta WHERE key = ?", (ERASED,))
+        return (newest or 0) > (int(bytes(done[0][0])) if done else 0) and newest != self._left
+
+    def erase(self, app: str, key: str, value: Any) -> Erased:
+        """Delete one subject's decisions, as far as they were made before: what was found, and what is left of it.
+
+        Erasures that are asked for meanwhile are done together, and the next ones only after a pause.
+        """
         asked = erasure(self._engine._secret, key, value)
         self._engine.model(app)
-        return int(self._engine.writer.write([Write(app, "", asked)])[0].row.seq)
+        seq = int(self._engine.writer.write([Write(app, "", asked)])[0].row.seq)
+        with self._running:
+            if seq not in self._answers:
+                self._ending.wait(max(0.0, self._rest_until - time.monotonic()))
+                began = time.monotonic()
+                self._erase_pending(seq)
+                now = time.monotonic()
+                self._rest_until = now + min(MAX_REST, 3.0 * (now - began))
+            return self._answers.pop(seq)
+
+    def _erase_pending(self, seq: int) -> None:
+        """Do all erasures that are not done, and note their answers."""
+        journal = self._engine.open_journal()
+        try:
+            turn = self._turn(journal)
+            assert turn is not None  # an erasure is to be done
+            deleted: int | None = None
+            if self._engine.leader:
+                deleted = self._go(journal, turn, TRIES)
+            else:
+                self._close(journal, turn.search)
+            unclean = journal.connection.purge() if deleted is not None else ""
+            for number in turn.subjects.numbers:
+                self._answers[number] = self._answer(journal, turn.search, number, deleted, unclean)
+            while len(self._answers) > MAX_ANSWERS:  # of those who asked and hung up
+                del self._answers[min(self._answers)]
+        except Exception as error:
+            log.exception("erasure %s could not be finished", seq)
+            raise Unavailable(
+                f"erasure {seq} is journaled, but could not be finished now: it is tried again within "
+                f"{self._every:g} s, or at once if you ask again"
+            ) from error
+        finally:
+            journal.connection.close()
+
+    def _answer(self, journal: Journal, search: Search, seq: int, deleted: int | None, unclean: str) -> Erased:
+        decisions = [each.seq for each in search.found.get(seq, ())]
+        lessons, catalogues = search.found_lessons.get(seq, []), search.found_catalogues.get(seq, [])
+        remaining = 0
+        for chunk in chunks(decisions + lessons):
+            where, values = journal.connection.among("seq", chunk)
+            remaining += journal.connection.execute(f"SELECT count(*) FROM events WHERE {where}", values)[0][0]
+        for chunk in chunks(catalogues):
+            where, values = journal.connection.among("hash", chunk)
+            remaining += journal.connection.execute(f"SELECT count(*) FROM catalogues WHERE {where}", values)[0][0]
+        until, elsewhere = unclean, ["copies and backups of the storage, and exports that were made before",
+                                     "what the models learnt from the decisions"]  # fmt: skip
+        if self._engine.store.shared:
+            elsewhere.append("PostgreSQL's write-ahead log and its archive, replicas, and the free space of its pages")
+        if deleted is None:
+            until = f"the leading process deletes them within about {SOON:g} s"
+        elif remaining:
+            until = f"tried again every {self._every:g} s: a reward came meanwhile, or a model was made anew"
+        return Erased(
+            seq,
+            {"decisions": search.decisions, "lessons": search.lessons, "catalogues": search.catalogues},
+            {"decisions": len(decisions), "lessons": len(lessons), "catalogues": len(catalogues)},
+            deleted, remaining, until, elsewhere,
+        )  # fmt: skip
 
     def run(self) -> int:
         """Drop what is to go now; how many events went."""
@@ -98,22 +205,36 @@ class Retention:
             journal = self._engine.open_journal()
             try:
                 turn = self._turn(journal)
-                if turn is None:
-                    return 0
+                went = 0 if turn is None else self._go(journal, turn)
+                if went and turn is not None and turn.subjects.erasures and (unclean := journal.connection.purge()):
+                    log.info("an erasure: %s", unclean)
+                return went
+            finally:
+                journal.connection.close()
+
+    def _go(self, journal: Journal, turn: _Turn, tries: int = 1) -> int:
+        """Drop what a turn found; how many events went."""
+        self._close(journal, turn.search)
+        for _ in range(tries):
+            try:
                 self._engine.snapshot()
                 self._advance(journal)
                 return self._drop(journal, turn)
             except _Later:
                 log.info("a model was made anew: nothing is dropped before it is stored")
-                return 0
-            finally:
-                journal.connection.close()
+        return 0
+
+    def _close(self, journal: Journal, found: Search) -> None:
+        """Close the windows of decisions that are to be erased: no reward can reach them any more."""
+        for group in closings(journal, found):
+            with contextlib.suppress(Conflict, Unknown):  # closed meanwhile, or gone
+                self._engine.writer.write(group)
 
     def _turn(self, journal: Journal) -> _Turn | None:
         """What is to go; None if nothing can be."""
         before = round(self._engine.now() - self.days * 86_400_000) if self.days else 0
         deleted = {app: model.settings.forgotten for app, model in self._engine.models.items()}
-        subjects = Subjects(journal, self._done)
+        subjects = Subjects(journal)
         first = journal.connection.execute(
             "SELECT seq, time, app FROM events WHERE kind = 'decision' ORDER BY seq LIMIT 1"
         )
@@ -124,9 +245,12 @@ class Retention:
             for pair in deleted.items()
             if pair[1]
         )
-        if not first or not (first[0][1] < before or forgotten or subjects.erasures):
+        if not subjects.erasures and not (first and (first[0][1] < before or forgotten)):
             return None
-        return _Turn(before, deleted, subjects)
+        search = subjects.search(journal)
+        erased = {each.seq for mine in search.found.values() for each in mine}
+        erased |= {seq for mine in search.found_lessons.values() for seq in mine}
+        return _Turn(before, deleted, subjects, search, erased)
 
     def _advance(self, journal: Journal) -> None:
         """Let the journal begin where the snapshots are complete."""
@@ -208,9 +332,12 @@ class Retention:
                 went += n
                 left = left or some_left
                 time.sleep(0.002)  # others first
-        if not left:
-            self._done |= turn.subjects.numbers
-        self._drop_catalogues(journal, turn.before)
+        named = {hash for mine in turn.search.found_catalogues.values() for hash in mine}
+        left = bool(self._drop_catalogues(journal, turn.before, named)) or left
+        if numbers := turn.subjects.numbers:
+            self._left = numbers[-1]  # whatever is left of these waits for the next turn
+            if not left:
+                self._write(functools.partial(_note_done, seq=numbers[-1]))
         return went
 
     def _find(self, journal: Journal, turn: _Turn, start: int, end: int) -> tuple[dict[Key, list[int]], list[int], int]:
@@ -219,10 +346,8 @@ class Retention:
         alone: list[int] = []
         again = -1
         for rows in _pages(journal, start, end):
-            suspects = [seq for seq, _, app, kind, _ in rows if turn.subjects.concerns(app, kind, seq)]
-            erased = {seq for seq, row in journal.rows(suspects).items() if turn.subjects.erased(row)}
             for seq, at, app, kind, id in rows:
-                goes = at < turn.before or seq <= turn.deleted.get(app, 0) or seq in erased
+                goes = at < turn.before or seq <= turn.deleted.get(app, 0) or seq in turn.erased
                 if KINDS.get(kind) is Decision and goes:
                     if len(found) < MOST:
                         found[app, id] = [seq]
@@ -230,15 +355,15 @@ class Retention:
                         again = seq - 1
                 elif KINDS.get(kind) in SEQUELS and (app, id) in found:
                     found[app, id].append(seq)
-                elif KINDS.get(kind) in (Lessons, Import) and goes and seq > start:
+                elif KINDS.get(kind) in (Lessons, Import, Batch) and goes and seq > start:
                     alone.append(seq)
             time.sleep(0.001)
         return found, alone, again
 
-    def _drop_catalogues(self, journal: Journal, before: int) -> None:
-        """Arms that no decision refers to any more, and that nobody has stored since ``before``."""
+    def _drop_catalogues(self, journal: Journal, before: int, named: set[bytes]) -> set[bytes]:
+        """Drop arms that no decision refers to, and that are old or name an erased subject; what stays of the last."""
         stored = journal.connection.execute("SELECT hash FROM catalogues WHERE time < ?", (before,))
-        unused = {bytes(hash) for (hash,) in stored}
+        unused = {bytes(hash) for (hash,) in stored} | named
         last = 0
         sql = "SELECT seq, substr(body, 1, 17) FROM events WHERE seq > ? AND kind = 'decision' ORDER BY seq LIMIT 2000"
         while unused and (rows := journal.connection.execute(sql, (last,))):
@@ -255,6 +380,9 @@ class Retention:
                     writing.connection.execute("DELETE FROM catalogues WHERE hash = ?", (hash,))
 
             self._write(drop)
+        if not named:
+            return set()
+        return named & {bytes(hash) for (hash,) in journal.connection.execute("SELECT hash FROM catalogues")}
 
     def _write(self, work: Callable[[Journal], T]) -> T:
         """Work in a transaction of the writer, between two commits; what it raises is raised here."""
@@ -304,6 +432,7 @@ def _drop_some(writing: Journal, chunk: dict[Key, list[int]], later: set[Key]) -
     seqs = [seq for key, mine in chunk.items() if key in settled for seq in mine]
     base, execute = writing.base(), writing.connection.execute
     rows = writing.rows(seqs)
+    writing.with_requests(rows.values())
     gone = {key for key in chunk if key in settled and key != ("", "")}
     total = int(base.retained.removeprefix("sum:"), 16) - sum(map(weight, rows.values()))
     for numbers in chunks(seqs):
@@ -316,6 +445,12 @@ def _drop_some(writing: Journal, chunk: dict[Key, list[int]], later: set[Key]) -
     base.retained = sum_of(total)
     _put_base(writing, base)
     return len(rows), len(gone) < len(chunk) and ("", "") not in chunk
+
+
+def _note_done(writing: Journal, seq: int) -> None:
+    """Erasures up to this one are done."""
+    sql = "INSERT INTO meta VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
+    writing.connection.execute(sql, (ERASED, str(seq).encode()))
 
 
 def _put_base(writing: Journal, base: Base) -> None:

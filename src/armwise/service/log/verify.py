@@ -1,8 +1,7 @@
 """Checks a journal from its first event to its last.
 
-What is checked: the chain; the order of numbers and times; that every event says what the rules say it must; that
-every arm is the one its probabilities and the journal's secret draw; that the statuses beside the journal are those it
-implies; that every stored snapshot equals a replay, bit for bit.
+What is checked is named in the report (``checked``). What is not: bytes that mean nothing (free pages, the unused part
+of a page), and which of two journals that are both sound is the right one.
 """
 
 from __future__ import annotations
@@ -19,13 +18,13 @@ from armwise.native.choice import draw
 from armwise.service.engine.draw import uniform
 from armwise.service.engine.fold import fold
 from armwise.service.errors import Conflict, Unknown
-from armwise.service.journal.append import Journal, link
 from armwise.service.journal.bases import base_of
 from armwise.service.journal.bodies import hashed, together, unpack_arms
 from armwise.service.journal.events import Creation, Decision, Event, Reward, Row, Sequel
-from armwise.service.journal.records import Base
+from armwise.service.journal.journal import KEYED, Base, Journal, Saved, link
 from armwise.service.journal.rules import Status, check, happen
 from armwise.service.journal.tail import missing
+from armwise.service.log.subjects import ERASED
 from armwise.service.model.model import Model
 
 
@@ -41,6 +40,7 @@ class Report(msgspec.Struct):
     rewards: int = 0
     lessons: int = 0
     snapshots: int = 0
+    checked: list[str] = msgspec.field(default_factory=list)
     problems: list[str] = msgspec.field(default_factory=list)
 
     def wrong(self, problem: str) -> None:
@@ -88,7 +88,12 @@ def verify(journal: Journal, models: bool = True) -> Report:
     journal.connection.begin_reading()
     try:
         _verify(report, journal, models)
+        covered, wrong = journal.connection.check()
+        report.checked.append(f"database: {covered}")
+        for problem in wrong:
+            report.wrong(problem)
         if tail is not None:
+            report.checked.append("tail: nothing that was acknowledged last is missing")
             if problem := missing(journal, acknowledged):
                 report.wrong(problem)
             for loss in tail.losses():
@@ -124,7 +129,14 @@ def _verify(report: Report, journal: Journal, models: bool) -> None:
         _check_rules(report, statuses, row, secret)
         if replay is not None:
             replay.take(row)
+    report.checked += [
+        "chain: every event is the one that was appended, with its idempotency key, in order, and none is missing",
+        "rules: every reward, activation and closing says what the rules say, once",
+        "draws: every arm is the one that its probabilities and the secret draw",
+    ]
     _check_statuses(report, journal, statuses)
+    _check_requests(report, journal)
+    report.checked.append("statuses and idempotency keys: as many as the events imply, and these")
     for hash, data in journal.connection.execute("SELECT hash, data FROM catalogues"):
         try:
             sound = hashed(together(unpack_arms(bytes(data)))) == bytes(hash)
@@ -132,8 +144,11 @@ def _verify(report: Report, journal: Journal, models: bool) -> None:
             sound = False
         if not sound:
             report.wrong(f"the arms stored as {bytes(hash).hex()} were altered")
+    _check_meta(report, journal)
+    report.checked.append("catalogues: the arms that decisions refer to are those that were sent")
     if replay is not None:
         replay.end()
+        report.checked.append("snapshots: every stored model equals a replay of the journal, bit for bit")
 
 
 def _check_retained(report: Report, journal: Journal, base: Base, secret: bytes) -> Statuses:
@@ -164,6 +179,23 @@ class _Replay:
             report.wrong(f"the journal begins after event {base.seq}, but the snapshot there is missing")
         stored = journal.connection.execute("SELECT DISTINCT seq FROM snapshots WHERE app <> ''")
         self._stored = {seq for (seq,) in stored if seq > base.seq}
+        self._check_readable(base)
+
+    def _check_readable(self, base: Base) -> None:
+        """Load the snapshots that no replay can reach, and what says up to where they are complete."""
+        for app, seq, data in self._journal.connection.execute(
+            "SELECT app, seq, data FROM snapshots WHERE seq <= ? OR app = ''", (base.seq,)
+        ):
+            try:
+                if app:
+                    saving.loads(bytes(data))
+                else:
+                    saved = msgspec.json.decode(bytes(data), type=Saved)
+                    if saved.seq != seq or self._journal.chain(seq).hex() not in ("", saved.chain):
+                        raise ValueError("it is of another journal")
+            except (saving.LoadError, ValueError, TypeError) as error:
+                named = f"the snapshot of {app}" if app else "what is said of the snapshots"
+                self._report.wrong(f"{named} at event {seq} was altered: {error}")
 
     def take(self, row: Row) -> None:
         if row.app not in self._lost or row.is_a(Creation):
@@ -240,7 +272,10 @@ def chained(
                     wrong(problem)
             found.append((Row(seq, time, app, kind, id, _bytes(body)), _bytes(chain)))
         journal.with_arms([row for row, _ in found])
-        yield from found
+        journal.with_requests([row for row, _ in found])
+        for each in found:
+            journal.pace.rest()
+            yield each
         after = rows[-1][0]
 
 
@@ -286,3 +321,23 @@ def _check_statuses(report: Report, journal: Journal, statuses: Statuses) -> Non
     stored = journal.connection.execute("SELECT count(*) FROM decisions")[0][0]
     if stored != len(found):
         report.wrong(f"{stored - len(found)} statuses belong to no decision of the journal")
+
+
+def _check_requests(report: Report, journal: Journal) -> None:
+    """The chain says that none is missing; these, that there are no others."""
+    execute = journal.connection.execute
+    orphans = "SELECT count(*) FROM requests r WHERE NOT EXISTS (SELECT 1 FROM events e WHERE e.seq = r.seq)"
+    if n := execute(orphans)[0][0]:
+        report.wrong(f"{n} idempotency keys belong to no event of the journal")
+    for seq, n in execute("SELECT seq, count(*) FROM requests GROUP BY seq HAVING count(*) > 1"):
+        report.wrong(f"event {seq} has {n} idempotency keys")
+
+
+def _check_meta(report: Report, journal: Journal) -> None:
+    """What is stored beside the events and no event implies."""
+    stored = {key: bytes(value) for key, value in journal.connection.execute("SELECT key, value FROM meta")}
+    if (probe := stored.get("probe")) is not None and hashed(probe[16:]) != probe[:16]:
+        report.wrong("what was written last to probe the disk was altered")
+    for key in (ERASED, KEYED):
+        if key in stored and not (stored[key].isdigit() and int(stored[key]) <= journal.last()[0]):
+            report.wrong(f"{key} in the table meta is {stored[key][:40]!r}, which is no event of the journal")

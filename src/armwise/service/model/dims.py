@@ -47,7 +47,7 @@ def wanted_dim(model: Model, stacks: Iterable[Stack]) -> int:
     (128, 512)
     """
     dim = model.encoder.dim
-    if not model.hashes_freely:
+    if model.optimist is None:  # others are too slow with more of them
         return dim
     pairs = most_arms = 0
     for stack in stacks:

@@ -6,6 +6,7 @@ import threading
 from typing import Any
 
 from armwise.core.agent import Agent, Floats, make_choice
+from armwise.core.capabilities.counting import record_choice
 from armwise.features.encoding.tokens import InvalidInput
 from armwise.native.choice import draw
 from armwise.service.model.inside import copied, counts_choices, reseed
@@ -94,7 +95,7 @@ class Draws:
             p, arm, note = found
             choice = make_choice((arm if positions is None else positions[arm], p.item(arm), note, None))
             if note is None:
-                twin._chose(view, choice)
+                record_choice(twin, view, choice)
             return p, arm, note, underway.hold(view, choice)
 
     def _draw_from(

@@ -8,7 +8,7 @@ import msgspec
 
 from armwise.core.agent import Floats
 from armwise.features.encoding.arms import ArmColumns, read_arms
-from armwise.service.model.model import Model
+from armwise.service.model.model import DecisionRequest, Model
 
 Table = dict[str, dict[str, float]]
 
@@ -24,7 +24,7 @@ def explain(model: Model, context: bytes, arms: ArmColumns) -> tuple[Table, Tabl
     >>> explain(build_model(Creation()), b'{"hour":9}', read_arms([b'"a"', b'"b"']))[1]
     {'a': {'hour': 0.0}, 'b': {'hour': 0.0}}
     """
-    chances = model.choose(context, arms, 0.0).p
+    chances = _chances(model, context, arms)
     means: Floats | None
     try:
         means, widths = model.estimate(context, arms)
@@ -39,7 +39,7 @@ def explain(model: Model, context: bytes, arms: ArmColumns) -> tuple[Table, Tabl
     base = chances if means is None else means
 
     def without(context: bytes, arms: ArmColumns) -> Any:
-        return model.choose(context, arms, 0.0).p if means is None else model.estimate(context, arms)[0]
+        return _chances(model, context, arms) if means is None else model.estimate(context, arms)[0]
 
     names = _object(context)
     adds: Table = {name: {} for name in arms.ids}
@@ -56,6 +56,11 @@ def explain(model: Model, context: bytes, arms: ArmColumns) -> tuple[Table, Tabl
             rest = without(context, read_arms([*sent[:i], fewer, *sent[i + 1 :]]))
             adds[name][f"{name}.{key}"] = float(base[i] - rest[i])
     return shown, adds
+
+
+def _chances(model: Model, context: bytes, arms: ArmColumns) -> Floats:
+    [drawn] = model.decide([DecisionRequest(context, arms, 0.0)])
+    return drawn.p
 
 
 def _object(text: bytes) -> dict[str, msgspec.Raw]:

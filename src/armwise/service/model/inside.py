@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from armwise.core.agent import Agent
+from armwise.core.capabilities.counting import choosing_changes
 
 
 def within(agent: Agent) -> list[Agent]:
@@ -67,4 +68,4 @@ def counts_choices(agent: Agent) -> bool:
     >>> counts_choices(armwise.LinUCB(dim=2))
     False
     """
-    return any(each.choosing_changes for each in within(agent))
+    return any(map(choosing_changes, within(agent)))

@@ -7,15 +7,17 @@ A journaled decision names the scale it was made with, so whoever folds it need 
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
+from armwise.core.capabilities.merging import can_merge, why_not_merged
 from armwise.features.encoding.running_scale import Scaler
 from armwise.features.encoding.tokens import InvalidInput
 from armwise.service.journal.events import Creation
 from armwise.service.model.build import build_model
 from armwise.service.model.inside import copied, counts_choices
 from armwise.service.model.model import Model
-from armwise.service.model.uplift import Uplift
 from armwise.service.model.versions import Challenger, by_role, role
 
 
@@ -29,9 +31,9 @@ def check_merges(app: str, creation: Creation) -> None:
     armwise.features.encoding.tokens.InvalidInput: applications.shop: LinUCB cannot be spread over several ...
     """
     agent = build_model(creation).agent
-    if agent.merges and not counts_choices(agent):
+    if can_merge(agent) and not counts_choices(agent):
         return
-    why = agent._why_not_merged() if not agent.merges else "choosing changes it, and several choose at once"
+    why = "choosing changes it, and several choose at once" if can_merge(agent) else why_not_merged(agent)
     raise InvalidInput(
         f"applications.{app}: {type(agent).__name__} cannot be spread over several databases: {why}; give it an agent "
         "that merges, such as a LinUCB or LinThompson that forgets nothing, or keep it in one database"
@@ -41,7 +43,7 @@ def check_merges(app: str, creation: Creation) -> None:
 def merge(parts: list[Model]) -> list[Model]:
     """A view for each database, in order, and one of the whole; ValueError if the models were not made alike.
 
-    Versions are merged as the leading one is; what each earns more than that is known from all decisions together.
+    Versions are merged as the leading one is.
 
     >>> one, two = build_model(Creation()), build_model(Creation())
     >>> one.version, two.version = 7, 5
@@ -58,17 +60,16 @@ def merge(parts: list[Model]) -> list[Model]:
         broken = max(one.broken for one in own)
         if not broken and any(one.share != own[0].share for one in own):
             raise ValueError("their versions have other shares")
-        uplift, unanswered = Uplift.of([one.uplift for one in own]), sum(one.unanswered for one in own)
         for view, model in zip(views, _views([one.model for one in own], scaler)):
             view.versions[model.name] = beside = Challenger(model)
-            beside.uplift, beside.unanswered, beside.broken = uplift, unanswered, broken
+            beside.broken = broken
             beside.share = 0.0 if broken else own[0].share
     return views
 
 
 def _views(parts: list[Model], scaler: Scaler) -> list[Model]:
     """The same of models that have no versions beside them."""
-    agent = parts[0].agent
+    agent: Any = parts[0].agent
     if len(parts) > 1:
         agent = copied(agent)
         for part in parts[1:]:

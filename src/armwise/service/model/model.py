@@ -1,47 +1,86 @@
-"""The model of one application: its agent, the scale of its numbers and its settings, all a fold of the journal."""
+"""The model of one application: its agent, the scale of its numbers and its settings, all a fold of the journal.
+
+Four verbs, each over a batch: ``decide`` draws arms and changes nothing, ``register_decisions``, ``apply_outcomes`` and
+``warm_start`` fold in what was journaled.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import copy
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
+import numpy as np
 
+from armwise.agents.budget.accounts import BudgetSpent
+from armwise.agents.wrappers.wrapper import teach
+from armwise.core import saving
 from armwise.core.agent import Agent, Floats
-from armwise.features.encoding.arms import read_arms as read_arms
+from armwise.core.capabilities.counting import record_choice
+from armwise.core.capabilities.optimism import optimism_of
+from armwise.core.capabilities.revising import can_fade, can_revise, predicted
+from armwise.core.outcomes import read_cost, read_reward
+from armwise.features.encoding.arms import ArmColumns
 from armwise.features.encoding.hashed import HashedRows
-from armwise.features.encoding.tokens import Part, Tail
-from armwise.features.encoding.tokens import part as part
+from armwise.features.encoding.running_scale import Scaler
+from armwise.features.encoding.tokens import InvalidInput, Part, Stack, part
 from armwise.service.journal.events import (
+    ARRIVAL,
+    CLOSE,
     EARLIEST,
+    FORGET,
+    LARGEST,
     OFF,
     PROVISIONAL,
+    SUM,
     Activation,
     Change,
     Decision,
-    Expiry,
     Lessons,
     Reward,
     Row,
+    Sequel,
     Settings,
     decided,
 )
+from armwise.service.model.draws import Draws
+from armwise.service.model.drift import KEEP, Drift
 from armwise.service.model.inside import copied
-from armwise.service.model.pupil import Pupil
-from armwise.service.model.seen import Seen
+from armwise.service.model.optimist import Optimist
+from armwise.service.model.seen import Drawn, Seen, stack_of
+from armwise.service.model.sight import Sight
+from armwise.service.model.underway import Underway
 
 
-class Model(Pupil):
-    """An agent that reads JSON, and learns a journal row by row.
+class DecisionRequest(NamedTuple):
+    """A context and arms to draw from with ``u`` in [0, 1); ``tokens`` are the context's, where they are at hand."""
 
-    >>> from armwise.service.journal.events import Creation
-    >>> from armwise.service.model.build import build_model
-    >>> model = build_model(Creation(agent={"class": "LinUCB"}))
-    >>> arms = read_arms([b'"a"', b'"b"'])
-    >>> model.choose(b"{}", arms, u=0.7).p
-    array([0.5, 0.5])
-    """
+    context: bytes
+    arms: ArmColumns
+    u: float
+    tokens: Part | None = None
+
+
+class JournaledDecision(NamedTuple):
+    """A decision and its row; ``at_hand`` is what was seen of it, or its tokens, where that was kept."""
+
+    row: Row
+    decision: Decision
+    at_hand: Seen | Stack | None = None
+
+
+class DecisionOutcome(NamedTuple):
+    """What became of a decision; ``at_hand`` is what the agent saw when it was made, where that was kept."""
+
+    sequel: Sequel
+    decision: Decision
+    at_hand: Seen | None = None
+
+
+class Model(saving.Saved):
+    """An agent that reads JSON, and learns a journal."""
 
     _learnt = ("scaler", "settings", "version", "since", "lessons", "refused", "name", "previous", "roster", "versions",
                "drift", "reward_ends")  # fmt: skip
@@ -49,127 +88,110 @@ class Model(Pupil):
     def __init__(
         self, agent: Agent, encoder: HashedRows, arms: Sequence[str] = (), rewards: Sequence[float] = ()
     ) -> None:
-        super().__init__(agent, encoder, arms, rewards)
+        self.agent, self.encoder, self.arms, self.rewards = agent, encoder, list(arms), list(rewards)
+        if self.rewards and not (len(self.rewards) == 2 and -LARGEST <= self.rewards[0] < self.rewards[1] <= LARGEST):
+            raise InvalidInput(f"rewards must be the lowest and the highest reward, got {self.rewards}")
+        self.sight = Sight(agent, encoder, self.arms)
+        self.draws = Draws(agent)
+        optimism = optimism_of(agent)
+        self.optimist = None if optimism is None else Optimist(agent, optimism, encoder)
+        self.scaler = Scaler()
+        self.settings = Settings()
+        self.version = 0  # the last event of this application that was folded in
+        self.since = 0  # the event that it began with: of decisions before it nothing was assumed
+        self.lessons = 0
+        self.refused = 0  # lessons the agent could not take
+        self.drift = Drift()
+        self.reward_ends = list(self.rewards or (0.0, 1.0))  # what rewards were, or are said to be, between
+        self.name = ""  # as a version of the application's model
         self.previous = ""  # the version that led before this one
         self.roster = 0  # the event that last changed the versions
         self.versions: dict[str, Any] = {}  # the others, by name: ``versions.Challenger``
+        self.underway: Underway | None = None  # where several decide at once: what copies of this model share
 
-    def apply(self, row: Row, decision: Decision | None, at_hand: Seen | None = None) -> None:
-        """Fold one event in; ``decision`` is the one that its lesson belongs to, if it has one, and ``at_hand`` what
-        was seen of that, where it was kept.
+    # ------------------------------------------------------------------ decide: nothing changes what was learnt
 
-        >>> from armwise.service.journal.events import Creation
-        >>> from armwise.service.model.build import build_model
-        >>> model = build_model(Creation(agent={"class": "LinUCB"}))
-        >>> model.apply(Row(9, 0, "shop", "configure", "", b'{"window": 5.0}'), None)
-        >>> model.settings.window
-        5.0
-        """
-        match row.event:
-            case Decision() as made:
-                self.meet(made)
-                self.assume(made)
-            case Lessons() as lessons:
-                self.study(lessons)
-            case Change() as change:
-                if change.epsilon is not msgspec.UNSET and hasattr(self.agent, "epsilon"):
-                    self.agent.epsilon = change.epsilon
-                self.settings = self.settings.changed(change)
-            case Reward() | Activation() | Expiry() as sequel if decision is not None:
-                self.settle(sequel, decision, at_hand)
+    def decide(self, requests: Sequence[DecisionRequest]) -> list[Drawn]:
+        """Draw an arm for each request; an answer has the very distribution that its arm was drawn from."""
+        return [self._decide(*request) for request in requests]
 
-    @property
-    def plays(self) -> bool:
-        """Whether ``play`` can make its decisions.
+    def _decide(self, context: bytes, arms: ArmColumns, u: float, tokens: Part | None) -> Drawn:
+        if self.optimist is not None:
+            return self.optimist.decide(self.scaler, Stack(tokens or part(context, "c"), arms.tail), u)
+        seen = self.see(context, arms, tokens)
+        try:
+            p, arm, note, held = self.draws.draw(seen.view, seen.positions, u, self.underway, self.version)
+        except BudgetSpent:  # nothing is wrong with the request
+            raise
+        except ValueError as error:
+            raise InvalidInput(str(error)) from None
+        chosen = p.item(arm)
+        if chosen != chosen:  # NaN could be journaled, but never be read again
+            raise ArithmeticError(f"{self.agent} gives the arms the probabilities {p}")
+        return Drawn(arm, p, note, seen, held)
 
-        >>> from armwise.service.journal.events import Creation
-        >>> from armwise.service.model.build import build_model
-        >>> build_model(Creation()).plays, build_model(Creation(agent={"class": "UCB1", "n_arms": 2})).plays
-        (True, False)
-        """
-        return self.hashes_freely and self.learns == PROVISIONAL
+    def see(self, context: bytes, arms: ArmColumns, tokens: Part | None = None) -> Seen:
+        """What the agent sees of a request now."""
+        stack = Stack(tokens or part(context, "c"), arms.tail)
+        return self.sight.see(context, stack, arms.ids, self.scaler.scaling(stack))
 
-    def play(
-        self, context: Part, arms: Tail, u: float, reward: float, seq: int, now: int, deadline: int
-    ) -> tuple[int, tuple[float, ...], Floats, bytes]:
-        """``choose``, ``watch`` and ``begin`` of decision ``seq`` by an optimist that provisionally learns ``reward``,
-        as it takes it, in one compiled call, to the bit: arm, probabilities, the arm's row, the scaling, packed.
+    def estimate(self, context: bytes, arms: ArmColumns) -> tuple[Floats, Floats | None]:
+        """What the agent thinks of each arm: estimates, and widths where it has them."""
+        seen = self.see(context, arms)
+        means, widths = self.agent.estimate(seen.view)
+        if seen.positions is None:
+            return means, widths
+        return means[seen.positions], None if widths is None else widths[seen.positions]
 
-        >>> from armwise.service.journal.events import Creation
-        >>> from armwise.service.model.build import build_model
-        >>> model = build_model(Creation())
-        >>> model.play(part(b'{"hour":9}', "c"), read_arms([b'"a"', b'"b"']).tail, 0.7, 0.0, 1, 0, 60_000)[:2]
-        (1, (0.5, 0.5))
-        >>> model.agent.t, model.scaler.means
-        (2, array([9.]))
-        """
-        assert self.optimist is not None
-        arm, p, row, scaling, expected = self.optimist.play(self.scaler, context, arms, u, reward)
-        if self.settings.drift != OFF:
-            drift = self.drift
-            if drift.room:
-                drift.open[seq] = expected, deadline
-            else:
-                drift.overdue(now)
-        return arm, p, row, scaling
-
-    def know_of(self, rows: Sequence[Row]) -> None:
-        """Count decisions that other processes journaled and this model does not know yet, while they are under way.
-
-        >>> from armwise.service.journal.events import Creation
-        >>> from armwise.service.model.build import build_model
-        >>> build_model(Creation()).know_of([])
-        """
+    def count_foreign_decisions(self, rows: Sequence[Row]) -> None:
+        """Count decisions that other processes journaled and this model does not know yet, while they are in flight."""
         for row in rows:
             decision = decided(row)
             if self.underway is not None and not decision.apprentice:
                 if self.draws.counts:
                     self.underway.meet(row.seq, *self.sight.recall_choice(decision, None, self.name))
                 for challenger in self.versions.values():
-                    challenger.know_of(row.seq, decision)
+                    challenger.count_foreign_decision(row.seq, decision)
 
-    def begins_with(self, seen: Seen) -> bool:
-        """Whether ``begin`` can take a decision in of which this was seen.
+    # ------------------------------------------------------------------ register decisions
 
-        >>> from armwise.service.journal.events import Creation
-        >>> from armwise.service.model.build import build_model
-        >>> model = build_model(Creation())
-        >>> model.begins_with(model.choose(b"{}", read_arms([b'"a"']), u=0.5).seen)
-        True
-        """
-        return seen.drawn and self.optimist is not None
+    def register_decisions(self, made: Sequence[JournaledDecision]) -> list[Seen | None]:
+        """Take in decisions in the order of the journal: the scale of their numbers, what is expected of them and, of
+        provisional ones, the default reward until the outcome is known. What was seen of each, where it was read."""
+        found: list[Seen | None] = []
+        together: list[tuple[JournaledDecision, Seen]] = []
+        for each in made:
+            seen = self._seen_by_optimist(each)
+            if seen is None:
+                self._register_together(together)
+                together = []
+                seen = self._register(each)
+            else:
+                together.append((each, seen))
+            found.append(seen)
+        self._register_together(together)
+        return found
 
-    def begin(self, seen: Seen, reward: float, rule: str = EARLIEST) -> None:
-        """``meet`` and ``assume`` of a decision that an optimist has just drawn.
+    def _seen_by_optimist(self, made: JournaledDecision) -> Seen | None:
+        """The row of a provisional decision, where it can be registered in a compiled call with those beside it."""
+        _, decision, at_hand = made
+        if self.optimist is None or decision.learn != PROVISIONAL or decision.deferred or decision.apprentice:
+            return None
+        try:
+            seen = self.sight.recall(decision, stack_of(decision) if at_hand is None else at_hand)
+        except (ValueError, ArithmeticError):  # what becomes of it is said where it is registered by itself
+            return None
+        return seen if seen.drawn and seen.stack is not None else None
 
-        >>> from armwise.service.journal.events import Creation
-        >>> from armwise.service.model.build import build_model
-        >>> model = build_model(Creation())
-        >>> model.begin(model.choose(b'{"hour":9}', read_arms([b'"a"']), u=0.5).seen, 0.0)
-        >>> model.agent.t, model.scaler.means
-        (2, array([9.]))
-        """
-        assert seen.stack is not None and self.optimist is not None
-        # A default, which was checked when it was set.
-        self.optimist.begin(self.scaler, seen.stack, seen.view, self.taken(reward, rule))
-
-    def begin_all(self, made: Sequence[tuple[Row, Decision, Seen]]) -> None:
-        """``watch`` and ``begin`` of decisions that follow one another, of each of which an optimist saw its row.
-
-        >>> from armwise.service.journal.events import Creation
-        >>> from armwise.service.model.build import build_model
-        >>> model = build_model(Creation())
-        >>> asked = Decision(msgspec.Raw(b"{}"), [msgspec.Raw(b'"a"')], [1.0], 0, 0, 1, 0.0)
-        >>> seen = model.choose(b"{}", read_arms([b'"a"']), u=0.5).seen
-        >>> model.begin_all([(Row(7, 0, "shop", "decision", "e1", b"{}"), asked, seen)])
-        >>> model.agent.t, list(model.drift.open)
-        (2, [7])
-        """
+    def _register_together(self, made: Sequence[tuple[JournaledDecision, Seen]]) -> None:
+        if not made:
+            return
+        assert self.optimist is not None
         drift, overdue = self.drift, None
         watched: list[int] = []
         taken: dict[tuple[float, str], float] = {}  # of defaults, which were checked when they were set
         decisions = []
-        for k, (row, decision, seen) in enumerate(made):
+        for k, ((row, decision, _), seen) in enumerate(made):
             if self.settings.drift != OFF:
                 if drift.room:
                     drift.watch(row.seq, None, row.time + decision.window)
@@ -179,31 +201,216 @@ class Model(Pupil):
                     overdue = row.time
             default = decision.default, decision.rule
             if (reward := taken.get(default)) is None:
-                reward = taken[default] = self.taken(*default)
+                reward = taken[default] = self.to_agent_range(*default)
             assert seen.stack is not None
             decisions.append((seen.stack, seen.view, reward))
-        assert self.optimist is not None
-        expected = self.optimist.begin_all(self.scaler, decisions)
+        expected = self.optimist.register(self.scaler, decisions)
         for k in watched:
-            row, decision, _ = made[k]
+            row, decision, _ = made[k][0]
             if row.seq in drift.open:
                 drift.watch(row.seq, expected[k], row.time + decision.window)
 
-    def settle_played(self, row: Floats, seq: int, before: float, after: float) -> None:
-        """``settle`` of a decision that ``play`` made, the first since it was made; both rewards as the agent takes
-        them.
+    def _register(self, made: JournaledDecision) -> Seen | None:
+        row, decision, at_hand = made
+        at_hand = self.watch_for_drift(row, decision, at_hand)
+        self.observe_decision(decision, at_hand)
+        self.learn_default(decision, at_hand=at_hand)
+        return at_hand if isinstance(at_hand, Seen) else None
 
-        >>> from armwise.service.journal.events import Creation
-        >>> from armwise.service.model.build import build_model
-        >>> model = build_model(Creation())
-        >>> row = model.play(part(b"{}", "c"), read_arms([b'"a"']).tail, 0.5, 0.0, 1, 0, 60_000)[2]
-        >>> model.settle_played(row, 1, 0.0, 1.0); model.lessons
-        1
-        """
-        drifted = self.drift.surprised(seq, after, self.reward_ends)
-        self.amend(row, before, after, seq)
+    def watch_for_drift(self, row: Row, decision: Decision, at_hand: Seen | Stack | None = None) -> Seen | Stack | None:
+        """Remember what is expected of a decision before anything is learnt of it; what was seen of it."""
+        if self.settings.drift == OFF or decision.deferred or decision.apprentice:
+            return at_hand
+        if not self.drift.room:
+            self.drift.overdue(row.time)
+            return at_hand
+        expected: float | None = None
+        with contextlib.suppress(ValueError, ArithmeticError):  # arms that it cannot have: it will be refused
+            at_hand = seen = self.sight.recall(decision, at_hand)
+            arm = seen.place(decision.arm)
+            if self.optimist is not None:
+                expected = self.optimist.expected(seen.view[arm : arm + 1])
+            else:
+                expected = predicted(self.agent, seen.view, arm)
+        self.drift.watch(row.seq, expected, row.time + decision.window)
+        return at_hand
+
+    def count_choice(self, decision: Decision, at_hand: Seen | Stack | None = None) -> None:
+        """Let an agent that counts its choices, not its rewards, take note of a journaled decision."""
+        if self.draws.counts and not decision.apprentice:
+            record_choice(self.agent, *self.sight.recall_choice(decision, at_hand, self.name))
+            self.draws.begin_again()
+
+    def observe_decision(self, decision: Decision, at_hand: Seen | Stack | None = None) -> None:
+        """Take in a journaled decision, its numbers for their scale; nothing of its outcome."""
+        self.count_choice(decision, at_hand)
+        stack = at_hand.stack if isinstance(at_hand, Seen) else at_hand
+        self.scaler.take(stack or stack_of(decision))
+
+    def learn_default(self, decision: Decision, shown: bool = False, at_hand: Seen | Stack | None = None) -> None:
+        """Learn the default reward of a decision that is provisional, until its outcome is known."""
+        if decision.learn == PROVISIONAL and (shown or not decision.deferred):
+            with contextlib.suppress(ValueError, ArithmeticError):  # it is counted when its outcome is refused, too
+                self.learn_reward(decision, decision.default, at_hand)
+
+    # ------------------------------------------------------------------ apply outcomes
+
+    def apply_outcomes(self, outcomes: Sequence[DecisionOutcome]) -> None:
+        """Learn what became of decisions; what was learnt of a provisional one is corrected."""
+        for outcome in outcomes:
+            self._apply_outcome(*outcome)
+
+    def _apply_outcome(self, sequel: Sequel, decision: Decision, at_hand: Seen | None) -> None:
+        assumed = decision.learn == PROVISIONAL and sequel.decision > self.since
+        lesson = sequel.lesson
+        drifted = lesson is not None and self.drift.surprised(
+            sequel.decision, self.to_agent_range(lesson, decision.rule), self.reward_ends
+        )
+        if lesson is None:
+            if isinstance(sequel, Activation) and sequel.shown and assumed:
+                self.learn_default(decision, shown=True)
+        elif assumed and not isinstance(sequel, Activation):
+            self._correct_default(decision, lesson, at_hand, sequel.decision)
+        else:
+            self.learn(decision, lesson, at_hand, sequel.cost if isinstance(sequel, Reward) else None)
         if drifted:
             self.forget()
+
+    def _correct_default(self, decision: Decision, reward: float, at_hand: Seen | None, seq: int) -> None:
+        """Put the outcome of a decision in the place of the default that was assumed."""
+        before = self.to_agent_range(decision.default, decision.rule)
+        after = self.to_agent_range(reward, decision.rule)
+        try:
+            after = self.drift.faded(seq, before, read_reward(self.agent, after))
+            if self.optimist is not None and at_hand is not None and at_hand.drawn:
+                if after != before:
+                    self.optimist.revise(at_hand.view, after - before)
+            else:
+                view, choice = self.sight.recall_choice(decision, at_hand, self.name)
+                self.draws.begin_again()
+                if not can_revise(self.agent):
+                    raise ValueError(f"{type(self.agent).__name__} cannot revise a reward")
+                if after != before and self.draws.direct and at_hand is not None:  # sound, as in ``learn_reward``
+                    self.agent._revise(view, choice, before, after)
+                elif after != before:
+                    self.agent.revise(view, choice, before, after)
+        except (ValueError, ArithmeticError):  # the same on every replay, so the fold stays a function
+            self.refused += 1
+        self.lessons += 1
+
+    def learn(self, decision: Decision, reward: float, at_hand: Seen | None = None, cost: Any = None) -> None:
+        """Learn the reward of a journaled decision, from exactly what was seen when it was made."""
+        try:
+            self.learn_reward(decision, reward, at_hand, cost)
+        except (ValueError, ArithmeticError):  # the same on every replay, so the fold stays a function
+            self.refused += 1
+        self.lessons += 1
+
+    def learn_reward(
+        self, decision: Decision, reward: float, at_hand: Seen | Stack | None = None, cost: Any = None
+    ) -> None:
+        """``learn`` for whoever wants to know why a reward cannot be learnt; ValueError or ArithmeticError says it."""
+        taken = self.to_agent_range(reward, decision.rule)
+        self.draws.begin_again()
+        if isinstance(at_hand, Seen) and at_hand.drawn and self.optimist is not None:
+            self.optimist.learn(at_hand.view, read_reward(self.agent, taken))
+            return
+        view, choice = self.sight.recall_choice(decision, at_hand, self.name)
+        if (
+            self.draws.direct and at_hand is not None and not self.agent.n_costs
+        ):  # rows of the encoder, an arm that was just drawn: known to be sound
+            teach(self.agent, view, choice, read_reward(self.agent, taken))
+        else:
+            self.agent.learn(view, choice, taken, cost)
+
+    def forget(self) -> None:
+        """After an alarm: let what was learnt before count little, where the agent can and it is wanted."""
+        kept = 1.0
+        if can_fade(self.agent) and self.settings.drift == FORGET:
+            kept = KEEP
+            self.agent._fade(kept)
+        self.drift.sound(self.version, kept)
+
+    # ------------------------------------------------------------------ warm start
+
+    def warm_start(self, lessons: Lessons) -> None:
+        """Learn what others decided, each decision with the probability that it was drawn with."""
+        for decision, reward in zip(lessons.decisions, lessons.rewards):
+            try:
+                seen = self.reencode(decision)
+            except (ValueError, ArithmeticError):
+                self.refused += 1
+                continue
+            self.learn(seen, reward)
+
+    def reencode(self, decision: Decision) -> Decision:
+        """Take a decision in that another model made: as this one would have seen it, with the scales it has now."""
+        scaling = self.scaler.scaling(stack_of(decision))
+        seen = msgspec.structs.replace(decision, note=None, scaling=scaling.journal)
+        self.observe_decision(seen)
+        return seen
+
+    # ------------------------------------------------------------------ settings and rewards
+
+    def configure(self, change: Change) -> None:
+        """Put changed settings in force."""
+        if change.epsilon is not msgspec.UNSET and hasattr(self.agent, "epsilon"):
+            self.agent.epsilon = change.epsilon
+        self.settings = self.settings.changed(change)
+
+    @property
+    def learns(self) -> str:
+        """When outcomes are learnt, one of ``events.LEARN``."""
+        if self.agent.n_costs:  # a cost is known when its reward comes, and a budget cannot wait for the window
+            return self.settings.learn or ARRIVAL
+        return self.settings.learn or (PROVISIONAL if can_revise(self.agent) else CLOSE)
+
+    def check_settings(self, settings: Settings) -> None:
+        """InvalidInput if these settings are not for this agent."""
+        if settings.learn == PROVISIONAL and not can_revise(self.agent):
+            raise InvalidInput(f"learn: {type(self.agent).__name__} cannot revise what it learnt: use 'close'")
+
+    def check_cost(self, cost: Any) -> float | list[float] | None:
+        """A cost that the agent can count, as the journal keeps it; InvalidInput if it counts costs and none came."""
+        if cost is None and not self.agent.n_costs:
+            return None
+        numbers = cost if isinstance(cost, list) else [cost]
+        if any(isinstance(each, bool) or not isinstance(each, int | float | None) for each in numbers):
+            raise InvalidInput(
+                f"cost must be a number, or a list with one number per resource, got {type(cost).__name__} {cost!r:.60}"
+            )
+        try:
+            values = read_cost(self.agent, cost)
+        except ValueError as error:
+            raise InvalidInput(str(error)) from None
+        return values[0] if len(values) == 1 else list(values)
+
+    def check_reward(self, value: float) -> float:
+        """A reward that the agent can learn, or InvalidInput."""
+        if abs(value) > LARGEST:
+            raise InvalidInput(f"reward must be a number of at most {LARGEST:g} in magnitude, got {value}")
+        if self.rewards and not self.rewards[0] <= value <= self.rewards[1]:
+            raise InvalidInput(f"reward must lie in {self.rewards}, got {value}")
+        try:
+            read_reward(self.agent, self.to_agent_range(value))
+        except ValueError as error:
+            raise InvalidInput(str(error)) from None
+        return float(value)
+
+    def to_agent_range(self, reward: float, rule: str = EARLIEST) -> float:
+        """A reward as the agent takes it: mapped onto its range, where it has one and ours is configured.
+
+        A sum of several may lie beyond the ends of the range, and counts as the end then.
+        """
+        low, high = self.agent.reward_range
+        if not self.rewards:
+            return min(max(reward, low), high) if rule == SUM else reward
+        if low == -np.inf or high == np.inf:
+            return reward
+        share = (reward - self.rewards[0]) / (self.rewards[1] - self.rewards[0])
+        return low + (high - low) * min(max(share, 0.0), 1.0)
+
+    # ------------------------------------------------------------------ copies and files
 
     def _state(self) -> dict[str, Any]:
         return super()._state() | {"settings": msgspec.to_builtins(self.settings)}
@@ -218,13 +425,7 @@ class Model(Pupil):
             challenger.model.scaler = self.scaler
 
     def copy(self) -> Model:
-        """An equal model that shares nothing which learning or deciding changes.
-
-        >>> from armwise.service.journal.events import Creation
-        >>> from armwise.service.model.build import build_model
-        >>> build_model(Creation(agent={"class": "LinUCB"})).copy().version
-        0
-        """
+        """An equal model that shares nothing which learning or deciding changes."""
         twin = Model(copied(self.agent), self.encoder, self.arms, self.rewards)
         twin.scaler = copy.deepcopy(self.scaler)
         twin.settings = self.settings

@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 
 from armwise.core.agent import Agent, Choice, make_choice
+from armwise.core.capabilities.one_row import learns_one_row
 from armwise.features.encoding.arms import read_arm
 from armwise.features.encoding.hashed import HashedRows
 from armwise.features.encoding.running_scale import Scaling
@@ -101,7 +102,7 @@ class Sight:
         >>> Sight(armwise.UCB1(n_arms=2), HashedRows(8)).reads_one_row
         False
         """
-        return self._by_itself and self._agent.one_row
+        return self._by_itself and learns_one_row(self._agent)
 
     def recall(self, decision: Decision, at_hand: Seen | Stack | None = None) -> Seen:
         """What the agent saw when a journaled decision was made, or the part that it learns from: where it

@@ -20,10 +20,10 @@ from armwise.features.encoding.arms import read_arms
 from armwise.features.encoding.tokens import InvalidInput
 from armwise.service.journal.events import Creation, Decision
 from armwise.service.model.build import build_model
-from armwise.service.model.model import Model
+from armwise.service.model.model import DecisionRequest, Model
 
 MOST_ARMS = 1 << 17  # more do not fit into a request
-ROUNDS = 4
+NEW, ROUNDS = 4, 7  # requests invented: so many are new, and those after them the same one again and again
 
 
 def rehearse(model: Model, k: int = 0) -> None:
@@ -38,11 +38,12 @@ def rehearse(model: Model, k: int = 0) -> None:
     # Two arms or three where any number will do, so that what has a place per arm is seen to vary.
     names = model.arms or [str(i) for i in range(model.agent.n_arms or 2 + k % 2)]
     arms = read_arms([msgspec.json.encode(name) for name in names[:MOST_ARMS]])
-    context: dict[str, Any] = {"key": f"value {k}", "number": k}
+    # A number is scaled by those before it, so only what has none is seen to come again.
+    context: dict[str, Any] = {"key": f"value {k}", "number": k} if k < NEW else {"key": "value"}
     if model.agent.sees == "advice":
         context["advice"] = np.full((model.agent.n_experts or 1, len(arms.ids)), 1.0 / len(arms.ids)).tolist()
     text = msgspec.json.encode(context)
-    drawn = model.choose(text, arms, (0.5 + 0.3 * k) % 1.0)
+    [drawn] = model.decide([DecisionRequest(text, arms, (0.5 + 0.3 * k) % 1.0)])
     if not (np.all(drawn.p >= 0.0) and abs(drawn.p.sum() - 1.0) < 1e-6):  # False for NaN
         raise InvalidInput(f"its probabilities are {drawn.p.tolist()[:10]}")
     sent, p = list(arms.raws), drawn.p.tolist()
@@ -50,9 +51,9 @@ def rehearse(model: Model, k: int = 0) -> None:
         msgspec.Raw(text), sent, p, int(drawn.arm), 0, 1, 0.0, note=drawn.note, scaling=drawn.seen.scaling.journal
     )
     read = msgspec.json.decode(msgspec.json.encode(decision), type=Decision)
-    model.meet(read)
+    model.observe_decision(read)
     free = [0.0] * model.agent.n_costs or None  # an agent with a budget counts costs
-    model.teach(read, model.settings.default, cost=free)
+    model.learn_reward(read, model.settings.default, cost=free)
 
 
 def trial(model: Model) -> None:

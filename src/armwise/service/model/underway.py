@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from armwise.core.agent import Agent, Choice
+from armwise.core.capabilities.counting import record_choice
 from armwise.service.model.inside import copied
 
 
@@ -119,9 +120,9 @@ class Underway:
         if self._twin is None:
             self._twin = copied(self._agent)
             for view, choice in self.met.values():
-                self._twin._chose(view, choice)
+                record_choice(self._twin, view, choice)
             for held in [each for ref in list(self._drawn.values()) if (each := ref()) is not None]:
-                self._twin._chose(held.view, held.choice)
+                record_choice(self._twin, held.view, held.choice)
         return self._twin
 
     def hold(self, view: Any, choice: Choice) -> Held:

@@ -12,122 +12,113 @@ which takes most of the variance away, and moved so far to their safe sides, 0 a
 large the weights may be; only that side matters for a lower end. The upper end is the lower end of the two policies
 exchanged.
 
-The interval is the empirical-Bernstein confidence sequence of Howard, Ramdas, McAuliffe, Sekhon (2021), Theorem 4, with
+Intervals are the empirical-Bernstein confidence sequence of Howard, Ramdas, McAuliffe, Sekhon (2021), Theorem 4, with
 their stitched boundary (10): it holds at all times at once, for the mean uplift so far, where policies learn too.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from typing import NamedTuple
 
-from armwise.core.saving import Saved
+import numpy as np
+
+from armwise.core.agent import Floats
 
 C = 4.0  # rewards' ranges that one decision may speak against an uplift
 ETA, POWER, ZETA = 2.0, 1.4, 3.105547  # of the stitched boundary: the epochs' ratio, h(k) = (k + 1)^s zeta(s)
-K1, K2 = (ETA**0.25 + ETA**-0.25) / math.sqrt(2.0), (math.sqrt(ETA) + 1.0) / 2.0
-BEGIN = 50.0  # the variance (in squared ranges) from which on the boundary is meant to be narrow
+K1, K2 = (ETA**0.25 + ETA**-0.25) / np.sqrt(2.0), (np.sqrt(ETA) + 1.0) / 2.0
+BEGIN = 50.0  # the variance (in squared ranges) from which on the boundary of an uplift is meant to be narrow
+BEGIN_MEAN = 5.0  # the same of a mean: rare clicks have little variance
 
 
-def boundary(variance: float, scale: float, delta: float) -> float:
+def boundary(variance: Floats | float, scale: float, delta: float, begin: float = BEGIN) -> Floats:
     """What a sum of deviations, each above -scale, stays below at all times, but for a chance of ``delta``.
 
-    >>> round(boundary(100.0, 1.0, 0.025), 1)
+    >>> round(float(boundary(100.0, 1.0, 0.025)), 1)
     42.2
     """
-    v = max(variance, BEGIN)
-    level = POWER * math.log(math.log(v / BEGIN) / math.log(ETA) + 1.0) + math.log(ZETA / delta)
-    return math.sqrt(K1**2 * v * level + (K2 * scale * level) ** 2) + K2 * scale * level
+    v = np.maximum(variance, begin)
+    level = POWER * np.log(np.log(v / begin) / np.log(ETA) + 1.0) + np.log(ZETA / delta)
+    found: Floats = np.sqrt(K1**2 * v * level + (K2 * scale * level) ** 2) + K2 * scale * level
+    return found
 
 
-class Weighed(NamedTuple):
-    """A policy in one decision: its weight, the largest it could have been, its probability of arms with a chance.
+class Weights(NamedTuple):
+    """A policy in n decisions: its weights, the largest they could have been, its probability of arms with a chance.
 
-    >>> Weighed(0.5, 2.0).covered
-    1.0
+    >>> Weights(*np.ones((3, 2))).covered
+    array([1., 1.])
     """
 
-    weight: float
-    most: float
-    covered: float = 1.0
+    weight: Floats
+    most: Floats
+    covered: Floats
 
 
-class Uplift(Saved):
-    """What the first of two policies earns more than the second, decision by decision.
+def uplift_interval(
+    first: Weights, second: Weights, rewards: Floats, low: float, high: float, delta: float = 0.05
+) -> tuple[float, float, float]:
+    """What the first of two policies earns more than the second per decision, and the ends that hold it at all times
+    but for a chance of ``delta``; decisions in the order of their time, rewards in [low, high].
 
-    ``low`` and ``high`` are the ends of the rewards; a reward beyond them moves them (and the interval then holds for
-    the range so far, not for one that was known before).
-
-    >>> uplift = Uplift()
-    >>> for k in range(400):
-    ...     right, wrong = Weighed(k % 2 * 2.0, 2.0), Weighed((k + 1) % 2 * 2.0, 2.0)
-    ...     uplift.add(right, wrong, float(k % 2))
-    >>> value, low, high = uplift.interval()
-    >>> 0.5 < low < value < 1.1
+    >>> k, most, one = np.arange(400) % 2, np.full(400, 2.0), np.ones(400)
+    >>> right, wrong = Weights(2.0 * k, most, one), Weights(2.0 - 2.0 * k, most, one)
+    >>> value, below, above = uplift_interval(right, wrong, k.astype(float), 0.0, 1.0)
+    >>> 0.5 < below < value < 1.1
     True
     """
+    n, width = len(rewards), high - low
+    (below, room_below), (above, room_above) = (
+        _side(*pair, (rewards - low) / width, delta / 2.0) for pair in ((first, second), (second, first))
+    )
+    least, most = max(below / n - room_below, -1.0), min(room_above - above / n, 1.0)
+    middle = min(max((below - above) / n / 2.0, least), most)
+    return width * middle, width * least, width * most
 
-    _learnt = ("n", "mean", "ends", "sums", "squares")
 
-    def __init__(self, low: float = 0.0, high: float = 1.0) -> None:
-        self.low, self.high = low, high
-        self.n = 0
-        self.mean = 0.5 * (low + high)  # of the rewards
-        self.ends = [low, high]
-        self.sums = [0.0, 0.0]  # of the terms for the lower end, and for the upper
-        self.squares = [0.0, 0.0]  # of their deviations from what the past predicts
+def uplift_terms(one: Weights, two: Weights, gained: Floats) -> Floats:
+    """The terms x of the lower end, rewards in [0, 1].
 
-    def add(self, first: Weighed, second: Weighed, reward: float) -> None:
-        """Take a decision in: the two policies, and what it earned.
+    >>> even = Weights(*np.ones((3, 1)))
+    >>> uplift_terms(even, even, np.ones(1))
+    array([0.])
+    """
+    centre = _before(gained, 0.5)
+    b1 = np.minimum(centre, C / np.maximum(one.most, C))
+    b2 = np.maximum(centre, 1.0 - C / np.maximum(two.most, C))
+    known = b1 * (one.weight - one.covered) - b2 * (two.weight - two.covered) + (1.0 - two.covered)
+    terms: Floats = (one.weight - two.weight) * gained - known
+    return terms
 
-        >>> uplift = Uplift()
-        >>> uplift.add(Weighed(1.0, 1.0), Weighed(1.0, 1.0), 1.0); uplift.sums
-        [0.0, 0.0]
-        """
-        low, high = self.ends = [min(self.ends[0], reward), max(self.ends[1], reward)]
-        width = high - low
-        gained, centre = reward - low, (self.mean - low) / width
-        for side, one, two in ((0, first, second), (1, second, first)):
-            b1 = min(centre, C / max(one.most, C))
-            b2 = max(centre, 1.0 - C / max(two.most, C))
-            known = b1 * (one.weight - one.covered) - b2 * (two.weight - two.covered) + (1.0 - two.covered)
-            x = (one.weight - two.weight) * gained - width * known
-            predicted = min(max(self.sums[side] / self.n, -width), width) if self.n else 0.0
-            self.sums[side] += x
-            self.squares[side] += (x - predicted) ** 2
-        self.n += 1
-        self.mean += (reward - self.mean) / (self.n + 1)  # the middle of the range counts as one
 
-    @classmethod
-    def of(cls, parts: Sequence[Uplift]) -> Uplift:
-        """What several know together of the same two policies, each from decisions of its own.
+def _side(one: Weights, two: Weights, gained: Floats, delta: float) -> tuple[float, float]:
+    """The sum of the terms of one end, and how far their mean may be from what was expected."""
+    x = uplift_terms(one, two, gained)
+    predicted = np.zeros_like(x)
+    predicted[1:] = np.clip(x.cumsum()[:-1] / np.arange(1, len(x)), -1.0, 1.0)
+    squares = float(((x - predicted) ** 2).sum())
+    return float(x.sum()), float(boundary(squares, C + 2.0, delta)) / len(x)
 
-        A term deviates from what its own part's past predicts, which is in the past of all: the sums stay below the
-        same boundary, in whatever order the parts' decisions were settled.
 
-        >>> one = Uplift(); one.add(Weighed(2.0, 2.0), Weighed(0.0, 2.0), 1.0)
-        >>> Uplift.of([one, one]).n
-        2
-        """
-        whole = cls(parts[0].low, parts[0].high)
-        whole.n = sum(part.n for part in parts)
-        whole.mean = sum(part.mean * (part.n + 1) for part in parts) / (whole.n + len(parts))
-        whole.ends = [min(part.ends[0] for part in parts), max(part.ends[1] for part in parts)]
-        whole.sums = [sum(part.sums[side] for part in parts) for side in (0, 1)]
-        whole.squares = [sum(part.squares[side] for part in parts) for side in (0, 1)]
-        return whole
+def running_means(
+    values: Floats, at: np.ndarray, low: float, high: float, delta: float = 0.05
+) -> tuple[Floats, Floats, Floats]:
+    """The means of the values up to each index in ``at``, and the two ends that hold, at all times but for a chance of
+    ``delta``, the mean of what was expected of them; values in [low, high], in the order of their time.
 
-    def interval(self, delta: float = 0.05) -> tuple[float, float, float]:
-        """The uplift per decision so far, and the two ends that hold it at all times but for a chance of ``delta``.
+    >>> mean, below, above = running_means(np.arange(1000) % 2, np.array([999]), 0.0, 1.0)
+    >>> mean, bool(0.4 < below[0] < 0.5 < above[0] < 0.6)
+    (array([0.5]), True)
+    """
+    x = (np.asarray(values, np.float64) - low) / (high - low)
+    n, mean = at + 1.0, x.cumsum()[at] / (at + 1.0)
+    squares = ((x - _before(x, 0.5)) ** 2).cumsum()[at]
+    room = boundary(squares, 1.0, delta / 2.0, BEGIN_MEAN) / n
+    width = high - low
+    return low + width * mean, low + width * np.maximum(mean - room, 0.0), low + width * np.minimum(mean + room, 1.0)
 
-        >>> Uplift().interval()
-        (0.0, -1.0, 1.0)
-        """
-        width = self.ends[1] - self.ends[0]
-        if not self.n:
-            return 0.0, -width, width
-        room = [width * boundary(v / width**2, C + 2.0, delta / 2.0) / self.n for v in self.squares]
-        below, above = self.sums[0] / self.n, -self.sums[1] / self.n
-        low, high = max(below - room[0], -width), min(above + room[1], width)
-        return min(max((below + above) / 2.0, low), high), low, high
+
+def _before(values: Floats, begin: float) -> Floats:
+    """The mean of the values before each, where ``begin`` counts as one."""
+    total = values.cumsum()
+    return (begin + np.concatenate([[0.0], total[:-1]])) / np.arange(1.0, len(values) + 1.0)

@@ -20,14 +20,14 @@ import numpy as np
 
 from armwise.core import saving
 from armwise.core.agent import Floats, make_choice
+from armwise.core.capabilities.revising import can_revise
 from armwise.features.encoding.arms import ArmColumns
 from armwise.features.encoding.tokens import Part
 from armwise.native.choice import draw
 from armwise.service.journal.events import CLOSE, PROVISIONAL, Decision, Lessons, Row, Sequel, Share, Version
-from armwise.service.model.model import Model
+from armwise.service.model.model import DecisionOutcome, DecisionRequest, Model
 from armwise.service.model.seen import Drawn
 from armwise.service.model.underway import Held
-from armwise.service.model.uplift import Uplift, Weighed
 
 log = logging.getLogger("armwise.service")
 MOST = 8  # versions beside the one that leads
@@ -62,7 +62,7 @@ def by_role(leader: Model, also_leader: bool = False) -> dict[str, str]:
 
 
 class Challenger(saving.Saved):
-    """A version that does not lead: its model, its share of the decisions, what it earns more than the one that does.
+    """A version that does not lead: its model and its share of the decisions.
 
     >>> from armwise.service.journal.events import Creation
     >>> from armwise.service.model.build import build_model
@@ -70,13 +70,11 @@ class Challenger(saving.Saved):
     0.0
     """
 
-    _learnt = ("share", "unanswered", "uplift", "broken")
+    _learnt = ("share", "broken")
 
     def __init__(self, model: Model) -> None:
         self.model = model
         self.share = 0.0
-        self.unanswered = 0  # settled decisions for which it had no distribution
-        self.uplift = Uplift(*(model.rewards or (0.0, 1.0)))
         self.broken = 0  # the event that it could not take in: it neither decides nor learns any more
 
     def copy(self) -> Challenger:
@@ -84,12 +82,11 @@ class Challenger(saving.Saved):
 
         >>> from armwise.service.journal.events import Creation
         >>> from armwise.service.model.build import build_model
-        >>> Challenger(build_model(Creation())).copy().uplift.n
-        0
+        >>> Challenger(build_model(Creation())).copy().share
+        0.0
         """
         twin = Challenger(self.model.copy())
-        twin.share, twin.unanswered, twin.uplift = self.share, self.unanswered, copy.deepcopy(self.uplift)
-        twin.broken = self.broken
+        twin.share, twin.broken = self.share, self.broken
         return twin
 
     def follow(self, row: Row, decision: Decision | None, leader: str) -> None:
@@ -116,24 +113,22 @@ class Challenger(saving.Saved):
             case Decision() as made:
                 seen = self._own(made)
                 with contextlib.suppress(ValueError, ArithmeticError):  # arms that it cannot have, say
-                    self.model.count(seen)  # the leader has scaled its numbers
-                self.model.assume(seen, at_hand=self.model.watch(row, seen))
+                    self.model.count_choice(seen)  # the leader has scaled its numbers
+                self.model.learn_default(seen, at_hand=self.model.watch_for_drift(row, seen))
             case Lessons() as lessons:
                 shared, self.model.scaler = self.model.scaler, copy.deepcopy(self.model.scaler)
-                self.model.study(lessons)
+                self.model.warm_start(lessons)
                 self.model.scaler = shared
             case event if isinstance(event, Sequel) and decision is not None:
-                self.model.settle(event, self._own(decision))
-                if event.lesson is not None:
-                    self._judge(decision, event.lesson, leader)
+                self.model.apply_outcomes([DecisionOutcome(event, self._own(decision))])
 
-    def know_of(self, seq: int, decision: Decision) -> None:
+    def count_foreign_decision(self, seq: int, decision: Decision) -> None:
         """Count a decision that another process journaled, while it is under way.
 
         >>> from armwise.service.journal.events import Creation
         >>> from armwise.service.model.build import build_model
         >>> asked = Decision(msgspec.Raw(b"{}"), [msgspec.Raw(b'"a"')], [1.0], 0, 0, 1, 0.0)
-        >>> Challenger(build_model(Creation())).know_of(7, asked)
+        >>> Challenger(build_model(Creation())).count_foreign_decision(7, asked)
         """
         underway, name = self.model.underway, self.model.name
         if underway is not None and self.model.draws.counts and not self.broken:
@@ -143,19 +138,10 @@ class Challenger(saving.Saved):
     def _own(self, decision: Decision) -> Decision:
         """A decision as this version learns it: notes are their maker's; what it cannot revise it learns when known."""
         note = decision.note if decision.drawn_by == self.model.name else None
-        waits = decision.learn == PROVISIONAL and not self.model.agent.revises
+        waits = decision.learn == PROVISIONAL and not can_revise(self.model.agent)
         if note is decision.note and not waits:
             return decision
         return msgspec.structs.replace(decision, note=note, learn=CLOSE if waits else decision.learn)
-
-    def _judge(self, decision: Decision, reward: float, leader: str) -> None:
-        mine, theirs = decision.among.get(self.model.name), decision.among.get(leader)
-        if mine is None or theirs is None:
-            self.unanswered += 1
-            return
-        p = decision.p[decision.arm]
-        first, second = (Weighed(one.p / p, one.weight, one.covered) for one in (mine, theirs))
-        self.uplift.add(first, second, reward)
 
 
 def fold_version(leader: Model, row: Row, make: Callable[[Any], Model]) -> Model:
@@ -185,14 +171,12 @@ def _promote(leader: Model, name: str) -> Model:
     others = {n: c for n, c in leader.versions.items() if n != name}
     new.settings, new.version, new.roster, new.previous = leader.settings, leader.version, leader.roster, leader.name
     leader.versions, leader.previous, leader.roster = {}, "", 0
-    for other in others.values():  # they were compared with the one that led
-        other.uplift, other.unanswered = Uplift(other.uplift.low, other.uplift.high), 0
     new.versions = others | {leader.name: Challenger(leader)}
     return new
 
 
 def inherit(model: Model, before: Model) -> None:
-    """A model that takes another's place as the leading version has its versions beside it; they are compared anew.
+    """A model that takes another's place as the leading version has its versions beside it.
 
     >>> from armwise.service.journal.events import Creation
     >>> from armwise.service.model.build import build_model
@@ -203,7 +187,6 @@ def inherit(model: Model, before: Model) -> None:
     model.roster, model.versions = before.roster, before.versions
     for challenger in model.versions.values():
         challenger.model.scaler = model.scaler
-        challenger.uplift, challenger.unanswered = Uplift(challenger.uplift.low, challenger.uplift.high), 0
 
 
 def draw_among(
@@ -240,12 +223,14 @@ def _draw_among(
         share, inside = challenger.share, begin <= u < begin + challenger.share
         own = (u - begin) / share if inside else u
         with contextlib.suppress(Exception):  # the others decide: whoever leads says what is wrong with the request
-            answer = challenger.model.choose(context, arms, min(own, 1.0 - 2.0**-53), tokens)
+            request = DecisionRequest(context, arms, min(own, 1.0 - 2.0**-53), tokens)
+            [answer] = challenger.model.decide([request])
             if abs(answer.p.sum() - 1.0) < 1e-6:  # False for NaN
                 answers[name] = share, answer
                 begin += share
     own = (u - begin) / (1.0 - begin) if begin <= u and begin < 1.0 else u
-    answers[leader.name] = 1.0 - begin, leader.choose(context, arms, min(own, 1.0 - 2.0**-53), tokens)
+    [answer] = leader.decide([DecisionRequest(context, arms, min(own, 1.0 - 2.0**-53), tokens)])
+    answers[leader.name] = 1.0 - begin, answer
     p = np.zeros(len(arms.ids))
     for share, one in answers.values():
         p += share * one.p

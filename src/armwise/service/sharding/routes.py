@@ -14,12 +14,12 @@ import msgspec
 
 from armwise.service.engine.writer import Done, Via, waited
 from armwise.service.errors import Stale, Unavailable, Unknown
-from armwise.service.journal.append import Appended, Write, Written
-from armwise.service.journal.events import Decision
+from armwise.service.journal.events import Batch, Decision
+from armwise.service.journal.journal import Appended, Write, Written, check_group
 
 if TYPE_CHECKING:
-    from armwise.service.engine.members import Members
-    from armwise.service.engine.shards import Shards
+    from armwise.service.journal.members import Members
+    from armwise.service.sharding.sharded_engine import ShardedEngine
 
 _SLOT = "\x1f"  # what follows it in an id, and before the last of it in a key of a request, is not hashed
 
@@ -45,7 +45,7 @@ def asked_by(request: str) -> str:
 class Routes:
     """Takes groups of writes like a ``Writer``, and gives each to the writer of the database that it belongs to."""
 
-    def __init__(self, shards: Shards) -> None:
+    def __init__(self, shards: ShardedEngine) -> None:
         self._shards = shards
 
     def submit(self, group: Sequence[Write], done: Done, via: Via | None = None) -> None:
@@ -53,12 +53,13 @@ class Routes:
         not at all; one for several is first asked about everywhere, then committed by each."""
         members = self._shards.members
         for write in group:
-            if write.fresh and write.request and write.spread != members.spread:  # its id was made for its key's home
-                raise Unavailable("a database was just added: try again")
+            if write.redraw is not None and write.spread != members.spread:  # its id was made for its key's home
+                _replace(write, write.redraw())
             write.spread = members.spread
         if len(group) == 1 or len({key_of(write.id) for write in group}) == 1:  # slots of one event
             self._walk(group, _plan(members, group[0]), done, via)
             return
+        check_group(group)
         plans = [_plan(members, write) for write in group]
         if len(plans[0]) == 1 and all(plan == plans[0] for plan in plans):
             self._walk(group, plans[0], done, via)
@@ -74,7 +75,7 @@ class Routes:
         for write in group:
             if write.home and write.home != home and not look and isinstance(write.event, Decision):
                 write.event.version, write.seen, write.home = 0, None, home  # events are counted otherwise there
-        decision = isinstance(group[0].event, Decision)
+        decision = any(isinstance(write.event, Decision) for write in group)
         if len(plan) == 1 and not decision:
             came = done
         else:
@@ -100,24 +101,30 @@ class Routes:
 
         def asked(outcomes: list[Appended]) -> None:
             for write, outcome in zip(group, outcomes):
-                if isinstance(outcome, Unknown) and isinstance(write.event, Decision):
+                if isinstance(outcome, Unknown) and isinstance(write.event, Decision | Batch):
                     continue
                 if isinstance(outcome, Exception):
                     done(outcome)
                     return
+            # The record of the batch first: what is left of one that stops midway can only be completed by itself.
+            write_part(0, 1 if isinstance(group[0].event, Batch) else len(group), [])
+
+        def write_part(start: int, end: int, found: list[Written]) -> None:
+            def written(outcomes: list[Appended]) -> None:
+                for outcome in outcomes:
+                    if isinstance(outcome, Exception):
+                        done(outcome)
+                        return
+                    found.extend(outcome)
+                if end < len(group):
+                    write_part(end, len(group), found)
+                else:
+                    done(found)
+
             try:
-                self._every([([w], plan) for w, plan in zip(group, plans)], written, via)
+                self._every([([w], plan) for w, plan in zip(group[start:end], plans[start:end])], written, via)
             except Unavailable as error:
                 done(error)
-
-        def written(outcomes: list[Appended]) -> None:
-            found: list[Written] = []
-            for outcome in outcomes:
-                if isinstance(outcome, Exception):
-                    done(outcome)
-                    return
-                found += outcome
-            done(found)
 
         looks = [[(home, True) for home, _ in plan] for plan in plans]
         self._every([([w], plan) for w, plan in zip(group, looks)], asked, via)
@@ -155,6 +162,11 @@ class Routes:
             engine.writer.doubt()
 
     @property
+    def doubted(self) -> bool:
+        """Whether one of them is being tried."""
+        return any(engine.writer.doubted for engine in self._shards.engines.values())
+
+    @property
     def moving(self) -> bool:
         """Whether at least one database answers."""
         return len(self._shards.down()) < len(self._shards.members.newest)
@@ -182,14 +194,20 @@ class Routes:
 
 def _plan(members: Members, write: Write) -> list[tuple[str, bool]]:
     """The databases to ask in turn; True: only whether it is there."""
-    homes = members.homes(key_of(write.id))
-    if not isinstance(write.event, Decision):
+    homes = members.homes(asked_by(write.request) if isinstance(write.event, Batch) else key_of(write.id))
+    if not isinstance(write.event, Decision | Batch):
         return [(home, write.look) for home in homes]
     if write.fresh:
         older = members.homes(asked_by(write.request))[1:] if write.request else []
     else:
         older = homes[1:]
     return [*((home, True) for home in older), (homes[0], write.look)]
+
+
+def _replace(write: Write, drawn: Write) -> None:
+    """Let a write be another draw of the same request, for whoever holds it; its key may be one of a batch."""
+    for name in ("id", "event", "stack", "seen", "held", "again", "home", "look", "refusal", "redraw"):
+        setattr(write, name, getattr(drawn, name))
 
 
 def _tell(done: Done, error: Exception, via: Via | None) -> None:

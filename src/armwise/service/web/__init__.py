@@ -1,1 +1,5 @@
-"""The service over HTTP: its own API, keys, metrics and page."""
+"""The HTTP API of the service: admission, keys, metrics, requests and responses.
+
+It imports log, engine, model, journal and features.
+Invariant: bad input gets a 4xx with a reason, in bounded time and memory.
+"""

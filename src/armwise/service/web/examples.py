@@ -23,7 +23,8 @@ _EVALUATION = {
 }  # fmt: skip
 _VERSION = {
     "name": "bold", "agent": "LinUCB(dim=128, alpha=2.0)", "since": 17, "lessons": 12, "refused": 0, "share": 0.1,
-    "leads": False, "unanswered": 0, "uplift": {"value": 0.012, "low": -0.004, "high": 0.028, "n": 400, "level": 0.95},
+    "leads": False, "unanswered": 0,
+    "uplift": {"value": 0.012, "low": -0.004, "high": 0.028, "n": 400, "level": 0.95, "horizon": 3600.0},
 }  # fmt: skip
 
 EXAMPLES: dict[str, Any] = {
@@ -50,11 +51,20 @@ EXAMPLES: dict[str, Any] = {
     "Rewards": {"rewards": [_LEARNT]},
     "JournaledDecision": _DECIDED | {
         "context": {"hour": 9, "device": "phone"}, "deadline": 1767604200000, "active": True, "rewards": 1,
-        "reward": 1.0, "closed": True, "outcomes": [{"value": 1.0, "time": "2026-01-05T09:03:21Z", "late": False}],
+        "reward": 1.0, "closed": True, "status": "provisional", "age": 312.5,
+        "outcomes": [{"value": 1.0, "time": "2026-01-05T09:03:21Z", "late": False, "final": False}],
     },
     "Learnt": {"learnt": 1},
     "CatalogueShown": {"catalogue": "9c56cc51b374c3ba189210d5b6d4bf57", "arms": 2},
-    "Erasure": {"erasure": 57, "deleted": 3},
+    "Erasure": {
+        "erasure": 57,
+        "searched": {"decisions": 56, "lessons": 0, "catalogues": 1},
+        "found": {"decisions": 1, "lessons": 0, "catalogues": 0},
+        "deleted": 3,
+        "remaining": 0,
+        "until": "",
+        "elsewhere": ["copies and backups of the storage, and exports that were made before"],
+    },
     "Agents": {"agents": [{
         "name": "default", "agent": "SquareCB(dim=128, seed=7)", "version": 41, "lessons": 12, "refused": 0,
         "features": {"dim": 128, "interactions": True}, "arms": ["pasta", "salad"], "settings": _SETTINGS,

@@ -13,9 +13,9 @@ import msgspec
 
 from armwise.agents.budget.accounts import BudgetSpent
 from armwise.features.encoding.tokens import InvalidInput, read_json
-from armwise.service.engine.engine import Engine
 from armwise.service.errors import Conflict, Damaged, Unavailable, Unknown
-from armwise.service.journal.append import Appended, Write, Written
+from armwise.service.journal.journal import Appended, Write, Written
+from armwise.service.sharding.sharded_engine import AnyEngine
 from armwise.service.web.keys import ANYONE, Key
 
 JSON = b"application/json"
@@ -104,8 +104,8 @@ class Call:
     )  # fmt: skip
 
     def __init__(
-        self, engine: Engine, method: str, path: tuple[str, ...], query: bytes, headers: Sequence[tuple[bytes, bytes]],
-        application: str,
+        self, engine: AnyEngine, method: str, path: tuple[str, ...], query: bytes,
+        headers: Sequence[tuple[bytes, bytes]], application: str,
     ) -> None:  # fmt: skip
         self.engine, self.method, self.path, self._query = engine, method, path, query
         self.headers = dict(reversed(headers))  # of a name that appears twice, the first
@@ -170,26 +170,11 @@ class Call:
 Handler = Callable[[Call], Awaitable[Response]]
 
 
-class Planned(NamedTuple):
-    """What a request wants written, and what to answer when that is durable.
-
-    >>> Planned([], lambda written: reply(len(written))).answer([]).body
-    b'0'
-    """
-
-    writes: Sequence[Write]
-    answer: Callable[[list[Written]], Response]
-
-
-Plan = Callable[[Call], Planned | None]  # without waiting for anything; None: it would take too long for the loop
-
-
 class Route(NamedTuple):
     """A method and a path, whose ``{}`` segments become ``call.params``; the role it takes (empty: none).
 
-    ``limit`` is the largest body in bytes, where it is not the configured one. ``plan`` does what the handler does,
-    where nothing keeps it waiting (``connections``). The rest is for the OpenAPI document: what a body is read into,
-    what is answered (by status: a struct, a media type, or nothing), and the query.
+    ``limit`` is the largest body in bytes, where it is not the configured one. The rest is for the OpenAPI document:
+    what a body is read into, what is answered (by status: a struct, a media type, or nothing), and the query.
 
     >>> Route("GET", "v1/decisions/{}", "read", None).path
     'v1/decisions/{}'
@@ -203,7 +188,6 @@ class Route(NamedTuple):
     takes: type | str | None = None
     gives: Mapping[int, type | str | None] = MappingProxyType({})
     query: Mapping[str, Any] = MappingProxyType({})
-    plan: Plan | None = None
 
 
 class Router:

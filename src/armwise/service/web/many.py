@@ -8,13 +8,14 @@ import msgspec
 
 from armwise.features.encoding.tokens import InvalidInput, why
 from armwise.service.engine.draw import answer
-from armwise.service.journal.append import Write
+from armwise.service.journal.events import Decision, Reward
+from armwise.service.journal.journal import Write, keyed
 from armwise.service.model.explain import explain
 from armwise.service.model.lessons import read_lessons
 from armwise.service.web import admission, shapes
 from armwise.service.web.http import Call, Response, Route, finite, read_object, reply
 from armwise.service.web.threads import in_thread
-from armwise.service.web.v1 import Asked, DecisionAnswer, draw, read, retry_key, reward_answer
+from armwise.service.web.v1 import Asked, DecisionAnswer, draw, is_final, read, retry_key, reward_answer
 
 MOST = 1000  # decisions or rewards in one request
 
@@ -27,11 +28,20 @@ async def decide(call: Call) -> Response:
         asked = _asked(call)
         for each in asked:
             admission.heavy(call, [each.tokens], each.arms.tail, bool(each.catalogue))
-        return [draw(call, each, str(i)) for i, each in enumerate(asked)]
+        writes = [draw(call, each, "batch") for each in asked]
+        return _keyed(call, "decide", writes)
 
     writes = await admission.aside(True, drawn)
     written = await call.submit(writes) if writes else []
-    return reply({"decisions": [DecisionAnswer.of(answer(w, write)) for w, write in zip(written, writes)]})
+    made = [(w, write) for w, write in zip(written, writes) if isinstance(write.event, Decision)]
+    return reply({"decisions": [DecisionAnswer.of(answer(*each)) for each in made]})
+
+
+def _keyed(call: Call, what: str, writes: list[Write]) -> list[Write]:
+    """The writes of a batch, with its record before them if it came with an idempotency key."""
+    if not (writes and call.request_id):
+        return writes
+    return keyed(writes, lambda part: retry_key(call, f"batch {what}", part))
 
 
 def _asked(call: Call) -> list[Asked]:
@@ -61,15 +71,17 @@ async def reward(call: Call) -> Response:
     for i, each in enumerate(rewards):
         if (
             not isinstance(each, dict)
-            or not {"id", "value"} <= set(each) <= {"id", "value", "cost"}
+            or not {"id", "value"} <= set(each) <= {"id", "value", "cost", "final"}
             or not isinstance(each["id"], str)
         ):
             raise InvalidInput(f"rewards[{i}] must be an object with id and value")
         value = finite(each["value"], f"rewards[{i}].value")
-        key = retry_key(call, "reward", str(i), each["id"])
-        writes.append(call.engine.prepare_reward(call.application, each["id"], value, key, each.get("cost")))
-    written = await call.submit(writes) if writes else []
-    return reply({"rewards": [reward_answer(each) for each in written]})
+        final = is_final(each, f"rewards[{i}].final")
+        writes.append(
+            call.engine.prepare_reward(call.application, each["id"], value, cost=each.get("cost"), final=final)
+        )
+    written = await call.submit(_keyed(call, "reward", writes)) if writes else []
+    return reply({"rewards": [reward_answer(each) for each in written if isinstance(each.row.event, Reward)]})
 
 
 async def explanation(call: Call) -> Response:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import bisect
+import contextlib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from armwise.service.engine.counts import BUCKETS as COMMITS
-from armwise.service.engine.engine import Engine
-from armwise.service.engine.shards import Shards
-from armwise.service.model.model import Model
+from armwise.service.errors import Unavailable, Unknown
+from armwise.service.sharding.sharded_engine import AnyEngine
 from armwise.service.web.keys import ANYONE, Key
 
 HELP = {
@@ -48,6 +48,11 @@ HELP = {
     "database_lag": "Events of this database that are durable and not yet learnt by the models here.",
     "version_share": "The share of the decisions that a version of the model makes.",
     "version_uplift": "What a version earns per decision beyond the one that leads: estimate, and the interval's ends.",
+    "reward_horizon_seconds": "The age at which decisions are judged, clicked or not.",
+    "reward_per_decision": "What a decision earned within the horizon: mean, and its interval's ends.",
+    "judged_decisions": "Decisions that are as old as the horizon, of the newest that are remembered.",
+    "arm_reward_per_decision": "What decisions for an arm earned within the horizon; the arms beyond 50 as other.",
+    "arm_judged_decisions": "Decisions for an arm that are as old as the horizon.",
 }
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
 
@@ -93,10 +98,13 @@ class Metrics:
             text += _histogram("armwise_request_seconds", f'path="{path}"', BUCKETS, buckets, self._sums[path])
         return text
 
-    def render(self, engine: Engine, key: Key = ANYONE) -> bytes:
-        """Everything, the state of the applications that ``key`` may read included.
+    def render(
+        self, engine: AnyEngine, key: Key = ANYONE, look: Callable[[str], dict[str, Any]] | None = None
+    ) -> bytes:
+        """Everything, the state of the applications that ``key`` may read included; ``look`` tells what one earns.
 
         >>> from armwise.service.journal.sqlite import SQLite
+        >>> from armwise.service.engine.engine import Engine
         >>> engine = Engine(SQLite.temporary(), {})
         >>> engine.start(); b"armwise_journal_lag 0" in Metrics().render(engine); engine.stop()
         True
@@ -111,9 +119,9 @@ class Metrics:
         }
         for name, value in gauges.items():
             text += [f"# TYPE {name} gauge", f"{name} {value}"]
-        if isinstance(engine, Shards):
-            text += _databases(engine)
-        totals = {"commits": writer.commits, "clock_jumps": engine.clock_jumps, "refused_keys": self.refused_keys}
+        text += _databases(engine.parts())
+        totals: dict[str, float] = {"commits": writer.commits, "clock_jumps": engine.clock_jumps}
+        totals |= {"refused_keys": self.refused_keys} | engine.totals()
         for name, count in totals.items():
             text += [f"# TYPE armwise_{name}_total counter", f"armwise_{name}_total {count}"]
         text.append("# TYPE armwise_commit_seconds histogram")
@@ -141,7 +149,13 @@ class Metrics:
             for (app, arm), number in sorted(found.copy().items()):
                 if app in models:
                     text.append(f'armwise_{name}{{application="{_escape(app)}",arm="{_escape(arm)}"}} {number}')
-        return ("\n".join(_explained(text + _versions(models))) + "\n").encode()
+        text += _earned({} if look is None else {app: seen for app in models if (seen := _looked(look, app))})
+        shares = {app: {name: one.share for name, one in m.versions.items()} for app, m in models.items()}
+        text.append("# TYPE armwise_version_share gauge")
+        for app, each in shares.items():
+            for name, share in each.items():
+                text.append(f'armwise_version_share{{application="{_escape(app)}",version="{_escape(name)}"}} {share}')
+        return ("\n".join(_explained(text)) + "\n").encode()
 
 
 def _explained(text: Sequence[str]) -> Iterator[str]:
@@ -153,11 +167,8 @@ def _explained(text: Sequence[str]) -> Iterator[str]:
         yield line
 
 
-def _databases(shards: Shards) -> list[str]:
-    text = ["# TYPE armwise_model_merges_total counter", f"armwise_model_merges_total {shards.merges}"]
-    text += ["# TYPE armwise_model_merge_seconds_total counter"]
-    text += [f"armwise_model_merge_seconds_total {shards.merge_seconds:.6f}"]
-    parts = shards.parts()
+def _databases(parts: Mapping[str, Mapping[str, float]]) -> list[str]:
+    text: list[str] = []
     for name in {name: None for shown in parts.values() for name in shown}:
         text.append(f"# TYPE armwise_database_{name} {'counter' if name.endswith('_total') else 'gauge'}")
         values = {place: shown[name] for place, shown in parts.items() if name in shown}
@@ -165,15 +176,46 @@ def _databases(shards: Shards) -> list[str]:
     return text
 
 
-def _versions(models: Mapping[str, Model]) -> list[str]:
-    shares, uplifts = ["# TYPE armwise_version_share gauge"], ["# TYPE armwise_version_uplift gauge"]
-    for app, model in models.items():
-        for name, version in model.versions.items():
-            labels = f'application="{_escape(app)}",version="{_escape(name)}"'
-            shares.append(f"armwise_version_share{{{labels}}} {version.share}")
-            for end, value in zip(("value", "low", "high"), version.uplift.interval()):
-                uplifts.append(f'armwise_version_uplift{{{labels},end="{end}"}} {value:.6g}')
-    return shares + uplifts
+def _looked(look: Callable[[str], dict[str, Any]], app: str) -> dict[str, Any] | None:
+    with contextlib.suppress(Unavailable, Unknown):  # its journal cannot be read now, or it is gone
+        return look(app)
+    return None
+
+
+def _earned(seen: Mapping[str, dict[str, Any]]) -> list[str]:
+    """What decisions earn, all and per arm, by age; and what versions earn more than the one that leads."""
+    text = ["# TYPE armwise_reward_horizon_seconds gauge"]
+    for app, each in seen.items():
+        horizon = each["cohort"]["horizon"]
+        seconds = each["delays"]["window"] if horizon is None else horizon
+        text.append(f'armwise_reward_horizon_seconds{{application="{_escape(app)}"}} {seconds:.6g}')
+    text.append("# TYPE armwise_reward_per_decision gauge")
+    for app, each in seen.items():
+        text += _ends("reward_per_decision", f'application="{_escape(app)}"', each["rewards"], each["rewards"]["mean"])
+    text.append("# TYPE armwise_judged_decisions gauge")
+    judged = {app: each["cohort"]["n"] for app, each in seen.items()}
+    text += [f'armwise_judged_decisions{{application="{_escape(app)}"}} {n}' for app, n in judged.items()]
+    text.append("# TYPE armwise_arm_reward_per_decision gauge")
+    for app, each in seen.items():
+        for arm in each["arms"]:
+            labels = f'application="{_escape(app)}",arm="{_escape(arm["arm"])}"'
+            text += _ends("arm_reward_per_decision", labels, arm, arm["value"])
+    text.append("# TYPE armwise_arm_judged_decisions gauge")
+    for app, each in seen.items():
+        for arm in each["arms"]:
+            labels = f'application="{_escape(app)}",arm="{_escape(arm["arm"])}"'
+            text.append(f"armwise_arm_judged_decisions{{{labels}}} {arm['n']}")
+    text.append("# TYPE armwise_version_uplift gauge")
+    for app, each in seen.items():
+        for one in each["versions"][1:]:
+            labels = f'application="{_escape(app)}",version="{_escape(one["name"])}"'
+            text += _ends("version_uplift", labels, one["uplift"], one["uplift"]["value"])
+    return text
+
+
+def _ends(name: str, labels: str, interval: Mapping[str, Any], value: float | None) -> list[str]:
+    ends = {"value": value, "low": interval["low"], "high": interval["high"]}
+    return [f'armwise_{name}{{{labels},end="{end}"}} {x:.6g}' for end, x in ends.items() if x is not None]
 
 
 def _by_application(name: str, kind: str, values: Mapping[str, float]) -> list[str]:

@@ -99,6 +99,7 @@ class Outcome(msgspec.Struct):
     time: Annotated[str, said(format="date-time")]
     late: bool
     cost: Cost | Unset = msgspec.UNSET
+    final: bool = False
 
 
 class ArmProbability(msgspec.Struct, gc=False):
@@ -209,6 +210,8 @@ class JournaledDecision(msgspec.Struct):
     rewards: int
     reward: float | None
     closed: bool
+    status: str
+    age: float
     outcomes: list[Outcome]
 
 
@@ -217,6 +220,7 @@ class RewardRequest(msgspec.Struct, forbid_unknown_fields=True):
 
     value: Number
     cost: Cost | Unset = msgspec.UNSET
+    final: bool = False
 
 
 class NamedReward(msgspec.Struct, forbid_unknown_fields=True):
@@ -225,6 +229,7 @@ class NamedReward(msgspec.Struct, forbid_unknown_fields=True):
     id: Name
     value: Number
     cost: Cost | Unset = msgspec.UNSET
+    final: bool = False
 
 
 class RewardsRequest(msgspec.Struct, forbid_unknown_fields=True):
@@ -328,10 +333,18 @@ class ErasureRequest(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Erasure(msgspec.Struct):
-    """The event of it, and how many decisions are deleted so far; null where another process does it."""
+    """The event of it, what was searched, found and deleted (events; null: the leading process does it), what is left.
+
+    ``until`` says when what remains goes; ``elsewhere`` is what the service cannot reach.
+    """
 
     erasure: int
+    searched: dict[str, int]
+    found: dict[str, int]
     deleted: int | None
+    remaining: int
+    until: str
+    elsewhere: list[str]
 
 
 class Status(msgspec.Struct):

@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
 
 from armwise.features.encoding.arms import ArmColumns, check_id, read_arms
-from armwise.features.encoding.requests import read_plain
 from armwise.features.encoding.tokens import InvalidInput, Part, part, refuse_twice, why
-from armwise.native.requests import distribution
 from armwise.service.engine.application import Application
 from armwise.service.engine.draw import Answer, answer
 from armwise.service.engine.engine import Engine
 from armwise.service.errors import Conflict
-from armwise.service.journal.append import Journal, Write, Written
-from armwise.service.journal.events import Activation, Change, Decision, Reward
+from armwise.service.journal.events import Activation, Change, Decision, Reward, Row
+from armwise.service.journal.journal import Journal, Write, Written
 from armwise.service.journal.rules import Status
 from armwise.service.log import parquet
-from armwise.service.log.export import FORMATS, earned, outcomes, pieces_of
+from armwise.service.log.export import FORMATS, Entry, outcomes, pieces_of
+from armwise.service.log.retain import Erased, merge
+from armwise.service.sharding.sharded_engine import AnyEngine
 from armwise.service.web import admission, shapes
-from armwise.service.web.http import Call, Planned, Problem, Response, Route, finite, read_object, reply
-from armwise.service.web.shapes import ArmProbability, CatalogueRequest, DecisionRequest, RewardAnswer
+from armwise.service.web.exports import Exports
+from armwise.service.web.http import Call, Problem, Response, Route, finite, read_object, reply
+from armwise.service.web.shapes import CatalogueRequest, DecisionRequest, RewardAnswer
 from armwise.service.web.shapes import DecisionAnswer as DecisionAnswer
 from armwise.service.web.threads import in_thread
 
@@ -54,29 +54,8 @@ async def decide(call: Call) -> Response:
     asked = await admission.aside(apart, lambda: read(call.body, call.engine.catalogue))
     apart = admission.heavy(call, [asked.tokens], asked.arms.tail, bool(asked.catalogue)) or apart
     write = await admission.aside(apart, lambda: draw(call, asked))
-    return _decided(write, await call.submit([write]))
-
-
-def plan(call: Call) -> Planned | None:
-    """The same, as far as it goes without waiting; None if it is too much for the loop."""
-    if admission.large(call.body):
-        return None
-    asked = read(call.body, call.engine.catalogue)
-    if admission.heavy(call, [asked.tokens], asked.arms.tail, bool(asked.catalogue)):
-        return None
-    write = draw(call, asked)
-    return Planned([write], functools.partial(_decided, write))
-
-
-def _decided(write: Write, written: list[Written]) -> Response:
-    [came] = written
-    decision = write.event
-    if came.again or not isinstance(decision, Decision) or decision.order:
-        return reply(DecisionAnswer.of(answer(came, write)), 200 if came.again else 201)
-    text = distribution(write.names, msgspec.json.encode(decision.p))
-    every: Any = list(map(ArmProbability, write.names, decision.p)) if text is None else msgspec.Raw(text)
-    arm = decision.arm
-    return reply(DecisionAnswer(came.row.id, write.names[arm], decision.p[arm], every, decision.version), 201)
+    it = answer((await call.submit([write]))[0], write)
+    return reply(DecisionAnswer.of(it), 200 if it.again else 201)
 
 
 def read(body: bytes, catalogue: Callable[[str], ArmColumns]) -> Asked:
@@ -84,22 +63,6 @@ def read(body: bytes, catalogue: Callable[[str], ArmColumns]) -> Asked:
 
     >>> read(b'{"arms": ["a", "b"]}', None).arms.ids
     ('a', 'b')
-    """
-    plain = read_plain(body)
-    if plain is None:
-        return read_any(body, catalogue)
-    context, tokens, id, deferred, named, arms = plain
-    if arms is None:
-        assert named is not None
-        return Asked(context, tokens, catalogue(named), id, (), deferred, bytes.fromhex(named))
-    return Asked(context, tokens, arms, id, (), deferred)
-
-
-def read_any(body: bytes, catalogue: Callable[[str], ArmColumns]) -> Asked:
-    """``read`` of a body that is not as most are, and what is wrong with it.
-
-    >>> read_any(b'{"arms": ["a", "b"], "excluded": ["a"]}', None).excluded
-    ['a']
     """
     try:
         sent = _decode.decode(body)
@@ -134,23 +97,21 @@ def draw(call: Call, asked: Asked, *part: str) -> Write:
 
 
 async def erase(call: Call) -> Response:
-    """``POST /v1/erasures``: one subject's decisions go, by a value at a key of their contexts; what they taught stays.
+    """``POST /v1/erasures``: one subject's decisions go, by a value at a key of their contexts or arms.
 
-    Those whose reward window is still open go when it has closed. ``deleted`` is null where another process leads,
-    which does it within its next turn.
+    Open windows of theirs are closed; what they taught stays. ``deleted`` is null where another process leads, which
+    deletes them within seconds.
     """
     body = read_object(call.body, {"key", "value"})
     if not isinstance(body.get("key"), str) or not body["key"] or "value" not in body:
         raise InvalidInput('the body must name a key of the context and its value: {"key": "user", "value": "u7"}')
-    retentions, leads = call.service.retain(), call.engine.leader
+    retentions = call.service.retain()
 
-    def erased() -> tuple[int, int | None]:
+    def erased() -> Erased:
         assert len(retentions) == len(call.engine.each)  # raises, before anything is done, if a database is lost
-        seqs = [each.erase(call.application, body["key"], body["value"]) for each in retentions]
-        return max(seqs), sum(each.run() for each in retentions) if leads else None
+        return merge([each.erase(call.application, body["key"], body["value"]) for each in retentions])
 
-    seq, deleted = await in_thread(erased)
-    return reply({"erasure": seq, "deleted": deleted})
+    return reply(await in_thread(erased))
 
 
 async def put_catalogue(call: Call) -> Response:
@@ -180,29 +141,30 @@ def retry_key(call: Call, *what: str) -> str:
 
 async def reward(call: Call) -> Response:
     """``POST /v1/decisions/{id}/reward``: say what a decision was worth."""
-    planned = plan_reward(call)
-    return planned.answer(await call.submit(planned.writes))
-
-
-def plan_reward(call: Call) -> Planned:
-    """The same, as far as it goes without waiting."""
-    body = read_object(call.body, {"value", "cost"})
+    body = read_object(call.body, {"value", "cost", "final"})
     value = body.get("value")
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise InvalidInput('the body must be an object with a number: {"value": 1.0}')
-    key = retry_key(call, "reward", call.params[0])
-    write = call.engine.prepare_reward(call.application, call.params[0], finite(value), key, body.get("cost"))
-    return Planned([write], _rewarded)
+    key, final = retry_key(call, "reward", call.params[0]), is_final(body)
+    write = call.engine.prepare_reward(call.application, call.params[0], finite(value), key, body.get("cost"), final)
+    return reply(reward_answer((await call.submit([write]))[0]))
 
 
-def _rewarded(written: list[Written]) -> Response:
-    return reply(reward_answer(written[0]))
+def is_final(body: dict[str, Any], what: str = "final") -> bool:
+    """Whether a reward is the last of its decision.
+
+    >>> is_final({"value": 1.0}), is_final({"value": 1.0, "final": True})
+    (False, True)
+    """
+    final = body.get("final", False)
+    if not isinstance(final, bool):
+        raise InvalidInput(f"{what} must be true or false, got {final!r:.60}")
+    return final
 
 
 def reward_answer(written: Written) -> RewardAnswer:
     """What came of a reward.
 
-    >>> from armwise.service.journal.events import Row
     >>> reward_answer(Written(Row(2, 0, "shop", "reward", "e1", b'{"value":0.5,"decision":1,"late":true}'))).late
     True
     """
@@ -225,33 +187,36 @@ async def find(call: Call) -> Response:
     return reply(await in_thread(_found, call.engine, call.application, call.params[0]))
 
 
-def _found(engine: Engine, app: str, id: str) -> dict[str, Any]:
-    shown = decision_json(*engine.find(app, id))
-    return shown | {"outcomes": [outcome.to_dict() for outcome in outcomes(engine.rewards(app, id))]}
+def _found(engine: AnyEngine, app: str, id: str) -> dict[str, Any]:
+    it, decision, status = engine.find(app, id)
+    came, row = outcomes(engine.rewards(app, id)), Row(status.seq, status.deadline - decision.window, app, "", id, b"")
+    entry = Entry(row, decision, status, came, engine.now())
+    stands = {"status": entry.standing, "age": entry.record.age, "outcomes": [outcome.to_dict() for outcome in came]}
+    return decision_json(it, decision, status) | stands
 
 
 def decision_json(it: Answer, decision: Decision, status: Status) -> dict[str, Any]:
-    """A decision with what was asked and where it stands; once it is closed, its reward is the one in the log.
+    """A decision with what was asked and what it earned so far; closed: nothing of it will be learnt any more.
 
     >>> it, asked = Answer("e1", "a", 1.0, [], 0, 1, False), Decision(msgspec.Raw(b"{}"), [], [], 0, 0, 1, 0.0)
     >>> decision_json(it, asked, Status("shop", "e1", 1, 5, "sum", 0.0, True))["reward"] is None
     True
     """
     whole: dict[str, Any] = msgspec.to_builtins(DecisionAnswer.of(it))
-    reward = earned(status) if status.closed else status.value if status.n else None
+    told = status.active if status.closed else status.n > 0  # an inactive decision earns nothing once it is closed
     return whole | {
         "context": decision.context,
         "deadline": status.deadline,
         "active": status.active,
         "rewards": status.n,
-        "reward": reward,
+        "reward": status.outcome if told else None,
         "closed": status.closed,
     }
 
 
 async def agents(call: Call) -> Response:
     """``GET /v1/agents``: the applications that the key may see."""
-    engine: Engine = call.engine
+    engine: AnyEngine = call.engine
     shown = []
     for name, model in sorted(engine.models.items()):
         if call.key.may("read", name):
@@ -344,9 +309,20 @@ async def log(call: Call) -> Response:
             await in_thread(parquet.check)
         except parquet.Missing as error:
             raise Problem(501, "NotImplemented", str(error)) from None
-    pieces = stream(engines, call.application, kind, after, limit)
+    pieces = counted(call.service.exports, stream(engines, call.application, kind, after, limit))
     first = await anext(pieces, b"")  # before the status is sent: what cannot be read at all is no 200
     return Response(200, continued(first, pieces), FORMATS[kind])
+
+
+async def counted(exports: Exports, pieces: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
+    """A stream that counts as an export while it is under way; Unavailable if it would be one too many."""
+    exports.begin()
+    try:
+        async for piece in pieces:
+            yield piece
+    finally:
+        await pieces.aclose()
+        exports.end()
 
 
 async def continued(first: bytes, rest: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
@@ -389,10 +365,9 @@ def _whole(query: dict[str, str], name: str, default: int) -> int:
 
 ROUTES = [
     Route("POST", "v1/decisions", "decide", decide, takes=DecisionRequest,
-          gives={201: DecisionAnswer, 200: DecisionAnswer}, plan=plan),
+          gives={201: DecisionAnswer, 200: DecisionAnswer}),
     Route("GET", "v1/decisions/{}", "read", find, gives={200: shapes.JournaledDecision}),
-    Route("POST", "v1/decisions/{}/reward", "reward", reward, takes=shapes.RewardRequest, gives={200: RewardAnswer},
-          plan=plan_reward),
+    Route("POST", "v1/decisions/{}/reward", "reward", reward, takes=shapes.RewardRequest, gives={200: RewardAnswer}),
     Route("POST", "v1/decisions/{}/activate", "reward", activate, gives={200: RewardAnswer}),
     Route("GET", "v1/agents", "read", agents, gives={200: shapes.Agents}),
     Route("PATCH", "v1/settings", "admin", change_settings, takes=shapes.SettingsChange,

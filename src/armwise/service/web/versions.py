@@ -14,7 +14,8 @@ from armwise.service.web.threads import in_thread
 
 
 class Interval(msgspec.Struct):
-    """How much more a version earns per decision than the one that leads, after ``n`` settled decisions.
+    """How much more a version earns per decision than the one that leads: on ``n`` decisions that are older than the
+    ``horizon``, clicked or not, by what came within it (seconds; none: the whole window).
 
     The ends hold at all times at once with the probability ``level``, also while the versions learn.
 
@@ -27,10 +28,11 @@ class Interval(msgspec.Struct):
     high: float
     n: int
     level: float = 0.95
+    horizon: float | None = None
 
 
 class VersionShown(msgspec.Struct, omit_defaults=True):
-    """A version: the one that leads first; ``unanswered`` are settled decisions that it had no distribution for.
+    """A version: the one that leads first; ``unanswered`` are judged decisions that it had no distribution for.
 
     >>> VersionShown("v1", "LinUCB()", 1, 30, 0, 1.0, True).uplift is None
     True
@@ -84,11 +86,12 @@ class ShareRequest(msgspec.Struct, forbid_unknown_fields=True):
 
 async def listed(call: Call) -> Response:
     """``GET /v1/versions``: all of them, each with its uplift over the one that leads."""
-    return reply(_all(call))
+    return reply(await _all(call))
 
 
-def _all(call: Call) -> VersionList:
-    return msgspec.convert({"versions": roster.versions(call.engine, call.application)}, VersionList)
+async def _all(call: Call) -> VersionList:
+    found = await in_thread(lambda: call.service.watch(call.application).versions())
+    return msgspec.convert({"versions": found}, VersionList)
 
 
 async def add(call: Call) -> Response:
@@ -99,26 +102,26 @@ async def add(call: Call) -> Response:
     changed = {name: value for name, value in said.items() if value is not msgspec.UNSET}
     creation = msgspec.structs.replace(made, **changed)
     await in_thread(roster.add_version, call.engine, call.application, sent.name, creation, sent.share)
-    return reply(_all(call), 201)
+    return reply(await _all(call), 201)
 
 
 async def share(call: Call) -> Response:
     """``PATCH /v1/versions/{name}``: the share of the decisions that it makes; 0: it is only asked (shadow mode)."""
     sent = _read(call.body, ShareRequest)
     await in_thread(roster.share_version, call.engine, call.application, call.params[0], sent.share)
-    return reply(_all(call))
+    return reply(await _all(call))
 
 
 async def promote(call: Call) -> Response:
     """``POST /v1/versions/{name}/promote``: it leads from now on; the one that led stays beside it."""
     await in_thread(roster.promote, call.engine, call.application, call.params[0])
-    return reply(_all(call))
+    return reply(await _all(call))
 
 
 async def roll_back(call: Call) -> Response:
     """``POST /v1/rollback``: the version leads again that led before the last promotion."""
     await in_thread(roster.roll_back, call.engine, call.application)
-    return reply(_all(call))
+    return reply(await _all(call))
 
 
 async def remove(call: Call) -> Response:

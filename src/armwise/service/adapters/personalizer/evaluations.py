@@ -22,20 +22,22 @@ import msgspec
 
 from armwise.features.encoding.arms import check_id
 from armwise.features.encoding.tokens import InvalidInput
-from armwise.service.engine.engine import Engine
-from armwise.service.journal.events import Change, Decision, Row
-from armwise.service.log.export import decisions, earned, stamp
-from armwise.service.log.judge import Distribution, followed, judged, missed
-from armwise.service.model.build import build_model
-from armwise.service.personalizer.admin import agent_of, anew, changing, read_policy, use_policy
-from armwise.service.personalizer.rank import DATED, EARLY, everywhere
-from armwise.service.personalizer.shapes import (
+from armwise.offline.logs.cohorts import WHOLE, cohort_of
+from armwise.service.adapters.personalizer.admin import agent_of, anew, changing, read_policy, use_policy
+from armwise.service.adapters.personalizer.rank import DATED, EARLY, everywhere
+from armwise.service.adapters.personalizer.shapes import (
     ChosenPolicy,
     DatedEvaluation,
     DatedEvaluations,
     Evaluation,
     EvaluationRequest,
 )
+from armwise.service.engine.engine import Engine
+from armwise.service.journal.events import Change
+from armwise.service.log.export import Entry, entries, stamp
+from armwise.service.log.judge import Distribution, followed, judged, missed
+from armwise.service.model.build import build_model
+from armwise.service.sharding.sharded_engine import AnyEngine
 from armwise.service.web.http import Call, Problem, Response, Route, read_object, reply
 from armwise.service.web.threads import in_thread
 
@@ -105,7 +107,7 @@ def _record(call: Call) -> dict[str, Any]:
     return record
 
 
-def evaluations(engine: Engine, app: str) -> dict[str, dict[str, Any]]:
+def evaluations(engine: AnyEngine, app: str) -> dict[str, dict[str, Any]]:
     """The evaluations of an application by id."""
     found: dict[str, dict[str, Any]] = engine.model(app).settings.extra.get("evaluations", {})
     if not engine.store.shared:  # one that nobody works on was cut off
@@ -117,12 +119,12 @@ def evaluations(engine: Engine, app: str) -> dict[str, dict[str, Any]]:
     return found
 
 
-def id_of(engine: Engine) -> int:
+def id_of(engine: AnyEngine) -> int:
     """What tells the engines of a process apart."""
     return id(engine)
 
 
-def _keep(engine: Engine, app: str, id: str, record: dict[str, Any] | None, only_if_there: bool = False) -> None:
+def _keep(engine: AnyEngine, app: str, id: str, record: dict[str, Any] | None, only_if_there: bool = False) -> None:
     with changing:
         extra = engine.model(app).settings.extra
         found = dict(extra.get("evaluations", {}))
@@ -144,7 +146,7 @@ def _modern(call: Call) -> bool:
 # ---------------------------------------------------------------------- work
 
 
-def begin(engine: Engine, app: str, id: str, body: bytes) -> dict[str, Any]:
+def begin(engine: AnyEngine, app: str, id: str, body: bytes) -> dict[str, Any]:
     """Note an evaluation and begin to work on it; the same id with the same content is one evaluation."""
     sent = read_object(body, {"name", "startTime", "endTime", "policies", "enableOfflineExperimentation"})
     for name in ("name", "startTime", "endTime"):
@@ -207,7 +209,7 @@ def moment(text: str) -> int:
         raise _invalid(f"{text[:40]!r} is not a time such as 2026-01-31T12:00:00Z") from None
 
 
-def _work(engine: Engine, app: str, record: dict[str, Any], start: int, end: int) -> None:
+def _work(engine: AnyEngine, app: str, record: dict[str, Any], start: int, end: int) -> None:
     try:
         with _turn:
             found = measure(engine, app, record["policies"], start, end)
@@ -221,33 +223,40 @@ def _work(engine: Engine, app: str, record: dict[str, Any], start: int, end: int
         _running.discard((id_of(engine), app, record["id"]))
 
 
-def settled(engine: Engine, app: str, start: int, end: int) -> Iterator[tuple[Row, Decision, float]]:
-    """The decisions of a time with what they earned, the oldest first, from every database that has some."""
+def logged(engine: AnyEngine, app: str, start: int, end: int) -> Iterator[Entry]:
+    """The decisions of a time that were shown, the oldest first, from every database that has some."""
     with contextlib.ExitStack() as sessions:
 
-        def found(each: Engine) -> Iterator[tuple[Row, Decision, float]]:
+        def found(each: Engine) -> Iterator[Entry]:
             journal = each.open_journal()
             sessions.callback(journal.connection.close)
-            for row, decision, status in decisions(journal, app, each.forgotten(app)):
-                reward = earned(status)
-                if start <= row.time <= end and reward is not None:
-                    yield row, decision, reward
+            for entry in entries(journal, app, each.forgotten(app), each.now()):
+                if start <= entry.row.time <= end and entry.status.active:
+                    yield entry
 
-        yield from heapq.merge(*map(found, engine.each), key=lambda each: each[0].time)
+        yield from heapq.merge(*map(found, engine.each), key=lambda entry: entry.row.time)
 
 
-def measure(engine: Engine, app: str, policies: list[dict[str, str]], start: int, end: int) -> dict[str, Any]:
-    """Judge all policies on the settled decisions of a time; status, description and results."""
+def measure(engine: AnyEngine, app: str, policies: list[dict[str, str]], start: int, end: int) -> dict[str, Any]:
+    """Judge all policies on the decisions of a time, by age; status, description and results."""
     extra = engine.model(app).settings.extra
-    newest: collections.deque[tuple[Row, Decision, float]] = collections.deque(maxlen=MOST_EVENTS)
+    newest: collections.deque[Entry] = collections.deque(maxlen=MOST_EVENTS)
     n = 0
-    for each in settled(engine, app, start, end):
+    for each in logged(engine, app, start, end):
         newest.append(each)
         n += 1
-    if not newest:
-        return {"status": "Failed", "description": "no decision of this time has its reward settled"}
-    rounds = list(newest)
+    records = [each.record for each in newest]
+    chosen = cohort_of(records)
+    if not chosen.rows.any():
+        return {"status": "Failed", "description": "no decision of this time is old enough to be judged"}
+    rounds = [
+        (entry.row, entry.decision, record.worth(chosen.horizon))
+        for entry, record, judged_now in zip(newest, records, chosen.rows)
+        if judged_now
+    ]
     said = [f"the newest {MOST_EVENTS} of {n} decisions"] if n > MOST_EVENTS else []
+    if chosen.left_out or chosen.horizon < WHOLE:
+        said.append(f"judged by age: {chosen}")
     tables: list[tuple[str, str, str, list[Distribution]]] = [
         ("Online", "Online", "", [decision.p for _, decision, _ in rounds]),
         ("Baseline", "Baseline", "", [[1.0] + [0.0] * (len(d.p) - 1) for _, d, _ in rounds]),

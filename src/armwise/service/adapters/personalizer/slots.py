@@ -18,10 +18,7 @@ import numpy as np
 from armwise.core.extras import needs
 from armwise.features.encoding.arms import ArmColumns, check_id, read_arm
 from armwise.features.encoding.tokens import InvalidInput, part, read_json
-from armwise.service.engine.draw import answer
-from armwise.service.journal.append import Write
-from armwise.service.journal.events import Activation, Decision, Reward, Row, decided
-from armwise.service.personalizer.rank import (
+from armwise.service.adapters.personalizer.rank import (
     Actions,
     Optional,
     RawContext,
@@ -31,7 +28,10 @@ from armwise.service.personalizer.rank import (
     read_reward,
     retry_key,
 )
-from armwise.service.personalizer.shapes import MultiSlotAnswer, MultiSlotReward
+from armwise.service.adapters.personalizer.shapes import MultiSlotAnswer, MultiSlotReward
+from armwise.service.engine.draw import answer
+from armwise.service.journal.events import Activation, Decision, Reward, Row, decided
+from armwise.service.journal.journal import Write
 from armwise.service.web import admission
 from armwise.service.web.http import Call, Response, Route, read_object, reply
 from armwise.service.web.shapes import Name, said
@@ -142,7 +142,7 @@ def draw(call: Call, asked: Asked) -> list[Write]:
 
     def again(k: int, strange: Sequence[Row]) -> tuple[Decision, Any, Any, Any]:
         """Slot k, once those before it were drawn again: what they show now is no longer free."""
-        call.engine.model(call.application).know_of(strange)
+        call.engine.model(call.application).count_foreign_decisions(strange)
         write = made(k)
         if write.refusal is not None:
             raise write.refusal

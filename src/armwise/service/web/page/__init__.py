@@ -1,4 +1,8 @@
-"""The web page at ``/``: one file, nothing from elsewhere; it reads ``/v1/live``, a stream of server-sent events."""
+"""The web page at ``/``: one file without external resources; it reads ``/v1/live``, server-sent events.
+
+It imports web, engine and model.
+Invariant: the page shows only what the key of its reader may read.
+"""
 
 from __future__ import annotations
 

@@ -9,15 +9,15 @@ from collections.abc import Iterator
 from armwise.service.engine.engine import Engine
 from armwise.service.engine.writer import STALL
 from armwise.service.errors import Unavailable
-from armwise.service.journal.append import Journal
 from armwise.service.journal.events import Row
-from armwise.service.web.page.rivals import Made
+from armwise.service.journal.journal import Journal
+from armwise.service.sharding.sharded_engine import AnyEngine
 
-BACK = 20_000  # events of a database that are read when the first one looks
+BACK = 100_000  # events of a database that are read when the first one looks
 PIECE = 50  # events that are read at once
 
 
-def errors_of(engine: Engine) -> tuple[type[Exception], ...]:
+def errors_of(engine: AnyEngine) -> tuple[type[Exception], ...]:
     """What is raised where a database cannot be read.
 
     >>> from armwise.service.journal.sqlite import SQLite
@@ -43,7 +43,6 @@ class Source:
         self.errors = errors_of(engine)
         self.journal: Journal = engine.open_journal()
         self.journal.connection.patience = STALL
-        self.waiting: dict[int, Made] = {}  # decisions without their lesson yet
         self.forgotten = engine.forgotten(app)  # of a log that was deleted, nothing is ever read
         self.seq = max(self.forgotten, self.journal.last()[0] - BACK)
         self.rows: collections.deque[Row] = collections.deque()  # read, and not taken yet
@@ -63,7 +62,6 @@ class Source:
         last = self.journal.last()[0]
         if last - self.seq > 2 * BACK:
             self.seq = last - BACK
-            self.waiting.clear()
             self.rows.clear()
 
     def read(self) -> None:
@@ -82,8 +80,6 @@ class Source:
             if found:
                 self.seq = found[-1].seq
                 self.rows.extend(row for row in found if row.app == self._app)
-        while len(self.waiting) > BACK:
-            del self.waiting[next(iter(self.waiting))]
 
     @property
     def unread(self) -> int:
@@ -113,7 +109,7 @@ class Feed:
     ['create']
     """
 
-    def __init__(self, engine: Engine, app: str) -> None:
+    def __init__(self, engine: AnyEngine, app: str) -> None:
         self._engine, self._app = engine, app
         self._sources: dict[int, Source] = {}  # by the engine
         self.sources: list[Source] = []  # that can be read now

@@ -1,114 +1,49 @@
-"""Policies beside the one that decides: what each would have earned, as a running tally that keeps no decision."""
+"""Policies beside the one that decides: what each would have earned on the same decisions."""
 
 from __future__ import annotations
 
+import collections
 import time
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
+import numpy as np
 
+from armwise.core.agent import Floats
 from armwise.service.journal.events import Decision
-from armwise.service.model.model import Model
+from armwise.service.model.model import DecisionRequest, Model
 from armwise.service.model.seen import offered, stack_of
-from armwise.service.model.uplift import Uplift, Weighed
+from armwise.service.model.uplift import Weights, uplift_interval
 
 SLOWEST = 0.25  # seconds of processor time that a policy may take for a decision, before it is followed no longer
 ENOUGH = 30  # effective decisions that an interval needs
-LIVE = Weighed(1.0, 1.0)
+MAX_JUDGED = 50_000  # decisions of a policy that are kept
 
 
-class Made(NamedTuple):
-    """What is remembered of a decision until its reward is known."""
+def shown(name: str, policy: Weights, rewards: Floats, ends: list[float]) -> dict[str, Any]:
+    """What is known of a policy, as the page shows it: how much more than the live one it would have earned.
 
-    time: int
-    arm: int
-    p: float  # of the arm
-    n_arms: int
-    least: float  # the smallest of the arms' probabilities that is not 0
-    drawable: int  # how many these are
-    first: float  # the probability of the first arm
-
-
-def made(time: int, decision: Decision) -> Made:
-    """A journaled decision in a few numbers.
-
-    >>> made(5, Decision(msgspec.Raw(b"{}"), [], [0.75, 0.25, 0.0], 1, 0, 1, 0.0)).drawable
-    2
-    """
-    chances = [p for p in decision.p if p > 0.0]
-    return Made(
-        time, decision.arm, decision.p[decision.arm], len(decision.p), min(chances), len(chances), decision.p[0]
-    )
-
-
-def at_random(it: Made) -> Weighed:
-    """The policy that plays every arm alike.
-
-    >>> at_random(Made(0, 0, 0.9, 2, 0.1, 2, 0.9)).most
-    5.0
-    """
-    share = 1.0 / it.n_arms
-    return Weighed(share / it.p, share / it.least, it.drawable * share)
-
-
-def the_first(it: Made) -> Weighed:
-    """The policy that plays the caller's first arm: what was done before there was a service.
-
-    >>> the_first(Made(0, 1, 0.1, 2, 0.1, 2, 0.9)).weight
-    0.0
-    """
-    if it.first <= 0.0:
-        return Weighed(0.0, 0.0, 0.0)
-    return Weighed(float(it.arm == 0) / it.p, 1.0 / it.first)
-
-
-class Tally:
-    """What is known of one policy: how much more than the live one it would have earned per decision.
-
-    >>> tally = Tally("at random", [0.0, 1.0])
-    >>> tally.add(Weighed(0.5, 5.0), 1.0); tally.shown(1.0)["ess"]
+    >>> shown("at random", Weights(*np.ones((3, 1))), np.ones(1), [0.0, 1.0])["ess"]
     1.0
     """
+    n = len(rewards)
+    ess = float(policy.weight.sum() ** 2 / (policy.weight**2).sum()) if policy.weight.any() else 0.0
+    numbers: dict[str, Any] = {"value": None, "low": None, "high": None, "uplift": None}
+    if n:
+        uplift, low, high = uplift_interval(policy, Weights(*np.ones((3, n))), rewards, *ends)
+        mean = float(rewards.mean())
+        numbers = {"value": min(max(mean + uplift, ends[0]), ends[1]), "low": low, "high": high, "uplift": uplift}
+    return {"name": name, "n": n, "ess": ess, "warning": "; ".join(_doubts(policy, n, ess)), **numbers}
 
-    def __init__(self, name: str, ends: list[float]) -> None:
-        self.name = name
-        self.uplift = Uplift(*ends)  # of this policy over the live one
-        self.unanswered, self.why = 0, ""
-        self._weights = self._squares = self._missing = 0.0
 
-    def add(self, policy: Weighed, reward: float) -> None:
-        """A settled decision."""
-        self.uplift.add(policy, LIVE, reward)
-        self._weights += policy.weight
-        self._squares += policy.weight**2
-        self._missing += 1.0 - policy.covered
-
-    def refuse(self, why: str) -> None:
-        """A settled decision that the policy has no answer to."""
-        self.unanswered, self.why = self.unanswered + 1, why
-
-    def shown(self, mean: float) -> dict[str, Any]:
-        """As the page shows it, beside the live policy's mean reward."""
-        n = self.uplift.n
-        ess = self._weights**2 / self._squares if self._squares else 0.0
-        if not n:
-            numbers: dict[str, Any] = {"value": None, "low": None, "high": None, "uplift": None}
-        else:
-            uplift, low, high = self.uplift.interval()
-            numbers = {"value": mean + uplift, "low": low, "high": high, "uplift": uplift}
-        return {"name": self.name, "n": n, "ess": ess, "warning": "; ".join(self._doubts(n, ess)), **numbers}
-
-    def _doubts(self, n: int, ess: float) -> list[str]:
-        doubts = []
-        if self.unanswered:
-            all_of_it = n + self.unanswered
-            left = f"it could not answer {self.unanswered} of {all_of_it} decisions ({self.why}), which are left out"
-            doubts.append(left)
-        if n and self._missing / n > 0.001:
-            doubts.append(f"{self._missing / n:.1%} of its decisions are arms that are never tried here")
-        if n and ess < ENOUGH:
-            doubts.append(f"too few decisions answer the question: effective sample size {ess:.0f} of {n}")
-        return doubts
+def _doubts(policy: Weights, n: int, ess: float) -> list[str]:
+    doubts = []
+    missing = float((1.0 - policy.covered).mean()) if n else 0.0
+    if missing > 0.001:
+        doubts.append(f"{missing:.1%} of its decisions are arms that are never tried here")
+    if n and ess < ENOUGH:
+        doubts.append(f"too few decisions answer the question: effective sample size {ess:.0f} of {n}")
+    return doubts
 
 
 class Rival:
@@ -116,33 +51,47 @@ class Rival:
 
     >>> from armwise.service.journal.events import Creation
     >>> from armwise.service.model.build import build_model
-    >>> rival = Rival("bold", build_model(Creation()), [0.0, 1.0])
+    >>> rival = Rival("bold", build_model(Creation()))
     >>> asked = Decision(msgspec.Raw(b"{}"), [msgspec.Raw(b'"a"')], [1.0], 0, 0, 1, 0.0)
-    >>> rival.follow(asked, 1.0); rival.tally.uplift.n
+    >>> rival.follow(asked, 1.0); rival.shown([0.0, 1.0])["n"]
     1
     """
 
-    def __init__(self, name: str, model: Model, ends: list[float]) -> None:
-        self.name, self._model, self.tally = name, model, Tally(name, ends)
+    def __init__(self, name: str, model: Model) -> None:
+        self.name, self._model = name, model
         self.too_slow = 0.0  # seconds that it took
+        self._unanswered, self._why = 0, ""
+        self._judged: collections.deque[tuple[float, float, float, float]] = collections.deque(maxlen=MAX_JUDGED)
 
     def follow(self, decision: Decision, reward: float) -> None:
-        """Judge a settled decision, then learn it."""
+        """Judge a decision with what it earned, then learn it."""
         if self.too_slow:
-            self.tally.refuse(f"it takes {self.too_slow:.1f} s per decision, and is followed no longer")
-            return
+            return self._refuse(f"it takes {self.too_slow:.1f} s per decision, and is followed no longer")
         model, started = self._model, time.thread_time()
         try:
-            drawn = model.choose(bytes(decision.context), offered(decision), 0.5)
+            [drawn] = model.decide([DecisionRequest(bytes(decision.context), offered(decision), 0.5)])
             model.scaler.take(stack_of(decision))
         except (ValueError, ArithmeticError) as error:  # other arms than it was made for, say
-            self.tally.refuse(str(error) or type(error).__name__)
-            return
+            return self._refuse(str(error) or type(error).__name__)
         own, p = drawn.p.tolist(), decision.p
         ratios = [(mine, mine / theirs) for mine, theirs in zip(own, p) if theirs > 0.0]
         covered = min(sum(mine for mine, _ in ratios), 1.0)
         weight = own[decision.arm] / p[decision.arm]
-        self.tally.add(Weighed(weight, max(ratio for _, ratio in ratios), covered), reward)
+        self._judged.append((weight, max(ratio for _, ratio in ratios), covered, reward))
         model.learn(msgspec.structs.replace(decision, note=None, scaling=drawn.seen.scaling.journal), reward)
         took = time.thread_time() - started  # its own work: a busy machine is no fault of the policy
         self.too_slow = took if took > SLOWEST else 0.0
+        return None
+
+    def _refuse(self, why: str) -> None:
+        self._unanswered, self._why = self._unanswered + 1, why
+
+    def shown(self, ends: list[float]) -> dict[str, Any]:
+        """As the page shows it."""
+        weight, most, covered, rewards = np.array(self._judged).reshape(-1, 4).T
+        found = shown(self.name, Weights(weight, most, covered), rewards, ends)
+        if self._unanswered:
+            n = self._unanswered
+            left = f"it could not answer {n} of {len(rewards) + n} decisions ({self._why}), which are left out"
+            found["warning"] = "; ".join(filter(None, [left, found["warning"]]))
+        return found

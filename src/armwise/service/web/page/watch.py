@@ -1,8 +1,8 @@
 """What the web page shows, kept up to date from the journals while somebody looks: numbers, and no decisions.
 
-Memory and work are bounded whatever the applications are like. Of a decision that waits for its reward a few numbers
-are remembered; the policies to compare with read theirs again from the journal, as many as ``WORK`` seconds allow per
-look, and the oldest are left out where there are more.
+Memory and work are bounded whatever the applications are like. Of a decision a few numbers are remembered
+(``log.earnings``); the policies to compare with read theirs again from the journal, as many as ``WORK`` seconds allow
+per look, and the oldest are left out where there are more.
 """
 
 from __future__ import annotations
@@ -14,20 +14,25 @@ import time
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from armwise.features.encoding.arms import read_arm
+from armwise.offline.logs.cohorts import WHOLE, duration
 from armwise.service.engine.application import rivals
-from armwise.service.engine.engine import Engine
 from armwise.service.engine.roster import versions
 from armwise.service.errors import Unavailable, Unknown
-from armwise.service.journal.events import EARLIEST, Creation, Decision, Row
+from armwise.service.journal.events import EARLIEST, Creation, Decision, Reward, Row
+from armwise.service.log.earnings import Earnings, Interval, Judgement
+from armwise.service.model.seen import offered
+from armwise.service.model.versions import by_role
+from armwise.service.sharding.sharded_engine import AnyEngine
 from armwise.service.web.page.feed import Feed, Source
-from armwise.service.web.page.rivals import Rival, Tally, at_random, made, the_first
-from armwise.service.web.page.series import Series, radius
+from armwise.service.web.page.rivals import Rival, shown
 
 SHOWN = 12  # decisions in the list
-WINDOW = 500  # settled decisions of the windowed rate
-JUDGED = 2_000  # settled decisions that wait for the policies to compare with
+LATELY = 500  # judged decisions of the rate now
+JUDGED = 2_000  # decisions that wait for the policies to compare with
+EXPECTED = 10  # of the newest decisions, whose arms the model is asked about
 WORK = 0.3  # seconds of processor time for reading, and again for judging, per look
 
 
@@ -35,6 +40,7 @@ class Watch:
     """The newest decisions of one application, and what they say.
 
     >>> from armwise.service.journal.sqlite import SQLite
+    >>> from armwise.service.engine.engine import Engine
     >>> engine = Engine(SQLite.temporary(), {"shop": Creation()})
     >>> engine.start()
     >>> _ = engine.decide("shop", b"{}", [b'"a"'], id="e1")
@@ -44,7 +50,7 @@ class Watch:
     >>> watch.close(); engine.stop()
     """
 
-    def __init__(self, engine: Engine, app: str) -> None:
+    def __init__(self, engine: AnyEngine, app: str) -> None:
         self._engine, self._app = engine, app
         self._lock, self._closed = threading.Lock(), False
         self._feed = Feed(engine, app)
@@ -55,36 +61,48 @@ class Watch:
         model = self._engine.model(self._app)
         self._settings = model.settings
         self._recent: collections.deque[tuple[Source, dict[str, Any]]] = collections.deque(maxlen=SHOWN)
-        self._arms: collections.deque[str] = collections.deque(maxlen=2000)
-        self._series = Series()
-        self._window: collections.deque[float] = collections.deque(maxlen=WINDOW)
+        self._earnings, self._read_until = Earnings(), 0
         bounds = model.settings.rule == EARLIEST and model.rewards  # a sum may lie beyond
         self._range = list(bounds or [0.0, 1.0])
-        self._random, self._first = Tally("at random", self._range), Tally("always the first arm", self._range)
-        creation = self._feed.sources[0].engine.configured(self._app)[1] or Creation()
-        built = rivals(msgspec.structs.replace(creation, settings=model.settings))
-        self._rivals = [Rival(name, each, self._range) for name, each in built.items()]
-        self._to_judge: collections.deque[tuple[Source, int, float]] = collections.deque(maxlen=JUDGED)
-        self._skipped = 0
+        self._begin_rivals(0.0)
         self._looked_at = 0.0
         self._answer: dict[str, Any] = {}
+
+    def _begin_rivals(self, horizon: float) -> None:
+        """Let the policies to compare with begin, on what comes within a horizon."""
+        settings = self._engine.model(self._app).settings
+        creation = self._feed.sources[0].engine.configured(self._app)[1] or Creation()
+        built = rivals(msgspec.structs.replace(creation, settings=settings))
+        self._rivals, self._judged_within = [Rival(name, each) for name, each in built.items()], horizon
+        self._to_judge: collections.deque[tuple[Source, int, float]] = collections.deque(maxlen=JUDGED)
+        self._given: set[tuple[int, int]] = set()  # decisions that they have, or will have
+        self._skipped = 0
 
     def look(self) -> dict[str, Any]:
         """Everything that the page shows; read anew at most about once a second, for however many look."""
         with self._lock:
-            if self._closed:
-                raise Unavailable("the page's session with the journal was closed: load the page again")
-            policies = self._engine.model(self._app).settings.policies
-            if self._feed.forgotten or policies != self._settings.policies:
-                self._feed.close()
-                self._feed = Feed(self._engine, self._app)
-                self._begin()
+            self._keep_up()
             if not self._answer or time.monotonic() - self._looked_at > 0.8:
-                self._feed.look()
-                self._read(time.thread_time() + WORK)
+                judgement = self._judgement()
+                self._give(judgement)
                 self._judge(time.thread_time() + WORK)
-                self._answer, self._looked_at = self._shown(), time.monotonic()
+                self._answer, self._looked_at = self._shown(judgement), time.monotonic()
             return self._answer
+
+    def versions(self) -> list[dict[str, Any]]:
+        """The versions of the model now, each with its uplift over the one that leads."""
+        with self._lock:
+            self._keep_up()
+            return self._versions(self._judgement())
+
+    def _keep_up(self) -> None:
+        if self._closed:
+            raise Unavailable("the page's session with the journal was closed: load the page again")
+        policies = self._engine.model(self._app).settings.policies
+        if self._feed.forgotten or policies != self._settings.policies:
+            self._feed.close()
+            self._feed = Feed(self._engine, self._app)
+            self._begin()
 
     def close(self) -> None:
         """Let go of the journals."""
@@ -94,61 +112,73 @@ class Watch:
 
     # ------------------------------------------------------------------ reading
 
-    def _read(self, until: float) -> None:
-        for source, row in self._feed.rows(until):
+    def _judgement(self) -> Judgement:
+        """What the decisions earn now; while there is more to read, at the time up to which all was read."""
+        self._feed.look()
+        now = self._engine.now()
+        for source, row in self._feed.rows(time.thread_time() + WORK):
+            self._read_until = row.time
             with contextlib.suppress(ValueError):  # what is damaged is said elsewhere
                 self._take(source, row)
+        behind = any(source.unread for source in self._feed.sources)
+        return self._earnings.judge(min(now, self._read_until) if behind else now, self._range)
 
     def _take(self, source: Source, row: Row) -> None:
         if isinstance(decision := row.event, Decision):
-            arm = read_arm(bytes(decision.arms[decision.arm])).id
-            source.waiting[row.seq] = made(row.time, decision)
-            shown = {"seq": row.seq, "id": row.id.replace("\x1f", " "), "time": row.time, "arm": arm,
-                     "p": decision.p[decision.arm], "reward": None, "deferred": decision.deferred}  # fmt: skip
+            if decision.among and len(self._engine.started) > 1:  # journals count their own events: names differ
+                known = source.engine.learner.served.get(self._app)
+                roles = {} if known is None else {name: role for role, name in by_role(known, True).items()}
+                decision.among = {roles.get(name, name): share for name, share in decision.among.items()}
+            shown: dict[str, Any] = {"seq": row.seq, "id": row.id.replace("\x1f", " "), "time": row.time,
+                     "arm": read_arm(bytes(decision.arms[decision.arm])).id, "p": decision.p[decision.arm],
+                     "reward": None, "deferred": decision.deferred}  # fmt: skip
             self._recent.append((source, shown))
-            self._arms.append(arm)
+        elif isinstance(reward := row.event, Reward):
+            for of, shown in self._recent:
+                if of is source and shown["seq"] == reward.decision:
+                    shown["reward"] = (shown["reward"] or 0.0) + reward.value
+        self._earnings.take(id(source), row)
+
+    def _give(self, judgement: Judgement) -> None:
+        """Let the policies to compare with have what was judged since; anew when the horizon has grown."""
+        if not self._rivals:
             return
-        lesson = row.lesson
-        if lesson is None or (it := source.waiting.pop(lesson[0], None)) is None:
-            return
-        seq, reward = lesson
-        for of, shown in self._recent:
-            if of is source and shown["seq"] == seq:
-                shown["reward"] = reward
-        self._range = [min(self._range[0], reward), max(self._range[1], reward)]
-        self._series.add(row.time, reward)
-        self._window.append(reward)
-        self._random.add(at_random(it), reward)
-        self._first.add(the_first(it), reward)
-        if self._rivals:
+        horizon = judgement.cohort.horizon
+        if horizon > 2.0 * self._judged_within:
+            self._begin_rivals(horizon)
+        sources = {id(source): source for source in self._feed.sources}
+        for journal, seq, value in judgement.judged():
+            if (journal, seq) in self._given or journal not in sources:
+                continue
+            self._given.add((journal, seq))
             self._skipped += len(self._to_judge) == JUDGED
-            self._to_judge.append((source, seq, reward))
+            self._to_judge.append((sources[journal], seq, value))
 
     def _judge(self, until: float) -> None:
-        """Let the policies to compare with take settled decisions in, in order, as long as there is time."""
+        """Let the policies to compare with take decisions in, in order, as long as there is time."""
         while self._rivals and self._to_judge and time.thread_time() < until:
             source, seq, reward = self._to_judge.popleft()
             if source not in self._feed.sources:  # it cannot be read now
                 self._skipped += 1
                 continue
-            try:
-                decision = source.journal.row(seq).event
-            except (Unknown, ValueError):  # compacted away meanwhile, or damaged
-                continue
-            if isinstance(decision, Decision):
+            if (decision := _decision(source, seq)) is not None:
                 for rival in self._rivals:
                     rival.follow(decision, reward)
 
     # ------------------------------------------------------------------ what is shown
 
-    def _shown(self) -> dict[str, Any]:
+    def _shown(self, judgement: Judgement) -> dict[str, Any]:
         engine, model = self._engine, self._engine.model(self._app)
-        series, (low, high) = self._series, self._range
-        room = radius(series.n, low, high) if series.n else high - low
-        window = list(self._window)
-        policies = [self._live()] if series.n else []
-        sources = self._feed.sources
-        policies += [tally.shown(series.mean) for tally in self._tallies() if tally.uplift.n or tally.unanswered]
+        sources, ends, mean = self._feed.sources, judgement.ends, judgement.mean()
+        lately, rate = judgement.lately(LATELY)
+        late, moved = judgement.late
+        delays, cohort = judgement.delays(), judgement.cohort
+        random, first = judgement.at_random(), judgement.the_first()
+        policies = [_live(mean)] if mean.n else []
+        if mean.n:
+            policies += [shown("at random", random, judgement.values, ends)]
+            policies += [shown("always the first arm", first, judgement.values, ends)]
+        policies += [each for rival in self._rivals if (each := rival.shown(ends))["n"] or each["warning"]]
         return {
             "application": self._app,
             "health": {
@@ -158,30 +188,63 @@ class Watch:
                 "lessons": model.lessons, "refused": model.refused, "agent": repr(model.agent),
                 "unread": sum(each.unread for each in sources),
             },
-            "uplift": {"random": _over(self._random), "first": _over(self._first)},
-            "drift": self._drift(),
-            "versions": versions(engine, self._app),
-            "decisions": [shown for _, shown in self._recent][::-1],
-            "rewards": {
-                "n": series.n, "mean": series.mean if series.n else None, "range": [low, high],
-                "low": max(series.mean - room, low) if series.n else low,
-                "high": min(series.mean + room, high) if series.n else high,
-                "window": {"n": len(window), "mean": sum(window) / len(window) if window else None},
-                "curve": series.points(low, high),
+            "uplift": {
+                "random": judgement.over(random)._asdict(), "first": judgement.over(first)._asdict(),
             },
-            "shares": self._shares(),
+            "drift": self._drift(),
+            "versions": self._versions(judgement),
+            "decisions": [each for _, each in self._recent][::-1],
+            "cohort": {
+                "horizon": None if cohort.horizon == WHOLE else cohort.horizon, "said": str(cohort),
+                "within": "the whole window" if cohort.horizon == WHOLE else duration(cohort.horizon),
+                "n": mean.n, "left_out": cohort.left_out, "late": late, "moved": moved,
+            },
+            "rewards": {
+                "n": mean.n, "mean": mean.value, "range": ends, "low": mean.low, "high": mean.high,
+                "window": {"n": lately, "mean": rate}, "curve": judgement.over_time(),
+            },
+            "open": judgement.open(),
+            "delays": {
+                "points": delays.points(), "oldest": delays.oldest, "window": model.settings.window,
+                "recommended": delays.window, "learn": model.learns,
+            },
+            "arms": self._arms(judgement, time.thread_time() + WORK / 2),
             "policies": policies,
             "waiting": len(self._to_judge), "skipped": self._skipped,
         }  # fmt: skip
 
-    def _tallies(self) -> list[Tally]:
-        return [self._random, self._first, *(rival.tally for rival in self._rivals)]
+    def _versions(self, judgement: Judgement) -> list[dict[str, Any]]:
+        leader, several = self._engine.model(self._app), len(self._engine.started) > 1
+        roles = {name: role for role, name in by_role(leader, True).items()} if several else {}
+        found = versions(self._engine, self._app)
+        for each in found[1:]:
+            since = 0 if several else max(each["since"], leader.since)
+            names = [roles.get(name, name) for name in (each["name"], leader.name)]
+            uplift, each["unanswered"] = judgement.version(names[0], names[1], since)
+            horizon = None if judgement.cohort.horizon == WHOLE else judgement.cohort.horizon
+            each["uplift"] = uplift._asdict() | {"level": 0.95, "horizon": horizon}
+        return found
 
-    def _live(self) -> dict[str, Any]:
-        n = self._series.n
-        few = f"too few decisions answer the question: {n}" if n < 30 else ""
-        return {"name": "live", "value": self._series.mean, "uplift": 0.0, "low": 0.0, "high": 0.0, "n": n,
-                "ess": float(n), "warning": few}  # fmt: skip
+    def _arms(self, judgement: Judgement, until: float) -> list[dict[str, Any]]:
+        """The arms, each with what the model expects of it now: over the newest decisions that offered it."""
+        expected: dict[str, list[float]] = {}
+        model = self._engine.model(self._app)
+        for source, each in list(self._recent)[-EXPECTED:]:
+            if time.thread_time() > until or source not in self._feed.sources:
+                break
+            decision = _decision(source, each["seq"])
+            if decision is None:
+                continue
+            with contextlib.suppress(ValueError, ArithmeticError, NotImplementedError):  # it estimates nothing
+                arms = offered(decision)
+                means, _ = model.estimate(bytes(decision.context), arms)
+                for arm, value in zip(arms.ids, np.asarray(means, np.float64).tolist()):
+                    expected.setdefault(arm, []).append(value)
+        rows = judgement.arms()
+        for row in rows:
+            now = expected.get(row["arm"], [])
+            row["expected"] = sum(now) / len(now) if now else None
+        return rows
 
     def _drift(self) -> dict[str, Any]:
         model, alarms = self._engine.model(self._app), []
@@ -195,16 +258,16 @@ class Watch:
         alarms = sorted(alarms, key=lambda alarm: alarm["time"] or 0)[-3:]
         return {"setting": model.settings.drift, "evidence": model.drift.evidence, "alarms": alarms}
 
-    def _shares(self) -> list[dict[str, Any]]:
-        counts = collections.Counter(self._arms).most_common()
-        shares = [{"arm": arm, "share": n / len(self._arms)} for arm, n in counts[:8]]
-        if len(counts) > 8:
-            rest = sum(n for _, n in counts[8:])
-            shares.append({"arm": f"{len(counts) - 8} others", "share": rest / len(self._arms)})
-        return shares
+
+def _decision(source: Source, seq: int) -> Decision | None:
+    try:
+        event = source.journal.row(seq).event
+    except (Unknown, ValueError):  # compacted away meanwhile, or damaged
+        return None
+    return event if isinstance(event, Decision) else None
 
 
-def _over(tally: Tally) -> dict[str, Any]:
-    """What the live policy earns more than another, from what the other earns more than it."""
-    value, low, high = tally.uplift.interval()
-    return {"value": -value, "low": -high, "high": -low, "n": tally.uplift.n}
+def _live(mean: Interval) -> dict[str, Any]:
+    few = f"too few decisions answer the question: {mean.n}" if mean.n < 30 else ""
+    return {"name": "live", "value": mean.value, "uplift": 0.0, "low": 0.0, "high": 0.0, "n": mean.n,
+            "ess": float(mean.n), "warning": few}  # fmt: skip

@@ -1,0 +1,36 @@
+"""Chaos: a client's requests fail on purpose, as networks and services do, so that applications test their handlers."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Mapping
+
+FAULTS = ("timeout", "duplicate", "delay", "unavailable")
+_SETTINGS = {"seconds": 0.05, "seed": 0.0}
+
+
+class Chaos:
+    """Draws what goes wrong with each attempt to send a request; seeded, and for all threads of a client."""
+
+    def __init__(self, settings: Mapping[str, float]) -> None:
+        for name, value in settings.items():
+            if name not in (*FAULTS, *_SETTINGS):
+                known = ", ".join((*FAULTS, *_SETTINGS))
+                raise ValueError(f"chaos: {name!r} is not one of {known}")
+            if name in FAULTS and not 0.0 <= value <= 1.0:
+                raise ValueError(f"chaos: {name} must be a probability, got {value}")
+        whole = _SETTINGS | dict(settings)
+        self._chances = {name: float(whole.get(name, 0.0)) for name in FAULTS}
+        self._seconds, self._random = float(whole["seconds"]), random.Random(whole["seed"])
+        self._lock = threading.Lock()
+
+    def draw(self) -> set[str]:
+        """What goes wrong with one attempt; a delay is taken here."""
+        with self._lock:
+            faults = {name for name, chance in self._chances.items() if self._random.random() < chance}
+            pause = self._random.random() * self._seconds
+        if "delay" in faults:
+            time.sleep(pause)
+        return faults

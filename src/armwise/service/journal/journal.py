@@ -1,0 +1,835 @@
+"""The journal: an append-only table of events, with where each decision stands kept beside it.
+
+Everything is appended in batches, each one transaction: read what the batch touches, apply the rules of ``rules``,
+write it all with a few statements, commit. Every row carries a chain: BLAKE2b (16 bytes) of the chain before it, the
+row itself and its idempotency key, so that one that was altered or is missing is found by ``armwise journal verify``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import itertools
+import operator
+import secrets
+import struct
+from collections import Counter, deque
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar, get_args
+
+import msgspec
+
+from armwise.features.encoding.tokens import Stack
+from armwise.service.errors import Conflict, Damaged, Stale, Unavailable, Unknown
+from armwise.service.journal.bodies import MANY, catalogue_of, hashed, pack, pack_arms, together, unpack_arms
+from armwise.service.journal.events import (
+    CONFIG,
+    Batch,
+    Change,
+    Creation,
+    Decision,
+    Event,
+    Lessons,
+    Reward,
+    Row,
+    Sequel,
+    Version,
+    kind_of,
+)
+from armwise.service.journal.pace import NO_PACE
+from armwise.service.journal.rules import MOST_REWARDS, Status, check, happen, too_many
+from armwise.service.journal.store import Connection, Rows, Statement
+
+FORMAT = b"4"
+OLDER = (b"3",)  # formats that are read, and written on in this one
+KEYED = "keyed"  # in the table meta: the event after which the chain covers idempotency keys; it did not always
+_CHUNK = 500  # rows in one statement
+_CATALOGUES = 32  # kept in memory per session
+_ALL = ""  # no application's name: what is said of all snapshots
+STATUS = "app, id, seq, deadline, rule, fallback, active, n, total, value, closed, learn"
+STATUSES = f"SELECT {STATUS} FROM decisions"
+
+
+class Base(msgspec.Struct):
+    """Where a journal begins: the last event before it, the chain there, the decisions that were open then."""
+
+    seq: int = 0
+    chain: str = ""
+    open: list[Status] = []
+    retained: str = ""  # the chain over the events before it that were kept nevertheless
+
+
+class Saved(msgspec.Struct):
+    """Up to which event the snapshots are complete: each application's newest one has all that was folded by then."""
+
+    seq: int
+    chain: str  # of that event: snapshots of another journal, or of one that has lost events, do not fit
+    without: list[str] = []  # applications whose snapshots, if there are any, are older than that
+
+
+T = TypeVar("T")
+_NO_STATUS = (None,) * 10
+_OF_DECISIONS = (Decision, *get_args(Sequel))
+_REQUESTS = "SELECT app, request, seq FROM requests"
+_HERE = (  # the time, the last event, and what else a batch must know, in one query
+    "SELECT ({clock}), e.seq, e.time, e.chain, m.value, (SELECT value FROM meta WHERE key = 'spread') FROM meta m "
+    "LEFT JOIN LATERAL (SELECT seq, time, chain FROM events ORDER BY seq DESC LIMIT 1) e ON true WHERE m.key = 'base'"
+)
+_MADE = "SELECT seq FROM events WHERE app = ? AND kind = 'decision' AND seq > ? ORDER BY seq"
+_HELD = 2047  # bytes that are hashed without giving the interpreter away, for which a busy writer would wait long
+
+
+# From decisions of other processes: the decision, and ``stack``, ``seen`` and ``held`` of its ``Write``.
+Again = Callable[[Sequence[Row]], tuple[Decision, Any, Any, Any]]
+
+
+class Write(msgspec.Struct, gc=False):  # no cycle goes through it
+    """One event to append, as it is asked for. ``fresh``: the id was made here, so that no other can have it."""
+
+    app: str
+    id: str
+    event: Event
+    request: str = ""
+    fresh: bool = False
+    stack: Stack | None = None  # a decision's tokens, so that the learner need not read them again
+    seen: Any = None  # all that the agent saw of a decision (``model.Seen``), where that is worth its memory
+    names: tuple[str, ...] = ()  # a decision's arms, in the order they were sent
+    held: Any = None  # counts a decision while it is under way (``model.underway.Held``), where its agent counts them
+    again: Again | None = None  # draws it again, where its agent counts decisions and other processes make some too
+    catalogue: bytes = b""  # the hash of its arms, where the request named it
+    home: str = ""  # the database that a decision was drawn for, where there are several
+    spread: int = 0  # how often databases had been added, as far as was known when it was brought here (``members``)
+    redraw: Callable[[], Write] | None = None  # draws it anew for another home, where its id follows its key
+    look: bool = False  # only ask what would come of it: a decision that is not there yet is Unknown
+    refusal: Exception | None = None  # or refused with this, where it could not be drawn
+
+    @property
+    def new(self) -> bool:
+        """Whether it is a decision with an id made here and no idempotency key: none before can be the same."""
+        return self.fresh and not self.request and not self.look and type(self.event) is Decision
+
+
+class Written(msgspec.Struct, gc=False):
+    """What an append came to: the event's row; ``again`` if it was there before; the decision's status."""
+
+    row: Row
+    again: bool = False
+    status: Status | None = None
+    repeated: bool = False  # a reward of which an earlier one counts instead
+
+
+Appended = list[Written] | Exception
+More = Callable[[], Sequence[Sequence[Write]]]
+
+
+class _Hashes:
+    """Hashes of arms; those of the last ones are remembered, by the very objects that requests share."""
+
+    def __init__(self) -> None:
+        self._last: deque[tuple[list[msgspec.Raw], bytes]] = deque(maxlen=8)
+
+    def __call__(self, arms: list[msgspec.Raw]) -> bytes:
+        for known, found in self._last:
+            if len(known) == len(arms) and all(map(operator.is_, known, arms)):
+                return found
+        self._last.append((arms, hashed(together(arms))))
+        return self._last[-1][1]
+
+
+@dataclass
+class _Batch:
+    """What a batch touches, read at its start and written at its end."""
+
+    time: int
+    seq: int
+    chain: bytes
+    known: dict[tuple[str, str], Status] = field(default_factory=dict)
+    requests: dict[tuple[str, str], int] = field(default_factory=dict)
+    rows: list[tuple[Row, Write]] = field(default_factory=list)
+    dirty: dict[tuple[str, str], None] = field(default_factory=dict)
+    asked: list[tuple[str, str, int]] = field(default_factory=list)
+    catalogues: dict[bytes, list[msgspec.Raw]] = field(default_factory=dict)  # arms to store apart, by hash
+    made: dict[int, bytes] = field(default_factory=dict)  # bodies of decisions, by the identity of the write
+    hash_of: Callable[[list[msgspec.Raw]], bytes] = field(default_factory=_Hashes)
+    strange: dict[str, list[Row]] = field(default_factory=dict)  # decisions that those of this batch did not count
+
+    def append(self, write: Write, event: Event) -> Row:
+        self.seq += 1
+        body = self.made.get(id(write)) or self.stored(write, event)
+        row = Row(self.seq, self.time, write.app, kind_of(event), write.id, body, event, request=write.request)
+        self.rows.append((row, write))
+        if write.request:
+            self.requests[write.app, write.request] = row.seq
+            self.asked.append((write.app, write.request, row.seq))
+        return row
+
+    def stored(self, write: Write, event: Event) -> bytes:
+        """The body of an event; arms that are stored apart are put in the order in which they were sent."""
+        if not isinstance(event, Decision) or not (write.catalogue or _size(event) >= MANY):
+            return pack(msgspec.json.encode(event))
+        arms = event.arms
+        if event.order:
+            arms = [arm for _, arm in sorted(zip(event.order, arms), key=lambda pair: pair[0])]
+        catalogue = write.catalogue or self.hash_of(arms)
+        self.catalogues[catalogue] = arms
+        return pack(msgspec.json.encode(msgspec.structs.replace(event, sent=[])), catalogue)
+
+    def links(self) -> list[bytes]:
+        """The chain after each row; once, when all are there."""
+        chains = []
+        for row, _ in self.rows:
+            self.chain = link(self.chain, row)
+            chains.append(self.chain)
+        return chains
+
+    def statements(self) -> list[Statement]:
+        """What puts the rows into ``sqlite.ENTRIES``."""
+        rows, found = list(zip(self.rows, self.links())), list[Statement]()
+        for chunk in chunks(rows):
+            if all(write.new for (_, write), _ in chunk):
+                values = [*itertools.chain(*self.made_entries(chunk))]
+                found.append((f"INSERT INTO made VALUES {marks(chunk, 11)}", values))
+            else:
+                found.append((f"INSERT INTO entries VALUES {marks(chunk, 18)}", self.entries(chunk)))
+        return found
+
+    def tables(self) -> dict[str, Rows]:
+        """The rows of each table, for where others append too."""
+        rows = list(zip(self.rows, self.links()))
+        if all(write.new for _, write in self.rows):
+            return {"made": self.made_entries(rows)}
+        return {
+            "events": [(r.seq, r.time, r.app, r.kind, r.id, r.body, chain) for (r, _), chain in rows],
+            "decisions": [_columns(self.known[key]) for key in self.dirty],
+            "requests": self.asked,
+        }
+
+    def made_entries(self, rows: Sequence[tuple[tuple[Row, Write], bytes]]) -> list[tuple[Any, ...]]:
+        """Rows of new decisions."""
+        values = []
+        for (r, _), chain in rows:
+            s = self.known[r.app, r.id]
+            values.append((r.seq, r.time, r.app, r.id, r.body, chain, s.deadline, s.rule, s.default, s.active, s.learn))
+        return values
+
+    def entries(self, rows: Sequence[tuple[tuple[Row, Write], bytes]]) -> list[Any]:
+        """The values of rows of ``sqlite.ENTRIES``, one after the other."""
+        values: list[Any] = []
+        for (r, write), chain in rows:
+            s = self.known[r.app, r.id] if (r.app, r.id) in self.dirty else None
+            values += (r.seq, r.time, r.app, r.kind, r.id, r.body, chain, write.request)
+            values += _NO_STATUS if s is None else _columns(s)[2:]
+        return values
+
+
+def _size(decision: Decision) -> int:
+    """Bytes of the arms."""
+    if isinstance(decision.sent, msgspec.Raw):  # with a comma or a bracket after each, and a bracket
+        return len(decision.sent) - 1 - max(len(decision.p), len(decision.order))
+    return sum(map(len, decision.sent))
+
+
+def link(chain: bytes, row: Row) -> bytes:
+    """The chain after ``row``."""
+    head = _head(row)
+    text = b"".join((chain, struct.pack("<QQQ", row.seq, row.time, len(head)), head, row.body))
+    if len(text) <= _HELD:
+        return hashlib.blake2b(text, digest_size=16).digest()
+    whole = memoryview(text)
+    digest = hashlib.blake2b(whole[:_HELD], digest_size=16)
+    for start in range(_HELD, len(whole), _HELD):
+        digest.update(whole[start : start + _HELD])
+    return digest.digest()
+
+
+def _head(row: Row) -> bytes:
+    return f"{row.app}\0{row.kind}\0{row.id}{chr(0) if row.request else ''}{row.request}".encode()
+
+
+class Journal:
+    """Appends to and reads from one connection; not for use by two threads at once.
+
+    >>> from armwise.service.journal.events import Change
+    >>> from armwise.service.journal.sqlite import SQLite
+    >>> journal = Journal(SQLite(":memory:").connect())
+    >>> [outcome] = journal.append([[Write("shop", "", Change())]], now=5)
+    >>> outcome[0].row.seq, journal.last()[0]
+    (1, 1)
+    """
+
+    on_commit: Callable[[list[tuple[Row, Write]]], None] | None = None  # called with what was committed, in order
+    _spread = 0  # how often databases were added
+    _at: tuple[int, int, bytes] | None = None  # the last event, where no other process appends
+    _base: tuple[bytes, Base] = b"", Base()  # as it was last read
+
+    def __init__(self, connection: Connection, lock: str = "", clock: str = "") -> None:
+        self.connection = connection
+        self._lock = lock  # a statement that makes appends of several processes wait for each other
+        self._clock = clock  # a query for the time that they agree on
+        self._arms: dict[bytes, list[msgspec.Raw]] = {}  # catalogues that were read
+        self.pace = NO_PACE  # of those who read much of it beside requests
+        if not connection.execute("SELECT 1 FROM meta WHERE key = 'format'"):
+            connection.begin()
+            for key, value in (
+                ("format", FORMAT),
+                ("secret", secrets.token_bytes(32)),
+                ("base", msgspec.json.encode(Base())),
+            ):
+                connection.execute("INSERT INTO meta VALUES (?, ?) ON CONFLICT DO NOTHING", (key, value))
+            connection.commit()
+        found = bytes(self.meta("format"))
+        self._keyed = 0
+        if found in OLDER:
+            self._keyed = self.last()[0]
+            if not connection.read_only:
+                connection.begin()
+                connection.execute("INSERT INTO meta VALUES (?, ?)", (KEYED, str(self._keyed).encode()))
+                connection.execute("UPDATE meta SET value = ? WHERE key = 'format'", (FORMAT,))
+                connection.commit()
+        elif found != FORMAT:
+            raise ValueError(
+                f"the journal has format {found!r}; this armwise reads {FORMAT!r}: use the one that wrote it"
+            )
+        elif older := connection.execute("SELECT value FROM meta WHERE key = ?", (KEYED,)):
+            self._keyed = int(bytes(older[0][0]))
+
+    # ------------------------------------------------------------------ append
+
+    @functools.cached_property
+    def _hashes(self) -> _Hashes:
+        return _Hashes()
+
+    def append(self, groups: Sequence[Sequence[Write]], now: int, more: More | None = None) -> list[Appended]:
+        """Append groups of writes in one transaction; each group is taken whole or refused with the reason.
+
+        ``more`` gives groups that came while others appended, if ``joins`` says that they may join this batch now;
+        their outcomes follow those of the others. Where nobody else appends it is not asked."""
+        connection, batch = self.connection, _Batch(0, 0, b"", hash_of=self._hashes)
+        writes = [write for group in groups for write in group]
+        made = [write for write in writes if isinstance(write.event, Decision) and not write.look]
+
+        def encode() -> None:
+            batch.made = {id(write): batch.stored(write, write.event) for write in made}
+
+        if large := any(write.catalogue or not joins([write]) for write in made):
+            encode()  # which says what arms are to be looked for
+        here: list[Statement] = [(_HERE.format(clock=self._clock), ())] if self._lock else []
+        statuses = list(self.naming(STATUSES, "id", _ids(writes)))
+        requests = list(self.naming(_REQUESTS, "request", _keys(writes)))
+        arms = [self._asking_arms(chunk) for chunk in chunks(list(batch.catalogues))]
+        counted: dict[str, list[Write]] = {}
+        for write in made:
+            if write.again is not None:
+                counted.setdefault(write.app, []).append(write)
+        strange = [(_MADE, (app, min(write.held.version for write in some))) for app, some in counted.items()]
+        try:
+            asked = [*here, *statuses, *requests, *arms, *strange]
+            found = iter(connection.open_batch(self._lock, asked, (lambda: None) if large else encode))
+            if here:
+                now, batch.seq, time, batch.chain = self._here(*next(found)[0])
+            else:
+                batch.seq, time, batch.chain = self._at or self.last()
+            batch.time = max(now, time)
+            for status in (as_status(raw) for rows in itertools.islice(found, len(statuses)) for raw in rows):
+                batch.known[status.app, status.id] = status
+            for app, request, seq in (raw for rows in itertools.islice(found, len(requests)) for raw in rows):
+                batch.requests[app, request] = seq
+            there = {bytes(hash) for rows in itertools.islice(found, len(arms)) for (hash,) in rows}
+            self._look_around(batch, counted, list(found))
+            all_groups = [*groups, *more()] if more is not None and self._lock else groups
+            outcomes = [self._take(batch, group) for group in all_groups]
+            used = {hash: None for row, _ in batch.rows if (hash := catalogue_of(row.body)) and hash not in there}
+            connection.close_batch(
+                [_put_arms(hash, together(batch.catalogues[hash]), batch.time) for hash in used], batch
+            )
+        except BaseException:
+            self._at = None  # whether it is there is for the database to say
+            connection.rollback()
+            raise
+        if not self._lock:
+            self._at = batch.seq, batch.time, batch.chain
+        if connection.tail is not None and batch.rows:
+            connection.tail.note(batch.seq, batch.chain)
+        for some in counted.values():
+            for write in some:
+                write.again = None  # it is drawn
+        if self.on_commit is not None:
+            self.on_commit(batch.rows)
+        return outcomes
+
+    def _look_around(self, batch: _Batch, counted: dict[str, list[Write]], found: Sequence[Sequence[Any]]) -> None:
+        """What other processes decided since the decisions of this batch were drawn; these are then drawn again.
+
+        Nobody appends meanwhile, so each decision of an application that counts them knows of all before it.
+        """
+        for (app, some), rows in zip(counted.items(), found):
+            seqs = [int(seq) for (seq,) in rows]
+            if strange := {seq for write in some for seq in write.held.unknown(seqs)} if seqs else None:
+                there = self.rows(sorted(strange))
+                batch.strange[app] = [there[seq] for seq in sorted(strange)]
+                for write in some:
+                    write.held = None  # or the next one would count it beside its own new draw
+                    batch.made.pop(id(write), None)
+
+    def _draw_again(self, batch: _Batch, write: Write) -> None:
+        """Draw a decision again that did not know of others, unless it was made before."""
+        there = (write.app, write.request) in batch.requests or (write.app, write.id) in batch.known
+        if write.again is not None and write.app in batch.strange and not there:
+            write.event, write.stack, write.seen, write.held = write.again(batch.strange[write.app])
+
+    def _here(
+        self, now: int, seq: int | None, time: int | None, chain: bytes | None, base: bytes, spread: bytes | None
+    ) -> tuple[int, int, int, bytes]:
+        """The time, and the number, time and chain of the last event of a database that others share."""
+        self._spread = int(bytes(spread)) if spread is not None else 0
+        if bytes(base) != self._base[0]:  # it is long where many decisions were open
+            self._base = bytes(base), msgspec.json.decode(base, type=Base)
+        began = self._base[1]
+        if seq is None or chain is None or seq <= began.seq:
+            return int(now), began.seq, time or 0, bytes.fromhex(began.chain)
+        return int(now), seq, time or 0, bytes(chain)
+
+    def put_catalogue(self, text: bytes, now: int) -> bytes:
+        """Store arms, as ``bodies.together`` has them, for decisions to refer to; their hash."""
+        self.connection.execute(*_put_arms(hash := hashed(text), text, self.now(now)))
+        return hash
+
+    def _asking_arms(self, hashes: Sequence[bytes]) -> Statement:
+        where, values = self.connection.among("hash", hashes)
+        return f"SELECT hash FROM catalogues WHERE {where}", values
+
+    def alone(self, work: Callable[[], T]) -> T:
+        """Work in one transaction, while no other process appends."""
+        try:
+            self.connection.begin(self._lock)
+            came = work()
+            self.connection.commit()
+        except BaseException:
+            self.connection.rollback()
+            raise
+        return came
+
+    def probe(self) -> None:
+        """Try what a batch does: raises if an event cannot be appended, or nothing can be written durably.
+
+        The event is taken back; what is written has no meaning, and is as large as a batch may be."""
+
+        def work() -> None:
+            execute, (seq, time, chain) = self.connection.execute, self.last()
+            execute("SAVEPOINT probe")
+            status = Status("", "probe", seq + 1, time, "", 0.0, True)
+            event = (seq + 1, time, "", "probe", "probe", b"{}", chain)
+            for table, row in (
+                ("events", event),
+                ("decisions", _columns(status)),
+                ("requests", ("", "probe", seq + 1)),
+            ):
+                execute(f"INSERT INTO {table} VALUES {marks([row], len(row))}", row)
+            execute("ROLLBACK TO SAVEPOINT probe")
+            data = secrets.token_bytes(1 << 15)
+            execute(
+                "INSERT INTO meta VALUES ('probe', ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+                (hashed(data) + data,),
+            )
+
+        self.alone(work)
+
+    def _take(self, batch: _Batch, group: Sequence[Write]) -> Appended:
+        if batch.strange:
+            try:
+                for write in group:
+                    self._draw_again(batch, write)
+            except Exception as error:  # as if it had been drawn a moment later: the budget is spent, say
+                return error
+        if len(group) == 1 and group[0].new and group[0].spread == self._spread:
+            return [self._take_new(batch, group[0])]
+        if any(write.spread != self._spread and isinstance(write.event, Decision) for write in group):
+            return Stale("a database was added that this process does not know of: name it in its storage")
+        try:
+            check_group(group)
+            rewards: Counter[tuple[str, str]] = Counter()  # of this group, by decision
+            for write in group:
+                if (refusal := self._refuse(batch, write, rewards[write.app, write.id])) is not None:
+                    return refusal
+                rewards[write.app, write.id] += isinstance(write.event, Reward)
+        except (Conflict, Unknown) as error:
+            return error
+        except Damaged as error:  # of what came before with the same id: no reason to refuse the others of this batch
+            return Unavailable(str(error))
+        if any(write.look and not isinstance(write.event, Decision | Batch) for write in group):
+            return []
+        return [self._take_one(batch, write) for write in group]
+
+    def _refuse(self, batch: _Batch, write: Write, rewards: int) -> Exception | None:
+        """Raise if this write contradicts one before; say why it is refused if none came before; nothing is changed.
+
+        ``rewards`` of its decision come before it in its group.
+        """
+        seq = batch.requests.get((write.app, write.request)) if write.request else None
+        if seq is not None:
+            row = self._row(batch, seq)
+            if (row.id != write.id and not write.fresh) or not _same(row, write.event):
+                key = write.request.rpartition("\x1f")[2]  # as it was sent
+                raise Conflict(f"request {key} came before with other content")
+            return None
+        status = batch.known.get((write.app, write.id))
+        if write.look and status is None:
+            if write.refusal is not None:
+                return write.refusal
+            raise Unknown(f"no decision has the id {write.id}", write.id)
+        check(write.event, status, write.id, batch.time, rewards)
+        if status is not None and isinstance(write.event, Reward) and batch.time > status.deadline:
+            self._limit_late(batch, write, rewards)
+        again = status is not None and isinstance(write.event, Decision)
+        if again and not _same(self._row(batch, status.seq), write.event):  # type: ignore[union-attr]
+            raise Conflict(f"event {write.id} was decided with other content")
+        return None
+
+    def _limit_late(self, batch: _Batch, write: Write, rewards: int) -> None:
+        """Late rewards change no status, which counts the others: they are counted where they are kept."""
+        sql = "SELECT count(*) FROM events WHERE kind = 'reward' AND app = ? AND id = ?"
+        [[kept]] = self.connection.execute(sql, (write.app, write.id))
+        taken = sum(isinstance(w.event, Reward) and (w.app, w.id) == (write.app, write.id) for _, w in batch.rows)
+        if kept + taken + rewards >= MOST_REWARDS:
+            raise too_many(write.id)
+
+    def _take_new(self, batch: _Batch, write: Write) -> Written:
+        """``_take_one`` of a decision that nothing before it can have to do with."""
+        row = batch.append(write, write.event)
+        key = write.app, write.id
+        status = batch.known[key] = Status.of(row, write.event)  # type: ignore[arg-type]
+        batch.dirty[key] = None
+        return Written(row, status=status)
+
+    def _take_one(self, batch: _Batch, write: Write) -> Written:
+        seq = batch.requests.get((write.app, write.request)) if write.request else None
+        if seq is not None:
+            row = self._row(batch, seq)
+            status = batch.known.get((write.app, row.id))
+            repeated = isinstance(write.event, Reward) and status is not None and status.repeated
+            return Written(row, again=True, status=status, repeated=repeated)
+        if not isinstance(write.event, _OF_DECISIONS):
+            return Written(batch.append(write, write.event))
+        key = write.app, write.id
+        status = batch.known.get(key)
+        if status is not None and isinstance(write.event, Decision):
+            return Written(self._row(batch, status.seq), again=True, status=status)
+        event = happen(write.event, status, batch.time)
+        row = batch.append(write, event)
+        if isinstance(event, Decision):
+            status = batch.known[key] = Status.of(row, event)
+        batch.dirty[key] = None
+        # Now, since a group may have another reward of the same decision.
+        repeated = isinstance(event, Reward) and not event.late and status is not None and status.repeated
+        return Written(row, status=status, repeated=repeated)
+
+    def _row(self, batch: _Batch, seq: int) -> Row:
+        if batch.rows and seq >= batch.rows[0][0].seq:
+            return batch.rows[seq - batch.rows[0][0].seq][0]
+        return self.row(seq)
+
+    # ------------------------------------------------------------------ read
+
+    def last(self) -> tuple[int, int, bytes]:
+        """The number, time and chain of the last event (of the base, where nothing follows it)."""
+        rows = self.connection.execute("SELECT seq, time, chain FROM events ORDER BY seq DESC LIMIT 1")
+        base = self.base()
+        seq, chain = base.seq, bytes.fromhex(base.chain)
+        if rows and rows[0][0] > seq:
+            return rows[0][0], rows[0][1], bytes(rows[0][2])
+        return seq, 0 if not rows else rows[0][1], chain
+
+    def now(self, default: int) -> int:
+        """Milliseconds of the storage's clock, or the default where it has none."""
+        return int(self.connection.execute(self._clock)[0][0]) if self._clock else default
+
+    def base(self) -> Base:
+        """Where the journal begins: what is before may have been compacted away."""
+        return msgspec.json.decode(self.meta("base"), type=Base)
+
+    def meta(self, key: str) -> bytes:
+        """A value of the table ``meta``: format, secret, base."""
+        rows = self.connection.execute("SELECT value FROM meta WHERE key = ?", (key,))
+        if not rows:
+            raise ValueError(f"the journal's table meta has no {key}")
+        return bytes(rows[0][0])
+
+    def row(self, seq: int) -> Row:
+        """One event by its number."""
+        rows = self.connection.execute("SELECT seq, time, app, kind, id, body FROM events WHERE seq = ?", (seq,))
+        if not rows:
+            raise Unknown(f"the journal has no event {seq}")
+        return self.with_arms([_as_row(rows[0])])[0]
+
+    def rows(self, seqs: Sequence[int]) -> dict[int, Row]:
+        """Some events by their numbers."""
+        found = {}
+        for chunk in chunks(list(seqs)):
+            where, values = self.connection.among("seq", chunk)
+            sql = f"SELECT seq, time, app, kind, id, body FROM events WHERE {where}"
+            rows = self.with_arms([_as_row(raw) for raw in self.connection.execute(sql, values)])
+            found.update({row.seq: row for row in rows})
+        return found
+
+    def after(self, seq: int, limit: int = 500) -> list[Row]:
+        """The events that follow ``seq``, in order; all of them durable."""
+        sql = "SELECT seq, time, app, kind, id, body FROM events WHERE seq > ? ORDER BY seq LIMIT ?"
+        rows = self.with_arms([_as_row(raw) for raw in self.connection.execute(sql, (seq, limit))])
+        if rows:
+            self.connection.settle()
+        return rows
+
+    def with_requests(self, rows: Collection[Row]) -> None:
+        """Give the rows the idempotency keys that the chain covers."""
+        by_seq = {row.seq: row for row in rows if row.seq > self._keyed}
+        for chunk in chunks(list(by_seq)):
+            where, values = self.connection.among("seq", chunk)
+            for seq, request in self.connection.execute(f"SELECT seq, request FROM requests WHERE {where}", values):
+                by_seq[seq].request = request
+
+    def with_arms(self, rows: list[Row]) -> list[Row]:
+        """The rows, those whose arms are stored apart with their arms."""
+        referring = [(row, hash) for row in rows if (hash := catalogue_of(row.body))]
+        if referring:
+            arms = self.catalogues({hash for _, hash in referring})
+            for row, hash in referring:
+                row.arms = arms.get(hash)
+        return rows
+
+    def catalogues(self, hashes: Collection[bytes]) -> dict[bytes, list[msgspec.Raw]]:
+        """Arms that are stored by their hash; those that are missing or damaged are left out."""
+        found = {hash: self._arms[hash] for hash in hashes if hash in self._arms}
+        for chunk in chunks([hash for hash in hashes if hash not in found]):
+            where, values = self.connection.among("hash", chunk)
+            for hash, data in self.connection.execute(f"SELECT hash, data FROM catalogues WHERE {where}", values):
+                with contextlib.suppress(ValueError, msgspec.MsgspecError):
+                    found[bytes(hash)] = self._arms[bytes(hash)] = unpack_arms(bytes(data))
+        while len(self._arms) > _CATALOGUES:
+            del self._arms[next(iter(self._arms))]
+        return found
+
+    def events(self, seq: int = 0) -> Iterator[Row]:
+        """All events after ``seq``, read in pieces."""
+        while rows := self.after(seq):
+            yield from rows
+            seq = rows[-1].seq
+
+    def named(self, sql: str, column: str, pairs: Sequence[tuple[str, str]], also: str = "") -> Iterator[Any]:
+        """Rows of a table by application and ``column``, through its index: SQLite reads the whole table for pairs."""
+        for statement, values in self.naming(sql, column, pairs, also):
+            yield from self.connection.execute(statement, values)
+
+    def naming(self, sql: str, column: str, pairs: Sequence[tuple[str, str]], also: str = "") -> Iterator[Statement]:
+        """The statements that ``named`` executes."""
+        by_app: dict[str, list[str]] = {}
+        for app, value in pairs:
+            by_app.setdefault(app, []).append(value)
+        for app, wanted in by_app.items():
+            for chunk in chunks(wanted):
+                where, values = self.connection.among(column, chunk)
+                yield f"{sql} WHERE {also}app = ? AND {where}", (app, *values)
+
+    def statuses(self, ids: Sequence[tuple[str, str]]) -> list[Status]:
+        """Where decisions stand, by application and id."""
+        return [as_status(raw) for raw in self.named(STATUSES, "id", ids)]
+
+    def rewards(self, ids: Sequence[tuple[str, str]]) -> dict[tuple[str, str], list[Row]]:
+        """Every reward that decisions were given, late ones too, in order, by application and id."""
+        found: dict[tuple[str, str], list[Row]] = {}
+        sql = "SELECT seq, time, app, kind, id, body FROM events"
+        for raw in sorted(self.named(sql, "id", ids, "kind = 'reward' AND ")):
+            found.setdefault((raw[2], raw[4]), []).append(_as_row(raw))
+        return found
+
+    def due(self, now: int, limit: int = 500) -> list[Status]:
+        """Decisions whose window closed before ``now`` and that still wait for it."""
+        until, values = (f"({self._clock})", (limit,)) if self._clock else ("?", (now, limit))
+        sql = f"SELECT {STATUS} FROM decisions WHERE closed = 0 AND deadline < {until} ORDER BY deadline, seq LIMIT ?"
+        return [as_status(raw) for raw in self.connection.execute(sql, values)]
+
+    def configured(self, app: str) -> tuple[int, Creation | None]:
+        """What its configuration last made an application of, and the event that said so.
+
+        A model begun anew by request, and settings changed by request, have other ids."""
+        sql = (
+            "SELECT seq, time, app, kind, id, body FROM events WHERE app = ? AND kind IN ('create', 'configure') "
+            "AND ((kind = 'create' AND id = '') OR (kind = 'configure' AND id = ?)) ORDER BY seq"
+        )
+        seq, found = 0, None
+        for row in map(_as_row, self.connection.execute(sql, (app, CONFIG))):
+            seq, event = row.seq, row.event
+            if isinstance(event, Creation):
+                found = event
+            elif isinstance(event, Change) and found is not None:
+                found = msgspec.structs.replace(found, settings=found.settings.changed(event))
+        return seq, found
+
+    def made_by_request(self) -> dict[str, Creation]:
+        """The applications that were made by request, and what of."""
+        found = {}
+        for (app,) in self.connection.execute("SELECT DISTINCT app FROM events WHERE kind = 'create'"):
+            with contextlib.suppress(Damaged):  # folding its events says so
+                if (made := self.configured(app)[1]) is not None and made.settings.by_request:
+                    found[app] = made
+        return found
+
+    def snapshot(self, app: str) -> tuple[int, bytes] | None:
+        """The newest snapshot of an application's model: up to which event, and its bytes."""
+        sql = "SELECT seq, data FROM snapshots WHERE app = ? ORDER BY seq DESC LIMIT 1"
+        rows = self.connection.execute(sql, (app,))
+        return (rows[0][0], bytes(rows[0][1])) if rows else None
+
+    def published(self) -> int | None:
+        """The event up to which the newest snapshots are said to be complete, if it is said; ``saved`` looks closer."""
+        [(seq,)] = self.connection.execute("SELECT max(seq) FROM snapshots WHERE app = ?", (_ALL,))
+        return None if seq is None else int(seq)
+
+    def saved(self) -> Saved | None:
+        """Up to where the snapshots are complete; None if there are none that fit the journal."""
+        newest = self.snapshot(_ALL)
+        if newest is None:
+            return None
+        saved = msgspec.json.decode(newest[1], type=Saved)
+        return saved if self.chain(saved.seq).hex() == saved.chain else None
+
+    def chain(self, seq: int) -> bytes:
+        """The chain after an event; empty if it is not there."""
+        rows = self.connection.execute("SELECT chain FROM events WHERE seq = ?", (seq,))
+        base = self.base()
+        return bytes.fromhex(base.chain) if base.seq == seq else bytes(rows[0][0]) if rows else b""
+
+    def put_snapshots(
+        self, snapshots: Sequence[tuple[str, int, bytes]], upto: int, without: Sequence[str] = (), keep: int = 2
+    ) -> None:
+        """Store models that changed, each with its last event; with what is there they are complete up to ``upto``.
+
+        Applications named in ``without`` have none that is. Older ones beyond ``keep`` go."""
+        saved = Saved(upto, self.chain(upto).hex(), list(without))
+        old = "SELECT seq FROM snapshots WHERE app = ? ORDER BY seq DESC LIMIT ?"
+        try:
+            self.connection.begin()
+            for app, seq, data in [*snapshots, (_ALL, upto, msgspec.json.encode(saved))]:
+                self.connection.execute(
+                    "INSERT INTO snapshots VALUES (?, ?, ?) ON CONFLICT (app, seq) DO UPDATE SET data = excluded.data",
+                    (app, seq, data),
+                )
+                self.connection.execute(f"DELETE FROM snapshots WHERE app = ? AND seq NOT IN ({old})", (app, app, keep))
+            self.connection.commit()
+        except BaseException:
+            self.connection.rollback()
+            raise
+
+
+def joins(group: Sequence[Write]) -> bool:
+    """Whether a group may join a batch for which all was read that it needs: new decisions that need nothing."""
+    return all(
+        isinstance(write.event, Decision) and write.fresh and not write.request and not write.catalogue
+        and write.again is None and _size(write.event) < MANY
+        for write in group
+    )  # fmt: skip
+
+
+def _ids(writes: Sequence[Write]) -> list[tuple[str, str]]:
+    """The decisions of which has to be known where they stand."""
+    return list({(w.app, w.id): None for w in writes if w.id and not w.fresh})
+
+
+def _keys(writes: Sequence[Write]) -> list[tuple[str, str]]:
+    return list({(w.app, w.request): None for w in writes if w.request})
+
+
+def _put_arms(hash: bytes, text: bytes, now: int) -> Statement:
+    sql = "INSERT INTO catalogues VALUES (?, ?, ?) ON CONFLICT (hash) DO UPDATE SET time = excluded.time"
+    return sql, (hash, now, pack_arms(text))
+
+
+def _same(row: Row, asked: Event) -> bool:
+    """Whether an event asks for what the journaled row was asked."""
+    there = row.event
+    if isinstance(there, Decision) and isinstance(asked, Decision):
+        return canonical(there) == canonical(asked)
+    if isinstance(there, Reward) and isinstance(asked, Reward):
+        return (there.value, there.cost) == (asked.value, asked.cost)
+    if isinstance(there, Lessons) and isinstance(asked, Lessons):
+        return _contents(there) == _contents(asked)
+    return there == asked if isinstance(asked, Creation | Change | Version | Batch) else type(there) is type(asked)
+
+
+def _contents(lessons: Lessons) -> list[Any]:
+    return [(canonical(made), made.p, made.arm) for made in lessons.decisions] + lessons.rewards
+
+
+def check_group(group: Sequence[Write]) -> None:
+    """Conflict if a group has one event id, or one idempotency key, with two contents."""
+    if len(group) < 2:
+        return
+    first: dict[tuple[str, str], Write] = {}
+    for write in group:
+        if isinstance(write.event, Decision) and not write.fresh:
+            before = first.setdefault((write.app, write.id), write)
+            if before is not write and _content(before) != _content(write):
+                raise Conflict(f"event {write.id} is in this batch with two contents")
+
+
+def _content(write: Write) -> bytes:
+    """What was asked, where it has to be compared with the same of others."""
+    id, event = "" if write.fresh else write.id, write.event
+    if isinstance(event, Decision):
+        return msgspec.json.encode([id, canonical(event)])
+    return msgspec.json.encode([id, event])
+
+
+def keyed(writes: Sequence[Write], key: Callable[[str], str]) -> list[Write]:
+    """A batch under one idempotency key, of which ``key`` makes one for each part: its record, then the writes.
+
+    The key names the set of their contents. Their own keys follow the order of the contents, so that a retry in another
+    order finds each."""
+    contents = [_content(write) for write in writes]
+    order = sorted(range(len(writes)), key=contents.__getitem__)
+    for place, i in enumerate(order):
+        writes[i].request = key(str(place))
+    whole = msgspec.json.encode([contents[i] for i in order])
+    digest = hashlib.blake2b(whole, digest_size=16).hexdigest()
+    return [Write(writes[0].app, "", Batch(digest), key("batch")), *writes]
+
+
+def canonical(decision: Decision) -> bytes:
+    """What was asked, in a form that does not depend on spacing or on the order of keys."""
+    if decision.asked:
+        return decision.asked.encode()
+    arms = [msgspec.json.decode(arm) for arm in decision.arms]
+    if decision.order:
+        arms = [[arms[decision.order.index(i)], decision.order.index(i) < len(decision.p)] for i in range(len(arms))]
+    return msgspec.json.encode([msgspec.json.decode(decision.context), arms, decision.deferred], order="sorted")
+
+
+def _columns(s: Status) -> tuple[Any, ...]:
+    return (
+        s.app, s.id, s.seq, s.deadline, s.rule, s.default, int(s.active), s.n, s.total, s.value, int(s.closed), s.learn,
+    )  # fmt: skip
+
+
+def _as_row(raw: Any) -> Row:
+    # What is not stored as bytes is read as something that is no JSON: so it is named when its turn comes, and the
+    # events of others that are read with it are not lost.
+    body = bytes(raw[5]) if isinstance(raw[5], (bytes, memoryview)) else b"\0"
+    return Row(raw[0], raw[1], raw[2], raw[3], raw[4], body)
+
+
+def as_status(raw: Any) -> Status:
+    """Where a decision stands, from the columns of ``STATUS``."""
+    app, id, seq, deadline, rule, default, active, n, total, value, closed, learn = raw
+    return Status(app, id, seq, deadline, rule, default, bool(active), n, total, value, bool(closed), learn)
+
+
+def marks(rows: Sequence[Any], width: int) -> str:
+    """Places for values in a statement."""
+    return ", ".join([f"({', '.join('?' * width)})"] * len(rows))
+
+
+def chunks(items: Sequence[Any]) -> Iterator[Sequence[Any]]:
+    """As many at a time as one statement takes."""
+    for start in range(0, len(items), _CHUNK):
+        yield items[start : start + _CHUNK]

@@ -1,1 +1,0 @@
-"""Azure AI Personalizer's dialects, so that its official clients work unmodified."""
