@@ -1,15 +1,11 @@
-"""Tests import their helpers (checks, cases) by name, from wherever pytest is started."""
+"""Settings of every test: the garbage collector, and logging as it was."""
 
 import gc
 import linecache
 import logging
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-
-sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parent.parent / "tools")]
 
 collect_ignore = ["typing"]  # code for type checkers to read: make check does
 

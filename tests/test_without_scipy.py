@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from cases import CASES
+from tests.cases import CASES
 
-TESTS = Path(__file__).parent
+ROOT = Path(__file__).parent.parent
 LINEAR_PROGRAMMES = {"RandomizedUCB"}  # cannot do without, and says so when it is made
 MESSAGE = "scipy is not installed, which this needs: pip install 'armwise[scipy]'"
 
 BLOCKED = f"""
 import json, sys
 sys.modules["scipy"] = None
-sys.path.insert(0, {str(TESTS)!r})
+sys.path.insert(0, {str(ROOT)!r})
 import numpy as np
 import armwise as aw
 """
@@ -26,7 +26,7 @@ import armwise as aw
 PLAY = """
 import pickle, warnings
 from armwise.testing.checks import rounds_for, run
-from cases import CASES
+from tests.cases import CASES
 
 answers = {}
 for case in CASES:

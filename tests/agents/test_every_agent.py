@@ -6,7 +6,7 @@ import pytest
 
 import armwise as aw
 from armwise.testing.checks import CHECKS, Case
-from cases import CASES
+from tests.cases import CASES
 
 # Bases to build agents on, not agents.
 ABSTRACT = {"Agent", "IndexAgent"}

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT))
+from benchmarks import __main__ as page
+from benchmarks import common
 
-from benchmarks import __main__ as page  # noqa: E402
-from benchmarks import common  # noqa: E402
+ROOT = Path(__file__).parents[2]
+
 
 ENVIRONMENT = os.environ | {"PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"}
 MODULES = sorted({"benchmarks", *(f"benchmarks.{part.module}" for part in page.PARTS)})

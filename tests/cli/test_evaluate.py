@@ -7,11 +7,11 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from offline_worlds import K, make
 
 import armwise as aw
 from armwise.cli.main import main
 from armwise.offline import evaluate, replay
+from tests.offline.worlds import K, make
 
 
 @pytest.fixture
@@ -176,7 +176,6 @@ def test_replay_prints_what_the_function_returns(files, capsys):
         (["evaluate", "{log}", "--policy", "uniform", "--clip", "7"], "clip must be"),
         (["evaluate", "{log}", "--policy", "uniform", "--reward-range", "zero"], "--reward-range must be two numbers"),
         (["evaluate", "{log}", "--policy", "uniform", "--reward", "clik"], "did you mean 'click'"),
-        (["evaluate", "{log}", "--n-arms", "21"], "say what to judge with --policy: uniform, arm:NAME"),
         (["evaluate", "pyproject.toml", "--format", "parquet"], "cannot read pyproject.toml as parquet: "),
         (["compare", "{log}"], "--first 'arm:0' --second 'arm:1'"),
         (["compare", "{log}", "--first", "arm:0", "--second", "arm:9"], "--second arm:9: the arms are 0, 1, 2, 3"),

@@ -73,7 +73,7 @@ def test_worlds_by_name_with_parameters(table, capsys):
     ("words", "message"),
     [
         ("--world nowhere.parquet --label y", "nowhere.parquet: no such file"),
-        ("--world data.parquet", "say with --label which column"),
+        ("--world data.parquet", "name the column that the agents predict"),
         ("--world data.parquet --label z", "no column 'z'; it has a, b, c, colour, y, price"),
         ("--world data.parquet --label price", "label 'price': y has 300 distinct values in 300 rows"),
         ("--world data.csv --label y --agents linucv", "unknown agent 'linucv'; did you mean LinUCB"),

@@ -12,7 +12,7 @@ import pytest
 
 from armwise.core.extras import EXTRA_OF
 
-PROJECT = tomllib.loads((Path(__file__).parent.parent / "pyproject.toml").read_text())["project"]
+PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
 
 RACE = "aw.race([aw.UCB1(2)], aw.environments.Switching(n_arms=2), horizon=20, seeds=2{})"
 WITHOUT = [

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from armwise.theory.algorithm_table import agents
 
-PAGE = Path(__file__).parent.parent / "docs" / "errata.md"
+PAGE = Path(__file__).parents[2] / "docs" / "errata.md"
 
 
 def test_every_erratum_of_an_agent_is_on_the_page():

@@ -9,9 +9,8 @@ import sys
 from pathlib import Path
 from urllib.parse import unquote
 
-from pages import ROOT
-
 from armwise.theory.algorithm_table import agents
+from tests.docs.pages import ROOT
 
 
 def test_the_site(tmp_path: Path):

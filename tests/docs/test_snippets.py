@@ -12,10 +12,10 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from docsite import running
-from pages import PAGES, ROOT, blocks, name
 
 from armwise.theory.assumption_filter import verdicts
+from docsite import running
+from tests.docs.pages import PAGES, ROOT, blocks, name
 
 RUN = [
     page for page in PAGES

@@ -324,16 +324,22 @@ def test_a_stop_keeps_what_waits_for_feedback(make, tmp_path):
         asyncio.run(run())
 
     before = make({"small": standin}, ledger=path)
-    before.router.decider = aw.Decider(str(tmp_path / "journal"), agent={"class": "UCB1", "n_arms": 1}, seed=1)
+    before.router.decider = aw.Decider(
+        str(tmp_path / "journal"), agent={"class": "UCB1", "n_arms": 1}, learn="arrival", seed=1
+    )
     (answer,) = chat(before)
     stop(before)
     after = make({"small": standin}, ledger=path)
-    after.router.decider = aw.Decider(str(tmp_path / "journal"), agent={"class": "UCB1", "n_arms": 1}, seed=1)
+    after.router.decider = aw.Decider(
+        str(tmp_path / "journal"), agent={"class": "UCB1", "n_arms": 1}, learn="arrival", seed=1
+    )
     assert ask(after, ("POST", "/v1/feedback", {"id": answer.json()["id"], "score": 1.0}))[0].status_code == 200
     assert [row[1] for row in logged(after)] == [1.0]
     stop(after)
     alone = make({"small": standin})  # nobody will ask again: the journal has the default
-    decider = alone.router.decider = aw.Decider(str(tmp_path / "other"), agent={"class": "UCB1", "n_arms": 1}, seed=1)
+    decider = alone.router.decider = aw.Decider(
+        str(tmp_path / "other"), agent={"class": "UCB1", "n_arms": 1}, learn="arrival", seed=1
+    )
     chat(alone)
     stop(alone)
     del decider
@@ -532,13 +538,11 @@ def test_models_come_and_go_and_prices_change(make):
 
 
 def test_over_a_running_service(make, monkeypatch, tmp_path):
-    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "serve"))
-    from serving import Running
-
     import router
     from armwise.service.app import Service
     from armwise.service.config import Config
     from armwise.service.engine.application import Application
+    from tests.service.serving import Running
 
     agent = router.agent_of(1.0, 1000)
     running = Running(Service(Config(storage=str(tmp_path / "d"), applications={"router": Application(agent=agent)})))
@@ -565,14 +569,12 @@ def test_several_proxies_share_a_budget_that_the_service_holds(make, monkeypatch
 
     A failure means that each proxy counts for itself: then two of them spend twice the budget.
     """
-    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "serve"))
-    from serving import Running
-
     import armwise as aw
     import router
     from armwise.service.app import Service
     from armwise.service.config import Config
     from armwise.service.engine.application import Application
+    from tests.service.serving import Running
 
     standins = {"large": StandIn(tokens=90)}
     most = make(standins).models["large"].most(ASK)

@@ -1,5 +1,7 @@
 """The incremental posterior against full matrices: every form of it, and the passages between them."""
 
+# mypy: disable-error-code="arg-type, union-attr"
+
 from __future__ import annotations
 
 import copy
@@ -13,7 +15,7 @@ from sklearn.gaussian_process import kernels as sk
 
 from armwise.core import saving
 from armwise.models import kernels
-from armwise.models.kernel_posterior import Budgeted, Growing, Joint, KernelPosterior
+from armwise.models.kernel_posterior import BudgetedPosterior, Growing, Joint, KernelPosterior
 from armwise.native import gp, gp_budget
 
 
@@ -71,7 +73,7 @@ def test_rows_that_come_back_are_one_row_and_equal_full_matrices():
 @pytest.mark.parametrize("kernel", [kernels.RBF(0.5), sk.Matern(0.7, nu=1.2)])
 def test_the_passages_between_the_forms_are_exact(kernel, monkeypatch):
     """Fresh rows every round make it a factor; rows that then come back again and again make it joint again."""
-    monkeypatch.setattr("armwise.models.kernel_posterior.SLACK", 2000.0)
+    monkeypatch.setattr("armwise.models.kernel_posterior.MAX_EXTENSION", 2000.0)
     rng, ours = np.random.default_rng(5), kernels.as_kernel(kernel)
     model, points, rewards, forms = KernelPosterior(kernel, noise=0.09), [], [], []
     shop = rng.random((40, 2))
@@ -264,7 +266,7 @@ def test_budget_state_is_bounded():
 def test_removing_a_point_integrates_it_out(n, seed):
     """Whatever is removed, mean and covariance of f at the points that stay are what they were."""
     rng, kernel = np.random.default_rng(seed), kernels.Matern(1.0, nu=0.5)
-    form = Budgeted(kernel, 0.1, n)
+    form = BudgetedPosterior(kernel, 0.1, n)
     for x in rng.random((n, 2)):
         form.update(x, rng.normal())
     for _ in range(5):

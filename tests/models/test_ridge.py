@@ -86,12 +86,12 @@ def test_many_rows_at_once_and_one_by_one_agree():
 def test_state_is_one_factor_a_model_and_no_history():
     model = Ridge(20, n_models=3)
     before = sum(a.nbytes for a in (model.models, model._grams, model._moments, model._recent))
-    assert before <= 3 * (24 + 1) * 24 * 8
+    assert before <= 3 * (24 + 3) * 24 * 8
     for _ in range(1000):
         model.update(np.random.default_rng(1).normal(size=20), 1.0, model=1)
     assert sum(a.nbytes for a in (model.models, model._grams, model._moments, model._recent)) == before
     arrays = {name for name, value in vars(model).items() if isinstance(value, np.ndarray)}
-    assert arrays == {"models", "_grams", "_moments", "_recent"}
+    assert arrays == {"models", "_gone", "_grams", "_moments", "_recent"}
 
 
 def test_a_number_too_large_to_square_is_refused_and_changes_nothing():

@@ -1,5 +1,7 @@
 """A block in compiled code is the loop: the same arms, the same probabilities, the same state to the bit."""
 
+# mypy: disable-error-code="index"
+
 from collections.abc import Callable
 
 import numpy as np

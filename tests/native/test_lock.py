@@ -9,9 +9,9 @@ from importlib import import_module
 import numpy as np
 import pytest
 
-from armwise.native import _native
+from armwise import native
 
-MODULES = {name: import_module(f"armwise.native._{name}") for name in _native.VARIANTS}
+MODULES = {name: import_module(f"armwise.native._{name}") for name in native.VARIANTS}
 NONE = (np.empty((0, 0, 0)), np.empty((0, 0)))  # no statistics beside the models
 Call = Callable[[], object]
 
@@ -57,7 +57,7 @@ def fresh(d: int) -> np.ndarray:
 def optimistic(module, T, K, d) -> Call:
     models = fresh(d)
     X, rewards, rng = generator().normal(size=(T, K, d)), generator().random((T, K)), generator()
-    return lambda: module.ridge.play_optimistic(models, *NONE, X, rewards, 1.0, 1.0, 1.0, 0.0, 1.0, rng)
+    return lambda: module.ridge.play_optimistic(models, *NONE, X, rewards, 1.0, 1.0, 1.0, 0.0, 1.0, 0.0, 1.0, rng)
 
 
 def exponential(module, T, K, d) -> Call:
@@ -67,7 +67,10 @@ def exponential(module, T, K, d) -> Call:
 
 def one_decision(module, T, K, d) -> Call:
     models = fresh(d)
-    optimist, X = module.ridge.Optimist(models, d, False, True, 1.0, 1.0, 0.0, 1.0), generator().normal(size=(K, d))
+    optimist, X = (
+        module.ridge.Optimist(models, d, False, True, 0.0, 1.0, 1.0, 0.0, 1.0),
+        generator().normal(size=(K, d)),
+    )
     return lambda: optimist.choose(X)
 
 

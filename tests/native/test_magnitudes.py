@@ -7,7 +7,7 @@ import armwise as aw
 from armwise.core import saving
 from armwise.models.ridge import Ridge
 from armwise.testing.checks import D, K
-from cases import CASES
+from tests.cases import CASES
 
 SEEING = [case for case in CASES if case.make(1).sees in ("features", "shared")]
 UNBOUNDED = [case for case in CASES if case.make(1).reward_range[1] == np.inf]

@@ -30,10 +30,10 @@ def rng() -> np.random.Generator:
     return np.random.default_rng(5)
 
 
-def ridge_models(module: Any, M: int = 1, d: int = D) -> np.ndarray:
+def ridge_models(module: Any, M: int = 1, d: int = D, counted: bool = False) -> np.ndarray:
     """Models that have learnt 40 rows each."""
     P = -(-d // 8) * 8
-    models = np.zeros((M, P + 1, P))
+    models = np.zeros((M, P + 1 + 2 * counted, P))
     models[:, range(d), range(d)] = 1.3
     for m in range(M):
         module.ridge.update_rows(models[m], numbers(40, d, seed=m), numbers(40, seed=m + 100))
@@ -41,13 +41,13 @@ def ridge_models(module: Any, M: int = 1, d: int = D) -> np.ndarray:
 
 
 NONE = np.zeros((1, 0, 0)), np.zeros((1, 0))
+SPREAD = (0.4, 0.3, 1.1, 0.9)
 
 
 @recipe(
     "choice.finite",
     "choice.all_finite",
     "choice.all_within",
-    "choice.plain",
     "choice.first_best",
     "choice.best_arms",
     "choice.draw",
@@ -58,7 +58,7 @@ def choice(module: Any) -> object:
     p = np.abs(scores) / np.abs(scores).sum()
     wide = numbers(T, K)
     return (
-        c.all_within(wide), c.plain(wide, 2, K),
+        c.all_within(wide),
         c.finite(1.0), c.finite(np.nan), c.all_finite(wide), c.all_finite(np.append(wide, np.inf)),
         c.first_best(scores), c.best_arms(scores), [c.draw(p, u) for u in np.linspace(0, 1, 99)],
         c.tied_probabilities(scores), c.row_argmax(wide),
@@ -69,23 +69,31 @@ def choice(module: Any) -> object:
 def ridge_learns(module: Any) -> object:
     r, models, d = module.ridge, ridge_models(module, 3), D
     r.update(models[0], numbers(d), 0.3)
-    assert r.Optimist(models, d, True, True, 1.7, 0.4, 0.2, 0.1).learn(numbers(d), (1, 0.5), -2.0)
-    gram, moment = np.tile(2.0 * np.eye(d), (3, 1, 1)), numbers(3, d)
+    assert r.Optimist(models, d, True, True, 0.5, 1.7, 0.4, 0.2, 0.1).learn(numbers(d), (1, 0.5), -2.0)
+    gram, moment = np.tile(2.0 * np.eye(d), (3, 1, 1)), numbers(9, d)
     r.learn(models, gram, moment, 2, numbers(K, d), 3, 0.7, 1.7, 0.95)
     refitted, A = np.zeros_like(models[0]), numbers(d, 3 * d)
-    r.refit(refitted, A @ A.T, numbers(d))
-    return models, gram, moment, refitted, r.log_det(models[0], d)
+    r.refit(refitted, A @ A.T, numbers(d), numbers(0))
+    more, more_gram, more_moment = ridge_models(module, 3, counted=True), gram.copy(), moment.copy()
+    r.learn(more, more_gram, more_moment, 2, numbers(K, d), 3, 0.7, 1.7, 0.95)
+    r.refit(more[1], A @ A.T, numbers(d), numbers(d, seed=2))
+    return models, gram, moment, refitted, r.log_det(models[0], d), more, more_gram, more_moment
 
 
 @recipe("ridge.estimate_into", "ridge.estimate_all", "ridge.optimistic", "ridge.Optimist", "ridge.Optimist.choose")
+@recipe("ridge.widen")
 def ridge_estimates(module: Any) -> object:
     r, one, many, X = module.ridge, ridge_models(module), ridge_models(module, 5), numbers(K, D)
     means, widths = np.empty(K), np.empty(K)
     r.estimate_into(one[0], X, means, widths)
     return (
         means, widths, r.estimate_all(many, X[0]), r.optimistic(one, X, 1.7, 0.4, 0.0, 1.0),
-        r.optimistic(many, X[:1], 1.7, 0.4, 0.2, 0.1), r.Optimist(many, D, True, True, 1.7, 0.4, 0.2, 0.1).choose(X[0]),
-        [r.Optimist(one, D, False, True, 1.7, 0.4, 0.0, 1.0).choose(numbers(n, D, seed=n)) for n in range(1, 30)],
+        r.optimistic(many, X[:1], 1.7, 0.4, 0.2, 0.1),
+        r.Optimist(many, D, True, True, 0.5, 1.7, 0.4, 0.2, 0.1).choose(X[0]),
+        [r.Optimist(one, D, False, True, 0.5, 1.7, 0.4, 0.0, 1.0).choose(numbers(n, D, seed=n)) for n in range(1, 30)],
+        [r.Optimist(one, D, False, True, 0.5, 1.7, 0.4, 0, 1, 0.3, 1.1).choose(numbers(n, D)) for n in range(1, 30)],
+        r.optimistic(one, X, 1.7, 0.4, 0.0, 1.0, 0.3, 1.1), r.optimistic(many, X[:1], 1.7, 0.4, 0.0, 1.0, 0.3, 1.1),
+        r.widen(means, widths, 0.4, 0.3, 1.1),
     )  # fmt: skip
 
 
@@ -101,9 +109,11 @@ def block(module: Any, play: Callable[..., Any]) -> object:
 
 @recipe("ridge.play_optimistic")
 def ridge_play(module: Any) -> object:
-    return block(
-        module, lambda models, X, r, g: module.ridge.play_optimistic(models, *NONE, X, r, 1.7, 1.0, 0.4, 0.2, 0.1, g)
-    )
+    play = module.ridge.play_optimistic
+    return [
+        block(module, lambda models, X, r, g: play(models, *NONE, X, r, 1.7, 1.0, 0.4, 0.2, 0.1, 0.0, 1.0, g)),
+        block(module, lambda models, X, r, g: play(models, *NONE, X, r, 1.7, 1.0, 0.4, 0.0, 1.0, 0.3, 1.1, g)),
+    ]
 
 
 @recipe("thompson.scale", "thompson.posterior_scores", "thompson.compete", "thompson.score_posterior")
@@ -112,8 +122,9 @@ def thompson(module: Any) -> object:
     return (
         t.scale(7, 0.3, 0.2, 0.1), t.posterior_scores(one, X, 0.4, numbers(D)),
         t.posterior_scores(many, X[:1], 0.4, numbers(5)),
-        t.score_posterior(one, X, 0.4), t.score_posterior(many, X[:1], 0.4),
-        t.compete(one, X, 0.4, numbers(9, D), np.empty(0)), t.compete(many, X[:1], 0.4, numbers(9, 5), rng().random(9)),
+        t.score_posterior(one, X, *SPREAD), t.score_posterior(many, X[:1], *SPREAD),
+        t.compete(one, X, *SPREAD, numbers(9, D), np.empty(0)),
+        t.compete(many, X[:1], *SPREAD, numbers(9, 5), rng().random(9)),
     )  # fmt: skip
 
 
@@ -122,21 +133,25 @@ def thompson_play(module: Any) -> object:
     return [
         block(
             module,
-            lambda models, X, r, g, n=n: module.thompson.play(models, *NONE, X, r, 1.7, 1.0, 3, 0.3, 0.2, 0.1, n, g),
+            lambda models, X, r, g, n=n, more=more: module.thompson.play(
+                models, *NONE, X, r, 1.7, 1.0, 3, 0.3, 0.2, 0.1, more, 1.1, 0.9, n, g
+            ),
         )
         for n in (1, 6)
+        for more in (0.0, 0.3)
     ]
 
 
 @recipe("regression.inverse_gap", "regression.estimates", "regression.cut", "regression.confident")
-@recipe("regression.gap_scale", "regression.confidence")
+@recipe("regression.gap_scale", "regression.confidence", "regression.squares", "regression.untried")
 def regression(module: Any) -> object:
     r, X = module.regression, numbers(K, D)
     means, widths = r.estimates(ridge_models(module), X)
-    low, high = r.cut(means, widths, 0.3, X, 1.7)
+    low, high = r.cut(means, widths, 0.3, 0.4, 1.1, r.squares(X), 1.7, -0.1, 0.9)
     return (
         means, widths, r.estimates(ridge_models(module, 5), X[:1]), low, high, r.inverse_gap(means, 7.0),
         r.confident(low, high, True), r.confident(low, high, False), r.gap_scale(9, 3.0, 0.4), r.confidence(9, 3, 0.4),
+        r.untried(ridge_models(module, 3, counted=True), D),
     )  # fmt: skip
 
 
@@ -144,9 +159,9 @@ def regression(module: Any) -> object:
 def regression_play(module: Any) -> object:
     r = module.regression
     return [
-        block(module, lambda models, X, y, g: r.squarecb_play(models, 9.0, 0.4, 3, X, y, g)),
-        block(module, lambda models, X, y, g: r.regcb_play(models, 1.7, 0.2, True, 3, X, y, g)),
-        block(module, lambda models, X, y, g: r.regcb_play(models, 1.7, 0.2, False, 3, X, y, g)),
+        block(module, lambda models, X, y, g: r.squarecb_play(models, 0.3, 1.1, 9.0, 0.4, 3, X, y, g)),
+        block(module, lambda models, X, y, g: r.regcb_play(models, 1.7, 0.2, 0.3, 1.1, -0.1, 0.9, True, 3, X, y, g)),
+        block(module, lambda models, X, y, g: r.regcb_play(models, 1.7, 0.2, 0.0, 1.0, 0.0, 1.0, False, 3, X, y, g)),
     ]
 
 
@@ -154,8 +169,8 @@ def regression_play(module: Any) -> object:
 def ridge_many(module: Any) -> object:
     arms = np.random.default_rng(3).integers(0, 3, 4000)  # as many as any block has rounds
     return [
-        block(module, lambda models, X, y, g: module.ridge.choose_many(models, X, 1.7, 0.4, 0.2, 0.1, g)),
-        block(module, lambda models, X, y, g: module.thompson.choose_many(models, X, 0.3, g)),
+        block(module, lambda models, X, y, g: module.ridge.choose_many(models, X, 1.7, 0.4, 0.2, 0.1, 0.0, 1.0, g)),
+        block(module, lambda models, X, y, g: module.thompson.choose_many(models, X, *SPREAD, g)),
         block(
             module,
             lambda models, X, y, g: module.ridge.learn_many(models, *NONE, X, arms[: len(y)], y[:, 0], 1.7, 1.0),
@@ -167,8 +182,10 @@ def ridge_many(module: Any) -> object:
 def regression_many(module: Any) -> object:
     r = module.regression
     return [
-        block(module, lambda models, X, y, g: r.squarecb_choose_many(models, 9.0, X, g)),
-        block(module, lambda models, X, y, g: r.regcb_choose_many(models, 1.7, 0.2, True, 3, X, g)),
+        block(module, lambda models, X, y, g: r.squarecb_choose_many(models, 0.3, 1.1, 9.0, X, g)),
+        block(
+            module, lambda models, X, y, g: r.regcb_choose_many(models, 1.7, 0.2, 0.3, 1.1, -0.1, 0.9, True, 3, X, g)
+        ),
     ]
 
 
@@ -209,38 +226,29 @@ def ridge_revises(module: Any) -> object:
     return models
 
 
-@recipe("plain.flat", "plain.ids_of", "plain.shape_of", "plain.revalued", "plain.flat_arms")
-@recipe("decisions.numeric", "decisions.take_numbers", "decisions.begin", "decisions.decide_optimistic")
-@recipe("decisions.predicted", "decisions.decide_and_begin", "decisions.begin_all")
+@recipe("tokens.tokens")
+@recipe("decisions.numeric", "decisions.take_numbers", "decisions.decide_optimistic")
+@recipe("decisions.predicted", "decisions.register_decisions")
 def decisions(module: Any) -> object:
-    d, plain, heads = module.decisions, module.plain, {"hour": b"12345678", "price": b"abcdefgh"}
-    ids = {f"arm{k}": b"%08d" % k for k in range(K)}
-    texts = {"city": {"Oslo": b"textrow1" + np.float64(1.0).tobytes() + bytes(8)}}
-    heads["city"] = b"87654321"
-    context = {"hour": 9, "price": 0.3, "vip": None, "city": "Oslo"}
-    assert plain.flat(context, heads, texts) is None  # a name that is not known
-    words = plain.flat({name: each for name, each in context.items() if name != "vip"}, heads, texts)
-    arms = tuple({"id": id, "price": float(k), "hour": k} if k % 2 else id for k, id in enumerate(ids))
-    tail, shape = plain.flat_arms(arms, "id", ids, heads, texts), plain.shape_of(arms)
-    others = [arm | {"price": 0.1 * k} if isinstance(arm, dict) else arm for k, arm in enumerate(arms)]
-    revalued = plain.revalued(others, *shape, tail, "id", texts)
-    assert revalued is not None and plain.revalued(list(arms), *shape, tail, "id", texts) is shape[1]
-    assert plain.revalued(others[1:], *shape, tail, "id", texts) is None  # other arms
-    names = np.sort(np.frombuffer(heads["hour"] + heads["price"], np.uint64))
-    counts, means, squares = np.array([3.0, 4.0]), np.array([1.0, 0.5]), np.array([2.0, 0.0])
+    d, limits = module.decisions, (99, 99, 99, 9)
+    context = {"hour": 9, "price": 0.3, "vip": None, "city": "Oslo", "tags": ["new", 1e-7, {"far": True}]}
+    [words], n_keys, kinds = module.tokens.tokens([context], b"c", None, limits)
+    arms = [{"id": f"arm{k}", "price": float(k), "hour": k} for k in range(K)]
+    each, *_, flat = module.tokens.tokens(arms, b"a", "id", limits)
+    tail = b"".join(b"%08d" % k + one for k, one in enumerate(each))
+    names = np.unique(np.frombuffer(d.numeric(words, tail, K), np.uint64)[::3])
+    counts, means, squares = np.arange(3.0, 3.0 + len(names)), np.linspace(0, 1, len(names)), np.arange(len(names)) / 2
     models, out = ridge_models(module), []
     for u in (0.01, 0.5, 0.99):
         request = (words, tail, K, names, counts, means, squares)
-        settings = (True, 7, models, D, 1.3, 0.4, 0.0, 1.0, 0.2, u)
+        settings = (True, 7, models, D, 1.3, 0.4, 0.0, 1.0, 0.3, 1.1, 0.2, u)
         out.append(d.decide_optimistic(*request, *settings))
         out.append(d.predicted(models, out[-1][2]))
         out.append(d.take_numbers(*request))
-        out.append(d.begin(*request, models, out[-3][2], 0.7))
-        out.append(d.decide_and_begin(*request, *settings, 0.3))
-        made = (words, tail, K, out[-5][2], 0.4)
-        out.append(d.begin_all([made, made], 0, names, counts, means, squares, models, D))
+        made = (words, tail, K, out[-3][2], 0.4)
+        out.append(d.register_decisions([made, made], 0, names, counts, means, squares, models, D))
     return (
-        words, plain.ids_of(arms, "id"), shape, revalued, tail, d.numeric(words, tail, K), out,
+        words, n_keys, kinds is None, tail, flat, d.numeric(words, tail, K), out,
         counts, means, squares, models,
     )  # fmt: skip
 

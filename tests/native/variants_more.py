@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from variants import D, K, T, numbers, recipe, ridge_models, rng
+from tests.native.variants import D, K, T, numbers, recipe, ridge_models, rng
 
 RBF = np.array([[3, 0, -1]]), np.array([[0.8, 0.0]])
 MIXED = (  # RBF on the first columns times Matern on the others, plus a cubic
@@ -189,7 +189,7 @@ def policies(module: Any) -> object:
 
 @recipe("fits.explained")
 def fits(module: Any) -> object:
-    return [module.fits.explained(model[:D, :D], model[-1, :D]) for model in ridge_models(module, 3)]
+    return [module.fits.explained(ridge_models(module, 3, counted=counted), D) for counted in (False, True)]
 
 
 @recipe("likelihood.largest")
@@ -238,7 +238,7 @@ def features(module: Any) -> object:
     rows = [f.cross(words, *scaling, dim, inter, alone, 99)
             for dim in (32, 77) for inter in (True, False) for alone in (True, False)]  # fmt: skip
     learnt = f.welford(names, counts, means, squares, tokens(12, 6), True)
-    text = np.frombuffer(b'{"a\\"": [1, {"b:": [2]}], "c": 3}', np.uint8)
+    text = b'{"a\\"": [1, {"b:": [2]}], "c": 3}'
     return (
         scaling,
         rows,
@@ -276,17 +276,3 @@ def nested_models(module: Any) -> object:
     asked = n.estimates(*model, X, 1), n.scores(*model, state, X), n.level(state, 3, 3)
     contexts, rewards = numbers(T, 1, width, seed=5), numbers(T, 3, seed=6)
     return asked, n.play(*model, state, contexts, rewards, 0.3, 1.5, 0.1, rng()), factors, thetas, state
-
-
-@recipe("requests.blake", "requests.read_part", "requests.read_offered", "requests.read_decision")
-@recipe("requests.distribution", "requests.read_journaled", "requests.linked")
-def requests(module: Any) -> object:
-    r = module.requests
-    arms = tuple(b'{"id": "item %d", "features": {"price": %d.25, "taste": "s"}}' % (k, k) for k in range(40))
-    body = b'{"context": {"hour": 9, "tags": ["new", 1e-7]}, "arms": [%b]}' % b", ".join(arms)
-    made = b'%b,"p":[%b],"arm":7,"version":1,"window":9,"default":0.3}' % (body[:-1], b",".join([b"0.025"] * 40))
-    return (
-        r.blake(b"1"), r.read_part(b'{"hour": 0.1234567890123456789}', b"c"), r.read_offered(arms),
-        r.read_decision(body, [])[:5], r.distribution(("a", "b"), b"[0.5,0.5]"), r.read_journaled(made),
-        r.linked(b"before", 7, 9, [b"shop", b"news"], [body, made]),
-    )  # fmt: skip

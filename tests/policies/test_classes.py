@@ -1,5 +1,7 @@
 """Representatives: as many as there are labellings, each with its own labelling."""
 
+# mypy: disable-error-code="arg-type, assignment, operator"
+
 import itertools
 
 import numpy as np

@@ -9,17 +9,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from database import Server
-from serving import Clock, Running
 
 from armwise.service.app import Service
 from armwise.service.config import Config, open_store
 from armwise.service.engine.application import Application
 from armwise.service.engine.engine import Engine
-from armwise.service.engine.shards import Shards
-from armwise.service.journal.append import Journal
 from armwise.service.journal.events import Creation
+from armwise.service.journal.journal import Journal
 from armwise.service.journal.sqlite import SQLite
+from armwise.service.sharding.sharded_engine import ShardedEngine
+from tests.service.database import Server
+from tests.service.serving import Clock, Running
 
 
 @pytest.fixture
@@ -59,8 +59,8 @@ def engines(tmp_path: Path, clock: Clock) -> Iterator[Callable[..., Engine]]:
             settle_chance(path)
         store = SQLite(path)
         engine = Engine(store, {"shop": creation}, clock=clock, publish_every=0.0)
+        made.append(engine)  # one that does not start has opened files too
         engine.start()
-        made.append(engine)
         return engine
 
     yield make
@@ -96,13 +96,13 @@ def urls(server: Server) -> list[str]:
 
 
 @pytest.fixture
-def spread() -> Iterator[Callable[..., Shards]]:
+def spread() -> Iterator[Callable[..., ShardedEngine]]:
     """Starts engines over several databases; all are stopped at the end."""
-    made: list[Shards] = []
+    made: list[ShardedEngine] = []
 
-    def start(urls: list[str], creation: Creation | None = None) -> Shards:
+    def start(urls: list[str], creation: Creation | None = None) -> ShardedEngine:
         creation = creation or Creation(features={"dim": 16})
-        made.append(Shards([open_store(url) for url in urls], {"shop": creation}))
+        made.append(ShardedEngine([open_store(url) for url in urls], {"shop": creation}))
         made[-1].start()
         return made[-1]
 

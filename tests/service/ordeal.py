@@ -1,6 +1,6 @@
 """What a service lives through: frozen processes, restarts of the database, roll-outs, storms, full disks, wild clocks.
 
-``python tests/serve/ordeal.py --freezes 50`` (part of ``make torture``); the tests live through each once. Throughout:
+``python -m tests.service.ordeal --freezes 50`` (part of ``make torture``); the tests run each once. Throughout:
 nothing acknowledged is lost, doubled or changed; a process is ready again within ``READY`` seconds without a client's
 help; the healthy one of two acknowledges something at least every ``GAP`` seconds; ``verify`` finds nothing.
 """
@@ -23,15 +23,14 @@ from multiprocessing.sharedctypes import Synchronized
 from pathlib import Path
 from typing import Any
 
-from database import Server, free_port
-from line import asked
-from torture import _FORKING, _wait_ready, _warm_up, check
-
 from armwise.service.config import Config
-from armwise.service.engine import journaling
+from armwise.service.engine import engine as engine_module
 from armwise.service.engine.application import Application
 from armwise.service.engine.clock import TrustedClock
 from armwise.service.engine.writer import STALL
+from tests.service.database import Server, free_port
+from tests.service.line import asked
+from tests.service.torture import _FORKING, _wait_ready, _warm_up, check
 
 READY, GAP = 10.0, 5.0
 
@@ -46,8 +45,8 @@ def serve(
         def __init__(self) -> None:
             super().__init__(wall=lambda: time.time() + offset.value)
 
-    assert vars(journaling)["TrustedClock"] is TrustedClock, "else the clock would not be wild"
-    setattr(journaling, "TrustedClock", Wild)  # noqa: B010  (this process only)
+    assert vars(engine_module)["TrustedClock"] is TrustedClock, "else the clock would not be wild"
+    setattr(engine_module, "TrustedClock", Wild)  # noqa: B010  (this process only)
 
     def disk() -> None:
         while True:

@@ -64,14 +64,14 @@ def client_of(url: str) -> httpx.Client:
 class Running:
     """A service under uvicorn in a thread: ``url`` to speak to it, ``service`` to look inside."""
 
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: Service, application: Any = None, http: Any = Connection) -> None:
         self.service = service
         self._socket = socket.socket()
         self._socket.bind(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
         config = uvicorn.Config(
-            service, log_config=None, access_log=False, lifespan="on", ws="none", http=Connection, proxy_headers=False,
-            server_header=False, date_header=False,
+            application or service, log_config=None, access_log=False, lifespan="on", ws="none", http=http,
+            proxy_headers=False, server_header=False, date_header=False,
         )  # fmt: skip
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._run, daemon=True)

@@ -10,16 +10,16 @@ from collections.abc import Iterator
 
 import msgspec
 import pytest
-from powerloss import Disk, Files, Remembered, write
-from torture import torture
 
 from armwise.service.engine.draw import answer as said
 from armwise.service.engine.engine import Engine
-from armwise.service.journal.append import Journal, Written
 from armwise.service.journal.events import Creation
+from armwise.service.journal.journal import Journal, Written
 from armwise.service.journal.sqlite import SQLite
 from armwise.service.log.verify import verify
 from armwise.service.web.v1 import DecisionAnswer
+from tests.service.powerloss import Disk, Files, Remembered, write
+from tests.service.torture import torture
 
 
 def test_twenty_kills_under_load(tmp_path: pathlib.Path) -> None:

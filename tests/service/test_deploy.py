@@ -13,9 +13,11 @@ from typing import Any
 import pytest
 import yaml  # type: ignore[import-untyped]
 
+from armwise.service.config import load_config
 from armwise.service.engine.engine import Engine
 from armwise.service.journal.events import Creation
 from armwise.service.journal.sqlite import SQLite
+from armwise.service.run import GRACE, LAST
 from armwise.service.web.metrics import Metrics
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
@@ -163,3 +165,63 @@ def test_each_alert_fires_when_it_should_and_not_when_all_is_well(tmp_path: Path
     whole = {"rule_files": [str(tmp_path / "alerts.yml")], "evaluation_interval": "1m", "tests": tests}
     (tmp_path / "test.yml").write_text(yaml.safe_dump(whole))
     told("test", "rules", str(tmp_path / "test.yml"))
+
+
+# ---------------------------------------------------------------------- what runs the service
+
+
+def test_the_unit_agrees_with_how_the_service_ends_and_reloads() -> None:
+    unit = (DEPLOY / "armwise.service").read_text()
+    told_in_docs = (DEPLOY.parent / "docs" / "operations.md").read_text()
+    seconds = int(re.findall(r"^TimeoutStopSec=(\d+)$", unit, re.M)[0])
+    assert seconds > GRACE + LAST, "systemd would kill what still learns"
+    assert f"ends a process within {GRACE + LAST:g} s" in told_in_docs
+    assert "ExecReload=/bin/kill -HUP $MAINPID" in unit and "SIGHUP reads the file again" in told_in_docs
+    started = re.findall(r"^ExecStart=\S+ serve (\S+)$", unit, re.M)
+    assert started == ["/etc/armwise/armwise.toml"], "a copy of the file would never change, whatever is reloaded"
+
+
+@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd-analyze is not installed")
+def test_systemd_takes_the_unit(tmp_path: Path) -> None:
+    unit = (DEPLOY / "armwise.service").read_text().replace("/opt/armwise/bin/armwise", "/bin/true")
+    (tmp_path / "armwise.service").write_text(unit)
+    words = ["systemd-analyze", "verify", "--man=no", str(tmp_path / "armwise.service")]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    ours = [line for line in done.stderr.splitlines() if "armwise.service:" in line]
+    assert ours == [], done.stderr
+
+
+def test_the_example_is_a_configuration_whose_key_may_read_the_metrics() -> None:
+    config = load_config(DEPLOY / "armwise.toml")
+    assert config.keys[0].may("read", "shop") and config.keys[0].may("decide", "shop")
+
+
+def test_the_manifest_is_whole(tmp_path: Path) -> None:
+    secret, deployment, service = yaml.safe_load_all((DEPLOY / "kubernetes.yaml").read_text())
+    (tmp_path / "armwise.toml").write_text(secret["stringData"]["armwise.toml"])
+    config = load_config(tmp_path / "armwise.toml")
+    spec = deployment["spec"]
+    pod = spec["template"]["spec"]
+    [container] = pod["containers"]
+    assert spec["strategy"]["rollingUpdate"]["maxUnavailable"] == 0 and spec["replicas"] > 1
+    assert pod["terminationGracePeriodSeconds"] > GRACE + LAST + 5
+    assert container["ports"][0]["containerPort"] == config.port == service["spec"]["ports"][0]["port"]
+    paths = {container[f"{kind}Probe"]["httpGet"]["path"] for kind in ("readiness", "liveness", "startup")}
+    assert paths == {"/readyz", "/healthz"}
+    assert spec["selector"]["matchLabels"] == spec["template"]["metadata"]["labels"] == service["spec"]["selector"]
+    assert pod["volumes"][0]["secret"]["secretName"] == secret["metadata"]["name"]
+    assert container["args"][-1] == f"{container['volumeMounts'][0]['mountPath']}/{next(iter(secret['stringData']))}"
+
+
+def test_the_image_has_the_source_and_no_secrets() -> None:
+    ignored = (DEPLOY.parent / ".dockerignore").read_text().splitlines()
+    assert {".git", ".venv", "armwise-data", "build", "**/*.so"} <= set(ignored)
+    for needed in ("src", "pyproject.toml", "CMakeLists.txt", "README.md", "LICENSE"):
+        assert needed not in ignored
+    image = (DEPLOY / "Dockerfile").read_text()
+    assert "USER 10001" in image and "STOPSIGNAL SIGTERM" in image
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in DEPLOY.iterdir()))
+def test_every_file_is_mentioned_in_the_documents(name: str) -> None:
+    assert f"deploy/{name}" in (DEPLOY.parent / "docs" / "operations.md").read_text()

@@ -6,7 +6,8 @@ import os
 from pathlib import Path
 
 import pytest
-from ordeal import one_on_sqlite, two_on_full_postgres, two_on_postgres, two_on_several
+
+from tests.service.ordeal import one_on_sqlite, two_on_full_postgres, two_on_postgres, two_on_several
 
 
 def test_two_processes_live_through_a_freeze_a_restart_a_storm_and_a_roll_out() -> None:

@@ -1,6 +1,6 @@
 """Kill a service under load, again and again; nothing it acknowledged may be missing, doubled or changed.
 
-``python tests/serve/torture.py --kills 200`` (``make torture``); the tests run 20.
+``python -m tests.service.torture --kills 200`` (``make torture``); the tests run 20.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from line import Line, asked
 
 from armwise.service.config import Config
 from armwise.service.engine.draw import answer
-from armwise.service.journal.append import Journal, Written
 from armwise.service.journal.events import Decision
+from armwise.service.journal.journal import Journal, Written
 from armwise.service.log.verify import verify
 from armwise.service.web.v1 import DecisionAnswer
+from tests.service.line import Line, asked
 
 _FORKING = multiprocessing.get_context("forkserver")
 
@@ -37,10 +37,10 @@ _FORKING = multiprocessing.get_context("forkserver")
 def _warm_up() -> None:
     """Start the process that services are forked from, with everything loaded, so that a start takes a moment."""
     before = os.environ.get("PYTHONPATH")
-    os.environ["PYTHONPATH"] = os.pathsep.join([str(Path(__file__).parent), *sys.path])
+    os.environ["PYTHONPATH"] = os.pathsep.join(sys.path)
     os.environ["OPENBLAS_NUM_THREADS"] = "1"
     try:
-        _FORKING.set_forkserver_preload(["warm"])
+        _FORKING.set_forkserver_preload(["tests.service.warm"])
         forkserver.ensure_running()
     finally:
         os.environ.pop("PYTHONPATH") if before is None else os.environ.update(PYTHONPATH=before)

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import armwise as aw
-from armwise.core.agent import Floats, Seed
+from armwise.core.agent import Choice, Floats, Seed
+from armwise.core.outcomes import check_choice
 from armwise.testing.checks import CHECKS, check_agent
 
 
@@ -66,8 +67,10 @@ class RemembersWhenCloned(Softmax):
 class TakesAnyReward(Softmax):
     reward_range = (-np.inf, np.inf)
 
-    def _read_reward(self, reward: Any) -> float:
-        return float(reward) if isinstance(reward, (int, float)) else 0.0
+    def learn(self, context: Any, choice: Choice, reward: Any, cost: Any = None) -> None:
+        check_choice(self, choice, self._count_arms(self._read(context)))
+        self._learn(context, choice, float(reward) if isinstance(reward, (int, float)) else 0.0)
+        self._n_learnt += 1
 
 
 class PrefersTheFirst(Softmax):

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import armwise as aw
-from armwise.core.copies import _inside, copies
 from armwise.testing.checks import Case, rounds_for, run, state
-from cases import CASES
+from armwise.testing.copies import _inside, copies
+from tests.cases import CASES
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
@@ -32,7 +32,7 @@ def test_copies_are_the_agent_and_share_nothing_that_learns(case: Case) -> None:
 
 
 class Closed(aw.UCB1):
-    """It holds what no pickle holds: a function without a name, a class of a function, and its own generator twice."""
+    """It holds what no pickle holds: a lambda, a local class, and a generator of its own."""
 
     def __init__(self, n_arms: int, *, seed: Any = None) -> None:
         super().__init__(n_arms, seed=seed)
@@ -57,7 +57,7 @@ class Lock:
 
 def test_functions_classes_and_generators_are_shared_and_other_things_are_not() -> None:
     agent = Closed(3, seed=1)
-    for locked in (False, True):  # from a pickle, and by deepcopy
+    for locked in (False, True):  # with an attribute that copies itself, and without
         if locked:
             agent.held = Lock()  # type: ignore[attr-defined]
         first, second = islice(copies(agent), 2)

@@ -1,5 +1,7 @@
 """Advice that is tried out: in twelve situations the first recommendation races on a world of that situation."""
 
+# mypy: disable-error-code="arg-type, assignment, operator"
+
 import itertools
 
 import numpy as np

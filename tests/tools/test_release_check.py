@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-TOOL = Path(__file__).parents[1] / "tools" / "release-check"
+TOOL = Path(__file__).parents[2] / "tools" / "release-check"
 
 
 @pytest.fixture(scope="module")

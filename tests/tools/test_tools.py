@@ -8,9 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from armwise.native import _baseline
-
-TOOLS = Path(__file__).parents[1] / "tools"
+TOOLS = Path(__file__).parents[2] / "tools"
 SCRIPT = TOOLS / "system-packages"
 
 
@@ -44,8 +42,9 @@ def test_sanitised_kernels_come_before_those_of_an_editable_install(tmp_path):
 
 def test_ordinary_kernels_are_not_taken_for_sanitised_ones(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(TOOLS / "sanitize")
+    _baseline = import_module("armwise.native._baseline")
     elsewhere, without_asan, without_ubsan = import_module("sanitized").complaints(_baseline, tmp_path)
-    assert elsewhere == f"{Path(_baseline.__file__).resolve()} is not in {tmp_path}"
+    assert elsewhere == f"{Path(str(_baseline.__file__)).resolve()} is not in {tmp_path}"
     assert without_asan.endswith("does not call __asan_report_load8") and "__ubsan_handle" in without_ubsan
 
 

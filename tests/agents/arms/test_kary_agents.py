@@ -1,5 +1,7 @@
 """The K-armed agents against formulas written out over the whole history."""
 
+# mypy: disable-error-code="attr-defined, misc, var-annotated"
+
 import math
 
 import numpy as np

@@ -1,6 +1,6 @@
 """Auto: its models against a naive fit, its choices against the loop, its promises on worlds that are known."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import pytest
@@ -49,7 +49,8 @@ def test_a_block_that_overflows_leaves_every_model_as_it_was(plays: bool) -> Non
     def block() -> object:
         if plays:
             return nested.play(*model, X[:, None], r, 0.0, 1.0, 0.2, rng)
-        return nested.learn_rows(*model, X, which, r[:, 0])
+        nested.learn_rows(*model, X, which, r[:, 0])
+        return None
 
     with pytest.raises(ValueError, match="overflow"):
         block()
@@ -116,7 +117,7 @@ def test_without_signal_it_is_no_worse_than_an_agent_without_context() -> None:
 
 
 def regrets(
-    world: aw.environments.Environment, agents: dict[str, Callable[[int], aw.Agent]], T: int, seeds: range
+    world: aw.environments.Environment, agents: Mapping[str, Callable[[int], aw.Agent]], T: int, seeds: range
 ) -> dict[str, float]:
     """The mean regret of each."""
     found = dict.fromkeys(agents, 0.0)

@@ -101,15 +101,6 @@ def test_sums_are_those_of_fractions():
         assert sums.fits([limit]) == (exact <= Fraction(limit))
 
 
-def test_what_an_older_file_had_spent_is_not_forgotten():
-    agent = aw.HardStop(aw.UCB1(1), 3.0, 1.0)
-    state = agent._state()
-    del state["_paid"], state["_held"]
-    agent._restore(state | {"_spent": np.array([1.0]), "_aside": np.array([0.5])})
-    assert (agent.spent.tolist(), agent.set_aside.tolist()) == ([1.0], [0.5])
-    assert decisions(agent, 1.0) == 1
-
-
 def test_a_cost_above_its_maximum_by_the_last_bit_is_told():
     agent = aw.HardStop(aw.UCB1(1), 10.0, 0.3)
     with pytest.warns(RuntimeWarning, match="more than its max_cost"):
@@ -138,3 +129,36 @@ def test_a_round_without_the_arm_that_the_promise_needs_is_refused(make, name, a
         agent.play(np.tile(X, (5, 1, 1)), np.full((5, n_arms), 0.5), np.full((5, n_arms), 1.0))
     assert dumps(agent) == before
     agent.choose(np.eye(3)[np.arange(arm + 1) % 3])  # a round that has it
+
+
+def test_a_reward_that_is_delivered_twice_releases_its_own_reserve_alone():
+    agent = aw.HardStop(aw.UCB1(2, seed=1), 2.0, 1.0, None, seed=1)
+    first, second = agent.choose(), agent.choose()
+    for _ in range(3):
+        agent.learn(None, first._replace(cost=(0.1,)), 1.0)
+    assert agent.set_aside.tolist() == [1.0]  # the second's, whose cost is to come
+    again = aw.HardStop(aw.UCB1(2, seed=1), 2.0, 1.0, None, seed=1)
+    for choice in (first, second):
+        again.record_choice(None, choice)
+    assert again.set_aside.tolist() == [2.0]
+    with pytest.raises(aw.BudgetSpent):
+        again.choose()
+    agent.learn(None, second._replace(cost=(1.0,)), 1.0)
+    assert agent.set_aside.tolist() == [0.0]
+
+
+def test_a_conservative_agents_account_is_the_same_after_a_replay():
+    """Refused choices were guessed from the baseline's arm, which is safe, so a replay counted none of them."""
+
+    def make():
+        return aw.Conservative(aw.UCB1(n_arms=3, seed=1), baseline=1, alpha=0.2, seed=1)
+
+    live, again, rng = make(), make(), np.random.default_rng(1)
+    for _ in range(800):
+        choice = live.choose()
+        reward = float(rng.random() < [0.3, 0.5, 0.6][choice.arm])
+        live.learn(None, choice, reward)
+        again.record_choice(None, choice)
+        again.learn(None, choice, reward)
+    assert 0.0 < live.baseline_share < 1.0 and again.baseline_share == live.baseline_share
+    np.testing.assert_array_equal(again._balance, live._balance)

@@ -1,7 +1,6 @@
 """A hard stop without a fallback: what the budget does not cover is refused, in memory, on disk and over HTTP."""
 
 import threading
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -69,12 +68,10 @@ def test_a_decider_says_so_and_goes_on_after_a_restart(tmp_path):
 
 def test_over_http_it_is_402_for_all_clients_at_once(monkeypatch, tmp_path):
     """Six clients of one service decide at once: four decisions fit the budget, the rest are refused by name."""
-    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "serve"))
-    from serving import Running
-
     from armwise.service.app import Service
     from armwise.service.config import Config
     from armwise.service.engine.application import Application
+    from tests.service.serving import Running
 
     running = Running(Service(Config(storage=str(tmp_path / "d"), applications={"app": Application(agent=AGENT)})))
     taken, refused, lock = [], [], threading.Lock()

@@ -1,5 +1,7 @@
 """Exp4, Exp4P and Advised against the survey's formulas written out."""
 
+# mypy: disable-error-code="assignment, attr-defined, misc"
+
 import math
 
 import numpy as np

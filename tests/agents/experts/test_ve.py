@@ -1,5 +1,7 @@
 """VE: uniform rounds, representatives, then exactly Exp4P; and its bound on a planted stump."""
 
+# mypy: disable-error-code="arg-type, union-attr"
+
 import math
 
 import numpy as np

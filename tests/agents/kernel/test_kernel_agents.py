@@ -1,12 +1,13 @@
 """The four agents against naive ones that keep every reward and solve with the whole matrix every round."""
 
+# mypy: disable-error-code="assignment, attr-defined, misc"
+
 from __future__ import annotations
 
 import math
 
 import numpy as np
 import pytest
-from kernel_worlds import gp_world, rkhs_world
 from sklearn.gaussian_process import kernels as sk
 
 import armwise as aw
@@ -14,6 +15,7 @@ from armwise.core import saving
 from armwise.core.agent import joined
 from armwise.core.threads import thread_pools
 from armwise.models import kernels
+from tests.agents.kernel.kernel_worlds import gp_world, rkhs_world
 
 RBF = kernels.RBF(0.5)
 
@@ -448,7 +450,9 @@ def test_rows_that_come_back_in_any_order_play_as_the_loop_does(name, kind):
 @pytest.mark.parametrize(("kernel", "scale"), [(kernels.RBF(2.0), 0.1), (kernels.Polynomial(2), 0.05)])
 def test_pooled_stages_play_as_the_loop_does_whatever_form_the_posterior_has(monkeypatch, kernel, scale, budget):
     """Every rule of the staging takes part; the posterior grows with new rows, and is joint where they come back."""
-    monkeypatch.setattr("armwise.models.kernel_posterior.SLACK", 0.0)  # new rows are not worth a larger joint posterior
+    monkeypatch.setattr(
+        "armwise.models.kernel_posterior.MAX_EXTENSION", 0.0
+    )  # new rows are not worth a larger joint posterior
     contexts, rewards = repeating("shuffled", T=150)
     contexts, rewards = contexts[:, :6].copy(), rewards[:, :6]
     contexts[10:20] += np.random.default_rng(2).normal(size=(10, 6, 4))
@@ -464,7 +468,7 @@ def test_pooled_stages_play_as_the_loop_does_whatever_form_the_posterior_has(mon
         forms.add(type(slow._models[0]._form).__name__)
     assert saving.dumps(fast) == saving.dumps(slow)
     assert {None} < notes and len(notes) > 2
-    assert forms == ({"Joint", "Growing"} if budget is None else {"Budgeted"})
+    assert forms == ({"Joint", "Growing"} if budget is None else {"BudgetedPosterior"})
 
 
 OVERFLOWING = {

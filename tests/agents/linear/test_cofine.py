@@ -1,11 +1,13 @@
 """CoFineUCB against its formulas with explicit inverses and the full history."""
 
+# mypy: disable-error-code="misc"
+
 import numpy as np
 import pytest
-from follow import follow, regret, same_future, ties, unit_rows
 
 import armwise as aw
 from armwise.core import saving
+from tests.agents.linear.follow import follow, regret, same_future, ties, unit_rows
 
 
 class Naive:

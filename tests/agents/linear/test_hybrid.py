@@ -1,5 +1,7 @@
 """HybridLinUCB, round by round, beside one ridge over all weights and beside the paper's blocks."""
 
+# mypy: disable-error-code="arg-type"
+
 import numpy as np
 import pytest
 
@@ -13,7 +15,7 @@ class Joint:
 
     def __init__(self):
         size = SHARED + K * OWN
-        self.A, self.b = LAM * np.eye(size), np.zeros(size)
+        self.A, self.b, self.rows = LAM * np.eye(size), np.zeros(size), []
 
     def row(self, X, arm):
         x = np.zeros(len(self.b))
@@ -28,6 +30,7 @@ class Joint:
 
     def learn(self, X, arm, reward):
         x = self.row(X, arm)
+        self.rows.append(x)
         self.A += np.outer(x, x)
         self.b += reward * x
 
@@ -86,10 +89,20 @@ def test_the_noise_is_that_of_the_joint_ridge():
         rewards.append(float(rng.normal()))
         agent.learn(X, aw.Choice(arm, 1.0), rewards[-1])
         joint.learn(X, arm, rewards[-1])
-    squares, n, inverse = float(np.square(rewards).sum()), 80, np.linalg.inv(joint.A)
-    left = squares - joint.b @ inverse @ joint.b + squares / n
-    freedom = n - (len(joint.b) - LAM * np.trace(inverse)) + 1.0
-    assert agent._model.noise(squares, n) == pytest.approx(np.sqrt(left / freedom), abs=1e-12)
+    inverse = np.linalg.inv(joint.A)
+    used = len(joint.b) - LAM * np.trace(inverse)
+    # Rewards with a constant: the centre and the noise of the fit with an intercept that is not shrunk.
+    rows = np.array(joint.rows)
+    smooth = np.eye(80) - rows @ inverse @ rows.T
+    ones, r = np.ones(80), np.array(rewards)
+    centre = ones @ smooth @ r / (ones @ smooth @ ones)
+    left = (r - centre) @ smooth @ (r - centre) + r.var()
+    freedom = 80 - used - ones @ smooth @ ones / 80 + 1.0
+    assert agent._noise is not None
+    agent._noise.renew(agent._model)
+    assert agent._noise.deviation == pytest.approx(np.sqrt(left / freedom), abs=1e-9)
+    agent._model.recentre(0.0)
+    assert agent._model.explained()[:2] == pytest.approx((joint.b @ inverse @ joint.b, used), abs=1e-9)
 
 
 def test_a_new_arm_knows_what_is_shared():

@@ -79,7 +79,7 @@ def test_arms_that_tie_share_the_choice_wherever_they_stand():
 @pytest.mark.parametrize("gap", [0.4e-12, 0.9e-12, 1.1e-12])
 def test_scores_that_tie_in_a_chain(gap):
     """Each within 1e-12 of the next, not of the one after: who ties with the best is only known at the end."""
-    optimist = Optimist(model := np.zeros((1, 9, 8)), 1, False, True, 1.0, 0.0, 0.0, 1.0)
+    optimist = Optimist(model := np.zeros((1, 9, 8)), 1, False, True, 0.0, 1.0, 0.0, 0.0, 1.0)
     model[0, 8, 0] = 1.0
     for order in ([0, 1, 2, 3], [3, 2, 1, 0], [1, 3, 0, 2]):
         scores = 1.0 + gap * np.array(order, float)

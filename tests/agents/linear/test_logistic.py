@@ -1,16 +1,18 @@
 """LogisticThompson against SciPy's optimiser, batch by batch, and against its own dense self on sparse rows."""
 
+# mypy: disable-error-code="arg-type"
+
 import copy
 
 import numpy as np
 import pytest
-from follow import same_future
 from scipy.optimize import minimize
 from scipy.sparse import coo_array, csc_array, csr_array, csr_matrix, lil_matrix, random_array
 
 import armwise as aw
 from armwise.core import saving
 from armwise.core.agent import Choice
+from tests.agents.linear.follow import same_future
 
 
 def sigmoid(s):

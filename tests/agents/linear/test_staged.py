@@ -1,14 +1,16 @@
 """The staging, under SupLinUCB and SupLinREL, against the three rules written out over the full history."""
 
+# mypy: disable-error-code="attr-defined, var-annotated"
+
 import math
 
 import numpy as np
 import pytest
-from follow import follow, regret, same_future, ties, unit_rows
 
 import armwise as aw
 from armwise.core import saving
 from armwise.core.agent import Choice
+from tests.agents.linear.follow import follow, regret, same_future, ties, unit_rows
 
 
 class NaiveStages:

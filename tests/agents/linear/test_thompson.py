@@ -1,16 +1,18 @@
 """LinThompson against its formula with explicit inverses, its posterior against N(mu_hat, v^2 B^-1)."""
 
+# mypy: disable-error-code="misc"
+
 import copy
 import math
 
 import numpy as np
 import pytest
-from follow import regret, same_future, unit_rows
 
 import armwise as aw
 from armwise.core import saving
 from armwise.core.agent import Choice
 from armwise.native import thompson
+from tests.agents.linear.follow import regret, same_future, unit_rows
 
 
 class Naive:

@@ -1,5 +1,7 @@
 """The convex problems of PolicyElimination and RandomizedUCB: constraints by brute force, optima by another solver."""
 
+# mypy: disable-error-code="call-overload"
+
 import functools
 
 import numpy as np

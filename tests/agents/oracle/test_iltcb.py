@@ -1,13 +1,15 @@
 """ILoveToConBandits against the naive coordinate descent over all rounds, and its constraints after each epoch."""
 
+# mypy: disable-error-code="arg-type"
+
 import math
 
 import numpy as np
 import pytest
-from oracle_worlds import planted
 from sklearn.linear_model import LogisticRegression, Ridge
 
 import armwise as aw
+from tests.agents.oracle.oracle_worlds import planted
 
 
 class Naive:

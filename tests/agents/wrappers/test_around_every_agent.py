@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import armwise as aw
+from armwise.core.capabilities.counting import record_choice
 from armwise.core.saving import dumps, loads
 from armwise.theory.algorithm_table import agents
 from armwise.theory.assumption_filter import verdicts
@@ -77,8 +78,8 @@ def test_a_choice_that_a_copy_made_sets_aside_what_that_choice_may_cost(name):
     copies = [loads(dumps(agent)).clone(seed=seed) for seed in range(20)]
     choices = [copy.choose(context) for copy in copies]
     for choice in choices:
-        agent._chose(context, choice)
-    np.testing.assert_allclose(agent.agent.set_aside, np.sum([choice.note[0] for choice in choices], axis=0))
+        record_choice(agent, context, choice)
+    np.testing.assert_allclose(agent.agent.set_aside, np.sum([choice.note[0][:2] for choice in choices], axis=0))
     for choice in choices:
         agent.learn(context, choice, 0.0, [0.0, 0.0])
     np.testing.assert_allclose(agent.agent.set_aside, 0.0, atol=1e-12)

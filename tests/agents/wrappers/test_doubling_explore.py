@@ -1,14 +1,16 @@
 """Doubling restarts as it should; Explore reports how it plays, and the agent inside learns what it should."""
 
+# mypy: disable-error-code="attr-defined, var-annotated"
+
 from collections import Counter
 
 import numpy as np
 import pytest
-from wrapped_agents import Recorder
 
 import armwise as aw
 from armwise import Choice
 from armwise.core.saving import dumps
+from tests.agents.wrappers.wrapped_agents import Recorder
 
 REWARDS = (np.random.default_rng(1).random((400, 3)) < [0.2, 0.5, 0.7]).astype(float)
 

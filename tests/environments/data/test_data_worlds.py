@@ -1,5 +1,7 @@
 """Worlds from data as it comes, published protocols, and worlds that change."""
 
+# mypy: disable-error-code="arg-type, attr-defined, index, operator"
+
 import numpy as np
 import pandas as pd
 import polars as pl

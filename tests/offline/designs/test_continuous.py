@@ -1,5 +1,7 @@
 """Continuous actions: against explicit sums, and worlds whose truth is known."""
 
+# mypy: disable-error-code="arg-type, var-annotated"
+
 from __future__ import annotations
 
 import math
@@ -133,7 +135,7 @@ def test_the_page_says_the_policy_the_bandwidth_and_what_the_log_earned(tmp_path
     )
     for name, e in found.items():
         assert f"{e.parameter:.3g} ({name})" in page
-    assert "epanechnikov kernel, bandwidth chosen by SLOPE" in page
+    assert "epanechnikov kernel, bandwidth undersmoothed" in page
 
 
 @pytest.mark.parametrize(("options", "message"), [
@@ -153,3 +155,61 @@ def test_what_is_wrong_with_the_options_is_said(options, message):
 def test_bounds_are_two_numbers(bounds):
     with pytest.raises(LogError, match=r"bounds must be \(low, high\)"):
         ContinuousLog(actions=[0.5], rewards=[1.0], densities=[1.0], bounds=bounds)
+
+
+def prices(n, demand, seed):
+    rng = np.random.default_rng([seed, n, 30])
+    price = rng.uniform(0, 10, n)
+    return ContinuousLog(actions=price, rewards=price * (rng.random(n) < demand(price)), densities=0.1, bounds=(0, 10))
+
+
+def logistic(middle, scale):
+    return lambda price: 1 / (1 + np.exp((price - middle) / scale))
+
+
+@pytest.mark.parametrize(("demand", "price", "n"), [
+    (logistic(5.0, 0.7), 4.0, 4000),  # a bandwidth that balances bias and variance covers .30 here
+    (logistic(5.0, 1.0), 4.0, 4000),  # and .00 here
+    (logistic(4.5, 0.3), 4.0, 500),  # .03
+    (logistic(4.0, 0.1), 4.0, 1500),  # .00
+    (logistic(2.0, 1.0), 0.3, 4000),  # the kernel reaches beyond the bound
+])  # fmt: skip
+def test_intervals_do_not_shrink_onto_a_biased_value(demand, price, n):
+    # 80 logs: fewer than 69 that hold the truth would be 4 standard errors below 95 %.
+    truth, held, widths = price * demand(price), dict.fromkeys(("kernel-ips", "kernel-snips", "kernel-dr"), 0), []
+    for seed in range(80):
+        log = prices(n, demand, seed)
+        found = evaluate_continuous(log, price, warn=False)
+        under = evaluate_continuous(log, price, "kernel-dr", bandwidth=6.0 * n ** (-1 / 3), warn=False)["kernel-dr"]
+        widths.append((found["kernel-dr"].high - found["kernel-dr"].low, under.high - under.low))
+        for name in held:
+            held[name] += found[name].low <= truth <= found[name].high
+    assert min(held.values()) >= 69, held
+    mine, undersmoothed = np.mean(widths, axis=0)
+    assert mine < 1.2 * undersmoothed
+
+
+@pytest.mark.parametrize("n", [500, 4000])
+def test_a_jump_that_the_log_cannot_resolve_is_warned_of_and_a_line_is_not(n):
+    # 60 logs each: 7 false alarms would be 5 standard errors above 2 %.
+    silent = alarms = 0
+    for seed in range(60):
+        found = evaluate_continuous(prices(n, lambda a: 0.1 + 0.8 * (a < 4.0), seed), 3.9, "kernel-dr", warn=False)
+        e = found["kernel-dr"]
+        silent += not (e.low <= 3.9 * 0.9 <= e.high or found.verdict)
+        alarms += bool(evaluate_continuous(prices(n, lambda a: 1 - a / 12, seed), 4.0, "kernel-dr", warn=False).verdict)
+    assert silent <= 9 and alarms <= 6
+
+
+def test_few_rows_that_did_not_buy_are_warned_of():
+    found = evaluate_continuous(prices(400, lambda price: np.where(price < 3, 0.97, 0.3), 1), 2.0, warn=False)
+    assert "rows near the policy's actions earned nothing" in found.verdict
+
+
+def test_near_a_bound_the_kernel_has_no_slope():
+    # With the plain kernel, renormalised, rewards 1 - a have a bias of order h at a bound.
+    a = (np.arange(100_000) + 0.5) / 100_000
+    log = ContinuousLog(None, a, 1 - a, 1.0, bounds=(0, 1))
+    for kernel in K:
+        found = evaluate_continuous(log, 0.0, "kernel-ips", bandwidth=0.2, kernel=kernel, warn=False)
+        assert found["kernel-ips"].value == pytest.approx(1.0, abs=1e-3)

@@ -1,12 +1,14 @@
 """Several loggers: against explicit sums, unbiased, and balanced with the least variance."""
 
+# mypy: disable-error-code="var-annotated"
+
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from offline_worlds import K, draw_arms, expected, logging, softmax, target, truth
 
 from armwise.offline import Log, evaluate_loggers
+from tests.offline.worlds import K, draw_arms, expected, logging, softmax, target, truth
 
 
 def other(x):

@@ -1,5 +1,7 @@
 """On a Dask cluster: evaluations (to 1e-12), fits and races on two workers give the numbers of one machine."""
 
+# mypy: disable-error-code="arg-type, call-overload"
+
 import json
 import os
 import subprocess
@@ -16,14 +18,14 @@ import pyarrow.csv
 import pyarrow.dataset
 import pyarrow.parquet as pq
 import pytest
-import test_fit_log as fits
-from offline_worlds import K, draw_arms, expected, logging, target
 
 import armwise as aw
+import tests.offline.learning.test_fit_log as fits
 from armwise.offline import Log, WeakLogWarning, compare, evaluate
 from armwise.offline.intervals.intervals import Blocks, Clusters, Moments, block_size
+from tests.offline.worlds import K, draw_arms, expected, logging, target
 
-for name in (__name__, "offline_worlds"):  # as if it were the user's script, which workers cannot import
+for name in (__name__, "tests.offline.worlds"):  # as if it were the user's script, which workers cannot import
     cloudpickle.register_pickle_by_value(sys.modules[name])
 
 QUIET = {  # what its processes do while they wait

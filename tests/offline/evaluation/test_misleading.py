@@ -1,5 +1,7 @@
 """What used to mislead without a warning: each was measured, and each failed before."""
 
+# mypy: disable-error-code="arg-type, call-overload, misc, operator, union-attr"
+
 from __future__ import annotations
 
 import json
@@ -8,12 +10,12 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from offline_worlds import make
 
 import armwise as aw
 from armwise.cli.main import main
 from armwise.offline import Log, PropensityModel, WeakLogWarning, adaptive, compare, evaluate, replay
 from armwise.offline.intervals.bounded import Reach, cressie_read
+from tests.offline.worlds import make
 
 
 def trial(n=20_000, seed=3):
@@ -90,12 +92,12 @@ def test_the_direct_method_says_its_bias_in_every_view(tmp_path):
 def test_no_click_at_all_leaves_the_rule_of_three():
     rng = np.random.default_rng(1)
     log = Log(rng.normal(size=(300, 1)), rng.integers(0, 2, 300), np.zeros(300), np.full(300, 0.5), n_arms=2)
-    with pytest.warns(WeakLogWarning, match="rows that count have the reward 0"):
+    with pytest.warns(WeakLogWarning, match="matching rows have the reward 0"):
         result = evaluate(log, aw.Constant(1), ["ips", "snips", "dr"])
     for kind in ("auto", "normal"):
         for e in evaluate(log, aw.Constant(1), ["ips", "snips", "dr"], interval=kind, warn=False).values():
             assert e.high >= 1 - 0.05 ** (1 / result.diagnostics.ess) - 1e-9
-    with pytest.warns(WeakLogWarning, match="only 0 of the"):
+    with pytest.warns(WeakLogWarning, match="few different rewards: 0 of"):
         lived = replay(log, aw.UCB1(n_arms=2, seed=1))
     assert lived.high > 0.01
 
@@ -106,7 +108,7 @@ def test_few_clicks_are_warned_of():
     rewards = np.zeros(400)
     rewards[np.flatnonzero(arms == 1)[:4]] = 1.0
     log = Log(arms=arms, rewards=rewards, probabilities=np.full(400, 0.5), n_arms=2)
-    with pytest.warns(WeakLogWarning, match="only 4 rows that count have a reward other than the commonest"):
+    with pytest.warns(WeakLogWarning, match="few different rewards: 4 of [0-9,]+ matching rows differ"):
         evaluate(log, aw.Constant(1), "ips")
 
 

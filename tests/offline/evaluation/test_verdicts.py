@@ -1,5 +1,7 @@
 """A log that cannot answer says so in the table, the picture, the JSON, the page, and as a Python warning."""
 
+# mypy: disable-error-code="union-attr"
+
 from __future__ import annotations
 
 import json
@@ -9,12 +11,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from offline_worlds import make
 
 import armwise as aw
 from armwise.offline import Log, WeakLogWarning, compare, evaluate
+from tests.offline.worlds import make
 
-DATA = Path(__file__).parents[1] / "data" / "open_bandit"
+DATA = Path(__file__).parents[2] / "data" / "open_bandit"
 COLUMNS = {"contexts": [], "arms": "item_id", "rewards": "click", "probabilities": "propensity_score", "n_arms": 80}
 
 
@@ -181,7 +183,7 @@ def test_a_handful_of_rows_is_never_certain():
     with pytest.warns(WeakLogWarning, match="the weights average 2, not 1.*or this is chance"):
         evaluate(four, aw.Constant(1), "ips")
     same = Log(arms=[0, 1] * 20, rewards=[1] * 40, probabilities=[0.5] * 40, n_arms=2)
-    with pytest.warns(WeakLogWarning, match="all 40 rows that count have the reward 1"):
+    with pytest.warns(WeakLogWarning, match="all 40 matching rows have the reward 1"):
         evaluate(same, [0.5, 0.5], "snips")
 
 

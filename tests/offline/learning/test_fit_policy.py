@@ -1,16 +1,18 @@
 """Estimated propensities, and learning a policy from a log."""
 
+# mypy: disable-error-code="arg-type, index, union-attr"
+
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from offline_worlds import D, K, expected, logging, make, target, truth
 from scipy import stats
 
 import armwise as aw
 from armwise.core.seeds import row_uniforms
 from armwise.core.threads import thread_pools
 from armwise.offline import Log, PropensityModel, evaluate, fit
+from tests.offline.worlds import D, K, expected, logging, make, target, truth
 
 
 def test_estimated_propensities_serve_as_well_as_the_true_ones():

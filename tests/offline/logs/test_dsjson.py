@@ -1,5 +1,7 @@
 """VW's dsjson: what we write VW reads with the same labels, and what VW reads so do we."""
 
+# mypy: disable-error-code="index, union-attr"
+
 from __future__ import annotations
 
 import gzip
@@ -7,11 +9,11 @@ import json
 
 import numpy as np
 import pytest
-from offline_worlds import make
 
 import armwise as aw
 from armwise.offline import Log, LogError, WeakLogWarning, evaluate
 from armwise.offline.logs.dsjson import line
+from tests.offline.worlds import make
 
 # Events as Personalizer and VW's reinforcement learning library log them, with what they like to put in.
 EVENTS = [
@@ -100,7 +102,7 @@ def test_we_read_what_vw_reads(tmp_path):
     assert log.arms.tolist() == [1, 0]
     assert log.rewards.tolist() == [1.0, 0.0]
     assert log.probabilities.tolist() == [0.8, 0.1]
-    assert log.available.tolist() == [[True, True, True], [True, True, False]]
+    assert log.available.tolist() == [[True, True, True], [True, False, True]]  # by their tags
     assert log.contexts.tolist() == [[1.0, 31.0, 0.0], [0.0, 54.0, 1.0]]  # tier=pro, age, tier=free
     assert log.arm_features.shape == (2, 3, 5)  # constant, three ids, hot
     assert log.timestamps[0].startswith("2026-03-01")
@@ -119,7 +121,8 @@ def tagged(path, *rows):
 def test_tags_are_the_names_of_the_arms(tmp_path):
     path = tmp_path / "log.dsjson"
     assert tagged(path, ["pasta", "salad"], ["pasta"], ["pasta", "salad", "soup"]) == ["pasta", "salad", "soup"]
-    assert tagged(path, ["pasta", "salad"], ["salad", "pasta"]) is None  # a position is not one arm
+    assert tagged(path, ["pasta", "salad"], ["salad", "pasta"]) == ["pasta", "salad"]  # wherever they stand
+    assert tagged(path, ["pasta", "salad"], ["soup", "pasta"]) == ["pasta", "salad", "soup"]
     assert tagged(path, ["pasta", "pasta"]) is None
     assert tagged(path, ["pasta", None]) is None
     log, _ = make(50, seed=1)
@@ -133,8 +136,11 @@ def test_we_read_the_log_of_the_decision_service(tmp_path):
              "probabilities": [0.25, 0.75], "probability": 0.75, "reward": 0.5}  # fmt: skip
     path = tmp_path / "log.jsonl"
     path.write_text("\n".join(json.dumps(e) for e in (event, event | {"reward": None}, event | {"index": 0})))
+    with pytest.raises(ValueError, match="would select by outcome: export it again"):
+        Log.from_dsjson(path)  # without ages, and an open decision among the rewarded ones
+    path.write_text("\n".join(json.dumps(e) for e in (event, event | {"index": 0})))
     log = Log.from_dsjson(path)
-    assert log.arms.tolist() == [1, 0]  # the one without a reward is still open
+    assert log.arms.tolist() == [1, 0]
     assert log.rewards.tolist() == [0.5, 0.5]
     assert log.n_arms == 2
     assert log.contexts.tolist() == [[7.0, 1.0]] * 2

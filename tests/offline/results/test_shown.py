@@ -6,10 +6,10 @@ import json
 
 import numpy as np
 import pytest
-from offline_worlds import make
 
 import armwise as aw
 from armwise.offline import DR, Evaluations, Log, compare, evaluate
+from tests.offline.worlds import make
 
 
 def no_clicks(n=300):
@@ -51,12 +51,12 @@ def test_lifts_say_their_kind_and_are_possible():
                     warn=False)  # fmt: skip
     for each in (both["a"], *both["a"].segments.values()):
         assert each.lift is not None
-        assert each.lift.kind == "normal"
+        assert each.lift.kind == "cressie-read"
         assert -1.0 <= each.lift.low <= each.lift.value <= each.lift.high <= 1.0
-    assert "; dr, paired, normal)" in both.table()
-    assert "of lifts: normal" in both.table()
-    assert "of lifts: normal" in both._repr_html_()
-    assert json.loads(both.to_json())["policies"]["a"]["lift"]["kind"] == "normal"
+    assert "; dr, paired, cressie-read)" in both.table()
+    assert "of lifts: cressie-read" in both.table()
+    assert "of lifts: cressie-read" in both._repr_html_()
+    assert json.loads(both.to_json())["policies"]["a"]["lift"]["kind"] == "cressie-read"
     one = evaluate(log, [1.0, 0.0], "dr", baseline="logged", interval="bernstein", warn=False)
     assert "paired, bernstein)" in one.table()
 
@@ -67,10 +67,11 @@ def test_the_verdict_of_a_segment_is_in_every_view(several):
     small = np.where(np.arange(400) < 8, "few", "many")
     policy = aw.Constant(0)
     found = evaluate(log, {"zero": policy, "one": aw.Constant(1)} if several else policy, "ips", by=small, warn=False)
-    verdict = (found["zero"] if isinstance(found, Evaluations) else found).segments["few"].verdict
-    assert verdict
-    assert verdict in found.table()
-    assert verdict in found.to_json()
+    inside = (found["zero"] if isinstance(found, Evaluations) else found).segments["few"]
+    assert len(inside.weaknesses) > 1
+    for text in inside.weaknesses:
+        for view in (found.verdict, found.table(), found.to_json(), str(found), found._repr_html_()):
+            assert text in view
 
 
 def test_the_p_value_of_a_bootstrap_goes_with_its_interval():
@@ -92,10 +93,13 @@ def quietly(log, seed):
         return compare(log, aw.Constant(0), aw.Constant(1), "snips", interval="bootstrap", resamples=200, seed=seed)
 
 
-def test_an_interval_that_a_difference_has_not_is_refused():
-    log, _ = make(200, seed=1)
-    with pytest.raises(ValueError, match="'cressie-read' is for single values"):
-        compare(log, aw.Constant(0), aw.Constant(1), interval="cressie-read")
+def test_a_difference_of_bounded_rewards_is_judged_as_values_are():
+    log, _ = make(2000, seed=1)
+    found = compare(log, aw.Constant(0), aw.Constant(1))
+    asked = compare(log, aw.Constant(0), aw.Constant(1), interval="cressie-read")
+    normal = compare(log, aw.Constant(0), aw.Constant(1), interval="normal")
+    assert found.kind == asked.kind == "cressie-read" and (found.low, found.high) == (asked.low, asked.high)
+    assert found.high - found.low == pytest.approx(normal.high - normal.low, rel=0.4)
 
 
 @pytest.mark.parametrize("interval", ["bernstein", "normal", "bootstrap", "auto"])

@@ -1,5 +1,7 @@
 """``armwise survey``: slopes with intervals, and a document that says what was seen."""
 
+# mypy: disable-error-code="operator, union-attr"
+
 import json
 import re
 
@@ -13,7 +15,7 @@ from armwise.racing.report.chapters import CHAPTERS, unbiased
 from armwise.racing.results.matching_bound import bound
 from armwise.racing.results.result import Result
 from armwise.racing.results.slopes import Slope, slope
-from armwise.racing.run.run import Heat, Run
+from armwise.racing.run.heat import Heat, Run
 from armwise.theory.hypotheses import ORDER_ONLY
 
 
@@ -48,10 +50,12 @@ def test_what_has_no_slope_says_so():
 
 def test_a_slope_that_does_not_exclude_one_is_called_that():
     unsure, sure = Slope(0.97, 0.9, 1.04, (100, 800), 20), Slope(0.5, 0.4, 0.6, (100, 800), 20)
-    assert "1 is not excluded up to T = 800; a longer race" in document.Row("A", 1.0, 0.1, 0.5, "", unsure).verdict
-    assert "above T until T = 5,000" in document.Row("A", 1.0, 0.1, 0.5, "", unsure, vacuous_until=5_000).verdict
-    assert document.Row("A", 1.0, 0.1, 1.0, "", unsure).verdict == "the bound itself is of order T"
-    assert document.Row("A", 1.0, 0.1, 0.5, "", sure).verdict == "below 1"
+    assert (
+        "1 is not excluded up to T = 800; a longer race" in document.ChapterRow("A", 1.0, 0.1, 0.5, "", unsure).verdict
+    )
+    assert "above T until T = 5,000" in document.ChapterRow("A", 1.0, 0.1, 0.5, "", unsure, vacuous_until=5_000).verdict
+    assert document.ChapterRow("A", 1.0, 0.1, 1.0, "", unsure).verdict == "the bound itself is of order T"
+    assert document.ChapterRow("A", 1.0, 0.1, 0.5, "", sure).verdict == "below 1"
 
 
 def test_section_two_in_numbers():

@@ -1,5 +1,7 @@
 """Pictures and the page: styles that tell agents apart without colour, and a real browser that finds no fault."""
 
+# mypy: disable-error-code="var-annotated"
+
 import ast
 import re
 import shutil

@@ -22,9 +22,9 @@ WORLD = aw.environments.Switching(3)
         ({"world": None}, "world must be an environment"),
         ({"seeds": "ab"}, "seeds must be a whole number >= 1, got str 'ab'"),
         ({"seeds": [-1]}, "a seed must be a whole number >= 0, got int -1"),
-        ({"metrics": [len]}, "metrics must be functions by name, a dict, got list"),
-        ({"metrics": {"clicks": 3}}, "metrics must be functions by name"),
-        ({"metrics": {"regret": lambda stretch: stretch.rewards}}, r"names of their own, got \['regret'\]"),
+        ({"metrics": [len]}, "metrics must be a dict of name: function, got list"),
+        ({"metrics": {"clicks": 3}}, "metrics must be a dict of name: function"),
+        ({"metrics": {"regret": lambda stretch: stretch.rewards}}, r"names of recorded columns, got \['regret'\]"),
         ({"callbacks": [3]}, "callbacks must be a list of functions"),
     ],
 )

@@ -1,5 +1,7 @@
 """Workers that are ended early: quietly, and with nothing left behind."""
 
+# mypy: disable-error-code="attr-defined, var-annotated"
+
 from __future__ import annotations
 
 import signal

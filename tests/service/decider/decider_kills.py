@@ -1,7 +1,7 @@
 """Kill a process that uses a durable ``Decider``, again and again; nothing it acknowledged may be missing or changed.
 
-``python tests/decider/decider_kills.py --kills 200``; the tests run 5. Each process decides in batches and gives
-rewards, and writes what it was answered to a pipe, after it was answered; SIGKILL comes at a random moment.
+``python -m tests.service.decider.decider_kills --kills 200``; the tests run 5. Each process decides in batches and
+gives rewards, and writes what it was answered to a pipe, after it was answered; SIGKILL comes at a random moment.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import armwise as aw
-from armwise.service.journal.append import Journal
+from armwise.service.journal.journal import Journal
 from armwise.service.journal.sqlite import SQLite
 from armwise.service.log.export import entries, played
 from armwise.service.log.verify import verify

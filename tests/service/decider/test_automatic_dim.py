@@ -10,7 +10,7 @@ import pytest
 
 import armwise as aw
 from armwise.core import saving
-from armwise.service.journal.append import Journal
+from armwise.service.journal.journal import Journal
 from armwise.service.journal.sqlite import SQLite
 from armwise.service.log.verify import verify
 
@@ -55,7 +55,9 @@ def test_names_that_come_later_make_it_grow_and_nothing_learnt_is_lost(tmp_path:
             assert inside(shop).dim == 256
             assert inside(shop).t > 70
             assert shop.decide({"city": "c1"}, ["a", "b", "c"]).probabilities["b"] > 0.9
-            assert len(shop.log().rewards) == 79
+            assert (
+                60 <= len(shop.log().rewards) <= 121
+            )  # the older half, and those that are as old as the youngest of it
         before = saving.dumps(disk.agent)
     report = verify(Journal(SQLite(tmp_path / "d" / "journal.db").connect()))
     assert (report.problems, report.snapshots > 0) == ([], True)

@@ -8,11 +8,11 @@ import threading
 from pathlib import Path
 
 import pytest
-from serving import Running
 
 import armwise as aw
 from armwise.service.app import Service
 from armwise.service.config import Config
+from tests.service.serving import Running
 
 ANSWER = {"id": "e1", "arm": "a", "probability": 1.0, "probabilities": [{"arm": "a", "probability": 1.0}], "version": 1}
 

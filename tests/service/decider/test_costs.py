@@ -1,5 +1,7 @@
 """Costs go with rewards, through Decider and the journal, to agents that count them and into the log."""
 
+# mypy: disable-error-code="attr-defined, union-attr"
+
 import json
 
 import pytest
@@ -46,7 +48,7 @@ def test_a_journal_gives_the_same_account_again(tmp_path):
 
 def test_a_baseline_in_the_configuration_of_an_application():
     spec = {"class": "Conservative", "agent": {"class": "LinUCB", "n_arms": 2}, "baseline": 1, "alpha": 0.1}
-    shop = aw.Decider(agent=spec, seed=1)
+    shop = aw.Decider(agent=spec, seed=1, learn="arrival")
     for _ in range(10):
         made = shop.decide({"hour": 9}, arms=["new", "known"])
         assert made.arm == "known" and made.probability == 1.0

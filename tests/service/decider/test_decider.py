@@ -26,8 +26,8 @@ from armwise.features.encoding.from_python import arm_to_json, to_json
 from armwise.service.decider.asked import Asked
 from armwise.service.decider.memory import Memory
 from armwise.service.engine.fold import fold
-from armwise.service.journal.append import Journal
 from armwise.service.journal.events import Creation, Settings
+from armwise.service.journal.journal import Journal
 from armwise.service.journal.sqlite import SQLite
 from armwise.service.log.verify import verify
 
@@ -153,8 +153,8 @@ ROWS = [
 
 def test_a_log_warms_it_up(shop: aw.Decider) -> None:
     assert shop.warm_start(ROWS) == 80
-    assert shop.decide({"d": 1}, ["a", "b"]).probabilities["a"] > 0.9
     assert len(shop.log().rewards) == 0  # what others decided is no part of its log
+    assert shop.decide({"d": 1}, ["a", "b"]).probabilities["a"] > 0.9
     with pytest.raises(ValueError, match="log, row 0: arm 'c' is not one of its arms"):
         shop.warm_start([ROWS[0] | {"arm": "c"}])
 
@@ -273,7 +273,7 @@ def test_a_transformer_reads_the_contexts_first(tmp_path: Path, durable: bool) -
 def test_an_agent_over_a_model_of_scikit_learn_decides_in_memory_and_a_folder_says_why_not(tmp_path: Path) -> None:
 
     agent, rng, good = aw.SquareCB(regressor=DecisionTreeRegressor(max_depth=4), seed=1), random.Random(2), 0.0
-    shop = aw.Decider(agent, seed=1)
+    shop = aw.Decider(agent, seed=1, learn="arrival")
     for i in range(120):
         device = rng.choice(["phone", "desk"])
         made = shop.decide({"device": device}, ["a", "b"])

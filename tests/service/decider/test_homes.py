@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from serving import Running
 
 import armwise as aw
 from armwise.service.app import Service
 from armwise.service.config import Config
 from armwise.service.engine.application import Application
-from armwise.service.journal.append import Journal
+from armwise.service.journal.journal import Journal
 from armwise.service.journal.sqlite import SQLite
+from tests.service.serving import Running
 
 ARMS: list[Any] = ["red", {"id": "blue", "price": 3}]
 ROWS = [
@@ -56,7 +56,7 @@ def test_what_makes_no_sense_is_a_value_error_and_changes_nothing(shop: Any) -> 
         (lambda: shop.reward("e1", 1e200), "1e.150"),
         (lambda: shop.reward("e1", -math.inf), "reward must be a number of at most 1e.150 in magnitude, got -inf"),
         (lambda: shop.reward("e1", 1.0, cost=math.nan), "cost must be finite numbers of at most 1e.150 in size"),
-        (lambda: shop.reward("e1", 1.0, cost="much"), "cost must be an array of numbers"),
+        (lambda: shop.reward("e1", 1.0, cost="much"), "cost must be a number, or a list with one number per resource"),
         (lambda: shop.reward("", 1.0), "the event id must have 1 to 256 characters, got 0"),
         (
             lambda: shop.decide_many([{"arms": ["a"], "id": "e2"}, {"arms": ["b"], "id": "e2"}]),
@@ -73,13 +73,13 @@ def test_what_makes_no_sense_is_a_value_error_and_changes_nothing(shop: Any) -> 
 
 def test_a_log_warms_it_up_and_explain_tells_why(shop: Any) -> None:
     assert shop.warm_start(ROWS) == 80
+    assert len(shop.log().rewards) == 0
     made = shop.decide({"d": "x"}, ["a", "b"])
     assert made.probabilities["a"] > 0.9
     why = shop.explain(made)
     assert set(why.arms["a"]) == {"estimate", "width", "probability"}
     assert why.arms["a"]["estimate"] > why.arms["b"]["estimate"] + 0.3
     assert why.contributions["a"]["d"] > 0.1
-    assert len(shop.log().rewards) == 0
 
 
 def test_the_three_explain_alike(tmp_path: Path) -> None:

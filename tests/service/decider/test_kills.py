@@ -1,8 +1,8 @@
-"""A durable Decider survives SIGKILL; ``python tests/decider/decider_kills.py --kills 200`` is the long version."""
+"""A durable Decider survives SIGKILL (long: ``python -m tests.service.decider.decider_kills --kills 200``)."""
 
 from pathlib import Path
 
-from decider_kills import kill_again_and_again
+from tests.service.decider.decider_kills import kill_again_and_again
 
 
 def test_a_killed_process_loses_nothing_it_was_answered(tmp_path: Path) -> None:

@@ -148,7 +148,7 @@ def test_one_that_is_closed_says_so(shop: aw.Decider) -> None:
 
 def test_nothing_of_a_batch_is_decided_if_one_request_is_refused(tmp_path: Path) -> None:
     for where in ({}, {"storage": tmp_path / "d"}):
-        with aw.Decider(**where, agent=aw.EpsilonGreedy(n_arms=3, epsilon=0.2)) as shop:  # type: ignore[arg-type]
+        with aw.Decider(**where, agent=aw.EpsilonGreedy(n_arms=3), learn="arrival") as shop:  # type: ignore[arg-type]
             shop.decide({}, ["a", "b", "c"], id="e1")
             with pytest.raises(ValueError, match="this application has 3 arms, got 2"):
                 shop.decide_many([{"arms": ["a", "b", "c"], "id": "e2"}, {"arms": ["a", "b"]}])

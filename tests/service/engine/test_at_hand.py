@@ -8,15 +8,15 @@ import msgspec
 import pytest
 
 from armwise.core import saving
+from armwise.core.capabilities.revising import can_revise
 from armwise.features.encoding.arms import read_arms
 from armwise.features.encoding.hashed import HashedRows
-from armwise.service.engine import fold as folding
 from armwise.service.engine.draw import drawn
 from armwise.service.engine.engine import Engine
 from armwise.service.engine.fold import fold
 from armwise.service.engine.learner import Learner
-from armwise.service.journal.append import Journal, Write
 from armwise.service.journal.events import ARRIVAL, Activation, Creation, Reward, Row, Settings, Version
+from armwise.service.journal.journal import Journal, Write
 from armwise.service.journal.sqlite import SQLite
 from armwise.service.model.build import build_model
 from armwise.service.model.inside import copied
@@ -44,7 +44,7 @@ def test_a_fold_with_what_was_seen_at_hand_is_the_fold_of_the_journal(begins_ane
         row = Row(len(rows) + 1, 0, "shop", "decision", f"e{k}", msgspec.json.encode(decision), decision)
         rows.append(row)
         writes[row.seq] = Write("shop", row.id, decision, stack=seen.stack, seen=seen)
-        deciding.meet(decision, seen.stack)  # so that later ones are scaled
+        deciding.observe_decision(decision, seen.stack)  # so that later ones are scaled
     at_hand: dict[str, Model] = {}
     read: dict[str, Model] = {}
     fold(at_hand, rows, None, writes)  # type: ignore[arg-type]
@@ -72,7 +72,7 @@ def test_rows_that_were_kept_teach_what_the_journal_does(name: str) -> None:
     creation = Creation(features={"dim": 16}, arms=["a", "b", "c"] if name == "UCB1" else [])
     if AGENTS[name]:
         creation = msgspec.structs.replace(creation, agent=AGENTS[name])
-    if not build_model(creation).agent.revises:
+    if not can_revise(build_model(creation).agent):
         creation = msgspec.structs.replace(creation, settings=Settings(learn=ARRIVAL))
     engine = Engine(SQLite.temporary(), {"shop": creation}, snapshot_every=1e9)
     engine.start()
@@ -198,7 +198,7 @@ def test_decisions_begun_together_are_those_begun_one_by_one(
         if k % 5 == 3:
             earned = Reward(float(k % 2), decision=row.seq, lesson=float(k % 2))
             rows.append(Row(len(rows) + 1, time, "shop", "reward", row.id, msgspec.json.encode(earned), earned))
-        deciding.meet(decision, seen.stack)
+        deciding.observe_decision(decision, seen.stack)
 
     def folded() -> Model:
         models: dict[str, Model] = {}
@@ -208,7 +208,7 @@ def test_decisions_begun_together_are_those_begun_one_by_one(
         return models["shop"]
 
     together = folded()
-    monkeypatch.setattr(folding, "_run", lambda *_: [])
+    monkeypatch.setattr(Model, "_seen_by_optimist", lambda *_: None)
     apart = folded()
     assert together.lessons == 84
     assert len(together.drift.open) > 50

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from serving import ARMS
-
 from armwise.service.engine.clock import LASTING, TrustedClock
 from armwise.service.engine.engine import Engine
 from armwise.service.journal.events import Creation, Settings
 from armwise.service.journal.sqlite import SQLite
+from tests.service.serving import ARMS
 
 DAY = 86_400.0
 

@@ -10,7 +10,6 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
-from serving import ARMS, ask, replayed, settled, state
 
 from armwise.core import saving
 from armwise.core.agent import Choice
@@ -19,13 +18,15 @@ from armwise.features.encoding.tokens import InvalidInput, Stack, part
 from armwise.native.choice import draw
 from armwise.service.engine.engine import Engine
 from armwise.service.errors import Conflict, Unknown
-from armwise.service.journal.append import Journal
 from armwise.service.journal.events import Change, Creation, Decision, Settings
+from armwise.service.journal.journal import Journal
 from armwise.service.journal.rules import Status
 from armwise.service.journal.sqlite import SQLite
 from armwise.service.log.export import pieces
 from armwise.service.model.build import build_model
+from armwise.service.model.model import DecisionRequest
 from armwise.service.web.v1 import decision_json
+from tests.service.serving import ARMS, ask, replayed, settled, state
 
 Make = Callable[..., Engine]
 
@@ -230,7 +231,7 @@ def test_learning_uses_exactly_what_was_seen_when_deciding(engines: Make) -> Non
     for k in range(40):
         context = json.dumps({"x": rng.normal(), "y": rng.normal() * 100.0}).encode()
         model = engine.models["shop"]
-        drawn = model.choose(context, read_arms(ARMS), engine.uniform("shop", f"e{k}"))
+        [drawn] = model.decide([DecisionRequest(context, read_arms(ARMS), engine.uniform("shop", f"e{k}"))])
         view = model.encoder.rows(_stack(context), drawn.seen.scaling)
         answer = engine.decide("shop", context, ARMS, id=f"e{k}")
         seen[k], choices[k] = view, Choice(drawn.arm, answer.probability)

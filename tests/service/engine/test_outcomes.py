@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from serving import ask, replayed, settled, state
 
 from armwise.features.encoding.tokens import InvalidInput
 from armwise.service.engine.application import Application
@@ -16,6 +15,7 @@ from armwise.service.engine.engine import Engine
 from armwise.service.journal.events import Change, decided
 from armwise.service.log.verify import verify
 from armwise.service.model.build import build_model
+from tests.service.serving import ask, replayed, settled, state
 
 Make = Callable[..., Engine]
 CLICKS = np.array([[0.5, 0.05, 0.1, 0.05], [0.05, 0.1, 0.05, 0.5], [0.05, 0.5, 0.05, 0.1]])  # taste x arm
@@ -73,7 +73,7 @@ def test_a_provisional_outcome_is_corrected_exactly(engines: Make, clock: Any) -
     outcomes = {lesson[0]: lesson[1] for row in journal.events() if (lesson := row.lesson) is not None}
     assert outcomes.keys() == made.keys()
     for seq, decision in made.items():
-        reference.teach(decision, outcomes[seq])
+        reference.learn_reward(decision, outcomes[seq])
     learnt = engine.models["shop"]
     np.testing.assert_allclose(learnt.agent.agent._model.models, reference.agent.agent._model.models, atol=1e-12)  # type: ignore[attr-defined]
     assert (learnt.lessons, learnt.refused) == (40, 0)

@@ -9,17 +9,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
-from serving import ARMS, ask, replayed, settled, state
 
 from armwise.service.engine.engine import Engine
-from armwise.service.journal.append import Journal
 from armwise.service.journal.events import Creation
-from armwise.service.journal.records import Base, Records
+from armwise.service.journal.journal import Journal
 from armwise.service.journal.sqlite import SQLite
-from armwise.service.log.compact import compact
 from armwise.service.log.verify import verify
+from tests.service.serving import ARMS, ask, replayed, settled, state
 
 Make = Callable[..., Engine]
 
@@ -66,9 +63,9 @@ def test_no_commit_waits_for_a_snapshot(engines: Make, monkeypatch: pytest.Monke
     ask(engine, "e1")
     engine.wait_learnt()
     begun, go_on = threading.Event(), threading.Event()
-    whole = Records.put_snapshots
+    whole = Journal.put_snapshots
 
-    def slow(self: Records, *args: Any, **options: Any) -> None:
+    def slow(self: Journal, *args: Any, **options: Any) -> None:
         self.connection.begin()
         self.connection.execute("INSERT INTO snapshots VALUES ('slow', 1, ?)", (b"0" * 100_000,))
         begun.set()
@@ -76,7 +73,7 @@ def test_no_commit_waits_for_a_snapshot(engines: Make, monkeypatch: pytest.Monke
         self.connection.rollback()
         whole(self, *args, **options)
 
-    monkeypatch.setattr(Records, "put_snapshots", slow)
+    monkeypatch.setattr(Journal, "put_snapshots", slow)
     saving = threading.Thread(target=engine.snapshot)
     saving.start()
     assert begun.wait(20.0)
@@ -122,42 +119,10 @@ def test_snapshots_of_another_journal_are_not_loaded(engines: Make, tmp_path: Pa
     assert settled(engine) == state(replayed(engine)["shop"])
 
 
-def test_a_journal_of_format_2_goes_on(engines: Make, tmp_path: Path) -> None:
-    """There the snapshots were in the same file, of all applications with one number, a compaction's among them."""
-    engine = engines()
-    for k in range(6):
-        ask(engine, f"e{k}", {"x": k})
-        engine.reward("shop", f"e{k}", 0.5)
-    path = tmp_path / "journal.db"
-    engine.stop()
-    journal = Journal(SQLite(path).connect())
-    assert compact(journal, before=10**15) > 0
-    base = journal.base().seq
-    journal.connection.close()
-    engine = engines()
-    ask(engine, "later")
-    before = settled(engine)
-    engine.stop()
-    journal = Journal(SQLite(path).connect())
-    newest = journal.snapshot("shop")
-    assert newest is not None
-    bases = journal.connection.execute("SELECT app, data FROM bases")
-    journal.connection.close()
-    for old in tmp_path.glob("journal.db.snapshots*"):
-        old.unlink()
-    with sqlite3.connect(path) as raw:
-        raw.execute("DROP TABLE bases")
-        raw.execute("CREATE TABLE snapshots (app TEXT, seq INTEGER, data BLOB, PRIMARY KEY (app, seq))")
-        raw.executemany("INSERT INTO snapshots VALUES (?, ?, ?)", [(app, base, data) for app, data in bases])
-        raw.execute("INSERT INTO snapshots VALUES ('shop', ?, ?)", newest)
+def test_a_journal_of_format_2_is_refused_with_what_to_do(engines: Make, tmp_path: Path) -> None:
+    engines().stop()
+    with sqlite3.connect(tmp_path / "journal.db") as raw:
         raw.execute("UPDATE meta SET value = ? WHERE key = 'format'", (b"2",))
     raw.close()
-    engine = engines()
-    assert settled(engine) == before
-    ask(engine, "and on")
-    engine.stop()
-    journal = Journal(SQLite(path).connect())
-    assert bytes(journal.meta("format")) == b"3"
-    assert msgspec.json.decode(journal.meta("base"), type=Base).seq == base
-    assert verify(journal).problems == []
-    journal.connection.close()
+    with pytest.raises(ValueError, match="the journal has format b'2'; this armwise reads b'4': use the one that"):
+        engines()

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from serving import Running
 
 import armwise as aw
 from armwise.core.agent import Choice
@@ -19,6 +18,7 @@ from armwise.service.journal.sqlite import SQLite
 from armwise.service.model.build import build_model
 from armwise.service.model.underway import Underway
 from armwise.service.model.versions import Challenger, draw_among
+from tests.service.serving import Running
 
 BUDGET, COST, PAID = 5.5, 1.0, 5  # five paid decisions fit
 AGENT = {"class": "HardStop", "agent": {"class": "Exp3", "n_arms": 2, "gamma": 1.0}, "budget": BUDGET,
@@ -122,7 +122,7 @@ def test_no_interleaving_overspends():
                     folded = int(rng.integers(folded, len(journal))) + 1
                     for choice in journal[copies[-1][0] : folded]:
                         if isinstance(choice, Choice):
-                            master._chose(None, choice)
+                            master.record_choice(None, choice)
                         else:
                             master.learn(None, choice[0], 0.5, choice[1])
                     copies.append((folded, _copy(master)))

@@ -7,15 +7,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from serving import ask, settled, state
 
 from armwise.service.engine.engine import Engine
+from armwise.service.errors import Unavailable
 from armwise.service.journal import bases
-from armwise.service.journal.append import Journal
+from armwise.service.journal.journal import Journal
 from armwise.service.journal.sqlite import SQLite
 from armwise.service.log.compact import compact
 from armwise.service.log.retain import Retention
 from armwise.service.log.verify import verify
+from tests.service.serving import ask, settled, state
 
 Make = Callable[..., Engine]
 
@@ -59,8 +60,7 @@ def test_no_commit_waits_for_a_whole_model(engines: Make, tmp_path: Path) -> Non
     engine.writer.run(weigh)
     retention = Retention(engine)
     for user, n in ((0, 10), (1, 20)):
-        retention.erase("shop", "user", user)
-        assert retention.run() == n
+        assert retention.erase("shop", "user", user).deleted == n
         filled(engine, f"after{user}.")
     assert sum(weighed[0].transactions) > 2 * 512 * 512 * 8, "the models did not go this way"
     assert max(weighed[0].transactions) < 2 * bases.PIECE
@@ -98,9 +98,9 @@ def test_a_model_that_is_not_whole_is_never_begun_with(
 
     monkeypatch.setattr(bases, "put_piece", tidied)
     retention = Retention(engine)
-    retention.erase("shop", "user", 0)
-    with pytest.raises(ValueError, match="another process took some away"):
-        retention.run()
+    with pytest.raises(Unavailable, match="is journaled") as refused:
+        retention.erase("shop", "user", 0)
+    assert "another process took some away" in str(refused.value.__cause__)
     monkeypatch.undo()
     assert retention.run() == 10
     engine.stop()

@@ -10,14 +10,14 @@ from typing import Any
 import httpx
 import msgspec
 import numpy as np
-from serving import Running, replayed, state
 
 from armwise.service.engine.engine import Engine
-from armwise.service.journal.append import Journal
 from armwise.service.journal.events import Lessons
+from armwise.service.journal.journal import Journal
 from armwise.service.journal.sqlite import SQLite
 from armwise.service.log.export import pieces
 from armwise.service.log.verify import verify
+from tests.service.serving import Running, replayed, state
 
 Make = Callable[..., Engine]
 

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from serving import ARMS, Running, ask
 
 from armwise.cli.main import main
 from armwise.service.app import Service
@@ -15,10 +14,11 @@ from armwise.service.config import Config
 from armwise.service.engine.application import Application
 from armwise.service.engine.engine import Engine
 from armwise.service.errors import Unavailable
-from armwise.service.journal.append import Journal
+from armwise.service.journal.journal import Journal
 from armwise.service.journal.sqlite import SQLite
 from armwise.service.journal.tail import Tail
 from armwise.service.log.verify import verify
+from tests.service.serving import ARMS, Running, ask
 
 Make = Callable[..., Engine]
 

@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from database import Server
-from serving import Running
 
 import armwise as aw
 from armwise.service.app import Service
@@ -17,9 +15,11 @@ from armwise.service.config import Config, open_store
 from armwise.service.engine.application import Application
 from armwise.service.engine.engine import Engine
 from armwise.service.errors import Conflict
-from armwise.service.journal.append import Journal
 from armwise.service.journal.events import Creation
+from armwise.service.journal.journal import Journal
 from armwise.service.log.verify import verify
+from tests.service.database import Server
+from tests.service.serving import Running
 
 BUDGET, PAID = 5.5, 5  # five paid decisions fit
 REFUSES = {"class": "HardStop", "agent": {"class": "UCB1", "n_arms": 1}, "budget": BUDGET, "max_cost": 1.0}

@@ -14,24 +14,24 @@ import httpx
 import psycopg
 import pyarrow.parquet as pq
 import pytest
-from database import Server, free_port
-from serving import Running, client_of
-from torture import _FORKING, _serve, _wait_ready, _warm_up
 
 from armwise.core import saving
+from armwise.service.adapters.personalizer.admin import _forget_logs
 from armwise.service.app import Service
 from armwise.service.config import Config, open_store
 from armwise.service.engine.engine import Engine
 from armwise.service.errors import Conflict, Unavailable
 from armwise.service.journal import postgres, postgres_session
-from armwise.service.journal.append import Journal, Write
 from armwise.service.journal.events import Creation, Reward
+from armwise.service.journal.journal import Journal, Write
 from armwise.service.log import verify as verifying
 from armwise.service.log.compact import compact
 from armwise.service.log.export import pieces
 from armwise.service.log.retain import Retention
 from armwise.service.log.verify import verify
-from armwise.service.personalizer.admin import _forget_logs
+from tests.service.database import Server, free_port
+from tests.service.serving import Running, client_of
+from tests.service.torture import _FORKING, _serve, _wait_ready, _warm_up
 
 ARMS = [b'"a"', b'{"id": "b", "features": {"x": 2}}', b'"c"']
 
@@ -327,7 +327,8 @@ def test_reads_while_the_database_is_away_are_503_without_its_address(url: str) 
     def away(sql: str, values: Any = ()) -> list[Any]:
         raise store.errors[0](f"connection to {here} refused")
 
-    running.service.engine.reading.journal.connection.execute = away  # type: ignore[method-assign]
+    engine: Any = running.service.engine
+    engine.reading.journal.connection.execute = away
     for path in ("/v1/decisions/e1", "/metrics"):
         answer = client.get(path)
         assert (answer.status_code, answer.headers["retry-after"]) == (503, "1"), path

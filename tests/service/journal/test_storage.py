@@ -16,8 +16,8 @@ import pytest
 from armwise.cli.main import main
 from armwise.service.engine.engine import Engine
 from armwise.service.journal import sqlite
-from armwise.service.journal.append import Journal, Write
 from armwise.service.journal.events import Change, Creation, Decision, Reward
+from armwise.service.journal.journal import Journal, Write
 from armwise.service.journal.sqlite import SQLite
 from armwise.service.log import verify as verifying
 
@@ -236,3 +236,18 @@ def test_a_checkpoint_is_made_beside_the_commits(tmp_path: Path, monkeypatch: py
     journal.connection.commit()
     journal.connection.close()
     other.close()
+
+
+def test_a_lock_that_cannot_be_written_is_let_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A full disk must not leave a lock behind that nobody can close."""
+
+    def full() -> int:
+        raise OSError(28, "No space left on device")
+
+    first, second = SQLite(tmp_path / "journal.db"), SQLite(tmp_path / "journal.db")
+    monkeypatch.setattr("armwise.service.journal.sqlite.os.getpid", full)
+    with pytest.raises(OSError, match="No space left") as kept:
+        first.lead()
+    monkeypatch.undo()
+    assert second.lead(), kept  # whose traceback keeps what was open
+    second.close()

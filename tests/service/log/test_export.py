@@ -16,12 +16,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from armwise.cli.main import main
-from armwise.offline import Log
+from armwise.offline import Log, evaluate
 from armwise.service.engine.engine import Engine
 from armwise.service.journal.events import Creation
 from armwise.service.journal.sqlite import SQLite
 from armwise.service.log import parquet
-from armwise.service.log.export import decisions, entries, pieces
+from armwise.service.log.export import entries, pieces
 
 ARMS = [b'"pasta"', b'{"id": "salad", "features": {"fresh": true, "price": 2.5}}', b'"soup"', b'"cake"']
 
@@ -84,10 +84,12 @@ def test_an_arm_is_judged_wherever_it_stands(
     for kind in ("json", "dsjson", "parquet"):
         log = export(tmp_path / "journal.db", kind, capfd)
         lines = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
-        by_hand = np.mean([x["reward"] / x["probability"] for x in lines])
+        by_hand = np.mean([x["outcomes"][0]["value"] / x["probability"] for x in lines])
         assert ips(log, "arm:salad", capfd)["value"] == pytest.approx(by_hand, rel=1e-12)
-        assert main(["evaluate", str(log), "--policy", "arm:soup", "--estimators", "ips"]) == 2
-        assert "30 of 60 decisions did not offer it" in capfd.readouterr().err
+        capfd.readouterr()
+        assert main(["evaluate", str(log), "--policy", "arm:soup", "--estimators", "ips"]) == 0
+        said = " ".join(capfd.readouterr().out.split())
+        assert "it was on offer in 30 of 60 rows (50%), and is judged on these; over all rows its value lies" in said
 
 
 def test_parquet_says_what_the_lines_say(
@@ -236,9 +238,8 @@ def test_what_is_exported_was_durable_when_it_was_read() -> None:
 
     journal.connection.execute = noted  # type: ignore[method-assign]
     journal.connection.settle = lambda: did.append("settle")  # type: ignore[method-assign]
-    for found in (decisions(journal, "shop"), entries(journal, "shop")):
-        next(found)
-        assert did[-1] == "settle" and any("FROM decisions" in sql for sql in did)
+    next(entries(journal, "shop"))
+    assert did[-1] == "settle" and any("FROM decisions" in sql for sql in did)
     assert any("kind = 'reward'" in sql for sql in did)
     journal.connection.close()
     engine.stop()
@@ -260,3 +261,77 @@ def test_a_log_that_cannot_be_read_is_no_success(run: Callable[..., Any], caplog
     for kind in ("json", "dsjson", "parquet"):
         refused = running.client.get("/v1/log", params={"format": kind})
         assert (refused.status_code, "(decision) is damaged" in refused.text) == (503, True), refused.text
+
+
+def test_an_export_is_judged_by_age_and_says_what_it_left_out(
+    engines: Callable[..., Engine], clock: Any, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Clicks come at once and their lack never: of 400 decisions 5 % are clicked. Rows with an outcome earned 1.0."""
+    engine = engines(window=86400.0)
+    for k in range(400):
+        clock.now += 10.0
+        engine.decide("shop", b"{}", ARMS, id=f"e{k}")
+        if k % 20 == 7:
+            engine.reward("shop", f"e{k}", 1.0)
+    engine.stop()
+    for kind in ("json", "dsjson", "parquet"):
+        log = export(tmp_path / "journal.db", kind, capfd)
+        capfd.readouterr()
+        assert main(["evaluate", str(log), "--policy", "uniform", "--estimators", "snips"]) == 0
+        said = " ".join(capfd.readouterr().out.split())
+        assert ips(log, "uniform", capfd)["value"] < 0.2
+        assert "judged by age: what 200 decisions earned within 33.3 min, rewarded or not" in said
+        assert "200 left out as younger than 33.3 min" in said
+        assert main(["evaluate", str(log), "--policy", "uniform", "--estimators", "snips", "--within", "600"]) == 0
+        assert "judged by age: what 340 decisions earned within 10 min" in " ".join(capfd.readouterr().out.split())
+
+
+def test_an_export_before_statuses_is_cut_before_the_first_row_without_an_outcome(tmp_path: Path) -> None:
+    line = {
+        "context": {},
+        "arms": ["a", "b"],
+        "index": 0,
+        "probability": 0.5,
+        "probabilities": [0.5, 0.5],
+        "active": True,
+    }
+    lines = [
+        line | {"reward": reward, "time": f"2026-01-01T00:00:{t:02}Z"} for t, reward in enumerate([0.0, 1.0, None, 1.0])
+    ]
+    (tmp_path / "log.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    log = Log.from_dsjson(tmp_path / "log.jsonl")
+    assert log.rewards.tolist() == [0.0, 1.0] and log.remarks
+    (tmp_path / "log.jsonl").write_text("\n".join(map(json.dumps, lines[2:])))
+    with pytest.raises(ValueError, match="would select by outcome: export it again"):
+        Log.from_dsjson(tmp_path / "log.jsonl")
+
+
+def test_two_weeks_of_arms_that_change_daily_are_evaluated_with_no_option(
+    engines: Callable[..., Engine], clock: Any, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Each day brings an arm and takes the oldest of four away; one stays. An arm's truth is its rate."""
+    rng = np.random.default_rng(4)
+    rates = {"always": 0.5} | {f"day {d}": 0.3 + 0.05 * (d % 5) for d in range(-2, 14)}
+    engine = engines(window=3600.0)
+    for day in range(14):
+        arms = [b'"always"', *(b'"day %d"' % (day - k) for k in range(3))]
+        for k in range(60):
+            clock.now += 1440.0
+            made = engine.decide("shop", b"{}", arms, id=f"e{day}-{k}")
+            if rng.random() < rates[made.arm]:
+                engine.reward("shop", made.id, 1.0)
+    engine.stop()
+    for kind in ("json", "dsjson", "parquet"):
+        log = export(tmp_path / "journal.db", kind, capfd)
+        capfd.readouterr()
+        assert main(["evaluate", str(log), "--json"]) == 0
+        found = json.loads(capfd.readouterr().out)
+        assert len(found["policies"]) == 17
+        assert main(["evaluate", str(log), "--policy", "uniform", "--policy", "arm:day 7"]) == 0
+        assert "it was on offer in 180 of" in " ".join(capfd.readouterr().out.split())
+        assert main(["compare", str(log), "--first", "arm:always", "--second", "arm:day 7"]) == 0
+        assert "both policies were on offer in 180 of" in " ".join(capfd.readouterr().out.split())
+    table = Log.from_dsjson(tmp_path / "log.jsonl")
+    assert table.arm_names is not None and set(table.arm_names) == set(rates)
+    one = evaluate(table, lambda x: "always", "snips", warn=False)["snips"]
+    assert one.low < 0.5 < one.high and one.n == len(table)

@@ -11,16 +11,15 @@ import pytest
 
 from armwise.cli.main import main
 from armwise.core import saving
-from armwise.service.app import Service
+from armwise.service.adapters.personalizer.admin import _forget_logs
 from armwise.service.config import Config
 from armwise.service.engine.application import Application
 from armwise.service.engine.engine import Engine
 from armwise.service.errors import Unknown
-from armwise.service.journal.append import Journal
+from armwise.service.journal.journal import Journal
 from armwise.service.journal.sqlite import SQLite
 from armwise.service.log.compact import compact, deleted_upto
 from armwise.service.log.verify import verify
-from armwise.service.personalizer.admin import _forget_logs
 
 ARMS = [b'"a"', b'"b"', b'"c"']
 
@@ -190,5 +189,5 @@ def test_days_make_sense(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> N
 
 def test_deleting_the_log_of_a_service_by_name(tmp_path: Path, run: Callable[..., Any]) -> None:
     config = Config(storage=str(tmp_path / "d"), applications={"plain": Application(), "other": Application()})
-    service: Service = run(config).service
+    service: Any = run(config).service
     assert service.engine.forgotten("plain") == 0

@@ -8,7 +8,6 @@ from collections.abc import Callable
 import msgspec
 import numpy as np
 import pytest
-from serving import replayed, settled, state
 
 from armwise.features.encoding.arms import read_arms
 from armwise.features.encoding.tokens import InvalidInput
@@ -18,6 +17,8 @@ from armwise.service.journal.events import Change, Creation, Decision, Reward, R
 from armwise.service.log.verify import verify
 from armwise.service.model.build import build_model
 from armwise.service.model.drift import MOST_OPEN, Drift
+from armwise.service.model.model import DecisionOutcome, DecisionRequest
+from tests.service.serving import replayed, settled, state
 
 ARMS = read_arms([json.dumps(f"a{k}").encode() for k in range(6)])
 
@@ -35,14 +36,15 @@ def earned(drift: str, seed: int, changes: bool, n: int = 500) -> tuple[list[flo
         now = after if changes and t >= 2 * n else pays
         person = int(4 * who)
         context = b'{"person": "p%d"}' % person
-        it = model.choose(context, ARMS, u)
+        [it] = model.decide([DecisionRequest(context, ARMS, u)])
         asked = Decision(
             msgspec.Raw(context), list(ARMS.raws), it.p.tolist(), it.arm, 0, 1, 0.0,
             scaling=it.seen.scaling.journal,
         )  # fmt: skip
-        model.watch(Row(t + 1, t, "shop", "decision", "", b""), asked, it.seen)
-        model.assume(asked, at_hand=it.seen)
-        model.settle(Reward(0.0, t + 1, lesson=float(luck < now[person, it.arm])), asked, it.seen)
+        model.watch_for_drift(Row(t + 1, t, "shop", "decision", "", b""), asked, it.seen)
+        model.learn_default(asked, at_hand=it.seen)
+        outcome = Reward(0.0, t + 1, lesson=float(luck < now[person, it.arm]))
+        model.apply_outcomes([DecisionOutcome(outcome, asked, it.seen)])
         model.version = t + 1
         found.append(now[person, it.arm])
     return np.reshape(found, (4, n)).mean(axis=1).tolist(), len(model.drift.alarms)
@@ -101,9 +103,9 @@ def test_decisions_that_are_waited_for_are_bounded_and_not_waited_for_for_ever()
     model = build_model(Creation())
     asked = Decision(msgspec.Raw(b"{}"), [msgspec.Raw(b'"a"')], [1.0], 0, 0, 1000, 0.0)
     for seq in range(1, 2 * MOST_OPEN):
-        model.watch(Row(seq, seq, "shop", "decision", "", b""), asked)
+        model.watch_for_drift(Row(seq, seq, "shop", "decision", "", b""), asked)
     assert len(model.drift.open) == MOST_OPEN
-    model.watch(Row(9999, 10**6, "shop", "decision", "", b""), asked)
+    model.watch_for_drift(Row(9999, 10**6, "shop", "decision", "", b""), asked)
     assert model.drift.open == {}
 
 
@@ -127,11 +129,11 @@ def test_an_outcome_of_before_the_alarm_counts_as_its_decision_does() -> None:
     asked = Decision(msgspec.Raw(b"{}"), [msgspec.Raw(b'"a"')], [1.0], 0, 0, 1000, 0.0)
     for model in (early, late):
         model.version = 1
-        model.assume(asked)
-    early.settle(Reward(1.0, 1, lesson=1.0), asked)
+        model.learn_default(asked)
+    early.apply_outcomes([DecisionOutcome(Reward(1.0, 1, lesson=1.0), asked)])
     early.forget()
     late.forget()
-    late.settle(Reward(1.0, 1, lesson=1.0), asked)
+    late.apply_outcomes([DecisionOutcome(Reward(1.0, 1, lesson=1.0), asked)])
     (one, _), (two, _) = (model.estimate(b"{}", read_arms([b'"a"'])) for model in (early, late))
     np.testing.assert_allclose(one, two, atol=1e-12)
     assert one[0] > 0.0

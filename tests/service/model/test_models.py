@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from serving import ARMS, ask, replayed, settled, state
 
 import armwise
 from armwise.features.encoding.arms import read_arms
 from armwise.features.encoding.tokens import InvalidInput
 from armwise.service.engine.engine import Engine
+from armwise.service.model.model import DecisionRequest
+from tests.service.serving import ARMS, ask, replayed, settled, state
 
 Make = Callable[..., Engine]
 
@@ -101,11 +102,21 @@ CANNOT = {
 }
 
 
+PUBLIC = {
+    name: thing
+    for name in armwise.__all__
+    if inspect.isclass(thing := getattr(armwise, name))
+    and issubclass(thing, armwise.Agent)
+    and name not in {"Agent", "IndexAgent"} | CANNOT
+}
+# An agent without a line of its own is described by its class, with three arms if it must know their number.
+for _name in PUBLIC.keys() - {name.partition(" ")[0] for name in AGENTS}:
+    _needs = inspect.signature(PUBLIC[_name]).parameters
+    AGENTS[_name] = {"agent": {"class": _name, **(THREE if "n_arms" in _needs else {})}, **SMALL}
+
+
 def test_every_public_agent_is_here() -> None:
-    things = {name: getattr(armwise, name) for name in armwise.__all__}
-    public = {name for name, thing in things.items() if inspect.isclass(thing) and issubclass(thing, armwise.Agent)}
-    expected = public - {"Agent", "IndexAgent"} - CANNOT
-    assert {name.partition(" ")[0] for name in AGENTS} == expected
+    assert {name.partition(" ")[0] for name in AGENTS} == set(PUBLIC)
 
 
 def contexts(name: str, n: int) -> list[dict[str, Any]]:
@@ -147,7 +158,7 @@ def test_deciding_changes_nothing(engines: Make, name: str) -> None:
     before = engine.export("shop")
     context = b'{"x": 1.0, "advice": [[1, 0, 0], [0, 0.5, 0.5]]}' if name != "PerContext" else b'{"day": 1}'
     for k in range(5):
-        engine.models["shop"].choose(context, read_arms(ARMS), k / 5.0)
+        engine.models["shop"].decide([DecisionRequest(context, read_arms(ARMS), k / 5.0)])
     assert engine.export("shop") == before
 
 

@@ -11,10 +11,9 @@ import pytest
 from armwise.core import saving
 from armwise.features.encoding.arms import read_arms
 from armwise.features.encoding.from_python import arm_to_json, read_context, read_named_arms
-from armwise.features.encoding.tokens import part
-from armwise.service.journal.events import DEFAULT_AGENT, Creation, Decision, Reward, Row
+from armwise.service.journal.events import DEFAULT_AGENT, Creation, Decision, Reward, Row, Settings
 from armwise.service.model.build import build_model
-from armwise.service.model.model import Model
+from armwise.service.model.model import DecisionOutcome, DecisionRequest, JournaledDecision, Model
 from armwise.service.model.versions import Challenger, draw_among
 
 AGENTS: dict[str, dict[str, Any]] = {
@@ -44,25 +43,25 @@ def by_steps(creation: Creation) -> Model:
 @pytest.mark.parametrize("dim", [8, 21, 128])
 @pytest.mark.parametrize("agent", AGENTS)
 def test_one_call_is_the_steps_to_the_bit(agent: str, dim: int) -> None:
-    creation = Creation(AGENTS[agent], {"dim": dim, "interactions": dim != 21})
+    # Drift is off: what is expected of an arm is summed up otherwise by the steps.
+    features = {"dim": dim, "interactions": dim != 21}
+    creation = Creation(AGENTS[agent], features, settings=Settings(drift="off"))
     quick, slow, rng = build_model(creation), by_steps(creation), random.Random(dim)
     for k in range(120):
         context, arms = request(rng, k)
         (text, tokens), offered, u = read_context(context), read_named_arms(arms), rng.random()
-        ours, theirs = quick.choose(text, offered, u, tokens), slow.choose(text, offered, u)
+        [ours] = quick.decide([DecisionRequest(text, offered, u, tokens)])
+        [theirs] = slow.decide([DecisionRequest(text, offered, u)])
         assert (ours.arm, ours.p.tobytes(), ours.seen.scaling) == (theirs.arm, theirs.p.tobytes(), theirs.seen.scaling)
         assert ours.seen.drawn and ours.seen.view.tobytes() == theirs.seen.view[theirs.arm].tobytes()
         made = Decision(msgspec.Raw(text), offered.raws, ours.p.tolist(), ours.arm, k, 1, 0.0, learn=quick.learns)
         made.scaling = ours.seen.scaling.journal
-        if quick.learns == "provisional":
-            quick.begin(ours.seen, made.default)
-            quick.amend(ours.seen.view, made.default, float(k % 2), k)
-        else:
-            quick.meet(made, ours.seen)
-            quick.learn(made, float(k % 2), ours.seen)
-        slow.meet(made)  # as a replay does it, from what is journaled alone
-        slow.assume(made)
-        slow._revise(made, float(k % 2), None, k) if slow.learns == "provisional" else slow.learn(made, float(k % 2))
+        row, outcome = Row(k + 1, k, "shop", "decision", "", b""), Reward(float(k % 2), k + 1, lesson=float(k % 2))
+        quick.register_decisions([JournaledDecision(row, made, ours.seen)])
+        slow.register_decisions([JournaledDecision(row, made)])  # as a replay does it, from what is journaled alone
+        quick.apply_outcomes([DecisionOutcome(outcome, made, ours.seen)])
+        slow.apply_outcomes([DecisionOutcome(outcome, made)])
+        quick.version = slow.version = k + 1
     assert saving.dumps(quick) == saving.dumps(slow)
 
 
@@ -112,26 +111,32 @@ def test_what_the_versions_draw_is_learnt_with_the_row_of_the_arm_that_was_playe
 
 
 @pytest.mark.parametrize("agent", ["default", "LinUCB"])
-def test_play_is_choose_watch_and_begin_to_the_bit(agent: str) -> None:
+def test_decisions_registered_together_are_those_registered_one_by_one_to_the_bit(agent: str) -> None:
+    """A difference would mean that a model depends on how many events its learner found at once."""
     creation = Creation(AGENTS[agent])
     quick, slow, rng = build_model(creation), build_model(creation), random.Random(7)
     waiting: list[Any] = []
-    for k in range(1, 400):
-        context, arms = request(rng, k)
-        (text, tokens), offered, u = read_context(context), read_named_arms(arms), rng.random()
-        arm, p, row, scaling = quick.play(tokens or part(text, "c"), offered.tail, u, 0.0, k, k, k + 9)
-        drawn = slow.choose(text, offered, u, tokens)
-        assert (arm, p, scaling) == (drawn.arm, tuple(drawn.p.tolist()), drawn.seen.scaling.packed)
-        made = Decision(msgspec.Raw(text), offered.raws, list(p), arm, k, 9, 0.0, scaling=drawn.seen.scaling.journal)
-        slow.watch(Row(k, k, "shop", "decision", "", b""), made, drawn.seen)
-        slow.begin(drawn.seen, 0.0)
+    k = 0
+    while k < 400:
+        batch = []
+        for _ in range(rng.randrange(1, 9)):
+            k += 1
+            context, arms = request(rng, k)
+            (text, tokens), offered = read_context(context), read_named_arms(arms)
+            [drawn] = quick.decide([DecisionRequest(text, offered, rng.random(), tokens)])
+            made = Decision(msgspec.Raw(text), offered.raws, drawn.p.tolist(), drawn.arm, k, 9, 0.0)
+            made.scaling = drawn.seen.scaling.journal
+            batch.append(JournaledDecision(Row(k, k, "shop", "decision", "", b""), made, drawn.seen))
+        quick.register_decisions(batch)
+        for row, made, _ in batch:
+            slow.register_decisions([JournaledDecision(row, made)])
         quick.version = slow.version = k
-        waiting.append((k, row, made))
+        waiting += batch
         while len(waiting) > 4:  # rewards come in any order
-            seq, row, made = waiting.pop(rng.randrange(5))
+            row, made, seen = waiting.pop(rng.randrange(len(waiting)))
             reward = float(k % 2) if k < 250 else -1.0
-            quick.settle_played(row, seq, 0.0, reward)
-            slow.settle(Reward(reward, seq, lesson=reward), made)  # as a replay does it, from what is journaled alone
+            quick.apply_outcomes([DecisionOutcome(Reward(reward, row.seq, lesson=reward), made, seen)])
+            slow.apply_outcomes([DecisionOutcome(Reward(reward, row.seq, lesson=reward), made)])
     assert quick.drift.alarms
     assert saving.dumps(quick) == saving.dumps(slow)
 

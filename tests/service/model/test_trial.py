@@ -14,8 +14,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from serving import ARMS, Running, ask, replayed, settled, state
-from test_models import AGENTS, contexts
 
 from armwise.core import saving
 from armwise.features.encoding.tokens import InvalidInput
@@ -30,6 +28,8 @@ from armwise.service.log.verify import verify
 from armwise.service.model import trial
 from armwise.service.model.build import build_model
 from armwise.service.model.model import Model
+from tests.service.model.test_models import AGENTS, contexts
+from tests.service.serving import ARMS, Running, ask, replayed, settled, state
 
 Make = Callable[..., Engine]
 SMALL: dict[str, Any] = {
@@ -114,6 +114,25 @@ def test_models_travel_between_new_and_experienced_applications(engines: Make, t
     old.replace("shop", fresh)
     assert old.models["shop"].lessons == 0
     assert state(replayed(new)["shop"]) == settled(new)
+
+
+def test_a_model_whose_contexts_came_again_travels_whole(engines: Make, tmp_path: Path) -> None:
+    """A refusal would mean that only what new contexts teach is known; damage must be refused none the less."""
+    made = AGENTS["Auto"] | {"learn": "arrival"}
+    old, new = engines(**made), engines(tmp_path / "new.db", **made)
+    for k in range(12):
+        ask(old, f"e{k}", {"day": "monday"})
+        old.reward("shop", f"e{k}", float(k % 3 == 0))
+    old.wait_learnt()
+    model = saving.loads(old.export("shop"))
+    assert model.agent._process._means.shape[1] == 3
+    fresh = new.export("shop")
+    new.replace("shop", saving.dumps(model))
+    assert new.models["shop"].lessons == 12
+    new.replace("shop", fresh)
+    model.agent._process._covariances = model.agent._process._covariances[:, :, 1:].copy()
+    with pytest.raises(InvalidInput, match=r"_process\._covariances is an array"):
+        new.replace("shop", saving.dumps(model))
 
 
 def places(tree: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
@@ -257,7 +276,8 @@ def test_over_http_the_others_answer(tmp_path: Path) -> None:
     applications = {"shop": Application(**SMALL), "news": Application(**SMALL)}
     config = Config(storage=str(tmp_path), applications=applications)
     running = Running(Service(config))
-    running.service.engine.journal_change("shop", broken_model("_model"))
+    engine: Any = running.service.engine
+    engine.journal_change("shop", broken_model("_model"))
     running.stop()
     running = Running(Service(config))
     body = {"arms": ["a", "b"]}
@@ -282,7 +302,8 @@ def test_an_application_that_is_no_longer_configured_waits_for_its_return(tmp_pa
     assert running.client.post(f"/apps/gone/v1/decisions/{ids[0]}/reward", json={"value": 1}).status_code == 200
     running.stop()
     running = Running(Service(Config(storage=str(tmp_path), applications={"kept": Application(**SMALL)})))
-    client, engine = running.client, running.service.engine
+    client = running.client
+    engine: Any = running.service.engine
     assert [each["name"] for each in client.get("/v1/agents").json()["agents"]] == ["kept"]
     assert "gone" not in client.get("/metrics").text
     assert client.post("/apps/kept/v1/decisions", json={"arms": ["a"]}).status_code == 201

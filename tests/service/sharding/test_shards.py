@@ -18,18 +18,20 @@ from armwise.features.encoding.tokens import InvalidInput
 from armwise.service.config import load_config, open_store
 from armwise.service.engine.engine import Engine
 from armwise.service.engine.fold import fold
-from armwise.service.engine.members import Members
-from armwise.service.engine.merged import merge
-from armwise.service.engine.shards import Shards
 from armwise.service.errors import Conflict, Unavailable, Unknown
-from armwise.service.journal.append import Journal, Write
 from armwise.service.journal.events import Change, Creation, Decision, Lessons, Reward, Sequel, Settings
+from armwise.service.journal.journal import Journal, Write
+from armwise.service.journal.members import Members
 from armwise.service.log.verify import verify
 from armwise.service.model.build import build_model
-from armwise.service.model.model import Model
+from armwise.service.model.merging import merge
+from armwise.service.model.model import DecisionOutcome, JournaledDecision, Model
+from armwise.service.sharding.sharded_engine import ShardedEngine
 
 ARMS = [b'"a"', b'{"id": "b", "features": {"x": 2}}', b'"c"']
 SHOP = Creation(features={"dim": 16})
+
+Spread = Callable[..., ShardedEngine]
 
 
 def lose(url: str, lost: bool = True) -> None:
@@ -60,7 +62,7 @@ def verified(urls: list[str]) -> list[int]:
     return found
 
 
-def rewarded(shards: Shards, id: str) -> int:
+def rewarded(shards: ShardedEngine, id: str) -> int:
     """Give a decision a reward; how many it has."""
     status = shards.reward("shop", id, 1.0).status
     assert status is not None
@@ -104,7 +106,7 @@ def test_the_order_of_the_list_and_the_names_do_not_matter() -> None:
 # ---------------------------------------------------------------------- deciding, learning, merging
 
 
-def test_three_databases_learn_one_model(urls: list[str], spread: Callable[..., Shards]) -> None:
+def test_three_databases_learn_one_model(urls: list[str], spread: Spread) -> None:
     shards = spread(urls)
     rng = np.random.default_rng(5)
     for k in range(240):
@@ -128,9 +130,9 @@ def test_three_databases_learn_one_model(urls: list[str], spread: Callable[..., 
         for row in journal.events():
             if isinstance(event := row.event, Decision):
                 made_at[row.seq] = event
-                one.apply(row, None)
+                one.register_decisions([JournaledDecision(row, event)])
             elif isinstance(event, Sequel):
-                one.apply(row, made_at[event.decision])
+                one.apply_outcomes([DecisionOutcome(event, made_at[event.decision])])
         journal.connection.close()
     rows = rng.normal(size=(50, 16))
     for mine, theirs in zip(one.agent.estimate(rows), served.agent.estimate(rows)):
@@ -139,7 +141,7 @@ def test_three_databases_learn_one_model(urls: list[str], spread: Callable[..., 
     np.testing.assert_allclose(one.scaler.squares, served.scaler.squares, rtol=1e-9)
 
 
-def test_the_same_id_and_the_same_key_get_the_same_answer(urls: list[str], spread: Callable[..., Shards]) -> None:
+def test_the_same_id_and_the_same_key_get_the_same_answer(urls: list[str], spread: Spread) -> None:
     shards = spread(urls[:2])
     for k in range(12):
         named = shards.decide("shop", b"{}", ARMS, id=f"e{k}")
@@ -158,7 +160,7 @@ def test_the_same_id_and_the_same_key_get_the_same_answer(urls: list[str], sprea
 
 
 def test_what_was_decided_before_a_database_was_added_is_found_and_not_decided_again(
-    urls: list[str], spread: Callable[..., Shards]
+    urls: list[str], spread: Spread
 ) -> None:
     shards = spread(urls[:2])
     before = [shards.decide("shop", b'{"k": %d}' % k, ARMS, id=f"e{k}") for k in range(40)]
@@ -181,7 +183,7 @@ def test_what_was_decided_before_a_database_was_added_is_found_and_not_decided_a
     assert sum(decisions) == 40 + 20 + 60 and decisions[2] > 5
 
 
-def test_a_service_of_one_database_becomes_one_of_several(urls: list[str], spread: Callable[..., Shards]) -> None:
+def test_a_service_of_one_database_becomes_one_of_several(urls: list[str], spread: Spread) -> None:
     alone = Engine(open_store(urls[0]), {"shop": SHOP})
     alone.start()
     for k in range(20):
@@ -208,14 +210,14 @@ def test_a_database_with_decisions_of_its_own_is_not_added(urls: list[str]) -> N
         engine.start()
         engine.decide("shop", b"{}", ARMS)
         engine.stop()
-    shards = Shards([open_store(url) for url in urls], {"shop": SHOP})
+    shards = ShardedEngine([open_store(url) for url in urls], {"shop": SHOP})
     with pytest.raises(ValueError, match="only empty databases"):
         shards.start()
     shards.stop()
 
 
 def test_while_a_process_does_not_know_the_new_database_nothing_is_decided_there(
-    urls: list[str], spread: Callable[..., Shards]
+    urls: list[str], spread: Spread
 ) -> None:
     old, new = spread(urls[:2]), spread(urls)
     assert new.members.newest == old.members.newest and new.states()["3"] == "joining"
@@ -226,7 +228,7 @@ def test_while_a_process_does_not_know_the_new_database_nothing_is_decided_there
         assert second.decide("shop", b"{}", ARMS, id=id).arm == made.arm
     stop, wrong, done = threading.Event(), [], []
 
-    def load(one: Shards, name: str) -> None:
+    def load(one: ShardedEngine, name: str) -> None:
         k = 0
         while not stop.is_set():
             k += 1
@@ -254,7 +256,7 @@ def test_while_a_process_does_not_know_the_new_database_nothing_is_decided_there
 
 
 def test_a_process_that_missed_a_database_decides_nothing_where_it_could_be_decided_twice(
-    urls: list[str], spread: Callable[..., Shards]
+    urls: list[str], spread: Spread
 ) -> None:
     old = spread(urls[:2])
     old._look_after = lambda: None  # type: ignore[method-assign]
@@ -278,16 +280,14 @@ def test_a_process_that_missed_a_database_decides_nothing_where_it_could_be_deci
     assert sum(verified(urls)) == 1
 
 
-def _known(shards: Shards, id: str) -> list[str]:
+def _known(shards: ShardedEngine, id: str) -> list[str]:
     try:
         return [shards.find("shop", id)[0].id]
     except Unknown:
         return []
 
 
-def test_a_change_of_the_databases_that_stopped_midway_is_completed(
-    urls: list[str], spread: Callable[..., Shards]
-) -> None:
+def test_a_change_of_the_databases_that_stopped_midway_is_completed(urls: list[str], spread: Spread) -> None:
     shards = spread(urls[:2])
     arbiter = shards._desks[min(shards.members.sets[0])]
     other = Engine(open_store(urls[2]), {"shop": SHOP})
@@ -295,7 +295,7 @@ def test_a_change_of_the_databases_that_stopped_midway_is_completed(
     other.start()
     other.stop()
     shards.stop()
-    third = Shards([open_store(url) for url in urls], {"shop": SHOP})
+    third = ShardedEngine([open_store(url) for url in urls], {"shop": SHOP})
     third._open_desks()
     [fresh] = set(third._desks) - set(shards.members.newest)
     third._desks[min(shards.members.sets[0])].put(shards.members.joined({fresh: "host/third"}))
@@ -311,9 +311,7 @@ def test_a_change_of_the_databases_that_stopped_midway_is_completed(
 # ---------------------------------------------------------------------- losing a database
 
 
-def test_a_lost_database_answers_for_its_share_alone_and_comes_back(
-    urls: list[str], spread: Callable[..., Shards]
-) -> None:
+def test_a_lost_database_answers_for_its_share_alone_and_comes_back(urls: list[str], spread: Spread) -> None:
     shards = spread(urls)
     made = [shards.decide("shop", b'{"x": %d}' % k, ARMS, id=f"e{k}") for k in range(60)]
     shards.wait_learnt()
@@ -348,7 +346,7 @@ def test_a_lost_database_answers_for_its_share_alone_and_comes_back(
     assert sum(verified(urls)) == 80
 
 
-def test_a_start_without_one_of_the_databases_serves_the_others(urls: list[str], spread: Callable[..., Shards]) -> None:
+def test_a_start_without_one_of_the_databases_serves_the_others(urls: list[str], spread: Spread) -> None:
     first = spread(urls)
     made = [first.decide("shop", b"{}", ARMS, id=f"e{k}").id for k in range(30)]
     lost = first.members.owner("e0")
@@ -372,7 +370,7 @@ def test_a_start_without_one_of_the_databases_serves_the_others(urls: list[str],
 # ---------------------------------------------------------------------- several processes, and what concerns all
 
 
-def test_two_processes_on_three_databases_serve_the_same_model(urls: list[str], spread: Callable[..., Shards]) -> None:
+def test_two_processes_on_three_databases_serve_the_same_model(urls: list[str], spread: Spread) -> None:
     one, two = spread(urls), spread(urls)
     until(lambda: sum(engine.leader for engine in two.each) == 1)  # each learns for its share of the databases
     until(lambda: sum(engine.leader for engine in one.each) == 2)
@@ -391,7 +389,7 @@ def test_two_processes_on_three_databases_serve_the_same_model(urls: list[str], 
 
 
 def test_changes_reach_every_database_and_lessons_one(
-    urls: list[str], spread: Callable[..., Shards], monkeypatch: pytest.MonkeyPatch
+    urls: list[str], spread: Spread, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shards = spread(urls)
     shards.configure("shop", Change(window=5.0, epsilon=0.4))
@@ -421,9 +419,7 @@ def test_changes_reach_every_database_and_lessons_one(
     assert verified(urls) == [0, 0, 0]
 
 
-def test_a_batch_over_several_databases_is_refused_whole_for_one_bad_write(
-    urls: list[str], spread: Callable[..., Shards]
-) -> None:
+def test_a_batch_over_several_databases_is_refused_whole_for_one_bad_write(urls: list[str], spread: Spread) -> None:
     shards = spread(urls)
     writes = [shards.prepare("shop", b"{}", ARMS, id=f"e{k}") for k in range(9)]
     assert [one.row.id for one in shards.writer.write(writes)] == [f"e{k}" for k in range(9)]
@@ -439,7 +435,7 @@ def test_a_batch_over_several_databases_is_refused_whole_for_one_bad_write(
 
 def test_an_agent_that_does_not_merge_is_refused_by_name(tmp_path: object) -> None:
     spec = {"class": "LinUCB", "discount": 0.99}
-    shards = Shards([open_store("postgresql://nobody@127.0.0.1:1/none")], {"shop": Creation(agent=spec)})
+    shards = ShardedEngine([open_store("postgresql://nobody@127.0.0.1:1/none")], {"shop": Creation(agent=spec)})
     with pytest.raises(InvalidInput, match=r"applications\.shop: LinUCB cannot be spread over several databases"):
         shards.start()
     path = tmp_path / "service.toml"  # type: ignore[operator]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import cast
 
 import numpy as np
 import pytest
@@ -10,22 +11,24 @@ import pytest
 from armwise.core import saving
 from armwise.features.encoding.tokens import InvalidInput
 from armwise.service.config import open_store
+from armwise.service.engine.engine import Engine
 from armwise.service.engine.fold import fold
-from armwise.service.engine.merged import merge
 from armwise.service.engine.roster import add_version, promote, remove_version, roll_back, share_version, versions
-from armwise.service.engine.shards import Shards
 from armwise.service.errors import Conflict
-from armwise.service.journal.append import Journal
 from armwise.service.journal.events import Creation, Decision, Version
+from armwise.service.journal.journal import Journal
 from armwise.service.log.verify import verify
+from armwise.service.model.merging import merge
 from armwise.service.model.model import Model
+from armwise.service.sharding.sharded_engine import ShardedEngine
+from armwise.service.web.page.watch import Watch
 
 ARMS = [b'"a"', b'{"id": "b", "features": {"x": 2}}', b'"c"']
 SHOP = Creation(features={"dim": 16})
 BOLD = Creation({"class": "LinUCB", "alpha": 2.0, "lam": 1.0}, {"dim": 16})
 
 
-def live(shards: Shards, n: int, seed: int) -> list[str]:
+def live(shards: ShardedEngine, n: int, seed: int) -> list[str]:
     chance, ids = np.random.default_rng(seed), []
     for _ in range(n):
         made = shards.decide("shop", b'{"x": %.3f}' % chance.normal(), ARMS)
@@ -35,7 +38,7 @@ def live(shards: Shards, n: int, seed: int) -> list[str]:
     return ids
 
 
-def shown(shards: Shards) -> list[tuple[str, bool, float]]:
+def shown(shards: ShardedEngine) -> list[tuple[str, bool, float]]:
     return [(one["name"], one["leads"], round(one["share"], 9)) for one in versions(shards, "shop")]
 
 
@@ -52,7 +55,7 @@ def replays(urls: list[str]) -> list[Model]:
 
 
 def test_versions_are_asked_shared_promoted_and_rolled_back_in_every_database(
-    urls: list[str], spread: Callable[..., Shards]
+    urls: list[str], spread: Callable[..., ShardedEngine]
 ) -> None:
     """A failure would mean that databases decide by different versions, or that one knows less than all do."""
     shards = spread(urls)
@@ -64,7 +67,9 @@ def test_versions_are_asked_shared_promoted_and_rolled_back_in_every_database(
     ids = live(shards, 60, 2)
     among = [shards.find("shop", id)[1].among for id in ids]
     assert all(len(each) == 2 and "bold" in each for each in among), "every database asks both"
-    listed = versions(shards, "shop")[1]
+    watch = Watch(cast(Engine, shards), "shop")
+    listed = watch.versions()[1]
+    watch.close()
     assert listed["uplift"]["n"] == 60, "they are compared on the decisions of all databases together"
     assert listed["lessons"] == 100
     with pytest.raises(Conflict):
@@ -94,7 +99,7 @@ def test_versions_are_asked_shared_promoted_and_rolled_back_in_every_database(
 
 
 def test_a_change_that_stopped_midway_is_completed_when_it_is_asked_for_again_or_at_the_next_start(
-    urls: list[str], spread: Callable[..., Shards]
+    urls: list[str], spread: Callable[..., ShardedEngine]
 ) -> None:
     shards = spread(urls)
     live(shards, 20, 1)
@@ -115,7 +120,7 @@ def test_a_change_that_stopped_midway_is_completed_when_it_is_asked_for_again_or
     assert [len(each.learner.served["shop"].versions) for each in again.each] == [1, 1, 1]
 
 
-def test_a_database_that_is_added_gets_the_versions(urls: list[str], spread: Callable[..., Shards]) -> None:
+def test_a_database_that_is_added_gets_the_versions(urls: list[str], spread: Callable[..., ShardedEngine]) -> None:
     shards = spread(urls[:2])
     live(shards, 20, 1)
     add_version(shards, "shop", "bold", BOLD, share=0.25)

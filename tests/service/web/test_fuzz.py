@@ -18,12 +18,12 @@ from openapi_spec_validator import validate
 from schemathesis.checks import not_a_server_error
 from schemathesis.core.errors import InvalidSchema
 from schemathesis.specs.openapi.checks import negative_data_rejection, positive_data_acceptance, status_code_conformance
-from serving import Running
 
 from armwise.service.app import Service
 from armwise.service.config import Config
 from armwise.service.web.keys import Key, digest
 from armwise.service.web.openapi import document
+from tests.service.serving import Running
 
 KEY = {"Authorization": "Bearer secret"}
 FUZZ = hypothesis.settings(
@@ -227,7 +227,14 @@ def test_sequences_of_operations_keep_to_the_document(shared: Any) -> None:
         def validate_response(self, response: Any, case: Any, **options: Any) -> None:
             validated(case, response)
 
-    Machine.run(settings=hypothesis.settings(FUZZ, max_examples=8, stateful_step_count=6))
     counts = shared.service.metrics.requests
-    linked = [counts["POST", f"v1/decisions/{{}}/{what}", 200] for what in ("reward", "activate")]
-    assert min(counts["GET", "v1/decisions/{}", 200], *linked) > 0, "the links between operations were not followed"
+    linked = [("GET", "v1/decisions/{}", 200)]
+    linked += [("POST", f"v1/decisions/{{}}/{what}", 200) for what in ("reward", "activate")]
+    # Which links a run follows is chance, and depends on the versions of the generators: run until each was followed.
+    for seed in range(12):
+        hypothesis.seed(seed)(Machine)
+        Machine.run(settings=hypothesis.settings(FUZZ, max_examples=8, stateful_step_count=6))
+        if all(counts[link] for link in linked):
+            break
+    followed = {link: counts[link] for link in linked}
+    assert min(followed.values()) > 0, f"the links between operations were not followed: {followed}"

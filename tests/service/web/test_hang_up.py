@@ -16,9 +16,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from database import Server
-from line import asked
-from serving import ARMS
 
 from armwise.service.config import open_store
 from armwise.service.engine.engine import Engine
@@ -26,6 +23,9 @@ from armwise.service.errors import Unavailable
 from armwise.service.journal.events import Creation
 from armwise.service.web.threads import in_thread
 from armwise.service.web.v1 import stream
+from tests.service.database import Server
+from tests.service.line import asked
+from tests.service.serving import ARMS
 
 HANG_UPS = 80
 DECISIONS = 3_000  # an export of so many is still being read when its reader hangs up

@@ -13,11 +13,11 @@ import hypothesis
 import pytest
 from hypothesis import HealthCheck
 from hypothesis import strategies as st
-from serving import Running
 
 from armwise.service.app import Service
 from armwise.service.config import Config
 from armwise.service.web import connections
+from tests.service.serving import Running
 
 V1, OLD = "/personalizer/v1.0", "/personalizer/v1.1-preview.3"
 SLOT = {"id": "top", "baselineAction": "a", "features": [{"size": 1}]}
@@ -229,14 +229,14 @@ def test_headers_without_end_are_cut_off(shared: Any) -> None:
 
 
 def test_a_client_that_says_nothing_is_let_go(shared: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "SLOWEST", 0.2)
+    monkeypatch.setattr(connections, "HEADER_TIMEOUT", 0.2)
     assert _speak(shared).startswith(b"HTTP/1.1 408 ")
     assert _speak(shared, b"GET /healthz HTTP/1.1\r\nhost: local").startswith(b"HTTP/1.1 408 ")
 
 
 def test_connections_of_one_address_are_counted(shared: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     assert shared.client.get("/healthz").status_code == 200  # keeps its connection
-    monkeypatch.setattr(connections, "MOST_CONNECTIONS", 1)
+    monkeypatch.setattr(connections, "MAX_CONNECTIONS_PER_ADDRESS", 1)
     assert b"connections from this address" in _speak(shared, b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n")
     assert shared.client.get("/healthz").status_code == 200
 

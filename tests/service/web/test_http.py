@@ -11,13 +11,13 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from serving import Running
 
 from armwise.service.app import Service
 from armwise.service.config import Config, load_config
 from armwise.service.engine.application import Application
 from armwise.service.model.build import build_model
 from armwise.service.web.keys import Key, digest
+from tests.service.serving import Running
 
 BODY = {"context": {"hour": 9}, "arms": ["pasta", {"id": "salad", "features": {"fresh": True}}]}
 
@@ -71,8 +71,12 @@ def test_the_log_comes_as_lines(run: Callable[..., Any]) -> None:
     client.post(f"/v1/decisions/{ids[2]}/reward", json={"value": 0.25})
     lines = [json.loads(line) for line in client.get("/v1/log").text.splitlines()]
     assert [line["id"] for line in lines] == ids
-    assert [line["reward"] for line in lines] == [None, None, 0.25, None, None]
+    assert [line["reward"] for line in lines] == [
+        None
+    ] * 5  # before its window closes, no clicked one before the others
+    assert [line["status"] for line in lines] == ["open", "open", "provisional", "open", "open"]
     assert len(client.get(f"/v1/log?after={lines[1]['seq']}&limit=2").text.splitlines()) == 2
+    client.post(f"/v1/decisions/{ids[2]}/reward", json={"value": 0.25, "final": True})
     line = client.get("/v1/log?format=dsjson").text.splitlines()[2]
     assert line.index("_label_cost") < line.index('"c"')
     told = json.loads(line)

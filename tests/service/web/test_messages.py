@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from serving import Running
 
 from armwise.service.app import Service
 from armwise.service.config import Config
 from armwise.service.engine.application import Application
+from tests.service.serving import Running
 
 OLD = "/personalizer/v1.1-preview.3"
 EXP3 = "/apps/fixed" + OLD

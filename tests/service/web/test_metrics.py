@@ -49,7 +49,7 @@ def test_every_application_and_arm_is_counted(run: Callable[..., Any]) -> None:
         'armwise_refusals_total{application="shop",code="BadArgument"}': 1,
         'armwise_drift_alarms{application="shop"}': 0,
         'armwise_version_share{application="shop",version="bold"}': 0.2,
-        'armwise_version_uplift{application="shop",version="bold",end="low"}': -1.0,
+        'armwise_version_uplift{application="shop",version="bold",end="low"}': -2.0,  # rewards were between -1 and 1
         "armwise_queue_depth": 0,
     }
     assert {name: found.get(name) for name in expected} == expected
@@ -117,6 +117,7 @@ def test_who_changed_what_is_written_down(
     assert said == [
         ("changed", "alice", "PUT", "v1/apps/{}", ["news"]),
         ("changed", "alice", "DELETE", "v1/apps/{}", ["news"]),
+        ("refused", "site", "DELETE", "v1/apps/{}", ["news"]),
         ("refused", "alice", "PATCH", "v1/settings", []),
         ("changed", "alice", "DELETE", "personalizer/v1.0/logs", []),
     ]

@@ -6,20 +6,21 @@ import io
 import json
 import time
 from collections.abc import Callable, Iterator
-from typing import cast
+from typing import Any, cast
 
 import httpx
 import numpy as np
 import psycopg
 import pyarrow.parquet as pq
 import pytest
-from serving import Running
 
 from armwise.cli.main import main
 from armwise.service.app import Service
 from armwise.service.config import Config
 from armwise.service.engine.application import Application
-from armwise.service.engine.shards import Shards
+from armwise.service.journal.journal import keyed
+from armwise.service.sharding.sharded_engine import ShardedEngine
+from tests.service.serving import Running
 
 ASKED = {"context": {"x": 1, "user": "u1"}, "arms": ["a", "b"]}
 
@@ -57,7 +58,7 @@ def test_a_lost_database_is_503_for_its_share_and_the_process_stays_ready(
     urls: list[str], serve: Callable[..., Running]
 ) -> None:
     running = serve(urls)
-    client, shards = running.client, cast(Shards, running.service.engine)
+    client, shards = running.client, cast(ShardedEngine, running.service.engine)
     ids = decide(client, 30)
     assert client.get("/readyz").json() == {"status": "ready", "databases": dict.fromkeys("123", "ready")}
     allow(urls[1], False)
@@ -148,11 +149,29 @@ def test_a_database_is_added_by_reading_the_configuration_again(urls: list[str],
     assert len(service.retain()) == 3
 
 
+def test_nothing_is_refused_while_a_database_is_added(urls: list[str], serve: Callable[..., Running]) -> None:
+    """Before, a decision with an idempotency key that was drawn just before and committed just after it was 503."""
+    running = serve(urls[:2])
+    service = running.service
+    shards = cast(Any, service.engine)
+    keys = [f"v1\x1fdecide\x1fk{k}" for k in range(12)]
+    drawn = [shards.prepare("shop", b'{"x": 1}', [b'"a"', b'"b"'], request=key) for key in keys]
+    batch = [shards.prepare("shop", b'{"x": %d}' % k, [b'"a"', b'"b"'], request="v1\x1fdecide\x1fb") for k in range(4)]
+    batch = keyed(batch, lambda part: f"v1\x1fbatch decide\x1f{part}\x1fb")
+    service.reload(config(urls))
+    written = [shards.writer.write([write])[0] for write in drawn]
+    whole = shards.writer.write(batch)
+    assert len(whole) == 5 and len({each.row.id for each in written}) == 12
+    assert [shards.members.owner(each.row.id) for each in written] == [shards.members.owner(f"k{k}") for k in range(12)]
+    again = [shards.prepare("shop", b'{"x": 1}', [b'"a"', b'"b"'], request=key) for key in keys]
+    assert [shards.writer.write([write])[0].row.id for write in again] == [each.row.id for each in written]
+
+
 def test_the_page_shows_what_all_databases_have_and_goes_on_without_a_lost_one(
     urls: list[str], serve: Callable[..., Running]
 ) -> None:
     running = serve(urls, window=3600.0)
-    client, shards = running.client, cast(Shards, running.service.engine)
+    client, shards = running.client, cast(ShardedEngine, running.service.engine)
     values = {id: float(k % 4 == 0) for k, id in enumerate(decide(client, 40))}
     for id, value in values.items():
         client.post(f"/v1/decisions/{id}/reward", json={"value": value})
@@ -206,7 +225,7 @@ def test_an_evaluation_judges_the_decisions_of_all_databases(urls: list[str], se
     assert results["Online"]["ipsEstimatorDenominator"] == len(lines) == 60
     assert results["Online"]["averageReward"] == pytest.approx(20 / 60)
     terms = [(line["index"] == 0) / line["probability"] for line in lines]
-    earned = sum(term * line["reward"] for term, line in zip(terms, lines))
+    earned = sum(term * line["outcomes"][0]["value"] for term, line in zip(terms, lines))
     assert results["Baseline"]["ipsEstimatorNumerator"] == pytest.approx(earned), "inverse propensities, over all"
 
 
@@ -214,7 +233,7 @@ def test_an_imported_model_counts_once_whatever_the_databases_have_learnt(
     urls: list[str], serve: Callable[..., Running]
 ) -> None:
     running = serve(urls, window=3600.0)
-    client, shards = running.client, cast(Shards, running.service.engine)
+    client, shards = running.client, cast(ShardedEngine, running.service.engine)
     ids = decide(client, 30)
     for id in ids[:15]:
         client.post(f"/v1/decisions/{id}/reward", json={"value": 1})
@@ -237,7 +256,7 @@ def test_an_imported_model_counts_once_whatever_the_databases_have_learnt(
     learnt = shards.model("shop")
     assert learnt.lessons == 16
     running.stop()
-    again = cast(Shards, serve(urls, window=3600.0).service.engine)
+    again = cast(ShardedEngine, serve(urls, window=3600.0).service.engine)
     again.wait_learnt()
     for mine, theirs in zip(again.model("shop").agent.estimate(rows), learnt.agent.estimate(rows)):
         np.testing.assert_allclose(np.array(mine), np.array(theirs), rtol=1e-9, atol=1e-12)

@@ -20,7 +20,7 @@ def test_a_version_is_made_shared_promoted_and_rolled_back(run: Callable[..., An
     leader, bold = made.json()["versions"]
     assert (leader["leads"], leader["share"], bold["leads"], bold["share"]) == (True, 0.8, False, 0.2)
     assert bold["lessons"] == 5
-    assert bold["uplift"] == {"value": 0.0, "low": -1.0, "high": 1.0, "n": 0, "level": 0.95}
+    assert bold["uplift"] == {"value": 0.0, "low": -1.0, "high": 1.0, "n": 0, "level": 0.95, "horizon": None}
     again = client.post("/v1/versions", json={"name": "bold"})
     assert (again.status_code, again.json()["error"]["code"]) == (409, "Conflict")
     assert client.patch("/v1/versions/bold", json={"share": 1.5}).status_code == 400

@@ -12,17 +12,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 import armwise as aw
 from armwise.cli.main import main
 from armwise.service.engine.application import Application
 from armwise.service.engine.engine import Engine
+from armwise.service.journal.events import Row
+from armwise.service.log.earnings import MAX_POINTS, Earnings
 from armwise.service.web.logging import set_up
 from armwise.service.web.page import watch as watching
 from armwise.service.web.page.rivals import Rival
-from armwise.service.web.page.series import POINTS, Series, radius
 from armwise.service.web.page.watch import Watch
 
 
@@ -127,17 +127,6 @@ def test_a_mean_that_rises_stays_within_its_band(engines: Callable[..., Engine])
     watch.close()
 
 
-def test_the_band_covers_means_that_change_at_every_moment() -> None:
-    """200 runs of 2,000 rewards whose mean jumps: more than 5 % outside at any moment means that the band is wrong."""
-    rng = np.random.default_rng(8)
-    n = np.arange(1, 2001)
-    mu = np.where(n < 700, 0.2, 0.9)
-    rewards = rng.random((200, 2000)) < mu
-    room = np.array([radius(float(k), 0.0, 1.0) for k in n])
-    outside = np.abs((rewards - mu).cumsum(axis=1) / n) > room
-    assert outside.any(axis=1).mean() <= 0.05
-
-
 def test_rewards_beyond_the_range_widen_it_and_forget_nothing(engines: Callable[..., Engine]) -> None:
     engine = engines()
     watch = Watch(engine, "shop")
@@ -164,13 +153,14 @@ def test_policies_that_change_are_compared_at_once(engines: Callable[..., Engine
 
 def test_the_time_axis_is_true() -> None:
     """A fall at half of the time was drawn at 1 % of it: 10,000 rewards in the first second, 100 in the next hour."""
-    series = Series()
+    earnings = Earnings()
+    body = b'{"context":{},"arms":["a"],"p":[1.0],"arm":0,"version":0,"window":1000,"default":%s}'
     for k in range(10_000):
-        series.add(k // 10, 1.0)
+        earnings.take(1, Row(k, k // 10, "shop", "decision", f"e{k}", body % b"1.0"))
     for k in range(100):
-        series.add(1000 + 36_000 * (k + 1), 0.0)
-    points = series.points(0.0, 1.0)
-    assert len(points) <= POINTS
+        earnings.take(1, Row(10_000 + k, 1000 + 36_000 * (k + 1), "shop", "decision", f"f{k}", body % b"0.0"))
+    points = earnings.judge(10_000_000, [0.0, 1.0]).over_time()
+    assert len(points) <= MAX_POINTS
     times = [point[0] for point in points]
     assert times == sorted(times)
     assert (times[0], times[-1]) == (999, 3_601_000)
@@ -214,9 +204,9 @@ def test_what_is_remembered_of_a_decision_does_not_grow_with_its_arms(engines: C
             engine.reward("shop", f"e{k}", 1.0)
     watch.look()
     [source] = watch._feed.sources
-    assert len(source.waiting) == 3
+    assert len(watch._earnings) == 6
     shown, to_judge = [each for _, each in watch._recent], [each for _, *each in watch._to_judge]
-    held = pickle.dumps([source.waiting, source.rows, shown, to_judge, watch._series])
+    held = pickle.dumps([watch._earnings.table(), watch._earnings._rewards, source.rows, shown, to_judge])
     assert len(held) < 5000
     watch.close()
 

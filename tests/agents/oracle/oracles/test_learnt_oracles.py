@@ -1,5 +1,7 @@
 """Oracles that learn their policy: ridge against the formula, scikit-learn by weighting, saved without pickle."""
 
+# mypy: disable-error-code="arg-type, misc, union-attr"
+
 import numpy as np
 import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge, SGDClassifier, SGDRegressor
@@ -10,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import armwise as aw
-from armwise.agents.oracle.oracles.sklearn_oracles import Estimator, _examples, _linear
+from armwise.agents.oracle.oracles.sklearn_oracles import SklearnEstimator, _examples, _linear
 from armwise.core import saving
 
 RNG = np.random.default_rng(0)
@@ -155,9 +157,9 @@ def test_bad_arguments():
 
 def test_only_estimators_of_scikit_learn_are_loaded():
     with pytest.raises(ValueError, match="class of scikit-learn"):
-        Estimator("os:system", {})
+        SklearnEstimator("os:system", {})
     with pytest.raises(ValueError, match="estimator of scikit-learn"):
-        Estimator("sklearn.base:clone", {})
+        SklearnEstimator("sklearn.base:clone", {})
 
 
 def test_a_linear_oracle_fits_the_arms_that_were_played_weighed_by_their_probability():
@@ -199,7 +201,7 @@ def test_linear_models_are_asked_without_checks_and_answer_the_same(model, n_cla
     rng = np.random.default_rng(3)
     X = rng.normal(size=(90, 4))
     model.fit(X, rng.integers(n_classes, size=90) + 5)
-    wrapped = Estimator.wrap(model)
+    wrapped = SklearnEstimator.wrap(model)
     np.testing.assert_array_equal(wrapped.predict(X), model.predict(X))
     np.testing.assert_array_equal(wrapped.predict(X[:1]), model.predict(X[:1]))
     with pytest.raises(ValueError, match="NaN"):

@@ -16,18 +16,19 @@ import pytest
 from azure.ai.personalizer import PersonalizerAdministrationClient, PersonalizerClient
 from azure.core.credentials import AzureKeyCredential
 from azure.core.exceptions import HttpResponseError, ResourceNotFoundError
-from serving import Running
 
 from armwise.core import saving
 from armwise.features.encoding.arms import read_arms
+from armwise.service.adapters.personalizer.admin import duration, seconds
 from armwise.service.app import Service
 from armwise.service.config import Config
 from armwise.service.engine.application import Application
-from armwise.service.journal.append import Journal
 from armwise.service.journal.events import RULES, Change, Creation, Import
+from armwise.service.journal.journal import Journal
 from armwise.service.log.verify import verify
 from armwise.service.model.build import build_model
-from armwise.service.personalizer.admin import duration, seconds
+from armwise.service.model.model import DecisionRequest
+from tests.service.serving import Running
 
 ACTIONS: list[dict[str, Any]] = [{"id": name, "features": []} for name in ("good", "bad")]
 EPOCH, FUTURE = "2000-01-01T00:00:00Z", "2999-01-01T00:00:00Z"
@@ -181,7 +182,8 @@ def test_models_travel_and_begin_anew(run: Callable[..., Any]) -> None:
     assert there.settings.window == 540.0  # the application's settings are its own
     arms = read_arms([json.dumps(action).encode() for action in ACTIONS])
     here = old.service.engine.models["default"]
-    np.testing.assert_array_equal(there.choose(b"[]", arms, 0.5).p, here.choose(b"[]", arms, 0.5).p)
+    [theirs], [ours] = (model.decide([DecisionRequest(b"[]", arms, 0.5)]) for model in (there, here))
+    np.testing.assert_array_equal(theirs.p, ours.p)
     told = admin(new).get_model_properties()
     assert told["creationTime"] <= told["lastModifiedTime"]
     for bad in (b"", b"ARMWISE!", model[:-1], model[:100] + b"\0" + model[101:], b"PK\3\4" * 100):
@@ -423,3 +425,18 @@ def test_the_location_of_an_evaluation_names_the_application(run: Callable[..., 
         where = made.headers["location"]
         assert where == f"{prefix}/personalizer/v1.0/evaluations/{made.json()['id']}"
         assert running.client.get(where).json()["id"] == made.json()["id"]
+
+
+def test_an_evaluation_takes_decisions_by_age_and_not_those_that_were_clicked(run: Callable[..., Any]) -> None:
+    """5 % are clicked, at once; nobody says that the others were not: settled ones earned 1.0 each."""
+    from armwise.service.adapters.personalizer.evaluations import measure
+
+    service = run().service
+    for k in range(200):
+        service.engine.decide("default", b"{}", [b'"a"', b'"b"'], id=f"e{k}")
+        if k % 20 == 7:
+            service.engine.reward("default", f"e{k}", 1.0)
+    found = measure(service.engine, "default", [], 0, 1 << 50)
+    online = next(each for each in found["results"] if each["name"] == "Online")
+    assert 0.01 < online["total"]["averageReward"] < 0.15
+    assert "rewarded or not" in found["description"]

@@ -18,11 +18,11 @@ from azure.core.credentials import AzureKeyCredential
 from azure.core.exceptions import HttpResponseError, ResourceNotFoundError
 from msrest.authentication import CognitiveServicesCredentials
 from msrest.exceptions import HttpOperationError
-from serving import Running
 
 from armwise.service.app import Service
 from armwise.service.config import Config
 from armwise.service.web.keys import Key, digest
+from tests.service.serving import Running
 
 IDS = ["plain", "evt 1/x", "a/b c%2Fd", "ünï?&#+;="]
 ACTIONS: list[dict[str, Any]] = [

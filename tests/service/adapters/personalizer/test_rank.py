@@ -8,12 +8,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from serving import Running
 
 from armwise.service.app import Service
 from armwise.service.config import Config
 from armwise.service.engine.application import Application
 from armwise.service.web.keys import Key, digest
+from tests.service.serving import Running
 
 RANK: dict[str, Any] = {
     "contextFeatures": [{"timeOfDay": "morning"}],

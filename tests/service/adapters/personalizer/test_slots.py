@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from serving import Running
 
+from armwise.service.adapters.personalizer.slots import choosable
 from armwise.service.app import Service
 from armwise.service.config import Config
 from armwise.service.engine.application import Application
-from armwise.service.personalizer.slots import choosable
+from tests.service.serving import Running
 
 ACTIONS: list[dict[str, Any]] = [{"id": name, "features": [{"kind": name}]} for name in "abcd"]
 SLOTS: list[dict[str, Any]] = [

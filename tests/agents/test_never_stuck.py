@@ -1,0 +1,173 @@
+"""Exploration that survives noise: location, order, every arm once, long first rows, and no run stuck for good."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import armwise as aw
+
+PRACTICAL: dict[str, Callable[[int, int, int], Any]] = {
+    "LinUCB": lambda d, K, s: aw.LinUCB(d, n_arms=K, seed=s),
+    "LinThompson": lambda d, K, s: aw.LinThompson(d, n_arms=K, seed=s),
+    "RegCB": lambda d, K, s: aw.RegCB(d, n_arms=K, seed=s),
+    "SquareCB": lambda d, K, s: aw.SquareCB(d, n_arms=K, seed=s),
+    "SquareCB, first order": lambda d, K, s: aw.SquareCB(d, n_arms=K, first_order=True, seed=s),
+    "Auto": lambda d, K, s: aw.Auto(d, n_arms=K, seed=s),
+}
+OVER_FEATURES: dict[str, Callable[[int, int], Any]] = {
+    "LinUCB": lambda d, s: aw.LinUCB(d, seed=s),
+    "LinThompson": lambda d, s: aw.LinThompson(d, seed=s),
+    "RegCB": lambda d, s: aw.RegCB(d, seed=s),
+    "SquareCB": lambda d, s: aw.SquareCB(d, seed=s),
+    "HybridLinUCB": lambda d, s: aw.HybridLinUCB(d, 3, shared=1, seed=s),
+    "Auto": lambda d, s: aw.Auto(d, seed=s),
+}
+
+
+def linear_world(T: int, K: int, d: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    X = np.column_stack([rng.normal(size=(T, d - 1)), np.ones(T)])
+    return X, X @ rng.normal(0.0, 0.3, (d, K)) + rng.normal(0.0, 0.5, (T, K))
+
+
+@pytest.mark.parametrize("name", PRACTICAL)
+def test_shifted_rewards_get_the_same_arms(name):
+    """A ridge that draws rewards to 0 depends on where they lie: one world around 1 cost LinUCB 239 instead of 20."""
+    X, R = linear_world(600, 3, 4, seed=1)
+    R = np.round(R * 1024) / 1024  # so that a shift is exact
+    arms = [PRACTICAL[name](4, 3, 1).play(X, R + shift).arms.tolist() for shift in (0.0, 1.0, 1000.0)]
+    assert arms[0] == arms[1] == arms[2]
+
+
+@pytest.mark.parametrize("name", OVER_FEATURES)
+def test_shifted_rewards_get_the_same_arms_over_features(name):
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(300, 3, 4))
+    R = np.round((X @ [0.5, -0.2, 0.1, 0.0] + rng.normal(0.0, 0.3, (300, 3))) * 1024) / 1024
+    arms = [OVER_FEATURES[name](4, 1).play(X, R + shift).arms.tolist() for shift in (0.0, 1.0, 1000.0)]
+    assert arms[0] == arms[1] == arms[2]
+
+
+@pytest.mark.parametrize("offset", [0.0, 100.0, 1000.0])
+@pytest.mark.parametrize("name", ["LinUCB", "LinThompson", "RegCB", "SquareCB"])
+def test_the_noise_does_not_know_where_rewards_lie(name, offset):
+    """Deviation .5 at offset 1,000 was 15 after 5,000 rewards, by a prior round of the rewards' squares."""
+    X, R = linear_world(2000, 3, 4, seed=3)
+    agent = PRACTICAL[name](4, 3, 1)
+    agent.play(X, R + offset)
+    assert agent._noise.deviation == pytest.approx(0.5, abs=0.04)
+
+
+def test_the_order_of_rewards_does_not_matter():
+    """Centre and noise are functions of sums: a log learnt backwards, or in two parts that are merged, is the same."""
+    X, R = linear_world(400, 3, 4, seed=4)
+    arms = np.random.default_rng(5).integers(3, size=400)
+    rewards, choices = R[np.arange(400), arms] + 50.0, aw.Choices(arms, np.full(400, 1 / 3))
+    forth, back, half, rest = (PRACTICAL["LinUCB"](4, 3, 1) for _ in range(4))
+    forth.learn_many(X, choices, rewards)
+    back.learn_many(X[::-1], choices[::-1], rewards[::-1])
+    half.learn_many(X[:150], choices[:150], rewards[:150])
+    rest.learn_many(X[150:], choices[150:], rewards[150:])
+    half.merge(rest)
+    for other in (back, half):
+        np.testing.assert_allclose(other.estimate(X[0]), forth.estimate(X[0]), rtol=1e-9)
+        other._renew()
+        forth._renew()
+        assert other._noise.deviation == pytest.approx(forth._noise.deviation, rel=1e-9)
+        assert other._model.centre == pytest.approx(forth._model.centre, rel=1e-9)
+
+
+@pytest.mark.parametrize("longer", [10.0, 100.0])
+@pytest.mark.parametrize("name", ["LinUCB", "LinThompson", "RegCB", "SquareCB"])
+def test_a_long_first_row_is_forgotten_by_the_ridge(name, longer):
+    """It settled the ridge for good: a first row 100 times as long as the others cost 1,010 instead of 54."""
+    X, R = linear_world(3000, 3, 4, seed=6)
+    X[0] *= longer
+    agent = PRACTICAL[name](4, 3, 1)
+    agent.play(X, R)
+    usual = 0.05 * float(np.exp(np.log((X**2).sum(axis=1)).mean()))
+    assert agent._model.ridge == pytest.approx(usual, rel=0.1)
+
+
+@pytest.mark.parametrize("noise_columns", [0, 5])
+@pytest.mark.parametrize("name", ["LinUCB", "LinThompson", "RegCB", "SquareCB", "Auto"])
+def test_every_arm_is_tried(name, noise_columns):
+    """Nine arms at .5 and one at 1.0, without noise: Auto played one arm for ever in 8 of 8 seeds."""
+    R = np.full((400, 10), 0.5)
+    R[:, 7] = 1.0
+    for seed in range(4):
+        X = np.column_stack([np.ones(400), np.random.default_rng(seed).normal(size=(400, noise_columns))])
+        played = PRACTICAL[name](1 + noise_columns, 10, seed).play(X, R)
+        assert len(set(played.arms.tolist())) == 10
+        assert played.rewards[-100:].mean() > 0.9
+
+
+@pytest.mark.parametrize("name", ["LinUCB", "LinThompson", "RegCB", "SquareCB"])
+def test_rewards_of_any_size_are_taken(name):
+    """Revenue: mostly 0, sometimes hundreds. RegCB and SquareCB asked to rescale the rewards first."""
+    rng = np.random.default_rng(7)
+    R = (rng.random((4000, 2)) < [0.1, 0.2]) * rng.gamma(2.0, 200.0, (4000, 2))
+    assert (PRACTICAL[name](1, 2, 1).play(np.ones((4000, 1)), R).arms[-1000:] == 1).mean() > 0.8
+    with pytest.raises(ValueError, match="reward"):
+        aw.SquareCB(1, n_arms=2, gamma=5.0).learn([1.0], aw.Choice(0, 1.0), 200.0)
+
+
+@pytest.mark.parametrize("name", ["LinUCB", "LinThompson", "RegCB", "Auto"])
+def test_no_run_is_stuck_and_regret_grows_slowly(name):
+    """Two arms at .5 and .6: a quarter of Auto's runs ended on the worse arm, with regret as T^.99. 40 runs of 10,000
+    rounds: a rule that gets stuck in a tenth of its runs passes with a chance of 1.5 %."""
+    early = total = 0.0
+    stuck, T = 0, 10_000
+    for seed in range(40):
+        R = (np.random.default_rng(seed).random((T, 2)) < [0.5, 0.6]).astype(float)
+        worse = PRACTICAL[name](1, 2, seed).play(np.ones((T, 1)), R).arms == 0
+        early, total = early + worse[: T // 10].sum(), total + worse.sum()
+        stuck += worse[-T // 10 :].mean() > 0.5
+    assert stuck == 0
+    assert math.log10(total / early) < 0.45
+
+
+@pytest.mark.parametrize("make", [
+    lambda: aw.LinUCB(1, n_arms=3, discount=0.99, seed=1),
+    lambda: aw.LinThompson(1, n_arms=3, discount=0.99, seed=1),
+    lambda: aw.LinUCB(1, n_arms=3, window=100, seed=1),
+    lambda: aw.Auto(1, n_arms=3, drift=True, seed=1),
+], ids=["discount", "sampled", "window", "Auto"])  # fmt: skip
+@pytest.mark.parametrize("noise", [0.0, 0.05])
+def test_a_change_is_noticed_without_noise(make, noise):
+    """An arm that rests must be tried again: the new best arm was played in 0 % of the last 1,000 rounds."""
+    means = np.repeat([[1.0, 0.5, 0.0], [1.0, 0.5, 2.0]], 2000, axis=0)
+    R = means + noise * np.random.default_rng(1).normal(size=means.shape)
+    assert (make().play(np.ones((4000, 1)), R).arms[-1000:] == 2).mean() > 0.8
+
+
+@pytest.mark.parametrize("name", ["LinUCB", "LinThompson", "RegCB", "SquareCB", "Auto"])
+def test_a_new_arm_is_found(name):
+    """After 5,000 rounds of .5 and .55 a third arm at .7: LinThompson found it in .55 of the runs."""
+    found = 0
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        agent = PRACTICAL[name](1, 2, seed)
+        agent.play(np.ones((5000, 1)), (rng.random((5000, 2)) < [0.5, 0.55]).astype(float))
+        agent.add_arm()
+        late = agent.play(np.ones((4000, 1)), (rng.random((4000, 3)) < [0.5, 0.55, 0.7]).astype(float)).arms
+        found += (late[-1000:] == 2).mean() > 0.8
+    assert found == 8
+
+
+def test_many_arms_do_not_need_a_square_of_numbers():
+    """Probabilities over 10^5 rows allocated K x K numbers: 75 GiB."""
+    agent = aw.LinThompson(2, draws=4, seed=1)
+    X = np.random.default_rng(1).normal(size=(100_000, 2))
+    choice = agent.choose(X)
+    agent.learn(X, choice, 1.0)
+    assert agent.probabilities(X).sum() == pytest.approx(1.0)
+
+
+def test_what_papers_define_is_not_centred():
+    agents: list[Any] = [aw.LinUCB.theoretical(2), aw.LinUCB(2, 0.5), aw.SquareCB.theoretical(2, 2, 100), aw.FastCB(2)]
+    for agent in agents:
+        assert not agent._model.centred

@@ -1,0 +1,156 @@
+"""Faults that make an interval wrong are covered or warned of, and their healthy twins are not (few runs of each).
+
+``benchmarks/silent_misses.py`` has the same settings with as many runs as one likes. A failure means that an interval
+misses the truth in silence again, or that good logs are warned of.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from armwise.offline import Log, compare, evaluate
+from benchmarks.silent_misses import SETTINGS, measure
+
+pytestmark = pytest.mark.filterwarnings("ignore::armwise.offline.WeakLogWarning")
+
+
+@pytest.mark.parametrize(
+    ("setting", "runs"),
+    [
+        ("xor, logged, 20,000", 2),
+        ("xor of 2 in 10 columns, logged, 6,000", 2),
+        ("betting, line", 4),
+        ("betting, hill", 4),
+        ("segments of few", 8),
+    ],
+)
+def test_a_fault_is_warned_of_and_its_healthy_twin_is_not(setting, runs):
+    # Each fault makes nearly every run miss, or its verdict empty; a twin warns in 1 of 100 runs or fewer.
+    for _, told, warned, _ in measure(setting, runs).values():
+        assert told == 1.0 and warned == 1.0
+    for _, _, warned, _ in measure(setting, runs, healthy=True).values():
+        assert warned == 0.0
+
+
+@pytest.mark.parametrize("kind", ["three", "sine"])
+def test_a_boosted_tree_finds_what_products_of_two_contexts_do_not(kind):
+    pytest.importorskip("sklearn")
+    make = SETTINGS["three signs, logged, 20,000"].make
+    for healthy in (False, True):
+        found = make(np.random.default_rng(1), healthy, n=6000, kind=kind, estimated=False)
+        assert found["dr"][2] is not healthy
+
+
+def skewed(run, healthy):
+    rng = np.random.default_rng([run, 3])
+    drawn = rng.gamma(2.0, 1.0, 2000) if healthy else rng.lognormal(0.0, 2.0, 2000)
+    arms = rng.integers(0, 2, 2000)
+    log = Log(arms=arms, rewards=(rng.random(2000) < 0.05) * drawn, probabilities=0.5, n_arms=2)
+    found = evaluate(log, [0.0, 1.0], "snips")
+    truth = 0.05 * (2.0 if healthy else np.exp(2.0))
+    return found["snips"].low <= truth <= found["snips"].high, bool(found.verdict)
+
+
+def test_skewed_rewards_are_covered_by_an_interval_that_knows_it():
+    # Normal intervals cover .64 here, and the verdict warned of no run. Of 80 runs .82 is five errors below .95.
+    covers, warned = np.array([skewed(run, False) for run in range(80)]).T
+    assert covers.mean() > 0.82 and warned[~covers].all()
+    covers, warned = np.array([skewed(run, True) for run in range(80)]).T
+    assert covers.mean() > 0.85 and warned.mean() <= 0.05
+
+
+def test_thirty_policies_with_skewed_rewards_are_covered_at_once():
+    # Normal ends covered all of them in 35 % of the runs.
+    covers, told, _, _ = measure("30 policies, gamma .3, 2,000", 6)["all"]
+    assert covers > 0.6 or told == 1.0
+
+
+def test_a_difference_of_skewed_rewards_rejects_as_often_as_it_says():
+    rejected = []
+    for run in range(40):
+        rng = np.random.default_rng([run, 8])
+        rewards = (rng.random(2000) < 0.05) * rng.lognormal(0.0, 2.0, 2000)
+        arms = (rng.random(2000) < 0.2).astype(int)
+        log = Log(arms=arms, rewards=rewards, probabilities=np.where(arms == 1, 0.2, 0.8), n_arms=2)
+        found = compare(log, [0.0, 1.0], [1.0, 0.0], "snips")
+        assert found.kind == "skew-corrected" and (found.p_value < 0.05) == (found.better != "neither")
+        rejected.append(found.p_value < 0.05 and not found.weaknesses)
+    assert np.mean(rejected) < 0.05
+
+
+def test_arms_that_are_hardly_ever_drawn_somewhere_widen_the_interval():
+    # The log may hold none of the rows with weight 250: DR covered .86 and the lift .85.
+    covers = {name: found[0] for name, found in measure("rare arm, 20,000, p .01", 8).items()}
+    assert min(covers.values()) > 0.7
+
+
+def test_the_interval_of_a_trial_is_as_narrow_as_the_exact_one():
+    for setting in ("trial", "trial, rewards to 100"):
+        found = measure(setting, 4)
+        for name in ("ips", "snips", "dr"):
+            assert found[name][3] < 1.1 * found["exact"][3]
+
+
+def test_folds_and_splits_keep_clusters_together():
+    # With a user on both sides a policy that knows the user looks better by .085 than it is for a new one.
+    found = measure("fit with users", 6)["ips"]
+    assert found[0] >= 0.6
+    twin = measure("fit with users", 6, healthy=True)["ips"]
+    assert twin[0] >= 0.6
+
+
+def test_clusters_may_be_a_column_an_array_or_names():
+    rng = np.random.default_rng(0)
+    user = np.repeat(np.arange(40), 25)
+    arms = rng.integers(0, 2, 1000)
+    log = Log(contexts=rng.normal(size=(1000, 2)), arms=arms, rewards=rng.normal(size=1000), probabilities=0.5)
+    numbers = evaluate(log, [0.0, 1.0], "dr", cluster=user)["dr"]
+    names = evaluate(log, [0.0, 1.0], "dr", cluster=np.array([f"u{u}" for u in user]))["dr"]
+    assert numbers.value == pytest.approx(names.value, abs=0.02)
+    assert numbers.high - numbers.low == pytest.approx(names.high - names.low, rel=0.2)
+
+
+def test_few_clusters_are_named_and_widen_the_interval():
+    rng = np.random.default_rng(0)
+    user = np.repeat(np.arange(8), 100)
+    arms = rng.integers(0, 2, 800)
+    rewards = rng.normal(size=8)[user] + rng.normal(size=800)
+    log = Log(arms=arms, rewards=rewards, probabilities=0.5, n_arms=2)
+    found = evaluate(log, [0.0, 1.0], "snips", cluster=user)
+    assert "few clusters: the rows come from 8" in found.verdict
+    plain = evaluate(log, [0.0, 1.0], "snips")["snips"]
+    assert found["snips"].high - found["snips"].low > 2.0 * (plain.high - plain.low)
+    unequal = np.where(user < 4, 0, user)  # one cluster has most rows: fewer effective ones
+    wider = evaluate(log, [0.0, 1.0], "snips", cluster=unequal)
+    assert "of them" not in wider.verdict and "few clusters: the rows come from 5 (1 effective)" in wider.verdict
+
+
+def test_drift_is_an_answer_and_no_crossed_interval():
+    rng = np.random.default_rng(3)
+    rewards = (rng.random(4000) < np.repeat([0.05, 0.95], 2000)) * 1.0
+    log = Log(arms=np.zeros(4000, int), rewards=rewards, probabilities=1.0, n_arms=1)
+    found = evaluate(log, [1.0], "ips", interval="betting")
+    assert "the mean moves over the log" in found.verdict and found["ips"].low <= found["ips"].high
+    assert found.plan is not None and "if the mean stays the same" in found.plan.interval
+
+
+def test_a_wrong_reward_model_is_named_where_it_is_used_alone():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(8000, 1))
+    p = np.where(np.abs(x[:, 0]) > 1, 0.9, 0.1)
+    arms = (rng.random(8000) < p).astype(int)
+    rewards = (rng.random(8000) < np.where(np.abs(x[:, 0]) > 1, 0.1, 0.6)) * 1.0
+    log = Log(contexts=x, arms=arms, rewards=rewards, probabilities=np.where(arms == 1, p, 1 - p), n_arms=2)
+    assert "the reward model alone (dm)" in evaluate(log, [0.0, 1.0], ["dm", "dr"]).verdict
+    assert evaluate(log, [0.0, 1.0], ["dr"]).verdict == ""
+
+
+def test_estimated_probabilities_are_named_for_ever():
+    from armwise.offline import PropensityModel
+
+    rng = np.random.default_rng(0)
+    log = Log(contexts=rng.normal(size=(600, 1)), arms=rng.integers(0, 2, 600), rewards=rng.random(600))
+    found = evaluate(PropensityModel().fill(log), [0.0, 1.0], "snips")
+    assert any(note.startswith("probabilities: estimated by") for note in found.notes) and found.verdict == ""
+    assert found.to_dict()["estimated_probabilities"] and "estimated by" in found.table()

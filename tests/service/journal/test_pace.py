@@ -1,0 +1,61 @@
+"""Work that can wait leaves most of the time to requests, and takes all of it when none come."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from armwise.service.engine.roster import add_version
+from armwise.service.journal.events import Creation
+from armwise.service.journal.pace import PIECE, SHARE, Pace
+from armwise.service.log.export import pieces
+from armwise.service.log.retain import Retention
+
+
+def work(rest: Callable[[], None], seconds: float = 0.05) -> float:
+    """Use so much processor time; how long it took."""
+    began, until = time.monotonic(), time.thread_time() + seconds
+    while time.thread_time() < until:
+        rest()
+    return time.monotonic() - began
+
+
+def test_work_rests_while_requests_come() -> None:
+    slept: list[float] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(time, "sleep", slept.append)
+        work(Pace(lambda: True).rest)
+    assert sum(slept) >= 0.8 * 0.05 * (1.0 / SHARE - 1.0), "three times as long as it works"
+    assert len(slept) > 0.05 / PIECE / 4, "in short pieces"
+
+
+def test_work_does_not_rest_without_requests() -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(time, "sleep", lambda _: pytest.fail("nobody waits"))
+        work(Pace(lambda: False).rest)
+
+
+def test_exports_erasures_and_training_keep_the_pace(engines: Callable[..., Any]) -> None:
+    engine = engines(features={"dim": 16})
+    for k in range(300):
+        engine.decide("shop", b'{"x": %d, "user": %d}' % (k, k % 3), [b'"a"', b'"b"'], id=f"e{k}")
+        engine.reward("shop", f"e{k}", 0.5)
+    engine.wait_learnt()
+    rested: dict[str, int] = {}
+
+    def during(name: str, do: Callable[[], object]) -> None:
+        with pytest.MonkeyPatch.context() as patch:
+            count = [0]
+            patch.setattr(Pace, "rest", lambda self: count.__setitem__(0, count[0] + 1))
+            do()
+        rested[name] = count[0]
+
+    journal = engine.open_journal()
+    during("export", lambda: list(pieces(journal, "shop")))
+    journal.connection.close()
+    during("training", lambda: add_version(engine, "shop", "bold", Creation(features={"dim": 16})))
+    during("erasure", lambda: Retention(engine).erase("shop", "user", 1))
+    assert all(n >= 300 for n in rested.values()), rested

@@ -1,0 +1,281 @@
+"""Every call fails once: each statement and file call of the journal, exports, retention, compaction and model files.
+
+The n-th call raises, for n = 1, 2, ... until none is left to fail; it fails before it was done, or after, when only
+the word that it was done is lost. After each failure what was acknowledged is there, the same work succeeds when it is
+tried again, ``verify`` is clean, and no file descriptor is left open.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+import armwise as aw
+from armwise.core import saving
+from armwise.service.engine.engine import Engine
+from armwise.service.errors import Unavailable
+from armwise.service.journal.events import Creation, Decision, Reward
+from armwise.service.journal.journal import Journal, Write, keyed
+from armwise.service.journal.sqlite import SQLite
+from armwise.service.log.compact import compact
+from armwise.service.log.export import pieces
+from armwise.service.log.retain import Retention
+from armwise.service.log.verify import verify
+
+DAY = 86_400_000
+
+
+class Faults:
+    """Lets the n-th call from now on fail, before or after it is done."""
+
+    def __init__(self) -> None:
+        self.left, self.after, self.fired = 0, False, False
+
+    def arm(self, n: int, after: bool) -> None:
+        self.left, self.after, self.fired = n, after, False
+
+    def disarm(self) -> bool:
+        self.left = 0
+        return self.fired
+
+    def step(self, do: Callable[[], Any], error: Exception) -> Any:
+        if self.left <= 0:
+            return do()
+        self.left -= 1
+        if self.left:
+            return do()
+        self.fired = True
+        if self.after:
+            do()
+        raise error
+
+
+class Session:
+    """SQLite's own session, whose statements may fail."""
+
+    def __init__(self, faults: Faults, path: str) -> None:
+        self._faults = faults
+        self._raw = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=30.0)
+
+    def execute(self, sql: str, values: Any = ()) -> Any:
+        return self._faults.step(lambda: self._raw.execute(sql, values), sqlite3.OperationalError("disk I/O error"))
+
+    @property
+    def in_transaction(self) -> bool:
+        return self._raw.in_transaction
+
+    def close(self) -> None:
+        self._raw.close()
+
+
+def store(faults: Faults, path: Path) -> SQLite:
+    return SQLite(path, opener=lambda name: Session(faults, name))
+
+
+def descriptors() -> int:
+    gc.collect()
+    return len(os.listdir("/proc/self/fd"))
+
+
+@pytest.fixture(scope="module")
+def filled() -> Iterator[Path]:
+    """A folder with a journal of settled and open decisions, keys, a catalogue and snapshots."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "journal.db"
+        engine = Engine(SQLite(path), {"shop": Creation(features={"dim": 8})}, clock=lambda: 1_000.0)
+        engine.start()
+        arms = [b'{"id": "a%d", "features": {"x": "%s"}}' % (k, b"y" * 60) for k in range(70)]
+        for k in range(12):
+            some = arms if k % 4 == 0 else [b'"a"', b'"b"']
+            engine.decide("shop", b'{"user": %d}' % (k % 3), some, id=f"e{k}", request=f"r{k}")
+            if k % 2:
+                engine.reward("shop", f"e{k}", 0.5, request=f"w{k}")
+        engine.snapshot()
+        engine.stop()
+        yield Path(folder)
+
+
+def decision(arm: bytes = b'"a"') -> Decision:
+    return Decision(msgspec.Raw(b"{}"), [msgspec.Raw(arm)], [1.0], 0, 0, 600_000, 0.0)
+
+
+def clean(path: Path) -> None:
+    connection = SQLite(path).connect_reading()
+    try:
+        assert verify(Journal(connection)).problems == []
+    finally:
+        connection.close()
+
+
+def every_failure(
+    filled: Path, tmp_path: Path, work: Callable[[Journal], Any], check: Callable[[Journal], None], least: int
+) -> None:
+    """Let each statement of ``work`` fail, on a fresh copy; then it is done again, and ``check`` looks at it."""
+    faults = Faults()
+    before = descriptors()
+    for after in (False, True):
+        n = 0
+        while True:
+            n += 1
+            folder = tmp_path / "copy"
+            shutil.copytree(filled, folder)
+            journal = Journal(store(faults, folder / "journal.db").connect())
+            faults.arm(n, after)
+            with contextlib.suppress(sqlite3.Error, ValueError):  # of a replay it says which event could not be read
+                work(journal)
+            fired = faults.disarm()
+            work(journal)
+            check(journal)
+            journal.connection.close()
+            clean(folder / "journal.db")
+            shutil.rmtree(folder)
+            if not fired:
+                break
+        assert n > least, f"only {n - 1} statements could fail"
+    assert descriptors() <= before, "descriptors stay open"
+
+
+def test_an_append_is_there_once_or_not_at_all(filled: Path, tmp_path: Path) -> None:
+    arms = b'{"id": "a", "features": {"x": "' + b"z" * 4000 + b'"}}'
+
+    def work(journal: Journal) -> Any:
+        rewards = [Write("shop", "e2", Reward(0.5)), Write("shop", "e4", Reward(0.25))]
+        groups = [
+            [Write("shop", "new", decision(), "key")],
+            [Write("shop", "large", decision(arms), "large key")],
+            [Write("shop", "e0", Reward(1.0), "reward key")],
+            keyed(rewards, lambda part: f"batch {part}"),
+        ]
+        return [journal.append([group], 1_100_000) for group in groups]
+
+    def check(journal: Journal) -> None:
+        found = {status.id: status.n for status in journal.statuses([("shop", id) for id in ("new", "e0", "e2", "e4")])}
+        assert found == {"new": 0, "e0": 1, "e2": 1, "e4": 1}
+
+    every_failure(filled, tmp_path, work, check, least=8)
+
+
+def test_snapshots_are_whole_or_those_before(filled: Path, tmp_path: Path) -> None:
+    model = saving.dumps(aw.LinUCB(dim=4))
+
+    def work(journal: Journal) -> None:
+        journal.put_snapshots([("other", 3, model)], upto=3)
+
+    def check(journal: Journal) -> None:
+        assert journal.snapshot("other") == (3, model) and journal.saved() is not None
+        journal.connection.execute("DELETE FROM snapshots WHERE seq = 3")
+
+    every_failure(filled, tmp_path, work, check, least=5)
+
+
+def test_an_export_that_breaks_off_can_be_had_again(filled: Path, tmp_path: Path) -> None:
+    whole: list[bytes] = []
+
+    def check(journal: Journal) -> None:
+        whole.append(b"".join(pieces(journal, "shop")))
+
+    every_failure(filled, tmp_path, lambda journal: list(pieces(journal, "shop")), check, least=4)
+    assert len(set(whole)) == 1 and len(whole[0].splitlines()) == 12
+
+
+def test_a_compaction_is_done_or_not(filled: Path, tmp_path: Path) -> None:
+    def check(journal: Journal) -> None:
+        assert journal.connection.execute("SELECT count(*) FROM decisions WHERE closed = 1") == [(0,)]
+        assert journal.connection.execute("SELECT count(*) FROM decisions") == [(6,)], "what is open stays"
+
+    every_failure(filled, tmp_path, lambda journal: compact(journal, 100 * DAY), check, least=20)
+
+
+@pytest.mark.parametrize("after", [False, True])
+def test_an_erasure_is_finished_by_the_next_turn(filled: Path, tmp_path: Path, after: bool) -> None:
+    """Retention beside a running service: decisions go on, and whatever failed is done when it is tried again."""
+    faults, n, fired, before = Faults(), 0, True, descriptors()
+    while fired:
+        n += 3 if n > 12 else 1  # about 80 statements: every third of the later ones
+        folder = tmp_path / "copy"
+        shutil.copytree(filled, folder)
+        engine = Engine(
+            store(faults, folder / "journal.db"), {"shop": Creation(features={"dim": 8})}, clock=lambda: 2e3
+        )
+        engine.start()
+        retention = Retention(engine)
+        faults.arm(n, after)
+        with contextlib.suppress(sqlite3.Error, Unavailable):
+            retention.erase("shop", "user", 1)
+        fired = faults.disarm()
+        answer = retention.erase("shop", "user", 1)
+        assert answer.remaining == 0
+        assert engine.decide("shop", b"{}", [b'"a"', b'"b"'], id="later").id == "later"
+        with engine.reading as journal:
+            assert journal.connection.execute("SELECT count(*) FROM decisions") == [(9,)]
+        engine.wait_learnt()
+        engine.stop()
+        clean(folder / "journal.db")
+        shutil.rmtree(folder)
+    assert n > 30
+    assert descriptors() <= before
+
+
+@pytest.mark.parametrize("after", [False, True])
+def test_a_model_file_is_the_old_one_or_the_new_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, after: bool
+) -> None:
+    faults, path = Faults(), tmp_path / "model.aw"
+    old, new = aw.LinUCB(dim=3, alpha=1.0), aw.LinUCB(dim=3, alpha=2.0)
+
+    class File:
+        """A file of which every call may fail; it is closed in any case, as the system does it."""
+
+        def __init__(self, raw: Any) -> None:
+            self._raw = raw
+
+        def __enter__(self) -> File:
+            return self
+
+        def __exit__(self, *error: object) -> None:
+            self._raw.close()
+
+        def __getattr__(self, name: str) -> Any:
+            found = getattr(self._raw, name)
+            return lambda *args: faults.step(lambda: found(*args), OSError(28, "No space left on device"))
+
+    def failing(name: str) -> Callable[..., Any]:
+        real = getattr(os, name)
+
+        def call(*args: Any, **options: Any) -> Any:
+            came = faults.step(lambda: real(*args, **options), OSError(5, "Input/output error"))
+            return File(came) if name == "fdopen" else came
+
+        def open_file(handle: int, mode: str) -> File:
+            if faults.left == 1:  # it fails before it takes the descriptor over
+                faults.left, faults.fired = 0, True
+                raise OSError(12, "Cannot allocate memory")
+            return call(handle, mode)  # type: ignore[no-any-return]
+
+        return open_file if name == "fdopen" else call
+
+    before = descriptors()
+    for name in ("fdopen", "fsync", "replace"):
+        monkeypatch.setattr(os, name, failing(name))
+    n, fired = 0, True
+    while fired:
+        n += 1
+        old.save(path)
+        faults.arm(n, after)
+        with contextlib.suppress(OSError):
+            new.save(path)
+        fired = faults.disarm()
+        assert vars(aw.load(path))["alpha"] in (1.0, 2.0)
+        assert [file.name for file in tmp_path.iterdir()] == ["model.aw"], "a temporary file stays"
+        assert descriptors() <= before, f"a descriptor stays open after call {n}"
+    assert n > 5
